@@ -1,0 +1,14 @@
+//! What every other crate stands on: integer time, rates, identifiers and seeded random streams.
+//!
+//! Nothing here knows a protocol. The crate is `no_std`: clocks, sockets and threads are out of reach by construction.
+#![no_std]
+
+pub mod id;
+pub mod rate;
+pub mod rng;
+pub mod time;
+
+pub use id::{FlowId, NodeId};
+pub use rate::Rate;
+pub use rng::Rng;
+pub use time::{Duration, Time};

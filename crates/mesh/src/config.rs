@@ -1,0 +1,113 @@
+//! What a scenario says about the mesh, as checked values.
+
+use meshpace_core::Rate;
+
+/// A place on the plane, in metres.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Position {
+    /// Metres to the east.
+    pub x: f64,
+    /// Metres to the north.
+    pub y: f64,
+}
+
+impl Position {
+    /// The distance to `other` in metres.
+    pub fn distance(self, other: Position) -> f64 {
+        libm::hypot(self.x - other.x, self.y - other.y)
+    }
+}
+
+/// When a unicast data frame is preceded by RTS/CTS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RtsPolicy {
+    /// Before every unicast data frame (`radio.rts_cts = true`).
+    Always,
+    /// Never (`radio.rts_cts = false`).
+    Never,
+    /// Before frames of at least this many bytes (`radio.rts_threshold`). Under [`MacProfile::Ns2`] the packet's size
+    /// plus 58 bytes (MAC header and PLCP) is compared, under [`MacProfile::Ieee`] the MPDU with its FCS, and "at least"
+    /// is "more than".
+    Threshold(u32),
+}
+
+/// Which frame a receiver that hears several keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reception {
+    /// ns-2: the first frame locks the receiver and survives a later one only if it is at least 10 dB stronger.
+    #[default]
+    Ns2,
+}
+
+/// Header size, backoff range, retry and timer rules of the MAC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MacProfile {
+    /// What ns-2.35 was measured to do.
+    #[default]
+    Ns2,
+    /// What IEEE 802.11 says.
+    Ieee,
+}
+
+/// The radio shared by all nodes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RadioConfig {
+    /// Rate of unicast data frames.
+    pub rate: Rate,
+    /// Rate of control frames and broadcasts.
+    pub basic_rate: Rate,
+    /// When RTS/CTS is used.
+    pub rts: RtsPolicy,
+    /// Limit of the interface queue in packets, as the MAC profile counts it (`ns2`: one waiting packet less).
+    pub queue: usize,
+    /// The reception rule.
+    pub reception: Reception,
+}
+
+impl Default for RadioConfig {
+    fn default() -> Self {
+        RadioConfig {
+            rate: Rate::from_mbps(2),
+            basic_rate: Rate::from_mbps(1),
+            rts: RtsPolicy::Always,
+            queue: 50,
+            reception: Reception::Ns2,
+        }
+    }
+}
+
+/// What AODV does when a link towards a near destination breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LocalRepair {
+    /// As compiled into ns-2.35: the RREQ keeps the old sequence number, so neighbours answer with stale routes.
+    #[default]
+    Ns2,
+    /// RFC 3561, section 6.12: the RREQ asks for a newer sequence number.
+    Rfc3561,
+    /// The node sends a RERR and leaves the repair to the source.
+    Off,
+}
+
+/// The routing protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RoutingConfig {
+    /// Shortest paths by hops, computed once; ties go to the lowest node number. No packets, no failures.
+    #[default]
+    Static,
+    /// AODV with link-layer failure detection.
+    Aodv {
+        /// What a node near the destination does about a broken link.
+        local_repair: LocalRepair,
+    },
+}
+
+/// Everything below the transport.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct MeshConfig {
+    /// The radio.
+    pub radio: RadioConfig,
+    /// The MAC's rules.
+    pub mac: MacProfile,
+    /// The routing protocol.
+    pub routing: RoutingConfig,
+}

@@ -1,0 +1,14 @@
+//! The 802.11 mesh: radio, MAC, link queue, routing. State machines without a clock, generic over the packets they carry.
+//!
+//! Every piece is told the time and what happened and answers with actions; the `sim` crate (virtual time) and the
+//! emulator (real time) execute them. Nothing here knows a transport.
+#![no_std]
+
+extern crate alloc;
+
+pub mod config;
+pub mod packet;
+pub mod routing;
+
+pub use config::{LocalRepair, MacProfile, MeshConfig, RadioConfig, Reception, RoutingConfig, RtsPolicy};
+pub use packet::{Body, Packet};

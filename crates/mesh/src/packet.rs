@@ -1,0 +1,42 @@
+//! What the mesh carries: any packet that can say where it goes and how long it is.
+
+use crate::routing::aodv::Message;
+use meshpace_core::{FlowId, NodeId};
+
+/// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP packet in the emulator.
+pub trait Packet: Clone {
+    /// Where it comes from.
+    fn source(&self) -> NodeId;
+    /// Where it goes.
+    fn destination(&self) -> NodeId;
+    /// The flow it belongs to, for statistics and per-flow marking.
+    fn flow(&self) -> FlowId;
+    /// Its length in bytes with the IP header.
+    fn size(&self) -> u32;
+    /// A number that tells packets of one run apart.
+    fn id(&self) -> u32;
+    /// Hops travelled so far: the number of times a MAC received it.
+    fn hops(&self) -> u8;
+    /// Counts one more hop.
+    fn count_hop(&mut self);
+    /// Takes one from the time to live; false if it has run out.
+    fn decrement_ttl(&mut self) -> bool;
+}
+
+/// What a link-layer data frame holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Body<P> {
+    /// A packet of the user.
+    Data(P),
+    /// A packet of the routing protocol, sent by `from` on this hop, with `ttl` hops left.
+    Aodv(Message),
+    /// An ARP request for `target` or the reply from it.
+    Arp {
+        /// Whether this asks or answers.
+        request: bool,
+        /// The node that sent this message.
+        sender: NodeId,
+        /// The node asked for, or the node that asked.
+        target: NodeId,
+    },
+}

@@ -1,0 +1,63 @@
+//! What a run measured.
+
+use alloc::vec::Vec;
+
+/// The result of one run. Definitions: goodput, Jain's index and the retransmission index cover the measured interval
+/// [warmup, duration]; counters of segments cover the whole run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// Length of the measured interval in seconds.
+    pub measured_s: f64,
+    /// Sum of the flows' goodputs, bit/s.
+    pub aggregate_goodput_bps: f64,
+    /// Jain's index of the flows' goodputs.
+    pub jain: f64,
+    /// Mean of Jain's index over 2-second windows from `warmup`, windows without any delivery skipped. NaN if all were.
+    pub jain_2s: f64,
+    /// How many of those windows were skipped.
+    pub idle_windows: u32,
+    /// Total retransmissions over total distinct segments received, both in the measured interval.
+    pub retransmission_index: f64,
+    /// Transmissions put on the air in the whole run, control frames included.
+    pub frames: u64,
+    /// Hash of every transmission and delivery.
+    pub fingerprint: u64,
+    /// One entry per flow.
+    pub flows: Vec<FlowOutcome>,
+}
+
+/// What one flow achieved.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowOutcome {
+    /// Goodput in the measured interval, bit/s.
+    pub goodput_bps: f64,
+    /// In-order payload delivered in the measured interval, bytes.
+    pub delivered_bytes: u64,
+    /// Hops from source to destination at the end (shortest path if the route is down).
+    pub hops: u8,
+    /// Data segments sent in the whole run, retransmissions included.
+    pub segments_sent: u64,
+    /// Retransmitted data segments in the whole run.
+    pub retransmissions: u64,
+    /// Retransmission timer expiries in the whole run.
+    pub timeouts: u64,
+    /// Mean of the RTT samples in the measured interval, seconds; NaN without samples.
+    pub rtt_mean_s: f64,
+    /// Mean over samples of the coefficient of variation of the last N RTT samples; NaN without samples.
+    pub cov_rtt: f64,
+    /// Means of the pacing estimator in the measured interval.
+    pub pacing: PacingMeans,
+}
+
+/// Means of the pacing estimator over the measured interval; NaN where there is nothing to average.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PacingMeans {
+    /// Smoothed n-hop delay over samples, seconds.
+    pub delay_s: f64,
+    /// Coefficient of variation over samples.
+    pub cov: f64,
+    /// Mean absolute deviation over mean, over samples.
+    pub mean_rel_abs_dev: f64,
+    /// Interval per paced send (`released`: per timer tick), seconds.
+    pub interval_s: f64,
+}
