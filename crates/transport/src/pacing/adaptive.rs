@@ -1,0 +1,156 @@
+//! Adaptive pacing: one segment per smoothed 4-hop propagation delay, stretched by the variation of the RTT.
+//!
+//! S. ElRakabawy, A. Klemm, C. Lindemann, "TCP with Adaptive Pacing for Multihop Wireless Networks", MobiHoc 2005 (AP05),
+//! sections 3 and 4. Every point in which the agent its authors released differs from the paper is a field of its own.
+
+use crate::config::{ParameterError, require};
+use meshpace_core::Duration;
+
+/// Parameters of adaptive pacing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AdaptiveConfig {
+    /// Weight on the old value of the smoothed delay, 0..=1. Default 0.7 (AP05, section 4.2).
+    pub alpha: f64,
+    /// Samples the dispersion is computed from, 2 or more. Default 50 (AP05, section 4.2).
+    pub history: usize,
+    /// Hops after which the channel can be used again, 1 or more. Default 4 (AP05, section 3).
+    pub reuse_hops: u8,
+    /// Bytes added to the payload to give s_d. Paper 40, released 112.
+    pub data_overhead: u32,
+    /// s_a, size of an ACK in bytes. Paper 40, released 112.
+    pub ack_size: u32,
+    /// Where h comes from. Paper: routing table; released: hops the ACK travelled.
+    pub hops: HopSource,
+    /// What is done below `reuse_hops` hops. Paper: h-hop delay; released: one-hop delay.
+    pub short_path: ShortPath,
+    /// The measure of variation. Paper: cov of the RTT; released: mean absolute deviation over mean of the delay.
+    pub dispersion: Dispersion,
+    /// Factor before the dispersion, 0 or more. Default 2 (AP05, equation of R).
+    pub dispersion_factor: f64,
+    /// Delay samples not inside (0, this) are ignored. Paper: none; released: 0.5 s.
+    pub delay_limit: Option<Duration>,
+    /// Queueing delays per hop above this are replaced by their average. Paper: none; released: 0.5 s.
+    pub queueing_limit: Option<Duration>,
+    /// Interval before the first sample. Paper: 0 s (as the window allows); released: 0.05 s.
+    pub initial_interval: Duration,
+    /// Which ACKs give a sample.
+    pub sampling: Sampling,
+    /// When a segment may leave. Paper: earliest send time; released: FIFO with a free-running timer.
+    pub limit: RateLimit,
+    /// What recovery does to pacing.
+    pub recovery: Recovery,
+}
+
+/// Where the number of hops comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HopSource {
+    /// The sender's routing table (AP05, section 4.2).
+    RoutingTable,
+    /// The hops the ACK travelled (released agent).
+    AckTravelled,
+}
+
+/// The delay used on paths shorter than the reuse distance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShortPath {
+    /// The delay of the whole path, n = h (AP05, section 4.1).
+    WholePath,
+    /// The delay of one hop (released agent).
+    OneHop,
+}
+
+/// The measure of variation that stretches the interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dispersion {
+    /// Coefficient of variation of the RTT samples, divisor N - 1 (AP05, equation of cov).
+    CovRtt,
+    /// Mean absolute deviation over mean of the RTT samples.
+    MadRtt,
+    /// Mean absolute deviation over mean of the n-hop delay samples (released agent).
+    MadDelay,
+}
+
+/// Which ACKs give an RTT sample, and of which segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sampling {
+    /// An ACK of new data that covers no segment sent more than once; time since its newest segment was sent.
+    NewDataKarn,
+    /// An ACK of new data whose newest segment was sent once.
+    NewData,
+    /// The time echo of every ACK, duplicates and the SYN's included (released agent).
+    EveryEcho,
+}
+
+/// When a segment the window allows may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RateLimit {
+    /// At once if an interval has passed since the last one, otherwise then.
+    EarliestSend,
+    /// Segments enter a FIFO as the window allows; each tick of a free-running timer sends one (released agent).
+    FreeRunning,
+}
+
+/// What loss recovery does to pacing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// Retransmissions leave at once and restart the interval.
+    Restart,
+    /// Retransmissions wait for their turn, before new data.
+    Paced,
+    /// A fast retransmit leaves at once and empties the FIFO; pacing is off until the next ACK (released agent).
+    OffUntilAck,
+}
+
+impl AdaptiveConfig {
+    /// TCP-AP as the paper describes it.
+    pub fn paper() -> AdaptiveConfig {
+        AdaptiveConfig {
+            alpha: 0.7,
+            history: 50,
+            reuse_hops: 4,
+            data_overhead: 40,
+            ack_size: 40,
+            hops: HopSource::RoutingTable,
+            short_path: ShortPath::WholePath,
+            dispersion: Dispersion::CovRtt,
+            dispersion_factor: 2.0,
+            delay_limit: None,
+            queueing_limit: None,
+            initial_interval: Duration::ZERO,
+            sampling: Sampling::NewDataKarn,
+            limit: RateLimit::EarliestSend,
+            recovery: Recovery::Restart,
+        }
+    }
+
+    /// TCP-AP as its authors' agent for ns-2 does it.
+    pub fn released() -> AdaptiveConfig {
+        AdaptiveConfig {
+            data_overhead: 112,
+            ack_size: 112,
+            hops: HopSource::AckTravelled,
+            short_path: ShortPath::OneHop,
+            dispersion: Dispersion::MadDelay,
+            delay_limit: Some(Duration::from_millis(500)),
+            queueing_limit: Some(Duration::from_millis(500)),
+            initial_interval: Duration::from_millis(50),
+            sampling: Sampling::EveryEcho,
+            limit: RateLimit::FreeRunning,
+            recovery: Recovery::OffUntilAck,
+            ..AdaptiveConfig::paper()
+        }
+    }
+
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        require((0.0..=1.0).contains(&self.alpha), "pacing.alpha", self.alpha, "0 to 1")?;
+        require((2..=65536).contains(&self.history), "pacing.history", self.history, "2 to 65536 samples")?;
+        require(self.reuse_hops >= 1, "pacing.reuse_hops", self.reuse_hops, "1 or more hops")?;
+        require(
+            self.dispersion_factor >= 0.0 && self.dispersion_factor.is_finite(),
+            "pacing.dispersion_factor",
+            self.dispersion_factor,
+            "0 or more",
+        )
+    }
+}

@@ -1,0 +1,44 @@
+//! What an endpoint counts.
+
+/// Counters and sums since the start. All only grow, so that a caller measures an interval by subtracting a snapshot.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Stats {
+    /// Sender: data segments (UDP: datagrams) sent, retransmissions included; SYN, FIN, probes and pure ACKs excluded.
+    pub segments_sent: u64,
+    /// Sender: data segments sent again.
+    pub retransmissions: u64,
+    /// Sender: expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Sender: fast retransmits.
+    pub fast_retransmits: u64,
+    /// Sender: duplicate ACKs received.
+    pub duplicate_acks: u64,
+    /// Sender: payload bytes acknowledged cumulatively.
+    pub acked_bytes: u64,
+    /// Receiver: data segments received for the first time. UDP sink: datagrams received.
+    pub distinct_segments_received: u64,
+    /// Receiver: data segments received that brought nothing new.
+    pub duplicate_segments_received: u64,
+    /// Receiver: pure ACKs sent, SYN-ACK excluded.
+    pub acks_sent: u64,
+    /// Sender: RTT samples taken by the pacing's rule, or, without pacing, by the rule of new data that covers no
+    /// retransmission.
+    pub rtt_samples: u64,
+    /// Sum of those samples, seconds.
+    pub rtt_sum_s: f64,
+    /// Evaluations of the coefficient of variation of the last N RTT samples, one per sample.
+    pub cov_samples: u64,
+    /// Sum of the coefficients of variation (divisor N - 1; 0 below two samples).
+    pub cov_sum: f64,
+    /// Evaluations of the smoothed n-hop delay, one per sample (adaptive pacing only).
+    pub delay_samples: u64,
+    /// Sum of the smoothed n-hop delays, seconds.
+    pub delay_sum_s: f64,
+    /// Sum over the same evaluations of mean absolute deviation / mean of the quantity the pacing measures: the RTT, or
+    /// with `Dispersion::MadDelay` the n-hop delay.
+    pub rel_abs_dev_sum: f64,
+    /// Readings of the pacing interval: one per paced send, with a free-running timer one per tick.
+    pub interval_samples: u64,
+    /// Sum of those intervals, seconds.
+    pub interval_sum_s: f64,
+}

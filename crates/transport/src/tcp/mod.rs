@@ -1,0 +1,65 @@
+//! TCP as three choices: when may I send more (window), when may the next one leave (pacing), how are segments
+//! acknowledged (ack).
+
+pub mod ack;
+pub mod rtt;
+pub mod segment;
+pub mod window;
+
+pub use segment::{Flags, HEADER_BYTES, Segment};
+
+use crate::config::{ParameterError, require};
+use crate::pacing;
+
+/// Parameters of a TCP connection. The defaults are those of ns-2.35's `Agent/TCP/Newreno` with a window of 64.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Payload of a full segment in bytes, 1..=65495. Default 1460.
+    pub segment: u32,
+    /// Receiver window in segments, 1..=65535. Default 64 (AP10, section 5).
+    pub max_window: u32,
+    /// Congestion window after the handshake in segments, 1 or more. Default 2 (ns-2 `windowInit_`).
+    pub initial_window: u32,
+    /// Growth of the congestion window.
+    pub window: window::Config,
+    /// Spacing of the segments the window allows.
+    pub pacing: pacing::Config,
+    /// When the receiver acknowledges.
+    pub ack: ack::Config,
+    /// Whether the first two duplicate ACKs release a new segment each (RFC 3042; ns-2 `singledup_`). Default true.
+    pub limited_transmit: bool,
+    /// Retransmission timer.
+    pub rto: rtt::Config,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            segment: 1460,
+            max_window: 64,
+            initial_window: 2,
+            window: window::Config::NewReno,
+            pacing: pacing::Config::None,
+            ack: ack::Config::EverySegment,
+            limited_transmit: true,
+            rto: rtt::Config::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
+        require((1..=65535).contains(&self.max_window), "max_window", self.max_window, "1 to 65535 segments")?;
+        require(
+            (1..=65535).contains(&self.initial_window),
+            "initial_window",
+            self.initial_window,
+            "1 to 65535 segments",
+        )?;
+        self.window.check()?;
+        self.pacing.check()?;
+        self.rto.check()
+    }
+}

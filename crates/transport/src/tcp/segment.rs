@@ -1,0 +1,70 @@
+//! A TCP segment as the protocol sees it: stream offsets of 64 bits, no payload, no checksum.
+//!
+//! RFC 9293, section 3.1; timestamps as in RFC 7323, section 3. Offsets never wrap: offset 0 is the first payload byte, the
+//! SYN stands before it, the FIN takes the place after the last byte. The codec maps to 32 bits.
+
+/// Bytes of the IP and TCP headers without options (ns-2 `tcpip_base_hdr_size_`).
+pub const HEADER_BYTES: u32 = 40;
+
+/// The header bits of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No bit set.
+    pub const NONE: Flags = Flags(0);
+    /// The sender has no more data.
+    pub const FIN: Flags = Flags(0x01);
+    /// Opens the connection.
+    pub const SYN: Flags = Flags(0x02);
+    /// Aborts the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// The `ack` field counts.
+    pub const ACK: Flags = Flags(0x10);
+    /// Echo of a congestion mark (RFC 3168).
+    pub const ECE: Flags = Flags(0x40);
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The bits of both.
+    #[inline]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// A segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Offset of the first payload byte in the stream; of the FIN if there is no payload. 0 on a SYN.
+    pub seq: u64,
+    /// The next offset expected from the peer, everything before it received; counts only with [`Flags::ACK`]. A
+    /// received FIN counts as one byte.
+    pub ack: u64,
+    /// Receive window in bytes, unscaled.
+    pub window: u32,
+    /// The sender's clock in microseconds, wrapping.
+    pub ts_val: u32,
+    /// Echo of the peer's `ts_val`; counts only with [`Flags::ACK`].
+    pub ts_ecr: u32,
+    /// Payload bytes.
+    pub payload: u16,
+    /// Header bits.
+    pub flags: Flags,
+}
+
+impl Segment {
+    /// The sequence number a 32-bit header carries if the initial one is `isn`: the SYN takes `isn`, the stream follows.
+    pub const fn wire_seq(&self, isn: u32) -> u32 {
+        if self.flags.has(Flags::SYN) { isn } else { isn.wrapping_add(1).wrapping_add(self.seq as u32) }
+    }
+
+    /// The acknowledgement number a 32-bit header carries if the peer's initial one is `isn`; 0 without [`Flags::ACK`].
+    pub const fn wire_ack(&self, isn: u32) -> u32 {
+        if self.flags.has(Flags::ACK) { isn.wrapping_add(1).wrapping_add(self.ack as u32) } else { 0 }
+    }
+}
