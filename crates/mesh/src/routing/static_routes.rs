@@ -1,0 +1,145 @@
+//! Fixed shortest paths by hops: no packets, no failures.
+//!
+//! Computed once, from the links the caller names, and only for the destinations that flows use: one breadth-first
+//! search and 4 bytes per node for each. Among next hops at equal distance the lowest node number wins, so that the
+//! result depends on the links alone.
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use meshpace_core::NodeId;
+
+/// Marks a destination without a tree, a node without a next hop, a distance that is not known.
+const NONE: u16 = u16::MAX;
+
+/// The shortest-path trees of a mesh towards the destinations in use.
+#[derive(Clone, Debug)]
+pub struct StaticRoutes {
+    /// For each node, which tree leads to it.
+    tree_of: Vec<u16>,
+    /// One per destination, in the order first named.
+    trees: Vec<Tree>,
+}
+
+/// All ways to one destination.
+#[derive(Clone, Debug)]
+struct Tree {
+    /// For each node, the next hop towards the destination.
+    next: Vec<u16>,
+    /// For each node, hops to the destination.
+    hops: Vec<u16>,
+}
+
+impl StaticRoutes {
+    /// Computes the ways to `destinations`. `neighbours[n]` lists the nodes that node `n` can exchange frames with (for
+    /// the two-ray radio: within 250 m), in any order; links are taken to work both ways.
+    ///
+    /// # Panics
+    /// If a node number is not below `neighbours.len()`, which a checked scenario excludes.
+    pub fn new(neighbours: &[Vec<NodeId>], destinations: impl IntoIterator<Item = NodeId>) -> Self {
+        let mut routes = StaticRoutes { tree_of: vec![NONE; neighbours.len()], trees: Vec::new() };
+        for destination in destinations {
+            let slot = &mut routes.tree_of[destination.index()];
+            if *slot == NONE {
+                *slot = routes.trees.len() as u16;
+                routes.trees.push(Tree::new(neighbours, destination));
+            }
+        }
+        routes
+    }
+
+    /// The neighbour to which `from` sends what goes to `to`. None if there is no way, if `to` was not among the
+    /// destinations given, or if `from` is `to`.
+    #[inline]
+    pub fn next_hop(&self, from: NodeId, to: NodeId) -> Option<NodeId> {
+        let next = self.tree(to)?.next[from.index()];
+        (next != NONE).then_some(NodeId(next))
+    }
+
+    /// Hops from `from` to `to`, 0 if they are the same node. None as for [`Self::next_hop`].
+    #[inline]
+    pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u16> {
+        let hops = self.tree(to)?.hops[from.index()];
+        (hops != NONE).then_some(hops)
+    }
+
+    #[inline]
+    fn tree(&self, to: NodeId) -> Option<&Tree> {
+        self.trees.get(usize::from(*self.tree_of.get(to.index())?))
+    }
+}
+
+impl Tree {
+    fn new(neighbours: &[Vec<NodeId>], destination: NodeId) -> Self {
+        let nodes = neighbours.len();
+        let mut tree = Tree { next: vec![NONE; nodes], hops: vec![NONE; nodes] };
+        let mut reached = VecDeque::from([destination]);
+        tree.hops[destination.index()] = 0;
+        while let Some(node) = reached.pop_front() {
+            let hops = tree.hops[node.index()] + 1;
+            for &neighbour in &neighbours[node.index()] {
+                let at = neighbour.index();
+                if tree.hops[at] == NONE {
+                    tree.hops[at] = hops;
+                    reached.push_back(neighbour);
+                }
+                // Nodes of one distance are not visited in the order of their numbers, hence the comparison.
+                if tree.hops[at] == hops {
+                    tree.next[at] = tree.next[at].min(node.0);
+                }
+            }
+        }
+        tree
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neighbour lists, highest number first, so that order cannot help.
+    fn graph(nodes: usize, links: &[(u16, u16)]) -> Vec<Vec<NodeId>> {
+        let mut lists = vec![Vec::new(); nodes];
+        for &(a, b) in links {
+            lists[usize::from(a)].push(NodeId(b));
+            lists[usize::from(b)].push(NodeId(a));
+        }
+        for list in &mut lists {
+            list.sort_by(|a, b| b.cmp(a));
+        }
+        lists
+    }
+
+    #[test]
+    fn a_chain_leads_along_itself() {
+        let links: Vec<_> = (0..9).map(|n| (n, n + 1)).collect();
+        let routes = StaticRoutes::new(&graph(10, &links), [NodeId(9), NodeId(0), NodeId(9)]);
+        for n in 0..9 {
+            assert_eq!(routes.next_hop(NodeId(n), NodeId(9)), Some(NodeId(n + 1)));
+            assert_eq!(routes.hops(NodeId(n), NodeId(9)), Some(9 - n));
+            assert_eq!(routes.next_hop(NodeId(n + 1), NodeId(0)), Some(NodeId(n)));
+        }
+        assert_eq!(routes.next_hop(NodeId(9), NodeId(9)), None);
+        assert_eq!(routes.hops(NodeId(9), NodeId(9)), Some(0));
+        assert_eq!(routes.next_hop(NodeId(0), NodeId(5)), None, "not asked for");
+    }
+
+    #[test]
+    fn equal_distances_go_to_the_lowest_number() {
+        // 5 reaches 0 over 4-1 or 3-2, both three hops; the search meets 2 and 4 before 1 and 3.
+        let routes = StaticRoutes::new(&graph(6, &[(0, 2), (0, 1), (1, 4), (2, 3), (4, 5), (3, 5)]), [NodeId(0)]);
+        assert_eq!(routes.hops(NodeId(5), NodeId(0)), Some(3));
+        assert_eq!(routes.next_hop(NodeId(5), NodeId(0)), Some(NodeId(3)));
+        // The other way round, the tie is at node 3 and 4's common neighbour.
+        let routes = StaticRoutes::new(&graph(4, &[(0, 2), (0, 1), (1, 3), (2, 3)]), [NodeId(0)]);
+        assert_eq!(routes.next_hop(NodeId(3), NodeId(0)), Some(NodeId(1)));
+    }
+
+    #[test]
+    fn what_is_not_connected_has_no_way() {
+        let routes = StaticRoutes::new(&graph(4, &[(0, 1), (2, 3)]), [NodeId(3)]);
+        assert_eq!(routes.next_hop(NodeId(0), NodeId(3)), None);
+        assert_eq!(routes.hops(NodeId(0), NodeId(3)), None);
+        assert_eq!(routes.hops(NodeId(2), NodeId(3)), Some(1));
+    }
+}
