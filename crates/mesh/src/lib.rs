@@ -7,7 +7,10 @@
 extern crate alloc;
 
 pub mod config;
+pub mod link;
+pub mod mac;
 pub mod packet;
+pub mod radio;
 pub mod routing;
 
 pub use config::{LocalRepair, MacProfile, MeshConfig, RadioConfig, Reception, RoutingConfig, RtsPolicy};

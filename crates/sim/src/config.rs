@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rate, Time};
-use meshpace_mesh::config::Position;
 use meshpace_mesh::MeshConfig;
+use meshpace_mesh::config::Position;
 
 /// One point of a scenario: everything a run needs besides the seed.
 #[derive(Clone, PartialEq, Debug)]

@@ -61,3 +61,33 @@ pub struct PacingMeans {
     /// Interval per paced send (`released`: per timer tick), seconds.
     pub interval_s: f64,
 }
+
+/// Jain's fairness index (R. Jain, D. Chiu, W. Hawe, 1984): 1 for equal shares, 1/n if one has all; None if there is nothing.
+pub fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_vectors() {
+        // Worked examples; 0.64 is quoted in AP05, Fig. 23.
+        let cases: [(&[f64], f64); 7] = [
+            (&[1.0, 1.0], 1.0),
+            (&[9.0, 1.0], 0.609_756),
+            (&[0.875, 0.125], 0.64),
+            (&[3.0, 2.0], 0.961_538),
+            (&[5.0, 4.0, 3.0, 2.0, 1.0], 0.818_182),
+            (&[12.0, 1.0, 1.0, 1.0, 1.0, 12.0], 0.447_489),
+            (&[10.0, 10.0, 1.0, 1.0, 1.0, 1.0], 0.470_588),
+        ];
+        for (shares, expected) in cases {
+            assert!((jain(shares).unwrap() - expected).abs() < 5e-7, "{shares:?}");
+        }
+        assert_eq!(jain(&[0.0, 0.0]), None);
+    }
+}

@@ -1,0 +1,4 @@
+//! Between routing and MAC: the interface queue and address resolution.
+
+pub mod arp;
+pub mod queue;

@@ -1,0 +1,106 @@
+//! The interface queue: drop-tail, routing packets first.
+//!
+//! Source: systems.md 2.5; ns-2.35 as measured (reference item 17). Data and ARP packets join at the end and are dropped
+//! there when the queue is full; routing packets go to the front, last come first, and push out the packet at the end.
+
+use crate::config::MacProfile;
+use crate::packet::Body;
+use alloc::collections::VecDeque;
+use meshpace_core::NodeId;
+
+/// A packet on its way to a neighbour.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Queued<P> {
+    /// The neighbour, or broadcast.
+    pub next_hop: NodeId,
+    /// What to send.
+    pub body: Body<P>,
+}
+
+/// The packets waiting for the MAC.
+#[derive(Clone, Debug)]
+pub struct DropTail<P> {
+    waiting: VecDeque<Queued<P>>,
+    capacity: usize,
+}
+
+impl<P> DropTail<P> {
+    /// A queue of `limit` packets as `profile` counts them: under `ns2` one packet less waits.
+    pub fn new(limit: usize, profile: MacProfile) -> Self {
+        let capacity = match profile {
+            MacProfile::Ns2 => limit.saturating_sub(1).max(1),
+            MacProfile::Ieee => limit.max(1),
+        };
+        DropTail { waiting: VecDeque::new(), capacity }
+    }
+
+    /// The number of packets waiting.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Takes in a packet; returns the one that has to go if the queue is full.
+    #[inline]
+    pub fn push(&mut self, packet: Queued<P>) -> Option<Queued<P>> {
+        let full = self.waiting.len() >= self.capacity;
+        if matches!(packet.body, Body::Aodv(_)) {
+            let pushed_out = if full { self.waiting.pop_back() } else { None };
+            self.waiting.push_front(packet);
+            pushed_out
+        } else if full {
+            Some(packet)
+        } else {
+            self.waiting.push_back(packet);
+            None
+        }
+    }
+
+    /// The next packet for the MAC.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Queued<P>> {
+        self.waiting.pop_front()
+    }
+
+    /// Takes out the first packet for `next_hop`, if any.
+    pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
+        let at = self.waiting.iter().position(|q| q.next_hop == next_hop)?;
+        self.waiting.remove(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arp(to: u16) -> Queued<()> {
+        Queued { next_hop: NodeId(to), body: Body::Arp { request: true, sender: NodeId(0), target: NodeId(to) } }
+    }
+
+    #[test]
+    fn ns2_holds_49_of_50() {
+        let mut queue = DropTail::new(50, MacProfile::Ns2);
+        for i in 0..49 {
+            assert!(queue.push(arp(i)).is_none());
+        }
+        assert_eq!(queue.push(arp(49)).map(|q| q.next_hop), Some(NodeId(49)));
+        assert_eq!(queue.len(), 49);
+        let mut ieee = DropTail::new(50, MacProfile::Ieee);
+        assert_eq!((0..60).filter(|&i| ieee.push(arp(i)).is_none()).count(), 50);
+    }
+
+    #[test]
+    fn packets_for_a_lost_neighbour_can_be_taken_out() {
+        let mut queue = DropTail::new(50, MacProfile::Ns2);
+        for to in [1, 2, 1] {
+            queue.push(arp(to));
+        }
+        assert!(queue.take_for(NodeId(1)).is_some() && queue.take_for(NodeId(1)).is_some());
+        assert!(queue.take_for(NodeId(1)).is_none());
+        assert_eq!(queue.len(), 1);
+    }
+}

@@ -1,0 +1,651 @@
+//! The distributed coordination function: carrier sensing, backoff, RTS/CTS, acknowledgements, retries.
+//!
+//! Source: IEEE Std 802.11-1999, 9.2; profile `ns2`: ns-2.35 as measured (reference items 4 to 16). Where the profiles
+//! differ:
+//!
+//! | | `ns2` | `ieee` |
+//! |---|---|---|
+//! | backoff | 0..CW-1 slots, before every frame | 0..CW slots; none if the medium was idle for DIFS and no backoff runs |
+//! | after a damaged frame | NAV of EIFS, then DIFS | EIFS instead of DIFS, until a frame is decoded |
+//! | CTS | if the medium and the NAV are idle | if the NAV is idle |
+//! | NAV of an RTS that nothing follows | stays | is reset (9.2.5.4) |
+//! | ignored weaker frame | NAV of its air time + EIFS | no effect |
+//! | backoff ends on a busy medium | CW doubles, new backoff | cannot happen |
+//! | busy medium within the CCA time before a transmission | sensed | not sensed |
+//!
+//! The machine owns neither queue nor clock: it is told of frame edges and timers and answers with at most one [`Action`];
+//! when [`Dcf::wants_packet`] is true it takes the next packet through [`Dcf::send`]. NAV and EIFS are time stamps. A
+//! station that has nothing to send and nothing to answer has no timer.
+
+use super::backoff::Backoff;
+use super::frame::{Frame, FrameKind};
+use super::timing::{CTS_ACK_BYTES, RTS_BYTES, Timing};
+use crate::config::MacProfile;
+use crate::link::arp::ARP_BYTES;
+use crate::link::queue::Queued;
+use crate::packet::{Body, Packet};
+use crate::radio::reception::{FrameEnd, FrameStart, Receiver};
+use alloc::vec::Vec;
+use meshpace_core::{Duration, NodeId, Rng, Time};
+
+/// What the MAC asks for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Action<P> {
+    /// Nothing.
+    None,
+    /// Put this frame on the air now.
+    Transmit(Frame<P>),
+    /// Hand this up: it came from neighbour `from`.
+    Deliver {
+        /// The transmitter.
+        from: NodeId,
+        /// What it sent, hop counted.
+        body: Body<P>,
+    },
+    /// The retry limit is reached; routing is told that the link failed.
+    Failed(Queued<P>),
+    /// The packet was acknowledged, or broadcast.
+    Sent,
+}
+
+/// A frame as a receiver hears it end.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard<'a, P> {
+    /// Number of the transmission.
+    pub id: u32,
+    /// The frame.
+    pub frame: &'a Frame<P>,
+}
+
+/// What this station has on the air or waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Exchange {
+    Idle,
+    /// RTS sent, waits for CTS.
+    Rts,
+    /// CTS sent, waits for data.
+    Cts,
+    /// Data sent, waits for ACK (or for the end of a broadcast).
+    Data,
+    /// ACK on the air.
+    Ack,
+}
+
+/// An answer to be sent a SIFS after the frame that asked for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Answer {
+    kind: FrameKind,
+    to: NodeId,
+    nav: Duration,
+}
+
+/// The packet being sent.
+#[derive(Clone, Copy, Debug)]
+struct Outgoing<P> {
+    packet: Queued<P>,
+    bytes: u32,
+    uses_rts: bool,
+    /// Whether the next attempt begins with an RTS.
+    rts_next: bool,
+    sequence: u16,
+    sent_before: bool,
+}
+
+/// The last sequence number heard from a neighbour.
+#[derive(Clone, Copy, Debug)]
+struct LastHeard {
+    from: NodeId,
+    sequence: u16,
+}
+
+/// One station.
+#[derive(Clone, Debug)]
+pub struct Dcf<P> {
+    me: NodeId,
+    rng: Rng,
+    receiver: Receiver,
+    exchange: Exchange,
+    /// The end of this station's own transmission.
+    transmitting_until: Time,
+    nav_until: Time,
+    /// `ieee`: the NAV came from an RTS and falls at this time unless a frame is heard before.
+    nav_provisional: Option<Time>,
+    /// `ieee`: when the medium became idle, and whether EIFS must pass from then.
+    idle_since: Time,
+    after_error: bool,
+    backoff: Backoff,
+    cw: u32,
+    short_retries: u32,
+    long_retries: u32,
+    answer: Option<Answer>,
+    outgoing: Option<Outgoing<P>>,
+    /// Whether the MAC holds or has just finished a packet, so that the queue must wait.
+    occupied: bool,
+    wants_packet: bool,
+    next_sequence: u16,
+    /// Fires a SIFS after a frame that is to be followed up.
+    defer: Time,
+    /// Fires when an exchange times out or a transmission without answer ends.
+    timeout: Time,
+    heard: Vec<LastHeard>,
+}
+
+impl<P: Packet> Dcf<P> {
+    /// An idle station. `rng` draws its backoffs.
+    pub fn new(me: NodeId, timing: &Timing, rng: Rng) -> Self {
+        Dcf {
+            me,
+            rng,
+            receiver: Receiver::default(),
+            exchange: Exchange::Idle,
+            transmitting_until: Time::ZERO,
+            nav_until: Time::ZERO,
+            nav_provisional: None,
+            idle_since: Time::ZERO,
+            after_error: false,
+            backoff: Backoff::Off,
+            cw: timing.cw_min,
+            short_retries: 0,
+            long_retries: 0,
+            answer: None,
+            outgoing: None,
+            occupied: false,
+            wants_packet: false,
+            next_sequence: 1,
+            defer: Time::NEVER,
+            timeout: Time::NEVER,
+            heard: Vec::new(),
+        }
+    }
+
+    /// Whether the station can take a packet with [`Dcf::send`].
+    #[inline]
+    pub fn wants_packet(&self) -> bool {
+        !self.occupied || self.wants_packet
+    }
+
+    /// There is nothing to send: the station rests until the next [`Dcf::send`].
+    #[inline]
+    pub fn rest(&mut self) {
+        self.occupied = false;
+        self.wants_packet = false;
+    }
+
+    /// When [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not.
+    #[inline]
+    pub fn next_wakeup(&self) -> Time {
+        let mut at = self.defer.min(self.timeout);
+        match self.backoff {
+            Backoff::Off => {}
+            Backoff::Running { from, remaining } => at = at.min(from + remaining),
+            Backoff::Paused { .. } => {
+                // The end of the NAV is an event only for a station that waits for it.
+                if !self.receiver.busy() && self.exchange == Exchange::Idle {
+                    at = at.min(self.nav());
+                }
+            }
+        }
+        at
+    }
+
+    /// A packet to send. Only while [`Dcf::wants_packet`].
+    pub fn send(&mut self, now: Time, packet: Queued<P>, t: &Timing) {
+        debug_assert!(self.wants_packet() && self.outgoing.is_none());
+        let size = match &packet.body {
+            Body::Data(data) => data.size(),
+            Body::Aodv(message) => message.size(),
+            Body::Arp { .. } => ARP_BYTES,
+        };
+        let bytes = size + t.data_overhead;
+        let uses_rts = !packet.next_hop.is_broadcast() && t.uses_rts(bytes);
+        let sequence = self.next_sequence;
+        // Sequence numbers have 12 bits; 0 means "none heard yet" in the duplicate filter.
+        self.next_sequence = if sequence == 4095 { 1 } else { sequence + 1 };
+        self.outgoing = Some(Outgoing { packet, bytes, uses_rts, rts_next: uses_rts, sequence, sent_before: false });
+        self.occupied = true;
+        self.wants_packet = false;
+        if !self.backoff.busy() && !(self.medium_idle(now) && self.defer != Time::NEVER) {
+            self.contend(now, t);
+        }
+    }
+
+    /// Transmission `id` begins to arrive and will end here at `end`.
+    #[inline]
+    pub fn on_frame_start(&mut self, now: Time, id: u32, power: f64, decodable: bool, end: Time, t: &Timing) {
+        let transmitting = now < self.transmitting_until;
+        match self.receiver.on_start(id, power, end, transmitting || !decodable) {
+            FrameStart::Locked => {
+                if let Some(deadline) = self.nav_provisional.take() {
+                    if now >= deadline {
+                        self.nav_until = deadline;
+                    }
+                }
+                // A station about to transmit within the CCA time does not notice and goes ahead.
+                if !self.backoff.expiry().is_some_and(|at| at.since(now) < t.commit) {
+                    self.sense(now, t);
+                }
+            }
+            FrameStart::Ignored => {
+                if t.profile == MacProfile::Ns2 {
+                    self.set_nav(now, t.field(t.eifs + end.since(now)));
+                }
+            }
+            FrameStart::Collided => {}
+        }
+    }
+
+    /// Whether transmission `id`, which ends now, has been received without error.
+    pub fn decodes(&self, now: Time, id: u32) -> bool {
+        now >= self.transmitting_until && self.receiver.decodes(id)
+    }
+
+    /// A frame ends here.
+    #[inline]
+    pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
+        let Some(outcome) = self.receiver.on_end(heard.id) else { return Action::None };
+        let mut action = Action::None;
+        if now >= self.transmitting_until {
+            if outcome == FrameEnd::Decoded {
+                self.after_error = false;
+                action = self.on_decoded(now, heard.frame, t);
+            } else if t.profile == MacProfile::Ns2 {
+                self.set_nav(now, t.eifs);
+            } else {
+                self.after_error = true;
+            }
+        }
+        self.idle_since = now;
+        self.sense(now, t);
+        action
+    }
+
+    fn on_decoded(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
+        if frame.to != self.me {
+            if frame.nav > Duration::ZERO {
+                let extended = self.set_nav(now, frame.nav);
+                if t.profile == MacProfile::Ieee && extended && frame.kind == FrameKind::Rts {
+                    // 9.2.5.4: no frame within 2 SIFS + CTS + 2 slots of the RTS resets the NAV.
+                    self.nav_provisional = Some(now + t.sifs * 2 + t.cts_air + t.slot * 2);
+                }
+            }
+            if !frame.to.is_broadcast() {
+                return Action::None;
+            }
+        }
+        let awaited = match self.exchange {
+            Exchange::Rts => frame.kind == FrameKind::Cts,
+            Exchange::Data => frame.kind == FrameKind::Ack,
+            _ => true,
+        };
+        if t.profile == MacProfile::Ieee && !awaited {
+            // 9.2.5.7, 9.2.8: any other valid frame means that the exchange failed; it is processed all the same.
+            self.timeout = now;
+        }
+        match frame.kind {
+            FrameKind::Rts => {
+                if (self.exchange == Exchange::Idle || self.timeout == now) && self.answer.is_none() {
+                    let nav = t.field(frame.nav.saturating_sub(t.sifs + t.cts_air));
+                    self.answer = Some(Answer { kind: FrameKind::Cts, to: frame.from, nav });
+                    if self.exchange == Exchange::Idle {
+                        self.resume(now, t);
+                    }
+                }
+                Action::None
+            }
+            FrameKind::Cts => {
+                if self.exchange == Exchange::Rts {
+                    self.timeout = Time::NEVER;
+                    self.short_retries = 0;
+                    if let Some(outgoing) = &mut self.outgoing {
+                        outgoing.rts_next = false;
+                    }
+                    self.resume(now, t);
+                }
+                Action::None
+            }
+            FrameKind::Ack => {
+                if self.exchange != Exchange::Data {
+                    return Action::None;
+                }
+                self.timeout = Time::NEVER;
+                if self.outgoing.as_ref().is_some_and(|o| o.uses_rts) {
+                    self.long_retries = 0
+                } else {
+                    self.short_retries = 0
+                }
+                self.outgoing = None;
+                self.cw = t.cw_min;
+                self.start_backoff(now, t);
+                self.resume(now, t);
+                Action::Sent
+            }
+            FrameKind::Data => self.on_data(now, frame, t),
+        }
+    }
+
+    fn on_data(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
+        if frame.to == self.me {
+            let acknowledge = Answer { kind: FrameKind::Ack, to: frame.from, nav: Duration::ZERO };
+            if t.uses_rts(frame.bytes) && t.profile == MacProfile::Ns2 {
+                // ns-2 takes such a frame only as the answer to its own CTS.
+                if self.exchange != Exchange::Cts {
+                    return Action::None;
+                }
+                self.timeout = Time::NEVER;
+                self.answer = Some(acknowledge);
+                self.resume(now, t);
+            } else {
+                if t.profile == MacProfile::Ieee && self.exchange == Exchange::Cts {
+                    self.timeout = Time::NEVER;
+                } else if self.answer.is_some() {
+                    return Action::None;
+                }
+                self.answer = Some(acknowledge);
+                // While an answer to a frame of this station's own is awaited, the ACK follows the end of that wait.
+                if self.timeout == Time::NEVER {
+                    self.resume(now, t);
+                }
+            }
+            if self.is_duplicate(frame) {
+                return Action::None;
+            }
+        }
+        match &frame.body {
+            Some(body) => {
+                let mut body = body.clone();
+                if let Body::Data(packet) = &mut body {
+                    packet.count_hop();
+                }
+                Action::Deliver { from: frame.from, body }
+            }
+            None => Action::None,
+        }
+    }
+
+    /// Whether the last frame from this neighbour had the same sequence number (9.2.9).
+    fn is_duplicate(&mut self, frame: &Frame<P>) -> bool {
+        match self.heard.iter_mut().find(|h| h.from == frame.from) {
+            Some(last) => core::mem::replace(&mut last.sequence, frame.sequence) == frame.sequence,
+            None => {
+                self.heard.push(LastHeard { from: frame.from, sequence: frame.sequence });
+                false
+            }
+        }
+    }
+
+    /// One of the timers is due. Call again while [`Dcf::next_wakeup`] is not later than `now`.
+    pub fn on_timer(&mut self, now: Time, t: &Timing) -> Action<P> {
+        if self.timeout <= now {
+            self.timeout = Time::NEVER;
+            return self.on_timeout(now, t);
+        }
+        if self.defer <= now {
+            self.defer = Time::NEVER;
+            if self.answer.is_some() && !matches!(self.exchange, Exchange::Cts | Exchange::Ack) {
+                return self.transmit_answer(now, t);
+            }
+            return self.transmit_outgoing(now, t);
+        }
+        if self.backoff.expiry().is_some_and(|at| at <= now) {
+            self.backoff = Backoff::Off;
+            // While an answer is due the frame waits; it contends anew afterwards.
+            return if self.answer.is_some() { Action::None } else { self.transmit_outgoing(now, t) };
+        }
+        self.sense(now, t);
+        Action::None
+    }
+
+    fn on_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let action = match self.exchange {
+            Exchange::Idle => Action::None,
+            Exchange::Cts | Exchange::Ack => {
+                self.answer = None;
+                Action::None
+            }
+            Exchange::Rts => {
+                self.short_retries += 1;
+                if self.short_retries >= t.short_retry_limit {
+                    self.short_retries = 0;
+                    self.give_up(t)
+                } else {
+                    self.retry(now, t);
+                    Action::None
+                }
+            }
+            Exchange::Data => self.on_data_timeout(now, t),
+        };
+        self.idle_since = now;
+        self.resume(now, t);
+        action
+    }
+
+    fn on_data_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
+        if outgoing.packet.next_hop.is_broadcast() {
+            self.outgoing = None;
+            self.cw = t.cw_min;
+            self.start_backoff(now, t);
+            return Action::Sent;
+        }
+        let (retries, limit) = if outgoing.uses_rts {
+            (&mut self.long_retries, t.long_retry_limit)
+        } else {
+            (&mut self.short_retries, t.short_retry_limit)
+        };
+        *retries += 1;
+        if *retries >= limit {
+            *retries = 0;
+            self.give_up(t)
+        } else {
+            outgoing.rts_next = outgoing.uses_rts;
+            self.retry(now, t);
+            Action::None
+        }
+    }
+
+    fn give_up(&mut self, t: &Timing) -> Action<P> {
+        self.cw = t.cw_min;
+        match self.outgoing.take() {
+            Some(outgoing) => Action::Failed(outgoing.packet),
+            None => Action::None,
+        }
+    }
+
+    fn retry(&mut self, now: Time, t: &Timing) {
+        self.widen(t);
+        self.start_backoff(now, t);
+    }
+
+    fn widen(&mut self, t: &Timing) {
+        self.cw = (2 * self.cw + 1).min(t.cw_max);
+    }
+
+    /// An exchange ended or a frame was answered: what comes next?
+    fn resume(&mut self, now: Time, t: &Timing) {
+        if self.answer.is_some() {
+            self.defer = now + t.sifs;
+        } else if let Some(outgoing) = &self.outgoing {
+            if !self.backoff.busy() {
+                if outgoing.rts_next || !outgoing.uses_rts {
+                    self.contend(now, t);
+                } else {
+                    // The CTS is here.
+                    self.defer = now + t.sifs;
+                }
+            }
+        } else if self.occupied {
+            self.wants_packet = true;
+        }
+        self.exchange = Exchange::Idle;
+        self.sense(now, t);
+    }
+
+    /// Begins to contend for the medium with the frame in hand.
+    fn contend(&mut self, now: Time, t: &Timing) {
+        if t.profile == MacProfile::Ieee && self.medium_idle(now) && now.since(self.idle_since) >= self.interframe(t) {
+            // 9.2.5.1: idle for DIFS already. The frame leaves with the timer, at once.
+            self.backoff = Backoff::Running { from: now, remaining: Duration::ZERO };
+        } else {
+            self.start_backoff(now, t);
+        }
+    }
+
+    /// Draws a backoff; counting down begins an interframe space after the medium is idle.
+    fn start_backoff(&mut self, now: Time, t: &Timing) {
+        let slots = match t.profile {
+            MacProfile::Ns2 => self.rng.below(u64::from(self.cw)),
+            MacProfile::Ieee => self.rng.below(u64::from(self.cw) + 1),
+        };
+        self.backoff = Backoff::Paused { remaining: t.slot * slots };
+        self.sense(now, t);
+    }
+
+    /// The interframe space before a frame that is not an answer.
+    fn interframe(&self, t: &Timing) -> Duration {
+        if self.after_error { t.eifs } else { t.difs }
+    }
+
+    /// Lets the backoff follow the state of the medium.
+    #[inline]
+    fn sense(&mut self, now: Time, t: &Timing) {
+        match self.backoff {
+            Backoff::Off => {}
+            Backoff::Paused { .. } => {
+                if self.medium_idle(now) {
+                    let from = match t.profile {
+                        MacProfile::Ns2 => now + t.difs,
+                        MacProfile::Ieee => {
+                            // The space counts from when the medium, physical or virtual, became idle.
+                            let idle_since = self.idle_since.max(self.nav().min(now));
+                            (idle_since + self.interframe(t)).max(now)
+                        }
+                    };
+                    self.backoff.resume(from);
+                }
+            }
+            Backoff::Running { .. } => {
+                if !self.medium_idle(now) {
+                    self.backoff.pause(now, t.slot);
+                }
+            }
+        }
+    }
+
+    /// Physical and virtual carrier sense, and no exchange of this station's own.
+    #[inline]
+    fn medium_idle(&self, now: Time) -> bool {
+        !self.receiver.busy() && self.exchange == Exchange::Idle && self.nav() <= now
+    }
+
+    #[inline]
+    fn nav(&self) -> Time {
+        match self.nav_provisional {
+            Some(deadline) => self.nav_until.min(deadline),
+            None => self.nav_until,
+        }
+    }
+
+    /// Extends the NAV; false if it was longer already.
+    fn set_nav(&mut self, now: Time, span: Duration) -> bool {
+        let until = now + span;
+        let longer = until > self.nav();
+        if longer {
+            self.nav_until = until;
+            self.nav_provisional = None;
+        }
+        longer
+    }
+
+    fn transmit_answer(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let Some(answer) = self.answer else { return Action::None };
+        let (exchange, timeout) = match answer.kind {
+            FrameKind::Cts => {
+                let free = match t.profile {
+                    MacProfile::Ns2 => self.medium_idle(now),
+                    MacProfile::Ieee => self.nav() <= now,
+                };
+                if !free {
+                    self.answer = None;
+                    self.resume(now, t);
+                    return Action::None;
+                }
+                (Exchange::Cts, t.data_timeout(answer.nav))
+            }
+            _ => (Exchange::Ack, t.ack_air),
+        };
+        let frame = Frame {
+            kind: answer.kind,
+            from: self.me,
+            to: answer.to,
+            bytes: CTS_ACK_BYTES,
+            at_data_rate: false,
+            air_time: t.ack_air,
+            nav: answer.nav,
+            sequence: 0,
+            retry: false,
+            body: None,
+        };
+        self.transmit(now, frame, exchange, timeout, t)
+    }
+
+    fn transmit_outgoing(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
+        let to = outgoing.packet.next_hop;
+        let (uses_rts, rts_next, bytes) = (outgoing.uses_rts, outgoing.rts_next, outgoing.bytes);
+        // Under `ieee` the backoff runs only while the medium is idle, or was until the CCA time before its end.
+        let free = match t.profile {
+            MacProfile::Ns2 => self.medium_idle(now),
+            MacProfile::Ieee => true,
+        };
+        if !free {
+            if let Some(outgoing) = &mut self.outgoing {
+                outgoing.rts_next = uses_rts;
+            }
+            self.retry(now, t);
+            return Action::None;
+        }
+        let rate = if to.is_broadcast() { t.basic_rate } else { t.rate };
+        let data_air = t.air_time(bytes, rate);
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
+        if rts_next {
+            let frame = Frame {
+                kind: FrameKind::Rts,
+                from: self.me,
+                to,
+                bytes: RTS_BYTES,
+                at_data_rate: false,
+                air_time: t.rts_air,
+                nav: t.field(t.sifs * 3 + t.cts_air + data_air + t.ack_air),
+                sequence: 0,
+                retry: false,
+                body: None,
+            };
+            return self.transmit(now, frame, Exchange::Rts, t.answer_timeout(t.rts_air, t.cts_air), t);
+        }
+        let broadcast = to.is_broadcast();
+        let frame = Frame {
+            kind: FrameKind::Data,
+            from: self.me,
+            to,
+            bytes,
+            at_data_rate: !broadcast,
+            air_time: data_air,
+            nav: if broadcast { Duration::ZERO } else { t.field(t.ack_air + t.sifs) },
+            sequence: outgoing.sequence,
+            retry: outgoing.sent_before,
+            body: Some(outgoing.packet.body.clone()),
+        };
+        outgoing.sent_before = true;
+        let timeout = if broadcast { data_air } else { t.answer_timeout(data_air, t.ack_air) };
+        self.transmit(now, frame, Exchange::Data, timeout, t)
+    }
+
+    fn transmit(&mut self, now: Time, frame: Frame<P>, exchange: Exchange, timeout: Duration, t: &Timing) -> Action<P> {
+        self.exchange = exchange;
+        self.sense(now, t);
+        self.transmitting_until = now + frame.air_time;
+        self.receiver.on_own_transmission();
+        self.timeout = now + timeout;
+        Action::Transmit(frame)
+    }
+}

@@ -1,0 +1,10 @@
+//! The 802.11 medium access control: frames, air times, the distributed coordination function.
+
+pub mod backoff;
+pub mod dcf;
+pub mod frame;
+pub mod timing;
+
+pub use dcf::{Action, Dcf, Heard};
+pub use frame::{Frame, FrameKind};
+pub use timing::Timing;

@@ -1,0 +1,158 @@
+//! Times, sizes and limits of the MAC, by profile.
+//!
+//! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
+//! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured (reference items 8 to 15).
+
+use crate::config::{MacProfile, MeshConfig, RtsPolicy};
+use meshpace_core::{Duration, Rate};
+
+/// Length of an RTS with its FCS, bytes.
+pub const RTS_BYTES: u32 = 20;
+/// Length of a CTS or ACK with its FCS, bytes.
+pub const CTS_ACK_BYTES: u32 = 14;
+/// Long PLCP preamble and header: 192 bits at 1 Mbit/s.
+pub const PLCP: Duration = Duration::from_micros(192);
+/// Bytes ns-2 counts for the PLCP when it compares a frame with the RTS threshold.
+const NS2_PLCP_BYTES: u32 = 24;
+/// What ns-2 adds for propagation to every time-out, once per direction.
+const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
+
+/// All constants of the MAC for one configuration.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Timing {
+    /// The rules.
+    pub profile: MacProfile,
+    /// Slot time.
+    pub slot: Duration,
+    /// Short interframe space.
+    pub sifs: Duration,
+    /// Distributed interframe space: SIFS + 2 slots.
+    pub difs: Duration,
+    /// Extended interframe space: SIFS + an ACK at 1 Mbit/s + DIFS.
+    pub eifs: Duration,
+    /// How long before its own transmission a station no longer senses that the medium became busy (CCA time).
+    pub commit: Duration,
+    /// Smallest contention window.
+    pub cw_min: u32,
+    /// Largest contention window.
+    pub cw_max: u32,
+    /// Attempts for an RTS or a frame sent without one.
+    pub short_retry_limit: u32,
+    /// Attempts for a data frame sent after RTS/CTS.
+    pub long_retry_limit: u32,
+    /// Bytes a data frame adds to a packet: MAC header and FCS.
+    pub data_overhead: u32,
+    /// Rate of unicast data frames.
+    pub rate: Rate,
+    /// Rate of control frames and broadcasts.
+    pub basic_rate: Rate,
+    rts: RtsPolicy,
+    /// Air time of an RTS.
+    pub rts_air: Duration,
+    /// Air time of a CTS.
+    pub cts_air: Duration,
+    /// Air time of an ACK.
+    pub ack_air: Duration,
+}
+
+impl Timing {
+    /// The constants for `config`.
+    pub fn new(config: &MeshConfig) -> Timing {
+        let radio = &config.radio;
+        let ns2 = config.mac == MacProfile::Ns2;
+        let (slot, sifs) = (Duration::from_micros(20), Duration::from_micros(10));
+        let difs = sifs + slot * 2;
+        let control = |bytes| PLCP + radio.basic_rate.time_for(bytes);
+        Timing {
+            profile: config.mac,
+            slot,
+            sifs,
+            difs,
+            eifs: sifs + difs + PLCP + Rate::from_mbps(1).time_for(CTS_ACK_BYTES),
+            commit: if ns2 { Duration::ZERO } else { Duration::from_micros(15) },
+            cw_min: 31,
+            cw_max: 1023,
+            short_retry_limit: 7,
+            long_retry_limit: 4,
+            data_overhead: if ns2 { 34 } else { 28 },
+            rate: radio.rate,
+            basic_rate: radio.basic_rate,
+            rts: radio.rts,
+            rts_air: control(RTS_BYTES),
+            cts_air: control(CTS_ACK_BYTES),
+            ack_air: control(CTS_ACK_BYTES),
+        }
+    }
+
+    /// Air time of an MPDU of `bytes` at `rate`.
+    #[inline]
+    pub fn air_time(&self, bytes: u32, rate: Rate) -> Duration {
+        PLCP + rate.time_for(bytes)
+    }
+
+    /// Whether a unicast MPDU of `bytes` is preceded by RTS/CTS.
+    #[inline]
+    pub fn uses_rts(&self, bytes: u32) -> bool {
+        match (self.rts, self.profile) {
+            (RtsPolicy::Always, _) => true,
+            (RtsPolicy::Never, _) => false,
+            (RtsPolicy::Threshold(limit), MacProfile::Ns2) => bytes + NS2_PLCP_BYTES >= limit,
+            (RtsPolicy::Threshold(limit), MacProfile::Ieee) => bytes > limit,
+        }
+    }
+
+    /// From the start of an RTS or data frame of `air_time` to giving up on the answer of `answer` air time.
+    #[inline]
+    pub fn answer_timeout(&self, air_time: Duration, answer: Duration) -> Duration {
+        air_time
+            + self.sifs
+            + answer
+            + match self.profile {
+                MacProfile::Ns2 => NS2_MAX_PROPAGATION * 2,
+                MacProfile::Ieee => self.slot,
+            }
+    }
+
+    /// From the start of a CTS to giving up on the data, given the CTS's duration field.
+    #[inline]
+    pub fn data_timeout(&self, nav: Duration) -> Duration {
+        (self.cts_air + nav + NS2_MAX_PROPAGATION * 2).saturating_sub(self.sifs + self.ack_air)
+    }
+
+    /// A duration as the duration field carries it: whole microseconds, at most 65,535 of them; `ns2` rounds to the
+    /// nearest, the standard up.
+    #[inline]
+    pub fn field(&self, span: Duration) -> Duration {
+        let us = match self.profile {
+            MacProfile::Ns2 => (span.0 + 500) / 1_000,
+            MacProfile::Ieee => span.0.div_ceil(1_000),
+        };
+        Duration::from_micros(us.min(65_535))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_measured_air_times() {
+        // Reference items 5, 8 and 9.
+        let t = Timing::new(&MeshConfig::default());
+        assert_eq!(t.rts_air, Duration::from_micros(352));
+        assert_eq!(t.cts_air, Duration::from_micros(304));
+        assert_eq!(t.eifs, Duration::from_micros(364));
+        assert_eq!(t.air_time(1500 + t.data_overhead, t.rate), Duration::from_micros(6328));
+    }
+
+    #[test]
+    fn one_hop_exchange_of_systems_2_4() {
+        // Profile `ieee`, 1460 bytes payload in 1500: 7.6540 ms with RTS/CTS and the mean backoff of 15.5 slots.
+        let config = MeshConfig { mac: MacProfile::Ieee, ..MeshConfig::default() };
+        let t = Timing::new(&config);
+        let data = t.air_time(1500 + t.data_overhead, t.rate);
+        let exchange =
+            t.difs.0 as f64 + 15.5 * t.slot.0 as f64 + (t.rts_air + t.cts_air + data + t.ack_air + t.sifs * 3).0 as f64;
+        assert_eq!(exchange, 7_654_000.0);
+    }
+}

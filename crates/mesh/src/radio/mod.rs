@@ -1,0 +1,8 @@
+//! The radio: who hears whom how strongly, and which of several frames a receiver keeps.
+
+pub mod neighbours;
+pub mod reception;
+pub mod two_ray;
+
+pub use neighbours::{Neighbour, Neighbours};
+pub use reception::{FrameEnd, FrameStart, Receiver};

@@ -1,0 +1,551 @@
+//! The engine: the mesh's nodes under one clock that somebody else advances.
+//!
+//! It runs until a given time or until something happens that concerns its driver: a packet reached the node it is for,
+//! or one of the driver's timers fired. The simulator drives it with transports, the emulator from the machine's clock,
+//! a viewer frame by frame. It is generic over the packets it carries and over the [`Probe`] that watches.
+//!
+//! A transmission is one slab entry. Its leading and its trailing edge are one queue entry each, with a cursor over the
+//! sender's neighbours by distance: popped, an edge serves receivers in order as long as nothing else in the queue comes
+//! first, so that every receiver sees it at its own time at the price of about one queue operation.
+
+use crate::probe::{Loss, Probe};
+use crate::queue::{EventQueue, Key, Owner};
+use crate::slab::Slab;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, NodeId, Rng, Time};
+use meshpace_mesh::config::Position;
+use meshpace_mesh::link::arp::{Arp, Resolve};
+use meshpace_mesh::link::queue::{DropTail, Queued};
+use meshpace_mesh::mac::{Action, Dcf, Frame, Heard, Timing};
+use meshpace_mesh::radio::Neighbours;
+use meshpace_mesh::routing::aodv::{DropReason, Sink};
+use meshpace_mesh::routing::{Aodv, StaticRoutes};
+use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
+
+/// What ns-2's link layer takes each way.
+const LINK_DELAY: Duration = Duration::from_micros(25);
+/// What ns-2's ARP takes for a packet of its own or one it releases.
+const ARP_DELAY: Duration = Duration::from_micros(5);
+/// The place of the link layer among a node's timers of equal time.
+const LINK_RANK: u32 = 2;
+
+/// Something the driver has to see to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Happening<P> {
+    /// `packet` reached `node`, which it is for.
+    Delivered {
+        /// The destination.
+        node: NodeId,
+        /// The packet.
+        packet: P,
+    },
+    /// The driver's timer `number` fired.
+    Timer {
+        /// As given to [`Engine::set_timer`].
+        number: u32,
+    },
+}
+
+struct Node<P> {
+    mac: Dcf<P>,
+    /// What the queue holds of [`Dcf::next_wakeup`], so that an unchanged time costs nothing.
+    mac_wakeup: Time,
+    queue: DropTail<P>,
+    arp: Arp<P>,
+}
+
+struct OnAir<P> {
+    frame: Frame<P>,
+    began: Time,
+    /// Where the edges are in the sender's neighbour table, and where it ends.
+    start_cursor: u32,
+    end_cursor: u32,
+    table_end: u32,
+}
+
+/// A packet inside the link layer, up or down.
+enum InLink<P> {
+    Up { from: NodeId, body: Body<P> },
+    Down(Queued<P>),
+}
+
+/// A packet that waits elsewhere: routing's jitter before the link layer, or ARP's delay before the queue.
+struct Delayed<P> {
+    node: NodeId,
+    queued: Queued<P>,
+    past_link: bool,
+}
+
+enum Routing<P> {
+    Static,
+    Aodv(Vec<Aodv<P>>),
+}
+
+/// What a routing protocol asked for, in order.
+enum Asked<P> {
+    Send { body: Body<P>, next_hop: NodeId, delay: Duration },
+    Drop { packet: P, reason: DropReason },
+    Flush { next_hop: NodeId },
+}
+
+struct Wishes<P>(Vec<Asked<P>>);
+
+impl<P> Sink<P> for Wishes<P> {
+    fn send(&mut self, body: Body<P>, next_hop: NodeId, delay: Duration) {
+        self.0.push(Asked::Send { body, next_hop, delay });
+    }
+    fn drop_packet(&mut self, packet: P, reason: DropReason) {
+        self.0.push(Asked::Drop { packet, reason });
+    }
+    fn flush_queue(&mut self, next_hop: NodeId) {
+        self.0.push(Asked::Flush { next_hop });
+    }
+}
+
+/// A mesh under way.
+pub struct Engine<P, O> {
+    now: Time,
+    timing: Timing,
+    neighbours: Neighbours,
+    /// Shortest paths: the routes under static routing, the reference for hop counts otherwise.
+    shortest: StaticRoutes,
+    routing: Routing<P>,
+    nodes: Vec<Node<P>>,
+    queue: EventQueue,
+    /// Packets that cross a link layer, which takes the same time everywhere: first in, first out.
+    link: VecDeque<(Time, NodeId, InLink<P>)>,
+    delayed: Slab<Delayed<P>>,
+    on_air: Slab<OnAir<P>>,
+    wishes: Wishes<P>,
+    frames: u64,
+    fingerprint: u64,
+    probe: O,
+}
+
+impl<P: Packet, O: Probe<P>> Engine<P, O> {
+    /// The nodes at `positions`, silent at time zero. `destinations` are the nodes that packets will be sent to: static
+    /// routes and shortest paths are computed for them.
+    pub fn new(
+        positions: &[Position],
+        config: &MeshConfig,
+        destinations: impl IntoIterator<Item = NodeId>,
+        seed: u64,
+        probe: O,
+    ) -> Self {
+        let timing = Timing::new(config);
+        let neighbours = Neighbours::two_ray(positions);
+        let shortest = StaticRoutes::new(&neighbours.adjacency(), destinations);
+        let ids = || (0..positions.len()).map(|i| NodeId(i as u16));
+        let stream = |purpose, node: NodeId| Rng::stream(seed, purpose, u64::from(node.0));
+        let routing = match config.routing {
+            RoutingConfig::Static => Routing::Static,
+            RoutingConfig::Aodv { local_repair } => Routing::Aodv(
+                ids().map(|node| Aodv::new(node, local_repair, stream(Purpose::RoutingJitter, node))).collect(),
+            ),
+        };
+        let nodes = ids()
+            .map(|node| Node {
+                mac: Dcf::new(node, &timing, stream(Purpose::Backoff, node)),
+                mac_wakeup: Time::NEVER,
+                queue: DropTail::new(config.radio.queue, config.mac),
+                arp: Arp::new(node),
+            })
+            .collect();
+        let mut engine = Engine {
+            now: Time::ZERO,
+            timing,
+            neighbours,
+            shortest,
+            routing,
+            nodes,
+            queue: EventQueue::default(),
+            link: VecDeque::new(),
+            delayed: Slab::default(),
+            on_air: Slab::default(),
+            wishes: Wishes(Vec::new()),
+            frames: 0,
+            fingerprint: 0xcbf2_9ce4_8422_2325,
+            probe,
+        };
+        for node in ids() {
+            engine.schedule_routing(node);
+        }
+        engine
+    }
+
+    /// The current time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Transmissions so far, control frames included.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// A hash of (time, node, frame kind, bytes) of every transmission and every delivery so far.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// The probe.
+    pub fn probe(&mut self) -> &mut O {
+        &mut self.probe
+    }
+
+    /// Hops from `from` to `to` as the routing protocol at `from` knows them.
+    #[inline]
+    pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
+        match &self.routing {
+            Routing::Static => self.shortest_hops(from, to),
+            Routing::Aodv(nodes) => nodes[from.index()].hops_to(self.now, to),
+        }
+    }
+
+    /// Hops on the shortest path, if `to` is one of the destinations and connected.
+    pub fn shortest_hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
+        self.shortest.hops(from, to).map(|hops| hops.min(255) as u8)
+    }
+
+    /// Sets the driver's timer `number` (small numbers, they index a table), which belongs to `node`. [`Time::NEVER`]
+    /// cancels it.
+    #[inline]
+    pub fn set_timer(&mut self, number: u32, node: NodeId, at: Time) {
+        self.queue.set(Owner::Host, number, Key::timer(at, node, LINK_RANK + 1 + number));
+    }
+
+    /// The transport of `node` sends `packet`.
+    pub fn inject(&mut self, node: NodeId, packet: P) {
+        self.probe.on_inject(self.now, node, &packet);
+        self.route(node, packet, None);
+    }
+
+    /// Runs until something happens that concerns the driver, or until `until`; then returns None.
+    pub fn advance(&mut self, until: Time) -> Option<Happening<P>> {
+        loop {
+            let link_key = self.link_key();
+            let first = self.queue.first();
+            if link_key < first {
+                if link_key.time > until {
+                    break;
+                }
+                let Some((time, node, item)) = self.link.pop_front() else { break };
+                self.now = time;
+                match item {
+                    InLink::Down(queued) => self.enqueue(node, queued),
+                    InLink::Up { from, body } => {
+                        if let Some(packet) = self.receive(node, from, body) {
+                            self.mix(node, 4, packet.size());
+                            self.probe.on_deliver(time, node, &packet);
+                            return Some(Happening::Delivered { node, packet });
+                        }
+                    }
+                }
+                continue;
+            }
+            if first.time > until {
+                break;
+            }
+            let Some((key, owner, index)) = self.queue.pop() else { break };
+            self.now = key.time;
+            match owner {
+                Owner::FrameStart => self.leading_edge(index, until),
+                Owner::FrameEnd => self.trailing_edge(index, until),
+                Owner::Mac => {
+                    let node = NodeId(index as u16);
+                    let state = &mut self.nodes[index as usize];
+                    state.mac_wakeup = Time::NEVER;
+                    let action = state.mac.on_timer(self.now, &self.timing);
+                    self.settle(node, action);
+                }
+                Owner::Routing => {
+                    let node = NodeId(index as u16);
+                    if let Routing::Aodv(nodes) = &mut self.routing {
+                        nodes[index as usize].on_timer(self.now, &mut self.wishes);
+                    }
+                    self.grant(node);
+                }
+                Owner::Delayed => {
+                    if let Some(Delayed { node, queued, past_link }) = self.delayed.remove(index) {
+                        if past_link { self.enqueue(node, queued) } else { self.send_down(node, queued) }
+                    }
+                }
+                Owner::Host => return Some(Happening::Timer { number: index }),
+            }
+        }
+        self.now = until.max(self.now);
+        None
+    }
+
+    #[inline]
+    fn link_key(&self) -> Key {
+        self.link.front().map_or(Key::NEVER, |item| Key::timer(item.0, item.1, LINK_RANK))
+    }
+
+    /// Whether an event at `key` comes before everything else, and not after `until`.
+    #[inline]
+    fn is_next(&self, key: Key, until: Time) -> bool {
+        key.time <= until && key < self.queue.first() && key < self.link_key()
+    }
+
+    fn leading_edge(&mut self, id: u32, until: Time) {
+        loop {
+            let Some(air) = self.on_air.get_mut(id) else { return };
+            let receiver = self.neighbours.entry(air.start_cursor);
+            let arrives = air.began + receiver.delay;
+            self.now = arrives;
+            let end = arrives + air.frame.air_time;
+            let node = &mut self.nodes[receiver.node.index()];
+            node.mac.on_frame_start(arrives, id, receiver.power, receiver.decodable, end, &self.timing);
+            air.start_cursor += 1;
+            let more = air.start_cursor < air.table_end;
+            let (began, sender, cursor) = (air.began, air.frame.from, air.start_cursor);
+            let receiver = receiver.node;
+            self.schedule_mac(receiver);
+            if !more {
+                return;
+            }
+            let next = self.neighbours.entry(cursor);
+            let key = Key::frame_start(began + next.delay, next.node, sender);
+            if !self.is_next(key, until) {
+                self.queue.set(Owner::FrameStart, id, key);
+                return;
+            }
+        }
+    }
+
+    fn trailing_edge(&mut self, id: u32, until: Time) {
+        loop {
+            let Some(air) = self.on_air.get_mut(id) else { return };
+            let receiver = *self.neighbours.entry(air.end_cursor);
+            let ends = air.began + air.frame.air_time + receiver.delay;
+            self.now = ends;
+            air.end_cursor += 1;
+            let mac = &mut self.nodes[receiver.node.index()].mac;
+            if O::DECODED && mac.decodes(ends, id) {
+                self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
+            }
+            let action = mac.on_frame_end(ends, Heard { id, frame: &air.frame }, &self.timing);
+            let more = air.end_cursor < air.table_end;
+            let (finished, sender, cursor) = (air.began + air.frame.air_time, air.frame.from, air.end_cursor);
+            self.settle(receiver.node, action);
+            if !more {
+                self.on_air.remove(id);
+                return;
+            }
+            let next = self.neighbours.entry(cursor);
+            let key = Key::frame_end(finished + next.delay, next.node, sender);
+            if !self.is_next(key, until) {
+                self.queue.set(Owner::FrameEnd, id, key);
+                return;
+            }
+        }
+    }
+
+    /// Carries out what a MAC asks for, feeds it, and sets its timer.
+    #[inline]
+    fn settle(&mut self, node: NodeId, action: Action<P>) {
+        match action {
+            Action::None | Action::Sent => {}
+            Action::Transmit(frame) => self.transmit(frame),
+            Action::Deliver { from, body } => match body {
+                Body::Arp { request, sender, target } => {
+                    let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
+                    for queued in heard.release.into_iter().chain(heard.reply) {
+                        self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
+                    }
+                }
+                body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
+            },
+            Action::Failed(queued) => self.link_failed(node, queued),
+        }
+        self.feed(node);
+    }
+
+    /// Gives the MAC its next packet if it can take one.
+    #[inline]
+    fn feed(&mut self, node: NodeId) {
+        let state = &mut self.nodes[node.index()];
+        if state.mac.wants_packet() {
+            match state.queue.pop() {
+                Some(queued) => state.mac.send(self.now, queued, &self.timing),
+                None => state.mac.rest(),
+            }
+        }
+        self.schedule_mac(node);
+    }
+
+    #[inline]
+    fn schedule_mac(&mut self, node: NodeId) {
+        let state = &mut self.nodes[node.index()];
+        let at = state.mac.next_wakeup();
+        if at != state.mac_wakeup {
+            state.mac_wakeup = at;
+            self.queue.set(Owner::Mac, u32::from(node.0), Key::timer(at, node, 0));
+        }
+    }
+
+    #[inline]
+    fn schedule_routing(&mut self, node: NodeId) {
+        if let Routing::Aodv(nodes) = &self.routing {
+            let at = nodes[node.index()].next_wakeup();
+            self.queue.set(Owner::Routing, u32::from(node.0), Key::timer(at, node, 1));
+        }
+    }
+
+    fn transmit(&mut self, frame: Frame<P>) {
+        let sender = frame.from;
+        self.frames += 1;
+        self.mix(sender, frame.kind as u64, frame.bytes);
+        self.probe.on_air(self.now, &frame);
+        let (first, table_end) = self.neighbours.range(sender);
+        if first == table_end {
+            return;
+        }
+        let (began, air_time) = (self.now, frame.air_time);
+        let id = self.on_air.insert(OnAir { frame, began, start_cursor: first, end_cursor: first, table_end });
+        let nearest = self.neighbours.entry(first);
+        let arrives = began + nearest.delay;
+        self.queue.set(Owner::FrameStart, id, Key::frame_start(arrives, nearest.node, sender));
+        self.queue.set(Owner::FrameEnd, id, Key::frame_end(arrives + air_time, nearest.node, sender));
+    }
+
+    /// A packet from below: returns it if it is for this node's transport.
+    fn receive(&mut self, node: NodeId, from: NodeId, body: Body<P>) -> Option<P> {
+        match body {
+            Body::Data(packet) => {
+                if packet.destination() == node {
+                    return Some(packet);
+                }
+                self.route(node, packet, Some(from));
+            }
+            Body::Aodv(message) => {
+                if let Routing::Aodv(nodes) = &mut self.routing {
+                    nodes[node.index()].on_message(self.now, from, message, &mut self.wishes);
+                }
+                self.grant(node);
+            }
+            // ARP is answered below the link delay.
+            Body::Arp { .. } => {}
+        }
+        None
+    }
+
+    fn route(&mut self, node: NodeId, mut packet: P, previous_hop: Option<NodeId>) {
+        match &mut self.routing {
+            Routing::Static => {
+                let lost = if previous_hop.is_some() && !packet.decrement_ttl() {
+                    Some(DropReason::TtlExpired)
+                } else {
+                    match self.shortest.next_hop(node, packet.destination()) {
+                        Some(next_hop) => {
+                            self.send_down(node, Queued { next_hop, body: Body::Data(packet) });
+                            return;
+                        }
+                        None => Some(DropReason::NoRoute),
+                    }
+                };
+                if let Some(reason) = lost {
+                    let lost = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
+                    self.probe.on_loss(self.now, node, &lost, Loss::Routing(reason));
+                }
+            }
+            Routing::Aodv(nodes) => {
+                nodes[node.index()].on_packet(self.now, packet, previous_hop, &mut self.wishes);
+                self.grant(node);
+            }
+        }
+    }
+
+    /// Carries out what routing asked for.
+    fn grant(&mut self, node: NodeId) {
+        // Granting can make routing ask again (an ARP failure), so the list is taken out meanwhile.
+        while !self.wishes.0.is_empty() {
+            let mut asked = core::mem::take(&mut self.wishes.0);
+            for wish in asked.drain(..) {
+                match wish {
+                    Asked::Send { body, next_hop, delay } => {
+                        let queued = Queued { next_hop, body };
+                        if delay == Duration::ZERO {
+                            self.send_down(node, queued);
+                        } else {
+                            self.delay(Delayed { node, queued, past_link: false }, delay);
+                        }
+                    }
+                    Asked::Drop { packet, reason } => {
+                        let lost = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
+                        self.probe.on_loss(self.now, node, &lost, Loss::Routing(reason));
+                    }
+                    Asked::Flush { next_hop } => {
+                        while let Some(lost) = self.nodes[node.index()].queue.take_for(next_hop) {
+                            self.probe.on_loss(self.now, node, &lost, Loss::Flushed);
+                        }
+                    }
+                }
+            }
+            if self.wishes.0.is_empty() {
+                self.wishes.0 = asked;
+                break;
+            }
+        }
+        self.schedule_routing(node);
+    }
+
+    /// From routing to the link layer: address resolution, then the delay.
+    fn send_down(&mut self, node: NodeId, queued: Queued<P>) {
+        if queued.next_hop.is_broadcast() {
+            self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(queued)));
+            return;
+        }
+        let next_hop = queued.next_hop;
+        match self.nodes[node.index()].arp.resolve(next_hop, queued.body) {
+            Resolve::Known(body) => {
+                self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(Queued { next_hop, body })));
+            }
+            Resolve::Ask { request, displaced } => {
+                if let Some(body) = displaced {
+                    self.probe.on_loss(self.now, node, &Queued { next_hop, body }, Loss::ArpDisplaced);
+                }
+                self.delay(Delayed { node, queued: request, past_link: true }, ARP_DELAY);
+            }
+            Resolve::Unreachable { held, packet } => {
+                for body in held.into_iter().chain([packet]) {
+                    self.link_failed(node, Queued { next_hop, body });
+                }
+            }
+        }
+    }
+
+    fn delay(&mut self, what: Delayed<P>, delay: Duration) {
+        let node = what.node;
+        let number = self.delayed.insert(what);
+        self.queue.set(Owner::Delayed, number, Key::timer(self.now + delay, node, LINK_RANK));
+    }
+
+    fn enqueue(&mut self, node: NodeId, queued: Queued<P>) {
+        if let Some(lost) = self.nodes[node.index()].queue.push(queued) {
+            self.probe.on_loss(self.now, node, &lost, Loss::QueueFull);
+        }
+        self.feed(node);
+    }
+
+    fn link_failed(&mut self, node: NodeId, queued: Queued<P>) {
+        match &mut self.routing {
+            Routing::Static => self.probe.on_loss(self.now, node, &queued, Loss::RetryLimit),
+            Routing::Aodv(nodes) => {
+                nodes[node.index()].on_link_failure(self.now, queued.next_hop, queued.body, &mut self.wishes);
+                self.grant(node);
+            }
+        }
+    }
+
+    #[inline]
+    fn mix(&mut self, node: NodeId, kind: u64, bytes: u32) {
+        // FNV-1a over two words per event.
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let what = u64::from(node.0) << 40 | kind << 32 | u64::from(bytes);
+        self.fingerprint = ((self.fingerprint ^ self.now.0).wrapping_mul(PRIME) ^ what).wrapping_mul(PRIME);
+    }
+}

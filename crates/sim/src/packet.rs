@@ -1,0 +1,82 @@
+//! The packet of the simulator: an IP header's worth of facts and a structured segment, no payload.
+
+use meshpace_core::{FlowId, NodeId};
+use meshpace_mesh::Packet;
+use meshpace_transport::Segment;
+
+/// Hops a packet may travel (AODV's network diameter; also used with static routes).
+pub const INITIAL_TTL: u8 = 30;
+
+/// A transport segment under way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SimPacket {
+    /// Number of the packet in its run.
+    pub id: u32,
+    /// The node that sent it.
+    pub source: NodeId,
+    /// The node it is for.
+    pub destination: NodeId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// Hops left.
+    pub ttl: u8,
+    /// Hops travelled.
+    pub hops: u8,
+    /// Whether a node on the way marked it "congestion experienced".
+    pub ce: bool,
+    /// What the transport sent.
+    pub segment: Segment,
+}
+
+impl Packet for SimPacket {
+    #[inline]
+    fn source(&self) -> NodeId {
+        self.source
+    }
+
+    #[inline]
+    fn destination(&self) -> NodeId {
+        self.destination
+    }
+
+    #[inline]
+    fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    #[inline]
+    fn size(&self) -> u32 {
+        self.segment.size()
+    }
+
+    #[inline]
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    #[inline]
+    fn hops(&self) -> u8 {
+        self.hops
+    }
+
+    #[inline]
+    fn count_hop(&mut self) {
+        self.hops = self.hops.saturating_add(1);
+    }
+
+    #[inline]
+    fn decrement_ttl(&mut self) -> bool {
+        self.ttl = self.ttl.saturating_sub(1);
+        self.ttl > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_at_most_64_bytes() {
+        assert!(size_of::<SimPacket>() <= 64, "{}", size_of::<SimPacket>());
+    }
+}

@@ -1,0 +1,49 @@
+//! Reusable numbered places: no allocation once as many are in use as ever will be.
+
+use alloc::vec::Vec;
+
+/// A slab.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    entries: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { entries: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Stores `value` and returns its number.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.entries[number as usize] = Some(value);
+                number
+            }
+            None => {
+                self.entries.push(Some(value));
+                (self.entries.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Takes number `number` out.
+    #[inline]
+    pub fn remove(&mut self, number: u32) -> Option<T> {
+        let value = self.entries[number as usize].take();
+        if value.is_some() {
+            self.free.push(number);
+        }
+        value
+    }
+
+    /// The value under `number`, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.entries[number as usize].as_mut()
+    }
+}
