@@ -1,63 +1,204 @@
-//! AODV with link-layer failure detection.
+//! AODV with link-layer failure detection: Perkins, Belding-Royer, Das, RFC 3561, the way ns-2.35 was measured and seen to
+//! behave. A state machine per node: it is told of packets, messages, link failures and time, and answers through a [`Sink`].
+//!
+//! Departures from RFC 3561, all those of ns-2.35:
+//! - no HELLO: a link fails when the MAC gives up a *data* packet; a lost reply is only lost;
+//! - a failure drops the packet and all that wait for the same next hop; the RERR is broadcast at once, precursors or not;
+//!   forwarded RERRs and RREQs are jittered, uniform on [0, 10 ms);
+//! - the waits and rings of `search.rs`; entries are never deleted and expire on a half-second grid (`table.rs`);
+//! - a node raises its own sequence number by two at each request and each failure, so that numbers of valid routes are even;
+//! - an intermediate node answers when its number is at least the one asked for, with the rest of its route's life in whole
+//!   seconds; no gratuitous RREP, no RREP-ACK, no blacklist, no D flag;
+//! - data that meets no route is answered by one RERR each.
+//!
+//! Departures from ns-2.35: a RERR holds six destinations (there: 100) and further ones follow; a reply to a node the
+//! answering node itself has lost is not sent (there: to node 0); sequence numbers wrap. `ns2` local repair is copied
+//! with its faults, see `repair.rs`.
+//!
+//! | Parameter | Value |
+//! |---|---|
+//! | active route timeout | 10 s after each forwarded packet |
+//! | reverse route life | 6 s |
+//! | route from the destination | 10 s |
+//! | request remembered | 6 s, swept every 6 s |
+//! | buffer | 64 packets, 30 s |
+//! | spacing of buffered packets after a reply | 10 ms |
 
+mod buffer;
+mod discovery;
+mod failure;
 mod message;
+mod repair;
+mod search;
+mod seen;
 mod sink;
+mod table;
 
 pub use message::{Message, Reply, Request, Unreachable};
 pub use sink::{DropReason, Sink};
 
 use crate::config::LocalRepair;
 use crate::packet::{Body, Packet};
-use core::marker::PhantomData;
-use meshpace_core::rng::Rng;
-use meshpace_core::{NodeId, Time};
+use alloc::collections::BinaryHeap;
+use buffer::Buffer;
+use core::cmp::Reverse;
+use meshpace_core::{Duration, NodeId, Rng, Time};
+use seen::Seen;
+use table::{ACTIVE_ROUTE_TIMEOUT, State, Table, tick_after, tick_from};
 
 /// One node's AODV.
 #[derive(Clone, Debug)]
 pub struct Aodv<P> {
-    _packet: PhantomData<P>,
+    /// This node.
+    me: NodeId,
+    /// What it does about a broken link near the destination.
+    local_repair: LocalRepair,
+    /// Jitter of broadcasts.
+    rng: Rng,
+    /// Its own sequence number; even.
+    sequence: u32,
+    /// The number of its next request.
+    next_request: u32,
+    /// What it knows of routes.
+    routes: Table,
+    /// Packets without a route.
+    buffer: Buffer<P>,
+    /// Requests already handled.
+    seen: Seen,
+    /// When a local repair ends, and of the route to which destination.
+    repairs: BinaryHeap<Reverse<(Time, NodeId)>>,
+    /// The next purge tick that can cause a request; [`Time::NEVER`] if no packet waits.
+    next_tick: Time,
 }
 
 impl<P: Packet> Aodv<P> {
-    /// The protocol at node `me`. `rng` is the node's own stream for [`Purpose::RoutingJitter`](meshpace_core::rng::Purpose).
+    /// The protocol at node `me`. `rng` is the node's own stream for routing jitter
+    /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)).
     pub fn new(me: NodeId, local_repair: LocalRepair, rng: Rng) -> Self {
-        let _ = (me, local_repair, rng);
-        todo!()
+        Aodv {
+            me,
+            local_repair,
+            rng,
+            sequence: 2,
+            next_request: 1,
+            routes: Table::default(),
+            buffer: Buffer::new(),
+            seen: Seen::default(),
+            repairs: BinaryHeap::new(),
+            next_tick: Time::NEVER,
+        }
     }
 
     /// A packet that is not for this node: routes, buffers or drops it. `previous_hop` is None if it comes from this
-    /// node's own transport.
-    pub fn on_packet(&mut self, now: Time, packet: P, previous_hop: Option<NodeId>, out: &mut impl Sink<P>) {
-        let _ = (now, packet, previous_hop, out);
-        todo!()
+    /// node's own transport; otherwise its time to live is taken down here.
+    pub fn on_packet(&mut self, now: Time, mut packet: P, previous_hop: Option<NodeId>, out: &mut impl Sink<P>) {
+        let own = packet.source() == self.me;
+        if previous_hop.is_some() {
+            if own {
+                return out.drop_packet(packet, DropReason::Loop);
+            }
+            if !packet.decrement_ttl() {
+                return out.drop_packet(packet, DropReason::TtlExpired);
+            }
+        }
+        let destination = packet.destination();
+        let route = self.routes.entry(now, destination);
+        match route.state {
+            State::Up => {
+                route.expires = now + ACTIVE_ROUTE_TIMEOUT;
+                let next_hop = route.next_hop;
+                return out.send(Body::Data(packet), next_hop, Duration::ZERO);
+            }
+            _ if own => {
+                self.buffer.push(now, packet, out);
+                self.request(now, destination, out);
+            }
+            State::InRepair => self.buffer.push(now, packet, out),
+            State::Down => {
+                let sequence = route.sequence;
+                self.report(destination, sequence, out);
+                return out.drop_packet(packet, DropReason::NoRoute);
+            }
+        }
+        self.plan_tick(now);
     }
 
     /// `from`, one hop away, sent `message`.
     pub fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Sink<P>) {
-        let _ = (now, from, message, out);
-        todo!()
+        match message {
+            Message::Request(request) => self.on_request(now, from, request, out),
+            Message::Reply(reply) => self.on_reply(now, from, reply, out),
+            Message::Error(lost) => self.on_error(now, from, &lost, out),
+        }
+        self.plan_tick(now);
     }
 
     /// The MAC gave up a unicast frame to `next_hop` at its retry limit.
     pub fn on_link_failure(&mut self, now: Time, next_hop: NodeId, frame: Body<P>, out: &mut impl Sink<P>) {
-        let _ = (now, next_hop, frame, out);
-        todo!()
+        if let Body::Data(packet) = frame {
+            self.on_lost_packet(now, next_hop, packet, out);
+            self.plan_tick(now);
+        }
     }
 
     /// The time of [`Self::next_wakeup`] has come.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Sink<P>) {
-        let _ = (now, out);
-        todo!()
+        while let Some(&Reverse((due, destination))) = self.repairs.peek()
+            && due <= now
+        {
+            self.repairs.pop();
+            self.on_repair_timeout(now, destination, out);
+        }
+        if self.next_tick <= now {
+            self.ask_again(now, out);
+        }
+        self.plan_tick(now);
     }
 
     /// When [`Self::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
+    #[inline]
     pub fn next_wakeup(&self) -> Time {
-        todo!()
+        let repair = self.repairs.peek().map_or(Time::NEVER, |&Reverse((due, _))| due);
+        repair.min(self.next_tick)
     }
 
     /// Hops to `destination` if there is a valid route, for pacing at a source.
     pub fn hops_to(&self, now: Time, destination: NodeId) -> Option<u8> {
-        let _ = (now, destination);
-        todo!()
+        self.valid_route(now, destination).map(|route| route.hops)
+    }
+
+    /// The neighbour that packets to `destination` go to now, if there is a valid route.
+    pub fn next_hop(&self, now: Time, destination: NodeId) -> Option<NodeId> {
+        self.valid_route(now, destination).map(|route| route.next_hop)
+    }
+
+    fn valid_route(&self, now: Time, destination: NodeId) -> Option<&table::Route> {
+        self.routes.peek(destination).filter(|route| route.state == State::Up && !route.lapsed(now))
+    }
+
+    /// Sets `next_tick`. Of all that ns-2's purge does each half second only one thing cannot be done later: asking again
+    /// for packets that wait. So there is no timer without waiting packets, and none before the wait of a search is over.
+    fn plan_tick(&mut self, now: Time) {
+        let mut next = Time::NEVER;
+        for destination in self.buffer.destinations() {
+            if let Some(route) = self.routes.peek(destination) {
+                next = next.min(tick_from(route.search.wait_until()));
+            }
+        }
+        self.next_tick = next.max(tick_after(now));
+        if next == Time::NEVER {
+            self.next_tick = Time::NEVER;
+        }
+    }
+
+    /// What a purge tick does for the packets that wait: asks for their routes, as far as the searches allow.
+    fn ask_again(&mut self, now: Time, out: &mut impl Sink<P>) {
+        // A request changes neither the number nor the order of the entries.
+        for place in 0..self.routes.len() {
+            let destination = self.routes.newest(place);
+            if self.buffer.waits_for(destination) {
+                self.request(now, destination, out);
+            }
+        }
     }
 }

@@ -1,0 +1,65 @@
+//! Packets that wait for a route: at most 64 of all destinations together, each for at most 30 s.
+//!
+//! As in ns-2.35: the oldest makes room for a new one, and what has waited too long is dropped only when a packet is put in
+//! or taken out, so that until then it still keeps a search alive.
+
+use super::sink::{DropReason, Sink};
+use crate::packet::Packet;
+use alloc::collections::VecDeque;
+use meshpace_core::{Duration, NodeId, Time};
+
+/// Packets the buffer holds.
+const CAPACITY: usize = 64;
+/// How long a packet waits.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The route buffer of a node.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer<P> {
+    /// In the order of arrival, which is that of the deadlines.
+    packets: VecDeque<(Time, P)>,
+}
+
+impl<P: Packet> Buffer<P> {
+    /// An empty buffer.
+    pub fn new() -> Self {
+        Buffer { packets: VecDeque::new() }
+    }
+
+    /// Takes a packet in.
+    pub fn push(&mut self, now: Time, packet: P, out: &mut impl Sink<P>) {
+        self.purge(now, out);
+        if self.packets.len() == CAPACITY
+            && let Some((_, oldest)) = self.packets.pop_front()
+        {
+            out.drop_packet(oldest, DropReason::BufferFull);
+        }
+        self.packets.push_back((now + TIMEOUT, packet));
+    }
+
+    /// Takes out the oldest packet for `destination`.
+    pub fn pop(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) -> Option<P> {
+        self.purge(now, out);
+        let at = self.packets.iter().position(|(_, packet)| packet.destination() == destination)?;
+        self.packets.remove(at).map(|(_, packet)| packet)
+    }
+
+    /// Whether a packet waits for `destination`.
+    pub fn waits_for(&self, destination: NodeId) -> bool {
+        self.destinations().any(|waiting| waiting == destination)
+    }
+
+    /// Where the waiting packets go, oldest first, with repetitions.
+    pub fn destinations(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.packets.iter().map(|(_, packet)| packet.destination())
+    }
+
+    fn purge(&mut self, now: Time, out: &mut impl Sink<P>) {
+        while let Some((deadline, _)) = self.packets.front()
+            && *deadline < now
+            && let Some((_, late)) = self.packets.pop_front()
+        {
+            out.drop_packet(late, DropReason::BufferTimeout);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Finding routes: RREQ and RREP (RFC 3561, sections 6.3 to 6.7).
+
+use super::Aodv;
+use super::message::{Message, Reply, Request};
+use super::search::{NETWORK_DIAMETER, Step};
+use super::sink::{DropReason, Sink};
+use super::table::{ACTIVE_ROUTE_TIMEOUT, Route, State, UNREACHABLE, newest};
+use crate::config::LocalRepair;
+use crate::packet::{Body, Packet};
+use meshpace_core::{Duration, NodeId, Time};
+
+/// Life of a route towards the origin of a request.
+const REVERSE_ROUTE_LIFE: Duration = Duration::from_secs(6);
+/// Life in seconds of a route that its destination announces.
+const MY_ROUTE_TIMEOUT: u32 = 10;
+/// Forwarded broadcasts are delayed by up to this, in seconds.
+const BROADCAST_JITTER: f64 = 0.01;
+/// What keeps buffered packets apart, so that they do not push each other out while ARP resolves the next hop.
+const BUFFER_SPACING: Duration = Duration::from_millis(10);
+
+impl<P: Packet> Aodv<P> {
+    /// Asks for a route to `destination`, which has an entry, if the search allows; begins the hold-down if it was in vain.
+    pub(super) fn request(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
+        let route = self.routes.entry(now, destination);
+        if route.state == State::Up {
+            return;
+        }
+        match route.search.step(now, route.lost_hops) {
+            Step::Wait => {}
+            Step::GiveUp => self.drop_waiting(now, destination, out),
+            Step::Ask { ttl } => self.send_request(now, destination, ttl, out),
+        }
+    }
+
+    /// Broadcasts a new request over `ttl` hops.
+    pub(super) fn send_request(&mut self, now: Time, destination: NodeId, ttl: u8, out: &mut impl Sink<P>) {
+        let route = self.routes.entry(now, destination);
+        route.expires = Time::ZERO;
+        let destination_sequence = route.sequence;
+        self.sequence = self.sequence.wrapping_add(2);
+        let request = Request {
+            origin: self.me,
+            origin_sequence: self.sequence,
+            id: self.next_request,
+            destination,
+            destination_sequence,
+            hop_count: 1,
+            ttl,
+            asked: now,
+        };
+        self.next_request = self.next_request.wrapping_add(1);
+        out.send(Body::Aodv(Message::Request(request)), NodeId::BROADCAST, Duration::ZERO);
+    }
+
+    /// Drops all that waits for `destination`.
+    pub(super) fn drop_waiting(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
+        while let Some(packet) = self.buffer.pop(now, destination, out) {
+            out.drop_packet(packet, DropReason::NoRoute);
+        }
+    }
+
+    /// A neighbour asks, or passes a request on.
+    pub(super) fn on_request(&mut self, now: Time, from: NodeId, mut request: Request, out: &mut impl Sink<P>) {
+        if request.origin == self.me || !self.seen.first_time(now, request.origin, request.id) {
+            return;
+        }
+        self.learn_reverse_route(now, from, &request, out);
+        if request.destination == self.me {
+            // Somebody may have raised the number since.
+            let sequence = newest(self.sequence, request.destination_sequence).wrapping_add(1);
+            self.sequence = sequence.wrapping_add(sequence & 1);
+            return self.send_reply(now, &request, 1, self.sequence, MY_ROUTE_TIMEOUT, out);
+        }
+        let accepts_repairing = self.local_repair == LocalRepair::Ns2;
+        if let Some(route) = self.routes.get(now, request.destination) {
+            if usable(route, accepts_repairing)
+                && newest(route.sequence, request.destination_sequence) == route.sequence
+            {
+                let (hops, sequence, next_hop) = (route.hops, route.sequence, route.next_hop);
+                let lifetime = whole_seconds(now, route.expires);
+                if let Some(reverse) =
+                    self.routes.get(now, request.origin).filter(|reverse| reverse.hops != UNREACHABLE)
+                {
+                    reverse.add_precursor(next_hop);
+                    let towards_origin = reverse.next_hop;
+                    self.routes.entry(now, request.destination).add_precursor(towards_origin);
+                }
+                return self.send_reply(now, &request, hops.saturating_add(1), sequence, lifetime, out);
+            }
+            request.destination_sequence = newest(route.sequence, request.destination_sequence);
+        }
+        if request.ttl > 1 {
+            request.ttl -= 1;
+            request.hop_count = request.hop_count.saturating_add(1);
+            let jitter = self.jitter();
+            out.send(Body::Aodv(Message::Request(request)), NodeId::BROADCAST, jitter);
+        }
+    }
+
+    /// A request shows the way back to its origin, over the neighbour it came from.
+    fn learn_reverse_route(&mut self, now: Time, from: NodeId, request: &Request, out: &mut impl Sink<P>) {
+        let route = self.routes.entry(now, request.origin);
+        route.expires = route.expires.max(now + REVERSE_ROUTE_LIFE);
+        if !route.yields_to(request.origin_sequence, request.hop_count) {
+            return;
+        }
+        route.set(request.origin_sequence, request.hop_count, from, route.expires);
+        if route.search.wait_until() > Time::ZERO {
+            // This node asked for the origin itself: the route is used forward.
+            route.search.answered(request.hop_count);
+            route.expires = now + ACTIVE_ROUTE_TIMEOUT;
+        }
+        self.send_waiting(now, request.origin, Duration::ZERO, out);
+    }
+
+    /// Answers `request` along the reverse route.
+    fn send_reply(
+        &mut self,
+        now: Time,
+        request: &Request,
+        hop_count: u8,
+        destination_sequence: u32,
+        lifetime: u32,
+        out: &mut impl Sink<P>,
+    ) {
+        let reply = Reply {
+            origin: request.origin,
+            destination: request.destination,
+            destination_sequence,
+            hop_count,
+            ttl: NETWORK_DIAMETER,
+            lifetime,
+            asked: request.asked,
+        };
+        // An older request can arrive after the route that a newer one taught was lost: then there is nobody to answer to.
+        if let Some(reverse) = self.routes.get(now, request.origin).filter(|reverse| reverse.hops != UNREACHABLE) {
+            out.send(Body::Aodv(Message::Reply(reply)), reverse.next_hop, Duration::ZERO);
+        }
+    }
+
+    /// A neighbour knows a route; the answer is passed on towards the node that asked if it is news here.
+    pub(super) fn on_reply(&mut self, now: Time, from: NodeId, mut reply: Reply, out: &mut impl Sink<P>) {
+        let route = self.routes.entry(now, reply.destination);
+        if !route.yields_to(reply.destination_sequence, reply.hop_count) {
+            return;
+        }
+        let expires = now + Duration::from_secs(u64::from(reply.lifetime));
+        route.set(reply.destination_sequence, reply.hop_count, from, expires);
+        route.search.answered(reply.hop_count);
+        if reply.origin == self.me {
+            route.search.measured(now.since(reply.asked).as_secs_f64() / f64::from(reply.hop_count.max(1)));
+        }
+        self.send_waiting(now, reply.destination, BUFFER_SPACING, out);
+        if reply.origin == self.me {
+            return;
+        }
+        let accepts_repairing = self.local_repair == LocalRepair::Ns2;
+        let Some(reverse) = self.routes.get(now, reply.origin).filter(|route| usable(route, accepts_repairing)) else {
+            return;
+        };
+        let next_hop = reverse.next_hop;
+        if reply.ttl > 1 {
+            reply.ttl -= 1;
+            reply.hop_count = reply.hop_count.saturating_add(1);
+            reverse.expires = now + ACTIVE_ROUTE_TIMEOUT;
+            out.send(Body::Aodv(Message::Reply(reply)), next_hop, Duration::ZERO);
+        }
+        self.routes.entry(now, reply.destination).add_precursor(next_hop);
+    }
+
+    /// Sends all that waits for `destination` on the route just learnt, `spacing` apart, the first at once.
+    fn send_waiting(&mut self, now: Time, destination: NodeId, spacing: Duration, out: &mut impl Sink<P>) {
+        let mut delay = Duration::ZERO;
+        while let Some(packet) = self.buffer.pop(now, destination, out) {
+            let route = self.routes.entry(now, destination);
+            route.expires = now + ACTIVE_ROUTE_TIMEOUT;
+            out.send(Body::Data(packet), route.next_hop, delay);
+            delay = delay + spacing;
+        }
+    }
+
+    /// The delay of a broadcast that neighbours may repeat at the same moment.
+    pub(super) fn jitter(&mut self) -> Duration {
+        Duration::from_secs_f64(self.rng.uniform() * BROADCAST_JITTER)
+    }
+}
+
+/// Whether routing messages may rely on `route`. ns-2 looks at the hop count alone, which a route under repair keeps.
+fn usable(route: &Route, accepts_repairing: bool) -> bool {
+    route.state == State::Up || (accepts_repairing && route.state == State::InRepair)
+}
+
+/// The rest of a life in whole seconds, as a cache announces it. A route under repair has its expiry at 0; ns-2 then
+/// converts a negative number to 32 bits without sign, which on common machines makes a life of 2^32 s less the time. That
+/// is copied, because it decides how long a false route lasts.
+fn whole_seconds(now: Time, expires: Time) -> u32 {
+    const SECOND: u64 = 1_000_000_000;
+    if expires >= now {
+        (expires.since(now).0 / SECOND) as u32
+    } else {
+        ((now.since(expires).0 / SECOND) as u32).wrapping_neg()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_life_is_cut_to_whole_seconds_and_wraps_below_zero() {
+        let at = |seconds: f64| Time::ZERO + Duration::from_secs_f64(seconds);
+        assert_eq!(whole_seconds(at(3.2), at(13.1)), 9);
+        assert_eq!(whole_seconds(at(3.2), at(3.0)), 0);
+        assert_eq!(whole_seconds(at(50.3), Time::ZERO), u32::MAX - 49);
+    }
+}

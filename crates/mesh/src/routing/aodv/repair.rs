@@ -1,0 +1,89 @@
+//! Local repair of a broken link near the destination (RFC 3561, section 6.12), in three kinds.
+//!
+//! A packet that has travelled more hops than its route has left is not dropped: the node keeps it, keeps what arrives for the
+//! same destination, and asks for a new route itself. What is in the interface queue stays there. (RFC 3561 asks only that the
+//! destination be at most [`MAX_REPAIR_HOPS`] away and leaves the rest open.)
+//!
+//! `ns2` is what is compiled into ns-2.35, where in a static network it cannot succeed:
+//! - the request carries the old sequence number, so neighbours answer from their caches with that number and more hops than
+//!   the broken route has, and the answer is refused;
+//! - the end of the repair is set with an instant where a span was meant: a repair at 50 s ends at about 100 s. It then takes
+//!   down whatever repair of that destination is going on, without telling anybody;
+//! - until then the requests go on by the rules of the search and no RERR is sent: the source keeps sending into the hole. A
+//!   route under repair even serves to answer requests.
+//!
+//! `rfc3561` asks once for a *newer* number, over max(old hop count, half the hops travelled) + 2 hops, waits for the answer
+//! of that one request, and otherwise drops what it kept and sends a RERR. Not built: the N flag, which tells the source that
+//! the repaired route is longer.
+//!
+//! `off` leaves it all to the source.
+
+use super::Aodv;
+use super::sink::Sink;
+use super::table::State;
+use crate::config::LocalRepair;
+use crate::packet::Packet;
+use core::cmp::Reverse;
+use meshpace_core::{Duration, NodeId, Time};
+
+/// The farthest destination of a repair under `rfc3561`: MAX_REPAIR_TTL = 0.3 x NET_DIAMETER (30).
+const MAX_REPAIR_HOPS: u8 = 9;
+/// What the request of a repair under `rfc3561` reaches beyond the old distance.
+const LOCAL_ADD_TTL: u8 = 2;
+
+impl<P: Packet> Aodv<P> {
+    /// Tries to keep `packet`, lost on the way to `next_hop`, and to repair its route; hands it back if that is not to be.
+    pub(super) fn repair(&mut self, now: Time, next_hop: NodeId, packet: P, out: &mut impl Sink<P>) -> Option<P> {
+        let destination = packet.destination();
+        let travelled = packet.hops();
+        let route = self.routes.entry(now, destination);
+        if travelled <= route.hops {
+            return Some(packet);
+        }
+        match self.local_repair {
+            LocalRepair::Off => Some(packet),
+            LocalRepair::Ns2 => {
+                self.buffer.push(now, packet, out);
+                self.routes.entry(now, destination).state = State::InRepair;
+                self.request(now, destination, out);
+                let instant = self.routes.entry(now, destination).search.wait_until();
+                self.repairs.push(Reverse((now.saturating_add(Duration(instant.0)), destination)));
+                None
+            }
+            LocalRepair::Rfc3561 => {
+                if route.next_hop != next_hop || route.hops > MAX_REPAIR_HOPS {
+                    return Some(packet);
+                }
+                let begins = route.state == State::Up;
+                if begins {
+                    let ttl = route.hops.max(travelled / 2).saturating_add(LOCAL_ADD_TTL);
+                    route.state = State::InRepair;
+                    route.sequence = route.sequence.wrapping_add(1);
+                    route.search.ask_once(now, ttl);
+                    let ends = route.search.wait_until();
+                    self.repairs.push(Reverse((ends, destination)));
+                    self.send_request(now, destination, ttl, out);
+                }
+                self.buffer.push(now, packet, out);
+                None
+            }
+        }
+    }
+
+    /// The end set for a repair of the route to `destination` has come.
+    pub(super) fn on_repair_timeout(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
+        let Some(route) = self.routes.get(now, destination).filter(|route| route.state == State::InRepair) else {
+            return;
+        };
+        if self.local_repair == LocalRepair::Ns2 {
+            return route.go_down();
+        }
+        // The timer may be that of an earlier repair, which succeeded.
+        if route.search.wait_until() <= now {
+            let sequence = route.sequence;
+            route.go_down();
+            self.report(destination, sequence, out);
+            self.drop_waiting(now, destination, out);
+        }
+    }
+}
