@@ -1,6 +1,8 @@
 //! One end of a transport connection, whichever the transport.
 
 use crate::stats::Stats;
+use crate::tcp::{Receiver, Sender};
+use crate::udp::{Sink, Source};
 use crate::{Arrival, Config, PathInfo, Segment};
 use meshpace_core::Time;
 
@@ -13,68 +15,148 @@ pub enum Role {
     Receiver,
 }
 
-/// One end of a connection.
+/// One end of a connection. Segments of another transport than its own are ignored.
 #[derive(Clone, Debug)]
-pub struct Endpoint {
-    stats: Stats,
+#[expect(clippy::large_enum_variant, reason = "one per flow end, and the large ones are the common ones")]
+pub enum Endpoint {
+    /// The sending end of a TCP.
+    TcpSender(Sender),
+    /// The receiving end of a TCP.
+    TcpReceiver(Receiver),
+    /// The sending end of UDP.
+    UdpSource(Source),
+    /// The receiving end of UDP.
+    UdpSink(Sink),
 }
 
-#[allow(unused_variables)]
 impl Endpoint {
     /// A closed sender or a listening receiver. `config` must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Endpoint {
-        Endpoint { stats: Stats::default() }
+        match (config, role) {
+            (Config::Tcp(config), Role::Sender) => Endpoint::TcpSender(Sender::new(config)),
+            (Config::Tcp(config), Role::Receiver) => Endpoint::TcpReceiver(Receiver::new(config)),
+            (Config::Udp(config), Role::Sender) => Endpoint::UdpSource(Source::new(config)),
+            (Config::Udp(_), Role::Receiver) => Endpoint::UdpSink(Sink::default()),
+        }
     }
 
-    /// The application connects: the sender polls a SYN next.
-    pub fn open(&mut self, now: Time) {}
+    /// The application connects: a TCP sender polls a SYN next. No effect on receivers.
+    pub fn open(&mut self, now: Time) {
+        match self {
+            Endpoint::TcpSender(end) => end.open(now),
+            Endpoint::UdpSource(end) => end.open(now),
+            _ => {}
+        }
+    }
 
-    /// The application hands over `bytes` more to send.
-    pub fn write(&mut self, now: Time, bytes: u64) {}
+    /// The application hands over `bytes` more to send. No effect on receivers.
+    pub fn write(&mut self, now: Time, bytes: u64) {
+        match self {
+            Endpoint::TcpSender(end) => end.write(now, bytes),
+            Endpoint::UdpSource(end) => end.write(now, bytes),
+            _ => {}
+        }
+    }
 
-    /// The application always has more to send.
-    pub fn write_endless(&mut self, now: Time) {}
+    /// The application always has more to send. A UDP source without a rate would never stop sending: it ignores this.
+    pub fn write_endless(&mut self, now: Time) {
+        match self {
+            Endpoint::TcpSender(end) => end.write_endless(now),
+            Endpoint::UdpSource(end) if end.has_rate() => end.write(now, u64::MAX / 2),
+            _ => {}
+        }
+    }
 
-    /// The application will write no more.
-    pub fn close(&mut self, now: Time) {}
+    /// The application will write no more. Receivers close by themselves after the sender.
+    pub fn close(&mut self, now: Time) {
+        match self {
+            Endpoint::TcpSender(end) => end.close(now),
+            Endpoint::UdpSource(end) => end.close(now),
+            _ => {}
+        }
+    }
 
     /// A segment of this connection arrived.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) {}
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
+        match (self, segment) {
+            (Endpoint::TcpSender(end), Segment::Tcp(segment)) => end.on_segment(now, segment, arrival),
+            (Endpoint::TcpReceiver(end), Segment::Tcp(segment)) => end.on_segment(now, segment, arrival),
+            (Endpoint::UdpSink(end), Segment::Udp(datagram)) => end.on_datagram(datagram),
+            _ => {}
+        }
+    }
 
     /// The time of [`Endpoint::next_wakeup`] has come. Harmless at any other time.
-    pub fn on_timer(&mut self, now: Time) {}
+    pub fn on_timer(&mut self, now: Time) {
+        match self {
+            Endpoint::TcpSender(end) => end.on_timer(now),
+            Endpoint::TcpReceiver(end) => end.on_timer(now),
+            Endpoint::UdpSource(_) | Endpoint::UdpSink(_) => {}
+        }
+    }
 
-    /// The network reports that the route to the peer broke.
-    pub fn on_route_failure(&mut self, now: Time) {}
+    /// The network reports that the route to the peer broke. TCP and UDP know no such signal.
+    pub fn on_route_failure(&mut self, _now: Time) {}
 
-    /// The network reports that the route to the peer is back.
-    pub fn on_route_recovered(&mut self, now: Time) {}
+    /// The network reports that the route to the peer is back. TCP and UDP know no such signal.
+    pub fn on_route_recovered(&mut self, _now: Time) {}
 
-    /// The path to the peer is known or has changed.
-    pub fn on_path(&mut self, path: PathInfo) {}
+    /// The path to the peer is known or has changed; to be told before the segments that travel it are handled.
+    pub fn on_path(&mut self, path: PathInfo) {
+        if let Endpoint::TcpSender(end) = self {
+            end.on_path(path);
+        }
+    }
 
-    /// The next segment that may leave now.
+    /// The next segment that may leave now. To be called after every `on_*`, `open`, `write` and `close` until `None`.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        None
+        match self {
+            Endpoint::TcpSender(end) => end.poll_transmit(now).map(Segment::Tcp),
+            Endpoint::TcpReceiver(end) => end.poll_transmit(now).map(Segment::Tcp),
+            Endpoint::UdpSource(end) => end.poll_transmit(now).map(Segment::Udp),
+            Endpoint::UdpSink(_) => None,
+        }
     }
 
-    /// When [`Endpoint::on_timer`] is due; [`Time::NEVER`] if never.
+    /// When [`Endpoint::on_timer`] is due; [`Time::NEVER`] if never. Valid once `poll_transmit` has returned `None`.
+    #[inline]
     pub fn next_wakeup(&self) -> Time {
-        Time::NEVER
+        match self {
+            Endpoint::TcpSender(end) => end.next_wakeup(),
+            Endpoint::TcpReceiver(end) => end.next_wakeup(),
+            Endpoint::UdpSource(end) => end.next_wakeup(),
+            Endpoint::UdpSink(_) => Time::NEVER,
+        }
     }
 
-    /// Payload bytes delivered in order to the application (UDP: received), at the receiver.
+    /// Payload bytes delivered in order to the application (UDP: received); 0 at a sender.
+    #[inline]
     pub fn delivered(&self) -> u64 {
-        0
+        match self {
+            Endpoint::TcpReceiver(end) => end.delivered(),
+            Endpoint::UdpSink(end) => end.received(),
+            Endpoint::TcpSender(_) | Endpoint::UdpSource(_) => 0,
+        }
     }
 
-    /// Whether the connection has ended: everything acknowledged and closed, or reset.
+    /// Whether the connection has ended: everything acknowledged and closed, or reset. A UDP sink never knows.
     pub fn is_done(&self) -> bool {
-        false
+        match self {
+            Endpoint::TcpSender(end) => end.is_done(),
+            Endpoint::TcpReceiver(end) => end.is_done(),
+            Endpoint::UdpSource(end) => end.is_done(),
+            Endpoint::UdpSink(_) => false,
+        }
     }
 
     /// What was counted.
+    #[inline]
     pub fn stats(&self) -> &Stats {
-        &self.stats
+        match self {
+            Endpoint::TcpSender(end) => end.stats(),
+            Endpoint::TcpReceiver(end) => end.stats(),
+            Endpoint::UdpSource(end) => end.stats(),
+            Endpoint::UdpSink(end) => end.stats(),
+        }
     }
 }

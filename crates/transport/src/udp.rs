@@ -3,7 +3,8 @@
 //! RFC 768. ns-2 counts 20 bytes for the IP and UDP headers together, and so do sizes here.
 
 use crate::config::{ParameterError, require};
-use meshpace_core::Rate;
+use crate::stats::Stats;
+use meshpace_core::{Rate, Time};
 
 /// Bytes of the IP and UDP headers together (ns-2 convention; 28 on the wire).
 pub const HEADER_BYTES: u32 = 20;
@@ -40,5 +41,127 @@ impl Config {
             require(rate.0 > 0, "rate", rate, "a rate above zero")?;
         }
         Ok(())
+    }
+}
+
+/// The sending end: cuts what is written into datagrams.
+#[derive(Clone, Debug)]
+pub struct Source {
+    config: Config,
+    stats: Stats,
+    /// Bytes written and not yet sent.
+    backlog: u64,
+    /// Number of the next datagram.
+    number: u64,
+    /// When the next datagram may leave.
+    earliest: Time,
+    opened: bool,
+    closed: bool,
+    wakeup: Time,
+}
+
+impl Source {
+    /// A source that waits for [`Source::open`].
+    pub fn new(config: &Config) -> Source {
+        Source {
+            stats: Stats::default(),
+            backlog: 0,
+            number: 0,
+            earliest: Time::ZERO,
+            opened: false,
+            closed: false,
+            wakeup: Time::NEVER,
+            config: config.clone(),
+        }
+    }
+
+    /// Datagrams may leave from now on.
+    pub fn open(&mut self, now: Time) {
+        self.opened = true;
+        self.refresh(now);
+    }
+
+    /// The application hands over `bytes`.
+    pub fn write(&mut self, now: Time, bytes: u64) {
+        if !self.closed {
+            self.backlog = self.backlog.saturating_add(bytes);
+        }
+        self.refresh(now);
+    }
+
+    /// The application will write no more; what it wrote is still sent.
+    pub fn close(&mut self, now: Time) {
+        self.closed = true;
+        self.refresh(now);
+    }
+
+    /// The next datagram that may leave.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
+        if !self.opened || self.backlog == 0 || now < self.earliest {
+            self.refresh(now);
+            return None;
+        }
+        let payload = self.backlog.min(u64::from(self.config.segment)) as u16;
+        self.backlog -= u64::from(payload);
+        if let Some(rate) = self.config.rate {
+            // From the planned instant, not from this one: lateness must not lower the rate.
+            let base = if self.number == 0 { now } else { self.earliest };
+            self.earliest = base.saturating_add(rate.time_for(u32::from(payload)));
+        }
+        let datagram = Datagram { number: self.number, payload };
+        self.number += 1;
+        self.stats.segments_sent += 1;
+        self.refresh(now);
+        Some(datagram)
+    }
+
+    fn refresh(&mut self, now: Time) {
+        let waits = self.opened && self.backlog > 0;
+        self.wakeup = if waits { self.earliest.max(now) } else { Time::NEVER };
+    }
+
+    /// Whether the source spaces its datagrams itself.
+    pub fn has_rate(&self) -> bool {
+        self.config.rate.is_some()
+    }
+
+    /// When to poll again.
+    pub fn next_wakeup(&self) -> Time {
+        self.wakeup
+    }
+
+    /// Whether everything has been sent and nothing more will come.
+    pub fn is_done(&self) -> bool {
+        self.closed && self.backlog == 0
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+/// The receiving end: counts.
+#[derive(Clone, Debug, Default)]
+pub struct Sink {
+    stats: Stats,
+    received: u64,
+}
+
+impl Sink {
+    /// A datagram arrived. A network that duplicates is not expected; each arrival counts.
+    pub fn on_datagram(&mut self, datagram: &Datagram) {
+        self.stats.distinct_segments_received += 1;
+        self.received += u64::from(datagram.payload);
+    }
+
+    /// Payload bytes received.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
     }
 }

@@ -6,6 +6,9 @@
 use crate::config::{ParameterError, require};
 use meshpace_core::Duration;
 
+/// N, the samples the variation is computed from, unless told otherwise (AP05, section 4.2).
+pub const DEFAULT_HISTORY: usize = 50;
+
 /// Parameters of adaptive pacing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AdaptiveConfig {
@@ -106,7 +109,7 @@ impl AdaptiveConfig {
     pub fn paper() -> AdaptiveConfig {
         AdaptiveConfig {
             alpha: 0.7,
-            history: 50,
+            history: DEFAULT_HISTORY,
             reuse_hops: 4,
             data_overhead: 40,
             ack_size: 40,

@@ -1,8 +1,13 @@
 //! When may the next one leave: the spacing of segments a window allows. Knows nothing of TCP.
 
 pub mod adaptive;
+pub mod dispersion;
+pub mod estimator;
+pub mod pacer;
 
 pub use adaptive::{AdaptiveConfig, Dispersion, HopSource, RateLimit, Recovery, Sampling, ShortPath};
+pub use estimator::Estimator;
+pub use pacer::Pacer;
 
 use crate::config::ParameterError;
 

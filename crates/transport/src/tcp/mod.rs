@@ -2,11 +2,17 @@
 //! acknowledged (ack).
 
 pub mod ack;
+pub mod receiver;
+pub mod recovery;
 pub mod rtt;
 pub mod segment;
+pub mod sender;
+mod sent;
 pub mod window;
 
+pub use receiver::Receiver;
 pub use segment::{Flags, HEADER_BYTES, Segment};
+pub use sender::Sender;
 
 use crate::config::{ParameterError, require};
 use crate::pacing;

@@ -1,7 +1,14 @@
-//! The retransmission timer.
+//! The retransmission timer: its estimator, its back-off, its limits.
+//!
+//! RFC 6298 in the integer form of Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, appendix A: the RTT in
+//! clock ticks, the smoothed RTT in eighths and its variation in quarters of a tick. Departures from the RFC, all as
+//! ns-2.35 does by default: the measured RTT is the number of clock ticks that pass while the segment is out (at least
+//! one), so that it can differ from the true one by a tick; the minimum is 0.2 s, not 1 s; the back-off is kept until a
+//! *timed* segment is acknowledged (Karn), and once it exceeds 8 the smoothed RTT moves into the variation and the next
+//! sample starts anew.
 
 use crate::config::{ParameterError, require};
-use meshpace_core::Duration;
+use meshpace_core::{Duration, Time};
 
 /// Parameters of the retransmission timer.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,5 +61,93 @@ impl Config {
             self.initial,
             "above 0 s, at most rto.max",
         )
+    }
+}
+
+/// The estimator's state.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rtt {
+    config: Config,
+    /// Smoothed RTT in eighths of a tick; 0 before the first sample.
+    smoothed: i64,
+    /// Mean deviation of the RTT in quarters of a tick.
+    variation: i64,
+    /// RTO before back-off and limits.
+    base: Duration,
+    /// The factor of the back-off, a power of two.
+    backoff: u64,
+}
+
+/// The back-off above which the smoothed RTT is no longer believed (ns-2 `rtt_backoff`).
+const DISTRUST_ABOVE: u64 = 8;
+
+impl Rtt {
+    /// An estimator without a sample.
+    pub fn new(config: &Config) -> Rtt {
+        Rtt { smoothed: 0, variation: 0, base: config.initial, backoff: 1, config: config.clone() }
+    }
+
+    /// The ticks of the clock between `sent` and `now`.
+    pub fn ticks_between(&self, sent: Time, now: Time) -> u64 {
+        let tick = self.config.tick.0;
+        (now.0 / tick).saturating_sub(sent.0 / tick)
+    }
+
+    /// The ticks in a span that was measured exactly, rounded to the nearest.
+    pub fn ticks_in(&self, span: Duration) -> u64 {
+        let tick = self.config.tick.0;
+        span.0.saturating_add(tick / 2) / tick
+    }
+
+    /// Takes a sample of `ticks`; less than one counts as one.
+    pub fn on_sample(&mut self, ticks: u64) {
+        // More than 2^31 ticks (eight months at 10 ms) cannot be measured.
+        let ticks = ticks.clamp(1, 1 << 31) as i64;
+        if self.smoothed == 0 {
+            self.smoothed = ticks << 3;
+            self.variation = ticks << 1;
+        } else {
+            let error = ticks - (self.smoothed >> 3);
+            self.smoothed = (self.smoothed + error).max(1);
+            self.variation = (self.variation + error.abs() - (self.variation >> 2)).max(1);
+        }
+        // Smoothed RTT plus four times its deviation, rounded down to whole ticks.
+        let ticks = ((self.variation << 3) + self.smoothed) >> 3;
+        self.base = Duration(self.config.tick.0.saturating_mul(ticks as u64));
+    }
+
+    /// The RTO now.
+    pub fn rto(&self) -> Duration {
+        let backed_off = Duration(self.base.max(self.config.min).0.saturating_mul(self.backoff));
+        backed_off.min(self.config.max).max(self.config.tick * 2)
+    }
+
+    /// The timer expired.
+    pub fn on_timeout(&mut self) {
+        if !self.config.backoff {
+            return;
+        }
+        if self.backoff < 64 || self.rto() < self.config.max {
+            self.backoff = self.backoff.saturating_mul(2);
+        }
+        if self.backoff > DISTRUST_ABOVE {
+            self.variation += self.smoothed >> 3;
+            self.smoothed = 0;
+        }
+    }
+
+    /// A timed segment was acknowledged.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 1;
+    }
+
+    /// The factor of the back-off, a power of two.
+    pub fn backoff(&self) -> u64 {
+        self.backoff
+    }
+
+    /// Which segments are timed.
+    pub fn sampling(&self) -> Sampling {
+        self.config.sampling
     }
 }

@@ -1,5 +1,10 @@
 //! When may I send more: the growth of the congestion window.
 
+mod newreno;
+
+/// The congestion window of a connection.
+pub use newreno::NewReno as Window;
+
 use crate::config::{ParameterError, require};
 
 /// Which rule the congestion window follows.
@@ -20,6 +25,18 @@ impl Config {
         match self {
             Config::NewReno => Ok(()),
             Config::Clamp { segments } => require(*segments >= 1, "window.segments", segments, "1 or more segments"),
+        }
+    }
+}
+
+impl Config {
+    /// The window of a connection whose receiver takes `max_window` segments.
+    ///
+    /// A clamp lowers the limit, as ns-2 users do with `window_`, so that limited transmit and recovery keep to it too.
+    pub fn build(&self, max_window: u32) -> Window {
+        match self {
+            Config::NewReno => Window::new(max_window),
+            Config::Clamp { segments } => Window::new(max_window.min(*segments)),
         }
     }
 }

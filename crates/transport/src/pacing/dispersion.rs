@@ -1,0 +1,61 @@
+//! How much the last N samples vary, relative to their mean.
+//!
+//! AP05, section 4.2: coefficient of variation with divisor N - 1. The released agent uses the mean absolute deviation.
+
+use alloc::vec::Vec;
+
+/// The last N samples, oldest overwritten first.
+#[derive(Clone, PartialEq, Debug)]
+pub struct History {
+    samples: Vec<f64>,
+    /// Where the next sample goes once `samples` is full.
+    oldest: usize,
+    capacity: usize,
+}
+
+impl History {
+    /// An empty history of at most `capacity` samples, 2 or more.
+    pub fn new(capacity: usize) -> History {
+        History { samples: Vec::with_capacity(capacity), oldest: 0, capacity }
+    }
+
+    /// Adds a sample, dropping the oldest one if full.
+    pub fn push(&mut self, sample: f64) {
+        if self.samples.len() < self.capacity {
+            self.samples.push(sample);
+        } else {
+            self.samples[self.oldest] = sample;
+            self.oldest = if self.oldest + 1 == self.capacity { 0 } else { self.oldest + 1 };
+        }
+    }
+
+    /// The samples kept, in no particular order.
+    pub fn samples(&self) -> &[f64] {
+        &self.samples
+    }
+}
+
+/// Arithmetic mean; 0 without samples.
+pub fn mean(samples: &[f64]) -> f64 {
+    if samples.is_empty() { 0.0 } else { samples.iter().sum::<f64>() / samples.len() as f64 }
+}
+
+/// Coefficient of variation, sample standard deviation (divisor N - 1) over mean; 0 below two samples or at mean 0.
+pub fn coefficient_of_variation(samples: &[f64]) -> f64 {
+    let mean = mean(samples);
+    if samples.len() < 2 || mean == 0.0 {
+        return 0.0;
+    }
+    let squares: f64 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
+    libm::sqrt(squares / (samples.len() - 1) as f64) / mean
+}
+
+/// Mean absolute deviation (divisor N) over mean; 0 without samples or at mean 0.
+pub fn relative_absolute_deviation(samples: &[f64]) -> f64 {
+    let mean = mean(samples);
+    if mean == 0.0 {
+        return 0.0;
+    }
+    let deviations: f64 = samples.iter().map(|x| libm::fabs(x - mean)).sum();
+    deviations / samples.len() as f64 / mean
+}

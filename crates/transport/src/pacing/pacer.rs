@@ -1,0 +1,240 @@
+//! Turns an interval into permissions: whether a segment may leave now, and if not, when.
+//!
+//! Two rules. *Earliest send* (AP05, section 4.2 in the reading that loses no time): a segment may leave if an interval has
+//! passed since the last one did. *Free running* (the released agent): what the window allows enters a FIFO, and each
+//! tick of a timer sends one; an empty FIFO wastes the tick.
+
+use super::adaptive::{AdaptiveConfig, DEFAULT_HISTORY, HopSource, RateLimit, Recovery, Sampling};
+use super::dispersion::{History, coefficient_of_variation};
+use super::{Config, Estimator};
+use crate::stats::Stats;
+use alloc::collections::VecDeque;
+use meshpace_core::{Rate, Time};
+
+/// The pacing of one sender.
+#[derive(Clone, Debug)]
+pub enum Pacer {
+    /// No pacing; only the variation of the RTT is recorded, over the last 50 samples as in AP05.
+    None(History),
+    /// Adaptive pacing.
+    Adaptive(Adaptive),
+}
+
+/// State of adaptive pacing. Segments are known by a number of the caller's.
+#[derive(Clone, Debug)]
+pub struct Adaptive {
+    config: AdaptiveConfig,
+    estimator: Estimator,
+    /// Earliest send: when the next segment may leave.
+    next: Time,
+    /// Free running: when the timer ticks; never if it is stopped.
+    tick: Time,
+    /// Free running: whether the timer has been started since pacing was last switched on.
+    started: bool,
+    /// Free running: pacing is off until the next ACK.
+    off: bool,
+    /// Free running: a tick has come and not been used.
+    due: bool,
+    /// Free running: segments that the window has released.
+    fifo: VecDeque<u64>,
+}
+
+impl Pacer {
+    /// Pacing for segments of `payload` bytes.
+    pub fn new(config: &Config, payload: u32) -> Pacer {
+        match config {
+            Config::None => Pacer::None(History::new(DEFAULT_HISTORY)),
+            Config::Adaptive(config) => Pacer::Adaptive(Adaptive {
+                estimator: Estimator::new(config, payload),
+                next: Time::ZERO,
+                tick: Time::NEVER,
+                started: false,
+                off: false,
+                due: false,
+                fifo: VecDeque::new(),
+                config: config.clone(),
+            }),
+        }
+    }
+
+    /// Which ACKs give a sample.
+    pub fn sampling(&self) -> Sampling {
+        match self {
+            Pacer::None(_) => Sampling::NewDataKarn,
+            Pacer::Adaptive(pacing) => pacing.config.sampling,
+        }
+    }
+
+    /// Whether the hops the ACK travelled count, not those of the routing table.
+    pub fn hops_from_ack(&self) -> bool {
+        matches!(self, Pacer::Adaptive(pacing) if pacing.config.hops == HopSource::AckTravelled)
+    }
+
+    /// Whether retransmissions wait for their turn.
+    pub fn paces_retransmissions(&self) -> bool {
+        matches!(self, Pacer::Adaptive(pacing) if pacing.config.recovery == Recovery::Paced)
+    }
+
+    /// Whether a loss switches pacing off until the next ACK.
+    pub fn stops_on_loss(&self) -> bool {
+        matches!(self, Pacer::Adaptive(pacing) if pacing.config.recovery == Recovery::OffUntilAck)
+    }
+
+    /// Whether anything spaces segments at the moment.
+    pub fn is_on(&self) -> bool {
+        matches!(self, Pacer::Adaptive(pacing) if !pacing.off)
+    }
+
+    /// Whether segments the window releases go through the FIFO at the moment.
+    #[inline]
+    pub fn queues(&self) -> bool {
+        matches!(self, Pacer::Adaptive(pacing) if pacing.config.limit == RateLimit::FreeRunning && !pacing.off)
+    }
+
+    /// Takes an RTT sample.
+    pub fn on_sample(&mut self, rtt: f64, hops: u8, rate: Rate, stats: &mut Stats) {
+        match self {
+            Pacer::Adaptive(pacing) => pacing.estimator.on_sample(rtt, hops, rate, stats),
+            Pacer::None(rtts) => {
+                rtts.push(rtt);
+                stats.rtt_samples += 1;
+                stats.rtt_sum_s += rtt;
+                stats.cov_samples += 1;
+                stats.cov_sum += coefficient_of_variation(rtts.samples());
+            }
+        }
+    }
+
+    /// An ACK arrived: pacing that was off is on again.
+    pub fn on_ack(&mut self) {
+        if let Pacer::Adaptive(pacing) = self
+            && pacing.off
+        {
+            pacing.off = false;
+            pacing.started = false;
+        }
+    }
+
+    /// A fast retransmit is about to leave.
+    pub fn on_fast_retransmit(&mut self) {
+        if let Pacer::Adaptive(pacing) = self
+            && pacing.config.recovery == Recovery::OffUntilAck
+        {
+            pacing.tick = Time::NEVER;
+            pacing.due = false;
+            // The released agent switches pacing off only if something waited. With an empty FIFO its timer stays
+            // stopped, and what follows waits for the retransmission timer.
+            if !pacing.fifo.is_empty() {
+                pacing.fifo.clear();
+                pacing.off = true;
+            }
+        }
+    }
+
+    /// The retransmission timer expired: what waited will be sent again from the start.
+    pub fn on_timeout(&mut self) {
+        if let Pacer::Adaptive(pacing) = self {
+            pacing.fifo.clear();
+            pacing.due = false;
+            if pacing.config.recovery == Recovery::OffUntilAck {
+                pacing.tick = Time::NEVER;
+                pacing.off = true;
+            }
+        }
+    }
+
+    /// A segment that the window released enters the FIFO. The first one starts the timer and may leave at once.
+    pub fn enqueue(&mut self, now: Time, number: u64, stats: &mut Stats) {
+        if let Pacer::Adaptive(pacing) = self {
+            pacing.fifo.push_back(number);
+            if !pacing.started {
+                pacing.started = true;
+                pacing.on_tick(now, stats);
+            }
+        }
+    }
+
+    /// The first segment of the connection, its SYN, leaves: a free-running timer starts with it.
+    pub fn on_open(&mut self, now: Time, stats: &mut Stats) {
+        if let Pacer::Adaptive(pacing) = self
+            && pacing.config.limit == RateLimit::FreeRunning
+            && !pacing.started
+        {
+            pacing.started = true;
+            pacing.on_tick(now, stats);
+            pacing.due = false;
+        }
+    }
+
+    /// The segment that may leave now, taken from the FIFO.
+    pub fn dequeue(&mut self) -> Option<u64> {
+        match self {
+            Pacer::Adaptive(pacing) if pacing.due => {
+                pacing.due = false;
+                pacing.fifo.pop_front()
+            }
+            _ => None,
+        }
+    }
+
+    /// Lets the timer tick if its time has come.
+    pub fn on_timer(&mut self, now: Time, stats: &mut Stats) {
+        if let Pacer::Adaptive(pacing) = self
+            && pacing.tick <= now
+        {
+            pacing.on_tick(now, stats);
+        }
+    }
+
+    /// When a segment may leave at the earliest (earliest send); the start of time if nothing holds it.
+    #[inline]
+    pub fn earliest(&self) -> Time {
+        match self {
+            Pacer::Adaptive(pacing) if pacing.config.limit == RateLimit::EarliestSend => pacing.next,
+            _ => Time::ZERO,
+        }
+    }
+
+    /// When the free-running timer ticks; never without one.
+    #[inline]
+    pub fn next_tick(&self) -> Time {
+        match self {
+            Pacer::Adaptive(pacing) => pacing.tick,
+            Pacer::None(_) => Time::NEVER,
+        }
+    }
+
+    /// A data segment leaves.
+    pub fn on_sent(&mut self, now: Time, stats: &mut Stats) {
+        if let Pacer::Adaptive(pacing) = self
+            && pacing.config.limit == RateLimit::EarliestSend
+        {
+            let interval = pacing.estimator.interval();
+            pacing.next = now.saturating_add(interval);
+            stats.interval_samples += 1;
+            stats.interval_sum_s += interval.as_secs_f64();
+        }
+    }
+
+    /// The estimator, if there is one.
+    pub fn estimator(&self) -> Option<&Estimator> {
+        match self {
+            Pacer::Adaptive(pacing) => Some(&pacing.estimator),
+            Pacer::None(_) => None,
+        }
+    }
+}
+
+impl Adaptive {
+    fn on_tick(&mut self, now: Time, stats: &mut Stats) {
+        let interval = self.estimator.interval();
+        stats.interval_samples += 1;
+        stats.interval_sum_s += interval.as_secs_f64();
+        self.due = !self.fifo.is_empty();
+        // An interval of zero would tick for ever at one instant.
+        self.tick = now.saturating_add(interval.max(SHORTEST_TICK));
+    }
+}
+
+/// The shortest period of a free-running timer: the time of a few bits, far below any frame.
+const SHORTEST_TICK: meshpace_core::Duration = meshpace_core::Duration::from_micros(1);

@@ -1,0 +1,267 @@
+//! The receiving end: listens, keeps what comes out of order, acknowledges, closes after the peer.
+//!
+//! RFC 9293 for the connection; RFC 5681, section 4.2: a duplicate or a gap is acknowledged at once. The application
+//! takes in-order data immediately, so that the whole window is always open. When the peer has closed, this end, having
+//! nothing to say, closes with its ACK.
+
+use super::sender::stamp;
+use super::{Config, Flags, Segment};
+use crate::Arrival;
+use crate::stats::Stats;
+use alloc::vec::Vec;
+use meshpace_core::{Duration, Time};
+
+/// How often the closing FIN is sent at most.
+const FIN_ATTEMPTS: u32 = 6;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Listen,
+    SynReceived,
+    Established,
+    /// The peer's FIN is received and ours is out.
+    LastAck,
+    /// Closed by both, or reset.
+    Closed,
+}
+
+/// A received range of the stream, `start..end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Range {
+    start: u64,
+    end: u64,
+}
+
+/// The receiving end of a TCP connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    state: State,
+    stats: Stats,
+    /// Window in bytes.
+    window: u32,
+    /// Everything before this offset has been delivered.
+    next: u64,
+    /// What lies beyond a gap: sorted, disjoint, not touching.
+    beyond: Vec<Range>,
+    /// The offset of the peer's FIN, once known.
+    fin_at: Option<u64>,
+    /// The peer's time stamp to echo (RFC 7323, section 4.3).
+    ts_recent: u32,
+    syn_ack_due: bool,
+    ack_due: bool,
+    fin_due: bool,
+    fin_times: u32,
+    fin_timeout: Duration,
+    wakeup: Time,
+}
+
+impl Receiver {
+    /// A listening receiver.
+    pub fn new(config: &Config) -> Receiver {
+        Receiver {
+            state: State::Listen,
+            stats: Stats::default(),
+            window: config.segment.saturating_mul(config.max_window),
+            next: 0,
+            beyond: Vec::with_capacity(config.max_window.min(256) as usize + 1),
+            fin_at: None,
+            ts_recent: 0,
+            syn_ack_due: false,
+            ack_due: false,
+            fin_due: false,
+            fin_times: 0,
+            fin_timeout: config.rto.initial,
+            wakeup: Time::NEVER,
+        }
+    }
+
+    /// A segment of the peer arrived.
+    pub fn on_segment(&mut self, _now: Time, segment: &Segment, _arrival: Arrival) {
+        let flags = segment.flags;
+        if self.state == State::Closed {
+            // The peer has not seen our last word.
+            self.ack_due = self.fin_at.is_some() && flags.has(Flags::FIN);
+            return;
+        }
+        if flags.has(Flags::RST) {
+            // Only one at the exact next offset is believed (RFC 5961, section 3.2).
+            if self.state != State::Listen && segment.seq == self.next {
+                self.state = State::Closed;
+                self.wakeup = Time::NEVER;
+            }
+            return;
+        }
+        if flags.has(Flags::SYN) {
+            if flags.has(Flags::ACK) {
+                return;
+            }
+            match self.state {
+                State::Listen | State::SynReceived => {
+                    self.state = State::SynReceived;
+                    self.ts_recent = segment.ts_val;
+                    self.syn_ack_due = true;
+                }
+                // Our SYN-ACK was lost or this SYN is late: say where we are (RFC 5961, section 4.2).
+                _ => self.ack_due = true,
+            }
+            return;
+        }
+        if !flags.has(Flags::ACK) || self.state == State::Listen {
+            return;
+        }
+        if segment.ack > u64::from(self.fin_times > 0) {
+            // It acknowledges what was never sent (RFC 9293, section 3.10.7.4).
+            self.ack_due = self.state != State::SynReceived;
+            return;
+        }
+        if self.state == State::SynReceived {
+            self.state = State::Established;
+        }
+        if self.state == State::LastAck && segment.ack == 1 {
+            self.state = State::Closed;
+            self.fin_due = false;
+            self.wakeup = Time::NEVER;
+            return;
+        }
+        self.on_data(segment);
+    }
+
+    fn on_data(&mut self, segment: &Segment) {
+        let start = segment.seq;
+        let end = start.saturating_add(u64::from(segment.payload));
+        let fin = segment.flags.has(Flags::FIN);
+        let edge = self.fin_at.unwrap_or_else(|| self.next.saturating_add(u64::from(self.window)));
+        if start <= self.next {
+            // Wrapping comparison: a stamp is newer if it is less than half a turn ahead.
+            let newer = segment.ts_val.wrapping_sub(self.ts_recent) < 1 << 31;
+            if newer {
+                self.ts_recent = segment.ts_val;
+            }
+        }
+        if segment.payload == 0 && !fin {
+            // A bare ACK, or a probe from before the window.
+            self.ack_due |= start != self.next;
+            return;
+        }
+        self.ack_due = true;
+        if start > edge {
+            return;
+        }
+        if segment.payload > 0 {
+            let range = Range { start: start.max(self.next), end: end.min(edge) };
+            if range.start < range.end && self.insert(range) {
+                self.stats.distinct_segments_received += 1;
+            } else {
+                self.stats.duplicate_segments_received += 1;
+            }
+        }
+        // A FIN below what has arrived contradicts it, one beyond the window waits for another day.
+        if fin && self.fin_at.is_none() && end <= edge && end >= self.highest() {
+            self.fin_at = Some(end);
+        }
+        if self.fin_at == Some(self.next) && self.state == State::Established {
+            self.state = State::LastAck;
+            self.fin_due = true;
+        }
+    }
+
+    /// The offset after everything that has arrived.
+    fn highest(&self) -> u64 {
+        self.beyond.last().map_or(self.next, |last| last.end)
+    }
+
+    /// Adds a range at or after `next`; whether it brought anything new.
+    fn insert(&mut self, range: Range) -> bool {
+        if range.start == self.next && self.beyond.is_empty() {
+            self.next = range.end;
+            return true;
+        }
+        // The ranges from `first` to `last` touch the new one and become one with it.
+        let first = self.beyond.partition_point(|known| known.end < range.start);
+        let last = self.beyond.partition_point(|known| known.start <= range.end);
+        if first < last && self.beyond[first].start <= range.start && self.beyond[first].end >= range.end {
+            return false;
+        }
+        if first == last {
+            self.beyond.insert(first, range);
+        } else {
+            let end = range.end.max(self.beyond[last - 1].end);
+            let start = range.start.min(self.beyond[first].start);
+            self.beyond[first] = Range { start, end };
+            self.beyond.drain(first + 1..last);
+        }
+        if self.beyond[0].start <= self.next {
+            self.next = self.beyond[0].end;
+            self.beyond.remove(0);
+        }
+        true
+    }
+
+    /// A timer is due.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.wakeup <= now {
+            self.wakeup = Time::NEVER;
+            if self.fin_times < FIN_ATTEMPTS {
+                self.fin_due = true;
+            } else {
+                self.state = State::Closed;
+            }
+        }
+    }
+
+    /// The next segment that may leave.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if self.syn_ack_due {
+            self.syn_ack_due = false;
+            return Some(self.bare(now, Flags::SYN.with(Flags::ACK)));
+        }
+        if self.fin_due {
+            self.fin_due = false;
+            self.ack_due = false;
+            let backoff = 1 << self.fin_times;
+            self.fin_times += 1;
+            self.wakeup = now.saturating_add(self.fin_timeout * backoff);
+            return Some(self.bare(now, Flags::FIN.with(Flags::ACK)));
+        }
+        if self.ack_due {
+            self.ack_due = false;
+            self.stats.acks_sent += 1;
+            return Some(self.bare(now, Flags::ACK));
+        }
+        None
+    }
+
+    fn bare(&self, now: Time, flags: Flags) -> Segment {
+        // Our FIN stands at offset 0 of our empty stream; after it comes 1.
+        let after_fin = self.fin_times > 0 && !flags.has(Flags::FIN);
+        Segment {
+            seq: u64::from(after_fin),
+            ack: self.next + u64::from(self.fin_at == Some(self.next)),
+            window: self.window,
+            ts_val: stamp(now),
+            ts_ecr: self.ts_recent,
+            payload: 0,
+            flags,
+        }
+    }
+
+    /// When [`Receiver::on_timer`] is due.
+    pub fn next_wakeup(&self) -> Time {
+        self.wakeup
+    }
+
+    /// Payload bytes delivered in order.
+    pub fn delivered(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}

@@ -1,0 +1,166 @@
+//! A pair of endpoints on a virtual clock, and a link between them that loses what it is told to.
+#![allow(dead_code)]
+
+use meshpace_core::{Duration, Rate, Time};
+use meshpace_transport::{Arrival, Config, Endpoint, PathInfo, Role, Segment, tcp};
+
+/// Which end sent a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum From {
+    Sender,
+    Receiver,
+}
+
+/// What becomes of a segment on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Deliver,
+    Lose,
+    /// Delivered twice.
+    Duplicate,
+    /// Delivered this much later than the others.
+    Delay(Duration),
+}
+
+/// One line of the record: who sent what when, and what became of it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Line {
+    pub at: Time,
+    pub from: From,
+    pub segment: Segment,
+    pub fate: Fate,
+}
+
+/// Two endpoints joined by a link with a constant one-way delay and infinite rate.
+pub struct Pair {
+    pub now: Time,
+    pub sender: Endpoint,
+    pub receiver: Endpoint,
+    pub delay: Duration,
+    pub hops: u8,
+    flying: Vec<(Time, u64, From, Segment)>,
+    order: u64,
+    pub record: Vec<Line>,
+}
+
+impl Pair {
+    pub fn new(config: &Config, delay: Duration, hops: u8) -> Pair {
+        config.check().unwrap();
+        let mut pair = Pair {
+            now: Time::ZERO,
+            sender: Endpoint::new(config, Role::Sender),
+            receiver: Endpoint::new(config, Role::Receiver),
+            delay,
+            hops,
+            flying: Vec::new(),
+            order: 0,
+            record: Vec::new(),
+        };
+        let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
+        pair.sender.on_path(path);
+        pair.receiver.on_path(path);
+        pair
+    }
+
+    /// Takes what both ends want to send at this instant.
+    pub fn flush(&mut self, fate: &mut dyn FnMut(&Line) -> Fate) {
+        loop {
+            let (from, segment) = if let Some(segment) = self.sender.poll_transmit(self.now) {
+                (From::Sender, segment)
+            } else if let Some(segment) = self.receiver.poll_transmit(self.now) {
+                (From::Receiver, segment)
+            } else {
+                return;
+            };
+            let mut line = Line { at: self.now, from, segment, fate: Fate::Deliver };
+            line.fate = fate(&line);
+            self.record.push(line);
+            let mut fly = |extra: Duration| {
+                self.order += 1;
+                self.flying.push((self.now + self.delay + extra, self.order, from, segment));
+            };
+            match line.fate {
+                Fate::Lose => {}
+                Fate::Deliver => fly(Duration::ZERO),
+                Fate::Delay(extra) => fly(extra),
+                Fate::Duplicate => {
+                    fly(Duration::ZERO);
+                    fly(Duration::ZERO);
+                }
+            }
+        }
+    }
+
+    /// When something happens next; never if the pair is idle.
+    pub fn next_event(&self) -> Time {
+        let arrival = self.flying.iter().map(|flight| flight.0).min().unwrap_or(Time::NEVER);
+        arrival.min(self.sender.next_wakeup()).min(self.receiver.next_wakeup())
+    }
+
+    /// Jumps to the next event; false if there is none or it lies after `until`.
+    pub fn step(&mut self, until: Time, fate: &mut dyn FnMut(&Line) -> Fate) -> bool {
+        self.flush(fate);
+        let next = self.next_event();
+        if next == Time::NEVER || next > until {
+            return false;
+        }
+        assert!(next >= self.now, "a wake-up in the past: {next} at {}", self.now);
+        self.now = next;
+        // Arrivals in order of sending before timers, one event at a time.
+        let first = self.flying.iter().enumerate().min_by_key(|(_, flight)| (flight.0, flight.1));
+        if let Some((index, &(at, _, from, segment))) = first
+            && at <= next
+        {
+            self.flying.remove(index);
+            let arrival = Arrival { hops: self.hops, ..Arrival::default() };
+            match from {
+                From::Sender => self.receiver.on_segment(self.now, &segment, arrival),
+                From::Receiver => self.sender.on_segment(self.now, &segment, arrival),
+            }
+        } else {
+            if self.sender.next_wakeup() <= next {
+                self.sender.on_timer(self.now);
+            }
+            if self.receiver.next_wakeup() <= next {
+                self.receiver.on_timer(self.now);
+            }
+        }
+        self.flush(fate);
+        true
+    }
+
+    /// Runs until nothing is left to do or `until`.
+    pub fn drive(&mut self, until: Time, fate: &mut dyn FnMut(&Line) -> Fate) {
+        let mut events = 0;
+        while self.step(until, fate) {
+            events += 1;
+            assert!(events < 2_000_000, "no end in sight");
+        }
+    }
+
+    /// Data segments of the sender so far: (time in ms, number of the segment from 1, lost).
+    pub fn data(&self, segment_size: u64) -> Vec<(f64, u64, bool)> {
+        self.record
+            .iter()
+            .filter_map(|line| match (line.from, line.segment) {
+                (From::Sender, Segment::Tcp(segment)) if segment.payload > 0 => {
+                    Some((line.at.as_secs_f64() * 1e3, segment.seq / segment_size + 1, line.fate == Fate::Lose))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// A millisecond instant.
+pub fn ms(ms: u64) -> Time {
+    Time(ms * 1_000_000)
+}
+
+/// The TCP segment of a line.
+pub fn tcp_of(line: &Line) -> tcp::Segment {
+    match line.segment {
+        Segment::Tcp(segment) => segment,
+        Segment::Udp(_) => panic!("a datagram"),
+    }
+}
