@@ -1,0 +1,6 @@
+//! AODV as a conversation between machines: discovery, failures, repair, and no loops under any flapping of links.
+
+mod conversations;
+mod local_repair;
+mod loops;
+mod world;
