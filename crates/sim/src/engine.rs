@@ -228,7 +228,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let link_key = self.link_key();
             let first = self.queue.first();
             if link_key < first {
-                if link_key.time > until {
+                if link_key.time() > until {
                     break;
                 }
                 let Some((time, node, item)) = self.link.pop_front() else { break };
@@ -245,11 +245,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
                 continue;
             }
-            if first.time > until {
+            if first.time() > until {
                 break;
             }
             let Some((key, owner, index)) = self.queue.pop() else { break };
-            self.now = key.time;
+            self.now = key.time();
             match owner {
                 Owner::FrameStart => self.leading_edge(index, until),
                 Owner::FrameEnd => self.trailing_edge(index, until),
@@ -287,7 +287,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Whether an event at `key` comes before everything else, and not after `until`.
     #[inline]
     fn is_next(&self, key: Key, until: Time) -> bool {
-        key.time <= until && key < self.queue.first() && key < self.link_key()
+        key.time() <= until && key < self.queue.first() && key < self.link_key()
     }
 
     fn leading_edge(&mut self, id: u32, until: Time) {

@@ -7,34 +7,42 @@
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
-/// When an event happens, and its place among events of the same time.
+/// When an event happens, and its place among events of the same time: one number to compare.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Key {
-    /// The time.
-    pub time: Time,
-    order: u64,
-}
+pub struct Key(u128);
 
 impl Key {
     /// After everything.
-    pub const NEVER: Key = Key { time: Time::NEVER, order: u64::MAX };
+    pub const NEVER: Key = Key(u128::MAX);
+
+    #[inline]
+    fn new(time: Time, class: u64, node: NodeId, rank: u32) -> Key {
+        let order = class << 62 | u64::from(node.0) << 32 | u64::from(rank);
+        Key(u128::from(time.0) << 64 | u128::from(order))
+    }
 
     /// The end of a frame from `sender` at `node`.
     #[inline]
     pub fn frame_end(time: Time, node: NodeId, sender: NodeId) -> Key {
-        Key { time, order: u64::from(node.0) << 32 | u64::from(sender.0) }
+        Key::new(time, 0, node, u32::from(sender.0))
     }
 
     /// A timer at `node`; `rank` orders the timers of a node.
     #[inline]
     pub fn timer(time: Time, node: NodeId, rank: u32) -> Key {
-        Key { time, order: 1 << 62 | u64::from(node.0) << 32 | u64::from(rank) }
+        Key::new(time, 1, node, rank)
     }
 
     /// The start of a frame from `sender` at `node`.
     #[inline]
     pub fn frame_start(time: Time, node: NodeId, sender: NodeId) -> Key {
-        Key { time, order: 2 << 62 | u64::from(node.0) << 32 | u64::from(sender.0) }
+        Key::new(time, 2, node, u32::from(sender.0))
+    }
+
+    /// The time.
+    #[inline]
+    pub fn time(self) -> Time {
+        Time((self.0 >> 64) as u64)
     }
 }
 
@@ -107,7 +115,7 @@ impl EventQueue {
             places.resize(index as usize + 1, NOT_QUEUED);
         }
         let at = places[index as usize];
-        if key.time == Time::NEVER {
+        if key.time() == Time::NEVER {
             if at != NOT_QUEUED {
                 self.remove(at as usize);
             }
