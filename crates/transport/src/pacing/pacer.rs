@@ -9,7 +9,7 @@ use super::dispersion::{History, coefficient_of_variation};
 use super::{Config, Estimator};
 use crate::stats::Stats;
 use alloc::collections::VecDeque;
-use meshpace_core::{Rate, Time};
+use meshpace_core::{Duration, Rate, Time};
 
 /// The pacing of one sender.
 #[derive(Clone, Debug)]
@@ -170,7 +170,8 @@ impl Pacer {
     pub fn dequeue(&mut self) -> Option<u64> {
         match self {
             Pacer::Adaptive(pacing) if pacing.due => {
-                pacing.due = false;
+                // Without an interval there is no next tick to wait for.
+                pacing.due = pacing.estimator.interval() == Duration::ZERO;
                 pacing.fifo.pop_front()
             }
             _ => None,
@@ -230,11 +231,17 @@ impl Adaptive {
         let interval = self.estimator.interval();
         stats.interval_samples += 1;
         stats.interval_sum_s += interval.as_secs_f64();
+        if interval == Duration::ZERO {
+            // Nothing to space: what enters the FIFO leaves at once, and starts the timer if there is an interval then.
+            self.due = true;
+            self.started = false;
+            self.tick = Time::NEVER;
+            return;
+        }
         self.due = !self.fifo.is_empty();
-        // An interval of zero would tick for ever at one instant.
         self.tick = now.saturating_add(interval.max(SHORTEST_TICK));
     }
 }
 
-/// The shortest period of a free-running timer: the time of a few bits, far below any frame.
-const SHORTEST_TICK: meshpace_core::Duration = meshpace_core::Duration::from_micros(1);
+/// The shortest period of a free-running timer: below the air time of any 802.11 frame with its preamble.
+const SHORTEST_TICK: Duration = Duration::from_micros(100);

@@ -134,7 +134,10 @@ impl Pair {
         let mut events = 0;
         while self.step(until, fate) {
             events += 1;
-            assert!(events < 2_000_000, "no end in sight");
+            if events >= 200_000 {
+                let tail = &self.record[self.record.len().saturating_sub(12)..];
+                panic!("no end in sight: {tail:#?}");
+            }
         }
     }
 
