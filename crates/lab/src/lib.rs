@@ -1,1 +1,4 @@
-//! placeholder
+//! The laboratory: scenario files, campaigns of runs, statistics and records.
+
+pub mod scenario;
+pub mod validate;

@@ -1,0 +1,142 @@
+//! What is wrong with a scenario, said so that a person can mend it: file, line, column, key, and what was expected.
+
+use super::value::Origin;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::cell::RefCell;
+use std::fmt;
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// The sentence, beginning with the key.
+    pub message: String,
+    /// Where it was written; `None` if it is about the scenario as a whole.
+    pub origin: Option<Origin>,
+    /// What was expected, shown at the place itself.
+    pub expected: String,
+    /// A way out.
+    pub help: Option<String>,
+}
+
+/// The problems found so far. Readers share it, so that one pass reports all of them.
+#[derive(Default, Debug)]
+pub struct Problems(RefCell<Vec<Problem>>);
+
+impl Problems {
+    /// Notes a problem, once.
+    pub fn add(&self, problem: Problem) {
+        let mut problems = self.0.borrow_mut();
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+
+    /// Notes a problem at a place.
+    pub fn at(&self, origin: &Origin, message: impl Into<String>, expected: impl Into<String>) {
+        self.add(Problem {
+            message: message.into(),
+            origin: Some(origin.clone()),
+            expected: expected.into(),
+            help: None,
+        });
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// All of them, in the order in which they were found.
+    pub fn into_vec(self) -> Vec<Problem> {
+        self.0.into_inner()
+    }
+}
+
+/// What a scenario was read from.
+#[derive(Clone, Default, Debug)]
+pub struct Source {
+    /// The file's name as it was given, or `<stdin>`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// The `--set` arguments, in order.
+    pub sets: Vec<String>,
+}
+
+/// A scenario that is refused, with everything that is wrong with it.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// What it was read from.
+    pub source: Source,
+    /// What is wrong; not empty.
+    pub problems: Vec<Problem>,
+}
+
+impl Refusal {
+    /// The text for a terminal; `color` adds ANSI colours.
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+        let mut text = String::new();
+        for problem in &self.problems {
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(&self.render_one(problem, &renderer));
+        }
+        text
+    }
+
+    fn render_one(&self, problem: &Problem, renderer: &Renderer) -> String {
+        let mut group = match &problem.origin {
+            Some(Origin::File(span)) => {
+                let annotation = AnnotationKind::Primary.span(span.clone()).label(problem.expected.as_str());
+                let snippet = Snippet::source(self.source.text.as_str()).path(self.source.name.as_str());
+                Level::ERROR.primary_title(problem.message.as_str()).element(snippet.annotation(annotation))
+            }
+            Some(Origin::Set(index)) => {
+                let argument = self.source.sets.get(*index).map_or("", String::as_str);
+                let mut group = Level::ERROR
+                    .primary_title(problem.message.as_str())
+                    .element(Level::NOTE.message(format!("given by --set '{argument}'")));
+                if !problem.expected.is_empty() {
+                    group = group.element(Level::NOTE.message(problem.expected.as_str()));
+                }
+                group
+            }
+            None => Level::ERROR
+                .primary_title(problem.message.as_str())
+                .element(Level::NOTE.message(format!("in {}", self.source.name))),
+        };
+        if let Some(help) = &problem.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        renderer.render(&[group])
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The candidate that `wrong` is most likely a slip for.
+pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(wrong, candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// "a, b or c".
+pub fn one_of(names: &[&str]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}

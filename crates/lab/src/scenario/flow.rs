@@ -1,0 +1,163 @@
+//! `[[flow]]`: who sends what to whom, when, over which transport.
+
+use super::MAX_SECONDS;
+use super::diagnostic::Problem;
+use super::quantity::{RATE, TIME};
+use super::reader::{Reader, Sign};
+use super::topology::Topology;
+use super::transport;
+use super::value::{Kind, Value};
+use meshpace_core::{Duration, NodeId, Rate, Time};
+use meshpace_sim::{Flow, Traffic};
+use meshpace_transport::Config;
+
+/// The flows and what records call their transports.
+#[derive(Default, Debug)]
+pub struct Flows {
+    /// By flow number.
+    pub flows: Vec<Flow>,
+    /// The label of each flow's transport.
+    pub labels: Vec<String>,
+}
+
+/// Reads every `[[flow]]`.
+pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration) -> Flows {
+    let mut all = Flows::default();
+    match root.get("flow") {
+        Some(Value { kind: Kind::Array(items), .. }) if !items.is_empty() && items.len() <= usize::from(u16::MAX) => {
+            for (number, item) in items.iter().enumerate() {
+                let path = format!("flow.{number}");
+                let Kind::Table(table) = &item.kind else {
+                    let message = format!("{path}: expected a table, found {}", item.describe());
+                    root.problems().at(&item.origin, message, "expected [[flow]]");
+                    continue;
+                };
+                let mut keys = Reader::new(table, Some(&item.origin), path, root.problems());
+                let flow = read_one(&mut keys, number, topology, duration);
+                keys.finish("a flow");
+                if let Some((flow, label)) = flow {
+                    all.flows.push(flow);
+                    all.labels.push(label);
+                }
+            }
+        }
+        Some(value) => root.wrong("flow", format!("expected 1 to 65535 flows, found {}", value.describe()), "[[flow]]"),
+        None => root.problems().add(Problem {
+            message: "flow: the scenario has no flow".to_owned(),
+            origin: None,
+            expected: String::new(),
+            help: Some("add a table such as\n[[flow]]\nfrom = 0\nto = 7".to_owned()),
+        }),
+    }
+    all
+}
+
+fn read_one(
+    keys: &mut Reader<'_>,
+    number: usize,
+    topology: &Topology,
+    duration: Duration,
+) -> Option<(Flow, String)> {
+    let before = keys.problems().count();
+    let nodes = topology.positions.len() as u64;
+    // The ends that the topology gives to flows that name none; a chain gives the same ones to all.
+    let default = match topology.default_ends.as_slice() {
+        [only] => Some(*only),
+        several => several.get(number).copied(),
+    };
+    let from = end(keys, "from", nodes, default.map(|ends| ends.0));
+    let to = end(keys, "to", nodes, default.map(|ends| ends.1));
+    if let (Some(from), Some(to)) = (from, to)
+        && from == to
+    {
+        keys.wrong("to", format!("from and to are both node {to}"), "expected another node than from");
+    }
+
+    let segment = keys.whole("segment", 1..=65495, "bytes");
+    let max_window = keys.whole("max_window", 1..=65535, "segments");
+    let traffic = keys.choice("traffic", &[("ftp", false), ("cbr", true)], &["http", "voip", "fixed-rate"]);
+    let is_cbr = traffic.unwrap_or(false);
+    let rate = keys.quantity("rate", &RATE, Sign::Positive, 1e12);
+    let traffic = match (is_cbr, rate) {
+        (true, Some(bps)) => Traffic::Cbr { rate: Rate::from_bps((bps.round() as u64).max(1)) },
+        (true, None) => {
+            if keys.get("rate").is_none() {
+                keys.wrong("rate", "is missing", "cbr traffic needs a rate such as \"100 kbit/s\"");
+            }
+            Traffic::Ftp
+        }
+        (false, given) => {
+            if given.is_some() {
+                keys.wrong("rate", "belongs to traffic = \"cbr\"", "expected no rate with ftp, which sends all it can");
+            }
+            Traffic::Ftp
+        }
+    };
+
+    let (start, start_jitter, stop) = times(keys, duration);
+    let transport = transport::read(keys)?;
+    let mut config = transport.config;
+    match &mut config {
+        Config::Tcp(tcp) => {
+            tcp.segment = segment.map_or(tcp.segment, |bytes| bytes as u32);
+            tcp.max_window = max_window.map_or(tcp.max_window, |segments| segments as u32);
+        }
+        Config::Udp(udp) => {
+            udp.segment = segment.map_or(udp.segment, |bytes| bytes as u32);
+            if !is_cbr && udp.rate.is_none() {
+                let expected = "expected traffic = \"cbr\" and a rate: nothing else holds UDP back";
+                keys.wrong("transport", "udp has no rate of its own", expected);
+            }
+        }
+    }
+    if let Err(error) = config.check() {
+        let key = if error.name == "segment" || error.name == "max_window" { error.name } else { "transport" };
+        let place = if key == "transport" { format!("{}: ", error.name) } else { String::new() };
+        let message = format!("{place}expected {}, found {}", error.expected, error.value);
+        keys.wrong(key, message, format!("expected {}", error.expected));
+    }
+    if keys.problems().count() > before {
+        return None;
+    }
+    let (from, to) = (NodeId(from? as u16), NodeId(to? as u16));
+    Some((Flow { from, to, transport: config, traffic, start, start_jitter, stop }, transport.label))
+}
+
+fn end(keys: &mut Reader<'_>, key: &'static str, nodes: u64, default: Option<u64>) -> Option<u64> {
+    let Some(value) = keys.get(key) else {
+        if default.is_none() {
+            keys.wrong(key, "is missing", format!("{key} = the number of a node"));
+        }
+        return default;
+    };
+    match value.kind {
+        Kind::Integer(node) if node >= 0 && (node as u64) < nodes => Some(node as u64),
+        // A topology that could not be read has no nodes; that has been reported already.
+        Kind::Integer(_) if nodes == 0 => None,
+        Kind::Integer(node) => {
+            let there = format!("the topology has nodes 0 to {}", nodes - 1);
+            keys.wrong(key, format!("there is no node {node}: {there}"), format!("expected 0 to {}", nodes - 1));
+            None
+        }
+        _ => {
+            let message = format!("expected the number of a node, found {}", value.describe());
+            keys.wrong(key, message, "expected a node number");
+            None
+        }
+    }
+}
+
+fn times(keys: &mut Reader<'_>, duration: Duration) -> (Time, Duration, Option<Time>) {
+    let mut time = |key, sign| keys.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64);
+    let start = Time::ZERO + time("start", Sign::NotNegative).unwrap_or(Duration::from_secs(1));
+    let jitter = time("start_jitter", Sign::NotNegative).unwrap_or(Duration::from_millis(100));
+    let stop = time("stop", Sign::Positive).map(|stop| Time::ZERO + stop);
+    if start.0 >= duration.0 {
+        let message = format!("the flow starts at {} s, when the run is over", start.as_secs_f64());
+        keys.wrong("start", message, format!("expected less than the duration, {} s", duration.as_secs_f64()));
+    }
+    if stop.is_some_and(|stop| stop <= start) {
+        keys.wrong("stop", "the flow stops before it starts", format!("expected more than {} s", start.as_secs_f64()));
+    }
+    (start, jitter, stop)
+}

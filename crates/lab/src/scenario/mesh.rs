@@ -1,0 +1,59 @@
+//! `[radio]`, `[mac]` and `[routing]`.
+
+use super::quantity::{RATE, SIZE};
+use super::reader::{Reader, Sign};
+use meshpace_core::Rate;
+use meshpace_mesh::config::{LocalRepair, MacProfile, MeshConfig, RadioConfig, Reception, RoutingConfig, RtsPolicy};
+
+/// Reads everything below the transport.
+pub fn read(reader: &mut Reader<'_>) -> MeshConfig {
+    MeshConfig { radio: radio(reader), mac: mac(reader), routing: routing(reader) }
+}
+
+fn radio(reader: &mut Reader<'_>) -> RadioConfig {
+    let mut keys = reader.table("radio");
+    let mut radio = RadioConfig::default();
+    keys.choice("model", &[("two-ray", ())], &["log-distance"]);
+    let mut rate = |key, default| {
+        let bps = keys.quantity(key, &RATE, Sign::Positive, 1e12);
+        bps.map_or(default, |bps| Rate::from_bps((bps.round() as u64).max(1)))
+    };
+    radio.rate = rate("rate", radio.rate);
+    radio.basic_rate = rate("basic_rate", radio.basic_rate);
+    let always = keys.flag("rts_cts");
+    let both = keys.get("rts_cts").is_some() && keys.get("rts_threshold").is_some();
+    let threshold = keys.quantity("rts_threshold", &SIZE, Sign::NotNegative, f64::from(u32::MAX));
+    if both {
+        keys.wrong("rts_threshold", "excludes radio.rts_cts, which is there too", "expected one of the two");
+    }
+    radio.rts = match (always, threshold) {
+        (_, Some(bytes)) => RtsPolicy::Threshold(bytes.ceil() as u32),
+        (Some(false), None) => RtsPolicy::Never,
+        (_, None) => RtsPolicy::Always,
+    };
+    if let Some(packets) = keys.whole("queue", 1..=1_000_000, "packets") {
+        radio.queue = packets as usize;
+    }
+    if let Some(reception) = keys.choice("reception", &[("ns2", Reception::Ns2)], &["sinr"]) {
+        radio.reception = reception;
+    }
+    keys.finish("[radio]");
+    radio
+}
+
+fn mac(reader: &mut Reader<'_>) -> MacProfile {
+    let mut keys = reader.table("mac");
+    let profile = keys.choice("profile", &[("ns2", MacProfile::Ns2), ("ieee", MacProfile::Ieee)], &[]);
+    keys.finish("[mac]");
+    profile.unwrap_or_default()
+}
+
+fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
+    let mut keys = reader.table("routing");
+    let aodv = keys.choice("protocol", &[("static", false), ("aodv", true)], &["olsr"]).unwrap_or(false);
+    let repairs = [("ns2", LocalRepair::Ns2), ("rfc3561", LocalRepair::Rfc3561), ("off", LocalRepair::Off)];
+    // Read under static routing too, where it has no effect, so that a sweep over protocols can keep it.
+    let local_repair = keys.choice("local_repair", &repairs, &[]).unwrap_or_default();
+    keys.finish("[routing]");
+    if aodv { RoutingConfig::Aodv { local_repair } } else { RoutingConfig::Static }
+}

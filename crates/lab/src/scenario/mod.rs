@@ -1,0 +1,182 @@
+//! Scenario files: TOML in, checked configurations out, or a list of everything that is wrong.
+
+pub mod connectivity;
+pub mod diagnostic;
+mod flow;
+mod mesh;
+mod overrides;
+mod path;
+pub mod quantity;
+mod reader;
+mod sweep;
+mod topology;
+mod transport;
+pub mod value;
+
+pub use diagnostic::{Problem, Refusal, Source};
+
+use diagnostic::Problems;
+use meshpace_core::Duration;
+use quantity::TIME;
+use reader::{Reader, Sign};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use sweep::Sweep;
+use topology::Topology;
+use value::{Origin, Table};
+
+/// The longest run, seconds of simulated time (31 years).
+const MAX_SECONDS: f64 = 1e9;
+/// The most points of a sweep.
+pub const MAX_POINTS: usize = 1_000_000;
+/// The most seeds per point.
+pub const MAX_SEEDS: u64 = 1_000_000;
+/// Duration of a scenario that does not say.
+const DEFAULT_DURATION: Duration = Duration::from_secs(200);
+
+/// A scenario that can be run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its title, or its file's name without extension.
+    pub name: String,
+    /// SHA-256 of everything it was read from, in hexadecimal.
+    pub digest: String,
+    /// The points of its sweep, or the one point of a scenario without.
+    pub points: Vec<Point>,
+    /// Seeds per point.
+    pub seeds: u64,
+}
+
+/// One point of a sweep.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The values of the sweep, in its order.
+    pub values: Vec<(String, serde_json::Value)>,
+    /// What is run.
+    pub config: meshpace_sim::Config,
+    /// What records call each flow's transport.
+    pub transports: Vec<String>,
+}
+
+impl Scenario {
+    /// Reads a scenario. `directory` is where relative file names in it start, `stem` what it is called without a
+    /// title.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the file as far as possible.
+    pub fn read(source: Source, directory: &Path, stem: &str) -> Result<Scenario, Refusal> {
+        let problems = Problems::default();
+        let scenario = read(&source, directory, stem, &problems);
+        let mut problems = problems.into_vec();
+        if problems.is_empty() {
+            return Ok(scenario);
+        }
+        problems.sort_by_key(|problem| match &problem.origin {
+            Some(Origin::File(span)) => (0, span.start),
+            Some(Origin::Set(index)) => (1, *index),
+            None => (2, 0),
+        });
+        Err(Refusal { source, problems })
+    }
+}
+
+fn read(source: &Source, directory: &Path, stem: &str, problems: &Problems) -> Scenario {
+    let mut scenario = Scenario { name: stem.to_owned(), digest: String::new(), points: Vec::new(), seeds: 1 };
+    let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
+    if !errors.is_empty() {
+        for error in errors {
+            let span = error.span().unwrap_or(0..0);
+            problems.at(&Origin::File(span), format!("not TOML: {}", error.message()), "here");
+        }
+        return scenario;
+    }
+    let mut root = Table::from_toml(document.get_ref(), &Origin::File);
+    overrides::apply(&mut root, &source.sets, problems);
+    let sweep = Sweep::take(&mut root, problems);
+    scenario.seeds = sweep.seeds;
+    if problems.count() > 0 && sweep.points() > MAX_POINTS {
+        return scenario;
+    }
+    let mut files = Vec::new();
+    for number in 0..sweep.points() {
+        let (tree, values) = sweep.point(number, &root, problems);
+        let (point, title, read) = read_point(&tree, values, directory, problems);
+        scenario.points.push(point);
+        if let Some(title) = title.filter(|_| number == 0) {
+            scenario.name = title;
+        }
+        files.extend(read);
+        // A mistake in one point is often there in all: enough is enough.
+        if problems.count() > 20 {
+            break;
+        }
+    }
+    scenario.digest = digest(source, files);
+    scenario
+}
+
+type Files = Vec<(PathBuf, Vec<u8>)>;
+
+fn read_point(
+    tree: &Table,
+    values: Vec<(String, serde_json::Value)>,
+    directory: &Path,
+    problems: &Problems,
+) -> (Point, Option<String>, Files) {
+    let mut root = Reader::new(tree, None, String::new(), problems);
+    let title = root.text("title").map(str::to_owned);
+    let mut time = |key, sign| root.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64);
+    let duration = time("duration", Sign::Positive).unwrap_or(DEFAULT_DURATION);
+    let warmup = time("warmup", Sign::NotNegative).unwrap_or(Duration::ZERO);
+    if warmup >= duration {
+        let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
+        root.wrong(if root.value("warmup").is_some() { "warmup" } else { "duration" }, message, "expected less");
+    }
+    let mut topology = Topology::read(&mut root, directory);
+    let mesh = mesh::read(&mut root);
+    let flow::Flows { flows, labels } = flow::read(&mut root, &topology, duration);
+    if !topology.allow_partition {
+        refuse_partition(&root, &topology, &flows);
+    }
+    // Known, though taken out of the tree before.
+    root.get("sweep");
+    root.finish("a scenario");
+    let positions = std::mem::take(&mut topology.positions);
+    let config = meshpace_sim::Config { duration, warmup, positions, mesh, flows };
+    (Point { values, config, transports: labels }, title, topology.files)
+}
+
+fn refuse_partition(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_sim::Flow]) {
+    let components = connectivity::components(&topology.positions);
+    for flow in flows {
+        if components[flow.from.index()] != components[flow.to.index()] {
+            root.problems().add(Problem {
+                message: format!(
+                    "topology: it cannot connect node {} with node {}: no path of links up to 250 m",
+                    flow.from.0, flow.to.0
+                ),
+                origin: root.origin("topology"),
+                expected: "expected a path between the ends of every flow".to_owned(),
+                help: Some("move the nodes closer, or say topology.allow_partition = true".to_owned()),
+            });
+        }
+    }
+}
+
+/// Everything that decides what is run, each part preceded by its length so that no two scenarios share a digest.
+fn digest(source: &Source, mut files: Files) -> String {
+    files.sort();
+    files.dedup();
+    let mut hash = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part(source.text.as_bytes());
+    source.sets.iter().for_each(|argument| part(argument.as_bytes()));
+    for (name, bytes) in &files {
+        part(name.to_string_lossy().as_bytes());
+        part(bytes);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

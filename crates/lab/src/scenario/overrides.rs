@@ -1,0 +1,59 @@
+//! `--set key=value` on the command line.
+
+use super::diagnostic::{Problem, Problems};
+use super::path::Path;
+use super::value::{Kind, Origin, Table, Value};
+use toml::de::DeValue;
+
+/// Applies the arguments in order and returns the paths they set.
+///
+/// An argument for a key that the sweep varies fixes that key: its axis leaves the sweep. One that merely touches what
+/// the sweep varies (a flow of `flow.transport`, say) is refused, because the sweep would undo it.
+pub fn apply(root: &mut Table, arguments: &[String], problems: &Problems) {
+    for (index, argument) in arguments.iter().enumerate() {
+        let origin = Origin::Set(index);
+        let refuse = |message: String| {
+            problems.add(Problem {
+                message,
+                origin: Some(origin.clone()),
+                expected: String::new(),
+                help: Some("write --set key=value, such as --set topology.hops=4".to_owned()),
+            });
+        };
+        let Some((key, text)) = argument.split_once('=') else {
+            refuse(format!("{argument}: there is no = in it"));
+            continue;
+        };
+        let outcome = Path::parse(key).and_then(|path| {
+            leave_sweep(root, &path)?;
+            let value = parse_value(text.trim(), &origin);
+            path.set(root, &origin, &value).map_err(|why| format!("{}: {why}", key.trim()))
+        });
+        if let Err(message) = outcome {
+            refuse(message);
+        }
+    }
+}
+
+/// A TOML value if it is one, otherwise the text itself as a string.
+fn parse_value(text: &str, origin: &Origin) -> Value {
+    match DeValue::parse(text) {
+        Ok(value) => Value::from_toml(value.get_ref(), value.span(), &|_| origin.clone()),
+        Err(_) => Value { kind: Kind::String(text.to_owned()), origin: origin.clone() },
+    }
+}
+
+fn leave_sweep(root: &mut Table, path: &Path) -> Result<(), String> {
+    let Some(Kind::Table(sweep)) = root.get_mut("sweep").map(|value| &mut value.kind) else { return Ok(()) };
+    let axes: Vec<String> = sweep.entries.iter().map(|entry| entry.key.clone()).collect();
+    for axis in axes {
+        match Path::parse(&axis) {
+            Ok(swept) if swept == *path => drop(sweep.remove(&axis)),
+            Ok(swept) if swept.overlaps(path) => {
+                return Err(format!("the sweep over {axis} would undo this: set {axis}, or change the sweep"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! `[sweep]`: the product of lists of values, in the order of the file, the first key changing slowest.
+
+use super::diagnostic::Problems;
+use super::path::Path;
+use super::value::{Kind, Origin, Table, Value};
+use super::{MAX_POINTS, MAX_SEEDS};
+
+/// What a sweep varies.
+#[derive(Default, Debug)]
+pub struct Sweep {
+    axes: Vec<Axis>,
+    /// Seeds per point.
+    pub seeds: u64,
+}
+
+/// One key and its values.
+#[derive(Debug)]
+struct Axis {
+    key: String,
+    path: Path,
+    origin: Origin,
+    values: Vec<Value>,
+}
+
+impl Sweep {
+    /// Takes `[sweep]` out of the tree.
+    pub fn take(root: &mut Table, problems: &Problems) -> Sweep {
+        let mut sweep = Sweep { axes: Vec::new(), seeds: 1 };
+        let Some(entry) = root.remove("sweep") else { return sweep };
+        let Kind::Table(table) = entry.value.kind else {
+            problems.at(&entry.value.origin, "sweep: expected a table", "expected [sweep]");
+            return sweep;
+        };
+        for entry in table.entries {
+            if entry.key == "seeds" {
+                match entry.value.kind {
+                    Kind::Integer(seeds) if (1..=MAX_SEEDS as i64).contains(&seeds) => sweep.seeds = seeds as u64,
+                    _ => problems.at(
+                        &entry.value.origin,
+                        format!("sweep.seeds: expected a whole number of seeds from 1 to {MAX_SEEDS}"),
+                        "expected a number such as 5",
+                    ),
+                }
+                continue;
+            }
+            if let Some(axis) = Axis::read(entry.key, entry.origin, entry.value, problems) {
+                if let Some(other) = sweep.axes.iter().find(|other| other.path.overlaps(&axis.path)) {
+                    let message = format!("sweep.\"{}\": overlaps with \"{}\" of the same sweep", axis.key, other.key);
+                    problems.at(&axis.origin, message, "expected keys that do not touch each other");
+                }
+                sweep.axes.push(axis);
+            }
+        }
+        if sweep.points() > MAX_POINTS {
+            let message = format!("sweep: expected at most {MAX_POINTS} points, found more");
+            problems.at(&entry.origin, message, "the product of these lists");
+        }
+        sweep
+    }
+
+    /// How many points there are.
+    pub fn points(&self) -> usize {
+        self.axes.iter().fold(1usize, |points, axis| points.saturating_mul(axis.values.len()))
+    }
+
+    /// The tree of point `number` and the values that make it.
+    pub fn point(&self, number: usize, base: &Table, problems: &Problems) -> (Table, Vec<(String, serde_json::Value)>) {
+        let mut tree = base.clone();
+        let mut values = Vec::new();
+        let mut below = self.points();
+        for axis in &self.axes {
+            below /= axis.values.len();
+            let value = &axis.values[number / below % axis.values.len()];
+            if axis.path.is(&["topology", "hops"]) && !self.axes.iter().any(|axis| axis.sets_flow_ends()) {
+                carry_chain_end(&mut tree, base, value);
+            }
+            if let Err(why) = axis.path.set(&mut tree, &axis.origin, value) {
+                problems.at(&axis.origin, format!("sweep.\"{}\": {why}", axis.key), "expected a key of the scenario");
+            }
+            values.push((axis.key.clone(), value.to_json()));
+        }
+        (tree, values)
+    }
+}
+
+impl Axis {
+    fn read(key: String, origin: Origin, value: Value, problems: &Problems) -> Option<Axis> {
+        let path = match Path::parse(&key) {
+            Ok(path) if !path.is(&["sweep"]) => path,
+            _ => {
+                problems.at(&origin, format!("sweep.\"{key}\": no key of a scenario"), "expected a dotted key");
+                return None;
+            }
+        };
+        let values = match value.kind {
+            Kind::Array(values) if !values.is_empty() => values,
+            // A dotted key without quotes nests tables: [sweep] topology.hops = [1, 2].
+            Kind::Table(_) => {
+                let message = format!("sweep.{key}: expected a list of values, found a table");
+                problems.at(&origin, message, "write the dotted key in quotes, such as \"topology.hops\" = [1, 2]");
+                return None;
+            }
+            _ => {
+                let message = format!("sweep.\"{key}\": expected a list of at least one value");
+                problems.at(&value.origin, message, "expected a list such as [1, 2]");
+                return None;
+            }
+        };
+        for (i, value) in values.iter().enumerate() {
+            if values[..i].iter().any(|earlier| earlier.same(value)) {
+                let message = format!("sweep.\"{key}\": the value {} is there twice", value.brief());
+                problems.at(&value.origin, message, "expected every value once");
+            }
+        }
+        Some(Axis { key, path, origin, values })
+    }
+
+    fn sets_flow_ends(&self) -> bool {
+        self.path.is_of_flow("from") || self.path.is_of_flow("to")
+    }
+}
+
+/// A sweep over the hops of a chain moves its last node: a flow's end that the file puts at the last node of the chain
+/// it describes stays at the last node. Without this, `to = 7` on a chain of 7 hops could not be swept at all.
+fn carry_chain_end(tree: &mut Table, base: &Table, hops: &Value) {
+    let topology = match base.get("topology").map(|value| &value.kind) {
+        Some(Kind::Table(topology)) => topology,
+        _ => return,
+    };
+    let is_chain = match topology.get("kind").map(|value| &value.kind) {
+        Some(Kind::String(kind)) => kind == "chain",
+        _ => true,
+    };
+    let last = match topology.get("hops").map(|value| &value.kind) {
+        Some(Kind::Integer(hops)) => *hops,
+        _ => super::topology::DEFAULT_HOPS as i64,
+    };
+    if !is_chain {
+        return;
+    }
+    let Some(Kind::Array(flows)) = tree.get_mut("flow").map(|value| &mut value.kind) else { return };
+    for flow in flows {
+        let Kind::Table(flow) = &mut flow.kind else { continue };
+        for end in ["from", "to"] {
+            if let Some(value) = flow.get_mut(end)
+                && value.kind == Kind::Integer(last)
+                && matches!(value.origin, Origin::File(_))
+            {
+                value.kind = hops.kind.clone();
+            }
+        }
+    }
+}

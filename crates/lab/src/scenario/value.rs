@@ -1,0 +1,174 @@
+//! A scenario as a tree of values, each of which knows where it was written, so that an error can point there.
+
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// Where a key or value was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Bytes of the scenario file.
+    File(Range<usize>),
+    /// The `--set` argument of this number.
+    Set(usize),
+}
+
+/// A value and where it was written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value {
+    /// The value.
+    pub kind: Kind,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// What TOML can express.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Kind {
+    /// A string.
+    String(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a fraction, an infinity or NaN.
+    Float(f64),
+    /// true or false.
+    Bool(bool),
+    /// Something no key takes: a date, or an integer beyond 64 bits, as written.
+    Other(String),
+    /// A list.
+    Array(Vec<Value>),
+    /// A table.
+    Table(Table),
+}
+
+/// Keys and values in the order in which they were written.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Table {
+    /// The entries, in order.
+    pub entries: Vec<Entry>,
+}
+
+/// A key, where it was written, and its value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key was written.
+    pub origin: Origin,
+    /// What it is set to.
+    pub value: Value,
+}
+
+impl Table {
+    /// The entry of `key`.
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    /// The value of `key`.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The value of `key`, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.value)
+    }
+
+    /// Sets `key`, in place if it is there already.
+    pub fn set(&mut self, key: &str, origin: Origin, value: Value) {
+        match self.entries.iter_mut().find(|entry| entry.key == key) {
+            Some(entry) => (entry.origin, entry.value) = (origin, value),
+            None => self.entries.push(Entry { key: key.to_owned(), origin, value }),
+        }
+    }
+
+    /// Takes `key` out of the table.
+    pub fn remove(&mut self, key: &str) -> Option<Entry> {
+        let place = self.entries.iter().position(|entry| entry.key == key)?;
+        Some(self.entries.remove(place))
+    }
+
+    /// The tree of a parsed table; `origin` says where a span of it was written.
+    pub fn from_toml(table: &DeTable<'_>, origin: &impl Fn(Range<usize>) -> Origin) -> Table {
+        let mut entries: Vec<_> = table.iter().collect();
+        // The parser sorts by name; sweeps count on the order of the file.
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let entries = entries
+            .into_iter()
+            .map(|(key, value)| Entry {
+                key: key.get_ref().to_string(),
+                origin: origin(key.span()),
+                value: Value::from_toml(value.get_ref(), value.span(), origin),
+            })
+            .collect();
+        Table { entries }
+    }
+}
+
+impl Value {
+    /// The tree of a parsed value.
+    pub fn from_toml(value: &DeValue<'_>, span: Range<usize>, origin: &impl Fn(Range<usize>) -> Origin) -> Value {
+        let kind = match value {
+            DeValue::String(text) => Kind::String(text.to_string()),
+            DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
+                Ok(number) => Kind::Integer(number),
+                Err(_) => Kind::Other(integer.as_str().to_owned()),
+            },
+            DeValue::Float(float) => match float.as_str().parse() {
+                Ok(number) => Kind::Float(number),
+                Err(_) => Kind::Other(float.as_str().to_owned()),
+            },
+            DeValue::Boolean(flag) => Kind::Bool(*flag),
+            DeValue::Datetime(date) => Kind::Other(date.to_string()),
+            DeValue::Array(array) => Kind::Array(
+                array.iter().map(|item| Value::from_toml(item.get_ref(), item.span(), origin)).collect(),
+            ),
+            DeValue::Table(table) => Kind::Table(Table::from_toml(table, origin)),
+        };
+        Value { kind, origin: origin(span) }
+    }
+
+    /// The value in one line, for messages and labels. Strings come without quotes.
+    pub fn brief(&self) -> String {
+        match &self.kind {
+            Kind::String(text) | Kind::Other(text) => text.clone(),
+            Kind::Integer(number) => number.to_string(),
+            Kind::Float(number) => number.to_string(),
+            Kind::Bool(flag) => flag.to_string(),
+            Kind::Array(items) => format!("[{}]", items.iter().map(Value::brief).collect::<Vec<_>>().join(", ")),
+            Kind::Table(table) => {
+                let entries = table.entries.iter().map(|entry| format!("{} = {}", entry.key, entry.value.brief()));
+                format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// What was found, for "expected ..., found ...".
+    pub fn describe(&self) -> String {
+        match &self.kind {
+            Kind::String(text) => format!("the string \"{text}\""),
+            Kind::Array(_) => "a list".to_owned(),
+            Kind::Table(_) => "a table".to_owned(),
+            _ => self.brief(),
+        }
+    }
+
+    /// The same value in JSON, for records.
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.kind {
+            Kind::String(text) | Kind::Other(text) => text.as_str().into(),
+            Kind::Integer(number) => (*number).into(),
+            Kind::Float(number) => (*number).into(),
+            Kind::Bool(flag) => (*flag).into(),
+            Kind::Array(items) => items.iter().map(Value::to_json).collect(),
+            Kind::Table(table) => {
+                serde_json::Value::Object(table.entries.iter().map(|e| (e.key.clone(), e.value.to_json())).collect())
+            }
+        }
+    }
+
+    /// Whether both say the same, wherever they were written.
+    pub fn same(&self, other: &Value) -> bool {
+        self.to_json() == other.to_json() && std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)
+    }
+}

@@ -1,0 +1,106 @@
+//! Saturated flows on small topologies, each isolating one behaviour of the radio or the MAC.
+
+use super::scenes::Micro;
+use super::{Options, Point, Sample, Table, Verdict, rows};
+use meshpace_core::Rate;
+use serde::Deserialize;
+
+/// Payload rate of one saturated hop with RTS/CTS, kbit/s: "below 1 % of capacity" means 1 % of this.
+const CAPACITY: f64 = 1539.190;
+
+#[derive(Deserialize)]
+struct Row {
+    case: String,
+    flow1_kbps: f64,
+    flow2_kbps: Option<f64>,
+}
+
+/// Nodes of two links whose senders are `d` metres apart and face away from each other.
+fn outward(d: f64) -> (Vec<f64>, Vec<(u16, u16)>) {
+    (vec![200.0, 0.0, 200.0 + d, 400.0 + d], vec![(0, 1), (2, 3)])
+}
+
+/// Nodes of a 240 m link with another link's sender `c` metres from its receiver.
+fn capture(c: f64) -> (Vec<f64>, Vec<(u16, u16)>) {
+    (vec![0.0, 240.0, 240.0 + c, 440.0 + c], vec![(0, 1), (2, 3)])
+}
+
+/// The scenario of a reference row.
+fn scene(case: &str) -> Micro {
+    let one = |length| (vec![0.0, length], vec![(0, 1)]);
+    let (x, flows) = match case {
+        case if case.starts_with("1 hop") => one(200.0),
+        "range 249 m" => one(249.0),
+        "range 251 m" => one(251.0),
+        case if case.starts_with("two senders 300 m") => outward(300.0),
+        case if case.starts_with("two senders 540 m") => outward(540.0),
+        case if case.starts_with("two senders 549 m") => outward(549.0),
+        case if case.starts_with("two senders 551 m") => outward(551.0),
+        case if case.starts_with("two senders 560 m") => outward(560.0),
+        case if case.starts_with("chain hidden") => (vec![0.0, 200.0, 600.0, 800.0], vec![(0, 1), (2, 3)]),
+        case if case.starts_with("capture") && case.contains("420 m") => capture(420.0),
+        case if case.starts_with("capture") && case.contains("430 m") => capture(430.0),
+        case if case.starts_with("three-link") => (vec![0.0, 200.0, 400.0, 600.0], vec![(0, 1), (2, 3)]),
+        case if case.starts_with("converging") => (vec![0.0, 200.0, 400.0], vec![(0, 1), (2, 1)]),
+        _ => panic!("no scene for the reference row {case:?}"),
+    };
+    Micro {
+        x,
+        flows,
+        rts: !case.contains("RTS off"),
+        segment: if case.contains("1000B") { 1000 } else { 1460 },
+        rate: Rate::from_mbps(if case.contains("11Mb") { 11 } else { 2 }),
+    }
+}
+
+/// Compares every row.
+pub fn compare(options: &Options) -> Vec<Table> {
+    let mut points = Vec::new();
+    for row in rows::<Row>("micro", include_str!("../../../../validation/reference/ns2/micro.csv")) {
+        let outcomes = options.runs(&scene(&row.case).config(), options.seeds(1));
+        let flow = |i: usize| -> Vec<f64> { outcomes.iter().map(|o| o.flows[i].goodput_bps / 1e3).collect() };
+        let single = |label: &str, reference: f64, runs: &[f64]| {
+            let ours = Sample::of(runs);
+            let (rule, met) = if reference < 0.01 * CAPACITY {
+                (format!("below {:.1}", 0.01 * CAPACITY), ours.mean < 0.01 * CAPACITY)
+            } else {
+                let close = (ours.mean - reference).abs() <= 0.01 * reference;
+                let spread = Sample::spread(runs);
+                let inside = (ours.mean - reference).abs() <= spread;
+                (format!("1 % or ±{spread:.1}"), close || inside)
+            };
+            Point {
+                case: format!("{}{label}", row.case),
+                reference: Some(Sample::single(reference)),
+                ours,
+                rule,
+                verdict: met.into(),
+            }
+        };
+        match row.flow2_kbps {
+            None => points.push(single("", row.flow1_kbps, &flow(0))),
+            Some(flow2_kbps) => {
+                let sums: Vec<f64> = outcomes.iter().map(|o| o.aggregate_goodput_bps / 1e3).collect();
+                let (reference, ours) = (Sample::single(row.flow1_kbps + flow2_kbps), Sample::of(&sums));
+                points.push(single(", flow 1", row.flow1_kbps, &flow(0)));
+                points.push(single(", flow 2", flow2_kbps, &flow(1)));
+                points.push(Point {
+                    case: format!("{}, sum", row.case),
+                    verdict: Verdict::from(ours.error_pct(&reference).abs() <= 1.0),
+                    reference: Some(reference),
+                    ours,
+                    rule: "1 %".into(),
+                });
+            }
+        }
+    }
+    vec![Table {
+        name: "micro",
+        title: "Saturated flows, one behaviour of the MAC at a time",
+        unit: "kbit/s",
+        rule: "The sum of the flows within 1 %. Each flow within 1 %, or the reference, which is a single run, inside the \
+               interval in which 95 % of single runs fall here. A flow that gets below 1 % of the capacity there must \
+               get below 1 % here. Out of range means nothing is delivered.",
+        points,
+    }]
+}

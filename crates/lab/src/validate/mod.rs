@@ -1,0 +1,147 @@
+//! Comparison with ns-2.35: the same scenarios here, point by point, each with its error and a rule it must meet.
+//!
+//! The reference values are data, embedded from `validation/reference/`; its README says how they were measured. Every
+//! table here is a list of points; nothing is chosen by its result: seeds are 1, 2, 3, ... and every point is printed.
+
+mod agents;
+mod chains;
+mod cross;
+mod micro;
+mod page;
+mod paced_udp;
+pub mod sample;
+pub mod scenes;
+
+pub use page::{Heading, markdown, text};
+pub use sample::Sample;
+
+use meshpace_sim::{Config, Outcome};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How a comparison is run.
+pub struct Options<'a> {
+    /// Runs per point; `None`: as many as the reference has, at least 10.
+    pub seeds: Option<usize>,
+    /// Threads.
+    pub jobs: usize,
+    /// Called after every run with the number of runs known to be outstanding in this step.
+    pub progress: &'a (dyn Fn(usize) + Sync),
+}
+
+impl Options<'_> {
+    fn seeds(&self, reference: usize) -> usize {
+        self.seeds.unwrap_or(reference.max(10))
+    }
+
+    /// Runs `config` with seeds 1 to `seeds`.
+    fn runs(&self, config: &Config, seeds: usize) -> Vec<Outcome> {
+        let next = AtomicUsize::new(0);
+        let results: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; seeds]);
+        let work = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= seeds {
+                    break;
+                }
+                let outcome = meshpace_sim::run(config, index as u64 + 1);
+                results.lock().expect("no run panicked while storing")[index] = Some(outcome);
+                (self.progress)(seeds - 1 - index);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.jobs.clamp(1, seeds) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        results.into_inner().expect("no run panicked while storing").into_iter().flatten().collect()
+    }
+
+    /// Goodput of the first flow in kbit/s for every seed.
+    fn goodputs(&self, config: &Config, seeds: usize) -> Vec<f64> {
+        self.runs(config, seeds).iter().map(|outcome| outcome.flows[0].goodput_bps / 1e3).collect()
+    }
+}
+
+/// What became of a point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The rule holds.
+    Met,
+    /// The rule does not hold.
+    NotMet,
+    /// There is no rule: shown for information.
+    Shown,
+}
+
+impl From<bool> for Verdict {
+    fn from(met: bool) -> Verdict {
+        if met { Verdict::Met } else { Verdict::NotMet }
+    }
+}
+
+/// One compared value.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// What was run and which value of it.
+    pub case: String,
+    /// The reference, where there is one.
+    pub reference: Option<Sample>,
+    /// Ours.
+    pub ours: Sample,
+    /// The rule in short.
+    pub rule: String,
+    /// Whether it holds.
+    pub verdict: Verdict,
+}
+
+/// One comparison.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What is compared.
+    pub title: &'static str,
+    /// Unit of the values.
+    pub unit: &'static str,
+    /// The rule in words.
+    pub rule: &'static str,
+    /// The values.
+    pub points: Vec<Point>,
+}
+
+impl Table {
+    /// Points that meet their rule, and points that have one.
+    pub fn score(&self) -> (usize, usize) {
+        let count = |verdict| self.points.iter().filter(|point| point.verdict == verdict).count();
+        (count(Verdict::Met), count(Verdict::Met) + count(Verdict::NotMet))
+    }
+}
+
+/// One comparison: its name and how to run it.
+pub struct Comparison {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Runs it.
+    pub run: fn(&Options) -> Vec<Table>,
+}
+
+/// All comparisons, in the order of the page.
+pub const COMPARISONS: &[Comparison] = &[
+    Comparison { name: "micro", run: micro::compare },
+    Comparison { name: "chain_static_routes", run: chains::static_routes },
+    Comparison { name: "chain_aodv", run: chains::aodv },
+    Comparison { name: "chain_paced_udp", run: paced_udp::compare },
+    Comparison { name: "cross", run: cross::compare },
+    Comparison { name: "agents", run: agents::compare_goodput },
+    Comparison { name: "estimator", run: agents::compare_estimator },
+];
+
+/// Rows of a reference file.
+fn rows<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Vec<T> {
+    csv::Reader::from_reader(text.as_bytes())
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|error| panic!("embedded reference {name}: {error}"))
+}

@@ -1,0 +1,127 @@
+//! The scenarios of the reference measurements: two-ray radio, 2 Mbit/s, RTS/CTS, queue 50, profile `ns2`.
+
+use meshpace_core::{Duration, NodeId, Rate, Time};
+use meshpace_mesh::MeshConfig;
+use meshpace_mesh::config::{LocalRepair, Position, RoutingConfig, RtsPolicy};
+use meshpace_sim::{Config, Flow, Traffic};
+use meshpace_transport::config::Config as Transport;
+use meshpace_transport::names;
+use meshpace_transport::pacing::{self, Dispersion};
+
+/// AODV as ns-2 does it.
+pub const AODV: RoutingConfig = RoutingConfig::Aodv { local_repair: LocalRepair::Ns2 };
+
+/// The transport called `name` in the table.
+///
+/// # Panics
+/// If there is none: the names used here are part of the program.
+pub fn transport(name: &str) -> Transport {
+    names::lookup(name).unwrap_or_else(|| panic!("no transport is called {name}"))
+}
+
+/// TCP-AP with the mean absolute deviation of the RTT instead of its coefficient of variation.
+pub fn tcp_ap_mad() -> Transport {
+    let mut config = transport("tcp-ap");
+    if let Transport::Tcp(tcp) = &mut config
+        && let pacing::Config::Adaptive(adaptive) = &mut tcp.pacing
+    {
+        adaptive.dispersion = Dispersion::MadRtt;
+    }
+    config
+}
+
+/// NewReno whose receiver window is `segments`, as `window_` limits it in ns-2.
+pub fn newreno_limited(segments: u32) -> Transport {
+    let mut config = transport("newreno");
+    if let Transport::Tcp(tcp) = &mut config {
+        tcp.max_window = segments;
+    }
+    config
+}
+
+/// A flow that starts at 1 s and a jitter uniform on 0 to 0.1 s.
+fn flow(from: u16, to: u16, transport: Transport, traffic: Traffic) -> Flow {
+    Flow {
+        from: NodeId(from),
+        to: NodeId(to),
+        transport,
+        traffic,
+        start: Time(1_000_000_000),
+        start_jitter: Duration::from_millis(100),
+        stop: None,
+    }
+}
+
+fn on_a_line(x: impl IntoIterator<Item = f64>) -> Vec<Position> {
+    x.into_iter().map(|x| Position { x, y: 0.0 }).collect()
+}
+
+fn mesh(routing: RoutingConfig) -> MeshConfig {
+    MeshConfig { routing, ..MeshConfig::default() }
+}
+
+/// One transfer without end over `hops` hops of 200 m, measured in 20..200 s.
+pub fn chain(hops: u16, transport: Transport, routing: RoutingConfig) -> Config {
+    Config {
+        duration: Duration::from_secs(200),
+        warmup: Duration::from_secs(20),
+        positions: on_a_line((0..=hops).map(|node| 200.0 * f64::from(node))),
+        mesh: mesh(routing),
+        flows: vec![flow(0, hops, transport, Traffic::Ftp)],
+    }
+}
+
+/// A constant rate of `bps` payload bits per second over `hops` hops, otherwise as [`chain`].
+pub fn paced_udp(hops: u16, bps: u64, routing: RoutingConfig) -> Config {
+    let mut config = chain(hops, transport("udp"), routing);
+    config.flows[0].traffic = Traffic::Cbr { rate: Rate::from_bps(bps) };
+    config
+}
+
+/// Two transfers over four hops each that cross in the middle node, measured in 20..200 s.
+pub fn cross(positions: Vec<Position>, ends: &[(u16, u16)], transport: &Transport) -> Config {
+    let flows = ends.iter().map(|&(from, to)| flow(from, to, transport.clone(), Traffic::Ftp)).collect();
+    Config {
+        duration: Duration::from_secs(200),
+        warmup: Duration::from_secs(20),
+        positions,
+        mesh: mesh(AODV),
+        flows,
+    }
+}
+
+/// Saturated constant-rate flows between nodes on a line, measured in 10..60 s.
+#[derive(Clone, Debug)]
+pub struct Micro {
+    /// Places of the nodes, metres.
+    pub x: Vec<f64>,
+    /// Source and destination of each flow.
+    pub flows: Vec<(u16, u16)>,
+    /// Whether RTS/CTS precedes unicast frames.
+    pub rts: bool,
+    /// Payload of a datagram, bytes.
+    pub segment: u32,
+    /// Channel rate and offered payload rate of each flow.
+    pub rate: Rate,
+}
+
+impl Micro {
+    /// The scenario to run.
+    pub fn config(&self) -> Config {
+        let mut udp = transport("udp");
+        if let Transport::Udp(udp) = &mut udp {
+            udp.segment = self.segment;
+        }
+        let mut mesh = mesh(AODV);
+        mesh.radio.rate = self.rate;
+        mesh.radio.rts = if self.rts { RtsPolicy::Always } else { RtsPolicy::Never };
+        let traffic = Traffic::Cbr { rate: self.rate };
+        Config {
+            duration: Duration::from_secs(60),
+            warmup: Duration::from_secs(10),
+            positions: on_a_line(self.x.iter().copied()),
+            mesh,
+            flows: self.flows.iter().map(|&(from, to)| flow(from, to, udp.clone(), traffic)).collect(),
+        }
+    }
+}
