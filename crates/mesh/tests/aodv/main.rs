@@ -3,4 +3,5 @@
 mod conversations;
 mod local_repair;
 mod loops;
+mod replay;
 mod world;
