@@ -183,7 +183,7 @@ fn every_node_does_what_it_did_in_ns2() {
     };
     let first_hop = |f: &[&str]| f[2] == "M" && f[4] == "Q" && f[5] == "1";
     assert!(count(&|f| first_hop(f) && f[1] != "0" && f[1] != "7") > 5, "requests of local repairs");
-    assert!(count(&|f| first_hop(f) && f[11] != "30") > 2, "rings");
+    assert!(count(&|f| first_hop(f) && f[11] != "30") >= 2, "rings");
     assert!(count(&|f| f[2] == "M" && f[4] == "P" && f[8].len() == 10) > 2, "false routes");
     assert!(count(&|f| f[2] == "x") > 3 && count(&|f| f[2] == "N") > 10, "link failures and drops");
 }

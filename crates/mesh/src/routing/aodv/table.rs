@@ -197,10 +197,10 @@ impl Table {
 
     /// All routes, brought up to date, the newest entry first as in ns-2 (seen in the order of destinations in a RERR).
     pub fn iter(&mut self, now: Time) -> impl Iterator<Item = &mut Route> {
-        self.routes.iter_mut().rev().map(move |route| {
+        for route in &mut self.routes {
             route.settle(now);
-            route
-        })
+        }
+        self.routes.iter_mut().rev()
     }
 }
 
