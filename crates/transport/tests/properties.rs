@@ -89,7 +89,7 @@ impl Referee {
 
 #[test]
 fn all_bytes_arrive_once_in_order_whatever_is_lost() {
-    for seed in 0..400 {
+    for seed in 0..1000 {
         let run = || {
             let mut rng = Rng::stream(seed, Purpose::Test, 1);
             let config = any_config(&mut rng);
@@ -128,7 +128,13 @@ fn all_bytes_arrive_once_in_order_whatever_is_lost() {
             let (sent, received) = (pair.sender.stats(), pair.receiver.stats());
             assert_eq!(sent.acked_bytes, bytes);
             assert_eq!(received.distinct_segments_received, bytes.div_ceil(u64::from(config.segment)));
-            assert_eq!(sent.segments_sent - sent.retransmissions, received.distinct_segments_received);
+            // A segment below the highest one sent counts as a retransmission, as it would on a trace; the FIFO of the
+            // released agent can drop one before its first time.
+            let first_times = sent.segments_sent - sent.retransmissions;
+            let drops = matches!(&config.pacing, pacing::Config::Adaptive(adaptive)
+                if adaptive.limit == RateLimit::FreeRunning && adaptive.recovery == Recovery::OffUntilAck);
+            assert!(first_times <= received.distinct_segments_received);
+            assert!(drops || first_times == received.distinct_segments_received, "{config:?}");
             assert_eq!(referee.highest, bytes);
         };
         if let Err(panic) = std::panic::catch_unwind(run) {
@@ -199,7 +205,7 @@ fn paced_segments_are_never_closer_than_the_shortest_interval() {
 
 #[test]
 fn no_peer_can_make_an_endpoint_panic_or_wedge() {
-    for seed in 0..300 {
+    for seed in 0..1000 {
         let run = || {
             let mut rng = Rng::stream(seed, Purpose::Test, 4);
             let config = Config::Tcp(any_config(&mut rng));
@@ -208,7 +214,7 @@ fn no_peer_can_make_an_endpoint_panic_or_wedge() {
             ends[0].write_endless(Time::ZERO);
             let mut now = Time::ZERO;
             for _ in 0..400 {
-                now = now + Duration::from_micros(rng.below(50_000));
+                now += Duration::from_micros(rng.below(50_000));
                 let near = |rng: &mut Rng| match rng.below(6) {
                     0 => u64::MAX - rng.below(3000),
                     1 => rng.next_u64(),

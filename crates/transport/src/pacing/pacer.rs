@@ -12,6 +12,7 @@ use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Rate, Time};
 
 /// The pacing of one sender.
+#[expect(clippy::large_enum_variant, reason = "one per sender, and pacing is what most senders here have")]
 #[derive(Clone, Debug)]
 pub enum Pacer {
     /// No pacing; only the variation of the RTT is recorded, over the last 50 samples as in AP05.

@@ -386,6 +386,15 @@ impl Sender {
                 self.repair_due = true;
                 self.restart_rto(now);
             }
+            State::Established if self.next > self.sent.base() => {
+                // Released by the window and not sent: the released agent has dropped it from its FIFO or has stopped its
+                // timer. ns-2's retransmission timer, which runs without outstanding data too, is what frees it: it
+                // starts over with one segment and counts no loss.
+                self.window.restart(1);
+                self.next = self.sent.base();
+                self.pacer.on_timeout();
+                self.recovery.lift_allowance();
+            }
             State::Established if self.blocked_by_peer() => {
                 self.rtt.on_timeout();
                 self.probe_due = true;
@@ -589,7 +598,11 @@ impl Sender {
     }
 
     fn refresh(&mut self, now: Time) {
-        if self.state == State::Established && self.rto_at == Time::NEVER && self.blocked_by_peer() {
+        // Without outstanding data the timer serves as persist timer, and frees what a FIFO holds or has dropped.
+        if self.state == State::Established
+            && self.rto_at == Time::NEVER
+            && (self.next > self.sent.base() || self.blocked_by_peer())
+        {
             self.restart_rto(now);
         }
         self.wakeup = self.rto_at.min(self.pacer.next_tick());
