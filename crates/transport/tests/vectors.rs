@@ -147,7 +147,7 @@ fn released_agent_differs_point_by_point() {
     assert_eq!(estimator.delay(), before.delay());
     assert_eq!(estimator.interval(), before.interval());
     estimator.on_sample(1.70911, 7, b, &mut stats);
-    shows("smoothed", estimator.delay().unwrap() * 1e3, "170.1752"); // 0.7 * 28.82286 + 0.3 * 499.99714
+    shows("smoothed", estimator.delay().unwrap() * 1e3, "170.1751"); // 0.7 * 28.82286 + 0.3 * 499.99714
     // Dispersion of the delays 28.82286 and 499.99714: mean 264.41, deviation 235.58714, 0.890992.
     shows("dispersion", estimator.dispersion(), "0.89099");
 
