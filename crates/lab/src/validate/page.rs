@@ -72,7 +72,7 @@ fn largest_error(table: &Table) -> f64 {
 /// One table for a terminal.
 pub fn text(table: &Table) -> String {
     let mut grid = comfy_table::Table::new();
-    grid.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    grid.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
     grid.set_header(HEAD);
     for point in &table.points {
         grid.add_row(cells(point));
