@@ -248,3 +248,34 @@ fn packets_that_come_home_or_grow_too_old_are_dropped() {
     assert!(asked.drops.iter().map(|drop| drop.1).eq([DropReason::Loop, DropReason::TtlExpired]));
     assert!(asked.sends.is_empty());
 }
+
+#[test]
+fn a_reverse_route_lives_six_seconds() {
+    let mut world = World::chain(2, LocalRepair::Ns2);
+    world.originate(0, 2);
+    // The request reaches node 2 within 12 ms of 0 s; node 2 sends nothing back that would renew the route.
+    world.run_until(6.4);
+    assert_eq!(world.hops(2, 0), Some(2));
+    world.run_until(6.5);
+    assert_eq!(world.hops(2, 0), None);
+}
+
+#[test]
+fn a_packet_that_waits_thirty_seconds_is_dropped_when_the_next_comes() {
+    let mut world = World::chain(1, LocalRepair::Ns2);
+    // One second on the air makes two per hop and so waits of 10 s: the search outlasts the packet.
+    world.air = (1.0, 1.0);
+    world.originate(0, 1);
+    world.run_until(4.0);
+    world.set_link(0, 1, false);
+    world.originate(0, 1);
+    world.run_until(5.0);
+    let early = world.originate(0, 1);
+    world.run_until(34.9);
+    world.originate(0, 1);
+    assert_eq!(world.dropped.len(), 1, "only the packet of the broken link");
+    world.run_until(35.1);
+    world.originate(0, 1);
+    let (_, _, packet, reason) = world.dropped[1];
+    assert_eq!((packet.id, reason), (early, DropReason::BufferTimeout));
+}

@@ -49,9 +49,10 @@ fn no_loop_under_random_flaps() {
     }
 }
 
+/// The reference runs of ns-2 drop packets at the end of their time to live from seven hops on, where local repair sets in. It
+/// also shows that the check finds loops.
 #[test]
 fn ns2_repair_can_loop() {
-    let loops: Vec<_> = (1..=10).map(|seed| flapping(LocalRepair::Ns2, seed).loops_seen).collect();
-    println!("{loops:?}");
-    assert!(loops.iter().any(|&n| n > 0));
+    let loops: Vec<_> = (1..=30).map(|seed| flapping(LocalRepair::Ns2, seed).loops_seen).collect();
+    assert!(loops.iter().any(|&n| n > 0), "{loops:?}");
 }
