@@ -1,2 +1,43 @@
-//! placeholder
-fn main() {}
+//! The `meshpace` command.
+
+mod output;
+mod run;
+mod scenarios;
+mod transports;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Reliable transport over multi-hop wireless networks: paced, not flooded.
+#[derive(Parser, Debug)]
+#[command(name = "meshpace", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run a scenario, or every point of its sweep.
+    Run(run::Arguments),
+    /// List the transports that scenarios can name.
+    Transports(transports::Arguments),
+    /// List the scenario files of a directory.
+    Scenarios(scenarios::Arguments),
+}
+
+/// Exit status of a failed run, or of output that cannot be written.
+const FAILED: u8 = 1;
+/// Exit status of a refused scenario or command line.
+const REFUSED: u8 = 2;
+/// Exit status after Ctrl-C, as shells expect it.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    // A wrong command line ends in here, with status 2.
+    match Cli::parse().command {
+        Command::Run(arguments) => run::main(&arguments),
+        Command::Transports(arguments) => transports::main(&arguments),
+        Command::Scenarios(arguments) => scenarios::main(&arguments),
+    }
+}

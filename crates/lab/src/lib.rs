@@ -1,4 +1,8 @@
 //! The laboratory: scenario files, campaigns of runs, statistics and records.
 
+pub mod campaign;
+pub mod pcap;
+pub mod record;
 pub mod scenario;
+pub mod statistics;
 pub mod validate;

@@ -52,12 +52,7 @@ pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration) -> F
     all
 }
 
-fn read_one(
-    keys: &mut Reader<'_>,
-    number: usize,
-    topology: &Topology,
-    duration: Duration,
-) -> Option<(Flow, String)> {
+fn read_one(keys: &mut Reader<'_>, number: usize, topology: &Topology, duration: Duration) -> Option<(Flow, String)> {
     let before = keys.problems().count();
     let nodes = topology.positions.len() as u64;
     // The ends that the topology gives to flows that name none; a chain gives the same ones to all.

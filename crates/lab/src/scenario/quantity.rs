@@ -78,9 +78,7 @@ impl Dimension {
 fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let starts_unit = |(i, c): &(usize, char)| {
-        let exponent = matches!(c, 'e' | 'E')
-            && *i > 0
-            && matches!(bytes.get(i + 1), Some(b'0'..=b'9' | b'+' | b'-'));
+        let exponent = matches!(c, 'e' | 'E') && *i > 0 && matches!(bytes.get(i + 1), Some(b'0'..=b'9' | b'+' | b'-'));
         c.is_alphabetic() && !exponent
     };
     match text.char_indices().find(starts_unit) {

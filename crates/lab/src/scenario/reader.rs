@@ -173,9 +173,7 @@ impl<'a> Reader<'a> {
     pub fn table(&mut self, key: &'static str) -> Reader<'a> {
         let path = self.path(key);
         match self.get(key) {
-            Some(Value { kind: Kind::Table(table), origin }) => {
-                Reader::new(table, Some(origin), path, self.problems)
-            }
+            Some(Value { kind: Kind::Table(table), origin }) => Reader::new(table, Some(origin), path, self.problems),
             Some(value) => {
                 self.mismatch(key, value, format!("a table: [{path}]"));
                 Reader::new(&NO_KEYS, Some(&value.origin), path, self.problems)

@@ -160,7 +160,11 @@ fn nodes(keys: &mut Reader<'_>, directory: &Path) -> Topology {
 
 fn inline_positions(keys: &Reader<'_>, value: &Value) -> Vec<Position> {
     let Kind::Array(items) = &value.kind else {
-        keys.wrong("positions", "expected a list", "expected a list such as [[\"0 m\", \"0 m\"], [\"200 m\", \"0 m\"]]");
+        keys.wrong(
+            "positions",
+            "expected a list",
+            "expected a list such as [[\"0 m\", \"0 m\"], [\"200 m\", \"0 m\"]]",
+        );
         return Vec::new();
     };
     if items.is_empty() {

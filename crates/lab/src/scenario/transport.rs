@@ -5,7 +5,9 @@ use super::quantity::{RATE, TIME};
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Table, Value};
 use meshpace_core::{Duration, Rate};
-use meshpace_transport::pacing::{self, AdaptiveConfig, Dispersion, HopSource, RateLimit, Recovery, Sampling, ShortPath};
+use meshpace_transport::pacing::{
+    self, AdaptiveConfig, Dispersion, HopSource, RateLimit, Recovery, Sampling, ShortPath,
+};
 use meshpace_transport::tcp::{self, rtt, window};
 use meshpace_transport::{Config, names};
 

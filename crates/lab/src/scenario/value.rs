@@ -120,9 +120,9 @@ impl Value {
             },
             DeValue::Boolean(flag) => Kind::Bool(*flag),
             DeValue::Datetime(date) => Kind::Other(date.to_string()),
-            DeValue::Array(array) => Kind::Array(
-                array.iter().map(|item| Value::from_toml(item.get_ref(), item.span(), origin)).collect(),
-            ),
+            DeValue::Array(array) => {
+                Kind::Array(array.iter().map(|item| Value::from_toml(item.get_ref(), item.span(), origin)).collect())
+            }
             DeValue::Table(table) => Kind::Table(Table::from_toml(table, origin)),
         };
         Value { kind, origin: origin(span) }

@@ -18,8 +18,7 @@ pub fn static_routes(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2/chain_static_routes.csv");
     let mut points = Vec::new();
     for row in rows::<StaticRow>("chain_static_routes", text) {
-        let transport =
-            if row.cwl == 0 { scenes::transport("newreno") } else { scenes::newreno_limited(row.cwl) };
+        let transport = if row.cwl == 0 { scenes::transport("newreno") } else { scenes::newreno_limited(row.cwl) };
         let config = scenes::chain(row.hops, transport, RoutingConfig::Static);
         let ours = Sample::of(&options.goodputs(&config, options.seeds(row.n_seeds)));
         let reference = Sample { mean: row.goodput_kbps, half_width: row.ci95, n: row.n_seeds };

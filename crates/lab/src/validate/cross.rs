@@ -37,12 +37,10 @@ pub fn compare(options: &Options) -> Vec<Table> {
     for row in rows::<Row>("cross", include_str!("../../../../validation/reference/ns2/cross.csv")) {
         let config = scenes::cross(positions.clone(), &ends, &scenes::transport("newreno"));
         let outcomes = options.runs(&config, options.seeds(row.n_seeds));
-        let sample = |value: fn(&meshpace_sim::Outcome) -> f64| {
-            Sample::of(&outcomes.iter().map(value).collect::<Vec<f64>>())
-        };
+        let sample =
+            |value: fn(&meshpace_sim::Outcome) -> f64| Sample::of(&outcomes.iter().map(value).collect::<Vec<f64>>());
         let reference = |mean, half_width| Sample { mean, half_width, n: row.n_seeds };
-        let (sum, sum_reference) =
-            (sample(|o| o.aggregate_goodput_bps / 1e3), reference(row.agg_kbps, row.agg_ci95));
+        let (sum, sum_reference) = (sample(|o| o.aggregate_goodput_bps / 1e3), reference(row.agg_kbps, row.agg_ci95));
         points.push(Point {
             case: "sum of both flows, kbit/s".into(),
             verdict: Verdict::from(sum.error_pct(&sum_reference).abs() <= 5.0),

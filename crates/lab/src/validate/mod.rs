@@ -7,8 +7,8 @@ mod agents;
 mod chains;
 mod cross;
 mod micro;
-mod page;
 mod paced_udp;
+mod page;
 pub mod sample;
 pub mod scenes;
 

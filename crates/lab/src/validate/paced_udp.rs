@@ -12,14 +12,8 @@ const SEARCH: (u64, u64) = (200_000, 480_000);
 /// Offered rate at which the collapsed goodput is compared, bit/s.
 const ABOVE: u64 = 400_000;
 /// Rates between which the reference passes from no collapse to always collapsed, kbit/s, for 5 to 10 hops.
-const BRACKETS: [(u16, f64, f64); 6] = [
-    (5, 330.0, 360.0),
-    (6, 340.0, 350.0),
-    (7, 310.0, 340.0),
-    (8, 300.0, 330.0),
-    (9, 300.0, 330.0),
-    (10, 290.0, 310.0),
-];
+const BRACKETS: [(u16, f64, f64); 6] =
+    [(5, 330.0, 360.0), (6, 340.0, 350.0), (7, 310.0, 340.0), (8, 300.0, 330.0), (9, 300.0, 330.0), (10, 290.0, 310.0)];
 
 #[derive(Deserialize)]
 struct Row {

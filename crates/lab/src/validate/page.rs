@@ -26,7 +26,13 @@ fn with_interval(sample: &Sample) -> String {
     if sample.half_width.is_nan() {
         number(sample.mean)
     } else {
-        let digits = if sample.mean.abs() >= 100.0 { 1 } else if sample.mean.abs() >= 1.0 { 2 } else { 4 };
+        let digits = if sample.mean.abs() >= 100.0 {
+            1
+        } else if sample.mean.abs() >= 1.0 {
+            2
+        } else {
+            4
+        };
         format!("{} ± {:.digits$}", number(sample.mean), sample.half_width)
     }
 }

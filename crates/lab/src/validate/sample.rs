@@ -1,6 +1,9 @@
 //! Means with 95 % intervals, of our runs and of the reference.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use crate::statistics::{estimate, student_t};
+
+/// Confidence level of every interval of the comparison.
+const LEVEL: f64 = 0.95;
 
 /// A mean over seeds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -13,24 +16,23 @@ pub struct Sample {
     pub n: usize,
 }
 
-/// The two-sided 95 % quantile of Student's t with `freedom` degrees of freedom.
-fn t95(freedom: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.975))
-}
-
 impl Sample {
     /// The mean of `values` and its interval by Student's t.
     pub fn of(values: &[f64]) -> Sample {
-        let n = values.len();
-        let mean = values.iter().sum::<f64>() / n as f64;
-        Sample { mean, half_width: t95(n.saturating_sub(1)) * deviation(values, mean) / (n as f64).sqrt(), n }
+        let estimate = estimate(values, LEVEL);
+        Sample { mean: estimate.mean, half_width: estimate.half_width, n: estimate.count }
     }
 
-    /// Half the width of the interval in which 95 % of single further runs fall.
+    /// The share of `n` runs in which something happened, with the normal approximation of its binomial interval.
+    pub fn share(happened: usize, n: usize) -> Sample {
+        let share = happened as f64 / n as f64;
+        Sample { mean: share, half_width: 1.96 * (share * (1.0 - share) / n as f64).sqrt(), n }
+    }
+
+    /// Half the width of the interval in which 95 % of single further runs fall (the prediction interval).
     pub fn spread(values: &[f64]) -> f64 {
         let n = values.len();
-        let mean = values.iter().sum::<f64>() / n as f64;
-        t95(n.saturating_sub(1)) * deviation(values, mean) * (1.0 + 1.0 / n as f64).sqrt()
+        student_t(LEVEL, n) * estimate(values, LEVEL).deviation * (1.0 + 1.0 / n as f64).sqrt()
     }
 
     /// A single measured value without an interval.
@@ -50,22 +52,23 @@ impl Sample {
     }
 }
 
-/// Standard deviation with divisor N - 1.
-fn deviation(values: &[f64], mean: f64) -> f64 {
-    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)).sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn interval_of_the_batch_means_example() {
+    fn spread_of_single_runs_is_wider_than_the_interval_of_their_mean() {
         let batches = [310.0, 302.0, 318.0, 295.0, 307.0, 312.0, 299.0, 304.0, 315.0, 301.0];
-        let sample = Sample::of(&batches);
-        assert!((sample.mean - 306.3).abs() < 1e-9);
-        assert!((sample.half_width - 5.28967).abs() < 1e-4, "{}", sample.half_width);
-        assert!((Sample::spread(&batches) - 2.262157 * 7.39444 * 1.1f64.sqrt()).abs() < 1e-4);
+        // t(0.975, 9) = 2.262157, s = 7.39444: 2.262157 * 7.39444 * sqrt(1 + 1/10).
+        assert!((Sample::spread(&batches) - 17.5438).abs() < 1e-3, "{}", Sample::spread(&batches));
+    }
+
+    #[test]
+    fn share_of_runs() {
+        // 27 of 100: 1.96 * sqrt(0.27 * 0.73 / 100) = 0.0870.
+        let share = Sample::share(27, 100);
+        assert_eq!(share.mean, 0.27);
+        assert!((share.half_width - 0.0870).abs() < 1e-4);
     }
 
     #[test]

@@ -81,13 +81,7 @@ pub fn paced_udp(hops: u16, bps: u64, routing: RoutingConfig) -> Config {
 /// Two transfers over four hops each that cross in the middle node, measured in 20..200 s.
 pub fn cross(positions: Vec<Position>, ends: &[(u16, u16)], transport: &Transport) -> Config {
     let flows = ends.iter().map(|&(from, to)| flow(from, to, transport.clone(), Traffic::Ftp)).collect();
-    Config {
-        duration: Duration::from_secs(200),
-        warmup: Duration::from_secs(20),
-        positions,
-        mesh: mesh(AODV),
-        flows,
-    }
+    Config { duration: Duration::from_secs(200), warmup: Duration::from_secs(20), positions, mesh: mesh(AODV), flows }
 }
 
 /// Saturated constant-rate flows between nodes on a line, measured in 10..60 s.

@@ -1,0 +1,34 @@
+//! Standard output carries results and nothing else; everything for people goes to standard error.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Writes results in one piece, so that an interruption leaves no half line.
+pub fn results(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Writes results and ends the command.
+pub fn finish(text: &str) -> ExitCode {
+    match results(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+/// The exit status when results could not be written. A reader that has seen enough (`| head`) is no failure.
+pub fn failed(error: &io::Error) -> ExitCode {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return ExitCode::SUCCESS;
+    }
+    complain(&format!("cannot write the results: {error}"));
+    ExitCode::from(crate::FAILED)
+}
+
+/// Says what went wrong, on standard error.
+pub fn complain(message: &str) {
+    // Nobody is left to be told if standard error is closed.
+    let _ = writeln!(io::stderr(), "meshpace: {message}");
+}

@@ -1,0 +1,117 @@
+//! `meshpace validate`: the comparison with ns-2, and the page it is written down in.
+
+use crate::output::{complain, failed, results};
+use crate::run::processors;
+use crate::{FAILED, REFUSED};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use meshpace_lab::validate::{COMPARISONS, Comparison, Heading, Options, Table, markdown, text};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The page in the directory of `--out`.
+const PAGE: &str = "results.md";
+
+/// The arguments of `meshpace validate`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_paced_udp, cross, agents, estimator
+    /// [default: all].
+    names: Vec<String>,
+    /// Runs per point [default: as many as the reference has, at least 10].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
+    seeds: Option<u16>,
+    /// Runs at a time [default: the number of processors].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Write the tables as results.md into this directory, replacing the one that is there.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let chosen = match choose(&arguments.names) {
+        Ok(chosen) => chosen,
+        Err(message) => {
+            complain(&message);
+            return ExitCode::from(REFUSED);
+        }
+    };
+    if let Some(directory) = &arguments.out
+        && let Err(error) = std::fs::create_dir_all(directory)
+    {
+        complain(&format!("--out: {}: {error}", directory.display()));
+        return ExitCode::from(REFUSED);
+    }
+    match compare(arguments, &chosen) {
+        Ok(tables) => verdict(&tables),
+        Err(error) => failed(&error),
+    }
+}
+
+fn choose(names: &[String]) -> Result<Vec<&'static Comparison>, String> {
+    if names.is_empty() {
+        return Ok(COMPARISONS.iter().collect());
+    }
+    let find = |name: &String| {
+        COMPARISONS.iter().find(|comparison| comparison.name == name).ok_or_else(|| {
+            let known: Vec<&str> = COMPARISONS.iter().map(|comparison| comparison.name).collect();
+            format!("no comparison is called {name}; there are {}", known.join(", "))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+fn compare(arguments: &Arguments, chosen: &[&Comparison]) -> io::Result<Vec<Table>> {
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed} gone").expect("a right template"));
+    let options = Options {
+        seeds: arguments.seeds.map(usize::from),
+        jobs: usize::from(arguments.jobs.unwrap_or_else(processors)),
+        progress: &|_| bar.inc(1),
+    };
+    let mut tables = Vec::new();
+    for comparison in chosen {
+        bar.set_message(comparison.name);
+        let made = (comparison.run)(&options);
+        for table in &made {
+            bar.suspend(|| results(&format!("{}\n", text(table))))?;
+        }
+        tables.extend(made);
+    }
+    bar.finish_and_clear();
+    if let Some(directory) = &arguments.out {
+        let page = markdown(&Heading { command: &command(arguments), version: env!("CARGO_PKG_VERSION") }, &tables);
+        write_whole(directory, PAGE, &page)?;
+    }
+    Ok(tables)
+}
+
+/// The command that makes the page again; the number of threads changes nothing in it.
+fn command(arguments: &Arguments) -> String {
+    let mut words = vec!["meshpace validate".to_owned()];
+    words.extend(arguments.names.iter().cloned());
+    words.extend(arguments.seeds.map(|seeds| format!("--seeds {seeds}")));
+    words.extend(arguments.out.as_ref().map(|directory| format!("--out {}", directory.display())));
+    words.join(" ")
+}
+
+/// Writes a file so that a reader sees the old one or the new one, never half of it.
+fn write_whole(directory: &Path, name: &str, text: &str) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(directory.join(name)).map(drop).map_err(|error| error.error)
+}
+
+fn verdict(tables: &[Table]) -> ExitCode {
+    let (met, judged) = tables.iter().map(Table::score).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    if met == judged {
+        complain(&format!("all {judged} points met"));
+        return ExitCode::SUCCESS;
+    }
+    complain(&format!("{} of {judged} points not met", judged - met));
+    ExitCode::from(FAILED)
+}

@@ -1,0 +1,149 @@
+//! 802.11 frames as they are on the air.
+//!
+//! Source: IEEE Std 802.11-1999, 7.1.3 (frame control, duration, addresses, sequence control), 7.2.1 (RTS, CTS, ACK), 7.2.2
+//! (data; addresses of a frame within an independent cell), 7.1.3.6 (FCS); the packet inside is marked by LLC and SNAP
+//! headers (RFC 1042). Departure from the simulator's lengths: its data header has 34 bytes under the profile `ns2` and 28
+//! under `ieee`, FCS included; here it has 36 (24 + 8 for LLC and SNAP + 4).
+
+use super::address::{BSSID, mac};
+use super::aodv;
+use super::network::{self, FlowFacts};
+use meshpace_mesh::Body;
+use meshpace_mesh::mac::{Frame, FrameKind};
+use meshpace_sim::SimPacket;
+
+/// First byte of the frame control field: version 0, type and subtype.
+const RTS: u8 = 0xb4;
+const CTS: u8 = 0xc4;
+const ACK: u8 = 0xd4;
+const DATA: u8 = 0x08;
+/// Data frame without data.
+const NULL: u8 = 0x48;
+/// Second byte of the frame control field: the frame was sent before.
+const RETRY: u8 = 0x08;
+/// The largest time the duration field can hold, in microseconds; larger values mean something else.
+const MAX_DURATION: u64 = 32_767;
+/// Length of the FCS.
+const FCS: u32 = 4;
+
+const IPV4: [u8; 2] = [0x08, 0x00];
+const ARP: [u8; 2] = [0x08, 0x06];
+
+/// Appends `frame`; returns how many bytes at its end, payload and FCS, are left out.
+pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -> u32 {
+    let begin = out.len();
+    let kind = match (frame.kind, &frame.body) {
+        (FrameKind::Rts, _) => RTS,
+        (FrameKind::Cts, _) => CTS,
+        (FrameKind::Ack, _) => ACK,
+        (FrameKind::Data, Some(_)) => DATA,
+        (FrameKind::Data, None) => NULL,
+    };
+    out.extend([kind, if frame.retry { RETRY } else { 0 }]);
+    out.extend(((frame.nav.0.div_ceil(1_000)).min(MAX_DURATION) as u16).to_le_bytes());
+    out.extend(mac(frame.to));
+    match frame.kind {
+        FrameKind::Rts => out.extend(mac(frame.from)),
+        FrameKind::Cts | FrameKind::Ack => {}
+        FrameKind::Data => {
+            out.extend(mac(frame.from));
+            out.extend(BSSID);
+            // Fragment number 0.
+            out.extend((frame.sequence << 4).to_le_bytes());
+        }
+    }
+    let left_out = frame.body.as_ref().map_or(0, |packet| body(out, packet, frame, flows));
+    if left_out > 0 {
+        return left_out + FCS;
+    }
+    let fcs = crc32fast::hash(&out[begin..]);
+    out.extend(fcs.to_le_bytes());
+    0
+}
+
+fn body(out: &mut Vec<u8>, body: &Body<SimPacket>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -> u32 {
+    // LLC: SNAP on both sides, unnumbered information; SNAP: Ethernet types.
+    out.extend([0xaa, 0xaa, 0x03, 0, 0, 0]);
+    match body {
+        Body::Data(packet) => {
+            out.extend(IPV4);
+            network::packet(out, packet, &flows[packet.flow.index()])
+        }
+        Body::Aodv(message) => {
+            out.extend(IPV4);
+            aodv::write(out, message, frame.from, frame.to);
+            0
+        }
+        Body::Arp { request, sender, target } => {
+            out.extend(ARP);
+            network::arp(out, *request, *sender, *target);
+            0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_core::{Duration, NodeId};
+
+    fn frame(kind: FrameKind, body: Option<Body<SimPacket>>) -> Frame<SimPacket> {
+        Frame {
+            kind,
+            from: NodeId(0),
+            to: NodeId(1),
+            bytes: 0,
+            at_data_rate: false,
+            air_time: Duration::ZERO,
+            nav: Duration::from_micros(0x1234),
+            sequence: 0xabc,
+            retry: false,
+            body,
+        }
+    }
+
+    fn encoded(frame: &Frame<SimPacket>) -> Vec<u8> {
+        let mut out = Vec::new();
+        assert_eq!(write(&mut out, frame, &[]), 0);
+        out
+    }
+
+    #[test]
+    fn control_frames_have_their_standard_length() {
+        let rts = encoded(&frame(FrameKind::Rts, None));
+        assert_eq!(rts[..16], [0xb4, 0, 0x34, 0x12, 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+        assert_eq!(rts.len(), 20);
+        let cts = encoded(&frame(FrameKind::Cts, None));
+        assert_eq!((cts[0], &cts[4..10], cts.len()), (0xc4, &[2, 0, 0, 0, 0, 2][..], 14));
+        assert_eq!(encoded(&frame(FrameKind::Ack, None))[..2], [0xd4, 0]);
+    }
+
+    #[test]
+    fn a_data_frame_names_cell_sequence_and_retry() {
+        let arp = Body::Arp { request: true, sender: NodeId(0), target: NodeId(1) };
+        let mut again = frame(FrameKind::Data, Some(arp));
+        again.retry = true;
+        let out = encoded(&again);
+        assert_eq!(out[..2], [0x08, 0x08]);
+        assert_eq!(out[16..24], [2, 0, 1, 0, 0, 0, 0xc0, 0xab]);
+        assert_eq!(out[24..32], [0xaa, 0xaa, 3, 0, 0, 0, 8, 6]);
+        assert_eq!(out.len(), 24 + 8 + 28 + 4);
+    }
+
+    #[test]
+    fn a_duration_beyond_the_field_is_cut_to_its_largest() {
+        let mut long = frame(FrameKind::Rts, None);
+        long.nav = Duration::from_micros(65_535);
+        assert_eq!(encoded(&long)[2..4], [0xff, 0x7f]);
+    }
+
+    #[test]
+    fn the_fcs_leaves_the_residue_of_the_standard() {
+        // 7.1.3.6 with Annex C of IEEE 802.3: a CRC-32 over frame and FCS leaves 0xdebb20e3 before the final complement.
+        let out = encoded(&frame(FrameKind::Ack, None));
+        let crc = out.iter().fold(!0u32, |crc, &byte| {
+            (0..8).fold(crc ^ u32::from(byte), |c, _| if c & 1 == 1 { c >> 1 ^ 0xedb8_8320 } else { c >> 1 })
+        });
+        assert_eq!(crc, 0xdebb_20e3);
+    }
+}

@@ -1,0 +1,160 @@
+//! Captures that Wireshark opens: what every node's radio and every node's transport sees.
+//!
+//! Node K writes `nK-radio.pcapng` (radiotap and 802.11: every frame it transmits, stamped when it begins, and every frame
+//! it decodes, stamped when it ends, whomever it is for) and `nK-ip.pcapng` (the packets its transport hands down and
+//! receives, above the queue). Payload is not captured; original lengths count it. What of this differs from the lengths
+//! the simulator reckons with is said in `network`, `aodv` and `dot11`.
+
+mod address;
+mod aodv;
+mod dot11;
+mod file;
+mod network;
+mod radiotap;
+
+use file::{Capture, Direction};
+use meshpace_core::{NodeId, Time};
+use meshpace_mesh::RadioConfig;
+use meshpace_mesh::mac::Frame;
+use meshpace_mesh::mac::timing::PLCP;
+use meshpace_mesh::radio::two_ray::dbm;
+use meshpace_sim::{Config, Probe, SimPacket};
+use network::FlowFacts;
+use pcap_file::DataLink;
+use radiotap::Radio;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A capture that could not be written.
+#[derive(Debug)]
+pub struct CaptureError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What went wrong.
+    pub source: io::Error,
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        if self.source.kind() == io::ErrorKind::AlreadyExists {
+            write!(f, "{path} exists already and is not overwritten")
+        } else {
+            write!(f, "cannot write the capture {path}: {}", self.source)
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// A probe that captures one run. After the run, [`PcapProbe::finish`] says whether everything is on disk.
+pub struct PcapProbe {
+    radios: Vec<Capture>,
+    transports: Vec<Capture>,
+    flows: Vec<FlowFacts>,
+    config: RadioConfig,
+    /// The packet being encoded; kept for its memory.
+    scratch: Vec<u8>,
+    /// The first failure, after which nothing is written.
+    failure: Option<CaptureError>,
+}
+
+impl PcapProbe {
+    /// Creates `dir` if it is not there and in it the files of every node of `config`. A file that exists is an error,
+    /// found before any is created, unless `replace`.
+    pub fn create(dir: &Path, config: &Config, replace: bool) -> Result<PcapProbe, CaptureError> {
+        let path = |node: usize, layer: &str| dir.join(format!("n{node}-{layer}.pcapng"));
+        let nodes = config.positions.len();
+        if !replace {
+            let all = (0..nodes).flat_map(|node| [path(node, "radio"), path(node, "ip")]);
+            if let Some(path) = all.into_iter().find(|path| path.exists()) {
+                return Err(CaptureError { path, source: io::ErrorKind::AlreadyExists.into() });
+            }
+        }
+        std::fs::create_dir_all(dir).map_err(|source| CaptureError { path: dir.to_owned(), source })?;
+        let files = |layer: &str, link| {
+            let create = |node| {
+                let path = path(node, layer);
+                Capture::create(&path, link, &format!("n{node}-{layer}"), replace)
+                    .map_err(|source| CaptureError { path, source })
+            };
+            (0..nodes).map(create).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(PcapProbe {
+            radios: files("radio", DataLink::IEEE802_11_RADIOTAP)?,
+            transports: files("ip", DataLink::RAW)?,
+            flows: config.flows.iter().map(FlowFacts::new).collect(),
+            config: config.mesh.radio,
+            scratch: Vec::new(),
+            failure: None,
+        })
+    }
+
+    /// Writes out what is left, or returns the first failure since the start.
+    pub fn finish(mut self) -> Result<(), CaptureError> {
+        for capture in self.radios.iter_mut().chain(&mut self.transports) {
+            let written = capture.flush();
+            note(&mut self.failure, capture, written);
+        }
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    fn frame(&mut self, now: Time, node: NodeId, begins: Time, frame: &Frame<SimPacket>, signal: Option<f64>) {
+        if self.failure.is_some() {
+            return;
+        }
+        let rate = if frame.at_data_rate { self.config.rate } else { self.config.basic_rate };
+        self.scratch.clear();
+        // The clock of the radio counts the MPDU's first bit, after the PLCP header.
+        let tsft = begins.saturating_add(PLCP).0 / 1_000;
+        radiotap::write(&mut self.scratch, Radio { tsft, rate, signal: signal.map(|power| dbm(power).round() as i8) });
+        let left_out = dot11::write(&mut self.scratch, frame, &self.flows);
+        let direction = if signal.is_some() { Direction::Inbound } else { Direction::Outbound };
+        let capture = &mut self.radios[node.index()];
+        let written = capture.packet(now, direction, &self.scratch, left_out);
+        note(&mut self.failure, capture, written);
+    }
+
+    fn packet(&mut self, now: Time, node: NodeId, direction: Direction, packet: &SimPacket) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.scratch.clear();
+        let left_out = network::packet(&mut self.scratch, packet, &self.flows[packet.flow.index()]);
+        let capture = &mut self.transports[node.index()];
+        let written = capture.packet(now, direction, &self.scratch, left_out);
+        note(&mut self.failure, capture, written);
+    }
+}
+
+fn note(failure: &mut Option<CaptureError>, capture: &Capture, written: io::Result<()>) {
+    if let (None, Err(source)) = (&failure, written) {
+        *failure = Some(CaptureError { path: capture.path().to_owned(), source });
+    }
+}
+
+impl Probe<SimPacket> for PcapProbe {
+    const DECODED: bool = true;
+
+    fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
+        self.frame(now, frame.from, now, frame, None);
+    }
+
+    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, power: f64) {
+        let begins = Time(now.0.saturating_sub(frame.air_time.0));
+        self.frame(now, node, begins, frame, Some(power));
+    }
+
+    fn on_inject(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
+        self.packet(now, node, Direction::Outbound, packet);
+    }
+
+    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
+        self.packet(now, node, Direction::Inbound, packet);
+    }
+}

@@ -1,0 +1,157 @@
+//! What a run leaves behind: one record, as JSON, CSV or a row of a table.
+
+pub mod csv;
+pub mod directory;
+pub mod table;
+
+use crate::scenario::{Point, Scenario};
+use meshpace_sim::{FlowOutcome, Outcome};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// One run. The order of the fields is that of the JSON line. A value that could not be measured is NaN here and `null`
+/// there.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Record {
+    /// The scenario's title, or its file's name without extension.
+    pub scenario: String,
+    /// The seed.
+    pub seed: u64,
+    /// The values of the sweep.
+    pub point: Map<String, Value>,
+    /// Simulated time, seconds.
+    pub duration_s: f64,
+    /// Sum of the flows' goodputs, bit/s.
+    pub aggregate_goodput_bps: f64,
+    /// Jain's index of the goodputs over the measured interval.
+    pub jain: f64,
+    /// Its mean over windows of 2 s.
+    pub jain_2s: f64,
+    /// Windows skipped because nothing was delivered in them.
+    pub idle_windows: u32,
+    /// Retransmissions over distinct segments received, a ratio.
+    pub retransmission_index: f64,
+    /// Frames put on the air.
+    pub frames: u64,
+    /// The flows.
+    pub flows: Vec<FlowRecord>,
+    /// Start of the measured interval, seconds.
+    pub warmup_s: f64,
+    /// Hash of every transmission and delivery, in hexadecimal (JSON numbers end at 2^53).
+    pub fingerprint: String,
+}
+
+/// One flow of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowRecord {
+    /// Its number.
+    pub id: usize,
+    /// The node that sends.
+    pub from: u16,
+    /// The node that receives.
+    pub to: u16,
+    /// Hops between them at the end of the run.
+    pub hops: u8,
+    /// Its transport.
+    pub transport: String,
+    /// Goodput, bit/s.
+    pub goodput_bps: f64,
+    /// In-order payload delivered in the measured interval, bytes.
+    pub delivered_bytes: u64,
+    /// Data segments sent in the whole run.
+    pub segments_sent: u64,
+    /// Those of them sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer in the whole run.
+    pub timeouts: u64,
+    /// Mean RTT, seconds.
+    pub rtt_mean_s: f64,
+    /// Mean coefficient of variation of the RTT.
+    pub cov_rtt: f64,
+    /// What the pacing estimator averaged; `null` in JSON for a flow without adaptive pacing.
+    pub pacing: Option<PacingRecord>,
+}
+
+/// Means of the pacing estimator over the measured interval.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct PacingRecord {
+    /// Smoothed n-hop delay, seconds.
+    pub delay_s: f64,
+    /// Coefficient of variation.
+    pub cov: f64,
+    /// Mean absolute deviation over mean.
+    pub mean_rel_abs_dev: f64,
+    /// Interval, seconds.
+    pub interval_s: f64,
+}
+
+impl Record {
+    /// The record of a run.
+    pub fn new(scenario: &Scenario, point: &Point, seed: u64, outcome: &Outcome) -> Record {
+        let flows = point.config.flows.iter().zip(&point.transports).zip(&outcome.flows).enumerate();
+        Record {
+            scenario: scenario.name.clone(),
+            seed,
+            point: point.values.iter().cloned().collect(),
+            duration_s: point.config.duration.as_secs_f64(),
+            aggregate_goodput_bps: outcome.aggregate_goodput_bps,
+            jain: outcome.jain,
+            jain_2s: outcome.jain_2s,
+            idle_windows: outcome.idle_windows,
+            retransmission_index: outcome.retransmission_index,
+            frames: outcome.frames,
+            flows: flows.map(|(id, ((flow, label), outcome))| FlowRecord::new(id, flow, label, outcome)).collect(),
+            warmup_s: point.config.warmup.as_secs_f64(),
+            fingerprint: format!("{:016x}", outcome.fingerprint),
+        }
+    }
+
+    /// The line of JSON, with its newline.
+    pub fn json_line(&self) -> String {
+        let mut line = serde_json::to_string(self).expect("a record has nothing that JSON lacks");
+        line.push('\n');
+        line
+    }
+}
+
+impl FlowRecord {
+    fn new(id: usize, flow: &meshpace_sim::Flow, transport: &str, outcome: &FlowOutcome) -> FlowRecord {
+        let pacing = outcome.pacing;
+        FlowRecord {
+            id,
+            from: flow.from.0,
+            to: flow.to.0,
+            hops: outcome.hops,
+            transport: transport.to_owned(),
+            goodput_bps: outcome.goodput_bps,
+            delivered_bytes: outcome.delivered_bytes,
+            segments_sent: outcome.segments_sent,
+            retransmissions: outcome.retransmissions,
+            timeouts: outcome.timeouts,
+            rtt_mean_s: outcome.rtt_mean_s,
+            cov_rtt: outcome.cov_rtt,
+            pacing: is_paced(flow).then_some(PacingRecord {
+                delay_s: pacing.delay_s,
+                cov: pacing.cov,
+                mean_rel_abs_dev: pacing.mean_rel_abs_dev,
+                interval_s: pacing.interval_s,
+            }),
+        }
+    }
+}
+
+fn is_paced(flow: &meshpace_sim::Flow) -> bool {
+    use meshpace_transport::{Config, pacing};
+    match &flow.transport {
+        Config::Tcp(tcp) => matches!(tcp.pacing, pacing::Config::Adaptive(_)),
+        Config::Udp(_) => false,
+    }
+}
+
+/// A sweep value as people read it: strings without quotes.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Records as a table for people: one row per point, means over its seeds with 95 % intervals.
+
+use super::{Record, plain};
+use crate::statistics::estimate;
+use comfy_table::{CellAlignment, Table, presets};
+
+/// The confidence level of the intervals shown.
+const LEVEL: f64 = 0.95;
+
+/// The table of records that come in the order of their points.
+pub fn render(records: &[Record]) -> String {
+    let Some(first) = records.first() else { return String::new() };
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    let several_flows = first.flows.len() > 1;
+    let mut header: Vec<String> = first.point.keys().cloned().collect();
+    let numbers_from = header.len() + 1;
+    header.push("flows".to_owned());
+    header.extend(["goodput kbit/s", "rexmit %", "timeouts", "RTT ms"].map(str::to_owned));
+    if several_flows {
+        header.extend(["Jain", "Jain 2 s", "per flow kbit/s"].map(str::to_owned));
+    }
+    header.push("seeds".to_owned());
+    table.set_header(header);
+    for group in records.chunk_by(|a, b| a.point == b.point) {
+        table.add_row(row(group, several_flows));
+    }
+    for column in table.column_iter_mut().skip(numbers_from) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("{}\n{}\n", first.scenario, table.trim_fmt())
+}
+
+/// A plain list with a header.
+pub fn listing<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    table.add_rows(rows);
+    format!("{}\n", table.trim_fmt())
+}
+
+fn row(group: &[Record], several_flows: bool) -> Vec<String> {
+    let mean = |scale: f64, digits: usize, value: &dyn Fn(&Record) -> f64| {
+        let values: Vec<f64> = group.iter().map(value).filter(|value| value.is_finite()).collect();
+        with_interval(&values, scale, digits)
+    };
+    let mut cells: Vec<String> = group[0].point.values().map(plain).collect();
+    cells.push(transports(&group[0]));
+    cells.push(mean(1e-3, 2, &|record| record.aggregate_goodput_bps));
+    cells.push(mean(100.0, 2, &|record| record.retransmission_index));
+    cells.push(mean(1.0, 1, &|record| record.flows.iter().map(|flow| flow.timeouts as f64).sum()));
+    cells.push(mean(1e3, 1, &mean_rtt));
+    if several_flows {
+        cells.push(mean(1.0, 3, &|record| record.jain));
+        cells.push(mean(1.0, 3, &|record| record.jain_2s));
+        let flow = |id: usize| mean(1e-3, 1, &|record: &Record| record.flows[id].goodput_bps);
+        cells.push((0..group[0].flows.len()).map(flow).collect::<Vec<_>>().join("\n"));
+    }
+    cells.push(group.len().to_string());
+    cells
+}
+
+/// "newreno 0→7", one line per flow.
+fn transports(record: &Record) -> String {
+    let flows = record.flows.iter().map(|flow| format!("{} {}→{}", flow.transport, flow.from, flow.to));
+    flows.collect::<Vec<_>>().join("\n")
+}
+
+/// Mean RTT over the flows that measured one.
+fn mean_rtt(record: &Record) -> f64 {
+    let rtts: Vec<f64> = record.flows.iter().map(|flow| flow.rtt_mean_s).filter(|rtt| rtt.is_finite()).collect();
+    rtts.iter().sum::<f64>() / rtts.len() as f64
+}
+
+/// "182.44 ± 1.03", "182.44" for one seed, "-" for none.
+fn with_interval(values: &[f64], scale: f64, digits: usize) -> String {
+    if values.is_empty() {
+        return "-".to_owned();
+    }
+    let estimate = estimate(values, LEVEL);
+    let mean = estimate.mean * scale;
+    if estimate.half_width.is_finite() {
+        format!("{mean:.digits$} ± {:.digits$}", estimate.half_width * scale)
+    } else {
+        format!("{mean:.digits$}")
+    }
+}

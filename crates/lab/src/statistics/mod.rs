@@ -1,0 +1,127 @@
+//! The metrics and intervals that the papers report.
+//!
+//! Definitions: Jain, Chiu, Hawe, DEC TR-301, 1984 (fairness); Law, "Simulation Modeling and Analysis", section 9.5
+//! (replications and batch means). Sample deviations divide by n - 1.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// A mean with the half width of its confidence interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// Mean of the values; NaN without values.
+    pub mean: f64,
+    /// Sample standard deviation; NaN with fewer than two values.
+    pub deviation: f64,
+    /// Half width of the interval; NaN with fewer than two values.
+    pub half_width: f64,
+    /// How many values there were.
+    pub count: usize,
+}
+
+/// The mean of independent values (one per seed, or one per batch) and its interval by Student's t; `level` is 0.95 or
+/// 0.90, say. Values that are NaN (nothing was measured) make the result NaN.
+pub fn estimate(values: &[f64], level: f64) -> Estimate {
+    let count = values.len();
+    let mean = values.iter().sum::<f64>() / count as f64;
+    let deviation = if count > 1 {
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (squares / (count - 1) as f64).sqrt()
+    } else {
+        f64::NAN
+    };
+    let half_width = student_t(level, count) * deviation / (count as f64).sqrt();
+    Estimate { mean, deviation, half_width, count }
+}
+
+/// The two-sided quantile of Student's t for `count` values; NaN with fewer than two.
+pub fn student_t(level: f64, count: usize) -> f64 {
+    if count < 2 {
+        return f64::NAN;
+    }
+    match StudentsT::new(0.0, 1.0, (count - 1) as f64) {
+        Ok(distribution) => distribution.inverse_cdf(0.5 + level / 2.0),
+        Err(_) => f64::NAN,
+    }
+}
+
+/// Batch means: the first batch is the transient and dropped (AP05, section 5: 11 batches of 5,000 packets).
+pub fn batch_means(batches: &[f64], level: f64) -> Estimate {
+    estimate(batches.get(1..).unwrap_or(&[]), level)
+}
+
+/// Jain's index of fairness: 1 if all shares are equal, 1/n if one has everything, NaN if nobody has anything.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+/// The mean retransmission index of several connections, each (index, distinct segments received): weighted by what was
+/// received, so that it equals total retransmissions over total receptions.
+pub fn mean_retransmission_index(connections: &[(f64, f64)]) -> f64 {
+    let received: f64 = connections.iter().map(|(_, received)| received).sum();
+    connections.iter().map(|(index, received)| index * received).sum::<f64>() / received
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_near(value: f64, expected: f64, tolerance: f64) {
+        assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn jain_of_known_shares() {
+        for (shares, expected) in [
+            (&[1.0, 1.0][..], 1.0),
+            (&[9.0, 1.0], 0.609_756),
+            (&[0.875, 0.125], 0.64),
+            (&[3.0, 2.0], 0.961_538),
+            (&[5.0, 4.0, 3.0, 2.0, 1.0], 0.818_182),
+            (&[12.0, 1.0, 1.0, 1.0, 1.0, 12.0], 0.447_489),
+            (&[10.0, 10.0, 1.0, 1.0, 1.0, 1.0], 0.470_588),
+        ] {
+            assert_near(jain(shares), expected, 5e-7);
+        }
+        assert!(jain(&[0.0, 0.0]).is_nan());
+    }
+
+    const BATCHES: [f64; 10] = [310.0, 302.0, 318.0, 295.0, 307.0, 312.0, 299.0, 304.0, 315.0, 301.0];
+
+    #[test]
+    fn intervals_of_known_batches() {
+        let wide = estimate(&BATCHES, 0.95);
+        assert_near(wide.mean, 306.3, 1e-9);
+        assert_near(wide.deviation, 7.394_44, 5e-6);
+        assert_near(wide.half_width, 5.289_67, 5e-6);
+        assert_near(estimate(&BATCHES, 0.90).half_width, 4.286_42, 5e-6);
+    }
+
+    #[test]
+    fn batch_means_drop_the_transient() {
+        let mut batches = vec![9000.0];
+        batches.extend(BATCHES);
+        assert_eq!(batch_means(&batches, 0.95), estimate(&BATCHES, 0.95));
+    }
+
+    #[test]
+    fn quantiles_of_the_printed_tables() {
+        // Two-sided 95 % and 90 % values as any table of Student's t prints them.
+        for (level, count, expected) in [(0.95, 2, 12.706), (0.95, 5, 2.776), (0.95, 10, 2.262), (0.90, 5, 2.132)] {
+            assert_near(student_t(level, count), expected, 5e-4);
+        }
+    }
+
+    #[test]
+    fn one_value_has_no_interval() {
+        let one = estimate(&[5.0], 0.95);
+        assert_eq!((one.mean, one.count), (5.0, 1));
+        assert!(one.half_width.is_nan());
+    }
+
+    #[test]
+    fn retransmission_indices_are_weighted_by_what_was_received() {
+        assert_near(mean_retransmission_index(&[(0.05, 1000.0), (0.10, 3000.0)]), 0.0875, 1e-12);
+    }
+}
