@@ -60,6 +60,10 @@ pub struct PacingMeans {
     pub mean_rel_abs_dev: f64,
     /// Interval per paced send (`released`: per timer tick), seconds.
     pub interval_s: f64,
+    /// Smoothed n-hop delay over the same readings, seconds.
+    pub interval_delay_s: f64,
+    /// Dispersion over the same readings.
+    pub interval_dispersion: f64,
 }
 
 /// Jain's fairness index (R. Jain, D. Chiu, W. Hawe, 1984): 1 for equal shares, 1/n if one has all; None if there is nothing.

@@ -142,6 +142,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 let mean =
                     |sum: f64, sum_before: f64, n: u64, n_before: u64| (sum - sum_before) / (n - n_before) as f64;
                 let (s, b) = (sender, &base.sender);
+                let per_interval = |sum, before| mean(sum, before, s.interval_samples, b.interval_samples);
                 let [from, to] = [flow.ends[0].node, flow.ends[1].node];
                 FlowOutcome {
                     goodput_bps: delivered_bytes as f64 * 8.0 / measured_s,
@@ -156,7 +157,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                         delay_s: mean(s.delay_sum_s, b.delay_sum_s, s.delay_samples, b.delay_samples),
                         cov: mean(s.cov_sum, b.cov_sum, s.cov_samples, b.cov_samples),
                         mean_rel_abs_dev: mean(s.rel_abs_dev_sum, b.rel_abs_dev_sum, s.cov_samples, b.cov_samples),
-                        interval_s: mean(s.interval_sum_s, b.interval_sum_s, s.interval_samples, b.interval_samples),
+                        interval_s: per_interval(s.interval_sum_s, b.interval_sum_s),
+                        interval_delay_s: per_interval(s.interval_delay_sum_s, b.interval_delay_sum_s),
+                        interval_dispersion: per_interval(s.interval_dispersion_sum, b.interval_dispersion_sum),
                     },
                 }
             })

@@ -41,4 +41,8 @@ pub struct Stats {
     pub interval_samples: u64,
     /// Sum of those intervals, seconds.
     pub interval_sum_s: f64,
+    /// Sum over the same readings of the smoothed n-hop delay as it was then, seconds; 0 before the first sample.
+    pub interval_delay_sum_s: f64,
+    /// Sum over the same readings of the dispersion as it was then.
+    pub interval_dispersion_sum: f64,
 }

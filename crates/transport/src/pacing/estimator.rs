@@ -144,6 +144,16 @@ impl Estimator {
         self.delay.map(|delay| delay * (1.0 + self.config.dispersion_factor * self.dispersion))
     }
 
+    /// [`Estimator::interval`], counted as one reading of it.
+    pub fn read_interval(&self, stats: &mut Stats) -> Duration {
+        let interval = self.interval();
+        stats.interval_samples += 1;
+        stats.interval_sum_s += interval.as_secs_f64();
+        stats.interval_delay_sum_s += self.delay().unwrap_or(0.0);
+        stats.interval_dispersion_sum += self.dispersion();
+        interval
+    }
+
     /// IPD, the interval between two segments.
     pub fn interval(&self) -> Duration {
         self.interval

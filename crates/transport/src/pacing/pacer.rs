@@ -211,10 +211,8 @@ impl Pacer {
         if let Pacer::Adaptive(pacing) = self
             && pacing.config.limit == RateLimit::EarliestSend
         {
-            let interval = pacing.estimator.interval();
+            let interval = pacing.estimator.read_interval(stats);
             pacing.next = now.saturating_add(interval);
-            stats.interval_samples += 1;
-            stats.interval_sum_s += interval.as_secs_f64();
         }
     }
 
@@ -229,9 +227,7 @@ impl Pacer {
 
 impl Adaptive {
     fn on_tick(&mut self, now: Time, stats: &mut Stats) {
-        let interval = self.estimator.interval();
-        stats.interval_samples += 1;
-        stats.interval_sum_s += interval.as_secs_f64();
+        let interval = self.estimator.read_interval(stats);
         if interval == Duration::ZERO {
             // Nothing to space: what enters the FIFO leaves at once, and starts the timer if there is an interval then.
             self.due = true;
