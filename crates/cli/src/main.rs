@@ -4,6 +4,7 @@ mod output;
 mod run;
 mod scenarios;
 mod transports;
+mod validate;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -24,6 +25,8 @@ enum Command {
     Transports(transports::Arguments),
     /// List the scenario files of a directory.
     Scenarios(scenarios::Arguments),
+    /// Compare with ns-2.35, point by point; exit status 1 if a point does not meet its rule.
+    Validate(validate::Arguments),
 }
 
 /// Exit status of a failed run, or of output that cannot be written.
@@ -39,5 +42,6 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::main(&arguments),
         Command::Transports(arguments) => transports::main(&arguments),
         Command::Scenarios(arguments) => scenarios::main(&arguments),
+        Command::Validate(arguments) => validate::main(&arguments),
     }
 }

@@ -232,7 +232,8 @@ fn stop_on_interrupt() -> Arc<AtomicBool> {
     stop
 }
 
-fn processors() -> u16 {
+/// Processors that runs can be spread over.
+pub fn processors() -> u16 {
     std::thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX))
 }
 

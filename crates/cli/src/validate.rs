@@ -5,9 +5,10 @@ use crate::run::processors;
 use crate::{FAILED, REFUSED};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use meshpace_lab::report::write_whole;
 use meshpace_lab::validate::{COMPARISONS, Comparison, Heading, Options, Table, markdown, text};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The page in the directory of `--out`.
@@ -66,7 +67,9 @@ fn choose(names: &[String]) -> Result<Vec<&'static Comparison>, String> {
 
 fn compare(arguments: &Arguments, chosen: &[&Comparison]) -> io::Result<Vec<Table>> {
     let bar = ProgressBar::new_spinner();
-    bar.set_style(ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed} gone").expect("a right template"));
+    bar.set_style(
+        ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed} gone").expect("a right template"),
+    );
     let options = Options {
         seeds: arguments.seeds.map(usize::from),
         jobs: usize::from(arguments.jobs.unwrap_or_else(processors)),
@@ -96,14 +99,6 @@ fn command(arguments: &Arguments) -> String {
     words.extend(arguments.seeds.map(|seeds| format!("--seeds {seeds}")));
     words.extend(arguments.out.as_ref().map(|directory| format!("--out {}", directory.display())));
     words.join(" ")
-}
-
-/// Writes a file so that a reader sees the old one or the new one, never half of it.
-fn write_whole(directory: &Path, name: &str, text: &str) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(directory.join(name)).map(drop).map_err(|error| error.error)
 }
 
 fn verdict(tables: &[Table]) -> ExitCode {

@@ -3,6 +3,7 @@
 pub mod campaign;
 pub mod pcap;
 pub mod record;
+pub mod report;
 pub mod scenario;
 pub mod statistics;
 pub mod validate;

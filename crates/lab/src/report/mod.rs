@@ -1,0 +1,5 @@
+//! Reports of records on disk: one self-contained page per experiment.
+
+mod write;
+
+pub use write::write_whole;
