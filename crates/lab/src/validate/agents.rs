@@ -73,9 +73,15 @@ pub fn compare_estimator(options: &Options) -> Vec<Table> {
         let outcomes = options.runs(&config, options.seeds(row.n_seeds));
         // The coefficient of variation is what `tcp-ap` paces by, the absolute deviation what the other two do.
         let by_cov = row.agent == "paper-karn";
+        // The released agent's delay is averaged over the ticks of its timer, the others' over samples.
+        let delay: fn(&Outcome) -> f64 = if row.agent == "released" {
+            |o| o.flows[0].pacing.interval_delay_s * 1e3
+        } else {
+            |o| o.flows[0].pacing.delay_s * 1e3
+        };
         let quantities: [(&str, Option<f64>, fn(&Outcome) -> f64); 5] = [
             ("RTT sample, ms", row.mean_rtt_sample_ms, |o| o.flows[0].rtt_mean_s * 1e3),
-            ("n-hop delay, ms", row.mean_smoothed_n_hop_delay_ms, |o| o.flows[0].pacing.delay_s * 1e3),
+            ("n-hop delay, ms", row.mean_smoothed_n_hop_delay_ms, delay),
             ("cov", row.mean_cov.filter(|_| by_cov), |o| o.flows[0].pacing.cov),
             ("relative deviation", row.mean_rel_abs_dev.filter(|_| !by_cov), |o| o.flows[0].pacing.mean_rel_abs_dev),
             ("interval, ms", row.mean_interval_ms, |o| o.flows[0].pacing.interval_s * 1e3),
@@ -98,7 +104,8 @@ pub fn compare_estimator(options: &Options) -> Vec<Table> {
         title: "What the pacing of TCP-AP estimates, frozen shortest paths",
         unit: "as named",
         rule: "Every mean within 5 %: RTT, delay and dispersion per sample; the interval per paced send (tcp-ap) or per \
-               tick of the timer (tcp-ap-released).",
+               tick of the timer (tcp-ap-released), whose delay is per tick as well: this reading meets the reference at \
+               all ten lengths, the one per sample misses it by 2 to 55 %.",
         points,
     }]
 }
