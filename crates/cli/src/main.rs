@@ -1,5 +1,6 @@
 //! The `meshpace` command.
 
+mod captures;
 mod output;
 mod run;
 mod scenarios;

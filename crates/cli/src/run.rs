@@ -1,8 +1,9 @@
 //! `meshpace run`: one scenario or its sweep.
 
+use crate::captures::Captures;
 use crate::output::{complain, failed, results};
 use crate::{FAILED, INTERRUPTED, REFUSED};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use meshpace_lab::campaign::{Campaign, End, Run};
 use meshpace_lab::record::directory::{Manifest, Writer};
@@ -17,6 +18,7 @@ use std::time::Instant;
 
 /// The arguments of `meshpace run`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("written").args(["out", "pcap"]).multiple(true))]
 pub struct Arguments {
     /// The scenario, a TOML file; `-` reads standard input.
     file: PathBuf,
@@ -39,8 +41,12 @@ pub struct Arguments {
     /// Write records.jsonl and manifest.json into this directory.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Replace the records that are in the directory of --out.
-    #[arg(long, requires = "out")]
+    /// Write what every node's radio and transport sees into this directory, for Wireshark; several runs get one
+    /// subdirectory each.
+    #[arg(long, value_name = "DIR")]
+    pcap: Option<PathBuf>,
+    /// Replace the records that are in the directory of --out and the captures in that of --pcap.
+    #[arg(long, requires = "written")]
     force: bool,
 }
 
@@ -70,7 +76,15 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    execute(arguments, Campaign { scenario, first_seed: arguments.seed, seeds }, &source, writer)
+    let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
+    let captures = arguments.pcap.as_deref().map(|directory| Captures::new(directory, &campaign, arguments.force));
+    match captures.transpose() {
+        Ok(captures) => execute(arguments, campaign, &source, writer, captures),
+        Err(error) => {
+            complain(&format!("--pcap: {error}"));
+            ExitCode::from(REFUSED)
+        }
+    }
 }
 
 fn load(arguments: &Arguments) -> Result<(Scenario, Source), ExitCode> {
@@ -108,7 +122,13 @@ fn load(arguments: &Arguments) -> Result<(Scenario, Source), ExitCode> {
     }
 }
 
-fn execute(arguments: &Arguments, campaign: Campaign, source: &Source, writer: Option<Writer>) -> ExitCode {
+fn execute(
+    arguments: &Arguments,
+    campaign: Campaign,
+    source: &Source,
+    writer: Option<Writer>,
+    captures: Option<Captures>,
+) -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "wall time for people and the manifest, never for a record")]
     let begun = Instant::now();
     let campaign = Arc::new(campaign);
@@ -116,7 +136,12 @@ fn execute(arguments: &Arguments, campaign: Campaign, source: &Source, writer: O
     let stop = stop_on_interrupt();
     let progress = progress(campaign.runs() as u64);
     let mut sink = Sink { format: arguments.format, writer, table: Vec::new(), header: true };
-    let simulate = |point: &meshpace_lab::scenario::Point, run: Run| meshpace_sim::run(&point.config, run.seed);
+    let captures = Arc::new(captures);
+    let capturing = Arc::clone(&captures);
+    let simulate = move |point: &meshpace_lab::scenario::Point, run: Run| match &*capturing {
+        Some(captures) => captures.run(point, run),
+        None => meshpace_sim::run(&point.config, run.seed),
+    };
     silence_panics();
     let end = campaign.execute(
         jobs,
@@ -125,6 +150,9 @@ fn execute(arguments: &Arguments, campaign: Campaign, source: &Source, writer: O
         |run, result| {
             match result {
                 Ok(outcome) => {
+                    if let Some(failure) = captures.as_ref().as_ref().and_then(Captures::failure) {
+                        return Err(io::Error::other(failure));
+                    }
                     let record = Record::new(&campaign.scenario, campaign.point(run), run.seed, &outcome);
                     progress.suspend(|| sink.take(record))?;
                 }

@@ -26,6 +26,13 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What a node's files show.
+const LAYERS: [&str; 2] = ["radio", "ip"];
+
+fn path(dir: &Path, node: usize, layer: &str) -> PathBuf {
+    dir.join(format!("n{node}-{layer}.pcapng"))
+}
+
 /// A capture that could not be written.
 #[derive(Debug)]
 pub struct CaptureError {
@@ -39,7 +46,7 @@ impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         if self.source.kind() == io::ErrorKind::AlreadyExists {
-            write!(f, "{path} exists already and is not overwritten")
+            write!(f, "{path} exists already and is not overwritten unasked")
         } else {
             write!(f, "cannot write the capture {path}: {}", self.source)
         }
@@ -65,29 +72,31 @@ pub struct PcapProbe {
 }
 
 impl PcapProbe {
+    /// The first file in `dir` that captures of `nodes` nodes would overwrite.
+    pub fn existing(dir: &Path, nodes: usize) -> Option<PathBuf> {
+        let all = (0..nodes).flat_map(|node| LAYERS.map(|layer| path(dir, node, layer)));
+        all.into_iter().find(|path| path.symlink_metadata().is_ok())
+    }
+
     /// Creates `dir` if it is not there and in it the files of every node of `config`. A file that exists is an error,
     /// found before any is created, unless `replace`.
     pub fn create(dir: &Path, config: &Config, replace: bool) -> Result<PcapProbe, CaptureError> {
-        let path = |node: usize, layer: &str| dir.join(format!("n{node}-{layer}.pcapng"));
         let nodes = config.positions.len();
-        if !replace {
-            let all = (0..nodes).flat_map(|node| [path(node, "radio"), path(node, "ip")]);
-            if let Some(path) = all.into_iter().find(|path| path.exists()) {
-                return Err(CaptureError { path, source: io::ErrorKind::AlreadyExists.into() });
-            }
+        if let Some(path) = PcapProbe::existing(dir, nodes).filter(|_| !replace) {
+            return Err(CaptureError { path, source: io::ErrorKind::AlreadyExists.into() });
         }
         std::fs::create_dir_all(dir).map_err(|source| CaptureError { path: dir.to_owned(), source })?;
         let files = |layer: &str, link| {
             let create = |node| {
-                let path = path(node, layer);
+                let path = path(dir, node, layer);
                 Capture::create(&path, link, &format!("n{node}-{layer}"), replace)
                     .map_err(|source| CaptureError { path, source })
             };
             (0..nodes).map(create).collect::<Result<Vec<_>, _>>()
         };
         Ok(PcapProbe {
-            radios: files("radio", DataLink::IEEE802_11_RADIOTAP)?,
-            transports: files("ip", DataLink::RAW)?,
+            radios: files(LAYERS[0], DataLink::IEEE802_11_RADIOTAP)?,
+            transports: files(LAYERS[1], DataLink::RAW)?,
             flows: config.flows.iter().map(FlowFacts::new).collect(),
             config: config.mesh.radio,
             scratch: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::{Record, plain};
 use crate::statistics::estimate;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, presets};
 
 /// The confidence level of the intervals shown.
 const LEVEL: f64 = 0.95;
@@ -12,6 +12,7 @@ pub fn render(records: &[Record]) -> String {
     let Some(first) = records.first() else { return String::new() };
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.style_mut().row_separator = LineStyle::none();
     let several_flows = first.flows.len() > 1;
     let mut header: Vec<String> = first.point.keys().cloned().collect();
     let numbers_from = header.len() + 1;

@@ -16,18 +16,29 @@ pub struct Problem {
     pub expected: String,
     /// A way out.
     pub help: Option<String>,
+    /// The first point of the sweep that has it; filled in by [`Problems`].
+    pub point: Option<String>,
 }
 
 /// The problems found so far. Readers share it, so that one pass reports all of them.
 #[derive(Default, Debug)]
-pub struct Problems(RefCell<Vec<Problem>>);
+pub struct Problems {
+    found: RefCell<Vec<Problem>>,
+    point: RefCell<Option<String>>,
+}
 
 impl Problems {
-    /// Notes a problem, once.
+    /// What is found from now on belongs to this point of the sweep.
+    pub fn enter(&self, point: Option<String>) {
+        *self.point.borrow_mut() = point;
+    }
+
+    /// Notes a problem, once: what is wrong in several points is told for the first.
     pub fn add(&self, problem: Problem) {
-        let mut problems = self.0.borrow_mut();
-        if !problems.contains(&problem) {
-            problems.push(problem);
+        let mut problems = self.found.borrow_mut();
+        let is_known = problems.iter().any(|known| Problem { point: None, ..known.clone() } == problem);
+        if !is_known {
+            problems.push(Problem { point: self.point.borrow().clone(), ..problem });
         }
     }
 
@@ -38,17 +49,18 @@ impl Problems {
             origin: Some(origin.clone()),
             expected: expected.into(),
             help: None,
+            point: None,
         });
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.borrow().len()
+        self.found.borrow().len()
     }
 
     /// All of them, in the order in which they were found.
     pub fn into_vec(self) -> Vec<Problem> {
-        self.0.into_inner()
+        self.found.into_inner()
     }
 }
 
@@ -107,6 +119,9 @@ impl Refusal {
                 .primary_title(problem.message.as_str())
                 .element(Level::NOTE.message(format!("in {}", self.source.name))),
         };
+        if let Some(point) = &problem.point {
+            group = group.element(Level::NOTE.message(format!("at the point {point}")));
+        }
         if let Some(help) = &problem.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }

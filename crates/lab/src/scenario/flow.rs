@@ -6,7 +6,7 @@ use super::quantity::{RATE, TIME};
 use super::reader::{Reader, Sign};
 use super::topology::Topology;
 use super::transport;
-use super::value::{Kind, Value};
+use super::value::{Kind, Origin, Value};
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_sim::{Flow, Traffic};
 use meshpace_transport::Config;
@@ -47,6 +47,7 @@ pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration) -> F
             origin: None,
             expected: String::new(),
             help: Some("add a table such as\n[[flow]]\nfrom = 0\nto = 7".to_owned()),
+            point: None,
         }),
     }
     all
@@ -54,14 +55,13 @@ pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration) -> F
 
 fn read_one(keys: &mut Reader<'_>, number: usize, topology: &Topology, duration: Duration) -> Option<(Flow, String)> {
     let before = keys.problems().count();
-    let nodes = topology.positions.len() as u64;
     // The ends that the topology gives to flows that name none; a chain gives the same ones to all.
     let default = match topology.default_ends.as_slice() {
         [only] => Some(*only),
         several => several.get(number).copied(),
     };
-    let from = end(keys, "from", nodes, default.map(|ends| ends.0));
-    let to = end(keys, "to", nodes, default.map(|ends| ends.1));
+    let from = end(keys, "from", topology, default.map(|ends| ends.0));
+    let to = end(keys, "to", topology, default.map(|ends| ends.1));
     if let (Some(from), Some(to)) = (from, to)
         && from == to
     {
@@ -118,7 +118,8 @@ fn read_one(keys: &mut Reader<'_>, number: usize, topology: &Topology, duration:
     Some((Flow { from, to, transport: config, traffic, start, start_jitter, stop }, transport.label))
 }
 
-fn end(keys: &mut Reader<'_>, key: &'static str, nodes: u64, default: Option<u64>) -> Option<u64> {
+fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: Option<u64>) -> Option<u64> {
+    let nodes = topology.positions.len() as u64;
     let Some(value) = keys.get(key) else {
         if default.is_none() {
             keys.wrong(key, "is missing", format!("{key} = the number of a node"));
@@ -130,8 +131,22 @@ fn end(keys: &mut Reader<'_>, key: &'static str, nodes: u64, default: Option<u64
         // A topology that could not be read has no nodes; that has been reported already.
         Kind::Integer(_) if nodes == 0 => None,
         Kind::Integer(node) => {
-            let there = format!("the topology has nodes 0 to {}", nodes - 1);
-            keys.wrong(key, format!("there is no node {node}: {there}"), format!("expected 0 to {}", nodes - 1));
+            let set_by = value.set_by().or_else(|| topology.set_by.clone());
+            let help = match (&value.origin, &set_by) {
+                (Origin::File(_), Some(_)) => Some(format!("set {} as well", keys.path(key))),
+                _ => None,
+            };
+            keys.problems().add(Problem {
+                message: format!(
+                    "{}: there is no node {node}: the topology has nodes 0 to {}",
+                    keys.path(key),
+                    nodes - 1
+                ),
+                origin: set_by.or_else(|| Some(value.origin.clone())),
+                expected: format!("expected 0 to {}", nodes - 1),
+                help,
+                point: None,
+            });
             None
         }
         _ => {
@@ -149,10 +164,11 @@ fn times(keys: &mut Reader<'_>, duration: Duration) -> (Time, Duration, Option<T
     let stop = time("stop", Sign::Positive).map(|stop| Time::ZERO + stop);
     if start.0 >= duration.0 {
         let message = format!("the flow starts at {} s, when the run is over", start.as_secs_f64());
-        keys.wrong("start", message, format!("expected less than the duration, {} s", duration.as_secs_f64()));
+        keys.disagree(&["start"], message, format!("expected less than the duration, {} s", duration.as_secs_f64()));
     }
     if stop.is_some_and(|stop| stop <= start) {
-        keys.wrong("stop", "the flow stops before it starts", format!("expected more than {} s", start.as_secs_f64()));
+        let expected = format!("expected more than {} s", start.as_secs_f64());
+        keys.disagree(&["stop", "start"], "the flow stops before it starts", expected);
     }
     (start, jitter, stop)
 }

@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use sweep::Sweep;
 use topology::Topology;
-use value::{Origin, Table};
+use value::{Origin, Table, Value};
 
 /// The longest run, seconds of simulated time (31 years).
 const MAX_SECONDS: f64 = 1e9;
@@ -99,7 +99,12 @@ fn read(source: &Source, directory: &Path, stem: &str, problems: &Problems) -> S
     }
     let mut files = Vec::new();
     for number in 0..sweep.points() {
+        problems.enter(None);
         let (tree, values) = sweep.point(number, &root, problems);
+        problems.enter((!values.is_empty()).then(|| {
+            let values = values.iter().map(|(key, value)| format!("{key} = {value}"));
+            values.collect::<Vec<_>>().join(", ")
+        }));
         let (point, title, read) = read_point(&tree, values, directory, problems);
         scenario.points.push(point);
         if let Some(title) = title.filter(|_| number == 0) {
@@ -130,7 +135,7 @@ fn read_point(
     let warmup = time("warmup", Sign::NotNegative).unwrap_or(Duration::ZERO);
     if warmup >= duration {
         let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
-        root.wrong(if root.value("warmup").is_some() { "warmup" } else { "duration" }, message, "expected less");
+        root.disagree(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
     let mut topology = Topology::read(&mut root, directory);
     let mesh = mesh::read(&mut root);
@@ -155,9 +160,10 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_si
                     "topology: it cannot connect node {} with node {}: no path of links up to 250 m",
                     flow.from.0, flow.to.0
                 ),
-                origin: root.origin("topology"),
+                origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
                 expected: "expected a path between the ends of every flow".to_owned(),
                 help: Some("move the nodes closer, or say topology.allow_partition = true".to_owned()),
+                point: None,
             });
         }
     }

@@ -18,6 +18,7 @@ pub fn apply(root: &mut Table, arguments: &[String], problems: &Problems) {
                 origin: Some(origin.clone()),
                 expected: String::new(),
                 help: Some("write --set key=value, such as --set topology.hops=4".to_owned()),
+                point: None,
             });
         };
         let Some((key, text)) = argument.split_once('=') else {

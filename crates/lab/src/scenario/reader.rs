@@ -70,6 +70,21 @@ impl<'a> Reader<'a> {
             origin: self.origin(key),
             expected: expected.into(),
             help: None,
+            point: None,
+        });
+    }
+
+    /// Notes that `keys` do not go together. The first is named; the place is that of a `--set` argument for any of
+    /// them, because the file went together without it.
+    pub fn disagree(&self, keys: &[&str], message: impl AsRef<str>, expected: impl Into<String>) {
+        let set = keys.iter().find_map(|key| self.table.get(key)?.set_by());
+        let written = keys.iter().find(|key| self.table.get(key).is_some());
+        self.problems.add(Problem {
+            message: format!("{}: {}", self.path(keys[0]), message.as_ref()),
+            origin: set.or_else(|| self.origin(written.unwrap_or(&keys[0]))),
+            expected: expected.into(),
+            help: None,
+            point: None,
         });
     }
 
@@ -165,6 +180,7 @@ impl<'a> Reader<'a> {
             origin: Some(value.origin.clone()),
             expected: format!("expected {}", quoted(&names)),
             help,
+            point: None,
         });
         None
     }
@@ -191,6 +207,7 @@ impl<'a> Reader<'a> {
                 origin: Some(entry.origin.clone()),
                 expected: format!("expected {}", one_of(&self.known)),
                 help: near.map(|key| format!("did you mean `{key}`?")),
+                point: None,
             });
         }
     }

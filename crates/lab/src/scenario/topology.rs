@@ -23,6 +23,8 @@ pub struct Topology {
     pub default_ends: Vec<(u64, u64)>,
     /// Whether flows may have ends that no path connects.
     pub allow_partition: bool,
+    /// The `--set` argument that changed the topology.
+    pub set_by: Option<Origin>,
     /// The files that were read, with their contents, for the digest.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
@@ -39,6 +41,7 @@ enum TopologyKind {
 impl Topology {
     /// Reads `[topology]`; relative file names are taken from `directory`.
     pub fn read(reader: &mut Reader<'_>, directory: &Path) -> Topology {
+        let set_by = reader.get("topology").and_then(Value::set_by);
         let mut keys = reader.table("topology");
         let kinds = [
             ("chain", TopologyKind::Chain),
@@ -63,6 +66,7 @@ impl Topology {
             TopologyKind::Nodes => nodes(&mut keys, directory),
         };
         topology.allow_partition = allow_partition;
+        topology.set_by = set_by;
         refuse_shared_places(&keys, &topology.positions);
         keys.finish(match kind {
             TopologyKind::Chain => "a chain",
@@ -199,6 +203,7 @@ fn wrong_position(keys: &Reader<'_>, number: usize, origin: &Origin, expected: &
         origin: Some(origin.clone()),
         expected: format!("expected {expected}"),
         help: None,
+        point: None,
     });
 }
 
@@ -245,6 +250,7 @@ fn refuse_shared_places(keys: &Reader<'_>, positions: &[Position]) {
                 origin: origin.or_else(|| keys.origin("file")),
                 expected: "expected a place of its own for every node".to_owned(),
                 help: None,
+                point: None,
             });
         }
     }

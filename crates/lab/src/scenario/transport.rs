@@ -63,6 +63,7 @@ fn named(reader: &Reader<'_>, key: &str, name: &str) -> Option<Config> {
             origin: reader.origin(key),
             expected: format!("expected {}", one_of(&table)),
             help: nearest(name, table.iter().copied()).map(|name| format!("did you mean \"{name}\"?")),
+            point: None,
         });
     }
     config

@@ -167,6 +167,16 @@ impl Value {
         }
     }
 
+    /// The `--set` argument that gave the value or a part of it.
+    pub fn set_by(&self) -> Option<Origin> {
+        match (&self.origin, &self.kind) {
+            (Origin::Set(_), _) => Some(self.origin.clone()),
+            (_, Kind::Array(items)) => items.iter().find_map(Value::set_by),
+            (_, Kind::Table(table)) => table.entries.iter().find_map(|entry| entry.value.set_by()),
+            _ => None,
+        }
+    }
+
     /// Whether both say the same, wherever they were written.
     pub fn same(&self, other: &Value) -> bool {
         self.to_json() == other.to_json() && std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)
