@@ -64,11 +64,16 @@ fn collect(directory: &Path) -> io::Result<Vec<PathBuf>> {
         let path = entry?.path();
         if path.is_dir() {
             files.extend(collect(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
+        } else if path.extension().is_some_and(|extension| extension == "toml") && !is_claims(&path) {
             files.push(path);
         }
     }
     Ok(files)
+}
+
+/// Whether a file holds what a paper claims about the scenario beside it.
+fn is_claims(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".claims.toml"))
 }
 
 /// File, title and number of runs; a scenario that is refused says so instead.

@@ -3,6 +3,7 @@
 pub mod campaign;
 pub mod pcap;
 pub mod record;
+pub mod register;
 pub mod report;
 pub mod scenario;
 pub mod statistics;

@@ -1,0 +1,234 @@
+//! Verdicts: a published statement held against our records.
+//!
+//! | Check | reproduced | reproduced in shape | differs |
+//! |---|---|---|---|
+//! | largest gain | the largest gain is within the tolerance of the published one, or its 95 % interval holds that | the interval is above zero, and the gain between half and twice the published one | otherwise |
+//! | above | at every hop count the 95 % interval of the gain is above zero | so it is at every hop count of the core range | otherwise |
+//! | falls | goodput falls from every hop count to the next, the 95 % interval of the change being below zero | no change is above zero by more than the tolerance with an interval above zero, and the last is below the first | otherwise |
+//!
+//! A verdict cannot be given where a hop count has fewer than two runs. Intervals are those of [`Gain`].
+
+use super::{Check, Gain, Results};
+
+/// How a statement fared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The numbers agree.
+    Reproduced,
+    /// The direction agrees, the numbers do not.
+    InShape,
+    /// Neither.
+    Differs,
+    /// There is nothing to judge by.
+    CannotBeJudged,
+}
+
+impl Verdict {
+    /// The verdict in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::InShape => "reproduced in shape",
+            Verdict::Differs => "differs",
+            Verdict::CannotBeJudged => "cannot be judged",
+        }
+    }
+}
+
+/// A verdict with the numbers that decided it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The numbers.
+    pub evidence: String,
+}
+
+/// Judges `check` for the transport `subject` in panel number `panel`.
+pub fn judge(check: &Check, subject: &str, panel: usize, results: &Results) -> Judgement {
+    let judged = match check {
+        Check::NotJudged { why } => Err(why.clone()),
+        Check::LargestGain { over, published_pct, tolerance_pct, .. } => {
+            gains(results, panel, subject, over).map(|gains| largest_gain(&gains, *published_pct, *tolerance_pct))
+        }
+        Check::Above { over, core, .. } => {
+            gains(results, panel, subject, over).map(|gains| above(&gains, core[0], core[1]))
+        }
+        Check::Falls { tolerance_pct, .. } => {
+            steps(results, panel, subject).and_then(|(steps, whole)| falls(&steps, &whole, *tolerance_pct))
+        }
+    };
+    let (verdict, evidence) = judged.unwrap_or_else(|why| (Verdict::CannotBeJudged, why));
+    Judgement { verdict, evidence }
+}
+
+type Judged = (Verdict, String);
+
+/// The gain of `subject` over `over` at every hop count.
+fn gains(results: &Results, panel: usize, subject: &str, over: &str) -> Result<Vec<(u64, Gain)>, String> {
+    let gain = |hops: u64| {
+        Gain::of(results.goodputs(panel, subject, hops), results.goodputs(panel, over, hops))
+            .map(|gain| (hops, gain))
+            .ok_or_else(|| format!("fewer than two runs of {subject} or {over}, or no goodput at all, at {hops} hops"))
+    };
+    let gains: Vec<_> = results.hops().into_iter().map(gain).collect::<Result<_, _>>()?;
+    if gains.is_empty() { Err("there are no runs".to_owned()) } else { Ok(gains) }
+}
+
+/// "+101 % (+85 to +119) at 7 hops"
+fn told(hops: u64, gain: &Gain) -> String {
+    let (low, high) = gain.interval_pct();
+    format!("{:+.1} % ({low:+.1} to {high:+.1}) at {hops} {}", gain.pct(), if hops == 1 { "hop" } else { "hops" })
+}
+
+fn largest_gain(gains: &[(u64, Gain)], published: f64, tolerance: f64) -> Judged {
+    let (hops, best) = gains.iter().fold(&gains[0], |best, next| if next.1.pct() > best.1.pct() { next } else { best });
+    let (low, high) = best.interval_pct();
+    let near = (best.pct() - published).abs() <= tolerance || (low..=high).contains(&published);
+    let verdict = if near {
+        Verdict::Reproduced
+    } else if low > 0.0 && (published / 2.0..=published * 2.0).contains(&best.pct()) {
+        Verdict::InShape
+    } else {
+        Verdict::Differs
+    };
+    (verdict, format!("largest gain {}; published +{published} %", told(*hops, best)))
+}
+
+fn above(gains: &[(u64, Gain)], first: u64, last: u64) -> Judged {
+    let is_above = |gain: &Gain| gain.interval_pct().0 > 0.0;
+    let failing: Vec<&(u64, Gain)> = gains.iter().filter(|(_, gain)| !is_above(gain)).collect();
+    let core: Vec<_> = gains.iter().filter(|(hops, _)| (first..=last).contains(hops)).collect();
+    let smallest = |gains: &mut dyn Iterator<Item = &(u64, Gain)>| {
+        gains.min_by(|a, b| a.1.pct().total_cmp(&b.1.pct())).map(|(hops, gain)| told(*hops, gain)).unwrap_or_default()
+    };
+    if failing.is_empty() {
+        return (Verdict::Reproduced, format!("smallest gain {}", smallest(&mut gains.iter())));
+    }
+    let list: Vec<String> = failing.iter().map(|(hops, gain)| told(*hops, gain)).collect();
+    if !core.is_empty() && core.iter().all(|(_, gain)| is_above(gain)) {
+        let evidence = format!(
+            "above from {first} hops on, smallest gain {}; not above: {}",
+            smallest(&mut core.into_iter()),
+            list.join(", ")
+        );
+        return (Verdict::InShape, evidence);
+    }
+    (Verdict::Differs, format!("not above: {}", list.join(", ")))
+}
+
+/// The change from each hop count to the next, and from the first to the last.
+#[expect(clippy::type_complexity, reason = "one pair of results, used once")]
+fn steps(results: &Results, panel: usize, subject: &str) -> Result<(Vec<(u64, Gain)>, Option<Gain>), String> {
+    let hops = results.hops();
+    let change = |from: u64, to: u64| {
+        Gain::of(results.goodputs(panel, subject, to), results.goodputs(panel, subject, from))
+            .ok_or_else(|| format!("fewer than two runs of {subject}, or no goodput at all, at {from} or {to} hops"))
+    };
+    let steps = hops.windows(2).map(|pair| Ok((pair[1], change(pair[0], pair[1])?))).collect::<Result<_, String>>()?;
+    let whole = match (hops.first(), hops.last()) {
+        (Some(first), Some(last)) if first < last => Some(change(*first, *last)?),
+        _ => None,
+    };
+    Ok((steps, whole))
+}
+
+fn falls(steps: &[(u64, Gain)], whole: &Option<Gain>, tolerance: f64) -> Result<Judged, String> {
+    let Some(whole) = whole else { return Err("there is only one hop count".to_owned()) };
+    let told = |(hops, change): &(u64, Gain)| {
+        let (low, high) = change.interval_pct();
+        format!("{:+.1} % ({low:+.1} to {high:+.1}) from {} to {hops} hops", change.pct(), hops - 1)
+    };
+    let flat: Vec<_> = steps.iter().filter(|(_, change)| change.interval_pct().1 >= 0.0).collect();
+    let rising: Vec<_> =
+        steps.iter().filter(|(_, change)| change.pct() > tolerance && change.interval_pct().0 > 0.0).collect();
+    let list = |steps: &[&(u64, Gain)]| steps.iter().map(|step| told(step)).collect::<Vec<_>>().join(", ");
+    let whole_text = format!("{:+.1} % from first to last", whole.pct());
+    Ok(if flat.is_empty() {
+        (Verdict::Reproduced, format!("falls at every step; {whole_text}"))
+    } else if rising.is_empty() && whole.interval_pct().1 < 0.0 {
+        (Verdict::InShape, format!("{whole_text}; no clear fall: {}", list(&flat)))
+    } else {
+        (Verdict::Differs, format!("{whole_text}; rises: {}", list(if rising.is_empty() { &flat } else { &rising })))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five runs around `mean` whose 95 % interval is about ±1.2 %.
+    fn runs(mean: f64) -> Vec<f64> {
+        [-0.01, -0.005, 0.0, 0.005, 0.01].map(|x| mean * (1.0 + 1.2 * x)).to_vec()
+    }
+
+    /// Made-up goodputs of NewReno and TCP-AP at 1, 2, 3, ... hops.
+    fn made_up(newreno: &[f64], tcp_ap: &[f64]) -> Results {
+        let mut results = Results::default();
+        for (hops, (base, better)) in (1..).zip(newreno.iter().zip(tcp_ap)) {
+            results.put(0, "newreno", hops, &runs(*base));
+            results.put(0, "tcp-ap", hops, &runs(*better));
+        }
+        results
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn verdict(check: &Check, results: &Results) -> Verdict {
+        let judgement = judge(check, "tcp-ap", 0, results);
+        assert!(!judgement.evidence.is_empty());
+        judgement.verdict
+    }
+
+    fn gain_of_84() -> Check {
+        Check::LargestGain { of: names(&["tcp-ap"]), over: "newreno".into(), published_pct: 84.0, tolerance_pct: 10.0 }
+    }
+
+    #[test]
+    fn the_largest_gain_is_found_and_its_verdict_depends_on_it() {
+        let with_gain = |gain: f64| made_up(&[400.0, 200.0, 100.0], &[440.0, 200.0 * (1.0 + gain), 110.0]);
+        assert_eq!(verdict(&gain_of_84(), &with_gain(0.84)), Verdict::Reproduced);
+        assert_eq!(verdict(&gain_of_84(), &with_gain(0.90)), Verdict::Reproduced);
+        assert_eq!(verdict(&gain_of_84(), &with_gain(1.50)), Verdict::InShape);
+        assert_eq!(verdict(&gain_of_84(), &with_gain(0.50)), Verdict::InShape);
+        // Falsified records: no gain, a third of it, three times as much.
+        assert_eq!(verdict(&gain_of_84(), &made_up(&[400.0, 200.0], &[390.0, 190.0])), Verdict::Differs);
+        assert_eq!(verdict(&gain_of_84(), &with_gain(0.28)), Verdict::Differs);
+        assert_eq!(verdict(&gain_of_84(), &with_gain(2.52)), Verdict::Differs);
+        assert!(judge(&gain_of_84(), "tcp-ap", 0, &with_gain(0.84)).evidence.contains("at 2 hops"));
+    }
+
+    #[test]
+    fn above_must_hold_everywhere_or_in_the_core() {
+        let check = Check::Above { of: names(&["tcp-ap"]), over: "newreno".into(), core: [2, 3] };
+        let newreno = [400.0, 200.0, 100.0];
+        assert_eq!(verdict(&check, &made_up(&newreno, &[440.0, 220.0, 110.0])), Verdict::Reproduced);
+        assert_eq!(verdict(&check, &made_up(&newreno, &[300.0, 220.0, 110.0])), Verdict::InShape);
+        // Falsified records: one hop count of the core is below, or not clearly above.
+        assert_eq!(verdict(&check, &made_up(&newreno, &[440.0, 220.0, 90.0])), Verdict::Differs);
+        assert_eq!(verdict(&check, &made_up(&newreno, &[440.0, 200.5, 110.0])), Verdict::Differs);
+    }
+
+    #[test]
+    fn falling_is_strict_in_shape_or_not_at_all() {
+        let check = Check::Falls { of: names(&["tcp-ap"]), tolerance_pct: 5.0 };
+        let with = |tcp_ap: &[f64]| made_up(tcp_ap, tcp_ap);
+        assert_eq!(verdict(&check, &with(&[400.0, 300.0, 200.0])), Verdict::Reproduced);
+        assert_eq!(verdict(&check, &with(&[400.0, 300.0, 300.0])), Verdict::InShape);
+        assert_eq!(verdict(&check, &with(&[400.0, 300.0, 309.0])), Verdict::InShape, "3 % is within the tolerance");
+        // Falsified records: a rise on the way, a rise altogether.
+        assert_eq!(verdict(&check, &with(&[400.0, 300.0, 360.0])), Verdict::Differs);
+        assert_eq!(verdict(&check, &with(&[300.0, 300.0, 301.0])), Verdict::Differs);
+    }
+
+    #[test]
+    fn nothing_is_said_without_runs_or_reasons() {
+        assert_eq!(verdict(&gain_of_84(), &Results::default()), Verdict::CannotBeJudged);
+        let mut one_run = made_up(&[400.0, 200.0], &[440.0, 368.0]);
+        one_run.put(0, "tcp-ap", 2, &[368.0]);
+        assert_eq!(verdict(&gain_of_84(), &one_run), Verdict::CannotBeJudged);
+        assert_eq!(verdict(&Check::NotJudged { why: "later".into() }, &one_run), Verdict::CannotBeJudged);
+    }
+}

@@ -1,0 +1,201 @@
+//! The register of published experiments: an ordinary scenario each, and beside it what was published, as data.
+
+pub mod gain;
+pub mod judge;
+pub mod results;
+
+pub use gain::Gain;
+pub use judge::{Judgement, Verdict, judge};
+pub use results::Results;
+
+use crate::scenario::{Refusal, Scenario, Source};
+use serde::Deserialize;
+use std::path::Path;
+
+/// One published experiment. Its files are part of the program, so that it can be repeated from anywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Its id: the paper's tag and the figure, table or text result.
+    pub id: &'static str,
+    /// The scenario, TOML.
+    pub scenario: &'static str,
+    /// What was published, TOML.
+    pub claims: &'static str,
+}
+
+/// All experiments of this version.
+pub const EXPERIMENTS: &[Experiment] = &[Experiment {
+    id: "AP05-F14",
+    scenario: include_str!("../../../../scenarios/ap05/F14.toml"),
+    claims: include_str!("../../../../scenarios/ap05/F14.claims.toml"),
+}];
+
+impl Experiment {
+    /// The experiment called `id`, whatever its case.
+    pub fn find(id: &str) -> Option<&'static Experiment> {
+        EXPERIMENTS.iter().find(|experiment| experiment.id.eq_ignore_ascii_case(id))
+    }
+
+    /// Tag of its paper, the part of the id before the dash.
+    pub fn paper(&self) -> &'static str {
+        self.id.split('-').next().unwrap_or(self.id)
+    }
+
+    /// The text the scenario is read from.
+    pub fn source(&self) -> Source {
+        Source { name: self.id.to_owned(), text: self.scenario.to_owned(), sets: Vec::new() }
+    }
+
+    /// The scenario.
+    ///
+    /// # Errors
+    /// Those of the scenario; none for a released program.
+    pub fn read(&self) -> Result<Scenario, Refusal> {
+        Scenario::read(self.source(), Path::new(""), self.id)
+    }
+
+    /// What was published.
+    ///
+    /// # Panics
+    /// If the embedded file is wrong; a test reads every one.
+    pub fn published(&self) -> Published {
+        toml::from_str(self.claims).unwrap_or_else(|error| panic!("claims of {}: {error}", self.id))
+    }
+}
+
+/// What a paper says about one experiment.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The experiment's id.
+    pub id: String,
+    /// What is shown.
+    pub title: String,
+    /// Where it was published.
+    pub source: String,
+    /// The transport that the others are compared with.
+    pub baseline: String,
+    /// The largest published gain over the baseline, per cent.
+    pub published_gain_pct: f64,
+    /// The variants of the scenario that are shown side by side, the paper's own first.
+    #[serde(rename = "panel")]
+    pub panels: Vec<Panel>,
+    /// The statements.
+    #[serde(rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// A variant of the scenario.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Panel {
+    /// A short name.
+    pub id: String,
+    /// A title for people.
+    pub title: String,
+    /// What it is good for.
+    pub note: String,
+    /// The value of `routing` in the sweep.
+    pub point: serde_json::Value,
+}
+
+/// A statement of a paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The statement.
+    pub text: String,
+    /// Where it is made.
+    pub source: String,
+    /// How it is judged.
+    pub check: Check,
+}
+
+/// How a statement is judged; the rules are in [`judge`](judge()).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Check {
+    /// The largest gain of a transport over another, over all hop counts.
+    LargestGain {
+        /// The transports judged, each for itself.
+        of: Vec<String>,
+        /// The transport they are compared with.
+        over: String,
+        /// The published gain, per cent.
+        published_pct: f64,
+        /// How far from it the gain may be, percentage points.
+        tolerance_pct: f64,
+    },
+    /// A transport is above another at every hop count.
+    Above {
+        /// The transports judged, each for itself.
+        of: Vec<String>,
+        /// The transport they are compared with.
+        over: String,
+        /// First and last hop count of the range in which the shape must hold.
+        core: [u64; 2],
+    },
+    /// Goodput falls with the hop count.
+    Falls {
+        /// The transports judged, each for itself.
+        of: Vec<String>,
+        /// A rise of less than this, per cent, does not break the shape.
+        tolerance_pct: f64,
+    },
+    /// Nothing can be said yet.
+    NotJudged {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Check {
+    /// The transports that are judged, each for itself.
+    pub fn subjects(&self) -> &[String] {
+        match self {
+            Check::LargestGain { of, .. } | Check::Above { of, .. } | Check::Falls { of, .. } => of,
+            Check::NotJudged { .. } => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_can_be_read_and_its_panels_and_transports_are_in_its_sweep() {
+        for experiment in EXPERIMENTS {
+            let scenario = experiment.read().unwrap_or_else(|refusal| panic!("{}", refusal.render(false)));
+            let published = experiment.published();
+            assert_eq!(published.id, experiment.id);
+            for panel in &published.panels {
+                let swept = |point: &crate::scenario::Point| {
+                    point.values.iter().any(|(key, value)| key == "routing" && *value == panel.point)
+                };
+                assert!(scenario.points.iter().any(swept), "{} has no point of panel {}", experiment.id, panel.id);
+            }
+            for name in published.claims.iter().flat_map(|claim| claim.check.subjects()) {
+                let run = |point: &crate::scenario::Point| point.transports.iter().any(|label| label == name);
+                assert!(scenario.points.iter().any(run), "{} does not run {name}", experiment.id);
+            }
+        }
+    }
+
+    #[test]
+    fn f14_is_the_set_up_of_the_paper() {
+        // AP05, sections 3 and 5: 2 Mbit/s, RTS/CTS, queue of 50, 1460-byte packets, chain; 3 x 3 x 10 points here.
+        let scenario = Experiment::find("ap05-f14").unwrap().read().unwrap();
+        assert_eq!(scenario.points.len(), 90);
+        for point in &scenario.points {
+            let radio = &point.config.mesh.radio;
+            assert_eq!(radio.rate, meshpace_core::Rate::from_mbps(2));
+            assert_eq!(radio.rts, meshpace_mesh::config::RtsPolicy::Always);
+            assert_eq!(radio.queue, 50);
+            let [flow] = &point.config.flows[..] else { panic!("one flow") };
+            assert_eq!(flow.transport.segment(), 1460);
+            assert_eq!(usize::from(flow.to.0), point.config.positions.len() - 1);
+            assert_eq!((point.config.warmup.as_secs_f64(), point.config.duration.as_secs_f64()), (20.0, 200.0));
+        }
+    }
+}
