@@ -1,7 +1,10 @@
 //! Named transports: each is a triple of pieces with its parameters.
+//!
+//! A name may be extended by `+` and one of [`modifiers`]: `few+delack` is `few` whose receiver delays its ACKs. The rows
+//! of the table that have a `+` are those the papers name; the rule builds them like any other.
 
 use crate::pacing::{self, AdaptiveConfig};
-use crate::tcp::{self, window};
+use crate::tcp::{self, ack, window};
 use crate::{Config, udp};
 
 /// A row of the table.
@@ -25,6 +28,30 @@ const TABLE: &[Entry] = &[
         build: || Config::Tcp(tcp::Config::default()),
     },
     Entry {
+        name: "newreno+delack",
+        description: "NewReno with delayed ACKs",
+        source: "RFC 1122, section 4.2.3.2, timer 100 ms; TPA, section 5 (there TCP-uc)",
+        build: || modified("newreno+delack"),
+    },
+    Entry {
+        name: "newreno+dyn-delack",
+        description: "NewReno with one ACK for 1 to 4 segments, more as the transfer goes on",
+        source: "Altman, Jimenez, PWC 2003; AP05, section 5",
+        build: || modified("newreno+dyn-delack"),
+    },
+    Entry {
+        name: "tcp-2",
+        description: "NewReno limited to 2 segments, delayed ACKs",
+        source: "TPA, section 5",
+        build: || Config::Tcp(clamped(2)),
+    },
+    Entry {
+        name: "tcp-3",
+        description: "NewReno limited to 3 segments, delayed ACKs",
+        source: "TPA, section 5",
+        build: || Config::Tcp(clamped(3)),
+    },
+    Entry {
         name: "cwl",
         description: "NewReno with its window limited to 3 segments, the limit for chains of 7 to 10 hops",
         source: "Chen, Xue, Nahrstedt, ICC 2003; AP05, section 5",
@@ -43,12 +70,56 @@ const TABLE: &[Entry] = &[
         build: || Config::Tcp(tcp_ap_released()),
     },
     Entry {
+        name: "tcp-ap+delack",
+        description: "TCP-AP with delayed ACKs",
+        source: "AP05; RFC 1122; TPA, section 5",
+        build: || modified("tcp-ap+delack"),
+    },
+    Entry {
+        name: "tcp-ap+dyn-delack",
+        description: "TCP-AP with one ACK for 1 to 4 segments",
+        source: "AP05, section 5",
+        build: || modified("tcp-ap+dyn-delack"),
+    },
+    Entry {
         name: "udp",
         description: "UDP at the rate the application writes",
         source: "RFC 768; header size of ns-2",
         build: || Config::Udp(udp::Config::default()),
     },
 ];
+
+/// What a name may be extended by.
+#[derive(Clone, Copy, Debug)]
+pub struct Modifier {
+    /// The word after the `+`.
+    pub name: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+    /// Changes a TCP's parameters.
+    pub apply: fn(&mut tcp::Config),
+}
+
+const MODIFIERS: &[Modifier] = &[
+    Modifier {
+        name: "delack",
+        description: "one ACK for two segments or after 100 ms (RFC 1122)",
+        apply: |config| config.ack = ack::Config::Delayed(ack::Delayed::default()),
+    },
+    Modifier {
+        name: "dyn-delack",
+        description: "one ACK for 1 to 4 segments or after 100 ms (Altman and Jimenez)",
+        apply: |config| config.ack = ack::Config::Dynamic(ack::Dynamic::default()),
+    },
+];
+
+fn clamped(segments: u32) -> tcp::Config {
+    tcp::Config {
+        window: window::Config::Clamp { segments },
+        ack: ack::Config::Delayed(ack::Delayed::default()),
+        ..tcp::Config::default()
+    }
+}
 
 fn tcp_ap() -> tcp::Config {
     tcp::Config { pacing: pacing::Config::Adaptive(AdaptiveConfig::paper()), ..tcp::Config::default() }
@@ -66,7 +137,30 @@ pub fn table() -> &'static [Entry] {
     TABLE
 }
 
+/// What any name of a TCP may be extended by.
+pub fn modifiers() -> &'static [Modifier] {
+    MODIFIERS
+}
+
 /// The parameters of the transport called `name`.
 pub fn lookup(name: &str) -> Option<Config> {
-    TABLE.iter().find(|entry| entry.name == name).map(|entry| (entry.build)())
+    match TABLE.iter().find(|entry| entry.name == name) {
+        Some(entry) => Some((entry.build)()),
+        None => modify(name),
+    }
+}
+
+/// The transport of a row whose name follows from others.
+fn modified(name: &str) -> Config {
+    modify(name).unwrap_or_else(|| Config::Tcp(tcp::Config::default()))
+}
+
+/// Builds a name with a `+` from what stands before its last one.
+fn modify(name: &str) -> Option<Config> {
+    let (base, word) = name.rsplit_once('+')?;
+    let modifier = MODIFIERS.iter().find(|modifier| modifier.name == word)?;
+    let mut config = lookup(base)?;
+    let Config::Tcp(tcp) = &mut config else { return None };
+    (modifier.apply)(tcp);
+    Some(config)
 }

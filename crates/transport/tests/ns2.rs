@@ -1,7 +1,7 @@
 //! The same losses in ns-2.35 and here: every segment must leave at the same instant.
 //!
 //! The expected conversations were printed by ns-2.35 (`ns2/conversation.tcl`, whose head says how); nothing in them
-//! comes from this project. Agent/TCP/Newreno and TCPSink with their defaults, 1460-byte segments, 70 ms round trip (no multiple of it is 200 ms,
+//! comes from this project. Agent/TCP/Newreno and TCPSink or TCPSink/DelAck with their defaults, 1460-byte segments, 70 ms round trip (no multiple of it is 200 ms,
 //! so that no ACK arrives at the instant a timer expires).
 //! Times may differ by 0.5 ms, for a packet takes 0.12 us in ns-2 and no time here.
 
@@ -9,6 +9,7 @@ mod common;
 
 use common::{Fate, From, Line, Pair};
 use meshpace_core::{Duration, Time};
+use meshpace_transport::tcp::ack::{Config as Ack, Delayed};
 use meshpace_transport::{Config, Segment, tcp};
 
 struct Case {
@@ -17,12 +18,20 @@ struct Case {
     seconds: f64,
     data_lost: Vec<u64>,
     acks_lost: Vec<u64>,
+    delayed_ack: bool,
     expected: Vec<(f64, u64)>,
 }
 
 fn parse(text: &str) -> Case {
-    let mut case =
-        Case { window: 0, initial_window: 0, seconds: 0.0, data_lost: vec![], acks_lost: vec![], expected: vec![] };
+    let mut case = Case {
+        window: 0,
+        initial_window: 0,
+        seconds: 0.0,
+        data_lost: vec![],
+        acks_lost: vec![],
+        delayed_ack: false,
+        expected: vec![],
+    };
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let numbers = || words[2..].iter().map(|word| word.parse().unwrap()).collect::<Vec<u64>>();
@@ -32,6 +41,7 @@ fn parse(text: &str) -> Case {
             ["#", "seconds", value] => case.seconds = value.parse().unwrap(),
             ["#", "data_lost", ..] => case.data_lost = numbers(),
             ["#", "acks_lost", ..] => case.acks_lost = numbers(),
+            ["#", "sink", sink] => case.delayed_ack = sink == "TCPSink/DelAck",
             [time, number] => case.expected.push((time.parse().unwrap(), number.parse().unwrap())),
             _ => panic!("not understood: {line}"),
         }
@@ -44,6 +54,7 @@ fn compare(text: &str) {
     let config = Config::Tcp(tcp::Config {
         max_window: case.window,
         initial_window: case.initial_window,
+        ack: if case.delayed_ack { Ack::Delayed(Delayed::default()) } else { Ack::EverySegment },
         ..tcp::Config::default()
     });
     let mut pair = Pair::new(&config, Duration::from_millis(35), 1);
@@ -93,4 +104,5 @@ macro_rules! conversations {
 conversations! {
     no_loss slow_start one_lost two_lost four_lost acks_lost first_lost first_two_lost syn_lost syn_ack_lost
     window_lost backoff retransmission_lost window_two window_one random_1 random_5 random_15
+    delack_no_loss delack_one_lost delack_two_lost delack_acks_lost delack_window_two delack_window_lost delack_random
 }

@@ -66,6 +66,7 @@ impl Config {
         )?;
         self.window.check()?;
         self.pacing.check()?;
+        self.ack.check()?;
         self.rto.check()
     }
 }

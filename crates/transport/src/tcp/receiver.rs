@@ -3,7 +3,12 @@
 //! RFC 9293 for the connection; RFC 5681, section 4.2: a duplicate or a gap is acknowledged at once. The application
 //! takes in-order data immediately, so that the whole window is always open. When the peer has closed, this end, having
 //! nothing to say, closes with its ACK.
+//!
+//! The time stamp that is echoed is that of the newest segment in order, the one whose arrival brings the ACK about: AP05's
+//! RTT then leaves out the wait for further segments and includes that for the timer. RFC 7323, section 4.3, would echo
+//! the oldest one of those that wait. Without delayed ACKs there is no difference.
 
+use super::ack::Policy;
 use super::sender::stamp;
 use super::{Config, Flags, Segment};
 use crate::Arrival;
@@ -37,6 +42,10 @@ struct Range {
 pub struct Receiver {
     state: State,
     stats: Stats,
+    /// When ACKs leave.
+    policy: Policy,
+    /// Payload bytes of a full segment.
+    segment: u32,
     /// Window in bytes.
     window: u32,
     /// Everything before this offset has been delivered.
@@ -52,6 +61,8 @@ pub struct Receiver {
     fin_due: bool,
     fin_times: u32,
     fin_timeout: Duration,
+    /// When the closing FIN is sent again.
+    fin_again_at: Time,
     wakeup: Time,
 }
 
@@ -61,6 +72,8 @@ impl Receiver {
         Receiver {
             state: State::Listen,
             stats: Stats::default(),
+            policy: Policy::new(&config.ack, config.window.limit(config.max_window)),
+            segment: config.segment,
             window: config.segment.saturating_mul(config.max_window),
             next: 0,
             beyond: Vec::with_capacity(config.max_window.min(256) as usize + 1),
@@ -71,12 +84,18 @@ impl Receiver {
             fin_due: false,
             fin_times: 0,
             fin_timeout: config.rto.initial,
+            fin_again_at: Time::NEVER,
             wakeup: Time::NEVER,
         }
     }
 
     /// A segment of the peer arrived.
-    pub fn on_segment(&mut self, _now: Time, segment: &Segment, _arrival: Arrival) {
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
+        self.handle(now, segment, arrival);
+        self.refresh();
+    }
+
+    fn handle(&mut self, now: Time, segment: &Segment, _arrival: Arrival) {
         let flags = segment.flags;
         if self.state == State::Closed {
             // The peer has not seen our last word.
@@ -87,7 +106,6 @@ impl Receiver {
             // Only one at the exact next offset is believed (RFC 5961, section 3.2).
             if self.state != State::Listen && segment.seq == self.next {
                 self.state = State::Closed;
-                self.wakeup = Time::NEVER;
             }
             return;
         }
@@ -120,13 +138,12 @@ impl Receiver {
         if self.state == State::LastAck && segment.ack == 1 {
             self.state = State::Closed;
             self.fin_due = false;
-            self.wakeup = Time::NEVER;
             return;
         }
-        self.on_data(segment);
+        self.on_data(now, segment);
     }
 
-    fn on_data(&mut self, segment: &Segment) {
+    fn on_data(&mut self, now: Time, segment: &Segment) {
         let start = segment.seq;
         let end = start.saturating_add(u64::from(segment.payload));
         let fin = segment.flags.has(Flags::FIN);
@@ -143,6 +160,9 @@ impl Receiver {
             self.ack_due |= start != self.next;
             return;
         }
+        let complete = self.beyond.is_empty();
+        let before = self.next;
+        let ack_was_due = self.ack_due;
         self.ack_due = true;
         if start > edge {
             return;
@@ -154,6 +174,10 @@ impl Receiver {
             } else {
                 self.stats.duplicate_segments_received += 1;
             }
+        }
+        if complete && self.next > before && !fin {
+            let number = self.next.div_ceil(u64::from(self.segment));
+            self.ack_due = self.policy.on_in_order(now, number) || ack_was_due;
         }
         // A FIN below what has arrived contradicts it, one beyond the window waits for another day.
         if fin && self.fin_at.is_none() && end <= edge && end >= self.highest() {
@@ -199,18 +223,32 @@ impl Receiver {
 
     /// A timer is due.
     pub fn on_timer(&mut self, now: Time) {
-        if self.wakeup <= now {
-            self.wakeup = Time::NEVER;
+        if self.policy.deadline() <= now {
+            self.ack_due = true;
+            self.policy.on_ack_sent();
+        }
+        if self.fin_again_at <= now {
+            self.fin_again_at = Time::NEVER;
             if self.fin_times < FIN_ATTEMPTS {
                 self.fin_due = true;
             } else {
                 self.state = State::Closed;
             }
         }
+        self.refresh();
     }
 
     /// The next segment that may leave.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        let segment = self.next_segment(now);
+        if segment.is_some() {
+            self.policy.on_ack_sent();
+            self.refresh();
+        }
+        segment
+    }
+
+    fn next_segment(&mut self, now: Time) -> Option<Segment> {
         if self.syn_ack_due {
             self.syn_ack_due = false;
             return Some(self.bare(now, Flags::SYN.with(Flags::ACK)));
@@ -220,7 +258,7 @@ impl Receiver {
             self.ack_due = false;
             let backoff = 1 << self.fin_times;
             self.fin_times += 1;
-            self.wakeup = now.saturating_add(self.fin_timeout * backoff);
+            self.fin_again_at = now.saturating_add(self.fin_timeout * backoff);
             return Some(self.bare(now, Flags::FIN.with(Flags::ACK)));
         }
         if self.ack_due {
@@ -243,6 +281,11 @@ impl Receiver {
             payload: 0,
             flags,
         }
+    }
+
+    fn refresh(&mut self) {
+        self.wakeup =
+            if self.state == State::Closed { Time::NEVER } else { self.fin_again_at.min(self.policy.deadline()) };
     }
 
     /// When [`Receiver::on_timer`] is due.

@@ -1,10 +1,12 @@
 # Prints when ns-2.35's TCP NewReno sends which segment over one link that loses a given list of packets.
-# usage: ns conversation.tcl WINDOW INITIAL_WINDOW SECONDS "DATA_LOST" "ACKS_LOST"
+# usage: ns conversation.tcl WINDOW INITIAL_WINDOW SECONDS "DATA_LOST" "ACKS_LOST" [SINK]
+#   SINK is the class of the receiver: TCPSink unless given, or TCPSink/DelAck.
 #   The lists count packets on the link in each direction from 0 (the SYN and its ACK).
 #   The link has 35 ms each way; 100 Gbit/s make a packet's own time vanish (0.12 us).
 # output: one line per packet, "milliseconds segment", segment 0 is the SYN.
-if {$argc != 5} { puts stderr "usage: WINDOW INITIAL_WINDOW SECONDS DATA_LOST ACKS_LOST"; exit 2 }
-lassign $argv window initial seconds data_lost acks_lost
+if {$argc != 5 && $argc != 6} { puts stderr "usage: WINDOW INITIAL_WINDOW SECONDS DATA_LOST ACKS_LOST \[SINK\]"; exit 2 }
+lassign $argv window initial seconds data_lost acks_lost sink_class
+if {$sink_class eq ""} { set sink_class TCPSink }
 set ns [new Simulator]
 set left [$ns node]
 set right [$ns node]
@@ -22,7 +24,7 @@ set tcp [new Agent/TCP/Newreno]
 $tcp set window_ $window
 $tcp set windowInit_ $initial
 $tcp set packetSize_ 1460
-set sink [new Agent/TCPSink]
+set sink [new Agent/$sink_class]
 $ns attach-agent $left $tcp
 $ns attach-agent $right $sink
 $ns connect $tcp $sink

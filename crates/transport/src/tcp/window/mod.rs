@@ -39,4 +39,12 @@ impl Config {
             Config::Clamp { segments } => Window::new(max_window.min(*segments)),
         }
     }
+
+    /// The most segments such a window can hold if its receiver takes `max_window` segments.
+    pub fn limit(&self, max_window: u32) -> u32 {
+        match self {
+            Config::NewReno => max_window,
+            Config::Clamp { segments } => max_window.min(*segments),
+        }
+    }
 }
