@@ -121,7 +121,7 @@ fn read_one(keys: &mut Reader<'_>, number: usize, topology: &Topology, duration:
 fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: Option<u64>) -> Option<u64> {
     let nodes = topology.positions.len() as u64;
     let Some(value) = keys.get(key) else {
-        if default.is_none() {
+        if default.is_none() && nodes > 0 {
             keys.wrong(key, "is missing", format!("{key} = the number of a node"));
         }
         return default;

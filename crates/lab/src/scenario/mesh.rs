@@ -24,7 +24,11 @@ fn radio(reader: &mut Reader<'_>) -> RadioConfig {
     let both = keys.get("rts_cts").is_some() && keys.get("rts_threshold").is_some();
     let threshold = keys.quantity("rts_threshold", &SIZE, Sign::NotNegative, f64::from(u32::MAX));
     if both {
-        keys.disagree(&["rts_threshold", "rts_cts"], "excludes radio.rts_cts, which is there too", "expected one of the two");
+        keys.disagree(
+            &["rts_threshold", "rts_cts"],
+            "excludes radio.rts_cts, which is there too",
+            "expected one of the two",
+        );
     }
     radio.rts = match (always, threshold) {
         (_, Some(bytes)) => RtsPolicy::Threshold(bytes.ceil() as u32),

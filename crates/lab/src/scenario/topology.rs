@@ -41,6 +41,7 @@ enum TopologyKind {
 impl Topology {
     /// Reads `[topology]`; relative file names are taken from `directory`.
     pub fn read(reader: &mut Reader<'_>, directory: &Path) -> Topology {
+        let before = reader.problems().count();
         let set_by = reader.get("topology").and_then(Value::set_by);
         let mut keys = reader.table("topology");
         let kinds = [
@@ -75,6 +76,10 @@ impl Topology {
             TopologyKind::Grid => "a grid",
             TopologyKind::Nodes => "a topology of nodes",
         });
+        if reader.problems().count() > before {
+            // Without nodes nothing more is said about flows: it would only be noise.
+            return Topology::default();
+        }
         topology
     }
 }

@@ -1,0 +1,61 @@
+//! `meshpace transports` and `meshpace scenarios`.
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn lines(arguments: &[&str], directory: &std::path::Path) -> Vec<Value> {
+    let output = Command::cargo_bin("meshpace").unwrap().args(arguments).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_transport_that_is_listed_runs() {
+    let here = std::env::current_dir().unwrap();
+    let names: Vec<_> = lines(&["transports", "--format", "json"], &here)
+        .iter()
+        .map(|entry| entry["name"].as_str().unwrap().to_owned())
+        .collect();
+    for name in ["newreno", "tcp-ap", "tcp-ap-released", "udp"] {
+        assert!(names.iter().any(|listed| listed == name), "{name} is not in {names:?}");
+    }
+    for name in names {
+        let text = format!(
+            "duration = '3 s'\n[topology]\nhops = 2\n[[flow]]\ntransport = '{name}'\ntraffic = 'cbr'\nrate = '50 kbit/s'\n"
+        );
+        let mut command = Command::cargo_bin("meshpace").unwrap();
+        let output = command.args(["run", "-", "--format", "json"]).write_stdin(text).output().unwrap();
+        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(record["flows"][0]["transport"], name.as_str());
+        assert!(record["flows"][0]["delivered_bytes"].as_u64().unwrap() > 0, "{name}");
+    }
+}
+
+#[test]
+fn scenarios_are_found_from_below_with_what_is_wrong_with_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let scenarios = directory.path().join("scenarios");
+    let below = scenarios.join("mine");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::write(
+        scenarios.join("good.toml"),
+        "title = 'Good'\n[[flow]]\n[sweep]\n'topology.hops' = [1, 2]\nseeds = 3\n",
+    )
+    .unwrap();
+    std::fs::write(below.join("bad.toml"), "duration = 3\n[[flow]]\n").unwrap();
+    std::fs::write(scenarios.join("map.csv"), "x_m,y_m\n").unwrap();
+    let listed = lines(&["scenarios", "--format", "json"], &below);
+    assert_eq!(listed.len(), 2);
+    assert_eq!((&listed[0]["title"], &listed[0]["runs"]), (&"Good".into(), &6.into()));
+    assert!(listed[1]["file"].as_str().unwrap().ends_with("bad.toml"));
+    assert!(listed[1]["title"].as_str().unwrap().starts_with("refused: duration"));
+}
+
+#[test]
+fn without_scenarios_there_is_nothing_to_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::cargo_bin("meshpace").unwrap();
+    let output = command.args(["scenarios", "nowhere"]).current_dir(&directory).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}

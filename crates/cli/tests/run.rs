@@ -1,0 +1,244 @@
+//! `meshpace run` as other programs see it: bytes, exit statuses, files.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+/// Small enough for a test, with losses and a sweep: 2 points of 3 seeds.
+const SCENARIO: &str = "title = 'Test'\nduration = '6 s'\nwarmup = '1 s'\n[topology]\nhops = 4\n[routing]\nprotocol = 'aodv'\n\
+    [[flow]]\nfrom = 0\nto = 4\n[sweep]\n'flow.transport' = ['newreno', 'tcp-ap']\nseeds = 3\n";
+
+fn meshpace(arguments: &[&str], stdin: &str) -> Output {
+    let mut command = Command::cargo_bin("meshpace").unwrap();
+    command.args(arguments).write_stdin(stdin).output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> String {
+    let mut all = vec!["run", "-", "--format", "json"];
+    all.extend(arguments);
+    let output = meshpace(&all, SCENARIO);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn records(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[track_caller]
+fn assert_refused(arguments: &[&str], stdin: &str, words: &[&str]) {
+    let output = meshpace(arguments, stdin);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(output.stdout.is_empty());
+    for word in words {
+        assert!(message.contains(word), "no {word:?} in:\n{message}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
+    let once = json(&["--jobs", "1"]);
+    assert_eq!(once, json(&["--jobs", "1"]));
+    assert_eq!(once, json(&["--jobs", "2"]));
+}
+
+#[test]
+fn another_seed_gives_another_run() {
+    let first = records(&json(&["--seed", "1", "--seeds", "1"]));
+    let second = records(&json(&["--seed", "2", "--seeds", "1"]));
+    for (first, second) in first.iter().zip(&second) {
+        assert_ne!(first["fingerprint"], second["fingerprint"]);
+    }
+}
+
+#[test]
+fn lines_come_by_point_then_seed_and_a_seed_means_the_same_wherever_it_stands() {
+    let all = records(&json(&["--seed", "5"]));
+    let order: Vec<_> = all.iter().map(|r| (r["point"]["flow.transport"].clone(), r["seed"].clone())).collect();
+    let expected: Vec<_> = ["newreno", "tcp-ap"]
+        .iter()
+        .flat_map(|transport| (5..8).map(move |seed| (Value::from(*transport), Value::from(seed))))
+        .collect();
+    assert_eq!(order, expected);
+    assert_eq!(records(&json(&["--seed", "6", "--seeds", "1"]))[0], all[1]);
+}
+
+#[test]
+fn a_line_has_the_fields_of_the_contract_in_order() {
+    let text = json(&["--seeds", "1"]);
+    let line = text.lines().next().unwrap();
+    let fields = [
+        "scenario",
+        "seed",
+        "point",
+        "duration_s",
+        "aggregate_goodput_bps",
+        "jain",
+        "jain_2s",
+        "idle_windows",
+        "retransmission_index",
+        "frames",
+        "flows",
+        "id",
+        "from",
+        "to",
+        "hops",
+        "transport",
+        "goodput_bps",
+        "delivered_bytes",
+        "segments_sent",
+        "retransmissions",
+        "timeouts",
+        "rtt_mean_s",
+        "cov_rtt",
+    ];
+    let places: Vec<_> = fields.map(|field| line.find(&format!("\"{field}\":"))).into();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{line}");
+
+    let record: Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&record["scenario"], &record["duration_s"]), (&"Test".into(), &6.0.into()));
+    let flow = &record["flows"][0];
+    // 5 s are measured: goodput and bytes must say the same.
+    let bytes = flow["delivered_bytes"].as_f64().unwrap();
+    assert!(bytes > 0.0);
+    assert!((flow["goodput_bps"].as_f64().unwrap() - bytes * 8.0 / 5.0).abs() < 1e-6);
+    assert_eq!(record["aggregate_goodput_bps"], flow["goodput_bps"]);
+}
+
+#[test]
+fn what_was_not_measured_is_null() {
+    let text = "duration = '3 s'\n[[flow]]\ntransport = 'udp'\ntraffic = 'cbr'\nrate = '50 kbit/s'\n";
+    let output = meshpace(&["run", "-", "--format", "json"], text);
+    let record = &records(std::str::from_utf8(&output.stdout).unwrap())[0];
+    assert_eq!(record["flows"][0]["rtt_mean_s"], Value::Null);
+    assert_eq!(record["scenario"], "stdin");
+}
+
+#[test]
+fn set_changes_one_key() {
+    let changed = records(&json(&["--seeds", "1", "--set", "flow.transport=cwl", "--set", "duration=4 s"]));
+    assert_eq!(changed.len(), 1);
+    assert_eq!((&changed[0]["flows"][0]["transport"], &changed[0]["duration_s"]), (&"cwl".into(), &4.0.into()));
+}
+
+#[test]
+fn csv_has_a_header_and_a_row_per_flow_and_run() {
+    let output = meshpace(&["run", "-", "--format", "csv", "--seeds", "2"], SCENARIO);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 2 * 2);
+    assert!(lines[0].starts_with("scenario,seed,flow.transport,duration_s,"));
+    assert!(lines[1].starts_with("Test,1,newreno,6,") && lines[4].starts_with("Test,2,tcp-ap,6,"));
+    let width = lines[0].split(',').count();
+    assert!(lines.iter().all(|line| line.split(',').count() == width));
+}
+
+#[test]
+fn the_table_has_a_row_per_point() {
+    let output = meshpace(&["run", "-"], SCENARIO);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for transport in ["newreno", "tcp-ap"] {
+        let row = text.lines().find(|line| line.contains(&format!(" {transport} 0→4"))).unwrap();
+        assert!(row.contains('±') && row.trim_end().ends_with('3'), "{row}");
+    }
+}
+
+#[test]
+fn refusals_end_with_status_2_and_nothing_on_standard_output() {
+    assert_refused(&["run", "-"], "duration = 20\n", &["<stdin>:1:12", "duration"]);
+    assert_refused(&["run", "-", "--set", "topology.hops=0"], SCENARIO, &["--set 'topology.hops=0'"]);
+    assert_refused(&["run", "not-there.toml"], "", &["not-there.toml"]);
+    assert_refused(&["run"], "", &["FILE"]);
+    assert_refused(&["run", "-", "--seeds", "0"], SCENARIO, &["--seeds"]);
+    assert_refused(&["run", "-", "--jobs", "0"], SCENARIO, &["--jobs"]);
+    assert_refused(&["run", "-", "--seed", "18446744073709551615"], SCENARIO, &["seeds"]);
+    assert_refused(&["run", "-", "--format", "xml"], SCENARIO, &["xml"]);
+    assert_refused(&["run", "-", "--force"], SCENARIO, &["--out"]);
+    assert_refused(&["fly"], "", &["fly"]);
+}
+
+fn directory_of(path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = entries.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn out_writes_records_and_manifest_and_nothing_is_written_over() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("a/b");
+    let out = directory.to_str().unwrap();
+    let printed = json(&["--out", out]);
+    assert_eq!(directory_of(&directory), ["manifest.json", "records.jsonl"]);
+    assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), printed);
+    let manifest: Value = serde_json::from_slice(&std::fs::read(directory.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!((&manifest["first_seed"], &manifest["seeds"], &manifest["points"]), (&1.into(), &3.into(), &2.into()));
+    assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(manifest["scenario_sha256"].as_str().unwrap().len(), 64);
+
+    assert_refused(&["run", "-", "--out", out], SCENARIO, &["records.jsonl", "--force"]);
+    assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), printed);
+    let replaced = json(&["--out", out, "--force", "--seed", "9"]);
+    assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), replaced);
+    assert_eq!(directory_of(&directory), ["manifest.json", "records.jsonl"]);
+}
+
+#[test]
+fn a_manifest_alone_is_not_written_over_either() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("manifest.json"), "mine").unwrap();
+    assert_refused(&["run", "-", "--out", directory.path().to_str().unwrap()], SCENARIO, &["manifest.json"]);
+    assert_eq!(std::fs::read_to_string(directory.path().join("manifest.json")).unwrap(), "mine");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("meshpace"))
+        .args(["run", "-", "--format", "json", "--seeds", "20"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(SCENARIO.as_bytes()).unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // The pipe is closed now, with 39 lines to come.
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(line.ends_with("}\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interruption_leaves_whole_lines_and_no_files() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::process::Stdio;
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("meshpace"))
+        .args(["run", "-", "--format", "json", "--seeds", "100000", "--out", directory.path().to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(SCENARIO.as_bytes()).unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    stdout.read_line(&mut text).unwrap();
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    stdout.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(text.ends_with("}\n"));
+    assert!(!records(&text).is_empty());
+    assert!(directory_of(directory.path()).is_empty());
+}

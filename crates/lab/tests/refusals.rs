@@ -1,0 +1,254 @@
+//! Every class of mistake in a scenario is refused, and the message names the file, the line and the key.
+
+use meshpace_lab::scenario::{Refusal, Scenario, Source};
+use std::path::Path;
+
+fn read(text: &str, sets: &[&str]) -> Result<Scenario, Refusal> {
+    let sets = sets.iter().map(|set| (*set).to_owned()).collect();
+    Scenario::read(Source { name: "mesh.toml".to_owned(), text: text.to_owned(), sets }, Path::new("."), "mesh")
+}
+
+fn refusal(text: &str, sets: &[&str]) -> String {
+    match read(text, sets) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(refusal) => refusal.to_string(),
+    }
+}
+
+/// The line marked with `#!` is the wrong one; the message must name it, the file, the key, and each of `words`.
+#[track_caller]
+fn assert_refused(text: &str, key: &str, words: &[&str]) {
+    let line = 1 + text.lines().position(|line| line.contains("#!")).expect("the text marks its wrong line");
+    let message = refusal(text, &[]);
+    for part in [&format!("mesh.toml:{line}:"), &format!("error: {key}")] {
+        assert!(message.contains(part.as_str()), "no {part:?} in:\n{message}");
+    }
+    for word in words {
+        assert!(message.contains(word), "no {word:?} in:\n{message}");
+    }
+    let errors = message.matches("error: ").count();
+    assert_eq!(errors, 1, "one mistake, but {errors} errors:\n{message}");
+}
+
+#[test]
+fn an_unknown_key_gets_a_suggestion() {
+    assert_refused("[topology]\nspacng = '200 m' #!\n[[flow]]\n", "topology.spacng", &["unknown key", "`spacing`"]);
+    assert_refused("duratoin = '20 s' #!\n[[flow]]\n", "duratoin", &["`duration`"]);
+    assert_refused("[[flow]]\nmaxwindow = 3 #!\n", "flow.0.maxwindow", &["`max_window`"]);
+    assert_refused("[rado] #!\n[[flow]]\n", "rado", &["`radio`"]);
+}
+
+#[test]
+fn a_key_of_another_kind_of_topology_is_unknown_here() {
+    let text = "[topology]\nkind = 'chain'\nrows = 3 #!\n[[flow]]\n";
+    assert_refused(text, "topology.rows", &["unknown key in a chain", "hops"]);
+}
+
+#[test]
+fn a_missing_unit_is_told_what_to_write() {
+    assert_refused("duration = 20 #!\n[[flow]]\n", "duration", &["\"20 s\""]);
+    assert_refused("duration = '20' #!\n[[flow]]\n", "duration", &["\"20 s\""]);
+    assert_refused("[topology]\nspacing = 200.5 #!\n[[flow]]\n", "topology.spacing", &["\"200.5 m\""]);
+    assert_refused("[radio]\nrate = 2 #!\n[[flow]]\n", "radio.rate", &["\"2 Mbit/s\""]);
+    assert_refused("[radio]\nrts_threshold = 100 #!\n[[flow]]\n", "radio.rts_threshold", &["\"100 B\""]);
+    assert_refused("[[flow]]\nstart = 1 #!\n", "flow.0.start", &["\"1 s\""]);
+}
+
+#[test]
+fn a_wrong_unit_is_told_the_right_ones() {
+    assert_refused("duration = '20 m' #!\n[[flow]]\n", "duration", &["min", "ms"]);
+    assert_refused("[radio]\nrate = '2 mbit/s' #!\n[[flow]]\n", "radio.rate", &["did you mean \"Mbit/s\""]);
+}
+
+#[test]
+fn rates_are_above_zero_and_numbers_are_numbers() {
+    for rate in ["-2 Mbit/s", "0 bit/s", "NaN Mbit/s", "inf Mbit/s", "fast"] {
+        assert_refused(&format!("[radio]\nrate = '{rate}' #!\n[[flow]]\n"), "radio.rate", &["expected a"]);
+    }
+    assert_refused("duration = nan #!\n[[flow]]\n", "duration", &["expected a time"]);
+    assert_refused(
+        "[[flow]]\ntransport = { name = 'tcp-ap', pacing = { alpha = nan } } #!\n",
+        "flow.0.transport.pacing.alpha",
+        &[],
+    );
+    assert_refused(
+        "[[flow]]\ntransport = { name = 'tcp-ap', pacing = { alpha = 1.5 } } #!\n",
+        "flow.0.transport.pacing.alpha",
+        &["0 to 1"],
+    );
+}
+
+#[test]
+fn a_flow_ends_at_nodes_that_are_there_and_differ() {
+    assert_refused("[topology]\nhops = 3\n[[flow]]\nto = 4 #!\n", "flow.0.to", &["no node 4", "0 to 3"]);
+    assert_refused("[[flow]]\nfrom = -1 #!\n", "flow.0.from", &["no node -1"]);
+    assert_refused("[[flow]]\nfrom = 2\nto = 2 #!\n", "flow.0.to", &["both node 2"]);
+    assert_refused("[[flow]]\nto = '7' #!\n", "flow.0.to", &["the string \"7\""]);
+    let grid = "[topology]\nkind = 'grid'\n[[flow]] #!\nfrom = 3\n";
+    assert_refused(grid, "flow.0.to", &["missing"]);
+}
+
+#[test]
+fn a_chain_has_hops() {
+    assert_refused("[topology]\nhops = 0 #!\n[[flow]]\n", "topology.hops", &["1 to 65534"]);
+    assert_refused("[topology]\nhops = -3 #!\n[[flow]]\n", "topology.hops", &["found -3"]);
+    assert_refused("[topology]\nhops = 2.5 #!\n[[flow]]\n", "topology.hops", &["whole number"]);
+    assert_refused("[topology]\nspacing = '0 m' #!\n[[flow]]\n", "topology.spacing", &["above zero"]);
+}
+
+#[test]
+fn too_many_nodes_are_refused_before_they_are_made() {
+    assert_refused("[topology]\nhops = 65535 #!\n[[flow]]\n", "topology.hops", &["65534"]);
+    let grid = "[topology]\nkind = 'grid'\nrows = 300 #!\ncolumns = 300\n[[flow]]\nfrom = 0\nto = 1\n";
+    assert_refused(grid, "topology.rows", &["65535"]);
+}
+
+#[test]
+fn two_nodes_at_one_place_are_named() {
+    let text = "[topology]\nkind = 'nodes'\npositions = [\n  ['0 m', '0 m'],\n  ['200 m', '0 m'],\n  ['0 m', '-0 m'], #!\n]\n\
+                [[flow]]\nfrom = 0\nto = 1\n";
+    assert_refused(text, "topology", &["nodes 0 and 2", "one place"]);
+}
+
+#[test]
+fn positions_are_pairs_of_lengths() {
+    let text = |position: &str| {
+        format!(
+            "[topology]\nkind = 'nodes'\npositions = [\n['0 m', '0 m'],\n{position} #!\n]\n[[flow]]\nfrom = 0\nto = 1\n"
+        )
+    };
+    assert_refused(&text("['200 m', 7]"), "topology.positions", &["node 1", "\"7 m\""]);
+    assert_refused(&text("['200 m']"), "topology.positions", &["node 1", "pair"]);
+    assert_refused(
+        "[topology]\nkind = 'nodes' #!\n[[flow]]\nfrom = 0\nto = 1\n",
+        "topology.kind",
+        &["positions or file"],
+    );
+    let missing = "[topology]\nkind = 'nodes'\nfile = 'not-there.csv' #!\n[[flow]]\nfrom = 0\nto = 1\n";
+    assert_refused(missing, "topology.file", &["not-there.csv"]);
+}
+
+#[test]
+fn a_topology_that_cannot_connect_is_refused_unless_that_is_wanted() {
+    let text = "[topology] #!\nspacing = '251 m'\n[[flow]]\n";
+    assert_refused(text, "topology", &["cannot connect node 0 with node 7", "allow_partition"]);
+    assert!(read("[topology]\nspacing = '251 m'\nallow_partition = true\n[[flow]]\n", &[]).is_ok());
+    assert!(read("[topology]\nspacing = '250 m'\n[[flow]]\n", &[]).is_ok());
+}
+
+#[test]
+fn something_must_be_left_to_measure() {
+    assert_refused("duration = '20 s'\nwarmup = '20 s' #!\n[[flow]]\n", "warmup", &["20 s"]);
+    assert_refused("duration = '20 s'\n[[flow]]\nstart = '21 s' #!\n", "flow.0.start", &["over"]);
+    assert_refused("[[flow]]\nstart = '5 s'\nstop = '4 s' #!\n", "flow.0.stop", &["before it starts"]);
+    assert_refused("duration = '0 s' #!\nwarmup = '0 s'\n[[flow]]\nstart = '0 s'\n", "duration", &["above zero"]);
+}
+
+#[test]
+fn segments_and_windows_are_above_zero() {
+    assert_refused("[[flow]]\nsegment = 0 #!\n", "flow.0.segment", &["1 to 65495"]);
+    assert_refused("[[flow]]\nmax_window = 0 #!\n", "flow.0.max_window", &["1 to 65535"]);
+    assert_refused("[radio]\nqueue = 0 #!\n[[flow]]\n", "radio.queue", &["packets"]);
+}
+
+#[test]
+fn rts_is_decided_in_one_way() {
+    let text = "[radio]\nrts_cts = true\nrts_threshold = '100 B' #!\n[[flow]]\n";
+    assert_refused(text, "radio.rts_threshold", &["rts_cts"]);
+}
+
+#[test]
+fn what_a_later_version_brings_is_refused_with_what_this_one_has() {
+    for (text, key, has) in [
+        ("[topology]\nkind = 'random' #!\n[[flow]]\nfrom = 0\nto = 1\n", "topology.kind", "\"chain\""),
+        ("[topology]\nkind = 'waypoint' #!\n[[flow]]\n", "topology.kind", "\"grid\""),
+        ("[radio]\nmodel = 'log-distance' #!\n[[flow]]\n", "radio.model", "\"two-ray\""),
+        ("[radio]\nreception = 'sinr' #!\n[[flow]]\n", "radio.reception", "\"ns2\""),
+        ("[routing]\nprotocol = 'olsr' #!\n[[flow]]\n", "routing.protocol", "\"aodv\""),
+        ("[[flow]]\ntraffic = 'voip' #!\n", "flow.0.traffic", "\"cbr\""),
+    ] {
+        assert_refused(text, key, &["not supported in this version", has]);
+    }
+}
+
+#[test]
+fn transports_and_traffic_fit_together() {
+    assert_refused("[[flow]]\ntransport = 'tcpap' #!\n", "flow.0.transport", &["did you mean \"tcp-ap\"", "newreno"]);
+    assert_refused("[[flow]]\ntransport = 'udp' #!\n", "flow.0.transport", &["cbr"]);
+    assert_refused("[[flow]] #!\ntraffic = 'cbr'\n", "flow.0.rate", &["missing"]);
+    assert_refused("[[flow]]\nrate = '1 kbit/s' #!\n", "flow.0.rate", &["cbr"]);
+    let text = "[[flow]]\n[flow.transport]\nrto = { min = '2 s' }\n[flow.transport.windo] #!\n";
+    assert_refused(text, "flow.0.transport.windo", &["`window`"]);
+    let text = "[[flow]]\ntransport = { rto = { min = '2 s', max = '1 s' } } #!\n";
+    assert_refused(text, "flow.0.transport", &["rto.max"]);
+}
+
+#[test]
+fn sweeps_have_values_and_every_value_once() {
+    assert_refused("[[flow]]\n[sweep]\n'topology.hops' = [] #!\n", "sweep.\"topology.hops\"", &["at least one"]);
+    assert_refused("[[flow]]\n[sweep]\n'topology.hops' = 3 #!\n", "sweep.\"topology.hops\"", &["list"]);
+    assert_refused(
+        "[[flow]]\n[sweep]\n'topology.hops' = [1, 2, 1] #!\n",
+        "sweep.\"topology.hops\"",
+        &["1 is there twice"],
+    );
+    assert_refused("[[flow]]\n[sweep]\n'topology.hopps' = [1, 2] #!\n", "topology.hopps", &["`hops`"]);
+    assert_refused("[[flow]]\n[sweep]\n'flow.1.segment' = [1, 2] #!\n", "sweep.\"flow.1.segment\"", &["no flow 1"]);
+    assert_refused("[[flow]]\n[sweep]\ntopology.hops = [1, 2] #!\n", "sweep.topology", &["quotes"]);
+    assert_refused("[[flow]]\n[sweep]\nseeds = 0 #!\n", "sweep.seeds", &["from 1"]);
+    let text = "[[flow]]\n[sweep]\n'flow.segment' = [1, 2]\n'flow.0.segment' = [3, 4] #!\n";
+    assert_refused(text, "sweep.\"flow.0.segment\"", &["overlaps"]);
+}
+
+#[test]
+fn a_bad_point_of_a_sweep_is_named() {
+    let message = refusal("[topology]\n[[flow]]\n[sweep]\n'topology.spacing' = ['200 m', '300 m']\n", &[]);
+    assert!(message.contains("at the point topology.spacing = \"300 m\""), "{message}");
+}
+
+#[test]
+fn a_scenario_has_flows() {
+    let message = refusal("duration = '20 s'\n", &[]);
+    assert!(message.contains("mesh.toml") && message.contains("[[flow]]"), "{message}");
+}
+
+#[test]
+fn broken_toml_is_pointed_at() {
+    assert_refused("duration = '20 s'\n[topology #!\n[[flow]]\n", "not TOML", &[]);
+    assert_refused("duration = '20 s'\nduration = '30 s' #!\n[[flow]]\n", "not TOML", &["duplicate"]);
+}
+
+#[test]
+fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
+    let message = refusal("duration = 20\n[topology]\nhops = 0\n[radio]\nrate = '-1 bit/s'\n[[flow]]\n", &[]);
+    let lines: Vec<_> = ["mesh.toml:1:12", "mesh.toml:3:8", "mesh.toml:5:8"].map(|at| message.find(at)).into();
+    assert!(lines.iter().all(Option::is_some) && lines.is_sorted(), "{message}");
+}
+
+#[test]
+fn a_mistake_on_the_command_line_names_the_argument_and_no_line() {
+    for (argument, words) in [
+        ("topology.hops=0", &["topology.hops"][..]),
+        ("topology.hopz=3", &["topology.hopz", "`hops`"]),
+        ("flow.to=9", &["flow.0.to", "no node 9"]),
+        ("flow.3.to=1", &["no flow 3"]),
+        ("duration=20", &["duration", "\"20 s\""]),
+        ("warmup=1 h", &["warmup"]),
+        ("topology.spacing=400 m", &["cannot connect"]),
+        ("no-equals-sign", &["="]),
+        ("=3", &["no key"]),
+    ] {
+        let message = refusal("duration = '100 s'\nwarmup = '5 s'\n[topology]\nhops = 7\n[[flow]]\n", &[argument]);
+        assert!(message.contains(&format!("--set '{argument}'")), "{message}");
+        assert!(!message.contains("mesh.toml"), "{message}");
+        for word in words {
+            assert!(message.contains(word), "no {word:?} in:\n{message}");
+        }
+    }
+}
+
+#[test]
+fn an_end_of_a_flow_left_behind_by_set_blames_the_argument() {
+    let message = refusal("[topology]\nhops = 7\n[[flow]]\nto = 7\n", &["topology.hops=3"]);
+    assert!(message.contains("no node 7") && message.contains("--set 'topology.hops=3'"), "{message}");
+}
