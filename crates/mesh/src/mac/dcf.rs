@@ -204,7 +204,9 @@ impl<P: Packet> Dcf<P> {
         self.outgoing = Some(Outgoing { packet, bytes, uses_rts, rts_next: uses_rts, sequence, sent_before: false });
         self.occupied = true;
         self.wants_packet = false;
-        if !self.backoff.busy() && !(self.medium_idle(now) && self.defer != Time::NEVER) {
+        // A station about to answer contends afterwards.
+        let answering = self.defer != Time::NEVER && self.medium_idle(now);
+        if !self.backoff.busy() && !answering {
             self.contend(now, t);
         }
     }
@@ -215,13 +217,13 @@ impl<P: Packet> Dcf<P> {
         let transmitting = now < self.transmitting_until;
         match self.receiver.on_start(id, power, end, transmitting || !decodable) {
             FrameStart::Locked => {
-                if let Some(deadline) = self.nav_provisional.take() {
-                    if now >= deadline {
-                        self.nav_until = deadline;
-                    }
+                if let Some(deadline) = self.nav_provisional.take()
+                    && now >= deadline
+                {
+                    self.nav_until = deadline;
                 }
                 // A station about to transmit within the CCA time does not notice and goes ahead.
-                if !self.backoff.expiry().is_some_and(|at| at.since(now) < t.commit) {
+                if self.backoff.expiry().is_none_or(|at| at.since(now) >= t.commit) {
                     self.sense(now, t);
                 }
             }
@@ -244,6 +246,7 @@ impl<P: Packet> Dcf<P> {
     pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
         let Some(outcome) = self.receiver.on_end(heard.id) else { return Action::None };
         let mut action = Action::None;
+        self.idle_since = now;
         if now >= self.transmitting_until {
             if outcome == FrameEnd::Decoded {
                 self.after_error = false;
@@ -254,7 +257,6 @@ impl<P: Packet> Dcf<P> {
                 self.after_error = true;
             }
         }
-        self.idle_since = now;
         self.sense(now, t);
         action
     }
@@ -396,6 +398,7 @@ impl<P: Packet> Dcf<P> {
     }
 
     fn on_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
+        self.idle_since = now;
         let action = match self.exchange {
             Exchange::Idle => Action::None,
             Exchange::Cts | Exchange::Ack => {
@@ -414,7 +417,6 @@ impl<P: Packet> Dcf<P> {
             }
             Exchange::Data => self.on_data_timeout(now, t),
         };
-        self.idle_since = now;
         self.resume(now, t);
         action
     }

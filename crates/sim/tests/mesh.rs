@@ -1,0 +1,109 @@
+//! The engine on small meshes, against what theory or ns-2 says.
+
+use meshpace_core::{Duration, NodeId, Rate, Time};
+use meshpace_mesh::config::Position;
+use meshpace_mesh::{LocalRepair, MacProfile, MeshConfig, RoutingConfig, RtsPolicy};
+use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
+use meshpace_transport::{self as transport, names};
+
+fn line(places: &[f64]) -> Vec<Position> {
+    places.iter().map(|&x| Position { x, y: 0.0 }).collect()
+}
+
+fn flow(from: u16, to: u16, transport: transport::Config, traffic: Traffic) -> Flow {
+    Flow {
+        from: NodeId(from),
+        to: NodeId(to),
+        transport,
+        traffic,
+        start: Time(1_000_000_000),
+        start_jitter: Duration::from_millis(100),
+        stop: None,
+    }
+}
+
+fn saturated(segment: u32) -> (transport::Config, Traffic) {
+    let udp = transport::udp::Config { segment, ..Default::default() };
+    (transport::Config::Udp(udp), Traffic::Cbr { rate: Rate::from_mbps(2) })
+}
+
+fn one_hop(mac: MacProfile, rts: RtsPolicy, segment: u32) -> f64 {
+    let mut mesh = MeshConfig { mac, ..MeshConfig::default() };
+    mesh.radio.rts = rts;
+    let (udp, traffic) = saturated(segment);
+    let config = Config {
+        duration: Duration::from_secs(60),
+        warmup: Duration::from_secs(10),
+        positions: line(&[0.0, 200.0]),
+        mesh,
+        flows: vec![flow(0, 1, udp, traffic)],
+    };
+    let runs: Vec<f64> = (1..=5).map(|seed| run(&config, seed).aggregate_goodput_bps / 1e3).collect();
+    runs.iter().sum::<f64>() / runs.len() as f64
+}
+
+#[test]
+fn one_hop_saturates_where_the_air_times_say() {
+    // Times in us: DIFS 50, mean backoff, [RTS 352, CTS 304, two SIFS 20], data 192 + (packet + header) * 4, SIFS, ACK.
+    // The packet is the payload and 20 bytes; header 34 (ns2) or 28 (ieee), mean backoff 15 or 15.5 slots.
+    for (mac, header, slots) in [(MacProfile::Ns2, 34.0, 15.0), (MacProfile::Ieee, 28.0, 15.5)] {
+        for (rts, handshake) in [(RtsPolicy::Always, 352.0 + 304.0 + 20.0), (RtsPolicy::Never, 0.0)] {
+            for segment in [1460u32, 1000] {
+                let data = 192.0 + (f64::from(segment) + 20.0 + header) * 4.0;
+                // Propagation over 200 m, once per frame of the exchange.
+                let frames = if handshake > 0.0 { 4.0 } else { 2.0 };
+                let cycle = 50.0 + slots * 20.0 + handshake + data + 10.0 + 304.0 + frames * 200.0 / 300.0;
+                let expected = f64::from(segment) * 8.0 / cycle * 1e3;
+                let measured = one_hop(mac, rts, segment);
+                assert!((measured / expected - 1.0).abs() < 0.003, "{mac:?} {rts:?} {segment}: {measured} {expected}");
+            }
+        }
+    }
+}
+
+fn newreno_chain(hops: u16, routing: RoutingConfig, seed: u64) -> Outcome {
+    let places: Vec<f64> = (0..=hops).map(|i| 200.0 * f64::from(i)).collect();
+    let config = Config {
+        duration: Duration::from_secs(60),
+        warmup: Duration::from_secs(10),
+        positions: line(&places),
+        mesh: MeshConfig { routing, ..MeshConfig::default() },
+        flows: vec![flow(0, hops, names::lookup("newreno").unwrap(), Traffic::Ftp)],
+    };
+    run(&config, seed)
+}
+
+#[test]
+fn a_run_is_a_function_of_scenario_and_seed() {
+    let routing = RoutingConfig::Aodv { local_repair: LocalRepair::Ns2 };
+    let first = newreno_chain(4, routing, 1);
+    let again = newreno_chain(4, routing, 1);
+    assert_eq!(format!("{first:?}"), format!("{again:?}"));
+    assert_ne!(first.fingerprint, newreno_chain(4, routing, 2).fingerprint);
+}
+
+#[test]
+fn what_arrives_was_sent() {
+    for hops in [1, 3, 7] {
+        let outcome = newreno_chain(hops, RoutingConfig::Static, 3);
+        let flow = &outcome.flows[0];
+        let whole_run = flow.segments_sent - flow.retransmissions;
+        assert!(flow.delivered_bytes.div_ceil(1460) <= whole_run, "{hops} hops: {flow:?}");
+        assert!(flow.delivered_bytes > 0 && flow.hops == hops as u8);
+    }
+}
+
+#[test]
+fn a_node_without_neighbours_transmits_into_the_void() {
+    let (udp, traffic) = saturated(1000);
+    let config = Config {
+        duration: Duration::from_secs(20),
+        warmup: Duration::ZERO,
+        positions: line(&[0.0, 5000.0]),
+        mesh: MeshConfig { routing: RoutingConfig::Aodv { local_repair: LocalRepair::Off }, ..MeshConfig::default() },
+        flows: vec![flow(0, 1, udp, traffic)],
+    };
+    let outcome = run(&config, 1);
+    assert_eq!(outcome.flows[0].delivered_bytes, 0);
+    assert!(outcome.frames > 0, "it asks for a route all the same");
+}
