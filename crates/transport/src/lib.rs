@@ -13,6 +13,7 @@ pub mod names;
 pub mod pacing;
 pub mod stats;
 pub mod tcp;
+pub mod tpa;
 pub mod udp;
 
 pub use config::{Config, ParameterError};

@@ -1,0 +1,144 @@
+//! One block under way: which of its segments are to be sent, outstanding, timed out, acknowledged.
+//!
+//! TPA, section 3.2. Round 1 sends every segment once, in order. A segment whose timer expires is only marked and leaves the
+//! window. When a round has sent all it had, the marked segments form the next one, the retransmission stream. An
+//! acknowledged segment is dropped wherever it is. Sets of places are bitmaps, like those of the header.
+//!
+//! A round may start while segments of the one before are still outstanding: the paper does not say; waiting would leave
+//! the window unused.
+
+use super::segment::ALL;
+
+/// A block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Block {
+    /// Its number, 0..4096.
+    pub number: u16,
+    /// Where it begins in the stream.
+    pub start: u64,
+    /// Bytes in it; 0 for a FIN's.
+    pub bytes: u32,
+    /// Segments in it, 1 to 12; 0 if there is no block.
+    pub count: u8,
+    /// Whether it is the FIN.
+    pub fin: bool,
+    /// To be sent in this round.
+    stream: u16,
+    /// Timed out in this round or before it, to be sent in the next.
+    marked: u16,
+    /// Sent, neither acknowledged nor timed out.
+    outstanding: u16,
+    /// Sent at least once.
+    sent: u16,
+    acked: u16,
+}
+
+impl Block {
+    /// A block of `bytes` from `start` in `count` segments, nothing sent yet; no block with `count` 0.
+    pub fn new(number: u16, start: u64, bytes: u32, count: u8, fin: bool) -> Block {
+        Block { number, start, bytes, count, fin, stream: ALL >> (12 - count), ..Block::default() }
+    }
+
+    /// The place to be sent next.
+    #[inline]
+    pub fn next(&self) -> Option<u8> {
+        let stream = if self.stream != 0 { self.stream } else { self.marked };
+        (stream != 0).then(|| stream.trailing_zeros() as u8)
+    }
+
+    /// Takes the place to be sent next and makes it outstanding; the second value is whether it was sent before.
+    pub fn take_next(&mut self) -> Option<(u8, bool)> {
+        let place = self.next()?;
+        if self.stream == 0 {
+            self.stream = core::mem::take(&mut self.marked);
+        }
+        let bit = 1 << place;
+        self.stream &= !bit;
+        self.outstanding |= bit;
+        let again = self.sent & bit != 0;
+        self.sent |= bit;
+        Some((place, again))
+    }
+
+    /// The timer of `place` expired.
+    pub fn mark(&mut self, place: u8) {
+        let bit = 1 << place;
+        if self.outstanding & bit != 0 {
+            self.outstanding &= !bit;
+            self.marked |= bit;
+        }
+    }
+
+    /// Whether every one of `places` has been sent.
+    pub fn has_sent(&self, places: u16) -> bool {
+        places & !self.sent == 0
+    }
+
+    /// `places` are acknowledged. Returns those that were not before.
+    pub fn acknowledge(&mut self, places: u16) -> u16 {
+        let new = places & self.sent & !self.acked;
+        self.acked |= new;
+        self.outstanding &= !new;
+        self.stream &= !new;
+        self.marked &= !new;
+        new
+    }
+
+    /// Whether `place` is acknowledged.
+    pub fn is_acknowledged(&self, place: u8) -> bool {
+        self.acked & (1 << place) != 0
+    }
+
+    /// The places outstanding, a bit each.
+    #[inline]
+    pub fn outstanding(&self) -> u16 {
+        self.outstanding
+    }
+
+    /// Whether there is no block or all of it is acknowledged.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.acked.count_ones() == u32::from(self.count)
+    }
+
+    /// Where the segment at `place` begins in the stream, and its bytes, if a full one has `segment` bytes.
+    pub fn range(&self, place: u8, segment: u32) -> (u64, u16) {
+        let skip = u32::from(place) * segment;
+        (self.start + u64::from(skip), (self.bytes - skip.min(self.bytes)).min(segment) as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_follow_the_paper() {
+        // TPA, figures 2b and 3: 1 and 3 of five time out; round 1 goes on, round 2 sends them; 3, acknowledged late, is
+        // dropped from the stream.
+        let mut block = Block::new(0, 0, 5 * 1460, 5, false);
+        let mut order = alloc::vec::Vec::new();
+        while let Some((place, again)) = block.take_next() {
+            order.push((place, again));
+            match (place, again) {
+                (1 | 3, false) => block.mark(place),
+                (1, true) => {
+                    block.acknowledge(1 << 3);
+                }
+                _ => {}
+            }
+            if order.len() == 6 {
+                assert_eq!(block.next(), None, "3 was acknowledged meanwhile");
+            }
+        }
+        assert_eq!(order, [(0, false), (1, false), (2, false), (3, false), (4, false), (1, true)]);
+        assert_eq!(block.acknowledge(0b10111), 0b10111);
+        assert!(block.is_complete());
+    }
+
+    #[test]
+    fn only_the_last_segment_is_short() {
+        let block = Block::new(0, 100, 3000, 3, false);
+        assert_eq!([0, 1, 2].map(|place| block.range(place, 1460)), [(100, 1460), (1560, 1460), (3020, 80)]);
+    }
+}

@@ -1,0 +1,179 @@
+//! How many segments may be outstanding: cwnd_max, or 1 while something is wrong.
+//!
+//! TPA, sections 3.3 and 3.5. There is no growth phase. With ELFN there are two kinds of wrong: *congested*, th_CONG
+//! timeouts in a row (lost ACKs), left at th_ACK ACKs in a row; *frozen*, the network reported that the route broke, left at
+//! the ACK for the latest segment sent, or at a route notice. Without ELFN the two cannot be told apart and are one: entered
+//! at th_ROUTE timeouts in a row, left at th_ACK ACKs in a row.
+//!
+//! While frozen, expiries keep sending segments as probes and each expiry of one *sent while frozen* doubles the RTO. (The
+//! segments of the window that was open before expire together; doubling at each of them would contradict the trace of
+//! appendix B.) Where notices of recovery come, the sender is silent until one does; should it get lost, a probe
+//! leaves after the longest RTO.
+
+use crate::config::{ParameterError, require};
+
+/// What the network tells about routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notices {
+    /// Nothing, or nothing that is listened to.
+    None,
+    /// Route failures (ELFN).
+    Failure,
+    /// Route failures and their end.
+    FailureAndRecovery,
+}
+
+/// Parameters of the congestion control.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// cwnd_max in segments, 1 to 12. Default 2 (TPA, table 1: 2 or 3).
+    pub window: u8,
+    /// th_ROUTE, without ELFN: timeouts in a row that freeze, 1 or more. Default 1 (TPA, table 1).
+    pub route_timeouts: u32,
+    /// th_CONG, with ELFN: timeouts in a row that mean congestion, 1 or more. Default 1 (TPA, section 3.5: at least 1).
+    pub congestion_timeouts: u32,
+    /// th_ACK: ACKs in a row that end it, 1 or more. Default 1 (TPA, table 1).
+    pub acks: u32,
+    /// What is believed about routes. Default none (the paper's testbed; its simulations do not say).
+    pub notices: Notices,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { window: 2, route_timeouts: 1, congestion_timeouts: 1, acks: 1, notices: Notices::None }
+    }
+}
+
+impl Config {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        require((1..=12).contains(&self.window), "window", self.window, "1 to 12 segments")?;
+        require(self.route_timeouts >= 1, "route_timeouts", self.route_timeouts, "1 or more")?;
+        require(self.congestion_timeouts >= 1, "congestion_timeouts", self.congestion_timeouts, "1 or more")?;
+        require(self.acks >= 1, "acks", self.acks, "1 or more")
+    }
+}
+
+/// The sender's condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// All is well.
+    Normal,
+    /// Congested, with ELFN only.
+    Congested,
+    /// Frozen; without ELFN also congested.
+    Frozen,
+}
+
+/// The congestion control of one sender.
+#[derive(Clone, Debug)]
+pub struct Congestion {
+    config: Config,
+    state: State,
+    /// Timeouts in a row.
+    timeouts: u32,
+    /// ACKs in a row.
+    acks: u32,
+    /// What the RTO is multiplied with.
+    backoff: u64,
+}
+
+/// Doublings stop here: the RTO has its own upper bound long before.
+const MAX_BACKOFF: u64 = 1 << 32;
+
+impl Congestion {
+    /// In the normal state.
+    pub fn new(config: &Config) -> Congestion {
+        Congestion { state: State::Normal, timeouts: 0, acks: 0, backoff: 1, config: config.clone() }
+    }
+
+    /// The timer of a segment expired; `probe` if the segment was sent while frozen.
+    pub fn on_timeout(&mut self, probe: bool) {
+        self.timeouts = self.timeouts.saturating_add(1);
+        self.acks = 0;
+        if probe && self.state == State::Frozen {
+            self.backoff = (self.backoff * 2).min(MAX_BACKOFF);
+        }
+        match (self.config.notices, self.state) {
+            (Notices::None, _) if self.timeouts >= self.config.route_timeouts => self.state = State::Frozen,
+            (Notices::Failure | Notices::FailureAndRecovery, State::Normal)
+                if self.timeouts >= self.config.congestion_timeouts =>
+            {
+                self.state = State::Congested;
+            }
+            _ => {}
+        }
+    }
+
+    /// An ACK of the current block told something; `latest` if the latest segment sent is acknowledged now. Returns
+    /// whether a route is available again after a failure.
+    pub fn on_ack(&mut self, latest: bool) -> bool {
+        self.timeouts = 0;
+        self.acks = self.acks.saturating_add(1);
+        match self.state {
+            State::Normal => false,
+            State::Congested => {
+                if self.acks >= self.config.acks {
+                    self.state = State::Normal;
+                }
+                false
+            }
+            State::Frozen => {
+                let over = match self.config.notices {
+                    Notices::None => self.acks >= self.config.acks,
+                    Notices::Failure | Notices::FailureAndRecovery => latest,
+                };
+                if over {
+                    self.thaw();
+                }
+                over
+            }
+        }
+    }
+
+    /// The network reports that the route broke. Returns whether this freezes the sender.
+    pub fn on_route_failure(&mut self) -> bool {
+        let heard = self.config.notices != Notices::None && self.state != State::Frozen;
+        if heard {
+            self.state = State::Frozen;
+            self.acks = 0;
+        }
+        heard
+    }
+
+    /// The network reports that the route is back. Returns whether this thaws the sender.
+    pub fn on_route_recovered(&mut self) -> bool {
+        let heard = self.config.notices == Notices::FailureAndRecovery && self.state == State::Frozen;
+        if heard {
+            self.thaw();
+        }
+        heard
+    }
+
+    fn thaw(&mut self) {
+        self.state = State::Normal;
+        self.backoff = 1;
+        self.timeouts = 0;
+    }
+
+    /// Segments that may be outstanding.
+    #[inline]
+    pub fn window(&self) -> u8 {
+        if self.state == State::Normal { self.config.window } else { 1 }
+    }
+
+    /// The condition.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What the RTO is multiplied with.
+    pub fn backoff(&self) -> u64 {
+        self.backoff
+    }
+
+    /// Whether the sender waits for a notice instead of probing.
+    pub fn is_silent(&self) -> bool {
+        self.state == State::Frozen && self.config.notices == Notices::FailureAndRecovery
+    }
+}

@@ -1,0 +1,342 @@
+//! One end of a connection: opens, carries data both ways, closes, resets.
+//!
+//! TPA, section 3.1, gives only the flags; the rest is chosen here. SYN, SYN+ACK, ACK as in TCP (RFC 9293, section 3.5), each
+//! naming the first block of its sender; a direction is closed by a FIN in a block of its own after its last block. SYN
+//! and SYN+ACK are repeated with a doubling RTO; the FIN has the timers of data. The handshake gives no RTT sample: it has no
+//! TxSeqNumber. A reset is believed if it names a block that could come next, or the block it answers.
+
+use super::Config;
+use super::receiver::{Placement, Receiver};
+use super::segment::{Flags, Segment};
+use super::sender::Sender;
+use crate::stats::Stats;
+use crate::{Arrival, PathInfo, Role};
+use meshpace_core::{Duration, Time};
+
+/// How often SYN+ACK is sent, and FIN once the peer has closed, before the peer is taken for gone.
+const ATTEMPTS: u32 = 6;
+
+/// Where the connection stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Not opened yet.
+    Closed,
+    /// Waits for a SYN.
+    Listen,
+    /// A SYN is out.
+    SynSent,
+    /// A SYN+ACK is out.
+    SynReceived,
+    /// Data may flow.
+    Established,
+    /// Both directions are closed.
+    Done,
+    /// Aborted by either end.
+    Reset,
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    state: State,
+    role: Role,
+    sender: Sender,
+    receiver: Receiver,
+    stats: Stats,
+    first_block: u16,
+    close_with_peer: bool,
+    /// A SYN or SYN+ACK is to be sent.
+    syn_due: bool,
+    syn_times: u32,
+    /// When it is repeated.
+    syn_at: Time,
+    syn_timeout: Duration,
+    max_timeout: Duration,
+    reset_due: bool,
+    wakeup: Time,
+}
+
+impl Connection {
+    /// A closed end that will open the connection, or one that listens. `config` must pass [`Config::check`].
+    pub fn new(config: &Config, role: Role) -> Connection {
+        let every = config.ack.segments(config.congestion.window);
+        Connection {
+            state: match role {
+                Role::Sender => State::Closed,
+                Role::Receiver => State::Listen,
+            },
+            role,
+            sender: Sender::new(config),
+            receiver: Receiver::new(config.segment, every, config.ack_delay, config.receive_window),
+            stats: Stats::default(),
+            first_block: config.first_block,
+            close_with_peer: config.close_with_peer,
+            syn_due: false,
+            syn_times: 0,
+            syn_at: Time::NEVER,
+            syn_timeout: config.rto.initial,
+            max_timeout: config.rto.max,
+            reset_due: false,
+            wakeup: Time::NEVER,
+        }
+    }
+
+    /// The application connects. No effect on an end that listens.
+    pub fn open(&mut self, now: Time) {
+        if self.state == State::Closed {
+            self.state = State::SynSent;
+            self.syn_due = true;
+            self.refresh(now);
+        }
+    }
+
+    /// The application hands over `bytes`, at either end.
+    pub fn write(&mut self, now: Time, bytes: u64) {
+        self.sender.write(now, bytes);
+        self.refresh(now);
+    }
+
+    /// The application always has more.
+    pub fn write_endless(&mut self, now: Time) {
+        self.sender.write_endless(now);
+        self.refresh(now);
+    }
+
+    /// The application will write no more; what it wrote is still sent.
+    pub fn close(&mut self, now: Time) {
+        if matches!(self.state, State::Closed | State::Listen) {
+            self.state = State::Done;
+        }
+        self.sender.close();
+        self.refresh(now);
+    }
+
+    /// The application gives up: the peer is told once.
+    pub fn abort(&mut self, now: Time) {
+        let open = matches!(self.state, State::SynReceived | State::Established);
+        self.reset_due = open;
+        self.state = State::Reset;
+        self.refresh(now);
+    }
+
+    /// The application can take `segments` more. A window above 0 promises room for the rest of a block: announce 0
+    /// while there is none.
+    pub fn set_receive_window(&mut self, now: Time, segments: u8) {
+        self.receiver.set_window(segments);
+        self.refresh(now);
+    }
+
+    /// A segment of the peer arrived. Returns where its payload belongs, if it brought something new.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> Option<Placement> {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            if self.believes_reset(segment) {
+                self.state = State::Reset;
+                self.refresh(now);
+            }
+            return None;
+        }
+        let placement = match self.state {
+            State::Closed | State::Reset => return None,
+            State::Listen => {
+                if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
+                    self.state = State::SynReceived;
+                    self.receiver.start(segment.block);
+                    self.sender.establish(segment.window);
+                    self.syn_due = true;
+                    self.syn_times = 0;
+                }
+                None
+            }
+            State::SynSent => {
+                if flags.has(Flags::SYN.with(Flags::ACK)) && segment.ack_block == self.first_block {
+                    self.receiver.start(segment.block);
+                    self.receiver.acks().at_once();
+                    self.establish(segment.window);
+                }
+                None
+            }
+            State::SynReceived => self.on_syn_received(now, segment, arrival),
+            State::Established | State::Done => self.on_established(now, segment, arrival),
+        };
+        self.refresh(now);
+        placement
+    }
+
+    fn on_syn_received(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> Option<Placement> {
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) {
+            // Our SYN+ACK was lost or is late.
+            self.syn_due |= !flags.has(Flags::ACK) && self.receiver.expects(segment.block);
+            return None;
+        }
+        let acknowledges = flags.has(Flags::ACK) && segment.ack_block == self.first_block;
+        // Only who has seen the SYN+ACK sends data.
+        let follows = segment.place != 0 && self.receiver.expects(segment.block);
+        if !acknowledges && !follows {
+            return None;
+        }
+        self.establish(segment.window);
+        self.on_established(now, segment, arrival)
+    }
+
+    fn establish(&mut self, window: u8) {
+        self.state = State::Established;
+        self.syn_due = false;
+        self.syn_at = Time::NEVER;
+        self.sender.establish(window);
+    }
+
+    fn on_established(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> Option<Placement> {
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) {
+            // Our ACK of the SYN+ACK was lost, or the SYN is late: say where we are.
+            self.receiver.acks().at_once();
+            return None;
+        }
+        if flags.has(Flags::ACK) {
+            self.sender.on_ack(now, segment, arrival, &mut self.stats);
+        }
+        let placement = self.receiver.on_segment(now, segment, &mut self.stats);
+        if self.receiver.has_fin() {
+            if self.close_with_peer && self.role == Role::Receiver && !self.sender.has_written() {
+                self.sender.close();
+            }
+            if self.sender.is_finished() {
+                self.state = State::Done;
+            }
+        }
+        placement
+    }
+
+    fn believes_reset(&self, segment: &Segment) -> bool {
+        let answers = segment.flags.has(Flags::ACK) && segment.ack_block == self.sender.block_number();
+        match self.state {
+            State::Closed | State::Listen | State::Done | State::Reset => false,
+            State::SynSent => answers,
+            State::SynReceived | State::Established => answers || self.receiver.expects(segment.block),
+        }
+    }
+
+    /// A timer is due. Harmless at any other time.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.syn_at <= now {
+            self.syn_at = Time::NEVER;
+            if self.state == State::SynReceived && self.syn_times >= ATTEMPTS {
+                self.state = State::Listen;
+            } else {
+                self.stats.timeouts += 1;
+                self.syn_due = true;
+            }
+        }
+        if self.state == State::Established {
+            self.sender.on_timer(now, &mut self.stats);
+            if self.receiver.has_fin() && self.sender.fin_times() >= ATTEMPTS && self.sender.is_quiet() {
+                // Everything is delivered both ways; only the last word is missing.
+                self.state = State::Done;
+            }
+        }
+        self.receiver.acks().on_timer(now);
+        self.refresh(now);
+    }
+
+    /// The network reports that the route to the peer broke.
+    pub fn on_route_failure(&mut self, now: Time) {
+        self.sender.on_route_failure(now);
+        self.refresh(now);
+    }
+
+    /// The network reports that the route to the peer is back.
+    pub fn on_route_recovered(&mut self, now: Time) {
+        self.sender.on_route_recovered();
+        self.refresh(now);
+    }
+
+    /// The path to the peer is known or has changed.
+    pub fn on_path(&mut self, path: PathInfo) {
+        self.sender.on_path(path);
+    }
+
+    /// The next segment that may leave.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        let segment = self.next_segment(now);
+        self.refresh(now);
+        segment
+    }
+
+    fn next_segment(&mut self, now: Time) -> Option<Segment> {
+        let window = self.receiver.window();
+        if self.reset_due {
+            self.reset_due = false;
+            return Some(Segment { block: self.sender.block_number(), flags: Flags::RST, ..Segment::default() });
+        }
+        if self.syn_due {
+            self.syn_due = false;
+            let timeout = Duration(self.syn_timeout.0.saturating_mul(1 << self.syn_times.min(32)));
+            self.syn_times = self.syn_times.saturating_add(1);
+            self.syn_at = now.saturating_add(timeout.min(self.max_timeout));
+            let mut syn = Segment { block: self.first_block, window, flags: Flags::SYN, ..Segment::default() };
+            if self.state == State::SynReceived {
+                self.receiver.acknowledge(&mut syn);
+            }
+            return Some(syn);
+        }
+        let data = if self.state == State::Established { self.sender.poll(now, &mut self.stats) } else { None };
+        if let Some(mut segment) = data {
+            segment.window = window;
+            if self.receiver.acks().is_pending() {
+                self.receiver.acknowledge(&mut segment);
+            }
+            return Some(segment);
+        }
+        let due = matches!(self.state, State::Established | State::Done) && self.receiver.owes_ack();
+        due.then(|| {
+            let mut ack = Segment { window, ..Segment::default() };
+            self.receiver.answer(&mut ack);
+            self.stats.acks_sent += 1;
+            ack
+        })
+    }
+
+    fn refresh(&mut self, now: Time) {
+        self.wakeup = match self.state {
+            State::SynSent | State::SynReceived => self.syn_at,
+            State::Established => {
+                self.sender.settle(now);
+                self.sender.next_wakeup(now).min(self.receiver.next_wakeup())
+            }
+            State::Done => self.receiver.next_wakeup(),
+            State::Closed | State::Listen | State::Reset => Time::NEVER,
+        };
+    }
+
+    /// When [`Connection::on_timer`] is due.
+    pub fn next_wakeup(&self) -> Time {
+        self.wakeup
+    }
+
+    /// Payload bytes of the peer received without a gap.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Whether the connection has ended: both directions closed, or reset.
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::Done | State::Reset)
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The sending half.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+}

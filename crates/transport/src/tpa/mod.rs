@@ -1,0 +1,96 @@
+//! TPA: a transport whose window is 2 or 3 segments from the start, and which repeats nothing before it has sent a block.
+//!
+//! G. Anastasi, E. Ancillotti, M. Conti, A. Passarella, "Design and Performance Evaluation of a Transport Protocol for Ad hoc
+//! Networks", The Computer Journal (TPA). Each file names its section. TPA-AP is TPA with the pacing of TCP-AP (section 5.2).
+
+pub mod ack;
+pub mod block;
+pub mod congestion;
+pub mod connection;
+pub mod estimator;
+pub mod flight;
+pub mod receiver;
+pub mod segment;
+pub mod sender;
+pub mod wire;
+
+pub use connection::{Connection, State};
+pub use receiver::Placement;
+pub use segment::{Flags, HEADER_BYTES, Segment};
+
+use crate::config::{ParameterError, require};
+use crate::pacing::{self, RateLimit};
+use meshpace_core::Duration;
+
+/// Parameters of a TPA connection; both ends need the same. The defaults are TPA-2 with the paper's table 1.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// MSS: payload of a full segment in bytes, 1..=65495. Default 1460 (TPA, section 4.2).
+    pub segment: u32,
+    /// K: segments in a block, 1 to 12. Default 12 (TPA, table 1).
+    pub block_segments: u8,
+    /// How long bytes wait for a block to fill. Default 100 ms (no value is stated).
+    pub fill_timeout: Duration,
+    /// Window, thresholds, and what is believed about routes.
+    pub congestion: congestion::Config,
+    /// How many segments share an ACK.
+    pub ack: ack::Rule,
+    /// How long an ACK may wait. Default 100 ms (TPA, section 3.6).
+    pub ack_delay: Duration,
+    /// Estimator of the RTO.
+    pub rto: estimator::Config,
+    /// WinSize in segments, 1 to 255. Default 255: never limiting.
+    pub receive_window: u8,
+    /// Number of the first block, 0 to 4095. Default 0; on a real network a random one.
+    pub first_block: u16,
+    /// Whether an end that listened and has written nothing closes as soon as its peer has. Default true.
+    pub close_with_peer: bool,
+    /// Spacing of the segments the window allows (TPA-AP, section 5.2). Default none.
+    pub pacing: pacing::Config,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            segment: 1460,
+            block_segments: segment::BLOCK_SEGMENTS,
+            fill_timeout: Duration::from_millis(100),
+            congestion: congestion::Config::default(),
+            ack: ack::Rule::EveryOther,
+            ack_delay: Duration::from_millis(100),
+            rto: estimator::Config::default(),
+            receive_window: u8::MAX,
+            first_block: 0,
+            close_with_peer: true,
+            pacing: pacing::Config::None,
+        }
+    }
+}
+
+impl Config {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
+        require(
+            (1..=segment::BLOCK_SEGMENTS).contains(&self.block_segments),
+            "block_segments",
+            self.block_segments,
+            "1 to 12 segments",
+        )?;
+        self.congestion.check()?;
+        self.rto.check()?;
+        require(self.receive_window >= 1, "receive_window", self.receive_window, "1 to 255 segments")?;
+        require(self.first_block < segment::BLOCK_NUMBERS, "first_block", self.first_block, "0 to 4095")?;
+        self.pacing.check()?;
+        // The released agent's FIFO drops what it holds at a loss; a block has no use for that.
+        if let pacing::Config::Adaptive(config) = &self.pacing {
+            require(
+                config.limit == RateLimit::EarliestSend,
+                "pacing.limit",
+                "free-running",
+                "earliest-send: TPA keeps no queue of released segments",
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! The receiving half of a connection: puts segments in their place, remembers which ones of the block it has, and says so.
+//!
+//! TPA, sections 3.1, 3.2 and 3.6. The peer starts a block only when it knows all of the one before to have arrived. Hence
+//! one bitmap is the whole state, and a segment of the next block is believed only if this block has no hole. Where a
+//! segment belongs follows from its place, since all but a block's last are full; both ends must be configured with the
+//! same segment size. A segment of an older block is answered at once with a full bitmap of that block.
+
+use super::ack::Acknowledger;
+use super::segment::{ALL, BLOCK_NUMBERS, Flags, Segment, blocks_between};
+use crate::stats::Stats;
+use meshpace_core::{Duration, Time};
+
+/// Where the payload of an accepted segment belongs in the peer's stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placement {
+    /// Its first byte.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u16,
+}
+
+/// The receiving half.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// Payload of a full segment.
+    segment: u32,
+    /// The block under way or last completed.
+    block: u16,
+    /// Where it begins in the stream.
+    start: u64,
+    /// Its places received.
+    places: u16,
+    /// Its last place and the bytes there, once a short segment has told.
+    short: Option<(u8, u16)>,
+    /// The peer has closed: the block is its FIN.
+    fin: bool,
+    /// Segments the application takes.
+    window: u8,
+    acks: Acknowledger,
+    /// The transmission that triggers the next ACK; 0 if none did.
+    trigger: u8,
+    /// A transmission of an older block to be answered: that block and the transmission.
+    stale: Option<(u16, u8)>,
+}
+
+impl Receiver {
+    /// A receiver of segments of `segment` bytes that acknowledges every `every` of them, or after `delay`.
+    pub fn new(segment: u32, every: u8, delay: Duration, window: u8) -> Receiver {
+        Receiver {
+            segment,
+            block: 0,
+            start: 0,
+            places: 0,
+            short: None,
+            fin: false,
+            window,
+            acks: Acknowledger::new(every, delay),
+            trigger: 0,
+            stale: None,
+        }
+    }
+
+    /// The peer's first block will have number `block`.
+    pub fn start(&mut self, block: u16) {
+        self.block = block;
+    }
+
+    /// Takes a segment with a place in a block; returns where its payload belongs if it is new.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, stats: &mut Stats) -> Option<Placement> {
+        let place = segment.index()?;
+        let fin = segment.flags.has(Flags::FIN);
+        if fin != (segment.payload == 0) || u32::from(segment.payload) > self.segment || (fin && place != 0) {
+            return None;
+        }
+        match blocks_between(self.block, segment.block) {
+            0 => {}
+            1 if self.has_no_hole() && !self.fin => {
+                self.start = self.delivered();
+                self.block = segment.block;
+                self.places = 0;
+                self.short = None;
+                self.trigger = 0;
+                self.acks.clear();
+            }
+            ahead if ahead >= BLOCK_NUMBERS / 2 => {
+                // The peer, or the network, repeats what is long complete.
+                stats.duplicate_segments_received += 1;
+                self.stale = Some((segment.block, segment.tx));
+                return None;
+            }
+            _ => return None,
+        }
+        if fin {
+            return self.on_fin(segment);
+        }
+        if self.fin || !self.fits(place, segment.payload) {
+            return None;
+        }
+        if self.window == 0 {
+            self.trigger = segment.tx;
+            self.acks.at_once();
+            return None;
+        }
+        let bit = 1 << place;
+        let new = self.places & bit == 0;
+        self.places |= bit;
+        if u32::from(segment.payload) < self.segment {
+            self.short = Some((place, segment.payload));
+        }
+        if new {
+            stats.distinct_segments_received += 1;
+        } else {
+            stats.duplicate_segments_received += 1;
+        }
+        self.trigger = segment.tx;
+        self.acks.on_segment(now, segment.congested);
+        let offset = self.start + u64::from(place) * u64::from(self.segment);
+        new.then_some(Placement { offset, bytes: segment.payload })
+    }
+
+    fn on_fin(&mut self, segment: &Segment) -> Option<Placement> {
+        if self.fin || self.places == 0 {
+            self.fin = true;
+            self.places = 1;
+            self.trigger = segment.tx;
+            self.acks.at_once();
+        }
+        None
+    }
+
+    /// Whether a segment of `payload` bytes at `place` agrees with what is known: nothing stands after a short one.
+    fn fits(&self, place: u8, payload: u16) -> bool {
+        let full = u32::from(payload) == self.segment;
+        let highest = self.places.checked_ilog2().unwrap_or(0);
+        match self.short {
+            Some((last, _)) if place > last => false,
+            Some((last, bytes)) if place == last => payload == bytes,
+            Some(_) => full,
+            None if self.places & (1 << place) != 0 => full,
+            None => full || u32::from(place) >= highest,
+        }
+    }
+
+    fn has_no_hole(&self) -> bool {
+        self.places != 0 && self.places & (self.places + 1) == 0
+    }
+
+    /// Payload bytes received without a gap.
+    pub fn delivered(&self) -> u64 {
+        if self.fin {
+            return self.start;
+        }
+        let whole = self.places.trailing_ones();
+        let missing = match self.short {
+            Some((last, bytes)) if whole > u32::from(last) => self.segment - u32::from(bytes),
+            _ => 0,
+        };
+        self.start + u64::from(whole * self.segment - missing)
+    }
+
+    /// The application takes `segments` more. Opening a closed window is told at once.
+    pub fn set_window(&mut self, segments: u8) {
+        if self.window == 0 && segments > 0 {
+            self.acks.at_once();
+        }
+        self.window = segments;
+    }
+
+    /// WinSize.
+    pub fn window(&self) -> u8 {
+        self.window
+    }
+
+    /// Whether the peer has closed and all it sent is here.
+    pub fn has_fin(&self) -> bool {
+        self.fin
+    }
+
+    /// Whether a segment with block number `block` could come next: for judging a reset.
+    pub fn expects(&self, block: u16) -> bool {
+        blocks_between(self.block, block) <= 1
+    }
+
+    /// When to acknowledge.
+    pub fn acks(&mut self) -> &mut Acknowledger {
+        &mut self.acks
+    }
+
+    /// When the ACK timer expires.
+    pub fn next_wakeup(&self) -> Time {
+        self.acks.next_wakeup()
+    }
+
+    /// Whether an ACK must leave now, with or without data.
+    pub fn owes_ack(&self) -> bool {
+        self.acks.is_due() || self.stale.is_some()
+    }
+
+    /// Puts the ACK of the block under way into a segment that leaves.
+    pub fn acknowledge(&mut self, segment: &mut Segment) {
+        segment.flags = segment.flags.with(Flags::ACK);
+        (segment.ack_block, segment.ack_places, segment.ack_tx) = (self.block, self.places, self.trigger);
+        self.acks.clear();
+    }
+
+    /// Puts an ACK that is owed into a segment without data.
+    pub fn answer(&mut self, segment: &mut Segment) {
+        match self.stale.take() {
+            Some((block, tx)) => {
+                segment.flags = segment.flags.with(Flags::ACK);
+                (segment.ack_block, segment.ack_places, segment.ack_tx) = (block, ALL, tx);
+            }
+            None => self.acknowledge(segment),
+        }
+    }
+}

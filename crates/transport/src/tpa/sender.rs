@@ -1,0 +1,373 @@
+//! The sending half of a connection: cuts blocks, sends rounds, keeps the timers.
+//!
+//! TPA, sections 3.2 to 3.5. Send rule: segments outstanding (sent, neither acknowledged nor timed out) stay below
+//! min(cwnd, WinSize). With pacing (TPA-AP, section 5.2) each segment, first copy or not, also waits for its interval.
+//!
+//! Departures and choices where the paper is silent:
+//! - A block that cannot be filled leaves after the fill timeout, or at once when the application has closed.
+//! - In a short block the last segments may be too few to make the receiver acknowledge before its timer. Their first
+//!   timers last longer by that much; otherwise an RTO near the RTT would repeat them without any loss.
+//! - A closed window is probed with a data segment, first after one RTO, then as its timers allow.
+//! - An ACK that names a transmission or a place never sent is ignored altogether.
+
+use super::block::Block;
+use super::congestion::{Congestion, State};
+use super::estimator::Estimator;
+use super::flight::{Flight, Timer};
+use super::segment::{ALL, Flags, Segment, block_after};
+use super::{Config, congestion};
+use crate::pacing::Pacer;
+use crate::stats::Stats;
+use crate::{Arrival, PathInfo};
+use meshpace_core::{Duration, Rate, Time};
+
+/// More than any application writes.
+const ENDLESS: u64 = u64::MAX / 2;
+
+/// The sending half.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Payload of a full segment.
+    segment: u32,
+    /// K: segments in a full block.
+    block_segments: u8,
+    fill_timeout: Duration,
+    /// Segments the receiver lets share an ACK, and how long an ACK may wait.
+    ack_every: u8,
+    ack_delay: Duration,
+
+    estimator: Estimator,
+    congestion: Congestion,
+    pacer: Pacer,
+    path: PathInfo,
+
+    /// Bytes the application has handed over.
+    written: u64,
+    closing: bool,
+    /// Since when bytes have been waiting for their block to fill.
+    filling_since: Time,
+    /// The block under way, or the number and start of the next one if it has no segments.
+    block: Block,
+    flight: Flight,
+    /// The FIN is acknowledged.
+    finished: bool,
+
+    /// WinSize of the peer.
+    peer_window: u8,
+    /// When a closed window is probed next; never if it is open or something is outstanding.
+    persist_at: Time,
+    /// One segment may leave although the peer's window is closed.
+    probe: bool,
+    /// While silent: when to probe if no notice comes.
+    silent_until: Time,
+}
+
+impl Sender {
+    /// Nothing written yet.
+    pub fn new(config: &Config) -> Sender {
+        Sender {
+            segment: config.segment,
+            block_segments: config.block_segments,
+            fill_timeout: config.fill_timeout,
+            ack_every: config.ack.segments(config.congestion.window),
+            ack_delay: config.ack_delay,
+            estimator: Estimator::new(&config.rto),
+            congestion: Congestion::new(&config.congestion),
+            pacer: Pacer::new(&config.pacing, config.segment),
+            path: PathInfo { hops: 1, rate: Rate::from_mbps(2), received_power_dbm: None },
+            written: 0,
+            closing: false,
+            filling_since: Time::ZERO,
+            block: Block::new(config.first_block, 0, 0, 0, false),
+            flight: Flight::default(),
+            finished: false,
+            peer_window: 0,
+            persist_at: Time::NEVER,
+            probe: false,
+            silent_until: Time::ZERO,
+        }
+    }
+
+    /// The application hands over `bytes`.
+    pub fn write(&mut self, now: Time, bytes: u64) {
+        if self.closing || bytes == 0 {
+            return;
+        }
+        if self.waiting() == 0 {
+            self.filling_since = now;
+        }
+        self.written = self.written.saturating_add(bytes).min(ENDLESS);
+    }
+
+    /// The application always has more.
+    pub fn write_endless(&mut self, now: Time) {
+        self.write(now, ENDLESS);
+    }
+
+    /// The application will write no more.
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// The handshake is done; the peer takes `window` segments.
+    pub fn establish(&mut self, window: u8) {
+        self.peer_window = window;
+    }
+
+    /// Bytes written and not in a block yet.
+    fn waiting(&self) -> u64 {
+        self.written - self.block.start - u64::from(self.block.bytes)
+    }
+
+    /// Whether no block is under way.
+    fn is_idle(&self) -> bool {
+        self.block.count == 0
+    }
+
+    /// Starts a block if none is under way and one is full or must not wait any longer.
+    fn begin_block(&mut self, now: Time) {
+        if !self.is_idle() || self.finished {
+            return;
+        }
+        let waiting = self.waiting();
+        let full = self.segment * u32::from(self.block_segments);
+        let Block { number, start, .. } = self.block;
+        if waiting == 0 {
+            if self.closing {
+                self.block = Block::new(number, start, 0, 1, true);
+            }
+            return;
+        }
+        if waiting < u64::from(full) && !self.closing && now < self.fill_by() {
+            return;
+        }
+        let bytes = waiting.min(u64::from(full)) as u32;
+        self.block = Block::new(number, start, bytes, bytes.div_ceil(self.segment) as u8, false);
+        // What is left waits for the next block to fill.
+        self.filling_since = now;
+    }
+
+    fn fill_by(&self) -> Time {
+        self.filling_since.saturating_add(self.fill_timeout)
+    }
+
+    fn has_room(&self) -> bool {
+        let outstanding = self.block.outstanding().count_ones();
+        outstanding < u32::from(self.congestion.window().min(self.peer_window)) || (self.probe && outstanding == 0)
+    }
+
+    /// Whether the sender keeps still until a notice of recovery, or until it has waited too long for one.
+    fn is_silent(&self, now: Time) -> bool {
+        self.congestion.is_silent() && now < self.silent_until
+    }
+
+    /// The next data segment that may leave.
+    pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
+        self.begin_block(now);
+        if self.is_silent(now) || now < self.pacer.earliest() || !self.has_room() {
+            return None;
+        }
+        let (place, again) = self.block.take_next()?;
+        let tx = self.flight.record(now, place);
+        let probe = self.congestion.state() == State::Frozen;
+        let rto = self.estimator.backed_off(self.congestion.backoff());
+        let wait = if again || self.is_acknowledged_promptly(place) { Duration::ZERO } else { self.ack_delay };
+        self.flight.timers[usize::from(place)] = Timer { at: now.saturating_add(rto + wait), probe };
+        self.probe = false;
+        self.persist_at = Time::NEVER;
+        self.silent_until = now.saturating_add(self.estimator.max());
+        let (offset, payload) = self.block.range(place, self.segment);
+        if !self.block.fin {
+            stats.segments_sent += 1;
+            stats.retransmissions += u64::from(again);
+            self.pacer.on_sent(now, stats);
+        }
+        Some(Segment {
+            offset,
+            block: self.block.number,
+            place: 1 << place,
+            payload,
+            tx,
+            congested: self.congestion.state() != State::Normal,
+            flags: if self.block.fin { Flags::FIN } else { Flags::NONE },
+            ..Segment::default()
+        })
+    }
+
+    /// Whether the receiver's count reaches an ACK at or after `place` without its timer, if nothing is lost.
+    fn is_acknowledged_promptly(&self, place: u8) -> bool {
+        let counted = self.block.count - self.block.count % self.ack_every;
+        place < counted || self.block.fin || self.congestion.state() != State::Normal || self.is_full_block()
+    }
+
+    fn is_full_block(&self) -> bool {
+        self.block.count == self.block_segments
+    }
+
+    /// A segment with the ACK flag arrived.
+    pub fn on_ack(&mut self, now: Time, segment: &Segment, arrival: Arrival, stats: &mut Stats) {
+        let before = segment.ack_block == block_after(self.block.number, 4095);
+        if before {
+            // Late, but the window it tells may be news.
+            self.peer_window = segment.window;
+            return;
+        }
+        if segment.ack_block != self.block.number || !self.block.has_sent(segment.ack_places) {
+            return;
+        }
+        // A transmission number of 0 is an ACK that nothing triggered: of the handshake, or of a window that opens.
+        if segment.ack_tx != 0 && !self.flight.has_sent(segment.ack_tx) {
+            return;
+        }
+        self.peer_window = segment.window;
+        let sample = self.flight.name(segment.ack_tx, segment.ack_places);
+        if let Some(sent_at) = sample {
+            self.sample(now.since(sent_at).as_secs_f64(), arrival, stats);
+        }
+        let new = self.block.acknowledge(segment.ack_places & ALL);
+        if new == 0 && sample.is_none() {
+            stats.duplicate_acks += 1;
+            return;
+        }
+        let latest = self.flight.latest().is_some_and(|place| self.block.is_acknowledged(place));
+        if self.congestion.on_ack(latest) {
+            self.estimator.on_route_change();
+        }
+        for place in bits(new) {
+            stats.acked_bytes += u64::from(self.block.range(place, self.segment).1);
+        }
+        if self.block.is_complete() {
+            self.finished = self.block.fin;
+            let start = self.block.start + u64::from(self.block.bytes);
+            self.block = Block::new(block_after(self.block.number, 1), start, 0, 0, false);
+            self.flight.restart();
+        }
+    }
+
+    fn sample(&mut self, rtt: f64, arrival: Arrival, stats: &mut Stats) {
+        self.estimator.on_sample(rtt);
+        if !self.block.fin {
+            let hops = if self.pacer.hops_from_ack() && arrival.hops > 0 { arrival.hops } else { self.path.hops };
+            self.pacer.on_sample(rtt, hops, self.path.rate, stats);
+        }
+    }
+
+    /// Timers may be due.
+    pub fn on_timer(&mut self, now: Time, stats: &mut Stats) {
+        for place in bits(self.block.outstanding()) {
+            let timer = self.flight.timers[usize::from(place)];
+            if timer.at <= now {
+                stats.timeouts += 1;
+                self.block.mark(place);
+                self.congestion.on_timeout(timer.probe);
+            }
+        }
+        if self.persist_at <= now {
+            self.persist_at = Time::NEVER;
+            self.probe = true;
+        }
+    }
+
+    /// The network reports that the route broke.
+    pub fn on_route_failure(&mut self, now: Time) {
+        if self.congestion.on_route_failure() {
+            self.silent_until = now.saturating_add(self.estimator.max());
+        }
+    }
+
+    /// The network reports that the route is back.
+    pub fn on_route_recovered(&mut self) {
+        if self.congestion.on_route_recovered() {
+            self.estimator.on_route_change();
+        }
+    }
+
+    /// The path is known or has changed.
+    pub fn on_path(&mut self, path: PathInfo) {
+        self.path = path;
+    }
+
+    /// To be called after everything else: starts the persist timer if only the peer's window holds data back.
+    pub fn settle(&mut self, now: Time) {
+        let blocked =
+            self.peer_window == 0 && self.block.outstanding() == 0 && self.block.next().is_some() && !self.probe;
+        if !blocked {
+            self.persist_at = Time::NEVER;
+        } else if self.persist_at == Time::NEVER {
+            let rto = self.estimator.backed_off(self.congestion.backoff());
+            // An RTO of next to nothing must not become a flood.
+            self.persist_at = now.saturating_add(rto.max(self.ack_delay).max(SHORTEST_PERSIST));
+        }
+    }
+
+    /// When [`Sender::on_timer`] is due, or a segment may leave.
+    pub fn next_wakeup(&self, now: Time) -> Time {
+        let mut next = self.persist_at;
+        for place in bits(self.block.outstanding()) {
+            next = next.min(self.flight.timers[usize::from(place)].at);
+        }
+        if self.is_idle() && self.waiting() > 0 {
+            next = next.min(self.fill_by());
+        }
+        if self.block.next().is_some() && self.has_room() {
+            let earliest = self.pacer.earliest();
+            let earliest = if self.is_silent(now) { earliest.max(self.silent_until) } else { earliest };
+            if earliest > now {
+                next = next.min(earliest);
+            }
+        }
+        next
+    }
+
+    /// Whether the FIN is acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// How often the FIN has been sent.
+    pub fn fin_times(&self) -> u32 {
+        if self.block.fin { self.flight.count() } else { 0 }
+    }
+
+    /// Whether nothing is outstanding.
+    pub fn is_quiet(&self) -> bool {
+        self.block.outstanding() == 0
+    }
+
+    /// Whether anything was ever written.
+    pub fn has_written(&self) -> bool {
+        self.written > 0
+    }
+
+    /// The number of the block under way or next.
+    pub fn block_number(&self) -> u16 {
+        self.block.number
+    }
+
+    /// The congestion control.
+    pub fn congestion(&self) -> &congestion::Congestion {
+        &self.congestion
+    }
+
+    /// The estimator of the RTO.
+    pub fn estimator(&self) -> &Estimator {
+        &self.estimator
+    }
+
+    /// The pacing.
+    pub fn pacer(&self) -> &Pacer {
+        &self.pacer
+    }
+}
+
+/// A closed window is not probed more often than this.
+const SHORTEST_PERSIST: Duration = Duration::from_millis(10);
+
+/// The places in a bitmap, lowest first.
+fn bits(mut places: u16) -> impl Iterator<Item = u8> {
+    core::iter::from_fn(move || {
+        let place = (places != 0).then(|| places.trailing_zeros() as u8);
+        places &= places.wrapping_sub(1);
+        place
+    })
+}
