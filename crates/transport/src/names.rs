@@ -4,8 +4,9 @@
 //! of the table that have a `+` are those the papers name; the rule builds them like any other.
 
 use crate::pacing::{self, AdaptiveConfig};
-use crate::tcp::{self, ack, window};
-use crate::{Config, udp};
+use crate::tcp::window::{self, CubicConfig, HopRule};
+use crate::tcp::{self, ack};
+use crate::{Config, tpa, udp};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +54,27 @@ const TABLE: &[Entry] = &[
     },
     Entry {
         name: "cwl",
-        description: "NewReno with its window limited to 3 segments, the limit for chains of 7 to 10 hops",
+        description: "NewReno with its window limited by the number of hops, by table: 3 segments for 7 to 10 hops",
         source: "Chen, Xue, Nahrstedt, ICC 2003; AP05, section 5",
-        build: || Config::Tcp(tcp::Config { window: window::Config::Clamp { segments: 3 }, ..tcp::Config::default() }),
+        build: || windowed(window::Config::HopLimit(HopRule::Table)),
+    },
+    Entry {
+        name: "cwl-h4",
+        description: "NewReno with its window limited to a quarter of the hops",
+        source: "AP05, sections 2 and 5: a path of h hops carries h/4 packets",
+        build: || windowed(window::Config::HopLimit(HopRule::Quarter)),
+    },
+    Entry {
+        name: "few",
+        description: "NewReno whose window grows by 0.01 segments per round trip",
+        source: "Nahm, Helmy, Kuo, MobiHoc 2005; DCC, section 5",
+        build: || windowed(window::Config::Few { increment: 0.01 }),
+    },
+    Entry {
+        name: "cubic",
+        description: "CUBIC, what most of today's hosts run",
+        source: "RFC 9438, without HyStart++",
+        build: || windowed(window::Config::Cubic(CubicConfig::default())),
     },
     Entry {
         name: "tcp-ap",
@@ -80,6 +99,54 @@ const TABLE: &[Entry] = &[
         description: "TCP-AP with one ACK for 1 to 4 segments",
         source: "AP05, section 5",
         build: || modified("tcp-ap+dyn-delack"),
+    },
+    Entry {
+        name: "tpa-2",
+        description: "TPA with a window of 2 segments, one ACK for 2 segments",
+        source: "TPA, section 3",
+        build: || Config::Tpa(tpa::names::plain(2, tpa::ack::Rule::EveryOther)),
+    },
+    Entry {
+        name: "tpa-3",
+        description: "TPA with a window of 3 segments, one ACK for 2 segments",
+        source: "TPA, section 3",
+        build: || Config::Tpa(tpa::names::plain(3, tpa::ack::Rule::EveryOther)),
+    },
+    Entry {
+        name: "tpa*-2",
+        description: "TPA with a window of 2 segments, one ACK for 2 segments",
+        source: "TPA, section 3",
+        build: || Config::Tpa(tpa::names::plain(2, tpa::ack::Rule::EveryWindow)),
+    },
+    Entry {
+        name: "tpa*-3",
+        description: "TPA with a window of 3 segments, one ACK for 3 segments",
+        source: "TPA, section 3",
+        build: || Config::Tpa(tpa::names::plain(3, tpa::ack::Rule::EveryWindow)),
+    },
+    Entry {
+        name: "tpa-ap-2",
+        description: "TPA with a window of 2 segments, one ACK for 2 segments, adaptive pacing",
+        source: "TPA, sections 3 and 5.2; AP05",
+        build: || Config::Tpa(tpa::names::paced(2, tpa::ack::Rule::EveryOther)),
+    },
+    Entry {
+        name: "tpa-ap-3",
+        description: "TPA with a window of 3 segments, one ACK for 2 segments, adaptive pacing",
+        source: "TPA, sections 3 and 5.2; AP05",
+        build: || Config::Tpa(tpa::names::paced(3, tpa::ack::Rule::EveryOther)),
+    },
+    Entry {
+        name: "tpa*-ap-2",
+        description: "TPA with a window of 2 segments, one ACK for 2 segments, adaptive pacing",
+        source: "TPA, sections 3 and 5.2; AP05",
+        build: || Config::Tpa(tpa::names::paced(2, tpa::ack::Rule::EveryWindow)),
+    },
+    Entry {
+        name: "tpa*-ap-3",
+        description: "TPA with a window of 3 segments, one ACK for 3 segments, adaptive pacing",
+        source: "TPA, sections 3 and 5.2; AP05",
+        build: || Config::Tpa(tpa::names::paced(3, tpa::ack::Rule::EveryWindow)),
     },
     Entry {
         name: "udp",
@@ -112,6 +179,10 @@ const MODIFIERS: &[Modifier] = &[
         apply: |config| config.ack = ack::Config::Dynamic(ack::Dynamic::default()),
     },
 ];
+
+fn windowed(window: window::Config) -> Config {
+    Config::Tcp(tcp::Config { window, ..tcp::Config::default() })
+}
 
 fn clamped(segments: u32) -> tcp::Config {
     tcp::Config {

@@ -93,7 +93,7 @@ impl Recovery {
         self.duplicates = 0;
         self.partial_seen = false;
         self.allowance = u32::MAX;
-        window.on_ack();
+        window.on_ack(newly);
         Action::Advance
     }
 

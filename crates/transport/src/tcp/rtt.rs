@@ -116,6 +116,11 @@ impl Rtt {
         self.base = Duration(self.config.tick.0.saturating_mul(ticks as u64));
     }
 
+    /// The smoothed RTT; zero without one that is believed.
+    pub fn smoothed(&self) -> Duration {
+        Duration(self.config.tick.0.saturating_mul(self.smoothed as u64) / 8)
+    }
+
     /// The RTO now.
     pub fn rto(&self) -> Duration {
         let backed_off = Duration(self.base.max(self.config.min).0.saturating_mul(self.backoff));

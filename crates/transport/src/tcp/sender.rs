@@ -290,6 +290,7 @@ impl Sender {
             }
         }
 
+        self.window.on_clock(now, self.rtt.smoothed().as_secs_f64());
         match self.recovery.on_new_ack(newly, acked, &mut self.window) {
             Action::Partial { restart_timer } => {
                 if let Some((number, _)) = self.timed
@@ -407,6 +408,7 @@ impl Sender {
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         self.path = path;
+        self.window.on_hops(path.hops);
     }
 
     /// The next segment that may leave.

@@ -36,6 +36,19 @@ impl NewReno {
         self.limit
     }
 
+    /// Changes the limit; a threshold that no loss has lowered follows it.
+    pub fn set_limit(&mut self, limit: u32) {
+        if self.ssthresh == self.limit {
+            self.ssthresh = limit;
+        }
+        self.limit = limit;
+    }
+
+    /// Sets cwnd, for a rule that computes it itself.
+    pub fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+    }
+
     /// Segments that may be outstanding, with `inflation` more for what duplicate ACKs say has left the network.
     #[inline]
     pub fn usable(&self, inflation: u32) -> u64 {
@@ -71,7 +84,18 @@ impl NewReno {
         self.cwnd = (self.cwnd - f64::from(segments)).max(1.0);
     }
 
+    /// Sets cwnd and ssthresh to `segments`, two at least, for a rule with a loss response of its own.
+    pub fn reduce_to(&mut self, segments: f64) {
+        self.cwnd = segments.max(2.0);
+        self.ssthresh = self.cwnd as u32;
+    }
+
+    /// What a loss reduces: min(cwnd + inflation, limit).
+    pub fn window(&self, inflation: u32) -> f64 {
+        (self.cwnd + f64::from(inflation)).min(f64::from(self.limit))
+    }
+
     fn half(&self, inflation: u32) -> f64 {
-        (self.cwnd + f64::from(inflation)).min(f64::from(self.limit)) / 2.0
+        self.window(inflation) / 2.0
     }
 }

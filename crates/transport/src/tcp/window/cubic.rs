@@ -1,0 +1,126 @@
+//! CUBIC: the window grows as a cubic function of the time since the last loss.
+//!
+//! RFC 9438, sections 4.1 to 4.8, in segments, with t in seconds since congestion avoidance began:
+//!
+//! ```text
+//! W_cubic(t) = C (t - K)^3 + W_max        K = cbrt((W_max - cwnd_epoch) / C)
+//! target     = W_cubic(t + RTT), at least cwnd, at most 1.5 cwnd;   per ACK: cwnd += (target - cwnd) / cwnd
+//! W_est     += alpha (segments acknowledged) / cwnd;                Reno-friendly: cwnd = W_est if W_cubic(t) is below
+//! loss: ssthresh = cwnd = beta cwnd;  W_max = cwnd before, or (1 + beta)/2 of it if it had not come back to W_max
+//! ```
+//!
+//! Departures: what is reduced is min(cwnd + inflation, limit), as for NewReno here, not the data in flight; cwnd does not
+//! grow beyond the receiver's window (section 5.8 forbids growth that is not used). No HyStart++ (RFC 9406), which RFC 9438
+//! recommends and does not require: slow start is RFC 5681's.
+
+use crate::config::{ParameterError, require};
+use meshpace_core::Time;
+
+/// Parameters of CUBIC.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CubicConfig {
+    /// C, above zero: how fast the window comes back, segments per second cubed. Default 0.4 (RFC 9438, section 5.1).
+    pub c: f64,
+    /// beta, inside 0..1: what is left of the window after a loss. Default 0.7 (RFC 9438, section 4.6).
+    pub beta: f64,
+    /// Whether a flow that loses again before it is back gives up more (section 4.7). Default true.
+    pub fast_convergence: bool,
+}
+
+impl Default for CubicConfig {
+    fn default() -> CubicConfig {
+        CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true }
+    }
+}
+
+impl CubicConfig {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        require(self.c > 0.0 && self.c.is_finite(), "window.c", self.c, "above 0")?;
+        require(self.beta > 0.0 && self.beta < 1.0, "window.beta", self.beta, "above 0, below 1")
+    }
+}
+
+/// A stretch of congestion avoidance.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Epoch {
+    start: Time,
+    /// K, seconds.
+    k: f64,
+    /// W_est, segments.
+    estimate: f64,
+}
+
+/// State of CUBIC.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cubic {
+    config: CubicConfig,
+    /// W_max, segments; 0 if the curve has to start where the window is.
+    w_max: f64,
+    /// The window before the last reduction, segments.
+    prior: f64,
+    epoch: Option<Epoch>,
+}
+
+impl Cubic {
+    /// No loss yet.
+    pub fn new(config: &CubicConfig) -> Cubic {
+        Cubic { config: config.clone(), w_max: 0.0, prior: 0.0, epoch: None }
+    }
+
+    /// K in seconds for a window of `cwnd` segments: when the curve reaches W_max.
+    pub fn time_to_maximum(c: f64, w_max: f64, cwnd: f64) -> f64 {
+        libm::cbrt((w_max - cwnd) / c)
+    }
+
+    /// W_cubic(t) in segments.
+    pub fn curve(c: f64, w_max: f64, k: f64, t: f64) -> f64 {
+        let d = t - k;
+        c * d * d * d + w_max
+    }
+
+    /// The window after an ACK of `segments` segments at `now` with a smoothed RTT of `rtt` seconds.
+    pub fn on_ack(&mut self, cwnd: f64, ssthresh: u32, segments: u64, now: Time, rtt: f64) -> f64 {
+        if cwnd < f64::from(ssthresh) {
+            return cwnd + 1.0;
+        }
+        let CubicConfig { c, beta, .. } = self.config;
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => {
+                // After a timeout, or without a loss so far, the curve starts flat where the window is (section 4.8).
+                self.w_max = self.w_max.max(cwnd);
+                Epoch { start: now, k: Cubic::time_to_maximum(c, self.w_max, cwnd), estimate: cwnd }
+            }
+        };
+        let friendly = if epoch.estimate < self.prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
+        epoch.estimate += friendly * segments as f64 / cwnd;
+        self.epoch = Some(epoch);
+        let t = now.since(epoch.start).as_secs_f64();
+        if Cubic::curve(c, self.w_max, epoch.k, t) < epoch.estimate {
+            return epoch.estimate.max(cwnd);
+        }
+        let target = Cubic::curve(c, self.w_max, epoch.k, t + rtt).clamp(cwnd, 1.5 * cwnd);
+        cwnd + (target - cwnd) / cwnd
+    }
+
+    /// A loss with a window of `window` segments: the window after it, before its lower limit.
+    pub fn on_loss(&mut self, window: f64) -> f64 {
+        let beta = self.config.beta;
+        let retreats = self.config.fast_convergence && window < self.w_max;
+        self.w_max = if retreats { window * (1.0 + beta) / 2.0 } else { window };
+        self.prior = window;
+        self.epoch = None;
+        window * beta
+    }
+
+    /// The loss was seen by the timer: the curve starts where slow start ends.
+    pub fn on_timeout(&mut self) {
+        self.w_max = 0.0;
+    }
+
+    /// The connection was idle: time that passed does not count.
+    pub fn end_epoch(&mut self) {
+        self.epoch = None;
+    }
+}
