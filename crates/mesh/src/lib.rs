@@ -13,5 +13,5 @@ pub mod packet;
 pub mod radio;
 pub mod routing;
 
-pub use config::{LocalRepair, MacProfile, MeshConfig, RadioConfig, Reception, RoutingConfig, RtsPolicy};
+pub use config::{LinkConfig, LocalRepair, MacProfile, MeshConfig, RadioConfig, Reception, RoutingConfig, RtsPolicy};
 pub use packet::{Body, Packet};

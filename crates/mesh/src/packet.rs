@@ -1,5 +1,6 @@
 //! What the mesh carries: any packet that can say where it goes and how long it is.
 
+use crate::link::arp::ARP_BYTES;
 use crate::routing::aodv::Message;
 use meshpace_core::{FlowId, NodeId};
 
@@ -21,6 +22,16 @@ pub trait Packet: Clone {
     fn count_hop(&mut self);
     /// Takes one from the time to live; false if it has run out.
     fn decrement_ttl(&mut self) -> bool;
+    /// Whether its transport reacts to congestion marks (ECN-capable transport, RFC 3168, section 5).
+    fn ecn_capable(&self) -> bool {
+        false
+    }
+    /// Marks it "congestion experienced" (RFC 3168, section 5). Only if it is [`Packet::ecn_capable`].
+    fn mark_ce(&mut self) {}
+    /// Whether it only acknowledges: a transport packet without payload.
+    fn is_pure_ack(&self) -> bool {
+        false
+    }
 }
 
 /// What a link-layer data frame holds.
@@ -39,4 +50,16 @@ pub enum Body<P> {
         /// The node asked for, or the node that asked.
         target: NodeId,
     },
+}
+
+impl<P: Packet> Body<P> {
+    /// Its length in bytes, without MAC header.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        match self {
+            Body::Data(packet) => packet.size(),
+            Body::Aodv(message) => message.size(),
+            Body::Arp { .. } => ARP_BYTES,
+        }
+    }
 }

@@ -22,6 +22,8 @@ pub struct SimPacket {
     pub ttl: u8,
     /// Hops travelled.
     pub hops: u8,
+    /// Whether its transport reacts to congestion marks (ECN-capable transport, RFC 3168).
+    pub ect: bool,
     /// Whether a node on the way marked it "congestion experienced".
     pub ce: bool,
     /// What the transport sent.
@@ -68,6 +70,21 @@ impl Packet for SimPacket {
     fn decrement_ttl(&mut self) -> bool {
         self.ttl = self.ttl.saturating_sub(1);
         self.ttl > 0
+    }
+
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        self.ect
+    }
+
+    #[inline]
+    fn mark_ce(&mut self) {
+        self.ce = true;
+    }
+
+    #[inline]
+    fn is_pure_ack(&self) -> bool {
+        matches!(self.segment, Segment::Tcp(segment) if segment.payload == 0)
     }
 }
 

@@ -186,6 +186,7 @@ mod tests {
             flow: meshpace_core::FlowId(2),
             ttl: 30,
             hops: 0,
+            ect: false,
             ce: false,
             segment,
         }

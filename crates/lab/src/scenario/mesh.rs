@@ -7,7 +7,7 @@ use meshpace_mesh::config::{LocalRepair, MacProfile, MeshConfig, RadioConfig, Re
 
 /// Reads everything below the transport.
 pub fn read(reader: &mut Reader<'_>) -> MeshConfig {
-    MeshConfig { radio: radio(reader), mac: mac(reader), routing: routing(reader) }
+    MeshConfig { radio: radio(reader), mac: mac(reader), routing: routing(reader), ..MeshConfig::default() }
 }
 
 fn radio(reader: &mut Reader<'_>) -> RadioConfig {
