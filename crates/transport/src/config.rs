@@ -1,6 +1,6 @@
 //! The parameters of a transport and the ranges they must lie in.
 
-use crate::{tcp, udp};
+use crate::{tcp, tpa, udp};
 use alloc::string::{String, ToString};
 use core::fmt;
 
@@ -11,6 +11,8 @@ pub enum Config {
     Tcp(tcp::Config),
     /// UDP.
     Udp(udp::Config),
+    /// TPA.
+    Tpa(tpa::Config),
 }
 
 impl Config {
@@ -19,6 +21,7 @@ impl Config {
         match self {
             Config::Tcp(config) => config.check(),
             Config::Udp(config) => config.check(),
+            Config::Tpa(config) => config.check(),
         }
     }
 
@@ -27,6 +30,7 @@ impl Config {
         match self {
             Config::Tcp(config) => config.segment,
             Config::Udp(config) => config.segment,
+            Config::Tpa(config) => config.segment,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::stats::Stats;
 use crate::tcp::{Receiver, Sender};
 use crate::udp::{Sink, Source};
-use crate::{Arrival, Config, PathInfo, Segment};
+use crate::{Arrival, Config, PathInfo, Segment, tpa};
 use meshpace_core::Time;
 
 /// Which end of the connection this is.
@@ -27,6 +27,8 @@ pub enum Endpoint {
     UdpSource(Source),
     /// The receiving end of UDP.
     UdpSink(Sink),
+    /// Either end of a TPA connection, which carries data both ways.
+    Tpa(tpa::Connection),
 }
 
 impl Endpoint {
@@ -37,23 +39,26 @@ impl Endpoint {
             (Config::Tcp(config), Role::Receiver) => Endpoint::TcpReceiver(Receiver::new(config)),
             (Config::Udp(config), Role::Sender) => Endpoint::UdpSource(Source::new(config)),
             (Config::Udp(_), Role::Receiver) => Endpoint::UdpSink(Sink::default()),
+            (Config::Tpa(config), role) => Endpoint::Tpa(tpa::Connection::new(config, role)),
         }
     }
 
-    /// The application connects: a TCP sender polls a SYN next. No effect on receivers.
+    /// The application connects: a TCP or TPA sender polls a SYN next. No effect on receivers.
     pub fn open(&mut self, now: Time) {
         match self {
             Endpoint::TcpSender(end) => end.open(now),
             Endpoint::UdpSource(end) => end.open(now),
+            Endpoint::Tpa(end) => end.open(now),
             _ => {}
         }
     }
 
-    /// The application hands over `bytes` more to send. No effect on receivers.
+    /// The application hands over `bytes` more to send. No effect on receivers, except those of TPA.
     pub fn write(&mut self, now: Time, bytes: u64) {
         match self {
             Endpoint::TcpSender(end) => end.write(now, bytes),
             Endpoint::UdpSource(end) => end.write(now, bytes),
+            Endpoint::Tpa(end) => end.write(now, bytes),
             _ => {}
         }
     }
@@ -62,6 +67,7 @@ impl Endpoint {
     pub fn write_endless(&mut self, now: Time) {
         match self {
             Endpoint::TcpSender(end) => end.write_endless(now),
+            Endpoint::Tpa(end) => end.write_endless(now),
             Endpoint::UdpSource(end) if end.has_rate() => end.write(now, u64::MAX / 2),
             _ => {}
         }
@@ -72,6 +78,7 @@ impl Endpoint {
         match self {
             Endpoint::TcpSender(end) => end.close(now),
             Endpoint::UdpSource(end) => end.close(now),
+            Endpoint::Tpa(end) => end.close(now),
             _ => {}
         }
     }
@@ -82,6 +89,9 @@ impl Endpoint {
             (Endpoint::TcpSender(end), Segment::Tcp(segment)) => end.on_segment(now, segment, arrival),
             (Endpoint::TcpReceiver(end), Segment::Tcp(segment)) => end.on_segment(now, segment, arrival),
             (Endpoint::UdpSink(end), Segment::Udp(datagram)) => end.on_datagram(datagram),
+            (Endpoint::Tpa(end), Segment::Tpa(segment)) => {
+                end.on_segment(now, segment, arrival);
+            }
             _ => {}
         }
     }
@@ -92,19 +102,30 @@ impl Endpoint {
             Endpoint::TcpSender(end) => end.on_timer(now),
             Endpoint::TcpReceiver(end) => end.on_timer(now),
             Endpoint::UdpSource(_) | Endpoint::UdpSink(_) => {}
+            Endpoint::Tpa(end) => end.on_timer(now),
         }
     }
 
     /// The network reports that the route to the peer broke. TCP and UDP know no such signal.
-    pub fn on_route_failure(&mut self, _now: Time) {}
+    pub fn on_route_failure(&mut self, now: Time) {
+        if let Endpoint::Tpa(end) = self {
+            end.on_route_failure(now);
+        }
+    }
 
     /// The network reports that the route to the peer is back. TCP and UDP know no such signal.
-    pub fn on_route_recovered(&mut self, _now: Time) {}
+    pub fn on_route_recovered(&mut self, now: Time) {
+        if let Endpoint::Tpa(end) = self {
+            end.on_route_recovered(now);
+        }
+    }
 
     /// The path to the peer is known or has changed; to be told before the segments that travel it are handled.
     pub fn on_path(&mut self, path: PathInfo) {
-        if let Endpoint::TcpSender(end) = self {
-            end.on_path(path);
+        match self {
+            Endpoint::TcpSender(end) => end.on_path(path),
+            Endpoint::Tpa(end) => end.on_path(path),
+            _ => {}
         }
     }
 
@@ -115,6 +136,7 @@ impl Endpoint {
             Endpoint::TcpReceiver(end) => end.poll_transmit(now).map(Segment::Tcp),
             Endpoint::UdpSource(end) => end.poll_transmit(now).map(Segment::Udp),
             Endpoint::UdpSink(_) => None,
+            Endpoint::Tpa(end) => end.poll_transmit(now).map(Segment::Tpa),
         }
     }
 
@@ -126,15 +148,17 @@ impl Endpoint {
             Endpoint::TcpReceiver(end) => end.next_wakeup(),
             Endpoint::UdpSource(end) => end.next_wakeup(),
             Endpoint::UdpSink(_) => Time::NEVER,
+            Endpoint::Tpa(end) => end.next_wakeup(),
         }
     }
 
-    /// Payload bytes delivered in order to the application (UDP: received); 0 at a sender.
+    /// Payload bytes delivered in order to the application (UDP: received); 0 at a sender of TCP or UDP.
     #[inline]
     pub fn delivered(&self) -> u64 {
         match self {
             Endpoint::TcpReceiver(end) => end.delivered(),
             Endpoint::UdpSink(end) => end.received(),
+            Endpoint::Tpa(end) => end.delivered(),
             Endpoint::TcpSender(_) | Endpoint::UdpSource(_) => 0,
         }
     }
@@ -146,6 +170,7 @@ impl Endpoint {
             Endpoint::TcpReceiver(end) => end.is_done(),
             Endpoint::UdpSource(end) => end.is_done(),
             Endpoint::UdpSink(_) => false,
+            Endpoint::Tpa(end) => end.is_done(),
         }
     }
 
@@ -157,6 +182,7 @@ impl Endpoint {
             Endpoint::TcpReceiver(end) => end.stats(),
             Endpoint::UdpSource(end) => end.stats(),
             Endpoint::UdpSink(end) => end.stats(),
+            Endpoint::Tpa(end) => end.stats(),
         }
     }
 }

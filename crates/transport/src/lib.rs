@@ -51,16 +51,19 @@ pub enum Segment {
     Tcp(tcp::Segment),
     /// A UDP datagram.
     Udp(udp::Datagram),
+    /// A TPA segment.
+    Tpa(tpa::Segment),
 }
 
 impl Segment {
     /// Size of the IP packet in bytes: TCP 40 + payload (options cost no bytes in the simulator), UDP 20 + payload
-    /// (ns-2 counts 20 bytes for IP and UDP together).
+    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload.
     #[inline]
     pub fn size(&self) -> u32 {
         match self {
             Segment::Tcp(segment) => tcp::HEADER_BYTES + u32::from(segment.payload),
             Segment::Udp(datagram) => udp::HEADER_BYTES + u32::from(datagram.payload),
+            Segment::Tpa(segment) => tpa::HEADER_BYTES + u32::from(segment.payload),
         }
     }
 
@@ -70,6 +73,7 @@ impl Segment {
         match self {
             Segment::Tcp(segment) => u32::from(segment.payload),
             Segment::Udp(datagram) => u32::from(datagram.payload),
+            Segment::Tpa(segment) => u32::from(segment.payload),
         }
     }
 }

@@ -12,7 +12,7 @@ use etherparse::{
 use meshpace_core::NodeId;
 use meshpace_sim::{Flow, SimPacket};
 use meshpace_transport::tcp::{self, Flags};
-use meshpace_transport::{Config, Segment, udp};
+use meshpace_transport::{Config, Segment, tpa, udp};
 
 /// What the payload of every segment is taken to be: it is not captured, but checksums cover it.
 static PAYLOAD: [u8; 65_535] = [0; 65_535];
@@ -39,7 +39,7 @@ impl FlowFacts {
     pub fn new(flow: &Flow) -> FlowFacts {
         let window = match &flow.transport {
             Config::Tcp(config) => config.segment.saturating_mul(config.max_window),
-            Config::Udp(_) => 0,
+            Config::Udp(_) | Config::Tpa(_) => 0,
         };
         let fits = |shift: &u8| scaled(window, *shift) <= u32::from(u16::MAX);
         FlowFacts {
@@ -74,6 +74,14 @@ pub fn packet(out: &mut Vec<u8>, packet: &SimPacket, flow: &FlowFacts) -> u32 {
         Segment::Udp(udp::Datagram { payload, .. }) => {
             ip_header(out, packet, IpNumber::UDP, UdpHeader::LEN_U16, u32::from(*payload));
             udp_header(out, ports, (source, destination), &PAYLOAD[..usize::from(*payload)]);
+        }
+        // Over UDP, as its authors ran it.
+        Segment::Tpa(segment) => {
+            let header = tpa::wire::encode_inside_udp(segment);
+            let payload = [&header, &PAYLOAD[..usize::from(segment.payload)]].concat();
+            ip_header(out, packet, IpNumber::UDP, UdpHeader::LEN_U16, payload.len() as u32);
+            udp_header(out, ports, (source, destination), &payload);
+            out.extend_from_slice(&header);
         }
     }
     packet.segment.payload()

@@ -144,6 +144,7 @@ fn is_paced(flow: &meshpace_sim::Flow) -> bool {
     use meshpace_transport::{Config, pacing};
     match &flow.transport {
         Config::Tcp(tcp) => matches!(tcp.pacing, pacing::Config::Adaptive(_)),
+        Config::Tpa(tpa) => matches!(tpa.pacing, pacing::Config::Adaptive(_)),
         Config::Udp(_) => false,
     }
 }

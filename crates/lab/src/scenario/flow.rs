@@ -97,6 +97,11 @@ fn read_one(keys: &mut Reader<'_>, number: usize, topology: &Topology, duration:
             tcp.segment = segment.map_or(tcp.segment, |bytes| bytes as u32);
             tcp.max_window = max_window.map_or(tcp.max_window, |segments| segments as u32);
         }
+        Config::Tpa(tpa) => {
+            tpa.segment = segment.map_or(tpa.segment, |bytes| bytes as u32);
+            // The header has 8 bits for it.
+            tpa.receive_window = max_window.map_or(tpa.receive_window, |segments| segments.min(255) as u8);
+        }
         Config::Udp(udp) => {
             udp.segment = segment.map_or(udp.segment, |bytes| bytes as u32);
             if !is_cbr && udp.rate.is_none() {

@@ -37,6 +37,7 @@ pub fn read(flow: &mut Reader<'_>) -> Option<Transport> {
             let mut config = named(&keys, "name", name)?;
             match &mut config {
                 Config::Tcp(config) => read_tcp(&mut keys, config),
+                Config::Tpa(config) => read_pacing(&mut keys, &mut config.pacing),
                 Config::Udp(config) => {
                     if let Some(bps) = keys.quantity("rate", &RATE, Sign::Positive, 1e12) {
                         config.rate = Some(Rate::from_bps((bps.round() as u64).max(1)));

@@ -9,6 +9,7 @@ pub mod congestion;
 pub mod connection;
 pub mod estimator;
 pub mod flight;
+pub mod names;
 pub mod receiver;
 pub mod segment;
 pub mod sender;

@@ -164,6 +164,6 @@ pub fn ms(ms: u64) -> Time {
 pub fn tcp_of(line: &Line) -> tcp::Segment {
     match line.segment {
         Segment::Tcp(segment) => segment,
-        Segment::Udp(_) => panic!("a datagram"),
+        other => panic!("not TCP: {other:?}"),
     }
 }
