@@ -12,7 +12,7 @@ use meshpace_transport::{Arrival, Config, Endpoint, Role, Segment, names, tcp};
 /// A receiver after its handshake.
 fn receiver(config: tcp::Config) -> Endpoint {
     let mut end = Endpoint::new(&Config::Tcp(config), Role::Receiver);
-    let syn = Tcp { seq: 0, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload: 0, flags: Flags::SYN };
+    let syn = Tcp { seq: 0, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload: 0, flags: Flags::SYN, ..Tcp::default() };
     end.on_segment(Time::ZERO, &Segment::Tcp(syn), Arrival::default());
     assert!(matches!(end.poll_transmit(Time::ZERO), Some(Segment::Tcp(answer)) if answer.flags.has(Flags::SYN)));
     end
@@ -28,6 +28,7 @@ fn arrive(end: &mut Endpoint, at: Time, number: u64, more: Flags) -> Option<u64>
         ts_ecr: 0,
         payload: 1460,
         flags: Flags::ACK.with(more),
+        ..Tcp::default()
     };
     end.on_segment(at, &Segment::Tcp(segment), Arrival::default());
     polled(end, at)
@@ -131,7 +132,8 @@ fn the_echoed_stamp_is_that_of_the_segment_that_brings_the_ack_about() {
     // The reading of AP05's RTT under delayed ACKs: the wait for further segments is not part of it.
     let mut end = receiver(delayed());
     assert_eq!(arrive(&mut end, ms(10), 1, Flags::NONE), None);
-    let second = Tcp { seq: 1460, ack: 0, window: 0, ts_val: 2, ts_ecr: 0, payload: 1460, flags: Flags::ACK };
+    let second =
+        Tcp { seq: 1460, ack: 0, window: 0, ts_val: 2, ts_ecr: 0, payload: 1460, flags: Flags::ACK, ..Tcp::default() };
     end.on_segment(ms(50), &Segment::Tcp(second), Arrival::default());
     let Some(Segment::Tcp(ack)) = end.poll_transmit(ms(50)) else { panic!() };
     assert_eq!(ack.ts_ecr, 2);

@@ -290,7 +290,7 @@ fn connected(config: tcp::Config, window: u32) -> (Endpoint, Time) {
 }
 
 fn peer(flags: Flags, ack: u64, window: u32) -> Segment {
-    Segment::Tcp(Tcp { seq: 0, ack, window, ts_val: 0, ts_ecr: 0, payload: 0, flags })
+    Segment::Tcp(Tcp { seq: 0, ack, window, ts_val: 0, ts_ecr: 0, payload: 0, flags, ..Tcp::default() })
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn data_outside_the_window_is_dropped_and_acknowledged() {
     receiver.on_segment(Time::ZERO, &peer(SYN, 0, 0), Arrival::default());
     assert!(receiver.poll_transmit(Time::ZERO).is_some());
     let mut at = |seq: u64, payload: u16| {
-        let data = Tcp { seq, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload, flags: ACK };
+        let data = Tcp { seq, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload, flags: ACK, ..Tcp::default() };
         receiver.on_segment(ms(1), &Segment::Tcp(data), Arrival::default());
         let Some(Segment::Tcp(answer)) = receiver.poll_transmit(ms(1)) else { panic!("no ACK") };
         (answer.ack, receiver.delivered())
@@ -497,7 +497,7 @@ fn segments_are_small_and_plain() {
     fn copies<T: Copy>() {}
     copies::<Segment>();
     assert!(size_of::<Segment>() <= 40);
-    let syn = Tcp { seq: 0, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload: 0, flags: SYN };
+    let syn = Tcp { seq: 0, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload: 0, flags: SYN, ..Tcp::default() };
     let data = Tcp { payload: 1460, seq: 1460, ack: 1, flags: ACK, ..syn };
     assert_eq!(Segment::Tcp(syn).size(), 40);
     assert_eq!(Segment::Tcp(data).size(), 1500);

@@ -8,7 +8,7 @@ use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::pacing::{
     self, AdaptiveConfig, Dispersion, HopSource, RateLimit, Recovery, Sampling, ShortPath,
 };
-use meshpace_transport::tcp::{Flags, Segment as Tcp};
+use meshpace_transport::tcp::{Extension, Flags, Segment as Tcp};
 use meshpace_transport::{Arrival, Config, Endpoint, Role, Segment, names, tcp};
 
 /// Any TCP: each choice of the pieces and of every switch of the pacing.
@@ -230,6 +230,9 @@ fn no_peer_can_make_an_endpoint_panic_or_wedge() {
                     flags: Flags(
                         [0x10, 0x10, 0x10, 0x12, 0x02, 0x11, 0x01, rng.below(256) as u8][rng.below(8) as usize],
                     ),
+                    extension: [Extension::None, Extension::EcnCapable, Extension::OneWayDelay, Extension::Sack]
+                        [rng.below(4) as usize],
+                    words: [rng.next_u64() as u32, near(&mut rng) as u32],
                 };
                 for end in &mut ends {
                     if end.next_wakeup() <= now {

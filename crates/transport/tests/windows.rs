@@ -44,8 +44,9 @@ fn limits_by_hops() {
 fn outstanding(end: &mut Endpoint, hops: u8, acks: u64) -> u64 {
     let now = |n: u64| Time::ZERO + Duration::from_millis(10) * n;
     end.on_path(PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None });
-    let answer =
-        |flags, ack| Segment::Tcp(Tcp { seq: 0, ack, window: 64 * 1460, ts_val: 0, ts_ecr: 0, payload: 0, flags });
+    let answer = |flags, ack| {
+        Segment::Tcp(Tcp { seq: 0, ack, window: 64 * 1460, ts_val: 0, ts_ecr: 0, payload: 0, flags, ..Tcp::default() })
+    };
     end.open(now(0));
     end.write_endless(now(0));
     assert!(end.poll_transmit(now(0)).is_some());

@@ -214,7 +214,7 @@ mod tests {
     }
 
     fn data(seq: u64, flags: Flags, payload: u16) -> Segment {
-        Segment::Tcp(tcp::Segment { seq, ack: 0, window: 93_440, ts_val: 1, ts_ecr: 0, payload, flags })
+        Segment::Tcp(tcp::Segment { seq, ack: 0, window: 93_440, ts_val: 1, ts_ecr: 0, payload, flags, ..tcp::Segment::default() })
     }
 
     #[test]
@@ -255,6 +255,7 @@ mod tests {
             ts_ecr: 0,
             payload: 0,
             flags: Flags::ACK,
+            ..tcp::Segment::default()
         }));
         (ack.source, ack.destination) = (NodeId(7), NodeId(0));
         let mut out = Vec::new();

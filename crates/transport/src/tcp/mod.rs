@@ -11,7 +11,7 @@ mod sent;
 pub mod window;
 
 pub use receiver::Receiver;
-pub use segment::{Flags, HEADER_BYTES, Segment};
+pub use segment::{Extension, Flags, HEADER_BYTES, Segment};
 pub use sender::Sender;
 
 use crate::config::{ParameterError, require};

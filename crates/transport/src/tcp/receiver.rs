@@ -9,6 +9,7 @@
 //! the oldest one of those that wait. Without delayed ACKs there is no difference.
 
 use super::ack::Policy;
+use super::segment::Extension;
 use super::sender::stamp;
 use super::{Config, Flags, Segment};
 use crate::Arrival;
@@ -280,6 +281,8 @@ impl Receiver {
             ts_ecr: self.ts_recent,
             payload: 0,
             flags,
+            extension: Extension::None,
+            words: [0; 2],
         }
     }
 

@@ -1,6 +1,8 @@
 //! A TCP segment as the protocol sees it: stream offsets of 64 bits, no payload, no checksum.
 //!
-//! RFC 9293, section 3.1; timestamps as in RFC 7323, section 3. Offsets never wrap: offset 0 is the first payload byte, the
+//! RFC 9293, section 3.1; timestamps as in RFC 7323, section 3. A segment stays within 40 bytes, so that one slot of two words
+//! serves what excludes itself: data says whether it understands congestion marks, an ACK carries the one-way delay it
+//! echoes or a block received beyond a gap. Offsets never wrap: offset 0 is the first payload byte, the
 //! SYN stands before it, the FIN takes the place after the last byte. The codec maps to 32 bits.
 
 /// Bytes of the IP and TCP headers without options (ns-2 `tcpip_base_hdr_size_`).
@@ -23,6 +25,8 @@ impl Flags {
     pub const ACK: Flags = Flags(0x10);
     /// Echo of a congestion mark (RFC 3168).
     pub const ECE: Flags = Flags(0x40);
+    /// The sender has reduced its window (RFC 3168).
+    pub const CWR: Flags = Flags(0x80);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -37,8 +41,22 @@ impl Flags {
     }
 }
 
+/// What a segment says besides its header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Extension {
+    /// Nothing.
+    #[default]
+    None,
+    /// ECT: a congested node may mark the packet instead of dropping it (RFC 3168, section 5).
+    EcnCapable,
+    /// The first word is the one-way delay of the segment that brought this ACK about, in microseconds.
+    OneWayDelay,
+    /// The words are start and end of a received block, in bytes beyond `ack` (RFC 2018, section 3, there absolute).
+    Sack,
+}
+
 /// A segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
     /// Offset of the first payload byte in the stream; of the FIN if there is no payload. 0 on a SYN.
     pub seq: u64,
@@ -55,9 +73,30 @@ pub struct Segment {
     pub payload: u16,
     /// Header bits.
     pub flags: Flags,
+    /// What `words` mean.
+    pub extension: Extension,
+    /// The extension's values; 0 if it has none.
+    pub words: [u32; 2],
 }
 
 impl Segment {
+    /// The one-way delay that an ACK echoes, in seconds.
+    pub fn one_way_delay(&self) -> Option<f64> {
+        (self.extension == Extension::OneWayDelay).then(|| f64::from(self.words[0]) * 1e-6)
+    }
+
+    /// The received block beyond a gap that an ACK reports, as offsets in the stream; none if it makes no sense.
+    pub fn sack_block(&self) -> Option<(u64, u64)> {
+        let [start, end] = self.words;
+        let sound = self.extension == Extension::Sack && start > 0 && start < end;
+        sound.then(|| (self.ack.saturating_add(u64::from(start)), self.ack.saturating_add(u64::from(end))))
+    }
+
+    /// Whether the packet may be marked.
+    pub fn is_ecn_capable(&self) -> bool {
+        self.extension == Extension::EcnCapable
+    }
+
     /// The sequence number a 32-bit header carries if the initial one is `isn`: the SYN takes `isn`, the stream follows.
     pub const fn wire_seq(&self, isn: u32) -> u32 {
         if self.flags.has(Flags::SYN) { isn } else { isn.wrapping_add(1).wrapping_add(self.seq as u32) }

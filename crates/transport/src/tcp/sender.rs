@@ -10,7 +10,7 @@
 use super::Config;
 use super::recovery::{Action, Recovery};
 use super::rtt::{self, Rtt};
-use super::segment::{Flags, Segment};
+use super::segment::{Extension, Flags, Segment};
 use super::sent::{self, Cut};
 use super::window::Window;
 use crate::pacing::{Pacer, Sampling};
@@ -562,6 +562,8 @@ impl Sender {
             ts_ecr: if flags.has(Flags::ACK) { self.ts_recent } else { 0 },
             payload: 0,
             flags,
+            extension: Extension::None,
+            words: [0; 2],
         }
     }
 
