@@ -1,8 +1,9 @@
 //! How many segments may be outstanding: cwnd_max, or 1 while something is wrong.
 //!
 //! TPA, sections 3.3 and 3.5. There is no growth phase. With ELFN there are two kinds of wrong: *congested*, th_CONG
-//! timeouts in a row (lost ACKs), left at th_ACK ACKs in a row; *frozen*, the network reported that the route broke, left at
-//! the ACK for the latest segment sent, or at a route notice. Without ELFN the two cannot be told apart and are one: entered
+//! timeouts in a row (lost ACKs), left at th_ACK ACKs in a row; *frozen*, the network reported that the route broke, or
+//! th_ROUTE timeouts in a row if that is more than th_CONG, left at the ACK for the latest segment sent, or at a route
+//! notice. Without ELFN the two cannot be told apart and are one: entered
 //! at th_ROUTE timeouts in a row, left at th_ACK ACKs in a row.
 //!
 //! While frozen, expiries keep sending segments as probes and each expiry of one *sent while frozen* doubles the RTO. (The
@@ -28,7 +29,8 @@ pub enum Notices {
 pub struct Config {
     /// cwnd_max in segments, 1 to 12. Default 2 (TPA, table 1: 2 or 3).
     pub window: u8,
-    /// th_ROUTE, without ELFN: timeouts in a row that freeze, 1 or more. Default 1 (TPA, table 1).
+    /// th_ROUTE: timeouts in a row that freeze, 1 or more. Default 1 (TPA, table 1). With ELFN it counts only if it is more
+    /// than th_CONG.
     pub route_timeouts: u32,
     /// th_CONG, with ELFN: timeouts in a row that mean congestion, 1 or more. Default 1 (TPA, section 3.5: at least 1).
     pub congestion_timeouts: u32,
@@ -100,6 +102,12 @@ impl Congestion {
                 if self.timeouts >= self.config.congestion_timeouts =>
             {
                 self.state = State::Congested;
+            }
+            (_, State::Congested)
+                if self.config.route_timeouts > self.config.congestion_timeouts
+                    && self.timeouts >= self.config.route_timeouts =>
+            {
+                self.state = State::Frozen;
             }
             _ => {}
         }

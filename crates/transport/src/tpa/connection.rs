@@ -13,7 +13,8 @@ use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::{Duration, Time};
 
-/// How often SYN+ACK is sent, and FIN once the peer has closed, before the peer is taken for gone.
+/// How often SYN+ACK is sent, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is also
+/// repeated for at least the longest RTO: with an RTO near the RTT six attempts are soon over.
 const ATTEMPTS: u32 = 6;
 
 /// Where the connection stands.
@@ -104,7 +105,7 @@ impl Connection {
 
     /// The application will write no more; what it wrote is still sent.
     pub fn close(&mut self, now: Time) {
-        if matches!(self.state, State::Closed | State::Listen) {
+        if self.state == State::Closed {
             self.state = State::Done;
         }
         self.sender.close();
@@ -191,7 +192,9 @@ impl Connection {
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
             // Our ACK of the SYN+ACK was lost, or the SYN is late: say where we are.
-            self.receiver.acks().at_once();
+            if self.state == State::Established {
+                self.receiver.acks().at_once();
+            }
             return None;
         }
         if flags.has(Flags::ACK) {
@@ -231,7 +234,8 @@ impl Connection {
         }
         if self.state == State::Established {
             self.sender.on_timer(now, &mut self.stats);
-            if self.receiver.has_fin() && self.sender.fin_times() >= ATTEMPTS && self.sender.is_quiet() {
+            let tried = self.sender.fin_times() >= ATTEMPTS && now >= self.sender.fin_since().saturating_add(self.max_timeout);
+            if self.receiver.has_fin() && tried && self.sender.outstanding() == 0 {
                 // Everything is delivered both ways; only the last word is missing.
                 self.state = State::Done;
             }

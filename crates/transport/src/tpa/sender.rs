@@ -49,6 +49,8 @@ pub struct Sender {
     /// The block under way, or the number and start of the next one if it has no segments.
     block: Block,
     flight: Flight,
+    /// When the FIN was first sent.
+    fin_since: Time,
     /// The FIN is acknowledged.
     finished: bool,
 
@@ -80,6 +82,7 @@ impl Sender {
             filling_since: Time::ZERO,
             block: Block::new(config.first_block, 0, 0, 0, false),
             flight: Flight::default(),
+            fin_since: Time::NEVER,
             finished: false,
             peer_window: 0,
             persist_at: Time::NEVER,
@@ -177,7 +180,9 @@ impl Sender {
         self.persist_at = Time::NEVER;
         self.silent_until = now.saturating_add(self.estimator.max());
         let (offset, payload) = self.block.range(place, self.segment);
-        if !self.block.fin {
+        if self.block.fin {
+            self.fin_since = self.fin_since.min(now);
+        } else {
             stats.segments_sent += 1;
             stats.retransmissions += u64::from(again);
             self.pacer.on_sent(now, stats);
@@ -329,9 +334,14 @@ impl Sender {
         if self.block.fin { self.flight.count() } else { 0 }
     }
 
-    /// Whether nothing is outstanding.
-    pub fn is_quiet(&self) -> bool {
-        self.block.outstanding() == 0
+    /// When the FIN was first sent; never if it was not.
+    pub fn fin_since(&self) -> Time {
+        self.fin_since
+    }
+
+    /// Segments sent, neither acknowledged nor timed out.
+    pub fn outstanding(&self) -> u32 {
+        self.block.outstanding().count_ones()
     }
 
     /// Whether anything was ever written.
