@@ -214,7 +214,16 @@ mod tests {
     }
 
     fn data(seq: u64, flags: Flags, payload: u16) -> Segment {
-        Segment::Tcp(tcp::Segment { seq, ack: 0, window: 93_440, ts_val: 1, ts_ecr: 0, payload, flags, ..tcp::Segment::default() })
+        Segment::Tcp(tcp::Segment {
+            seq,
+            ack: 0,
+            window: 93_440,
+            ts_val: 1,
+            ts_ecr: 0,
+            payload,
+            flags,
+            ..tcp::Segment::default()
+        })
     }
 
     #[test]
