@@ -2,6 +2,8 @@
 
 mod captures;
 mod output;
+mod report;
+mod reproduce;
 mod run;
 mod scenarios;
 mod transports;
@@ -26,6 +28,10 @@ enum Command {
     Transports(transports::Arguments),
     /// List the scenario files of a directory.
     Scenarios(scenarios::Arguments),
+    /// Run published experiments again, and write a report with a verdict for every published claim.
+    Reproduce(reproduce::Arguments),
+    /// Write the report of records on disk anew.
+    Report(report::Arguments),
     /// Compare with ns-2.35, point by point; exit status 1 if a point does not meet its rule.
     Validate(validate::Arguments),
 }
@@ -43,6 +49,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::main(&arguments),
         Command::Transports(arguments) => transports::main(&arguments),
         Command::Scenarios(arguments) => scenarios::main(&arguments),
+        Command::Reproduce(arguments) => reproduce::main(&arguments),
+        Command::Report(arguments) => report::main(&arguments),
         Command::Validate(arguments) => validate::main(&arguments),
     }
 }

@@ -229,14 +229,15 @@ impl Sink {
     }
 }
 
-fn describe(campaign: &Campaign, run: Run) -> String {
+/// A run in words.
+pub fn describe(campaign: &Campaign, run: Run) -> String {
     let values = campaign.point(run).values.iter();
     let values: Vec<String> = values.map(|(key, value)| format!("{key} = {value}, ")).collect();
     format!("run with {}seed {}", values.concat(), run.seed)
 }
 
 /// A panic in a run is told in one line with its run; the default hook would print it a second time without.
-fn silence_panics() {
+pub fn silence_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if std::env::var_os("RUST_BACKTRACE").is_some() || std::thread::current().name() == Some("main") {
@@ -246,7 +247,7 @@ fn silence_panics() {
 }
 
 /// A flag that Ctrl-C sets, so that the line being written is finished. A second Ctrl-C does not wait for that.
-fn stop_on_interrupt() -> Arc<AtomicBool> {
+pub fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let handler = move || {
@@ -266,7 +267,7 @@ pub fn processors() -> u16 {
 }
 
 /// A bar with the time left, on standard error if that is a terminal and there is more than one run.
-fn progress(runs: u64) -> ProgressBar {
+pub fn progress(runs: u64) -> ProgressBar {
     let target = if runs > 1 && io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()
     } else {
@@ -276,7 +277,8 @@ fn progress(runs: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(runs), target).with_style(style.expect("the template is right"))
 }
 
-fn host() -> String {
+/// Name of this machine, or of its system.
+pub fn host() -> String {
     let name =
         std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
     let name = name.unwrap_or_default().trim().to_owned();

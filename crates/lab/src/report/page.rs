@@ -1,0 +1,439 @@
+//! The page: summary, figures, where the gain comes from, claims with their verdicts, tables, how to repeat it.
+
+use super::Provenance;
+use super::palette::{Look, Shape, css, label, look};
+use super::plot::{Bar, Curve, Frame, logarithmic, percentages};
+use crate::register::{Claim, Gain, Published, Results, Verdict, judge};
+use crate::statistics::{Estimate, estimate};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// Confidence level of every interval on the page.
+const LEVEL: f64 = 0.95;
+
+/// Everything a page is made from.
+pub struct Page<'a> {
+    /// What was published.
+    pub published: &'a Published,
+    /// What was measured.
+    pub results: &'a Results,
+    /// How it came to be.
+    pub provenance: &'a Provenance,
+}
+
+impl Page<'_> {
+    /// The page as HTML, complete in itself.
+    pub fn render(&self) -> String {
+        let published = self.published;
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (published.id) ": " (published.title) }
+                    style { (PreEscaped(include_str!("style.css"))) }
+                }
+                body { main {
+                    header {
+                        p.eyebrow { (published.id) " · a published experiment, repeated" }
+                        h1 { (published.title) }
+                        p.source { (published.source) }
+                    }
+                    (self.summary())
+                    (self.goodput_figure())
+                    (self.gain_figure())
+                    (self.origin())
+                    (self.claims())
+                    (self.tables())
+                    (self.colophon())
+                } }
+            }
+        };
+        page.into_string()
+    }
+
+    /// Transports that are compared with the baseline.
+    fn challengers(&self) -> Vec<String> {
+        self.results.transports().into_iter().filter(|name| *name != self.published.baseline).collect()
+    }
+
+    /// All transports, the baseline first.
+    fn transports(&self) -> Vec<String> {
+        std::iter::once(self.published.baseline.clone()).chain(self.challengers()).collect()
+    }
+
+    fn gain(&self, panel: usize, transport: &str, hops: u64) -> Option<Gain> {
+        let baseline = self.results.goodputs(panel, &self.published.baseline, hops);
+        Gain::of(self.results.goodputs(panel, transport, hops), baseline)
+    }
+
+    /// The hop count with the largest gain in a panel.
+    fn largest(&self, panel: usize, transport: &str) -> Option<(u64, Gain)> {
+        let gains = self.results.hops().into_iter().filter_map(|hops| Some((hops, self.gain(panel, transport, hops)?)));
+        gains.max_by(|a, b| a.1.pct().total_cmp(&b.1.pct()))
+    }
+
+    fn summary(&self) -> Markup {
+        let sentences = self.challengers().into_iter().filter_map(|name| {
+            let (hops, total) = self.largest(0, &name)?;
+            let parts = self.factors(&name, hops)?;
+            let own = parts.iter().map(|(what, part)| format!("{} {}", what.noun, times(part))).collect::<Vec<_>>();
+            Some(html! { p {
+                strong { (label(&name)) } " carries up to " strong { (percent(total.pct())) } " more than "
+                (label(&self.published.baseline)) " (at " (hops) " hops, " (self.panel_title(0)) "), a factor of "
+                (format!("{:.2}", total.ln().exp())) ": " (own.join(", ")) ". Published: up to "
+                (percent(self.published.published_gain_pct)) "."
+            } })
+        });
+        html! {
+            section.short aria-label="Summary" {
+                @for sentence in sentences { (sentence) }
+                p { "The factors are explained under " a href="#origin" { "where the gain comes from" } "; every statement of \
+                     the paper has its verdict under " a href="#claims" { "claims" } "." }
+            }
+        }
+    }
+
+    fn panel_title(&self, panel: usize) -> &str {
+        &self.published.panels[panel].title
+    }
+
+    fn legend(&self, names: &[String], published: bool) -> Markup {
+        html! {
+            ul.legend {
+                @for name in names { li { (swatch(&look(name))) (label(name)) } }
+                @if published { li {
+                    svg.dash viewBox="0 0 30 16" aria-hidden="true" {
+                        line x1="1" y1="8" x2="29" y2="8" stroke="currentColor" stroke-width="2" stroke-dasharray="7 4" {}
+                    }
+                    "published: up to " (percent(self.published.published_gain_pct))
+                } }
+            }
+        }
+    }
+
+    /// One figure per panel.
+    fn panels(&self, plot: impl Fn(usize) -> String) -> Markup {
+        html! {
+            div.panels {
+                @for (number, panel) in self.published.panels.iter().enumerate() {
+                    figure {
+                        figcaption { h3 { (panel.title) } p.note { (panel.note) } }
+                        (PreEscaped(plot(number)))
+                    }
+                }
+            }
+        }
+    }
+
+    fn goodput_figure(&self) -> Markup {
+        let names = self.transports();
+        let curve = |panel: usize, name: &String| Curve {
+            look: look(name),
+            bars: self.bars(|hops| {
+                let mean = self.goodput(panel, name, hops)?;
+                Some((mean.mean - mean.half_width, mean.mean, mean.mean + mean.half_width))
+            }),
+        };
+        let all: Vec<Vec<Curve>> = (0..self.published.panels.len())
+            .map(|panel| names.iter().map(|name| curve(panel, name)).collect())
+            .collect();
+        let means =
+            all.iter().flatten().flat_map(|curve| &curve.bars).map(|bar| bar.value).filter(|value| *value > 0.0);
+        let (low, high) = means.fold((f64::INFINITY, 0.0f64), |(low, high), mean| (low.min(mean), high.max(mean)));
+        // Ticks that are easy to read, half as far again as the values reach.
+        let ticks: Vec<f64> = [5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0]
+            .into_iter()
+            .filter(|tick| (low / 2.5..=high * 1.7).contains(tick))
+            .collect();
+        let range = (low / 1.5, high * 1.3);
+        html! {
+            section {
+                h2 { "Goodput by number of hops" }
+                p { "Mean over the seeds with its 95 % confidence interval. The scale is logarithmic: equal distances are equal \
+                     ratios, so the distance between two curves is the gain." }
+                (self.legend(&names, false))
+                (self.panels(|panel| {
+                    let description = format!("Goodput in kbit/s against hops, {}. The values are in the tables below.",
+                        self.panel_title(panel));
+                    let frame = Frame { description: &description, vertical: "goodput, kbit/s", hops: self.span(), range,
+                        ticks: &ticks };
+                    logarithmic(&frame, &all[panel])
+                }))
+            }
+        }
+    }
+
+    fn gain_figure(&self) -> Markup {
+        let names = self.challengers();
+        let curve = |panel: usize, name: &String| Curve {
+            look: look(name),
+            bars: self.bars(|hops| {
+                let gain = self.gain(panel, name, hops)?;
+                let (low, high) = gain.interval_pct();
+                Some((low, gain.pct(), high))
+            }),
+        };
+        let all: Vec<Vec<Curve>> = (0..self.published.panels.len())
+            .map(|panel| names.iter().map(|name| curve(panel, name)).collect())
+            .collect();
+        let bars = || all.iter().flatten().flat_map(|curve| &curve.bars);
+        let low = bars().map(|bar| bar.low).fold(-20.0, f64::min).max(-100.0);
+        let largest = bars().map(|bar| bar.value).fold(100.0, f64::max);
+        let high = bars().map(|bar| bar.high).fold(100.0, f64::max).min(2.0 * largest);
+        let step = if high > 250.0 {
+            100.0
+        } else if high > 120.0 {
+            50.0
+        } else {
+            25.0
+        };
+        let range = (low - 8.0, high + 8.0);
+        let ticks: Vec<f64> =
+            (-4..=40).map(|i| f64::from(i) * step).filter(|t| (range.0..=range.1).contains(t)).collect();
+        html! {
+            section {
+                h2 { "Gain over " (label(&self.published.baseline)) }
+                p { "How much more goodput than " (label(&self.published.baseline)) ", with its 95 % confidence interval. Both \
+                     sides use the same seeds but are treated as independent runs (Welch), because two transports draw from \
+                     the random streams at different times; the interval is that of the logarithm of the ratio (delta method)." }
+                (self.legend(&names, true))
+                (self.panels(|panel| {
+                    let description = format!("Gain in per cent against hops, {}. The values are in the tables below.",
+                        self.panel_title(panel));
+                    let frame = Frame { description: &description, vertical: "gain, %", hops: self.span(), range, ticks: &ticks };
+                    percentages(&frame, &all[panel], &[self.published.published_gain_pct])
+                }))
+            }
+        }
+    }
+
+    fn span(&self) -> (u64, u64) {
+        let hops = self.results.hops();
+        (hops.first().copied().unwrap_or(1), hops.last().copied().unwrap_or(1))
+    }
+
+    fn bars(&self, value: impl Fn(u64) -> Option<(f64, f64, f64)>) -> Vec<Bar> {
+        let bar = |hops| value(hops).map(|(low, value, high)| Bar { hops, low, value, high });
+        self.results.hops().into_iter().filter_map(bar).collect()
+    }
+
+    fn goodput(&self, panel: usize, transport: &str, hops: u64) -> Option<Estimate> {
+        let values = self.results.goodputs(panel, transport, hops);
+        (!values.is_empty()).then(|| estimate(values, LEVEL))
+    }
+
+    /// The gain with AODV as a product of causes.
+    fn factors(&self, transport: &str, hops: u64) -> Option<[(&'static Cause, Gain); 3]> {
+        let number = |id: &str| self.published.panels.iter().position(|panel| panel.id == id);
+        let total = self.gain(number("aodv-ns2")?, transport, hops)?;
+        let without_repair = self.gain(number("aodv-off")?, transport, hops)?;
+        let air = self.gain(number("static")?, transport, hops)?;
+        Some([(&CAUSES[0], air), (&CAUSES[1], without_repair.over(&air)), (&CAUSES[2], total.over(&without_repair))])
+    }
+
+    fn origin(&self) -> Markup {
+        let rows = |name: &str| -> Vec<_> {
+            let row = |hops| Some((hops, self.gain(0, name, hops)?, self.factors(name, hops)?));
+            self.results.hops().into_iter().filter_map(row).collect()
+        };
+        let tables: Vec<_> = self.challengers().into_iter().map(|name| (rows(&name), name)).collect();
+        if tables.iter().all(|(rows, _)| rows.is_empty()) {
+            return html! {};
+        }
+        html! {
+            section id="origin" {
+                h2 { "Where the gain comes from" }
+                p { "In an 802.11 chain a node that gives up on a frame because of a hidden terminal looks to AODV like a \
+                     broken link. Pacing has two effects: it uses the air better, and it makes fewer of these false route \
+                     failures. Running the same transfer over three kinds of routes takes the gain apart into factors whose \
+                     product is the whole:" }
+                ul { @for cause in &CAUSES { li { strong { (cause.noun) } ": " (cause.meaning) } } }
+                @for (rows, name) in &tables {
+                    div.scroll { table {
+                        caption { (label(name)) span { " against " (label(&self.published.baseline)) ", with 95 % intervals" } }
+                        thead { tr {
+                            th scope="col" { "hops" }
+                            th scope="col" { "whole gain" }
+                            @for cause in &CAUSES { th scope="col" { (cause.noun) } }
+                        } }
+                        tbody { @for (hops, total, parts) in rows { tr {
+                            td { (hops) }
+                            td { (with_interval(total)) }
+                            @for (_, part) in parts { td { (with_interval(part)) } }
+                        } } }
+                    } }
+                }
+            }
+        }
+    }
+
+    fn claims(&self) -> Markup {
+        html! {
+            section id="claims" {
+                h2 { "Claims" }
+                p { "Each statement is judged by a fixed rule for every kind of routes; the first column is the paper's own set-up. "
+                    em { "Reproduced" } " means that the numbers agree, " em { "in shape" } " that the direction does, "
+                    em { "differs" } " that neither does." }
+                ol.claims { @for claim in &self.published.claims { li { (self.claim(claim)) } } }
+            }
+        }
+    }
+
+    fn claim(&self, claim: &Claim) -> Markup {
+        let head = html! { h3 { (claim.text) } p.source { (claim.source) } };
+        let subjects = claim.check.subjects();
+        if subjects.is_empty() {
+            let judgement = judge(&claim.check, "", 0, self.results);
+            return html! {
+                (head)
+                div.verdicts { div { p { (chip(judgement.verdict)) ": " (judgement.evidence) "." } } }
+            };
+        }
+        html! {
+            (head)
+            div.verdicts {
+                @for (number, panel) in self.published.panels.iter().enumerate() {
+                    div {
+                        p.panel { (panel.title) }
+                        @for subject in subjects {
+                            @let judgement = judge(&claim.check, subject, number, self.results);
+                            p { (label(subject)) ": " (chip(judgement.verdict)) ". " (signs(&judgement.evidence)) "." }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn tables(&self) -> Markup {
+        let (names, challengers) = (self.transports(), self.challengers());
+        html! {
+            section {
+                h2 { "All numbers" }
+                p { "Goodput in kbit/s ± half width of the 95 % confidence interval (Student's t over the seeds), and the gain \
+                     over " (label(&self.published.baseline)) " with its interval." }
+                @for (number, panel) in self.published.panels.iter().enumerate() {
+                    div.scroll { table {
+                        caption { (panel.title) span { ", " (panel.note) } }
+                        thead { tr {
+                            th scope="col" { "hops" }
+                            @for name in &names { th.key scope="col" style={ "border-color:" (css(look(name).color)) } { (label(name)) } }
+                            @for name in &challengers { th scope="col" { "gain of " (label(name)) } }
+                        } }
+                        tbody { @for hops in self.results.hops() { tr {
+                            td { (hops) }
+                            @for name in &names { td {
+                                @match self.goodput(number, name, hops) {
+                                    Some(mean) if mean.half_width.is_finite() => {
+                                        (format!("{:.1}", mean.mean)) " " small { "± " (format!("{:.1}", mean.half_width)) }
+                                    }
+                                    Some(mean) => (format!("{:.1}", mean.mean)),
+                                    None => "–",
+                                }
+                            } }
+                            @for name in &challengers { td {
+                                @match self.gain(number, name, hops) { Some(gain) => (with_interval(&gain)), None => "–" }
+                            } }
+                        } } }
+                    } }
+                }
+            }
+        }
+    }
+
+    fn colophon(&self) -> Markup {
+        let made = self.provenance;
+        let last = made.first_seed + made.seeds.saturating_sub(1);
+        html! {
+            section {
+                h2 { "Repeat it" }
+                pre { code { (made.command(&self.published.id)) } }
+                p { "gives these numbers again, to the last digit, on any machine." }
+                dl {
+                    dt { "Version" } dd { "meshpace " (made.version) }
+                    dt { "Scenario" } dd { "SHA-256 " code { (made.scenario_sha256) } }
+                    dt { "Runs" } dd { (made.points as u64 * made.seeds) " (" (made.points) " points, seeds " (made.first_seed) " to " (last) ")"
+                        @if made.failed_runs > 0 { ", of which " strong { (made.failed_runs) " failed" } } }
+                    dt { "Each run" } dd { "200 s of simulated time, the first 20 s dropped. Independent replications instead of \
+                        the paper's batch means: the seeds are the sample." }
+                    dt { "Files" } dd { a href="records.jsonl" { "records.jsonl" } ", " a href="records.csv" { "records.csv" } ", "
+                        a href="manifest.json" { "manifest.json" } }
+                }
+                @if self.results.strangers > 0 { p { (self.results.strangers) " records belong to none of the panels and are not shown." } }
+                footer { "Written by meshpace. Colours: Okabe and Ito." }
+            }
+        }
+    }
+}
+
+/// A cause of the gain.
+struct Cause {
+    noun: &'static str,
+    meaning: &'static str,
+}
+
+const CAUSES: [Cause; 3] = [
+    Cause { noun: "on the air", meaning: "the gain on static routes, where nothing but the medium can be lost." },
+    Cause {
+        noun: "route failures avoided",
+        meaning: "what AODV without local repair adds: breaking off, searching again, timing out.",
+    },
+    Cause {
+        noun: "local repair avoided",
+        meaning: "what ns-2's local repair adds. It asks for a route no newer than the one that broke, neighbours answer from \
+                  stale tables, and the transfer stands still for seconds. It begins at 7 hops.",
+    },
+];
+
+fn chip(verdict: Verdict) -> Markup {
+    let class = match verdict {
+        Verdict::Reproduced => "chip reproduced",
+        Verdict::InShape => "chip in-shape",
+        Verdict::Differs => "chip differs",
+        Verdict::CannotBeJudged => "chip cannot-be-judged",
+    };
+    html! { span class=(class) { (verdict.words()) } }
+}
+
+/// Hyphens before digits become minus signs.
+fn signs(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let minus = c == '-' && chars.peek().is_some_and(char::is_ascii_digit);
+        out.push(if minus && !out.ends_with(char::is_alphanumeric) { '\u{2212}' } else { c });
+    }
+    out
+}
+
+fn percent(value: f64) -> String {
+    signs(&format!("{value:.0} %"))
+}
+
+fn times(gain: &Gain) -> String {
+    format!("×{:.2}", gain.ln().exp())
+}
+
+fn with_interval(gain: &Gain) -> Markup {
+    let (low, high) = gain.interval_pct();
+    html! {
+        (signs(&format!("{:+.1} %", gain.pct()))) " "
+        small { (signs(&format!("({low:+.1} to {high:+.1})"))) }
+    }
+}
+
+/// The mark of a transport, as in the plots.
+fn swatch(look: &Look) -> Markup {
+    let color = css(look.color);
+    html! {
+        svg viewBox="0 0 30 16" aria-hidden="true" {
+            line x1="0" y1="8" x2="30" y2="8" stroke=(color) stroke-width="2.5" {}
+            @match look.shape {
+                Shape::Disc => circle cx="15" cy="8" r="5.5" fill=(color) {},
+                Shape::Triangle => polygon points="15,1 22,13.5 8,13.5" fill=(color) {},
+                Shape::Square => rect x="9.5" y="2.5" width="11" height="11" fill=(color) {},
+            }
+        }
+    }
+}
