@@ -235,6 +235,7 @@ fn a_mistake_on_the_command_line_names_the_argument_and_no_line() {
         ("duration=20", &["duration", "\"20 s\""]),
         ("warmup=1 h", &["warmup"]),
         ("topology.spacing=400 m", &["cannot connect"]),
+        ("flow.start=100 s", &["flow.0.start"]),
         ("no-equals-sign", &["="]),
         ("=3", &["no key"]),
     ] {
@@ -251,4 +252,10 @@ fn a_mistake_on_the_command_line_names_the_argument_and_no_line() {
 fn an_end_of_a_flow_left_behind_by_set_blames_the_argument() {
     let message = refusal("[topology]\nhops = 7\n[[flow]]\nto = 7\n", &["topology.hops=3"]);
     assert!(message.contains("no node 7") && message.contains("--set 'topology.hops=3'"), "{message}");
+}
+
+#[test]
+fn a_duration_set_too_short_for_a_flow_blames_the_argument() {
+    let message = refusal("[[flow]]\nstart = '5 s'\n", &["duration=4 s"]);
+    assert!(message.contains("flow.0.start") && message.contains("--set 'duration=4 s'"), "{message}");
 }

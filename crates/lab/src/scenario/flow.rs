@@ -33,7 +33,8 @@ pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration) -> F
                     continue;
                 };
                 let mut keys = Reader::new(table, Some(&item.origin), path, root.problems());
-                let flow = read_one(&mut keys, number, topology, duration);
+                let set_by = root.value("duration").and_then(Value::set_by);
+                let flow = read_one(&mut keys, number, topology, duration, set_by);
                 keys.finish("a flow");
                 if let Some((flow, label)) = flow {
                     all.flows.push(flow);
@@ -53,7 +54,13 @@ pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration) -> F
     all
 }
 
-fn read_one(keys: &mut Reader<'_>, number: usize, topology: &Topology, duration: Duration) -> Option<(Flow, String)> {
+fn read_one(
+    keys: &mut Reader<'_>,
+    number: usize,
+    topology: &Topology,
+    duration: Duration,
+    duration_set_by: Option<Origin>,
+) -> Option<(Flow, String)> {
     let before = keys.problems().count();
     // The ends that the topology gives to flows that name none; a chain gives the same ones to all.
     let default = match topology.default_ends.as_slice() {
@@ -89,7 +96,7 @@ fn read_one(keys: &mut Reader<'_>, number: usize, topology: &Topology, duration:
         }
     };
 
-    let (start, start_jitter, stop) = times(keys, duration);
+    let (start, start_jitter, stop) = times(keys, duration, duration_set_by);
     let transport = transport::read(keys)?;
     let mut config = transport.config;
     match &mut config {
@@ -162,14 +169,24 @@ fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: O
     }
 }
 
-fn times(keys: &mut Reader<'_>, duration: Duration) -> (Time, Duration, Option<Time>) {
+fn times(keys: &mut Reader<'_>, duration: Duration, duration_set_by: Option<Origin>) -> (Time, Duration, Option<Time>) {
     let mut time = |key, sign| keys.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64);
     let start = Time::ZERO + time("start", Sign::NotNegative).unwrap_or(Duration::from_secs(1));
     let jitter = time("start_jitter", Sign::NotNegative).unwrap_or(Duration::from_millis(100));
     let stop = time("stop", Sign::Positive).map(|stop| Time::ZERO + stop);
     if start.0 >= duration.0 {
-        let message = format!("the flow starts at {} s, when the run is over", start.as_secs_f64());
-        keys.disagree(&["start"], message, format!("expected less than the duration, {} s", duration.as_secs_f64()));
+        let set_by = keys.value("start").and_then(Value::set_by).or(duration_set_by);
+        keys.problems().add(Problem {
+            message: format!(
+                "{}: the flow starts at {} s, when the run is over",
+                keys.path("start"),
+                start.as_secs_f64()
+            ),
+            origin: set_by.or_else(|| keys.origin("start")),
+            expected: format!("expected less than the duration, {} s", duration.as_secs_f64()),
+            help: None,
+            point: None,
+        });
     }
     if stop.is_some_and(|stop| stop <= start) {
         let expected = format!("expected more than {} s", start.as_secs_f64());
