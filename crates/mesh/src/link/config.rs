@@ -1,5 +1,9 @@
 //! What a scenario says about the link layer: one queue discipline, and one marker or none on top of it.
 
+use super::dcc::DccConfig;
+use super::fq_codel::FqCodelConfig;
+use super::llap::LlapConfig;
+use super::lred::LredConfig;
 use crate::config::ParameterError;
 
 /// Which packet waits where.
@@ -8,6 +12,10 @@ pub enum QueueConfig {
     /// One queue of `radio.queue` packets, drop-tail, routing packets first (systems.md 2.5).
     #[default]
     DropTail,
+    /// Link-layer adaptive pacing (systems.md 10). `radio.queue` does not apply.
+    Llap(LlapConfig),
+    /// FQ-CoDel (RFC 8290). `radio.queue` does not apply.
+    FqCodel(FqCodelConfig),
 }
 
 impl QueueConfig {
@@ -15,6 +23,8 @@ impl QueueConfig {
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             QueueConfig::DropTail => Ok(()),
+            QueueConfig::Llap(config) => config.check(),
+            QueueConfig::FqCodel(config) => config.check(),
         }
     }
 }
@@ -25,6 +35,10 @@ pub enum MarkerConfig {
     /// Nothing does.
     #[default]
     None,
+    /// By the average number of retries (systems.md 12).
+    Lred(LredConfig),
+    /// By the congestion index of the link (systems.md 11.4).
+    Dcc(DccConfig),
 }
 
 impl MarkerConfig {
@@ -32,6 +46,8 @@ impl MarkerConfig {
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             MarkerConfig::None => Ok(()),
+            MarkerConfig::Lred(config) => config.check(),
+            MarkerConfig::Dcc(config) => config.check(),
         }
     }
 }

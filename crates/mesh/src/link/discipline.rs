@@ -5,17 +5,26 @@
 //! through: nothing is kept, drawn or allocated for it.
 
 use super::config::{MarkerConfig, QueueConfig};
+use super::dcc::Dcc;
+use super::fq_codel::FqCodel;
+use super::llap::Llap;
+use super::lred::{Lred, LredAction};
 use super::queue::{DropTail, Queued};
 use crate::config::MeshConfig;
 use crate::mac::Timing;
 use crate::packet::{Body, Packet};
+use alloc::boxed::Box;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
 /// Why a packet was lost between routing and MAC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum QueueLoss {
     /// No room.
     Full,
+    /// LRED dropped it, to signal that the link loses frames.
+    Lred,
+    /// CoDel dropped it, to signal that packets wait too long.
+    CoDel,
 }
 
 /// One attempt of the MAC to send a unicast frame, at its end: the ACK has come, or the wait for CTS or ACK is over.
@@ -35,20 +44,24 @@ pub struct Attempt<'a, P> {
 #[derive(Clone, Debug)]
 enum Queue<P> {
     DropTail(DropTail<P>),
+    Llap(Box<Llap<P>>),
+    FqCodel(Box<FqCodel<P>>),
 }
 
 /// The marker of one node.
 #[derive(Clone, Debug)]
 enum Marker {
     None,
+    Lred(Box<(Lred, Rng)>),
+    Dcc(Box<(Dcc, Rng)>),
 }
 
 /// What stands between routing and the MAC of one node.
 ///
 /// The caller's duties: [`Discipline::push`] what routing sends, [`Discipline::pop`] when the MAC wants a packet,
-/// [`Discipline::on_timer`] at [`Discipline::next_wakeup`] (then offer the MAC a packet), and report what the MAC did to
-/// the packet popped last: [`Discipline::on_attempt`] for each attempt, then [`Discipline::on_sent`] or
-/// [`Discipline::on_failed`], before the next `pop`.
+/// [`Discipline::on_timer`] at [`Discipline::next_wakeup`], and report what the MAC did to the packet popped last:
+/// [`Discipline::on_attempt`] for each attempt, then [`Discipline::on_sent`] or [`Discipline::on_failed`], before the next
+/// `pop`. Any call may change the wake-up time, and any but `pop` may make a packet ready for the MAC.
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     queue: Queue<P>,
@@ -57,44 +70,45 @@ pub struct Discipline<P> {
 
 impl<P: Packet> Discipline<P> {
     /// The link layer of node `me`, empty. `rng` draws its marks ([`meshpace_core::rng::Purpose::Marking`]).
-    pub fn new(_me: NodeId, config: &MeshConfig, _timing: &Timing, _rng: Rng) -> Self {
+    pub fn new(me: NodeId, config: &MeshConfig, timing: &Timing, rng: Rng) -> Self {
+        let ack_time = timing.sifs + timing.ack_air;
         let queue = match config.link.queue {
             QueueConfig::DropTail => Queue::DropTail(DropTail::new(config.radio.queue, config.mac)),
+            QueueConfig::Llap(config) => Queue::Llap(Box::new(Llap::new(me, config))),
+            QueueConfig::FqCodel(config) => Queue::FqCodel(Box::new(FqCodel::new(config))),
         };
         let marker = match config.link.marker {
             MarkerConfig::None => Marker::None,
+            MarkerConfig::Lred(config) => Marker::Lred(Box::new((Lred::new(config, ack_time), rng))),
+            MarkerConfig::Dcc(config) => Marker::Dcc(Box::new((Dcc::new(config, ack_time), rng))),
         };
         Discipline { queue, marker }
     }
 
-    /// Whether [`Discipline::push`] wants to know how far the destination is.
+    /// Whether [`Discipline::push`] wants to know how far the destination of a packet of this node's own is.
     #[inline]
     pub fn wants_hops(&self) -> bool {
-        match &self.queue {
-            Queue::DropTail(_) => false,
-        }
+        matches!(self.queue, Queue::Llap(_))
     }
 
     /// Whether [`Discipline::on_attempt`] is to be called at all.
     #[inline]
     pub fn wants_attempts(&self) -> bool {
-        match &self.marker {
-            Marker::None => false,
-        }
+        matches!(self.marker, Marker::Dcc(_))
     }
 
     /// Whether [`Discipline::on_overheard`] is to be called at all.
     #[inline]
     pub fn wants_overheard(&self) -> bool {
-        match &self.queue {
-            Queue::DropTail(_) => false,
-        }
+        matches!(self.queue, Queue::Llap(_))
     }
 
     /// The number of packets waiting.
     pub fn len(&self) -> usize {
         match &self.queue {
             Queue::DropTail(queue) => queue.len(),
+            Queue::Llap(queue) => queue.len(),
+            Queue::FqCodel(queue) => queue.len(),
         }
     }
 
@@ -106,27 +120,37 @@ impl<P: Packet> Discipline<P> {
     /// Takes in a packet from routing. `hops`: the way to its destination, if [`Discipline::wants_hops`] and known.
     /// `lost` gets what has to go, if anything.
     #[inline]
-    pub fn push(
-        &mut self,
-        _now: Time,
-        packet: Queued<P>,
-        _hops: Option<u8>,
-        mut lost: impl FnMut(Queued<P>, QueueLoss),
-    ) {
-        match &mut self.queue {
-            Queue::DropTail(queue) => {
-                if let Some(packet) = queue.push(packet) {
-                    lost(packet, QueueLoss::Full);
-                }
-            }
+    pub fn push(&mut self, now: Time, packet: Queued<P>, hops: Option<u8>, mut lost: impl FnMut(Queued<P>, QueueLoss)) {
+        let displaced = match &mut self.queue {
+            Queue::DropTail(queue) => queue.push(packet),
+            Queue::Llap(queue) => queue.push(now, packet, hops),
+            Queue::FqCodel(queue) => return queue.push(now, packet, |packet| lost(packet, QueueLoss::Full)),
+        };
+        if let Some(packet) = displaced {
+            lost(packet, QueueLoss::Full);
         }
     }
 
     /// The next packet for the MAC, marked if it is to be. `lost` gets what is dropped on the way.
     #[inline]
-    pub fn pop(&mut self, _now: Time, _lost: impl FnMut(Queued<P>, QueueLoss)) -> Option<Queued<P>> {
-        match &mut self.queue {
-            Queue::DropTail(queue) => queue.pop(),
+    pub fn pop(&mut self, now: Time, lost: impl FnMut(Queued<P>, QueueLoss)) -> Option<Queued<P>> {
+        match (&mut self.queue, &self.marker) {
+            (Queue::DropTail(queue), Marker::None) => queue.pop(),
+            _ => self.pop_judged(now, lost),
+        }
+    }
+
+    fn pop_judged(&mut self, now: Time, mut lost: impl FnMut(Queued<P>, QueueLoss)) -> Option<Queued<P>> {
+        loop {
+            let mut packet = match &mut self.queue {
+                Queue::DropTail(queue) => queue.pop(),
+                Queue::Llap(queue) => queue.pop(now),
+                Queue::FqCodel(queue) => queue.pop(now, |packet| lost(packet, QueueLoss::CoDel)),
+            }?;
+            if self.marker.passes(now, &mut packet) {
+                return Some(packet);
+            }
+            lost(packet, QueueLoss::Lred);
         }
     }
 
@@ -134,6 +158,8 @@ impl<P: Packet> Discipline<P> {
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
         match &mut self.queue {
             Queue::DropTail(queue) => queue.take_for(next_hop),
+            Queue::Llap(queue) => queue.take_for(next_hop),
+            Queue::FqCodel(queue) => queue.take_for(next_hop),
         }
     }
 
@@ -141,47 +167,97 @@ impl<P: Packet> Discipline<P> {
     #[inline]
     pub fn next_wakeup(&self) -> Time {
         match &self.queue {
-            Queue::DropTail(_) => Time::NEVER,
+            Queue::DropTail(_) | Queue::FqCodel(_) => Time::NEVER,
+            Queue::Llap(queue) => queue.next_wakeup(),
         }
     }
 
-    /// The wake-up time has come. There may be a packet for the MAC afterwards.
-    pub fn on_timer(&mut self, _now: Time) {
-        match &mut self.queue {
-            Queue::DropTail(_) => {}
+    /// The wake-up time has come.
+    pub fn on_timer(&mut self, now: Time) {
+        if let Queue::Llap(queue) = &mut self.queue {
+            queue.schedule(now);
         }
     }
 
     /// An attempt to send the packet popped last has ended. Not for broadcasts.
     #[inline]
-    pub fn on_attempt(&mut self, _now: Time, _attempt: Attempt<'_, P>) {
-        match &mut self.marker {
-            Marker::None => {}
+    pub fn on_attempt(&mut self, now: Time, attempt: Attempt<'_, P>) {
+        if let Marker::Dcc(marker) = &mut self.marker
+            && let Body::Data(packet) = attempt.body
+        {
+            let (dcc, _) = &mut **marker;
+            if !packet.is_pure_ack() || dcc.counts_acks() {
+                let flow = (packet.flow(), packet.source());
+                dcc.on_attempt(now, attempt.next_hop, flow, attempt.air_time, attempt.acknowledged);
+            }
         }
     }
 
-    /// The packet popped last has been acknowledged by `next_hop`, or broadcast, after `retries` unsuccessful attempts;
-    /// its data frame takes `data_air`. Returns what is to be added to the backoff that follows.
+    /// The packet popped last has been acknowledged by `next_hop`, or broadcast, after `retries` attempts without an
+    /// answer (RTS without CTS, data without ACK); its data frame takes `data_air`. Returns what is to be added to the
+    /// backoff that follows.
     #[inline]
-    pub fn on_sent(&mut self, _now: Time, _next_hop: NodeId, _retries: u32, _data_air: Duration) -> Duration {
+    pub fn on_sent(&mut self, now: Time, next_hop: NodeId, retries: u32, data_air: Duration) -> Duration {
+        if let Queue::Llap(queue) = &mut self.queue {
+            queue.on_sent(now);
+        }
         match &mut self.marker {
-            Marker::None => Duration::ZERO,
+            Marker::Lred(marker) if !next_hop.is_broadcast() => {
+                marker.0.on_done(retries);
+                marker.0.extra_backoff(data_air)
+            }
+            _ => Duration::ZERO,
         }
     }
 
-    /// The MAC has given up the packet popped last after `retries` retries (attempts less one).
+    /// The MAC has given up the packet popped last after `retries` attempts without an answer.
     #[inline]
-    pub fn on_failed(&mut self, _now: Time, _next_hop: NodeId, _retries: u32) {
-        match &mut self.marker {
-            Marker::None => {}
+    pub fn on_failed(&mut self, retries: u32) {
+        if let Queue::Llap(queue) = &mut self.queue {
+            queue.on_failed();
+        }
+        if let Marker::Lred(marker) = &mut self.marker {
+            marker.0.on_done(retries);
         }
     }
 
-    /// `packet` has been overheard, or received, in a data frame that `transmitter` sent; `now` is the frame's end.
+    /// `packet` has been decoded in a data frame that `transmitter` sent to anyone; `now` is the frame's end.
     #[inline]
-    pub fn on_overheard(&mut self, _now: Time, _transmitter: NodeId, _packet: &P) {
-        match &mut self.queue {
-            Queue::DropTail(_) => {}
+    pub fn on_overheard(&mut self, now: Time, transmitter: NodeId, packet: &P) {
+        if let Queue::Llap(queue) = &mut self.queue {
+            queue.on_overheard(now, transmitter, packet.id());
+        }
+    }
+}
+
+impl Marker {
+    /// Marks a packet that leaves for the MAC if chance wants it; false if it is to be dropped instead.
+    fn passes<P: Packet>(&mut self, now: Time, packet: &mut Queued<P>) -> bool {
+        let Body::Data(data) = &mut packet.body else { return true };
+        match self {
+            Marker::None => true,
+            Marker::Lred(marker) => {
+                let (lred, rng) = &mut **marker;
+                let probability = lred.probability();
+                if probability <= 0.0 || rng.uniform() >= probability {
+                    return true;
+                }
+                let marked = lred.action() == LredAction::Mark && data.ecn_capable();
+                if marked {
+                    data.mark_ce();
+                }
+                marked
+            }
+            Marker::Dcc(marker) => {
+                let (dcc, rng) = &mut **marker;
+                if data.ecn_capable() && !data.is_pure_ack() {
+                    let probability = dcc.probability(now, packet.next_hop, (data.flow(), data.source()));
+                    if probability > 0.0 && rng.uniform() < probability {
+                        data.mark_ce();
+                    }
+                }
+                true
+            }
         }
     }
 }

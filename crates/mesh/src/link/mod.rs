@@ -1,8 +1,14 @@
 //! Between routing and MAC: address resolution, queue disciplines, markers.
 
 pub mod arp;
+pub mod codel;
 pub mod config;
+pub mod dcc;
+pub mod dcc_model;
 pub mod discipline;
+pub mod fq_codel;
+pub mod llap;
+pub mod lred;
 pub mod queue;
 
 pub use config::{LinkConfig, MarkerConfig, QueueConfig};

@@ -1,0 +1,362 @@
+//! DCC's congestion index: links that lose frames and use much air time are marked, so that the greedy flow slows down.
+//!
+//! Source: Y. Xu, Y. Wang, J. Lui and D.-M. Chiu, "Balancing Throughput and Fairness for TCP Flows in Multihop Ad-Hoc
+//! Networks" (DCC), IV.B (Eq. 9 and 10), figure 6 part 1, V.A; systems.md 11.4 and 11.6. Per outgoing link and interval:
+//!
+//! ```text
+//! gamma_s = failed / attempts (0 without attempts)        T_s = air time / 0.125 s
+//! gamma = 0.875 gamma + 0.125 gamma_s                     T = 0.875 T + 0.125 T_s
+//! F = gamma T^2      p = min(1, k_p F)                    p_flow = (T_flow / T) p
+//! ```
+//!
+//! Departures: there is no timer. Intervals are counted from time zero, at every node alike, and those that have passed
+//! are averaged in when the link is next looked at; that gives what a timer would. A link whose averages have fallen below
+//! 1e-12 starts anew, a flow below that is forgotten. "Normalized transmission time" is the time this station is on the air
+//! (systems.md 11.6, item 2); the paper gives k_p a range of 0 to 0.1 and a default of 13.2030, the latter is taken.
+
+use crate::config::{ParameterError, require};
+use alloc::vec::Vec;
+use meshpace_core::{Duration, FlowId, NodeId, Time};
+
+/// Averages below this are zero.
+const NEGLIGIBLE: f64 = 1e-12;
+
+/// Which frames are counted (systems.md 11.6, item 2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DccCounts {
+    /// Data: packets with payload. "The TCP data packet collision probability" (DCC, IV.B).
+    #[default]
+    Data,
+    /// TCP ACKs too, but no routing or ARP.
+    DataAndAcks,
+}
+
+/// Which values are averaged over intervals (systems.md 11.6, item 3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DccAverages {
+    /// The collision probability and the air time.
+    #[default]
+    GammaAndAirTime,
+    /// The collision probability; the air time is that of the last interval.
+    Gamma,
+}
+
+/// DCC's parameters in the MAC.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DccConfig {
+    /// From congestion index to marking probability, with gamma and T as fractions. Range 0 to 10000, default 13.2030.
+    pub k_p: f64,
+    /// The sampling interval. Range 1 ms to 60 s, default 0.125 s (DCC, V.A).
+    pub interval: Duration,
+    /// Weight on the *new* value (item 4). Range (0, 1], default 0.125.
+    pub weight: f64,
+    /// Which frames are counted.
+    pub counts: DccCounts,
+    /// Whether SIFS and MAC ACK of a successful attempt count as air time (item 2). Default no.
+    pub mac_ack: bool,
+    /// Which values are averaged.
+    pub averages: DccAverages,
+}
+
+impl Default for DccConfig {
+    fn default() -> Self {
+        DccConfig {
+            k_p: 13.2030,
+            interval: Duration::from_millis(125),
+            weight: 0.125,
+            counts: DccCounts::Data,
+            mac_ack: false,
+            averages: DccAverages::GammaAndAirTime,
+        }
+    }
+}
+
+impl DccConfig {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        let span = Duration::from_millis(1)..=Duration::from_secs(60);
+        require((0.0..=1e4).contains(&self.k_p), "dcc.k_p", self.k_p, "0 to 10000")?;
+        require(span.contains(&self.interval), "dcc.interval", self.interval, "1 ms to 60 s")?;
+        require(self.weight > 0.0 && self.weight <= 1.0, "dcc.weight", self.weight, "more than 0, at most 1")
+    }
+}
+
+/// The congestion index of a link with collision probability `gamma` and normalized air time `air`: F = gamma T^2.
+pub fn congestion_index(gamma: f64, air: f64) -> f64 {
+    gamma * air * air
+}
+
+/// The marking probability of a link: p = min(1, k_p F), DCC Eq. 10.
+pub fn marking_probability(k_p: f64, gamma: f64, air: f64) -> f64 {
+    (k_p * congestion_index(gamma, air)).min(1.0)
+}
+
+/// The probability that a packet is marked somewhere on a path of links that mark with `links`, DCC Eq. 9.
+pub fn path_probability(links: impl IntoIterator<Item = f64>) -> f64 {
+    1.0 - links.into_iter().fold(1.0, |unmarked, p| unmarked * (1.0 - p))
+}
+
+/// A flow's part of a link's air time.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    flow: FlowId,
+    /// Source of the packets: a flow has two directions.
+    source: NodeId,
+    on_air: Duration,
+    average: f64,
+}
+
+/// An outgoing link.
+#[derive(Clone, Debug)]
+struct Link {
+    next_hop: NodeId,
+    /// Number of the interval the counters belong to.
+    interval: u64,
+    attempts: u32,
+    failed: u32,
+    on_air: Duration,
+    gamma: f64,
+    air: f64,
+    shares: Vec<Share>,
+}
+
+impl Link {
+    /// Averages in the intervals before number `interval`.
+    fn catch_up(&mut self, interval: u64, config: &DccConfig) {
+        while self.interval < interval {
+            self.interval += 1;
+            let sample = if self.attempts > 0 { f64::from(self.failed) / f64::from(self.attempts) } else { 0.0 };
+            let span = config.interval.as_secs_f64();
+            let air_weight = if config.averages == DccAverages::Gamma { 1.0 } else { config.weight };
+            self.gamma = smooth(self.gamma, sample, config.weight);
+            self.air = smooth(self.air, self.on_air.as_secs_f64() / span, air_weight);
+            for share in &mut self.shares {
+                share.average = smooth(share.average, share.on_air.as_secs_f64() / span, air_weight);
+                share.on_air = Duration::ZERO;
+            }
+            self.shares.retain(|share| share.average >= NEGLIGIBLE);
+            (self.attempts, self.failed, self.on_air) = (0, 0, Duration::ZERO);
+            if self.gamma < NEGLIGIBLE && self.air < NEGLIGIBLE {
+                (self.gamma, self.air) = (0.0, 0.0);
+                self.interval = interval;
+            }
+        }
+    }
+}
+
+fn smooth(old: f64, sample: f64, weight: f64) -> f64 {
+    (1.0 - weight) * old + weight * sample
+}
+
+/// One node's links.
+#[derive(Clone, Debug)]
+pub struct Dcc {
+    config: DccConfig,
+    /// SIFS + MAC ACK, added to a successful attempt if the reading wants it.
+    ack_time: Duration,
+    links: Vec<Link>,
+}
+
+impl Dcc {
+    /// No links yet. `ack_time`: SIFS + MAC ACK.
+    pub fn new(config: DccConfig, ack_time: Duration) -> Self {
+        Dcc { config, ack_time, links: Vec::new() }
+    }
+
+    /// Whether frames with pure TCP ACKs are counted.
+    pub fn counts_acks(&self) -> bool {
+        self.config.counts == DccCounts::DataAndAcks
+    }
+
+    /// An attempt to send a packet of `flow` from `source` to `next_hop` has ended; this station was on the air for
+    /// `air_time`.
+    pub fn on_attempt(
+        &mut self,
+        now: Time,
+        next_hop: NodeId,
+        (flow, source): (FlowId, NodeId),
+        air_time: Duration,
+        acknowledged: bool,
+    ) {
+        let mut air_time = air_time;
+        if acknowledged && self.config.mac_ack {
+            air_time = air_time + self.ack_time;
+        }
+        let link = self.link(now, next_hop);
+        link.attempts += 1;
+        link.failed += u32::from(!acknowledged);
+        link.on_air = link.on_air + air_time;
+        match link.shares.iter_mut().find(|share| share.flow == flow && share.source == source) {
+            Some(share) => share.on_air = share.on_air + air_time,
+            None => link.shares.push(Share { flow, source, on_air: air_time, average: 0.0 }),
+        }
+    }
+
+    /// Collision probability and normalized air time of the link to `next_hop`, each from 0 to 1.
+    pub fn link_state(&mut self, now: Time, next_hop: NodeId) -> (f64, f64) {
+        let link = self.link(now, next_hop);
+        (link.gamma, link.air)
+    }
+
+    /// The probability with which a packet of `flow` from `source` is marked as it leaves for `next_hop`.
+    pub fn probability(&mut self, now: Time, next_hop: NodeId, (flow, source): (FlowId, NodeId)) -> f64 {
+        let k_p = self.config.k_p;
+        let link = self.link(now, next_hop);
+        if link.air <= 0.0 {
+            return 0.0;
+        }
+        let share = link.shares.iter().find(|share| share.flow == flow && share.source == source);
+        share.map_or(0.0, |share| share.average / link.air * marking_probability(k_p, link.gamma, link.air))
+    }
+
+    /// The link to `next_hop`, with every interval before the one of `now` averaged in.
+    fn link(&mut self, now: Time, next_hop: NodeId) -> &mut Link {
+        let interval = now.0 / self.config.interval.0;
+        let at = match self.links.iter().position(|link| link.next_hop == next_hop) {
+            Some(at) => at,
+            None => {
+                self.links.push(Link {
+                    next_hop,
+                    interval,
+                    attempts: 0,
+                    failed: 0,
+                    on_air: Duration::ZERO,
+                    gamma: 0.0,
+                    air: 0.0,
+                    shares: Vec::new(),
+                });
+                self.links.len() - 1
+            }
+        };
+        let link = &mut self.links[at];
+        link.catch_up(interval, &self.config);
+        link
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEXT: NodeId = NodeId(1);
+    const FLOW: (FlowId, NodeId) = (FlowId(0), NodeId(0));
+    const OTHER: (FlowId, NodeId) = (FlowId(1), NodeId(0));
+    const ACK: Duration = Duration::from_micros(314);
+
+    /// The time just inside interval `n`.
+    fn in_interval(n: u64) -> Time {
+        Time(n * 125_000_000 + 1)
+    }
+
+    fn close(value: f64, expected: f64, unit: f64) {
+        assert!((value - expected).abs() <= 0.5 * unit * 1.0001, "{value}, expected {expected}");
+    }
+
+    #[test]
+    fn intervals_systems_11_7() {
+        // Attempts, failures, air time in us; gamma, T, F, p; and the unit of the last digit given for F and p.
+        let rows = [
+            (4, 0, 18_000, 0.0, 0.018, 0.0, 0.0, 1e-9, 1e-9),
+            (5, 1, 22_500, 0.025, 0.038250, 3.6577e-5, 4.8292e-4, 1e-9, 1e-8),
+            (6, 2, 27_000, 0.063542, 0.060469, 2.3234e-4, 3.0676e-3, 1e-8, 1e-7),
+            (8, 3, 36_000, 0.102474, 0.088910, 8.1006e-4, 1.0695e-2, 1e-8, 1e-6),
+            (7, 1, 31_500, 0.107522, 0.109296, 1.2844e-3, 1.6958e-2, 1e-7, 1e-6),
+            (0, 0, 0, 0.094082, 0.095634, 8.6046e-4, 1.1361e-2, 1e-8, 1e-6),
+            (3, 0, 13_500, 0.082321, 0.097180, 7.7744e-4, 1.0265e-2, 1e-8, 1e-6),
+        ];
+        let mut dcc = Dcc::new(DccConfig::default(), ACK);
+        for (n, &(attempts, failed, air, gamma, air_time, index, p, index_unit, p_unit)) in rows.iter().enumerate() {
+            for attempt in 0..attempts {
+                let span = Duration::from_micros(air / attempts);
+                dcc.on_attempt(in_interval(n as u64), NEXT, FLOW, span, attempt >= failed);
+            }
+            let after = in_interval(n as u64 + 1);
+            let state = dcc.link_state(after, NEXT);
+            close(state.0, gamma, 1e-6);
+            close(state.1, air_time, 1e-6);
+            close(congestion_index(state.0, state.1), index, index_unit);
+            close(dcc.probability(after, NEXT, FLOW), p, p_unit);
+        }
+    }
+
+    #[test]
+    fn marking_probability_systems_11_7() {
+        let k_p = DccConfig::default().k_p;
+        for (gamma, air, expected) in
+            [(0.05, 0.2, 0.026406), (0.1, 0.3, 0.118827), (0.2, 0.3, 0.237654), (0.1, 0.5, 0.330075), (0.3, 0.6, 1.0)]
+        {
+            close(marking_probability(k_p, gamma, air), expected, 1e-6);
+        }
+        close(k_p * congestion_index(0.3, 0.6), 1.4259, 1e-4);
+    }
+
+    #[test]
+    fn flows_share_a_links_probability_by_air_time_systems_11_7() {
+        // One interval with weight 1 puts the link at gamma 0.1, T 0.3, of which 0.2 and 0.1 belong to the flows:
+        // 20 attempts, 2 failed, 25 ms and 12.5 ms in 125 ms.
+        let mut dcc = Dcc::new(DccConfig { weight: 1.0, ..DccConfig::default() }, ACK);
+        for n in 0..20 {
+            let flow = if n < 10 { FLOW } else { OTHER };
+            let span = Duration::from_micros(if n < 10 { 2_500 } else { 1_250 });
+            dcc.on_attempt(in_interval(0), NEXT, flow, span, n % 10 != 0);
+        }
+        let after = in_interval(1);
+        close(dcc.probability(after, NEXT, FLOW), 0.079218, 1e-6);
+        close(dcc.probability(after, NEXT, OTHER), 0.039609, 1e-6);
+        assert_eq!(dcc.probability(after, NEXT, (FlowId(2), NodeId(0))), 0.0);
+        assert_eq!(dcc.probability(after, NodeId(2), FLOW), 0.0);
+    }
+
+    #[test]
+    fn marks_add_up_along_a_path_systems_11_7() {
+        for (links, p, expected) in [(4, 0.02, 0.077632), (8, 0.01188, 0.091181), (8, 0.05, 0.336580)] {
+            close(path_probability((0..links).map(|_| p)), expected, 1e-6);
+        }
+    }
+
+    #[test]
+    fn readings_of_what_counts() {
+        let after_one = |config: DccConfig| {
+            let mut dcc = Dcc::new(config, ACK);
+            dcc.on_attempt(in_interval(0), NEXT, FLOW, Duration::from_micros(4_464), true);
+            dcc.on_attempt(in_interval(0), NEXT, FLOW, Duration::from_micros(4_464), false);
+            dcc.link_state(in_interval(1), NEXT)
+        };
+        let air = 2.0 * 4.464e-3 / 0.125;
+        let default = DccConfig::default();
+        assert_eq!(after_one(default), (0.0625, 0.125 * air));
+        // The ACK of the one attempt that got one.
+        close(after_one(DccConfig { mac_ack: true, ..default }).1, 0.125 * (air + 0.314e-3 / 0.125), 1e-12);
+        let plain = after_one(DccConfig { averages: DccAverages::Gamma, ..default });
+        assert_eq!(plain.0, 0.0625);
+        close(plain.1, air, 1e-12);
+        // Weight 0.125 on the old value.
+        close(after_one(DccConfig { weight: 0.875, ..default }).0, 0.875 * 0.5, 1e-12);
+    }
+
+    #[test]
+    fn a_silent_link_fades_as_by_a_timer_and_is_forgotten() {
+        let busy = |dcc: &mut Dcc| dcc.on_attempt(in_interval(0), NEXT, FLOW, Duration::from_millis(50), false);
+        let mut seldom = Dcc::new(DccConfig::default(), ACK);
+        let mut often = seldom.clone();
+        busy(&mut seldom);
+        busy(&mut often);
+        for n in 1..40 {
+            often.link_state(in_interval(n), NEXT);
+        }
+        assert_eq!(seldom.link_state(in_interval(40), NEXT), often.link_state(in_interval(40), NEXT));
+        // After an hour nothing is left, nor any memory of the flow.
+        assert_eq!(seldom.link_state(in_interval(8 * 3600), NEXT), (0.0, 0.0));
+        assert!(seldom.links[0].shares.is_empty());
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_named() {
+        let fails = |config: DccConfig| config.check().map_err(|e| e.name);
+        let default = DccConfig::default();
+        assert_eq!(fails(default), Ok(()));
+        assert_eq!(fails(DccConfig { k_p: f64::NAN, ..default }), Err("dcc.k_p"));
+        assert_eq!(fails(DccConfig { interval: Duration::ZERO, ..default }), Err("dcc.interval"));
+        assert_eq!(fails(DccConfig { weight: 0.0, ..default }), Err("dcc.weight"));
+    }
+}

@@ -1,0 +1,261 @@
+//! FQ-CoDel: a queue per flow, served in turn, thin flows first, each watched by CoDel. Today's default under Linux.
+//!
+//! Source: RFC 8290, sections 4.1 (enqueue), 4.2 (dequeue), 5.2 (parameters); CoDel: RFC 8289. Departures: a flow is known
+//! by its source, destination and flow number instead of a hash over the 5-tuple, so flows share a queue only when there
+//! are more than [`FqCodelConfig::flows`]; everything that is not a user's packet (routing, ARP) is one flow more, which
+//! as a thin flow comes first without a rule of its own; 5.2.7 (CE threshold) is left out.
+
+use super::codel::{Codel, CodelParameters, Verdict};
+use super::queue::Queued;
+use crate::config::{ParameterError, require};
+use crate::packet::{Body, Packet};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use meshpace_core::{Duration, FlowId, NodeId, Time};
+
+/// Packets dropped at once from the longest queue when there is no room, at most (RFC 8290, 4.1).
+const DROP_BATCH: usize = 64;
+
+/// FQ-CoDel's parameters (RFC 8290, 5.2).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FqCodelConfig {
+    /// Bytes a flow may send per round. Range 256 to 65535, default 1514.
+    pub quantum: u32,
+    /// Waiting time that is accepted to persist. Range 10 us to 10 s, default 5 ms.
+    pub target: Duration,
+    /// Window in which the smallest waiting time must have been below the target. Range `target` to 100 s, default 100 ms.
+    pub interval: Duration,
+    /// Packets in all queues together. Range 1 to 1000000, default 10240.
+    pub limit: usize,
+    /// Queues. Range 1 to 65535, default 1024.
+    pub flows: usize,
+    /// Whether ECN-capable packets are marked instead of dropped. Default yes.
+    pub ecn: bool,
+}
+
+impl Default for FqCodelConfig {
+    fn default() -> Self {
+        FqCodelConfig {
+            quantum: 1514,
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            limit: 10_240,
+            flows: 1024,
+            ecn: true,
+        }
+    }
+}
+
+impl FqCodelConfig {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        let target = Duration::from_micros(10)..=Duration::from_secs(10);
+        let interval = self.target..=Duration::from_secs(100);
+        require((256..=65_535).contains(&self.quantum), "fq_codel.quantum", self.quantum, "256 to 65535 bytes")?;
+        require(target.contains(&self.target), "fq_codel.target", self.target, "10 us to 10 s")?;
+        require(interval.contains(&self.interval), "fq_codel.interval", self.interval, "at least target, up to 100 s")?;
+        require((1..=1_000_000).contains(&self.limit), "fq_codel.limit", self.limit, "1 to 1000000 packets")?;
+        require((1..=65_535).contains(&self.flows), "fq_codel.flows", self.flows, "1 to 65535 queues")
+    }
+}
+
+/// What tells flows apart: source, destination, flow number; None for what is not a user's packet.
+type FlowKey = Option<(NodeId, NodeId, FlowId)>;
+
+/// One flow's queue.
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    key: FlowKey,
+    waiting: VecDeque<(Time, Queued<P>)>,
+    bytes: u32,
+    /// Bytes it may still send in this round.
+    credits: i64,
+    /// Whether it is in one of the two lists.
+    listed: bool,
+    codel: Codel,
+}
+
+impl<P: Packet> Flow<P> {
+    fn pop(&mut self) -> Option<(Time, Queued<P>)> {
+        let head = self.waiting.pop_front()?;
+        self.bytes -= head.1.body.size();
+        Some(head)
+    }
+}
+
+/// One node's queues.
+#[derive(Clone, Debug)]
+pub struct FqCodel<P> {
+    config: FqCodelConfig,
+    codel: CodelParameters,
+    flows: Vec<Flow<P>>,
+    /// Flows that have become active since they were last served, by number.
+    new: VecDeque<u16>,
+    /// The other active flows, in the order of service.
+    old: VecDeque<u16>,
+    len: usize,
+}
+
+impl<P: Packet> FqCodel<P> {
+    /// No flows yet.
+    pub fn new(config: FqCodelConfig) -> Self {
+        let codel = CodelParameters { target: config.target, interval: config.interval };
+        FqCodel { config, codel, flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), len: 0 }
+    }
+
+    /// The number of packets waiting.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Takes in a packet. If there are too many now, `lost` gets packets of the flow with the most bytes: from its head,
+    /// half of them, at most 64.
+    pub fn push(&mut self, now: Time, packet: Queued<P>, mut lost: impl FnMut(Queued<P>)) {
+        let at = self.flow(key(&packet));
+        let flow = &mut self.flows[at];
+        flow.bytes += packet.body.size();
+        flow.waiting.push_back((now, packet));
+        self.len += 1;
+        if !flow.listed {
+            flow.listed = true;
+            flow.credits = i64::from(self.config.quantum);
+            self.new.push_back(at as u16);
+        }
+        if self.len > self.config.limit {
+            // The first of equals.
+            let mut fattest = 0;
+            for at in 1..self.flows.len() {
+                if self.flows[at].bytes > self.flows[fattest].bytes {
+                    fattest = at;
+                }
+            }
+            let flow = &mut self.flows[fattest];
+            for _ in 0..flow.waiting.len().div_ceil(2).min(DROP_BATCH) {
+                if let Some((_, packet)) = flow.pop() {
+                    self.len -= 1;
+                    lost(packet);
+                }
+            }
+        }
+    }
+
+    /// The next packet for the MAC, perhaps marked. `lost` gets what CoDel drops on the way.
+    pub fn pop(&mut self, now: Time, mut lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
+        loop {
+            let (from_new, at) = match (self.new.front(), self.old.front()) {
+                (Some(&at), _) => (true, at),
+                (None, Some(&at)) => (false, at),
+                (None, None) => return None,
+            };
+            let flow = &mut self.flows[usize::from(at)];
+            if flow.credits <= 0 {
+                flow.credits += i64::from(self.config.quantum);
+                self.unlist(from_new);
+                self.old.push_back(at);
+                continue;
+            }
+            let before = flow.waiting.len();
+            let packet = Self::judge(flow, now, &self.codel, self.config.ecn, &mut lost);
+            self.len -= before - flow.waiting.len();
+            match packet {
+                Some(packet) => {
+                    flow.credits -= i64::from(packet.body.size());
+                    return Some(packet);
+                }
+                None => {
+                    self.unlist(from_new);
+                    if from_new {
+                        // Once round the others, lest a flow that returns at once is new for ever.
+                        self.old.push_back(at);
+                    } else {
+                        self.flows[usize::from(at)].listed = false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next packet of `flow` that CoDel lets pass.
+    fn judge(
+        flow: &mut Flow<P>,
+        now: Time,
+        codel: &CodelParameters,
+        ecn: bool,
+        lost: &mut impl FnMut(Queued<P>),
+    ) -> Option<Queued<P>> {
+        while let Some((arrived, mut packet)) = flow.pop() {
+            match flow.codel.judge(now, arrived, flow.bytes, codel) {
+                Verdict::Pass => return Some(packet),
+                Verdict::Drop => match &mut packet.body {
+                    Body::Data(data) if ecn && data.ecn_capable() => {
+                        data.mark_ce();
+                        flow.codel.on_marked(codel);
+                        return Some(packet);
+                    }
+                    _ => lost(packet),
+                },
+            }
+        }
+        flow.codel.on_empty();
+        None
+    }
+
+    /// Takes out a packet for `next_hop`.
+    pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
+        let (flow, at) = self.flows.iter_mut().find_map(|flow| {
+            let at = flow.waiting.iter().position(|(_, packet)| packet.next_hop == next_hop)?;
+            Some((flow, at))
+        })?;
+        let (_, packet) = flow.waiting.remove(at)?;
+        flow.bytes -= packet.body.size();
+        self.len -= 1;
+        Some(packet)
+    }
+
+    fn unlist(&mut self, from_new: bool) {
+        if from_new {
+            self.new.pop_front()
+        } else {
+            self.old.pop_front()
+        };
+    }
+
+    /// The queue of `key`: its own, that of a flow that is not active, or, if all are active, one it has to share.
+    fn flow(&mut self, key: FlowKey) -> usize {
+        if let Some(at) = self.flows.iter().position(|flow| flow.key == key) {
+            return at;
+        }
+        if self.flows.len() < self.config.flows {
+            self.flows.push(Flow {
+                key,
+                waiting: VecDeque::new(),
+                bytes: 0,
+                credits: 0,
+                listed: false,
+                codel: Codel::default(),
+            });
+            return self.flows.len() - 1;
+        }
+        match self.flows.iter().position(|flow| !flow.listed) {
+            Some(at) => {
+                (self.flows[at].key, self.flows[at].codel) = (key, Codel::default());
+                at
+            }
+            None => key.map_or(0, |(source, destination, flow)| {
+                (source.index() + 31 * destination.index() + 961 * flow.index()) % self.flows.len()
+            }),
+        }
+    }
+}
+
+fn key<P: Packet>(packet: &Queued<P>) -> FlowKey {
+    match &packet.body {
+        Body::Data(data) => Some((data.source(), data.destination(), data.flow())),
+        _ => None,
+    }
+}

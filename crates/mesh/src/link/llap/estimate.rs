@@ -1,0 +1,185 @@
+//! LLAP's delays towards one destination: how long packets stay here (HT) and in the next node (NHT), and what follows.
+//!
+//! Source: A. Antony Franklin et al., "A Link Layer Adaptive Pacing Scheme for Improving Performance of Wireless Mesh
+//! Networks" (LLAP), sections III.C and III.D; systems.md 10.2.
+//!
+//! ```text
+//! HT  = alpha HT  + (1 - alpha) HT_current        NHT = alpha NHT + (1 - alpha) NHT_current
+//! relay:  PD = PD + (NHT - HT), from 0            source: PD = k NHT, k = min(h, 4)
+//! ```
+//!
+//! Departures: the first sample of an average initializes it (the paper gives no start value; systems.md 10.4). PD is kept
+//! between bounds, because an integrator over smoothed values overshoots (systems.md 10.3, item 2).
+
+use super::{DelayUpdate, LlapConfig};
+
+/// The averages and the relay's delay for one destination. All in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Estimate {
+    ht: Option<f64>,
+    nht: Option<f64>,
+    pd: f64,
+    ceiling_hits: u32,
+}
+
+impl Estimate {
+    /// Average time packets spend in this node, from arrival to the end of the MAC's transmission.
+    pub fn ht(&self) -> Option<f64> {
+        self.ht
+    }
+
+    /// Average time packets spend in the next node, from the end of the transmission to it until it is heard to forward.
+    pub fn nht(&self) -> Option<f64> {
+        self.nht
+    }
+
+    /// What a relay adds to a packet's stay; never negative.
+    pub fn relay_delay(&self) -> f64 {
+        self.pd.max(0.0)
+    }
+
+    /// The spacing at a source `hops` away from the destination: min(h, 4) NHT, once NHT is known.
+    pub fn source_delay(&self, hops: u8) -> Option<f64> {
+        self.nht.map(|nht| f64::from(hops.min(super::REUSE_HOPS)) * nht)
+    }
+
+    /// How often PD ran into its upper bound: a warning that the integrator has lost its way.
+    pub fn ceiling_hits(&self) -> u32 {
+        self.ceiling_hits
+    }
+
+    /// A packet has left after staying for `stay` seconds.
+    pub fn on_stay(&mut self, stay: f64, config: &LlapConfig) {
+        self.ht = Some(smooth(self.ht, stay, config.alpha));
+        if config.delay_update == DelayUpdate::Transmission {
+            self.integrate(config);
+        }
+    }
+
+    /// A packet has been heard to leave the next node `stay` seconds after it was sent there.
+    pub fn on_next_stay(&mut self, stay: f64, config: &LlapConfig) {
+        self.nht = Some(smooth(self.nht, stay, config.alpha));
+        if config.delay_update == DelayUpdate::Overhearing {
+            self.integrate(config);
+        }
+    }
+
+    fn integrate(&mut self, config: &LlapConfig) {
+        let (Some(ht), Some(nht)) = (self.ht, self.nht) else { return };
+        let ceiling = config.max_delay.as_secs_f64();
+        let floor = if config.negative_delay { -ceiling } else { 0.0 };
+        let pd = self.pd + (nht - ht);
+        if pd > ceiling {
+            self.ceiling_hits = self.ceiling_hits.saturating_add(1);
+        }
+        self.pd = pd.max(floor).min(ceiling);
+    }
+}
+
+fn smooth(old: Option<f64>, sample: f64, alpha: f64) -> f64 {
+    match old {
+        Some(old) => alpha * old + (1.0 - alpha) * sample,
+        None => sample,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use meshpace_core::Duration;
+
+    /// Feeds pairs of samples in milliseconds, NHT first: PD is updated as the packet leaves, with both known.
+    fn feed(samples: &[(f64, f64)], config: &LlapConfig) -> Vec<Estimate> {
+        let mut estimate = Estimate::default();
+        let mut rows = Vec::new();
+        for &(ht, nht) in samples {
+            estimate.on_next_stay(nht / 1e3, config);
+            estimate.on_stay(ht / 1e3, config);
+            rows.push(estimate);
+        }
+        rows
+    }
+
+    fn assert_ms(value: f64, expected: f64, tolerance: f64) {
+        assert!((value * 1e3 - expected).abs() < tolerance, "{} ms, expected {expected} ms", value * 1e3);
+    }
+
+    #[test]
+    fn source_spacing_by_hops_systems_10_4() {
+        let mut estimate = Estimate::default();
+        assert_eq!(estimate.source_delay(4), None);
+        estimate.on_next_stay(7.5e-3, &LlapConfig::default());
+        for (hops, expected) in [(1, 7.5), (2, 15.0), (3, 22.5), (4, 30.0), (7, 30.0), (10, 30.0)] {
+            assert_ms(estimate.source_delay(hops).expect("NHT is known"), expected, 1e-9);
+        }
+    }
+
+    #[test]
+    fn source_follows_the_next_node_systems_10_4() {
+        let config = LlapConfig::default();
+        let mut estimate = Estimate::default();
+        let nht = [7.5, 7.5, 7.5, 9.0, 10.2, 11.16, 11.928, 12.5424];
+        let pd = [30.0, 30.0, 30.0, 36.0, 40.8, 44.64, 47.712, 50.1696];
+        for (i, current) in [7.5, 7.5, 7.5, 15.0, 15.0, 15.0, 15.0, 15.0].into_iter().enumerate() {
+            estimate.on_next_stay(current / 1e3, &config);
+            assert_ms(estimate.nht().expect("sampled"), nht[i], 1e-9);
+            assert_ms(estimate.source_delay(10).expect("sampled"), pd[i], 1e-9);
+        }
+    }
+
+    #[test]
+    fn relay_integrates_the_difference_systems_10_4() {
+        let samples = [
+            (8.0, 8.0),
+            (8.0, 8.0),
+            (8.0, 14.0),
+            (8.0, 20.0),
+            (13.2, 20.0),
+            (18.0, 20.0),
+            (20.0, 20.0),
+            (20.0, 12.0),
+            (20.0, 8.0),
+        ];
+        let ht = [8.0, 8.0, 8.0, 8.0, 9.04, 10.832, 12.6656, 14.1325, 15.3060];
+        let nht = [8.0, 8.0, 9.2, 11.36, 13.088, 14.4704, 15.5763, 14.8611, 13.4888];
+        let pd = [0.0, 0.0, 1.2, 4.56, 8.608, 12.2464, 15.1571, 15.8857, 14.0686];
+        for (i, row) in feed(&samples, &LlapConfig::default()).iter().enumerate() {
+            assert_ms(row.ht().expect("sampled"), ht[i], 0.5e-4);
+            assert_ms(row.nht().expect("sampled"), nht[i], 0.5e-4);
+            assert_ms(row.relay_delay(), pd[i], 0.5e-4);
+        }
+    }
+
+    #[test]
+    fn delay_is_updated_when_the_reading_says() {
+        let overhearing = LlapConfig { delay_update: DelayUpdate::Overhearing, ..LlapConfig::default() };
+        let transmission = LlapConfig::default();
+        let mut both = [(Estimate::default(), overhearing), (Estimate::default(), transmission)];
+        for (estimate, config) in &mut both {
+            estimate.on_stay(0.008, config);
+            estimate.on_next_stay(0.010, config);
+        }
+        assert_ms(both[0].0.relay_delay(), 2.0, 1e-9);
+        assert_ms(both[1].0.relay_delay(), 0.0, 1e-9);
+    }
+
+    #[test]
+    fn delay_stays_within_its_bounds() {
+        let config = LlapConfig { max_delay: Duration::from_millis(50), ..LlapConfig::default() };
+        // 40 ms of difference per packet: the second update would give 80 ms.
+        let rows = feed(&[(10.0, 50.0), (10.0, 50.0), (10.0, 50.0)], &config);
+        assert_ms(rows[0].relay_delay(), 40.0, 1e-9);
+        assert_ms(rows[2].relay_delay(), 50.0, 1e-9);
+        assert_eq!(rows[2].ceiling_hits(), 2);
+        // Clamped at zero, the way up starts at once; wound below zero, the debt is paid first.
+        let down_then_up = vec![(20.0, 10.0), (20.0, 10.0), (20.0, 110.0)];
+        let clamped = feed(&down_then_up, &LlapConfig::default());
+        let wound = feed(&down_then_up, &LlapConfig { negative_delay: true, ..LlapConfig::default() });
+        assert_ms(clamped[1].relay_delay(), 0.0, 1e-9);
+        // NHT = 0.8 * 10 + 0.2 * 110 = 30 ms, HT = 20 ms.
+        assert_ms(clamped[2].relay_delay(), 10.0, 1e-9);
+        assert_ms(wound[2].relay_delay(), 0.0, 1e-9);
+    }
+}
