@@ -15,13 +15,13 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
-use meshpace_mesh::config::Position;
+use meshpace_mesh::config::{AodvDetection, Position};
 use meshpace_mesh::link::arp::{Arp, Resolve};
 use meshpace_mesh::link::queue::{DropTail, Queued};
 use meshpace_mesh::mac::{Action, Dcf, Frame, Heard, Timing};
 use meshpace_mesh::radio::Neighbours;
 use meshpace_mesh::routing::aodv::{DropReason, Sink};
-use meshpace_mesh::routing::{Aodv, StaticRoutes};
+use meshpace_mesh::routing::{Aodv, Olsr, StaticRoutes};
 use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
 
 /// What ns-2's link layer takes each way.
@@ -50,7 +50,7 @@ pub enum Happening<P> {
 
 struct Node<P> {
     mac: Dcf<P>,
-    /// What the queue holds of [`Dcf::next_wakeup`], so that an unchanged time costs nothing.
+    /// When the queue wakes the station: never later than [`Dcf::next_wakeup`].
     mac_wakeup: Time,
     queue: DropTail<P>,
     arp: Arp<P>,
@@ -81,6 +81,7 @@ struct Delayed<P> {
 enum Routing<P> {
     Static,
     Aodv(Vec<Aodv<P>>),
+    Olsr(Vec<Olsr>),
 }
 
 /// What a routing protocol asked for, in order.
@@ -139,10 +140,21 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let shortest = StaticRoutes::new(&neighbours.adjacency(), destinations);
         let ids = || (0..positions.len()).map(|i| NodeId(i as u16));
         let stream = |purpose, node: NodeId| Rng::stream(seed, purpose, u64::from(node.0));
+        let aodv = |local_repair, detection| {
+            let machine = |node| {
+                Aodv::detecting(node, local_repair, detection, stream(Purpose::RoutingJitter, node))
+            };
+            Routing::Aodv(ids().map(machine).collect())
+        };
         let routing = match config.routing {
             RoutingConfig::Static => Routing::Static,
-            RoutingConfig::Aodv { local_repair } => Routing::Aodv(
-                ids().map(|node| Aodv::new(node, local_repair, stream(Purpose::RoutingJitter, node))).collect(),
+            RoutingConfig::Aodv { local_repair } => aodv(local_repair, AodvDetection::LinkLayer),
+            RoutingConfig::AodvHello { local_repair, link_layer: false } => aodv(local_repair, AodvDetection::Hello),
+            RoutingConfig::AodvHello { local_repair, link_layer: true } => aodv(local_repair, AodvDetection::Both),
+            RoutingConfig::Olsr { metric, link_layer } => Routing::Olsr(
+                ids()
+                    .map(|node| Olsr::new(node, metric, link_layer, stream(Purpose::RoutingJitter, node)))
+                    .collect(),
             ),
         };
         let nodes = ids()
@@ -201,6 +213,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         match &self.routing {
             Routing::Static => self.shortest_hops(from, to),
             Routing::Aodv(nodes) => nodes[from.index()].hops_to(self.now, to),
+            Routing::Olsr(nodes) => nodes[from.index()].hops_to(to),
         }
     }
 
@@ -257,13 +270,19 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let node = NodeId(index as u16);
                     let state = &mut self.nodes[index as usize];
                     state.mac_wakeup = Time::NEVER;
-                    let action = state.mac.on_timer(self.now, &self.timing);
-                    self.settle(node, action);
+                    if state.mac.next_wakeup() <= self.now {
+                        let action = state.mac.on_timer(self.now, &self.timing);
+                        self.settle(node, action);
+                    } else {
+                        self.schedule_mac(node);
+                    }
                 }
                 Owner::Routing => {
                     let node = NodeId(index as u16);
-                    if let Routing::Aodv(nodes) = &mut self.routing {
-                        nodes[index as usize].on_timer(self.now, &mut self.wishes);
+                    match &mut self.routing {
+                        Routing::Static => {}
+                        Routing::Aodv(nodes) => nodes[index as usize].on_timer(self.now, &mut self.wishes),
+                        Routing::Olsr(nodes) => nodes[index as usize].on_timer(self.now, &mut self.wishes),
                     }
                     self.grant(node);
                 }
@@ -381,7 +400,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     fn schedule_mac(&mut self, node: NodeId) {
         let state = &mut self.nodes[node.index()];
         let at = state.mac.next_wakeup();
-        if at != state.mac_wakeup {
+        // A wake-up that has moved to later stays where it is: when it comes, the station is asked again. A backoff is
+        // paused and resumed far more often than it expires.
+        if at < state.mac_wakeup {
             state.mac_wakeup = at;
             self.queue.set(Owner::Mac, u32::from(node.0), Key::timer(at, node, 0));
         }
@@ -389,10 +410,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     #[inline]
     fn schedule_routing(&mut self, node: NodeId) {
-        if let Routing::Aodv(nodes) = &self.routing {
-            let at = nodes[node.index()].next_wakeup();
-            self.queue.set(Owner::Routing, u32::from(node.0), Key::timer(at, node, 1));
-        }
+        let at = match &self.routing {
+            Routing::Static => return,
+            Routing::Aodv(nodes) => nodes[node.index()].next_wakeup(),
+            Routing::Olsr(nodes) => nodes[node.index()].next_wakeup(),
+        };
+        self.queue.set(Owner::Routing, u32::from(node.0), Key::timer(at, node, 1));
     }
 
     fn transmit(&mut self, frame: Frame<P>) {
@@ -427,6 +450,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
                 self.grant(node);
             }
+            Body::Olsr(message) => {
+                if let Routing::Olsr(nodes) = &mut self.routing {
+                    nodes[node.index()].on_message(self.now, from, message, &mut self.wishes);
+                }
+                self.grant(node);
+            }
             // ARP is answered below the link delay.
             Body::Arp { .. } => {}
         }
@@ -453,6 +482,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             }
             Routing::Aodv(nodes) => {
+                nodes[node.index()].on_packet(self.now, packet, previous_hop, &mut self.wishes);
+                self.grant(node);
+            }
+            Routing::Olsr(nodes) => {
                 nodes[node.index()].on_packet(self.now, packet, previous_hop, &mut self.wishes);
                 self.grant(node);
             }
@@ -535,6 +568,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         match &mut self.routing {
             Routing::Static => self.probe.on_loss(self.now, node, &queued, Loss::RetryLimit),
             Routing::Aodv(nodes) => {
+                nodes[node.index()].on_link_failure(self.now, queued.next_hop, queued.body, &mut self.wishes);
+                self.grant(node);
+            }
+            Routing::Olsr(nodes) => {
                 nodes[node.index()].on_link_failure(self.now, queued.next_hop, queued.body, &mut self.wishes);
                 self.grant(node);
             }

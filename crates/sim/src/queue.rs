@@ -63,40 +63,51 @@ pub enum Owner {
     Host,
 }
 
-const OWNERS: usize = 6;
+/// A power of two not below the number of owners, so that a slot comes apart with shifts.
+const SLOTS_PER_INDEX: u32 = 8;
 const NOT_QUEUED: u32 = u32::MAX;
 
-/// A slot: an owner and its number.
+/// A slot: an owner and its number, in one index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Slot(u32);
 
 impl Slot {
     #[inline]
     fn new(owner: Owner, index: u32) -> Slot {
-        debug_assert!(index < 1 << 29);
-        Slot((owner as u32) << 29 | index)
+        debug_assert!(index < u32::MAX / SLOTS_PER_INDEX);
+        Slot(index * SLOTS_PER_INDEX + owner as u32)
     }
 
     #[inline]
-    fn owner(self) -> usize {
-        (self.0 >> 29) as usize
+    fn place(self) -> usize {
+        self.0 as usize
     }
 
     #[inline]
-    fn index(self) -> u32 {
-        self.0 & ((1 << 29) - 1)
+    fn parts(self) -> (Owner, u32) {
+        (BY_NUMBER[(self.0 % SLOTS_PER_INDEX) as usize], self.0 / SLOTS_PER_INDEX)
     }
 }
 
-const BY_NUMBER: [Owner; OWNERS] =
-    [Owner::Mac, Owner::Routing, Owner::FrameStart, Owner::FrameEnd, Owner::Delayed, Owner::Host];
+const BY_NUMBER: [Owner; SLOTS_PER_INDEX as usize] = [
+    Owner::Mac,
+    Owner::Routing,
+    Owner::FrameStart,
+    Owner::FrameEnd,
+    Owner::Delayed,
+    Owner::Host,
+    // Not used.
+    Owner::Host,
+    Owner::Host,
+];
 
 /// The queue.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
     /// A heap with four children per entry: shallower, and the children share a cache line or two.
     heap: Vec<(Key, Slot)>,
-    place: [Vec<u32>; OWNERS],
+    /// Where each slot is in the heap.
+    place: Vec<u32>,
 }
 
 impl EventQueue {
@@ -110,11 +121,10 @@ impl EventQueue {
     #[inline]
     pub fn set(&mut self, owner: Owner, index: u32, key: Key) {
         let slot = Slot::new(owner, index);
-        let places = &mut self.place[owner as usize];
-        if places.len() <= index as usize {
-            places.resize(index as usize + 1, NOT_QUEUED);
+        if self.place.len() <= slot.place() {
+            self.place.resize(slot.place() + 1, NOT_QUEUED);
         }
-        let at = places[index as usize];
+        let at = self.place[slot.place()];
         if key.time() == Time::NEVER {
             if at != NOT_QUEUED {
                 self.remove(at as usize);
@@ -138,7 +148,8 @@ impl EventQueue {
     pub fn pop(&mut self) -> Option<(Key, Owner, u32)> {
         let &(key, slot) = self.heap.first()?;
         self.remove(0);
-        Some((key, BY_NUMBER[slot.owner()], slot.index()))
+        let (owner, index) = slot.parts();
+        Some((key, owner, index))
     }
 
     /// The number of queued events.
@@ -152,14 +163,14 @@ impl EventQueue {
     }
 
     fn remove(&mut self, at: usize) {
-        let slot = self.heap[at].1;
-        self.place[slot.owner()][slot.index() as usize] = NOT_QUEUED;
-        let last = self.heap.pop();
+        self.place[self.heap[at].1.place()] = NOT_QUEUED;
+        let Some(last) = self.heap.pop() else { return };
         if at < self.heap.len() {
-            if let Some(last) = last {
-                self.heap[at] = last;
+            self.heap[at] = last;
+            if at > 0 && last.0 < self.heap[(at - 1) / 4].0 {
                 self.rise(at);
-                self.sink(self.place[last.1.owner()][last.1.index() as usize] as usize);
+            } else {
+                self.sink(at);
             }
         }
     }
@@ -179,23 +190,21 @@ impl EventQueue {
 
     fn sink(&mut self, mut at: usize) {
         let entry = self.heap[at];
-        let len = self.heap.len();
         loop {
             let first = 4 * at + 1;
-            if first >= len {
-                break;
-            }
-            let mut least = first;
-            for child in first + 1..(first + 4).min(len) {
-                if self.heap[child].0 < self.heap[least].0 {
-                    least = child;
+            let end = (first + 4).min(self.heap.len());
+            let Some(children) = self.heap.get(first..end).filter(|children| !children.is_empty()) else { break };
+            let (mut least, mut key) = (0, children[0].0);
+            for (place, child) in children.iter().enumerate().skip(1) {
+                if child.0 < key {
+                    (least, key) = (place, child.0);
                 }
             }
-            if entry.0 <= self.heap[least].0 {
+            if entry.0 <= key {
                 break;
             }
-            self.put(at, self.heap[least]);
-            at = least;
+            self.put(at, self.heap[first + least]);
+            at = first + least;
         }
         self.put(at, entry);
     }
@@ -203,7 +212,7 @@ impl EventQueue {
     #[inline]
     fn put(&mut self, at: usize, entry: (Key, Slot)) {
         self.heap[at] = entry;
-        self.place[entry.1.owner()][entry.1.index() as usize] = at as u32;
+        self.place[entry.1.place()] = at as u32;
     }
 }
 
