@@ -67,6 +67,12 @@ impl Segment {
         }
     }
 
+    /// Whether a congested node may mark the packet instead of dropping it (ECT, RFC 3168).
+    #[inline]
+    pub fn is_ecn_capable(&self) -> bool {
+        matches!(self, Segment::Tcp(segment) if segment.is_ecn_capable())
+    }
+
     /// Payload bytes.
     #[inline]
     pub fn payload(&self) -> u32 {

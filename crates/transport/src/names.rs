@@ -3,7 +3,7 @@
 //! A name may be extended by `+` and one of [`modifiers`]: `few+delack` is `few` whose receiver delays its ACKs. The rows
 //! of the table that have a `+` are those the papers name; the rule builds them like any other.
 
-use crate::pacing::{self, AdaptiveConfig};
+use crate::pacing::{self, AdaptiveConfig, DccConfig, Dispersion};
 use crate::tcp::window::{self, CubicConfig, HopRule};
 use crate::tcp::{self, ack};
 use crate::{Config, tpa, udp};
@@ -149,6 +149,36 @@ const TABLE: &[Entry] = &[
         build: || Config::Tpa(tpa::names::paced(3, tpa::ack::Rule::EveryWindow)),
     },
     Entry {
+        name: "tcp-ap-mad",
+        description: "TCP-AP with the mean absolute deviation of the RTT instead of its standard deviation",
+        source: "AP05, with the measure that the released agent prefers",
+        build: || paced(AdaptiveConfig { dispersion: Dispersion::MadRtt, ..AdaptiveConfig::paper() }),
+    },
+    Entry {
+        name: "tcp-ap-sync",
+        description: "TCP-AP with synchronized clocks: the receiver echoes the one-way delay",
+        source: "AP05, section 5, figure 15",
+        build: || paced(AdaptiveConfig::synchronized()),
+    },
+    Entry {
+        name: "tcp-ap-sync+dyn-delack",
+        description: "TCP-AP with synchronized clocks and one ACK for 1 to 4 segments",
+        source: "AP05, section 5, figure 15",
+        build: || modified("tcp-ap-sync+dyn-delack"),
+    },
+    Entry {
+        name: "tcp-ap-oid",
+        description: "TCP-AP paced by the out-of-interference delay, its range estimated from received power",
+        source: "AP10, sections 3 and 4; for two-ray ground, exponent 4, threshold -78.07 dBm",
+        build: || paced(AdaptiveConfig::out_of_interference()),
+    },
+    Entry {
+        name: "dcc",
+        description: "TCP whose rate follows the congestion marks of the link layer; the window ignores them",
+        source: "DCC, section 4",
+        build: || Config::Tcp(dcc()),
+    },
+    Entry {
         name: "udp",
         description: "UDP at the rate the application writes",
         source: "RFC 768; header size of ns-2",
@@ -169,6 +199,11 @@ pub struct Modifier {
 
 const MODIFIERS: &[Modifier] = &[
     Modifier {
+        name: "ecn",
+        description: "explicit congestion notification, a mark taken as a loss (RFC 3168)",
+        apply: |config| config.ecn = tcp::ecn::Config::RFC_3168,
+    },
+    Modifier {
         name: "delack",
         description: "one ACK for two segments or after 100 ms (RFC 1122)",
         apply: |config| config.ack = ack::Config::Delayed(ack::Delayed::default()),
@@ -182,6 +217,18 @@ const MODIFIERS: &[Modifier] = &[
 
 fn windowed(window: window::Config) -> Config {
     Config::Tcp(tcp::Config { window, ..tcp::Config::default() })
+}
+
+fn paced(pacing: AdaptiveConfig) -> Config {
+    Config::Tcp(tcp::Config { pacing: pacing::Config::Adaptive(pacing), ..tcp::Config::default() })
+}
+
+fn dcc() -> tcp::Config {
+    tcp::Config {
+        pacing: pacing::Config::Dcc(DccConfig::default()),
+        ecn: tcp::ecn::Config::DCC,
+        ..tcp::Config::default()
+    }
 }
 
 fn clamped(segments: u32) -> tcp::Config {

@@ -3,6 +3,8 @@
 //! S. ElRakabawy, A. Klemm, C. Lindemann, "TCP with Adaptive Pacing for Multihop Wireless Networks", MobiHoc 2005 (AP05),
 //! sections 3 and 4. Every point in which the agent its authors released differs from the paper is a field of its own.
 
+use super::carrier_sense::CarrierSense;
+use super::out_of_interference::{OutOfInterference, Sensing};
 use crate::config::{ParameterError, require};
 use meshpace_core::Duration;
 
@@ -22,6 +24,8 @@ pub struct AdaptiveConfig {
     pub data_overhead: u32,
     /// s_a, size of an ACK in bytes. Paper 40, released 112.
     pub ack_size: u32,
+    /// The delay that paces. AP05: over four hops, from the RTT.
+    pub measure: Measure,
     /// Where h comes from. Paper: routing table; released: hops the ACK travelled.
     pub hops: HopSource,
     /// What is done below `reuse_hops` hops. Paper: h-hop delay; released: one-hop delay.
@@ -30,6 +34,10 @@ pub struct AdaptiveConfig {
     pub dispersion: Dispersion,
     /// Factor before the dispersion, 0 or more. Default 2 (AP05, equation of R).
     pub dispersion_factor: f64,
+    /// K, by which the RTT samples are scaled in the dispersion, 1 or more. Default 1; TPA, section 5.2, tries 2 and 3.
+    pub scale: f64,
+    /// What K scales.
+    pub scaling: Scaling,
     /// Delay samples not inside (0, this) are ignored. Paper: none; released: 0.5 s.
     pub delay_limit: Option<Duration>,
     /// Queueing delays per hop above this are replaced by their average. Paper: none; released: 0.5 s.
@@ -42,6 +50,27 @@ pub struct AdaptiveConfig {
     pub limit: RateLimit,
     /// What recovery does to pacing.
     pub recovery: Recovery,
+}
+
+/// The delay that paces, and what it is computed from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Measure {
+    /// The propagation delay over `reuse_hops` hops, from the RTT (AP05, section 4.1).
+    RoundTrip,
+    /// The same from the one-way delay that the receiver echoes, both clocks being synchronized (AP05, section 5, figure
+    /// 15). The dispersion stays that of the RTT; a peer that echoes nothing is measured by the RTT.
+    OneWay,
+    /// The out-of-interference delay (AP10, section 4).
+    OutOfInterference(OutOfInterference),
+}
+
+/// What K scales in the dispersion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scaling {
+    /// The samples but not their mean, as TPA, section 5.2, equation 3 is printed: at least K - 1 even without jitter.
+    Samples,
+    /// The deviations: K times the dispersion.
+    Deviations,
 }
 
 /// Where the number of hops comes from.
@@ -113,10 +142,13 @@ impl AdaptiveConfig {
             reuse_hops: 4,
             data_overhead: 40,
             ack_size: 40,
+            measure: Measure::RoundTrip,
             hops: HopSource::RoutingTable,
             short_path: ShortPath::WholePath,
             dispersion: Dispersion::CovRtt,
             dispersion_factor: 2.0,
+            scale: 1.0,
+            scaling: Scaling::Samples,
             delay_limit: None,
             queueing_limit: None,
             initial_interval: Duration::ZERO,
@@ -144,11 +176,37 @@ impl AdaptiveConfig {
         }
     }
 
+    /// TCP-AP with synchronized clocks (AP05, section 5, figure 15).
+    pub fn synchronized() -> AdaptiveConfig {
+        AdaptiveConfig { measure: Measure::OneWay, ..AdaptiveConfig::paper() }
+    }
+
+    /// The refined TCP-AP (AP10), for the two-ray ground model. S_data is the payload alone, as AP10's numbers need it.
+    pub fn out_of_interference() -> AdaptiveConfig {
+        AdaptiveConfig {
+            measure: Measure::OutOfInterference(OutOfInterference::default()),
+            data_overhead: 0,
+            ..AdaptiveConfig::paper()
+        }
+    }
+
+    /// What the estimate of the sensing range needs, if there is one.
+    pub fn carrier_sense(&self) -> Option<&CarrierSense> {
+        match &self.measure {
+            Measure::OutOfInterference(OutOfInterference { sensing: Sensing::Estimated(config), .. }) => Some(config),
+            _ => None,
+        }
+    }
+
     /// Whether every parameter is in its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((0.0..=1.0).contains(&self.alpha), "pacing.alpha", self.alpha, "0 to 1")?;
         require((2..=65536).contains(&self.history), "pacing.history", self.history, "2 to 65536 samples")?;
         require(self.reuse_hops >= 1, "pacing.reuse_hops", self.reuse_hops, "1 or more hops")?;
+        require(self.scale >= 1.0 && self.scale <= 1000.0, "pacing.scale", self.scale, "1 to 1000")?;
+        if let Measure::OutOfInterference(config) = &self.measure {
+            config.check()?;
+        }
         require(
             self.dispersion_factor >= 0.0 && self.dispersion_factor.is_finite(),
             "pacing.dispersion_factor",

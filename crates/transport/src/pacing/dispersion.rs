@@ -1,6 +1,7 @@
 //! How much the last N samples vary, relative to their mean.
 //!
-//! AP05, section 4.2: coefficient of variation with divisor N - 1. The released agent uses the mean absolute deviation.
+//! AP05, section 4.2: coefficient of variation with divisor N - 1. The released agent uses the mean absolute deviation. TPA,
+//! section 5.2, scales the samples by K.
 
 use alloc::vec::Vec;
 
@@ -42,20 +43,30 @@ pub fn mean(samples: &[f64]) -> f64 {
 
 /// Coefficient of variation, sample standard deviation (divisor N - 1) over mean; 0 below two samples or at mean 0.
 pub fn coefficient_of_variation(samples: &[f64]) -> f64 {
+    scaled_coefficient_of_variation(samples, 1.0)
+}
+
+/// The same with every sample, but not the mean, multiplied by `k` (TPA, section 5.2, equation 3).
+pub fn scaled_coefficient_of_variation(samples: &[f64], k: f64) -> f64 {
     let mean = mean(samples);
     if samples.len() < 2 || mean == 0.0 {
         return 0.0;
     }
-    let squares: f64 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
+    let squares: f64 = samples.iter().map(|x| (k * x - mean) * (k * x - mean)).sum();
     libm::sqrt(squares / (samples.len() - 1) as f64) / mean
 }
 
 /// Mean absolute deviation (divisor N) over mean; 0 without samples or at mean 0.
 pub fn relative_absolute_deviation(samples: &[f64]) -> f64 {
+    scaled_relative_absolute_deviation(samples, 1.0)
+}
+
+/// The same with every sample, but not the mean, multiplied by `k`.
+pub fn scaled_relative_absolute_deviation(samples: &[f64], k: f64) -> f64 {
     let mean = mean(samples);
     if mean == 0.0 {
         return 0.0;
     }
-    let deviations: f64 = samples.iter().map(|x| libm::fabs(x - mean)).sum();
+    let deviations: f64 = samples.iter().map(|x| libm::fabs(k * x - mean)).sum();
     deviations / samples.len() as f64 / mean
 }

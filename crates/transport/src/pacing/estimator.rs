@@ -9,11 +9,17 @@
 //! IPD  = FHD^ (1 + 2 cov)
 //! ```
 //!
+//! Instead of FHD, the same EWMA and interval take the delay from synchronized clocks or AP10's out-of-interference delay.
+//!
 //! A negative t_q is not clamped: the formula is linear in it. h is read anew for each sample; the history is kept when
 //! the route changes.
 
-use super::adaptive::{AdaptiveConfig, Dispersion, ShortPath};
-use super::dispersion::{History, coefficient_of_variation, relative_absolute_deviation};
+use super::adaptive::{AdaptiveConfig, Dispersion, Measure, Scaling, ShortPath};
+use super::carrier_sense::{PowerSource, ReceivedPower};
+use super::dispersion::{
+    History, coefficient_of_variation, relative_absolute_deviation, scaled_coefficient_of_variation,
+    scaled_relative_absolute_deviation,
+};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Rate};
 
@@ -40,6 +46,21 @@ fn transmission(bytes: f64, rate: Rate) -> f64 {
     8.0 * bytes / rate.as_bps_f64()
 }
 
+/// One measurement.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sample {
+    /// RTT in seconds.
+    pub rtt: f64,
+    /// One-way delay of the data segment in seconds, if the receiver echoes it.
+    pub one_way: Option<f64>,
+    /// Hops there.
+    pub hops: u8,
+    /// Channel rate.
+    pub rate: Rate,
+    /// Power at which the next hop is received in dBm, if the routing table tells.
+    pub path_power_dbm: Option<f32>,
+}
+
 /// The estimator's state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Estimator {
@@ -54,6 +75,8 @@ pub struct Estimator {
     rtts: History,
     /// The last N delay samples, seconds.
     delays: History,
+    /// Power of the frames from the next hop.
+    power: ReceivedPower,
     /// The dispersion of the configured kind.
     dispersion: f64,
     /// IPD.
@@ -69,30 +92,74 @@ impl Estimator {
             queueing: 0.0,
             rtts: History::new(config.history),
             delays: History::new(config.history),
+            power: ReceivedPower::new(config.carrier_sense().map_or(1, |sense| sense.frames)),
             dispersion: 0.0,
             interval: config.initial_interval,
             config: config.clone(),
         }
     }
 
+    /// A frame arrived from the next hop with this power in dBm.
+    pub fn on_frame(&mut self, power_dbm: f32) {
+        self.power.on_frame(power_dbm);
+    }
+
     /// Takes an RTT sample in seconds, measured over `hops` hops at channel rate `rate`.
     pub fn on_sample(&mut self, rtt: f64, hops: u8, rate: Rate, stats: &mut Stats) {
+        self.on_measured(&Sample { rtt, one_way: None, hops, rate, path_power_dbm: None }, stats);
+    }
+
+    /// The n-hop delay of AP05 in seconds.
+    fn propagation(&mut self, sample: &Sample, hops: u8) -> f64 {
         let config = &self.config;
-        let hops = hops.max(1);
-        let limit = |span: Option<Duration>| span.map_or(f64::INFINITY, Duration::as_secs_f64);
-
-        let mut queueing = queueing_delay(rtt, hops, rate, self.data_size, config.ack_size);
-        if queueing > limit(config.queueing_limit) {
-            queueing = self.queueing;
-        }
-        self.queueing = QUEUEING_WEIGHT * self.queueing + (1.0 - QUEUEING_WEIGHT) * queueing;
-
         let n = match config.short_path {
             _ if hops >= config.reuse_hops => config.reuse_hops,
             ShortPath::WholePath => hops,
             ShortPath::OneHop => 1,
         };
-        let sample = propagation_delay(n, queueing, rate, self.data_size);
+        if let (Measure::OneWay, Some(one_way)) = (&config.measure, sample.one_way) {
+            return synchronized_delay(one_way, hops, n);
+        }
+        let mut queueing = queueing_delay(sample.rtt, hops, sample.rate, self.data_size, config.ack_size);
+        if queueing > config.queueing_limit.map_or(f64::INFINITY, Duration::as_secs_f64) {
+            queueing = self.queueing;
+        }
+        self.queueing = QUEUEING_WEIGHT * self.queueing + (1.0 - QUEUEING_WEIGHT) * queueing;
+        propagation_delay(n, queueing, sample.rate, self.data_size)
+    }
+
+    /// The delay of the configured kind that a measurement gives, seconds.
+    fn delay_of(&mut self, sample: &Sample) -> f64 {
+        let hops = sample.hops.max(1);
+        let Measure::OutOfInterference(oid) = &self.config.measure else {
+            return self.propagation(sample, hops);
+        };
+        let power = match self.config.carrier_sense().map(|sense| sense.source) {
+            Some(PowerSource::Path) => sample.path_power_dbm.map(f64::from),
+            _ => self.power.average_dbm(),
+        };
+        oid.delay(sample.rtt, hops, sample.rate, self.data_size, self.config.ack_size, power)
+    }
+
+    /// The dispersion with K in it, of samples whose plain one is `plain`.
+    fn scaled(&self, plain: f64) -> f64 {
+        let k = self.config.scale;
+        if k == 1.0 {
+            return plain;
+        }
+        match (self.config.scaling, self.config.dispersion) {
+            (Scaling::Deviations, _) => k * plain,
+            (Scaling::Samples, Dispersion::CovRtt) => scaled_coefficient_of_variation(self.rtts.samples(), k),
+            (Scaling::Samples, Dispersion::MadRtt) => scaled_relative_absolute_deviation(self.rtts.samples(), k),
+            (Scaling::Samples, Dispersion::MadDelay) => scaled_relative_absolute_deviation(self.delays.samples(), k),
+        }
+    }
+
+    /// Takes a measurement.
+    pub fn on_measured(&mut self, measured: &Sample, stats: &mut Stats) {
+        let rtt = measured.rtt;
+        let sample = self.delay_of(measured);
+        let config = &self.config;
 
         self.rtts.push(rtt);
         let cov = coefficient_of_variation(self.rtts.samples());
@@ -119,13 +186,13 @@ impl Estimator {
                 (deviation, deviation)
             }
         };
-        self.dispersion = dispersion;
+        self.dispersion = self.scaled(dispersion);
         stats.rel_abs_dev_sum += deviation;
         stats.delay_samples += 1;
         if let Some(delay) = self.delay {
             stats.delay_sum_s += delay;
             // A delay at or below zero cannot space anything; the rounding sends it to an interval of zero.
-            self.interval = Duration::from_secs_f64(delay * (1.0 + config.dispersion_factor * dispersion));
+            self.interval = Duration::from_secs_f64(delay * (1.0 + self.config.dispersion_factor * self.dispersion));
         }
     }
 

@@ -1,12 +1,20 @@
 //! When may the next one leave: the spacing of segments a window allows. Knows nothing of TCP.
 
 pub mod adaptive;
+pub mod carrier_sense;
+pub mod dcc;
 pub mod dispersion;
 pub mod estimator;
+pub mod link_delay;
+pub mod out_of_interference;
 pub mod pacer;
 
-pub use adaptive::{AdaptiveConfig, Dispersion, HopSource, RateLimit, Recovery, Sampling, ShortPath};
-pub use estimator::Estimator;
+pub use adaptive::{AdaptiveConfig, Dispersion, HopSource, Measure, RateLimit, Recovery, Sampling, Scaling, ShortPath};
+pub use carrier_sense::{CarrierSense, PowerSource};
+pub use dcc::DccConfig;
+pub use estimator::{Estimator, Sample};
+pub use link_delay::{LinkDelay, RtsCts};
+pub use out_of_interference::{OutOfInterference, Sensing};
 pub use pacer::Pacer;
 
 use crate::config::ParameterError;
@@ -18,14 +26,22 @@ pub enum Config {
     None,
     /// Adaptive pacing of TCP-AP (AP05).
     Adaptive(AdaptiveConfig),
+    /// A rate steered by echoed congestion marks (DCC).
+    Dcc(DccConfig),
 }
 
 impl Config {
+    /// Whether the receiver has to echo one-way delays.
+    pub fn needs_one_way_delay(&self) -> bool {
+        matches!(self, Config::Adaptive(AdaptiveConfig { measure: Measure::OneWay, .. }))
+    }
+
     /// Whether every parameter is in its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             Config::None => Ok(()),
             Config::Adaptive(config) => config.check(),
+            Config::Dcc(config) => config.check(),
         }
     }
 }

@@ -5,8 +5,9 @@
 //! tick of a timer sends one; an empty FIFO wastes the tick.
 
 use super::adaptive::{AdaptiveConfig, DEFAULT_HISTORY, HopSource, RateLimit, Recovery, Sampling};
+use super::dcc::Dcc;
 use super::dispersion::{History, coefficient_of_variation};
-use super::{Config, Estimator};
+use super::{Config, Estimator, Sample};
 use crate::stats::Stats;
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Rate, Time};
@@ -19,6 +20,18 @@ pub enum Pacer {
     None(History),
     /// Adaptive pacing.
     Adaptive(Adaptive),
+    /// A rate steered by congestion marks.
+    Marked(Marked),
+}
+
+/// State of pacing by congestion marks.
+#[derive(Clone, Debug)]
+pub struct Marked {
+    rule: Dcc,
+    /// The last RTT samples, seconds; recorded only.
+    rtts: History,
+    /// When the next segment may leave.
+    next: Time,
 }
 
 /// State of adaptive pacing. Segments are known by a number of the caller's.
@@ -55,13 +68,18 @@ impl Pacer {
                 fifo: VecDeque::new(),
                 config: config.clone(),
             }),
+            Config::Dcc(config) => Pacer::Marked(Marked {
+                rule: Dcc::new(config, payload),
+                rtts: History::new(DEFAULT_HISTORY),
+                next: Time::ZERO,
+            }),
         }
     }
 
     /// Which ACKs give a sample.
     pub fn sampling(&self) -> Sampling {
         match self {
-            Pacer::None(_) => Sampling::NewDataKarn,
+            Pacer::None(_) | Pacer::Marked(_) => Sampling::NewDataKarn,
             Pacer::Adaptive(pacing) => pacing.config.sampling,
         }
     }
@@ -83,7 +101,11 @@ impl Pacer {
 
     /// Whether anything spaces segments at the moment.
     pub fn is_on(&self) -> bool {
-        matches!(self, Pacer::Adaptive(pacing) if !pacing.off)
+        match self {
+            Pacer::None(_) => false,
+            Pacer::Adaptive(pacing) => !pacing.off,
+            Pacer::Marked(_) => true,
+        }
     }
 
     /// Whether segments the window releases go through the FIFO at the moment.
@@ -94,15 +116,32 @@ impl Pacer {
 
     /// Takes an RTT sample.
     pub fn on_sample(&mut self, rtt: f64, hops: u8, rate: Rate, stats: &mut Stats) {
+        self.on_measured(&Sample { rtt, one_way: None, hops, rate, path_power_dbm: None }, stats);
+    }
+
+    /// Takes a measurement.
+    pub fn on_measured(&mut self, sample: &Sample, stats: &mut Stats) {
         match self {
-            Pacer::Adaptive(pacing) => pacing.estimator.on_sample(rtt, hops, rate, stats),
-            Pacer::None(rtts) => {
-                rtts.push(rtt);
-                stats.rtt_samples += 1;
-                stats.rtt_sum_s += rtt;
-                stats.cov_samples += 1;
-                stats.cov_sum += coefficient_of_variation(rtts.samples());
+            Pacer::Adaptive(pacing) => pacing.estimator.on_measured(sample, stats),
+            Pacer::None(rtts) => record(rtts, sample.rtt, stats),
+            Pacer::Marked(pacing) => {
+                pacing.rule.on_sample(sample.rtt);
+                record(&mut pacing.rtts, sample.rtt, stats);
             }
+        }
+    }
+
+    /// A frame arrived from the next hop with this power in dBm.
+    pub fn on_frame(&mut self, power_dbm: Option<f32>) {
+        if let (Pacer::Adaptive(pacing), Some(power_dbm)) = (self, power_dbm) {
+            pacing.estimator.on_frame(power_dbm);
+        }
+    }
+
+    /// An ACK says whether the path marks congestion; the window may be in slow start.
+    pub fn on_feedback(&mut self, marked: bool, slow_start: bool, rate: Rate) {
+        if let Pacer::Marked(pacing) = self {
+            pacing.rule.on_ack(marked, slow_start, rate);
         }
     }
 
@@ -193,6 +232,7 @@ impl Pacer {
     pub fn earliest(&self) -> Time {
         match self {
             Pacer::Adaptive(pacing) if pacing.config.limit == RateLimit::EarliestSend => pacing.next,
+            Pacer::Marked(pacing) => pacing.next,
             _ => Time::ZERO,
         }
     }
@@ -202,17 +242,32 @@ impl Pacer {
     pub fn next_tick(&self) -> Time {
         match self {
             Pacer::Adaptive(pacing) => pacing.tick,
-            Pacer::None(_) => Time::NEVER,
+            Pacer::None(_) | Pacer::Marked(_) => Time::NEVER,
         }
     }
 
     /// A data segment leaves.
     pub fn on_sent(&mut self, now: Time, stats: &mut Stats) {
-        if let Pacer::Adaptive(pacing) = self
-            && pacing.config.limit == RateLimit::EarliestSend
-        {
-            let interval = pacing.estimator.read_interval(stats);
-            pacing.next = now.saturating_add(interval);
+        match self {
+            Pacer::Adaptive(pacing) if pacing.config.limit == RateLimit::EarliestSend => {
+                let interval = pacing.estimator.read_interval(stats);
+                pacing.next = now.saturating_add(interval);
+            }
+            Pacer::Marked(pacing) => {
+                let interval = pacing.rule.interval();
+                stats.interval_samples += 1;
+                stats.interval_sum_s += interval.as_secs_f64();
+                pacing.next = now.saturating_add(interval);
+            }
+            _ => {}
+        }
+    }
+
+    /// The rate rule of marks, if there is one.
+    pub fn marked_rate(&self) -> Option<&Dcc> {
+        match self {
+            Pacer::Marked(pacing) => Some(&pacing.rule),
+            _ => None,
         }
     }
 
@@ -220,9 +275,18 @@ impl Pacer {
     pub fn estimator(&self) -> Option<&Estimator> {
         match self {
             Pacer::Adaptive(pacing) => Some(&pacing.estimator),
-            Pacer::None(_) => None,
+            Pacer::None(_) | Pacer::Marked(_) => None,
         }
     }
+}
+
+/// Without an estimator, only the variation of the RTT is recorded.
+fn record(rtts: &mut History, rtt: f64, stats: &mut Stats) {
+    rtts.push(rtt);
+    stats.rtt_samples += 1;
+    stats.rtt_sum_s += rtt;
+    stats.cov_samples += 1;
+    stats.cov_sum += coefficient_of_variation(rtts.samples());
 }
 
 impl Adaptive {

@@ -2,6 +2,7 @@
 //! acknowledged (ack).
 
 pub mod ack;
+pub mod ecn;
 pub mod receiver;
 pub mod recovery;
 pub mod rtt;
@@ -34,6 +35,8 @@ pub struct Config {
     pub ack: ack::Config,
     /// Whether the first two duplicate ACKs release a new segment each (RFC 3042; ns-2 `singledup_`). Default true.
     pub limited_transmit: bool,
+    /// Explicit congestion notification. Default off.
+    pub ecn: ecn::Config,
     /// Retransmission timer.
     pub rto: rtt::Config,
 }
@@ -48,6 +51,7 @@ impl Default for Config {
             pacing: pacing::Config::None,
             ack: ack::Config::EverySegment,
             limited_transmit: true,
+            ecn: ecn::Config::Off,
             rto: rtt::Config::default(),
         }
     }

@@ -9,6 +9,7 @@
 //! the oldest one of those that wait. Without delayed ACKs there is no difference.
 
 use super::ack::Policy;
+use super::ecn::Echoing;
 use super::segment::Extension;
 use super::sender::stamp;
 use super::{Config, Flags, Segment};
@@ -45,6 +46,8 @@ pub struct Receiver {
     stats: Stats,
     /// When ACKs leave.
     policy: Policy,
+    /// Marks that are to be echoed.
+    echoing: Echoing,
     /// Payload bytes of a full segment.
     segment: u32,
     /// Window in bytes.
@@ -57,6 +60,8 @@ pub struct Receiver {
     fin_at: Option<u64>,
     /// The peer's time stamp to echo (RFC 7323, section 4.3).
     ts_recent: u32,
+    /// The one-way delay of the segment whose stamp is echoed, in microseconds, if the sender asks for it.
+    one_way: Option<u32>,
     syn_ack_due: bool,
     ack_due: bool,
     fin_due: bool,
@@ -74,12 +79,14 @@ impl Receiver {
             state: State::Listen,
             stats: Stats::default(),
             policy: Policy::new(&config.ack, config.window.limit(config.max_window)),
+            echoing: Echoing::new(config.ecn),
             segment: config.segment,
             window: config.segment.saturating_mul(config.max_window),
             next: 0,
             beyond: Vec::with_capacity(config.max_window.min(256) as usize + 1),
             fin_at: None,
             ts_recent: 0,
+            one_way: config.pacing.needs_one_way_delay().then_some(0),
             syn_ack_due: false,
             ack_due: false,
             fin_due: false,
@@ -96,7 +103,7 @@ impl Receiver {
         self.refresh();
     }
 
-    fn handle(&mut self, now: Time, segment: &Segment, _arrival: Arrival) {
+    fn handle(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
         let flags = segment.flags;
         if self.state == State::Closed {
             // The peer has not seen our last word.
@@ -118,6 +125,7 @@ impl Receiver {
                 State::Listen | State::SynReceived => {
                     self.state = State::SynReceived;
                     self.ts_recent = segment.ts_val;
+                    self.echoing.on_syn(segment);
                     self.syn_ack_due = true;
                 }
                 // Our SYN-ACK was lost or this SYN is late: say where we are (RFC 5961, section 4.2).
@@ -141,10 +149,10 @@ impl Receiver {
             self.fin_due = false;
             return;
         }
-        self.on_data(now, segment);
+        self.on_data(now, segment, arrival.ce);
     }
 
-    fn on_data(&mut self, now: Time, segment: &Segment) {
+    fn on_data(&mut self, now: Time, segment: &Segment, marked: bool) {
         let start = segment.seq;
         let end = start.saturating_add(u64::from(segment.payload));
         let fin = segment.flags.has(Flags::FIN);
@@ -154,6 +162,9 @@ impl Receiver {
             let newer = segment.ts_val.wrapping_sub(self.ts_recent) < 1 << 31;
             if newer {
                 self.ts_recent = segment.ts_val;
+                if let Some(one_way) = &mut self.one_way {
+                    *one_way = stamp(now).wrapping_sub(segment.ts_val);
+                }
             }
         }
         if segment.payload == 0 && !fin {
@@ -164,6 +175,7 @@ impl Receiver {
         let complete = self.beyond.is_empty();
         let before = self.next;
         let ack_was_due = self.ack_due;
+        let echo_due = segment.payload > 0 && self.echoing.on_data(segment, marked);
         self.ack_due = true;
         if start > edge {
             return;
@@ -178,7 +190,7 @@ impl Receiver {
         }
         if complete && self.next > before && !fin {
             let number = self.next.div_ceil(u64::from(self.segment));
-            self.ack_due = self.policy.on_in_order(now, number) || ack_was_due;
+            self.ack_due = self.policy.on_in_order(now, number) || ack_was_due || echo_due;
         }
         // A FIN below what has arrived contradicts it, one beyond the window waits for another day.
         if fin && self.fin_at.is_none() && end <= edge && end >= self.highest() {
@@ -252,7 +264,7 @@ impl Receiver {
     fn next_segment(&mut self, now: Time) -> Option<Segment> {
         if self.syn_ack_due {
             self.syn_ack_due = false;
-            return Some(self.bare(now, Flags::SYN.with(Flags::ACK)));
+            return Some(self.bare(now, Flags::SYN.with(Flags::ACK).with(self.echoing.syn_ack_flags())));
         }
         if self.fin_due {
             self.fin_due = false;
@@ -260,12 +272,14 @@ impl Receiver {
             let backoff = 1 << self.fin_times;
             self.fin_times += 1;
             self.fin_again_at = now.saturating_add(self.fin_timeout * backoff);
-            return Some(self.bare(now, Flags::FIN.with(Flags::ACK)));
+            let echo = self.echoing.ack_flags();
+            return Some(self.bare(now, Flags::FIN.with(Flags::ACK).with(echo)));
         }
         if self.ack_due {
             self.ack_due = false;
             self.stats.acks_sent += 1;
-            return Some(self.bare(now, Flags::ACK));
+            let echo = self.echoing.ack_flags();
+            return Some(self.bare(now, Flags::ACK.with(echo)));
         }
         None
     }
@@ -273,6 +287,7 @@ impl Receiver {
     fn bare(&self, now: Time, flags: Flags) -> Segment {
         // Our FIN stands at offset 0 of our empty stream; after it comes 1.
         let after_fin = self.fin_times > 0 && !flags.has(Flags::FIN);
+        let (extension, words) = self.extension();
         Segment {
             seq: u64::from(after_fin),
             ack: self.next + u64::from(self.fin_at == Some(self.next)),
@@ -281,8 +296,16 @@ impl Receiver {
             ts_ecr: self.ts_recent,
             payload: 0,
             flags,
-            extension: Extension::None,
-            words: [0; 2],
+            extension,
+            words,
+        }
+    }
+
+    /// What an ACK says besides its header.
+    fn extension(&self) -> (Extension, [u32; 2]) {
+        match self.one_way {
+            Some(microseconds) => (Extension::OneWayDelay, [microseconds, 0]),
+            None => (Extension::None, [0; 2]),
         }
     }
 

@@ -8,12 +8,13 @@
 //! written leaves as the window allows.
 
 use super::Config;
+use super::ecn;
 use super::recovery::{Action, Recovery};
 use super::rtt::{self, Rtt};
 use super::segment::{Extension, Flags, Segment};
 use super::sent::{self, Cut};
 use super::window::Window;
-use crate::pacing::{Pacer, Sampling};
+use crate::pacing::{self, Pacer, Sampling};
 use crate::stats::Stats;
 use crate::{Arrival, PathInfo};
 use meshpace_core::{Duration, Rate, Time};
@@ -75,6 +76,13 @@ pub struct Sender {
     /// A window probe is to be sent.
     probe_due: bool,
 
+    /// Whether both ends agreed on ECN.
+    ecn: bool,
+    /// The window has been reduced: the next new segment says so.
+    cwr_due: bool,
+    /// Echoes of marks count again once this offset is acknowledged.
+    marks_count_from: u64,
+
     /// The segment timed for the RTO: its number and when it was sent.
     timed: Option<(u64, Time)>,
     /// When the retransmission timer expires.
@@ -116,6 +124,9 @@ impl Sender {
             repair_due: false,
             ack_due: false,
             probe_due: false,
+            ecn: false,
+            cwr_due: false,
+            marks_count_from: 0,
             timed: None,
             rto_at: Time::NEVER,
             active_at: Time::ZERO,
@@ -169,6 +180,7 @@ impl Sender {
 
     /// A segment of the peer arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
+        self.pacer.on_frame(arrival.received_power_dbm);
         match self.state {
             State::Closed | State::Reset => return,
             State::SynSent => self.on_handshake(now, segment, arrival),
@@ -191,6 +203,7 @@ impl Sender {
             return;
         }
         self.state = State::Established;
+        self.ecn = self.config.ecn.agreed_by(segment);
         self.syn_due = false;
         self.ack_due = true;
         self.peer_window = u64::from(segment.window);
@@ -241,8 +254,13 @@ impl Sender {
         }
         self.ts_recent = segment.ts_val;
         self.pacer.on_ack();
+        let marked = self.ecn && flags.has(Flags::ECE);
+        self.pacer.on_feedback(marked, self.window.in_slow_start(), self.path.rate);
         if self.pacer.sampling() == Sampling::EveryEcho {
             self.sample_echo(now, segment, arrival);
+        }
+        if marked {
+            self.on_mark(segment.ack);
         }
         if segment.ack > self.una {
             self.peer_window = u64::from(segment.window);
@@ -254,6 +272,23 @@ impl Sender {
                 self.on_duplicate_ack(now);
             }
         }
+    }
+
+    /// An ACK up to `ack` echoes a mark: as a loss, once per window of data (RFC 3168, section 6.1.2).
+    fn on_mark(&mut self, ack: u64) {
+        let reacts = matches!(self.config.ecn, ecn::Config::On { reaction: true, .. });
+        if reacts && ack >= self.marks_count_from && !self.recovery.in_recovery() {
+            self.window.on_fast_retransmit(self.recovery.inflation());
+            self.after_reduction();
+        } else if !reacts {
+            self.cwr_due = true;
+        }
+    }
+
+    /// The window was reduced.
+    fn after_reduction(&mut self) {
+        self.cwr_due = self.ecn;
+        self.marks_count_from = self.sent_end().saturating_add(1);
     }
 
     fn on_new_ack(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
@@ -286,7 +321,7 @@ impl Sender {
             };
             if sampled {
                 let rtt = now.since(cut.sent_at).as_secs_f64();
-                self.sample(rtt, arrival);
+                self.sample(rtt, segment, arrival);
             }
         }
 
@@ -348,6 +383,7 @@ impl Sender {
             self.restart_rto(now);
             self.timed = None;
             self.repair_due = true;
+            self.after_reduction();
             self.pacer.on_fast_retransmit();
         }
     }
@@ -379,6 +415,7 @@ impl Sender {
                 let forget = !self.pacer.stops_on_loss();
                 self.recovery.on_timeout(self.highest, forget, &mut self.window);
                 self.rtt.on_timeout();
+                self.after_reduction();
                 self.timed = None;
                 self.repair_due = false;
                 self.next = self.sent.base();
@@ -428,7 +465,7 @@ impl Sender {
             self.syn_sent_at = (self.syn_times == 1).then_some(now);
             self.pacer.on_open(now, &mut self.stats);
             self.restart_rto(now);
-            return Some(self.bare(now, 0, Flags::SYN));
+            return Some(self.bare(now, 0, Flags::SYN.with(self.config.ecn.syn_flags())));
         }
         if self.state == State::Established {
             if self.repair_due && (!self.pacer.paces_retransmissions() || now >= self.pacer.earliest()) {
@@ -547,8 +584,16 @@ impl Sender {
         }
         self.pacer.on_sent(now, &mut self.stats);
         self.ack_due = false;
-        let flags = if cut.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
-        Some(Segment { payload: cut.payload, ..self.bare(now, cut.offset, flags) })
+        let mut flags = if cut.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        let mut extension = Extension::None;
+        if self.ecn && !again && cut.payload > 0 {
+            extension = Extension::EcnCapable;
+            if self.cwr_due {
+                self.cwr_due = false;
+                flags = flags.with(Flags::CWR);
+            }
+        }
+        Some(Segment { payload: cut.payload, extension, ..self.bare(now, cut.offset, flags) })
     }
 
     /// A segment without payload.
@@ -593,12 +638,19 @@ impl Sender {
     }
 
     fn sample_echo(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
-        self.sample(echo_age(now, segment).as_secs_f64(), arrival);
+        self.sample(echo_age(now, segment).as_secs_f64(), segment, arrival);
     }
 
-    fn sample(&mut self, rtt: f64, arrival: Arrival) {
+    fn sample(&mut self, rtt: f64, segment: &Segment, arrival: Arrival) {
         let hops = if self.pacer.hops_from_ack() && arrival.hops > 0 { arrival.hops } else { self.path.hops };
-        self.pacer.on_sample(rtt, hops, self.path.rate, &mut self.stats);
+        let sample = pacing::Sample {
+            rtt,
+            one_way: segment.one_way_delay(),
+            hops,
+            rate: self.path.rate,
+            path_power_dbm: self.path.received_power_dbm,
+        };
+        self.pacer.on_measured(&sample, &mut self.stats);
     }
 
     fn refresh(&mut self, now: Time) {
