@@ -162,10 +162,10 @@ mod tests {
         }
     }
 
-    fn collect(
-        jobs: usize,
-        simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
-    ) -> (Vec<(usize, u64, Result<u64, String>)>, End) {
+    /// Point, seed, and what came of it.
+    type Seen = (usize, u64, Result<u64, String>);
+
+    fn collect(jobs: usize, simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static) -> (Vec<Seen>, End) {
         let mut seen = Vec::new();
         let end = campaign(3, 4).execute(
             jobs,
