@@ -92,7 +92,7 @@ fn largest_gain(gains: &[(u64, Gain)], published: f64, tolerance: f64) -> Judged
     } else {
         Verdict::Differs
     };
-    (verdict, format!("largest gain {}; published +{published} %", told(*hops, best)))
+    (verdict, format!("Largest gain {}; published +{published} %", told(*hops, best)))
 }
 
 fn above(gains: &[(u64, Gain)], first: u64, last: u64) -> Judged {
@@ -103,18 +103,18 @@ fn above(gains: &[(u64, Gain)], first: u64, last: u64) -> Judged {
         gains.min_by(|a, b| a.1.pct().total_cmp(&b.1.pct())).map(|(hops, gain)| told(*hops, gain)).unwrap_or_default()
     };
     if failing.is_empty() {
-        return (Verdict::Reproduced, format!("smallest gain {}", smallest(&mut gains.iter())));
+        return (Verdict::Reproduced, format!("Smallest gain {}", smallest(&mut gains.iter())));
     }
-    let list: Vec<String> = failing.iter().map(|(hops, gain)| told(*hops, gain)).collect();
+    let at: Vec<String> = failing.iter().map(|(hops, _)| hops.to_string()).collect();
+    let not_above = format!("not above at {} hops, lowest {}", at.join(", "), smallest(&mut failing.iter().copied()));
     if !core.is_empty() && core.iter().all(|(_, gain)| is_above(gain)) {
-        let evidence = format!(
-            "above from {first} hops on, smallest gain {}; not above: {}",
-            smallest(&mut core.into_iter()),
-            list.join(", ")
-        );
+        let evidence =
+            format!("Above from {first} hops on, smallest gain {}; {not_above}", smallest(&mut core.into_iter()),);
         return (Verdict::InShape, evidence);
     }
-    (Verdict::Differs, format!("not above: {}", list.join(", ")))
+    let mut evidence = not_above;
+    evidence.replace_range(..1, "N");
+    (Verdict::Differs, evidence)
 }
 
 /// The change from each hop count to the next, and from the first to the last.
@@ -143,13 +143,13 @@ fn falls(steps: &[(u64, Gain)], whole: &Option<Gain>, tolerance: f64) -> Result<
     let rising: Vec<_> =
         steps.iter().filter(|(_, change)| change.pct() > tolerance && change.interval_pct().0 > 0.0).collect();
     let list = |steps: &[&(u64, Gain)]| steps.iter().map(|step| told(step)).collect::<Vec<_>>().join(", ");
-    let whole_text = format!("{:+.1} % from first to last", whole.pct());
+    let whole_text = format!("{:+.1} % from the first hop count to the last", whole.pct());
     Ok(if flat.is_empty() {
-        (Verdict::Reproduced, format!("falls at every step; {whole_text}"))
+        (Verdict::Reproduced, format!("Falls at every step; {whole_text}"))
     } else if rising.is_empty() && whole.interval_pct().1 < 0.0 {
-        (Verdict::InShape, format!("{whole_text}; no clear fall: {}", list(&flat)))
+        (Verdict::InShape, format!("{whole_text}; no clear fall {}", list(&flat)))
     } else {
-        (Verdict::Differs, format!("{whole_text}; rises: {}", list(if rising.is_empty() { &flat } else { &rising })))
+        (Verdict::Differs, format!("{whole_text}; rises {}", list(if rising.is_empty() { &flat } else { &rising })))
     })
 }
 
