@@ -121,6 +121,29 @@ pub enum LocalRepair {
     Off,
 }
 
+/// How AODV finds out that a link is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AodvDetection {
+    /// The MAC gave up a data packet at its retry limit.
+    #[default]
+    LinkLayer,
+    /// Two HELLOs of the neighbour were missed (RFC 3561, section 6.9).
+    Hello,
+    /// Either.
+    Both,
+}
+
+/// What OLSR minimises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OlsrMetric {
+    /// The number of hops (RFC 3626).
+    #[default]
+    Hops,
+    /// The expected number of transmissions: the sum over links of 1 / (d_f d_r), d_f and d_r being the delivery ratios of
+    /// HELLOs in the two directions.
+    Etx,
+}
+
 /// The routing protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RoutingConfig {
@@ -132,6 +155,31 @@ pub enum RoutingConfig {
         /// What a node near the destination does about a broken link.
         local_repair: LocalRepair,
     },
+    /// AODV with HELLO messages, which also teach neighbours; see [`RoutingConfig::aodv`].
+    AodvHello {
+        /// What a node near the destination does about a broken link.
+        local_repair: LocalRepair,
+        /// Whether the MAC's failures count as well ([`AodvDetection::Both`]).
+        link_layer: bool,
+    },
+    /// OLSR, hysteresis off; links are lost when three HELLOs were missed.
+    Olsr {
+        /// What makes a path short.
+        metric: OlsrMetric,
+        /// Whether the MAC's failures also end a link (RFC 3626, section 13).
+        link_layer: bool,
+    },
+}
+
+impl RoutingConfig {
+    /// AODV with any way of detecting lost links.
+    pub const fn aodv(local_repair: LocalRepair, detection: AodvDetection) -> Self {
+        match detection {
+            AodvDetection::LinkLayer => RoutingConfig::Aodv { local_repair },
+            AodvDetection::Hello => RoutingConfig::AodvHello { local_repair, link_layer: false },
+            AodvDetection::Both => RoutingConfig::AodvHello { local_repair, link_layer: true },
+        }
+    }
 }
 
 /// Everything below the transport.

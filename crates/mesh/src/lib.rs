@@ -13,5 +13,8 @@ pub mod packet;
 pub mod radio;
 pub mod routing;
 
-pub use config::{LinkConfig, LocalRepair, MacProfile, MeshConfig, RadioConfig, Reception, RoutingConfig, RtsPolicy};
+pub use config::{
+    AodvDetection, LinkConfig, LocalRepair, MacProfile, MeshConfig, OlsrMetric, RadioConfig, Reception, RoutingConfig,
+    RtsPolicy,
+};
 pub use packet::{Body, Packet};

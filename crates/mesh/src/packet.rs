@@ -1,7 +1,7 @@
 //! What the mesh carries: any packet that can say where it goes and how long it is.
 
 use crate::link::arp::ARP_BYTES;
-use crate::routing::aodv::Message;
+use crate::routing::{aodv, olsr};
 use meshpace_core::{FlowId, NodeId};
 
 /// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP packet in the emulator.
@@ -40,7 +40,9 @@ pub enum Body<P> {
     /// A packet of the user.
     Data(P),
     /// A packet of the routing protocol, sent by `from` on this hop, with `ttl` hops left.
-    Aodv(Message),
+    Aodv(aodv::Message),
+    /// A message of OLSR, alone in its packet.
+    Olsr(olsr::Message),
     /// An ARP request for `target` or the reply from it.
     Arp {
         /// Whether this asks or answers.
@@ -59,6 +61,7 @@ impl<P: Packet> Body<P> {
         match self {
             Body::Data(packet) => packet.size(),
             Body::Aodv(message) => message.size(),
+            Body::Olsr(message) => message.size(),
             Body::Arp { .. } => ARP_BYTES,
         }
     }

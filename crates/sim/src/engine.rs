@@ -141,9 +141,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let ids = || (0..positions.len()).map(|i| NodeId(i as u16));
         let stream = |purpose, node: NodeId| Rng::stream(seed, purpose, u64::from(node.0));
         let aodv = |local_repair, detection| {
-            let machine = |node| {
-                Aodv::detecting(node, local_repair, detection, stream(Purpose::RoutingJitter, node))
-            };
+            let machine = |node| Aodv::detecting(node, local_repair, detection, stream(Purpose::RoutingJitter, node));
             Routing::Aodv(ids().map(machine).collect())
         };
         let routing = match config.routing {
@@ -152,9 +150,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             RoutingConfig::AodvHello { local_repair, link_layer: false } => aodv(local_repair, AodvDetection::Hello),
             RoutingConfig::AodvHello { local_repair, link_layer: true } => aodv(local_repair, AodvDetection::Both),
             RoutingConfig::Olsr { metric, link_layer } => Routing::Olsr(
-                ids()
-                    .map(|node| Olsr::new(node, metric, link_layer, stream(Purpose::RoutingJitter, node)))
-                    .collect(),
+                ids().map(|node| Olsr::new(node, metric, link_layer, stream(Purpose::RoutingJitter, node))).collect(),
             ),
         };
         let nodes = ids()

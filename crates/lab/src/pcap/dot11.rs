@@ -6,7 +6,7 @@
 //! under `ieee`, FCS included; here it has 36 (24 + 8 for LLC and SNAP + 4).
 
 use super::address::{BSSID, mac};
-use super::aodv;
+use super::{aodv, olsr};
 use super::network::{self, FlowFacts};
 use meshpace_mesh::Body;
 use meshpace_mesh::mac::{Frame, FrameKind};
@@ -72,6 +72,11 @@ fn body(out: &mut Vec<u8>, body: &Body<SimPacket>, frame: &Frame<SimPacket>, flo
         Body::Aodv(message) => {
             out.extend(IPV4);
             aodv::write(out, message, frame.from, frame.to);
+            0
+        }
+        Body::Olsr(message) => {
+            out.extend(IPV4);
+            olsr::write(out, message, frame.from);
             0
         }
         Body::Arp { request, sender, target } => {

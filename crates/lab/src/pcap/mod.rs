@@ -10,6 +10,7 @@ mod aodv;
 mod dot11;
 mod file;
 mod network;
+mod olsr;
 mod radiotap;
 
 use file::{Capture, Direction};

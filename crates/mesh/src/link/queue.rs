@@ -48,7 +48,7 @@ impl<P> DropTail<P> {
     #[inline]
     pub fn push(&mut self, packet: Queued<P>) -> Option<Queued<P>> {
         let full = self.waiting.len() >= self.capacity;
-        if matches!(packet.body, Body::Aodv(_)) {
+        if matches!(packet.body, Body::Aodv(_) | Body::Olsr(_)) {
             let pushed_out = if full { self.waiting.pop_back() } else { None };
             self.waiting.push_front(packet);
             pushed_out

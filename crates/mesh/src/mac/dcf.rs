@@ -194,6 +194,7 @@ impl<P: Packet> Dcf<P> {
         let size = match &packet.body {
             Body::Data(data) => data.size(),
             Body::Aodv(message) => message.size(),
+            Body::Olsr(message) => message.size(),
             Body::Arp { .. } => ARP_BYTES,
         };
         let bytes = size + t.data_overhead;

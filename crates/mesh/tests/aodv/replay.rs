@@ -69,7 +69,7 @@ impl Replay {
                     let to = if to.is_broadcast() { -1 } else { i32::from(to.0) };
                     Deed { earliest, latest, text: format!("M {to} {text}") }
                 }
-                Body::Arp { .. } => unreachable!(),
+                Body::Olsr(_) | Body::Arp { .. } => unreachable!(),
             };
             self.deeds[usize::from(node)].push(deed);
         }

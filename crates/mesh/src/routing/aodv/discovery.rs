@@ -16,7 +16,7 @@ const MY_ROUTE_TIMEOUT: u32 = 10;
 /// Forwarded broadcasts are delayed by up to this, in seconds.
 const BROADCAST_JITTER: f64 = 0.01;
 /// What keeps buffered packets apart, so that they do not push each other out while ARP resolves the next hop.
-const BUFFER_SPACING: Duration = Duration::from_millis(10);
+pub(super) const BUFFER_SPACING: Duration = Duration::from_millis(10);
 
 impl<P: Packet> Aodv<P> {
     /// Asks for a route to `destination`, which has an entry, if the search allows; begins the hold-down if it was in vain.
@@ -49,6 +49,7 @@ impl<P: Packet> Aodv<P> {
             asked: now,
         };
         self.next_request = self.next_request.wrapping_add(1);
+        self.neighbours.spoke(now);
         out.send(Body::Aodv(Message::Request(request)), NodeId::BROADCAST, Duration::ZERO);
     }
 
@@ -93,6 +94,7 @@ impl<P: Packet> Aodv<P> {
             request.ttl -= 1;
             request.hop_count = request.hop_count.saturating_add(1);
             let jitter = self.jitter();
+            self.neighbours.spoke(now);
             out.send(Body::Aodv(Message::Request(request)), NodeId::BROADCAST, jitter);
         }
     }
@@ -168,11 +170,19 @@ impl<P: Packet> Aodv<P> {
         self.routes.entry(now, reply.destination).add_precursor(next_hop);
     }
 
-    /// Sends all that waits for `destination` on the route just learnt, `spacing` apart, the first at once.
-    fn send_waiting(&mut self, now: Time, destination: NodeId, spacing: Duration, out: &mut impl Sink<P>) {
+    /// The route to `destination` has just been learnt. Sends all that waits for it, `spacing` apart, the first at once.
+    pub(super) fn send_waiting(&mut self, now: Time, destination: NodeId, spacing: Duration, out: &mut impl Sink<P>) {
         let mut delay = Duration::ZERO;
+        let route = self.routes.entry(now, destination);
+        if core::mem::take(&mut route.missed) {
+            // Told once more if it is lost again, even if nothing was sent meanwhile.
+            route.used_here = true;
+            out.route_found(destination);
+        }
+        self.sought.retain(|&sought| sought != destination);
         while let Some(packet) = self.buffer.pop(now, destination, out) {
             let route = self.routes.entry(now, destination);
+            route.used_here |= packet.source() == self.me;
             route.expires = now + ACTIVE_ROUTE_TIMEOUT;
             out.send(Body::Data(packet), route.next_hop, delay);
             delay = delay + spacing;

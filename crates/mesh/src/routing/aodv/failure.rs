@@ -23,12 +23,15 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// Brings down every route over `neighbour` and says so.
-    fn lose_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Sink<P>) {
+    pub(super) fn lose_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Sink<P>) {
         let mut lost = Unreachable::new();
         for route in self.routes.iter(now) {
             if route.hops != UNREACHABLE && route.next_hop == neighbour {
                 route.sequence = route.sequence.wrapping_add(1);
                 route.go_down();
+                if route.note_loss() {
+                    out.route_lost(route.destination);
+                }
                 if !lost.push(route.destination, route.sequence) {
                     send_error(lost, Duration::ZERO, out);
                     lost = Unreachable::new();
@@ -60,6 +63,9 @@ impl<P: Packet> Aodv<P> {
             }
             route.sequence = sequence;
             route.go_down();
+            if route.note_loss() {
+                out.route_lost(destination);
+            }
             out.flush_queue(from);
             if route.clear_precursors() {
                 // No more entries than in the error that was received.

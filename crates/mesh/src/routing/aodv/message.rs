@@ -81,6 +81,14 @@ impl Message {
     }
 }
 
+impl Reply {
+    /// Whether this is a HELLO: a reply about its own sender that nobody asked for and that goes no further (RFC 3561, section
+    /// 6.9). Who asks is not who answers, so that no other reply looks like it.
+    pub fn is_hello(&self) -> bool {
+        self.origin == self.destination
+    }
+}
+
 impl Unreachable {
     /// Destinations one RERR holds; more go into further RERRs, so that a message stays small enough to copy.
     pub const CAPACITY: usize = 6;

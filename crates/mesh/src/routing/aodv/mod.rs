@@ -2,7 +2,7 @@
 //! behave. A state machine per node: it is told of packets, messages, link failures and time, and answers through a [`Sink`].
 //!
 //! Departures from RFC 3561, all those of ns-2.35:
-//! - no HELLO: a link fails when the MAC gives up a *data* packet; a lost reply is only lost;
+//! - no HELLO, unless asked for (`hello.rs`): a link fails when the MAC gives up a *data* packet; a lost reply is only lost;
 //! - a failure drops the packet and all that wait for the same next hop; the RERR is broadcast at once, precursors or not;
 //!   forwarded RERRs and RREQs are jittered, uniform on [0, 10 ms);
 //! - the waits and rings of `search.rs`; entries are never deleted and expire on a half-second grid (`table.rs`);
@@ -27,6 +27,7 @@
 mod buffer;
 mod discovery;
 mod failure;
+mod hello;
 mod message;
 mod repair;
 mod search;
@@ -37,11 +38,13 @@ mod table;
 pub use message::{Message, Reply, Request, Unreachable};
 pub use sink::{DropReason, Sink};
 
-use crate::config::LocalRepair;
+use crate::config::{AodvDetection, LocalRepair};
 use crate::packet::{Body, Packet};
 use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
 use buffer::Buffer;
 use core::cmp::Reverse;
+use hello::Neighbours;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use seen::Seen;
 use table::{ACTIVE_ROUTE_TIMEOUT, State, Table, tick_after, tick_from};
@@ -53,6 +56,12 @@ pub struct Aodv<P> {
     me: NodeId,
     /// What it does about a broken link near the destination.
     local_repair: LocalRepair,
+    /// How it finds lost links.
+    detection: AodvDetection,
+    /// Neighbours heard of late, under HELLO detection.
+    neighbours: Neighbours,
+    /// Destinations to which [`Self::seek`] wants a route.
+    sought: Vec<NodeId>,
     /// Jitter of broadcasts.
     rng: Rng,
     /// Its own sequence number; even.
@@ -75,9 +84,22 @@ impl<P: Packet> Aodv<P> {
     /// The protocol at node `me`. `rng` is the node's own stream for routing jitter
     /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)).
     pub fn new(me: NodeId, local_repair: LocalRepair, rng: Rng) -> Self {
+        Self::detecting(me, local_repair, AodvDetection::LinkLayer, rng)
+    }
+
+    /// As [`Self::new`], with a choice of how lost links are found. With HELLOs the first one is due within an interval of
+    /// time 0.
+    pub fn detecting(me: NodeId, local_repair: LocalRepair, detection: AodvDetection, mut rng: Rng) -> Self {
+        let neighbours = match detection {
+            AodvDetection::LinkLayer => Neighbours::off(),
+            AodvDetection::Hello | AodvDetection::Both => Neighbours::new(&mut rng),
+        };
         Aodv {
             me,
             local_repair,
+            detection,
+            neighbours,
+            sought: Vec::new(),
             rng,
             sequence: 2,
             next_request: 1,
@@ -106,6 +128,7 @@ impl<P: Packet> Aodv<P> {
         match route.state {
             State::Up => {
                 route.expires = now + ACTIVE_ROUTE_TIMEOUT;
+                route.used_here |= own;
                 let next_hop = route.next_hop;
                 return out.send(Body::Data(packet), next_hop, Duration::ZERO);
             }
@@ -125,7 +148,9 @@ impl<P: Packet> Aodv<P> {
 
     /// `from`, one hop away, sent `message`.
     pub fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Sink<P>) {
+        self.neighbours.heard(now, from, &message);
         match message {
+            Message::Reply(hello) if hello.is_hello() => self.on_hello(now, from, &hello, out),
             Message::Request(request) => self.on_request(now, from, request, out),
             Message::Reply(reply) => self.on_reply(now, from, reply, out),
             Message::Error(lost) => self.on_error(now, from, &lost, out),
@@ -135,10 +160,13 @@ impl<P: Packet> Aodv<P> {
 
     /// The MAC gave up a unicast frame to `next_hop` at its retry limit.
     pub fn on_link_failure(&mut self, now: Time, next_hop: NodeId, frame: Body<P>, out: &mut impl Sink<P>) {
-        if let Body::Data(packet) = frame {
-            self.on_lost_packet(now, next_hop, packet, out);
-            self.plan_tick(now);
+        let Body::Data(packet) = frame else { return };
+        if self.detection == AodvDetection::Hello {
+            return out.drop_packet(packet, DropReason::LinkFailure);
         }
+        self.neighbours.forget(next_hop);
+        self.on_lost_packet(now, next_hop, packet, out);
+        self.plan_tick(now);
     }
 
     /// The time of [`Self::next_wakeup`] has come.
@@ -149,17 +177,33 @@ impl<P: Packet> Aodv<P> {
             self.repairs.pop();
             self.on_repair_timeout(now, destination, out);
         }
+        while let Some(silent) = self.neighbours.take_silent(now) {
+            self.on_silence(now, silent, out);
+        }
+        if self.neighbours.next_hello() <= now {
+            self.say_hello(now, out);
+        }
         if self.next_tick <= now {
             self.ask_again(now, out);
         }
         self.plan_tick(now);
     }
 
+    /// Looks for a route to `destination` without a packet, as long as it takes: for a transport that was told
+    /// [`Sink::route_lost`] and stays silent until [`Sink::route_found`]. Does nothing if there is a route.
+    pub fn seek(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
+        if self.routes.entry(now, destination).state != State::Up && !self.sought.contains(&destination) {
+            self.sought.push(destination);
+            self.request(now, destination, out);
+            self.plan_tick(now);
+        }
+    }
+
     /// When [`Self::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
     #[inline]
     pub fn next_wakeup(&self) -> Time {
         let repair = self.repairs.peek().map_or(Time::NEVER, |&Reverse((due, _))| due);
-        repair.min(self.next_tick)
+        repair.min(self.next_tick).min(self.neighbours.next_wakeup())
     }
 
     /// Hops to `destination` if there is a valid route, for pacing at a source.
@@ -180,7 +224,7 @@ impl<P: Packet> Aodv<P> {
     /// for packets that wait. So there is no timer without waiting packets, and none before the wait of a search is over.
     fn plan_tick(&mut self, now: Time) {
         let mut next = Time::NEVER;
-        for destination in self.buffer.destinations() {
+        for destination in self.buffer.destinations().chain(self.sought.iter().copied()) {
             if let Some(route) = self.routes.peek(destination) {
                 next = next.min(tick_from(route.search.wait_until()));
             }
@@ -196,7 +240,7 @@ impl<P: Packet> Aodv<P> {
         // A request changes neither the number nor the order of the entries.
         for place in 0..self.routes.len() {
             let destination = self.routes.newest(place);
-            if self.buffer.waits_for(destination) {
+            if self.buffer.waits_for(destination) || self.sought.contains(&destination) {
                 self.request(now, destination, out);
             }
         }

@@ -76,12 +76,19 @@ impl<P: Packet> Aodv<P> {
             return;
         };
         if self.local_repair == LocalRepair::Ns2 {
-            return route.go_down();
+            route.go_down();
+            if route.note_loss() {
+                out.route_lost(destination);
+            }
+            return;
         }
         // The timer may be that of an earlier repair, which succeeded.
         if route.search.wait_until() <= now {
             let sequence = route.sequence;
             route.go_down();
+            if route.note_loss() {
+                out.route_lost(destination);
+            }
             self.report(destination, sequence, out);
             self.drop_waiting(now, destination, out);
         }

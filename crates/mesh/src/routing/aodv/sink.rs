@@ -33,4 +33,21 @@ pub trait Sink<P> {
     /// Removes every frame that waits in the interface queue for `next_hop`, data and routing packets alike, and drops
     /// it (reason [`DropReason::LinkFailure`]); the frame in the MAC stays. Nothing is handed back to routing.
     fn flush_queue(&mut self, next_hop: NodeId);
+
+    /// The route to `destination` is lost, and this node's own transport has sent packets over it (ELFN, explicit link failure
+    /// notification). Told once, at the node where the packets come from, when its routing learns of it: from the MAC, from
+    /// missed HELLOs, or from what other nodes say. Packets under way may still arrive, and the loss may be a false one (a
+    /// frame given up under contention); both is in the nature of the notice. An AODV route that ends because nobody used
+    /// it is not lost.
+    fn route_lost(&mut self, destination: NodeId) {
+        let _ = destination;
+    }
+
+    /// There is a route to `destination` again, which may be another one: the end of a [`Sink::route_lost`]. OLSR finds it by
+    /// itself. AODV looks for routes only when somebody asks: a packet (what a transport sends as a probe) or
+    /// [`Aodv::seek`](super::Aodv::seek), for a transport that is silent until this notice. A transport that keeps the RTT
+    /// of its path should take this for a route change.
+    fn route_found(&mut self, destination: NodeId) {
+        let _ = destination;
+    }
 }

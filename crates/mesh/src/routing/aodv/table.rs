@@ -63,6 +63,10 @@ pub(super) struct Route {
     pub sequence: u32,
     /// A valid route is lost at the first purge tick after this.
     pub expires: Time,
+    /// Whether this node's own transport has sent over it since it was found.
+    pub used_here: bool,
+    /// Whether the transport has been told that it is lost, and not yet that it is found.
+    pub missed: bool,
     /// Asking for a route to this destination.
     pub search: Search,
     /// Neighbours that may use this route, to be told of its loss.
@@ -79,6 +83,8 @@ impl Route {
             lost_hops: UNREACHABLE,
             sequence: 0,
             expires: Time::ZERO,
+            used_here: false,
+            missed: false,
             search: Search::new(),
             precursors: Vec::new(),
         }
@@ -90,7 +96,17 @@ impl Route {
         if self.lapsed(now) {
             self.sequence = self.sequence.wrapping_add(1);
             self.go_down();
+            // Nobody used it.
+            self.used_here = false;
         }
+    }
+
+    /// Whether the transport is to be told that the route, just lost, is lost.
+    pub fn note_loss(&mut self) -> bool {
+        let tell = self.used_here && !self.missed;
+        self.missed |= tell;
+        self.used_here = false;
+        tell
     }
 
     /// Whether a purge tick has found this route expired.

@@ -1,0 +1,289 @@
+//! OLSR: Clausen, Jacquet (eds.), RFC 3626, as a state machine per node: it is told of packets, messages, link failures and
+//! time, and answers through a [`Sink`]. Every node keeps a map: HELLOs tell it the links around it, TCs, flooded over
+//! relays (MPRs), those of the others; routes are shortest paths on the map.
+//!
+//! What it can promise: when links have not changed for the time the messages need (see below), routes are shortest and
+//! free of loops. While a change spreads, nodes hold different maps and routes can loop; time to live ends that.
+//!
+//! | Parameter | Value | RFC 3626 |
+//! |---|---|---|
+//! | HELLO_INTERVAL, less a jitter | 2 s | 18.2 |
+//! | TC_INTERVAL, less a jitter | 5 s | 18.2 |
+//! | MAXJITTER, of emission and of forwarding | HELLO_INTERVAL / 4 = 0.5 s, uniform | 18.6, 3.1 |
+//! | neighbour hold | 3 x HELLO_INTERVAL = 6 s | 18.3 |
+//! | topology hold | 3 x TC_INTERVAL = 15 s | 18.3 |
+//! | duplicate hold | 30 s | 18.3 |
+//! | MPR_COVERAGE, TC_REDUNDANCY | 1, 0 | 18.7 |
+//! | willingness | WILL_DEFAULT (3) at all nodes | 18.8 |
+//!
+//! Readings and departures: one interface per node, so no MID; no HNA; one message per packet (`message.rs`); a lost
+//! selector brings the next TC forward (9.3 leaves the moment open: after a jitter). The metric ETX is that of olsrd 0.4.10
+//! (`quality.rs`, `mpr.rs`). The path's first message is due within one interval of time 0, at a random moment. Packets
+//! without a route are dropped: a link-state protocol has nobody to ask.
+
+mod duplicates;
+mod links;
+mod message;
+mod mpr;
+mod quality;
+mod routes;
+mod topology;
+
+pub use message::{Content, Hello, LinkCode, Listed, Message, NEIGHB_HOLD_TIME, TOP_HOLD_TIME, Tc};
+pub use mpr::{by_cost as choose_relays_by_cost, by_hops as choose_relays_by_hops};
+pub use quality::{ONE as ETX_ONE, etx};
+pub use routes::Route;
+
+use super::aodv::{DropReason, Sink};
+use crate::config::OlsrMetric;
+use crate::packet::{Body, Packet};
+use alloc::vec::Vec;
+use duplicates::Duplicates;
+use links::{Change, Links};
+use meshpace_core::{Duration, NodeId, Rng, Time};
+use routes::Routes;
+use topology::Topology;
+
+/// The longest distance of two HELLOs of a node.
+pub const HELLO_INTERVAL: Duration = Duration::from_secs(2);
+/// The longest distance of two TCs of a node.
+pub const TC_INTERVAL: Duration = Duration::from_secs(5);
+/// The largest jitter.
+pub const MAXJITTER: Duration = Duration(HELLO_INTERVAL.0 / 4);
+/// Time to live of a TC.
+const EVERYWHERE: u8 = 255;
+
+/// One node's OLSR.
+#[derive(Clone, Debug)]
+pub struct Olsr {
+    me: NodeId,
+    metric: OlsrMetric,
+    /// Whether a failure reported by the MAC ends a link.
+    link_layer: bool,
+    /// Jitter.
+    rng: Rng,
+    /// The neighbourhood.
+    links: Links,
+    /// The rest of the map.
+    topology: Topology,
+    /// Messages already flooded.
+    seen: Duplicates,
+    routes: Routes,
+    /// Destinations of this node's own packets, ascending, and whether their route is lost.
+    in_use: Vec<(NodeId, bool)>,
+    /// Numbers of the next message and the next packet.
+    sequence: u16,
+    packet: u16,
+    /// Number of the set of selectors.
+    ansn: u16,
+    next_hello: Time,
+    next_tc: Time,
+    /// Until when TCs are sent although no selector is left, so that everybody forgets them.
+    advertise_until: Time,
+    /// No validity ends before this.
+    next_expiry: Time,
+}
+
+impl Olsr {
+    /// The protocol at node `me`. `link_layer`: whether [`Self::on_link_failure`] ends a link (RFC 3626, section 13); it does
+    /// so for 6 s, whatever HELLOs say. `rng` is the node's own stream for routing jitter
+    /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)).
+    pub fn new(me: NodeId, metric: OlsrMetric, link_layer: bool, mut rng: Rng) -> Self {
+        let mut first =
+            |interval: Duration| Time::ZERO + Duration::from_secs_f64(rng.uniform() * interval.as_secs_f64());
+        let (next_hello, next_tc) = (first(HELLO_INTERVAL), first(TC_INTERVAL));
+        Olsr {
+            me,
+            metric,
+            link_layer,
+            rng,
+            links: Links::new(me, metric),
+            topology: Topology::default(),
+            seen: Duplicates::default(),
+            routes: Routes::default(),
+            in_use: Vec::new(),
+            sequence: 0,
+            packet: 0,
+            ansn: 0,
+            next_hello,
+            next_tc,
+            advertise_until: Time::ZERO,
+            next_expiry: Time::NEVER,
+        }
+    }
+
+    /// A packet that is not for this node: routes or drops it. `previous_hop` is None if it comes from this node's own
+    /// transport; otherwise its time to live is taken down here.
+    pub fn on_packet<P: Packet>(
+        &mut self,
+        _now: Time,
+        mut packet: P,
+        previous_hop: Option<NodeId>,
+        out: &mut impl Sink<P>,
+    ) {
+        if previous_hop.is_some() && !packet.decrement_ttl() {
+            return out.drop_packet(packet, DropReason::TtlExpired);
+        }
+        let destination = packet.destination();
+        let Some(route) = self.routes.get(destination) else {
+            return out.drop_packet(packet, DropReason::NoRoute);
+        };
+        if previous_hop.is_none()
+            && let Err(at) = self.in_use.binary_search_by_key(&destination, |used| used.0)
+        {
+            self.in_use.insert(at, (destination, false));
+        }
+        out.send(Body::Data(packet), route.next_hop, Duration::ZERO);
+    }
+
+    /// `from`, one hop away, sent `message`.
+    pub fn on_message<P>(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Sink<P>) {
+        let mut change = Change::default();
+        let mut map = false;
+        match &message.content {
+            Content::Hello(hello) => change = self.links.on_hello(now, from, hello),
+            Content::Tc(tc) => {
+                if message.originator == self.me || !self.links.is_symmetric(from) {
+                    return;
+                }
+                // With one interface, the first copy decides whether to pass a message on (3.4.1).
+                if !self.seen.first_time(now, message.originator, message.sequence) {
+                    return;
+                }
+                let metric = self.metric;
+                map = self.topology.update(now, message.originator, tc, |listed| Links::cost_of(metric, listed));
+                if message.ttl > 1 && self.links.is_selector(from) {
+                    self.pass_on(message, out);
+                }
+            }
+        }
+        self.adapt(now, change, map, out);
+    }
+
+    /// The MAC gave up a unicast frame to `next_hop` at its retry limit.
+    pub fn on_link_failure<P: Packet>(&mut self, now: Time, next_hop: NodeId, frame: Body<P>, out: &mut impl Sink<P>) {
+        if let Body::Data(packet) = frame {
+            out.drop_packet(packet, DropReason::LinkFailure);
+        }
+        if self.link_layer {
+            let change = self.links.on_failure(now, next_hop);
+            self.adapt(now, change, false, out);
+        }
+    }
+
+    /// The time of [`Self::next_wakeup`] has come.
+    pub fn on_timer<P>(&mut self, now: Time, out: &mut impl Sink<P>) {
+        if self.next_expiry <= now {
+            let change = self.links.expire(now);
+            let map = self.topology.expire(now);
+            self.adapt(now, change, map, out);
+        }
+        if self.next_hello <= now {
+            let mut neighbours = self.links.hello(now);
+            for hello in Hello::parts(&mut neighbours) {
+                self.emit(Content::Hello(hello), 1, out);
+            }
+            self.next_hello = self.after(now, HELLO_INTERVAL);
+        }
+        if self.next_tc <= now {
+            let advertised = self.links.advertised();
+            if !advertised.is_empty() {
+                self.advertise_until = now + TOP_HOLD_TIME;
+            }
+            if now < self.advertise_until {
+                for tc in Tc::parts(self.ansn, &advertised) {
+                    self.emit(Content::Tc(tc), EVERYWHERE, out);
+                }
+            }
+            self.seen.sweep(now);
+            self.next_tc = self.after(now, TC_INTERVAL);
+        }
+    }
+
+    /// When [`Self::on_timer`] wants to be called.
+    #[inline]
+    pub fn next_wakeup(&self) -> Time {
+        self.next_hello.min(self.next_tc).min(self.next_expiry)
+    }
+
+    /// Hops to `destination` if there is a route, for pacing at a source.
+    #[inline]
+    pub fn hops_to(&self, destination: NodeId) -> Option<u8> {
+        self.routes.get(destination).map(|route| route.hops)
+    }
+
+    /// The neighbour that packets to `destination` go to now, if there is a route.
+    #[inline]
+    pub fn next_hop(&self, destination: NodeId) -> Option<NodeId> {
+        self.routes.get(destination).map(|route| route.next_hop)
+    }
+
+    /// The route to `destination` with its cost: hops, or ETX in units of 1 / [`ETX_ONE`].
+    pub fn route(&self, destination: NodeId) -> Option<Route> {
+        self.routes.get(destination)
+    }
+
+    /// The neighbours this node has chosen as relays, ascending.
+    pub fn relays(&self) -> &[NodeId] {
+        self.links.relays()
+    }
+
+    /// Whether `neighbour` and this node are known to hear each other.
+    pub fn is_symmetric(&self, neighbour: NodeId) -> bool {
+        self.links.is_symmetric(neighbour)
+    }
+
+    /// Draws the conclusions from what changed.
+    fn adapt<P>(&mut self, now: Time, change: Change, map: bool, out: &mut impl Sink<P>) {
+        if change.selectors {
+            self.ansn = self.ansn.wrapping_add(1);
+        }
+        if change.selector_lost {
+            self.next_tc = self.next_tc.min(now + self.jitter());
+        }
+        if change.neighbourhood {
+            self.links.choose_relays();
+        }
+        if change.neighbourhood || map {
+            self.routes.compute(self.me, self.links.edges().chain(self.topology.edges()));
+            for (destination, lost) in &mut self.in_use {
+                let there = self.routes.get(*destination).is_some();
+                if there && *lost {
+                    out.route_found(*destination);
+                } else if !there && !*lost {
+                    out.route_lost(*destination);
+                }
+                *lost = !there;
+            }
+        }
+        self.next_expiry = self.links.next_expiry(now).min(self.topology.next_expiry());
+    }
+
+    /// Sends a message of this node's own.
+    fn emit<P>(&mut self, content: Content, ttl: u8, out: &mut impl Sink<P>) {
+        let (originator, metric) = (self.me, self.metric);
+        let (sequence, packet) = (self.sequence, self.packet);
+        self.sequence = sequence.wrapping_add(1);
+        self.packet = packet.wrapping_add(1);
+        let message = Message { originator, sequence, packet, ttl, hop_count: 0, metric, content };
+        out.send(Body::Olsr(message), NodeId::BROADCAST, Duration::ZERO);
+    }
+
+    /// Repeats another node's message after a jitter.
+    fn pass_on<P>(&mut self, mut message: Message, out: &mut impl Sink<P>) {
+        message.ttl -= 1;
+        message.hop_count = message.hop_count.saturating_add(1);
+        message.packet = self.packet;
+        self.packet = self.packet.wrapping_add(1);
+        let delay = self.jitter();
+        out.send(Body::Olsr(message), NodeId::BROADCAST, delay);
+    }
+
+    fn jitter(&mut self) -> Duration {
+        Duration::from_secs_f64(self.rng.uniform() * MAXJITTER.as_secs_f64())
+    }
+
+    fn after(&mut self, now: Time, interval: Duration) -> Time {
+        now + interval.saturating_sub(self.jitter())
+    }
+}
