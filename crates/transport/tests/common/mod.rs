@@ -20,6 +20,8 @@ pub enum Fate {
     Duplicate,
     /// Delivered this much later than the others.
     Delay(Duration),
+    /// Delivered with a congestion mark if it may be marked, without otherwise.
+    Mark,
 }
 
 /// One line of the record: who sent what when, and what became of it.
@@ -38,7 +40,7 @@ pub struct Pair {
     pub receiver: Endpoint,
     pub delay: Duration,
     pub hops: u8,
-    flying: Vec<(Time, u64, From, Segment)>,
+    flying: Vec<(Time, u64, From, Segment, bool)>,
     order: u64,
     pub record: Vec<Line>,
 }
@@ -77,11 +79,12 @@ impl Pair {
             self.record.push(line);
             let mut fly = |extra: Duration| {
                 self.order += 1;
-                self.flying.push((self.now + self.delay + extra, self.order, from, segment));
+                let marked = line.fate == Fate::Mark && segment.is_ecn_capable();
+                self.flying.push((self.now + self.delay + extra, self.order, from, segment, marked));
             };
             match line.fate {
                 Fate::Lose => {}
-                Fate::Deliver => fly(Duration::ZERO),
+                Fate::Deliver | Fate::Mark => fly(Duration::ZERO),
                 Fate::Delay(extra) => fly(extra),
                 Fate::Duplicate => {
                     fly(Duration::ZERO);
@@ -108,11 +111,11 @@ impl Pair {
         self.now = next;
         // Arrivals in order of sending before timers, one event at a time.
         let first = self.flying.iter().enumerate().min_by_key(|(_, flight)| (flight.0, flight.1));
-        if let Some((index, &(at, _, from, segment))) = first
+        if let Some((index, &(at, _, from, segment, ce))) = first
             && at <= next
         {
             self.flying.remove(index);
-            let arrival = Arrival { hops: self.hops, ..Arrival::default() };
+            let arrival = Arrival { hops: self.hops, ce, ..Arrival::default() };
             match from {
                 From::Sender => self.receiver.on_segment(self.now, &segment, arrival),
                 From::Receiver => self.sender.on_segment(self.now, &segment, arrival),
