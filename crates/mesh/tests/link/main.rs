@@ -1,0 +1,8 @@
+//! The link layer through its one interface: queue disciplines, markers, and what they do together. Expectations follow
+//! from the papers' and RFCs' rules and are worked out beside each test.
+
+mod fq_codel;
+mod llap;
+mod llap_chain;
+mod markers;
+mod parcel;
