@@ -6,9 +6,11 @@ use common::{Fate, From, Line, Pair, ms};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::pacing::{
-    self, AdaptiveConfig, Dispersion, HopSource, RateLimit, Recovery, Sampling, ShortPath,
+    self, AdaptiveConfig, DccConfig, Dispersion, HopSource, Measure, OutOfInterference, RateLimit, Recovery, Sampling,
+    Scaling, ShortPath,
 };
-use meshpace_transport::tcp::{Extension, Flags, Segment as Tcp};
+use meshpace_transport::tcp::window::{self, CubicConfig, HopRule};
+use meshpace_transport::tcp::{Extension, Flags, Segment as Tcp, ack, ecn};
 use meshpace_transport::{Arrival, Config, Endpoint, Role, Segment, names, tcp};
 
 /// Any TCP: each choice of the pieces and of every switch of the pacing.
@@ -20,17 +22,39 @@ fn any_config(rng: &mut Rng) -> tcp::Config {
         limited_transmit: rng.below(4) > 0,
         ..tcp::Config::default()
     };
-    if rng.below(4) == 0 {
-        config.window = tcp::window::Config::Clamp { segments: 1 + rng.below(4) as u32 };
-    }
+    config.window = match rng.below(10) {
+        0..=1 => window::Config::Clamp { segments: 1 + rng.below(4) as u32 },
+        2 => window::Config::Constant { segments: 1 + rng.below(8) as u32 },
+        3 => window::Config::HopLimit(HopRule::Table),
+        4 => window::Config::Few { increment: 0.01 },
+        5 => window::Config::Cubic(CubicConfig::default()),
+        _ => window::Config::NewReno,
+    };
+    config.ack = match rng.below(4) {
+        0 => ack::Config::Delayed(ack::Delayed { linux_window_2: rng.below(2) == 0, ..ack::Delayed::default() }),
+        1 => ack::Config::Dynamic(ack::Dynamic::default()),
+        _ => ack::Config::EverySegment,
+    };
+    config.ecn = [ecn::Config::Off, ecn::Config::DCC, ecn::Config::RFC_3168][rng.below(3) as usize];
     config.rto.backoff = rng.below(4) > 0;
     if rng.below(3) == 0 {
         config.rto.sampling = tcp::rtt::Sampling::Timestamps;
     }
-    if rng.below(3) > 0 {
+    if rng.below(6) == 0 {
+        config.pacing = pacing::Config::Dcc(DccConfig::default());
+    } else if rng.below(3) > 0 {
         let mut flip = || rng.below(2) == 0;
         let (paper, released) = (AdaptiveConfig::paper(), AdaptiveConfig::released());
         config.pacing = pacing::Config::Adaptive(AdaptiveConfig {
+            measure: if flip() {
+                Measure::RoundTrip
+            } else if flip() {
+                Measure::OneWay
+            } else {
+                Measure::OutOfInterference(OutOfInterference::default())
+            },
+            scale: if flip() { 1.0 } else { 2.0 },
+            scaling: if flip() { Scaling::Samples } else { Scaling::Deviations },
             hops: if flip() { HopSource::RoutingTable } else { HopSource::AckTravelled },
             short_path: if flip() { ShortPath::WholePath } else { ShortPath::OneHop },
             dispersion: if flip() { Dispersion::CovRtt } else { Dispersion::MadDelay },
@@ -101,10 +125,7 @@ fn all_bytes_arrive_once_in_order_whatever_is_lost() {
             pair.sender.open(Time::ZERO);
             pair.sender.write(Time::ZERO, bytes);
             pair.sender.close(Time::ZERO);
-            let limit = match config.window {
-                tcp::window::Config::Clamp { segments } => segments.min(config.max_window),
-                _ => config.max_window,
-            };
+            let limit = config.window.limit(config.max_window);
             // What the sender can have heard is at most what has been sent back: the bound stays valid under delay.
             let mut referee =
                 Referee { segment: u64::from(config.segment), window: u64::from(limit), acked: 0, highest: 0 };
@@ -114,6 +135,8 @@ fn all_bytes_arrive_once_in_order_whatever_is_lost() {
                     Fate::Lose
                 } else if u < loss + duplication {
                     Fate::Duplicate
+                } else if u > 0.95 {
+                    Fate::Mark
                 } else if u < loss + duplication + reordering {
                     Fate::Delay(Duration::from_micros(rng.below(100_000)))
                 } else {
