@@ -63,6 +63,9 @@ struct MeansRow {
     mean_interval_ms: Option<f64>,
 }
 
+/// What is averaged: its name, the reference if there is one, and where it is in an outcome.
+type Quantity = (&'static str, Option<f64>, fn(&Outcome) -> f64);
+
 /// Compares the means of the pacing estimator on frozen routes.
 pub fn compare_estimator(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2ap/estimator_means.csv");
@@ -79,7 +82,7 @@ pub fn compare_estimator(options: &Options) -> Vec<Table> {
         } else {
             |o| o.flows[0].pacing.delay_s * 1e3
         };
-        let quantities: [(&str, Option<f64>, fn(&Outcome) -> f64); 5] = [
+        let quantities: [Quantity; 5] = [
             ("RTT sample, ms", row.mean_rtt_sample_ms, |o| o.flows[0].rtt_mean_s * 1e3),
             ("n-hop delay, ms", row.mean_smoothed_n_hop_delay_ms, delay),
             ("cov", row.mean_cov.filter(|_| by_cov), |o| o.flows[0].pacing.cov),

@@ -145,3 +145,26 @@ fn rows<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Vec<T> {
         .collect::<Result<_, _>>()
         .unwrap_or_else(|error| panic!("embedded reference {name}: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_that_is_not_met_is_counted_and_shouted() {
+        let point = |mean: f64, verdict| Point {
+            case: format!("case {mean}"),
+            reference: Some(Sample::single(100.0)),
+            ours: Sample::single(mean),
+            rule: "1 %".into(),
+            verdict,
+        };
+        let points =
+            vec![point(100.5, Verdict::from(true)), point(110.0, Verdict::from(false)), point(150.0, Verdict::Shown)];
+        let table = Table { name: "made-up", title: "Made up", unit: "kbit/s", rule: "Within 1 %.", points };
+        assert_eq!(table.score(), (1, 2));
+        let page = markdown(&Heading { command: "meshpace validate", version: "0" }, &[table]);
+        assert!(page.contains("| case 110 | 100.0 | 110.0 | 1 | +10.00 % | 1 % | NOT MET |"), "{page}");
+        assert!(page.contains("| 1 of 2 | 10.0 % |"), "the largest error leaves out what has no rule: {page}");
+    }
+}

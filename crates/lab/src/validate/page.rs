@@ -17,7 +17,7 @@ fn number(value: f64) -> String {
         _ if value.is_nan() => "-".into(),
         x if x >= 100.0 => format!("{value:.1}"),
         x if x >= 1.0 => format!("{value:.2}"),
-        x if x == 0.0 => "0".into(),
+        0.0 => "0".into(),
         _ => format!("{value:.4}"),
     }
 }
