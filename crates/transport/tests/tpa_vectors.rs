@@ -51,8 +51,7 @@ fn estimator_with_a_route_change() {
 #[test]
 fn estimator_with_the_old_mean_in_the_deviation() {
     let config = estimator::Config { deviation_from_old: true, ..estimator::Config::default() };
-    let expected =
-        [300.0, 261.25, 231.0938, 423.4570, 557.0874, 739.5343, 778.0101, 713.9373, 666.0525, 612.2515];
+    let expected = [300.0, 261.25, 231.0938, 423.4570, 557.0874, 739.5343, 778.0101, 713.9373, 666.0525, 612.2515];
     for (n, (got, printed)) in estimate(&config, &SAMPLES).iter().zip(expected).enumerate() {
         assert_digits(got[2], printed, &format!("sample {}", n + 1));
     }

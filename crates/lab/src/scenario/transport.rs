@@ -9,7 +9,7 @@ use meshpace_transport::pacing::{
     self, AdaptiveConfig, Dispersion, HopSource, RateLimit, Recovery, Sampling, ShortPath,
 };
 use meshpace_transport::tcp::{self, rtt, window};
-use meshpace_transport::{Config, names};
+use meshpace_transport::{Config, names, tpa};
 
 /// The name of a transport that is not given.
 const DEFAULT_NAME: &str = "tcp-ap";
@@ -37,7 +37,7 @@ pub fn read(flow: &mut Reader<'_>) -> Option<Transport> {
             let mut config = named(&keys, "name", name)?;
             match &mut config {
                 Config::Tcp(config) => read_tcp(&mut keys, config),
-                Config::Tpa(config) => read_pacing(&mut keys, &mut config.pacing),
+                Config::Tpa(config) => read_tpa(&mut keys, config),
                 Config::Udp(config) => {
                     if let Some(bps) = keys.quantity("rate", &RATE, Sign::Positive, 1e12) {
                         config.rate = Some(Rate::from_bps((bps.round() as u64).max(1)));
@@ -197,6 +197,35 @@ fn read_rto(keys: &mut Reader<'_>, config: &mut rtt::Config) {
     assign(&mut config.backoff, keys.flag("backoff"));
     let sampling = [("one-timed", rtt::Sampling::OneTimed), ("timestamps", rtt::Sampling::Timestamps)];
     assign(&mut config.sampling, keys.choice("sampling", &sampling, &[]));
+}
+
+fn read_tpa(keys: &mut Reader<'_>, config: &mut tpa::Config) {
+    assign(&mut config.congestion.window, keys.whole("window", 1..=12, "segments").map(|n| n as u8));
+    assign(&mut config.block_segments, keys.whole("block_segments", 1..=12, "segments").map(|n| n as u8));
+    assign(&mut config.fill_timeout, time(keys, "fill_timeout", Sign::NotNegative));
+    let ack = [("every-other", tpa::ack::Rule::EveryOther), ("every-window", tpa::ack::Rule::EveryWindow)];
+    assign(&mut config.ack, keys.choice("ack", &ack, &[]));
+    assign(&mut config.ack_delay, time(keys, "ack_delay", Sign::NotNegative));
+    let notices = [
+        ("none", tpa::congestion::Notices::None),
+        ("failure", tpa::congestion::Notices::Failure),
+        ("failure-and-recovery", tpa::congestion::Notices::FailureAndRecovery),
+    ];
+    assign(&mut config.congestion.notices, keys.choice("notices", &notices, &[]));
+    read_pacing(keys, &mut config.pacing);
+    if keys.get("rto").is_some() {
+        let mut rto = keys.table("rto");
+        assign(&mut config.rto.g, rto.number("g", 0.0..=1.0));
+        assign(&mut config.rto.h, rto.number("h", 0.0..=1.0));
+        assign(&mut config.rto.g1, rto.number("g1", 0.0..=1.0));
+        assign(&mut config.rto.h1, rto.number("h1", 0.0..=1.0));
+        assign(&mut config.rto.deviation_from_old, rto.flag("deviation_from_old"));
+        assign(&mut config.rto.margin, time(&mut rto, "margin", Sign::NotNegative));
+        assign(&mut config.rto.initial, time(&mut rto, "initial", Sign::Positive));
+        assign(&mut config.rto.min, time(&mut rto, "min", Sign::Positive));
+        assign(&mut config.rto.max, time(&mut rto, "max", Sign::Positive));
+        rto.finish("the retransmission timer");
+    }
 }
 
 fn assign<T>(field: &mut T, value: Option<T>) {

@@ -129,6 +129,7 @@ impl Connection {
 
     /// A segment of the peer arrived. Returns where its payload belongs, if it brought something new.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> Option<Placement> {
+        self.sender.on_frame(arrival.received_power_dbm);
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             if self.believes_reset(segment) {
@@ -234,7 +235,8 @@ impl Connection {
         }
         if self.state == State::Established {
             self.sender.on_timer(now, &mut self.stats);
-            let tried = self.sender.fin_times() >= ATTEMPTS && now >= self.sender.fin_since().saturating_add(self.max_timeout);
+            let tried =
+                self.sender.fin_times() >= ATTEMPTS && now >= self.sender.fin_since().saturating_add(self.max_timeout);
             if self.receiver.has_fin() && tried && self.sender.outstanding() == 0 {
                 // Everything is delivered both ways; only the last word is missing.
                 self.state = State::Done;

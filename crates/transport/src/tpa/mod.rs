@@ -20,7 +20,7 @@ pub use receiver::Placement;
 pub use segment::{Flags, HEADER_BYTES, Segment};
 
 use crate::config::{ParameterError, require};
-use crate::pacing::{self, RateLimit};
+use crate::pacing::{self, Measure, RateLimit};
 use meshpace_core::Duration;
 
 /// Parameters of a TPA connection; both ends need the same. The defaults are TPA-2 with the paper's table 1.
@@ -83,14 +83,26 @@ impl Config {
         require(self.receive_window >= 1, "receive_window", self.receive_window, "1 to 255 segments")?;
         require(self.first_block < segment::BLOCK_NUMBERS, "first_block", self.first_block, "0 to 4095")?;
         self.pacing.check()?;
-        // The released agent's FIFO drops what it holds at a loss; a block has no use for that.
-        if let pacing::Config::Adaptive(config) = &self.pacing {
-            require(
-                config.limit == RateLimit::EarliestSend,
-                "pacing.limit",
-                "free-running",
-                "earliest-send: TPA keeps no queue of released segments",
-            )?;
+        match &self.pacing {
+            pacing::Config::None => {}
+            pacing::Config::Adaptive(config) => {
+                // The released agent's FIFO drops what it holds at a loss; a block has no use for that.
+                require(
+                    config.limit == RateLimit::EarliestSend,
+                    "pacing.limit",
+                    "free-running",
+                    "earliest-send: TPA keeps no queue of released segments",
+                )?;
+                require(
+                    config.measure != Measure::OneWay,
+                    "pacing.measure",
+                    "one-way",
+                    "another one: TPA's header has no room for an echoed delay",
+                )?;
+            }
+            pacing::Config::Dcc(_) => {
+                require(false, "pacing", "dcc", "none or adaptive: TPA's header has no bit to echo a congestion mark")?;
+            }
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use super::estimator::Estimator;
 use super::flight::{Flight, Timer};
 use super::segment::{ALL, Flags, Segment, block_after};
 use super::{Config, congestion};
-use crate::pacing::Pacer;
+use crate::pacing::{Pacer, Sample};
 use crate::stats::Stats;
 use crate::{Arrival, PathInfo};
 use meshpace_core::{Duration, Rate, Time};
@@ -175,7 +175,7 @@ impl Sender {
         let probe = self.congestion.state() == State::Frozen;
         let rto = self.estimator.backed_off(self.congestion.backoff());
         let wait = if again || self.is_acknowledged_promptly(place) { Duration::ZERO } else { self.ack_delay };
-        self.flight.timers[usize::from(place)] = Timer { at: now.saturating_add(rto + wait), probe };
+        self.flight.timers[usize::from(place)] = Timer { at: now.saturating_add(rto).saturating_add(wait), probe };
         self.probe = false;
         self.persist_at = Time::NEVER;
         self.silent_until = now.saturating_add(self.estimator.max());
@@ -207,6 +207,11 @@ impl Sender {
 
     fn is_full_block(&self) -> bool {
         self.block.count == self.block_segments
+    }
+
+    /// A frame of the peer arrived, received with this power by the radio.
+    pub fn on_frame(&mut self, power_dbm: Option<f32>) {
+        self.pacer.on_frame(power_dbm);
     }
 
     /// A segment with the ACK flag arrived.
@@ -253,7 +258,9 @@ impl Sender {
         self.estimator.on_sample(rtt);
         if !self.block.fin {
             let hops = if self.pacer.hops_from_ack() && arrival.hops > 0 { arrival.hops } else { self.path.hops };
-            self.pacer.on_sample(rtt, hops, self.path.rate, stats);
+            let sample =
+                Sample { rtt, one_way: None, hops, rate: self.path.rate, path_power_dbm: self.path.received_power_dbm };
+            self.pacer.on_measured(&sample, stats);
         }
     }
 

@@ -25,7 +25,11 @@ pub fn any_config(rng: &mut Rng) -> Config {
             notices,
         },
         ack: if rng.below(2) == 0 { ack::Rule::EveryOther } else { ack::Rule::EveryWindow },
-        rto: estimator::Config { deviation_from_old: rng.below(4) == 0, ..estimator::Config::default() },
+        rto: estimator::Config {
+            margin: Duration::from_millis([0, 100][rng.below(2) as usize]),
+            deviation_from_old: rng.below(4) == 0,
+            ..estimator::Config::default()
+        },
         receive_window: [1, 2, 64, 255][rng.below(4) as usize],
         first_block: [0, 0, 4090, rng.below(4096) as u16][rng.below(4) as usize],
         pacing: if rng.below(2) == 0 {
