@@ -4,7 +4,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
 use meshpace_mesh::routing::Aodv;
 use meshpace_mesh::routing::aodv::{DropReason, Message, Reply, Request, Sink, Unreachable};
-use meshpace_mesh::{Body, LocalRepair, Packet};
+use meshpace_mesh::{AodvDetection, Body, LocalRepair, Packet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A packet of the tests.
@@ -51,6 +51,14 @@ pub struct Asked {
     pub sends: Vec<(Body<Datagram>, NodeId, Duration)>,
     pub drops: Vec<(Datagram, DropReason)>,
     pub flushes: Vec<NodeId>,
+    pub notices: Vec<Notice>,
+}
+
+/// What routing tells the transport about a destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    Lost(u16),
+    Found(u16),
 }
 
 impl Sink<Datagram> for Asked {
@@ -62,6 +70,12 @@ impl Sink<Datagram> for Asked {
     }
     fn flush_queue(&mut self, next_hop: NodeId) {
         self.flushes.push(next_hop);
+    }
+    fn route_lost(&mut self, destination: NodeId) {
+        self.notices.push(Notice::Lost(destination.0));
+    }
+    fn route_found(&mut self, destination: NodeId) {
+        self.notices.push(Notice::Found(destination.0));
     }
 }
 
@@ -102,6 +116,8 @@ pub struct World {
     pub delivered: Vec<(Time, Datagram)>,
     pub dropped: Vec<(Time, NodeId, Datagram, DropReason)>,
     pub flushed: Vec<(Time, NodeId, NodeId)>,
+    /// When and at which node.
+    pub notices: Vec<(Time, u16, Notice)>,
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
     next_id: u32,
@@ -111,7 +127,19 @@ pub struct World {
 impl World {
     /// `nodes` machines and the links between them.
     pub fn new(nodes: u16, links: &[(u16, u16)], local_repair: LocalRepair, seed: u64) -> Self {
-        let machine = |n| Aodv::new(NodeId(n), local_repair, Rng::stream(seed, Purpose::RoutingJitter, u64::from(n)));
+        World::detecting(nodes, links, local_repair, AodvDetection::LinkLayer, seed)
+    }
+
+    /// The same with a choice of how links are found lost.
+    pub fn detecting(
+        nodes: u16,
+        links: &[(u16, u16)],
+        local_repair: LocalRepair,
+        detection: AodvDetection,
+        seed: u64,
+    ) -> Self {
+        let rng = |n| Rng::stream(seed, Purpose::RoutingJitter, u64::from(n));
+        let machine = |n| Aodv::detecting(NodeId(n), local_repair, detection, rng(n));
         let mut world = World {
             now: Time::ZERO,
             nodes: (0..nodes).map(machine).collect(),
@@ -125,6 +153,7 @@ impl World {
             delivered: Vec::new(),
             dropped: Vec::new(),
             flushed: Vec::new(),
+            notices: Vec::new(),
             events: BTreeMap::new(),
             count: 0,
             next_id: 0,
@@ -143,12 +172,16 @@ impl World {
     }
 
     pub fn set_link(&mut self, a: u16, b: u16, up: bool) {
-        for pair in [(a, b), (b, a)] {
-            if up {
-                self.links.insert(pair);
-            } else {
-                self.links.remove(&pair);
-            }
+        self.set_direction(a, b, up);
+        self.set_direction(b, a, up);
+    }
+
+    /// One direction of a link.
+    pub fn set_direction(&mut self, from: u16, to: u16, up: bool) {
+        if up {
+            self.links.insert((from, to));
+        } else {
+            self.links.remove(&(from, to));
         }
     }
 
@@ -222,7 +255,14 @@ impl World {
         }
         self.dropped.extend(asked.drops.into_iter().map(|(packet, reason)| (self.now, node, packet, reason)));
         self.flushed.extend(asked.flushes.into_iter().map(|to| (self.now, node, to)));
+        self.notices.extend(asked.notices.into_iter().map(|notice| (self.now, node.0, notice)));
         self.check_loops();
+    }
+
+    /// The transport at `node` wants a route to `destination` and sends nothing.
+    pub fn seek(&mut self, node: u16, destination: u16) {
+        let now = self.now;
+        self.with(NodeId(node), |aodv, out| aodv.seek(now, NodeId(destination), out));
     }
 
     fn leave(&mut self, by: NodeId, to: NodeId, body: Body<Datagram>) {

@@ -177,6 +177,7 @@ impl Olsr {
             let change = self.links.expire(now);
             let map = self.topology.expire(now);
             self.adapt(now, change, map, out);
+            self.next_expiry = self.links.next_expiry(now).min(self.topology.next_expiry());
         }
         if self.next_hello <= now {
             let mut neighbours = self.links.hello(now);
@@ -235,6 +236,8 @@ impl Olsr {
 
     /// Draws the conclusions from what changed.
     fn adapt<P>(&mut self, now: Time, change: Change, map: bool, out: &mut impl Sink<P>) {
+        // Whatever a message makes valid is so for at least this long, so the search for the first end can wait till then.
+        self.next_expiry = self.next_expiry.min(now + quality::PATIENCE);
         if change.selectors {
             self.ansn = self.ansn.wrapping_add(1);
         }
@@ -256,7 +259,6 @@ impl Olsr {
                 *lost = !there;
             }
         }
-        self.next_expiry = self.links.next_expiry(now).min(self.topology.next_expiry());
     }
 
     /// Sends a message of this node's own.

@@ -20,7 +20,7 @@ use meshpace_core::{Duration, Time};
 /// HELLOs in the window.
 const WINDOW: u32 = 10;
 /// After how long without a HELLO one is counted as missed: 1.5 x HELLO_INTERVAL.
-const PATIENCE: Duration = Duration(HELLO_INTERVAL.0 * 3 / 2);
+pub(super) const PATIENCE: Duration = Duration(HELLO_INTERVAL.0 * 3 / 2);
 /// Cost of a link that loses nothing, and so the unit of ETX.
 pub const ONE: u32 = 1024;
 
