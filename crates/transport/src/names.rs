@@ -199,6 +199,11 @@ pub struct Modifier {
 
 const MODIFIERS: &[Modifier] = &[
     Modifier {
+        name: "sack",
+        description: "selective acknowledgements (RFC 2018, RFC 6675)",
+        apply: |config| config.sack = true,
+    },
+    Modifier {
         name: "ecn",
         description: "explicit congestion notification, a mark taken as a loss (RFC 3168)",
         apply: |config| config.ecn = tcp::ecn::Config::RFC_3168,

@@ -128,15 +128,15 @@ fn a_window_of_two_is_acknowledged_as_linux_or_as_ns2_does() {
 }
 
 #[test]
-fn the_echoed_stamp_is_that_of_the_segment_that_brings_the_ack_about() {
-    // The reading of AP05's RTT under delayed ACKs: the wait for further segments is not part of it.
+fn the_echoed_stamp_is_that_of_the_oldest_segment_that_waits() {
+    // RFC 7323, section 4.3, case (A): the retransmission timer has to allow for the wait.
     let mut end = receiver(delayed());
     assert_eq!(arrive(&mut end, ms(10), 1, Flags::NONE), None);
     let second =
         Tcp { seq: 1460, ack: 0, window: 0, ts_val: 2, ts_ecr: 0, payload: 1460, flags: Flags::ACK, ..Tcp::default() };
     end.on_segment(ms(50), &Segment::Tcp(second), Arrival::default());
     let Some(Segment::Tcp(ack)) = end.poll_transmit(ms(50)) else { panic!() };
-    assert_eq!(ack.ts_ecr, 2);
+    assert_eq!(ack.ts_ecr, 1);
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn any_config(rng: &mut Rng) -> tcp::Config {
     if rng.below(3) == 0 {
         config.rto.sampling = tcp::rtt::Sampling::Timestamps;
     }
+    config.sack = rng.below(3) == 0;
     if rng.below(6) == 0 {
         config.pacing = pacing::Config::Dcc(DccConfig::default());
     } else if rng.below(3) > 0 {
@@ -48,7 +49,7 @@ fn any_config(rng: &mut Rng) -> tcp::Config {
         config.pacing = pacing::Config::Adaptive(AdaptiveConfig {
             measure: if flip() {
                 Measure::RoundTrip
-            } else if flip() {
+            } else if flip() && !config.sack {
                 Measure::OneWay
             } else {
                 Measure::OutOfInterference(OutOfInterference::default())

@@ -6,6 +6,7 @@ pub mod ecn;
 pub mod receiver;
 pub mod recovery;
 pub mod rtt;
+mod sack;
 pub mod segment;
 pub mod sender;
 mod sent;
@@ -35,6 +36,8 @@ pub struct Config {
     pub ack: ack::Config,
     /// Whether the first two duplicate ACKs release a new segment each (RFC 3042; ns-2 `singledup_`). Default true.
     pub limited_transmit: bool,
+    /// Selective acknowledgements (RFC 2018, RFC 6675). Default off, as in the papers.
+    pub sack: bool,
     /// Explicit congestion notification. Default off.
     pub ecn: ecn::Config,
     /// Retransmission timer.
@@ -51,6 +54,7 @@ impl Default for Config {
             pacing: pacing::Config::None,
             ack: ack::Config::EverySegment,
             limited_transmit: true,
+            sack: false,
             ecn: ecn::Config::Off,
             rto: rtt::Config::default(),
         }
@@ -68,6 +72,8 @@ impl Config {
             self.initial_window,
             "1 to 65535 segments",
         )?;
+        let one_slot = self.sack && self.pacing.needs_one_way_delay();
+        require(!one_slot, "sack", self.sack, "false with synchronized clocks: their echo takes its place in the ACK")?;
         self.window.check()?;
         self.pacing.check()?;
         self.ack.check()?;

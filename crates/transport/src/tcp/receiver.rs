@@ -4,9 +4,9 @@
 //! takes in-order data immediately, so that the whole window is always open. When the peer has closed, this end, having
 //! nothing to say, closes with its ACK.
 //!
-//! The time stamp that is echoed is that of the newest segment in order, the one whose arrival brings the ACK about: AP05's
-//! RTT then leaves out the wait for further segments and includes that for the timer. RFC 7323, section 4.3, would echo
-//! the oldest one of those that wait. Without delayed ACKs there is no difference.
+//! Under delayed ACKs the time stamp that is echoed is that of the oldest segment that waits (RFC 7323, section 4.3; ns-2),
+//! so that the retransmission timer learns of the wait. The one-way delay that is echoed is that of the newest, which brings
+//! the ACK about, as AP05 samples the RTT.
 
 use super::ack::Policy;
 use super::ecn::Echoing;
@@ -54,6 +54,8 @@ pub struct Receiver {
     window: u32,
     /// Everything before this offset has been delivered.
     next: u64,
+    /// Everything before this offset has been acknowledged.
+    acknowledged: u64,
     /// What lies beyond a gap: sorted, disjoint, not touching.
     beyond: Vec<Range>,
     /// The offset of the peer's FIN, once known.
@@ -62,6 +64,10 @@ pub struct Receiver {
     ts_recent: u32,
     /// The one-way delay of the segment whose stamp is echoed, in microseconds, if the sender asks for it.
     one_way: Option<u32>,
+    /// Whether ACKs report what lies beyond a gap.
+    sack: bool,
+    /// The start of the segment that arrived last.
+    latest: u64,
     syn_ack_due: bool,
     ack_due: bool,
     fin_due: bool,
@@ -83,10 +89,13 @@ impl Receiver {
             segment: config.segment,
             window: config.segment.saturating_mul(config.max_window),
             next: 0,
+            acknowledged: 0,
             beyond: Vec::with_capacity(config.max_window.min(256) as usize + 1),
             fin_at: None,
             ts_recent: 0,
             one_way: config.pacing.needs_one_way_delay().then_some(0),
+            sack: config.sack,
+            latest: 0,
             syn_ack_due: false,
             ack_due: false,
             fin_due: false,
@@ -160,11 +169,11 @@ impl Receiver {
         if start <= self.next {
             // Wrapping comparison: a stamp is newer if it is less than half a turn ahead.
             let newer = segment.ts_val.wrapping_sub(self.ts_recent) < 1 << 31;
-            if newer {
+            if newer && start <= self.acknowledged {
                 self.ts_recent = segment.ts_val;
-                if let Some(one_way) = &mut self.one_way {
-                    *one_way = stamp(now).wrapping_sub(segment.ts_val);
-                }
+            }
+            if let Some(one_way) = &mut self.one_way {
+                *one_way = stamp(now).wrapping_sub(segment.ts_val);
             }
         }
         if segment.payload == 0 && !fin {
@@ -181,6 +190,7 @@ impl Receiver {
             return;
         }
         if segment.payload > 0 {
+            self.latest = start;
             let range = Range { start: start.max(self.next), end: end.min(edge) };
             if range.start < range.end && self.insert(range) {
                 self.stats.distinct_segments_received += 1;
@@ -256,6 +266,7 @@ impl Receiver {
         let segment = self.next_segment(now);
         if segment.is_some() {
             self.policy.on_ack_sent();
+            self.acknowledged = self.next;
             self.refresh();
         }
         segment
@@ -303,9 +314,17 @@ impl Receiver {
 
     /// What an ACK says besides its header.
     fn extension(&self) -> (Extension, [u32; 2]) {
-        match self.one_way {
-            Some(microseconds) => (Extension::OneWayDelay, [microseconds, 0]),
-            None => (Extension::None, [0; 2]),
+        if let Some(microseconds) = self.one_way {
+            return (Extension::OneWayDelay, [microseconds, 0]);
+        }
+        // The block that the latest segment belongs to (RFC 2018, section 4), or else the newest one.
+        let latest = self.beyond.iter().find(|known| known.start <= self.latest && self.latest < known.end);
+        match latest.or(self.beyond.last()) {
+            Some(block) if self.sack => {
+                let relative = |offset: u64| u32::try_from(offset - self.next).unwrap_or(u32::MAX);
+                (Extension::Sack, [relative(block.start), relative(block.end)])
+            }
+            _ => (Extension::None, [0; 2]),
         }
     }
 

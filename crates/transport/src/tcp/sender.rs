@@ -11,6 +11,7 @@ use super::Config;
 use super::ecn;
 use super::recovery::{Action, Recovery};
 use super::rtt::{self, Rtt};
+use super::sack::Sack;
 use super::segment::{Extension, Flags, Segment};
 use super::sent::{self, Cut};
 use super::window::Window;
@@ -42,6 +43,8 @@ pub struct Sender {
     stats: Stats,
     window: Window,
     recovery: Recovery,
+    /// Takes the place of `recovery` with selective acknowledgements.
+    sack: Sack,
     rtt: Rtt,
     pacer: Pacer,
     path: PathInfo,
@@ -106,6 +109,7 @@ impl Sender {
             stats: Stats::default(),
             window,
             recovery: Recovery::new(config.limited_transmit),
+            sack: Sack::default(),
             rtt: Rtt::new(&config.rto),
             pacer: Pacer::new(&config.pacing, config.segment),
             path: PathInfo { hops: 1, rate: Rate::from_mbps(2), received_power_dbm: None },
@@ -262,6 +266,9 @@ impl Sender {
         if marked {
             self.on_mark(segment.ack);
         }
+        if let (true, Some((start, end))) = (self.config.sack, segment.sack_block()) {
+            self.sent.report(start, end);
+        }
         if segment.ack > self.una {
             self.peer_window = u64::from(segment.window);
             self.on_new_ack(now, segment, arrival);
@@ -277,7 +284,8 @@ impl Sender {
     /// An ACK up to `ack` echoes a mark: as a loss, once per window of data (RFC 3168, section 6.1.2).
     fn on_mark(&mut self, ack: u64) {
         let reacts = matches!(self.config.ecn, ecn::Config::On { reaction: true, .. });
-        if reacts && ack >= self.marks_count_from && !self.recovery.in_recovery() {
+        let recovering = self.recovery.in_recovery() || self.sack.in_recovery();
+        if reacts && ack >= self.marks_count_from && !recovering {
             self.window.on_fast_retransmit(self.recovery.inflation());
             self.after_reduction();
         } else if !reacts {
@@ -326,7 +334,7 @@ impl Sender {
         }
 
         self.window.on_clock(now, self.rtt.smoothed().as_secs_f64());
-        match self.recovery.on_new_ack(newly, acked, &mut self.window) {
+        match self.recover_or_grow(newly, acked) {
             Action::Partial { restart_timer } => {
                 if let Some((number, _)) = self.timed
                     && acked > number
@@ -360,6 +368,17 @@ impl Sender {
         }
     }
 
+    /// What an ACK of `newly` segments, `acked` in all, does to recovery and window.
+    fn recover_or_grow(&mut self, newly: u64, acked: u64) -> Action {
+        if !self.config.sack {
+            return self.recovery.on_new_ack(newly, acked, &mut self.window);
+        }
+        if self.sack.on_new_ack(acked) {
+            self.window.on_ack(newly);
+        }
+        Action::Advance
+    }
+
     fn time_acknowledged(&mut self, now: Time, segment: &Segment, acked: u64) {
         if self.rtt.sampling() == rtt::Sampling::Timestamps {
             self.rtt.on_sample(self.rtt.ticks_in(echo_age(now, segment)));
@@ -378,7 +397,15 @@ impl Sender {
     fn on_duplicate_ack(&mut self, now: Time) {
         self.stats.duplicate_acks += 1;
         let acked = self.sent.base();
-        if self.recovery.on_duplicate_ack(acked, self.highest, &mut self.window) == Action::FastRetransmit {
+        let starts = if !self.config.sack {
+            self.recovery.on_duplicate_ack(acked, self.highest, &mut self.window) == Action::FastRetransmit
+        } else if self.sack.on_duplicate_ack(&self.sent, self.highest) {
+            self.window.on_fast_retransmit(0);
+            true
+        } else {
+            false
+        };
+        if starts {
             self.stats.fast_retransmits += 1;
             self.restart_rto(now);
             self.timed = None;
@@ -414,6 +441,8 @@ impl Sender {
                 // The agent that leaves the duplicate count is the one that switches pacing off.
                 let forget = !self.pacer.stops_on_loss();
                 self.recovery.on_timeout(self.highest, forget, &mut self.window);
+                self.sack.on_timeout(self.highest);
+                self.sent.forget_reports();
                 self.rtt.on_timeout();
                 self.after_reduction();
                 self.timed = None;
@@ -517,8 +546,10 @@ impl Sender {
 
     /// The next segment the window allows, cut from the stream if it is new.
     fn take_next(&mut self, now: Time) -> Option<u64> {
-        let base = self.sent.base();
-        if self.next >= base + self.window.usable(self.recovery.inflation()) {
+        if self.sack.in_recovery() {
+            return self.take_by_report(now);
+        }
+        if self.next >= self.window_end() {
             return None;
         }
         // Pacing spaces what leaves, so bursts need no other limit.
@@ -533,6 +564,29 @@ impl Sender {
         self.next += 1;
         self.recovery.spend_allowance();
         Some(number)
+    }
+
+    /// The same in recovery by reports: the pipe decides, and what is lost goes first.
+    fn take_by_report(&mut self, now: Time) -> Option<u64> {
+        let plan = self.sack.plan(&self.sent, self.next, self.window.usable(0))?;
+        if plan.lost.is_none() && self.next < self.limit_end() && (self.next < self.sent.cut() || self.cut_next(now)) {
+            self.next += 1;
+            return Some(self.next - 1);
+        }
+        let again = plan.lost.or(plan.missing)?;
+        self.sack.on_again(again);
+        Some(again)
+    }
+
+    /// The number of the first segment that the congestion window does not allow.
+    fn window_end(&self) -> u64 {
+        let limited = if self.config.limited_transmit { self.sack.limited_transmit() } else { 0 };
+        self.sent.base() + self.window.usable(self.recovery.inflation() + limited)
+    }
+
+    /// The number of the first segment beyond the largest window.
+    fn limit_end(&self) -> u64 {
+        self.sent.base() + u64::from(self.window.limit())
     }
 
     /// Whether a new segment would carry anything.
@@ -555,7 +609,14 @@ impl Sender {
             payload = room;
         }
         let fin = self.closing && payload == left;
-        self.sent.push(Cut { offset: self.cut_bytes, sent_at: now, payload: payload as u16, fin, times: 0 });
+        self.sent.push(Cut {
+            offset: self.cut_bytes,
+            sent_at: now,
+            payload: payload as u16,
+            fin,
+            times: 0,
+            reported: false,
+        });
         self.cut_bytes += payload;
         self.fin_cut |= fin;
         true
@@ -671,9 +732,13 @@ impl Sender {
     }
 
     fn wants_to_send(&self) -> bool {
-        self.repair_due
-            || (self.next < self.sent.base() + self.window.usable(self.recovery.inflation())
-                && (self.next < self.sent.cut() || self.has_data()))
+        let more = self.next < self.sent.cut() || self.has_data();
+        if self.sack.in_recovery() {
+            let plan = self.sack.plan(&self.sent, self.next, self.window.usable(0));
+            let again = plan.is_some_and(|plan| plan.lost.is_some() || plan.missing.is_some());
+            return self.repair_due || again || (plan.is_some() && more && self.next < self.limit_end());
+        }
+        self.repair_due || (self.next < self.window_end() && more)
     }
 
     /// When [`Sender::on_timer`] is due.

@@ -16,6 +16,8 @@ pub struct Cut {
     pub fin: bool,
     /// How often it was sent, counted up to 255.
     pub times: u8,
+    /// Whether a selective acknowledgement has reported it.
+    pub reported: bool,
 }
 
 impl Cut {
@@ -65,6 +67,36 @@ impl Window {
     /// Adds a segment at the end.
     pub fn push(&mut self, cut: Cut) {
         self.cuts.push_back(cut);
+    }
+
+    /// A selective acknowledgement reports the bytes from `start` to `end`.
+    pub fn report(&mut self, start: u64, end: u64) {
+        let first = self.cuts.partition_point(|cut| cut.offset < start);
+        for cut in self.cuts.iter_mut().skip(first) {
+            // A FIN is reported with the last byte before it.
+            if cut.times == 0 || cut.offset + u64::from(cut.payload) > end {
+                break;
+            }
+            cut.reported |= cut.payload > 0;
+        }
+    }
+
+    /// Forgets all reports.
+    pub fn forget_reports(&mut self) {
+        for cut in &mut self.cuts {
+            cut.reported = false;
+        }
+    }
+
+    /// Whether segment `number` has been reported.
+    pub fn is_reported(&self, number: u64) -> bool {
+        self.get(number).is_some_and(|cut| cut.reported)
+    }
+
+    /// How many segments above `number` have been reported.
+    pub fn reported_above(&self, number: u64) -> u32 {
+        let skip = (number + 1).saturating_sub(self.base) as usize;
+        self.cuts.iter().skip(skip).filter(|cut| cut.reported).count() as u32
     }
 
     /// Removes and returns the first segment if `ack` covers it whole.

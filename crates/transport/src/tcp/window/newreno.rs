@@ -69,7 +69,8 @@ impl NewReno {
     pub fn on_fast_retransmit(&mut self, inflation: u32) {
         let half = self.half(inflation);
         self.ssthresh = (half as u32).max(2);
-        self.cwnd = half;
+        // A limit of one segment, which a longer route may have brought about, must not close the window.
+        self.cwnd = half.max(1.0);
     }
 
     /// Loss seen by the timer: start over with one segment.
