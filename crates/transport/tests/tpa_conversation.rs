@@ -410,8 +410,7 @@ fn parameters_out_of_range_are_refused_by_name() {
     assert_eq!(refused(|c| c.rto.h1 = f64::NAN), "rto.h1");
     assert_eq!(refused(|c| c.rto.min = Duration::ZERO), "rto.min");
     assert_eq!(refused(|c| c.rto.margin = Duration::MAX), "rto.margin");
-    let released = || pacing::Config::Adaptive(pacing::AdaptiveConfig::released());
-    let mut config = Config::default();
-    config.pacing = released();
+    let released = pacing::Config::Adaptive(pacing::AdaptiveConfig::released());
+    let config = Config { pacing: released, ..Config::default() };
     assert_eq!(config.check().unwrap_err().name, "pacing.limit");
 }
