@@ -2,7 +2,7 @@
 //!
 //! | Check | reproduced | reproduced in shape | differs |
 //! |---|---|---|---|
-//! | largest gain | the largest gain is within the tolerance of the published one, or its 95 % interval holds that | the interval is above zero, and the gain between half and twice the published one | otherwise |
+//! | largest gain | the largest gain is within the tolerance of the published one, or its 95 % interval holds that and is no wider than the published gain (an interval that holds everything shows nothing) | the interval is above zero, and the gain between half and twice the published one | otherwise |
 //! | above | at every hop count the 95 % interval of the gain is above zero | so it is at every hop count of the core range | otherwise |
 //! | falls | goodput falls from every hop count to the next, the 95 % interval of the change being below zero | no change is above zero by more than the tolerance with an interval above zero, and the last is below the first | otherwise |
 //!
@@ -84,7 +84,8 @@ fn told(hops: u64, gain: &Gain) -> String {
 fn largest_gain(gains: &[(u64, Gain)], published: f64, tolerance: f64) -> Judged {
     let (hops, best) = gains.iter().fold(&gains[0], |best, next| if next.1.pct() > best.1.pct() { next } else { best });
     let (low, high) = best.interval_pct();
-    let near = (best.pct() - published).abs() <= tolerance || (low..=high).contains(&published);
+    let held = (low..=high).contains(&published) && high - low <= published;
+    let near = (best.pct() - published).abs() <= tolerance || held;
     let verdict = if near {
         Verdict::Reproduced
     } else if low > 0.0 && (published / 2.0..=published * 2.0).contains(&best.pct()) {
@@ -197,6 +198,11 @@ mod tests {
         assert_eq!(verdict(&gain_of_84(), &made_up(&[400.0, 200.0], &[390.0, 190.0])), Verdict::Differs);
         assert_eq!(verdict(&gain_of_84(), &with_gain(0.28)), Verdict::Differs);
         assert_eq!(verdict(&gain_of_84(), &with_gain(2.52)), Verdict::Differs);
+        // Too few or too scattered runs: the interval holds 84 % and nearly everything else.
+        let mut scattered = with_gain(1.2);
+        scattered.put(0, "tcp-ap", 2, &[300.0, 580.0]);
+        scattered.put(0, "newreno", 2, &[199.0, 201.0]);
+        assert_eq!(verdict(&gain_of_84(), &scattered), Verdict::Differs);
         assert!(judge(&gain_of_84(), "tcp-ap", 0, &with_gain(0.84)).evidence.contains("at 2 hops"));
     }
 
