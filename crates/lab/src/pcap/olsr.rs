@@ -8,7 +8,9 @@ use super::address::ip;
 use super::network;
 use meshpace_core::{Duration, NodeId};
 use meshpace_mesh::OlsrMetric;
-use meshpace_mesh::routing::olsr::{Content, HELLO_INTERVAL, LinkCode, Listed, Message, NEIGHB_HOLD_TIME, TOP_HOLD_TIME};
+use meshpace_mesh::routing::olsr::{
+    Content, HELLO_INTERVAL, LinkCode, Listed, Message, NEIGHB_HOLD_TIME, TOP_HOLD_TIME,
+};
 
 /// The UDP port of OLSR.
 const PORT: u16 = 698;
@@ -94,7 +96,15 @@ mod tests {
     use meshpace_mesh::routing::olsr::{Hello, Tc};
 
     fn encoded(content: Content, metric: OlsrMetric) -> Vec<u8> {
-        let message = Message { originator: NodeId(4), sequence: 0x0102, packet: 0x0304, ttl: 255, hop_count: 2, metric, content };
+        let message = Message {
+            originator: NodeId(4),
+            sequence: 0x0102,
+            packet: 0x0304,
+            ttl: 255,
+            hop_count: 2,
+            metric,
+            content,
+        };
         let mut out = Vec::new();
         write(&mut out, &message, NodeId(1));
         assert_eq!(out.len() as u32, message.size());
