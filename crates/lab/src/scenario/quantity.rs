@@ -47,6 +47,13 @@ pub const SIZE: Dimension = Dimension {
     units: &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)],
 };
 
+/// Powers; the base unit is dBm.
+pub const POWER: Dimension = Dimension { name: "a power", usual: "dBm", example: "-78 dBm", units: &[("dBm", 1.0)] };
+
+/// Ratios of powers; the base unit is dB.
+pub const RATIO: Dimension =
+    Dimension { name: "a gain or loss", usual: "dB", example: "16 dB", units: &[("dB", 1.0), ("dBi", 1.0)] };
+
 impl Dimension {
     /// The quantity `text` expresses, in base units, finite; or what to write instead.
     pub fn parse(&self, text: &str) -> Result<f64, String> {

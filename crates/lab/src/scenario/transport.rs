@@ -1,20 +1,16 @@
 //! `flow.transport`: a name of the table, or a table that spells out pieces and parameters.
 
 use super::diagnostic::{Problem, nearest, one_of};
-use super::quantity::{RATE, TIME};
+use super::pacing::{self, assign, time};
+use super::quantity::RATE;
 use super::reader::{Reader, Sign};
+use super::tcp;
 use super::value::{Kind, Table, Value};
-use meshpace_core::{Duration, Rate};
-use meshpace_transport::pacing::{
-    self, AdaptiveConfig, Dispersion, HopSource, RateLimit, Recovery, Sampling, ShortPath,
-};
-use meshpace_transport::tcp::{self, rtt, window};
+use meshpace_core::Rate;
 use meshpace_transport::{Config, names, tpa};
 
 /// The name of a transport that is not given.
 const DEFAULT_NAME: &str = "tcp-ap";
-/// The longest time a parameter can be.
-const MAX_SECONDS: f64 = 1e6;
 
 /// The transport of a flow and what records call it.
 pub struct Transport {
@@ -36,7 +32,7 @@ pub fn read(flow: &mut Reader<'_>) -> Option<Transport> {
             let name = if keys.get("name").is_some() { keys.text("name")? } else { "newreno" };
             let mut config = named(&keys, "name", name)?;
             match &mut config {
-                Config::Tcp(config) => read_tcp(&mut keys, config),
+                Config::Tcp(config) => tcp::read(&mut keys, config),
                 Config::Tpa(config) => read_tpa(&mut keys, config),
                 Config::Udp(config) => {
                     if let Some(bps) = keys.quantity("rate", &RATE, Sign::Positive, 1e12) {
@@ -88,117 +84,6 @@ fn flatten(path: &str, table: &Table, changes: &mut Vec<String>) {
     }
 }
 
-fn read_tcp(keys: &mut Reader<'_>, config: &mut tcp::Config) {
-    if let Some(segments) = keys.whole("initial_window", 1..=65535, "segments") {
-        config.initial_window = segments as u32;
-    }
-    if let Some(flag) = keys.flag("limited_transmit") {
-        config.limited_transmit = flag;
-    }
-    read_window(keys, &mut config.window);
-    read_pacing(keys, &mut config.pacing);
-    keys.choice("ack", &[("every-segment", ())], &["delayed", "dynamic", "dack"]);
-    if keys.get("rto").is_some() {
-        let mut rto = keys.table("rto");
-        read_rto(&mut rto, &mut config.rto);
-        rto.finish("the retransmission timer");
-    }
-}
-
-fn read_window(keys: &mut Reader<'_>, window: &mut window::Config) {
-    let kinds = [("newreno", false), ("clamp", true)];
-    match keys.get("window") {
-        None => {}
-        Some(Value { kind: Kind::Table(_), .. }) => {
-            let mut keys = keys.table("window");
-            let clamp = keys.choice("kind", &kinds, &["few", "constant"]);
-            let clamp = clamp.unwrap_or(matches!(window, window::Config::Clamp { .. }));
-            if clamp {
-                let old = if let window::Config::Clamp { segments } = window { *segments } else { 3 };
-                let segments = keys.whole("segments", 1..=65535, "segments").map_or(old, |segments| segments as u32);
-                *window = window::Config::Clamp { segments };
-            } else {
-                *window = window::Config::NewReno;
-            }
-            keys.finish(if clamp { "a clamped window" } else { "a window" });
-        }
-        Some(_) => match keys.choice("window", &kinds, &["few", "constant"]) {
-            Some(false) => *window = window::Config::NewReno,
-            Some(true) => *window = window::Config::Clamp { segments: 3 },
-            None => {}
-        },
-    }
-}
-
-fn read_pacing(keys: &mut Reader<'_>, pacing: &mut pacing::Config) {
-    let kinds = [("none", false), ("adaptive", true)];
-    let later = ["clocks", "dcc", "scale"];
-    match keys.get("pacing") {
-        None => {}
-        Some(Value { kind: Kind::Table(_), .. }) => {
-            let mut keys = keys.table("pacing");
-            let profiles = [("paper", AdaptiveConfig::paper()), ("released", AdaptiveConfig::released())];
-            let adaptive = keys.choice("kind", &kinds, &later).unwrap_or(true);
-            if !adaptive {
-                *pacing = pacing::Config::None;
-                keys.finish("a sender without pacing");
-                return;
-            }
-            let before = if let pacing::Config::Adaptive(config) = pacing { Some(config.clone()) } else { None };
-            let profile = keys.choice("profile", &profiles, &[]);
-            let mut config = profile.or(before).unwrap_or_else(AdaptiveConfig::paper);
-            read_adaptive(&mut keys, &mut config);
-            keys.finish("adaptive pacing");
-            *pacing = pacing::Config::Adaptive(config);
-        }
-        Some(_) => match keys.choice("pacing", &kinds, &later) {
-            Some(false) => *pacing = pacing::Config::None,
-            Some(true) => *pacing = pacing::Config::Adaptive(AdaptiveConfig::paper()),
-            None => {}
-        },
-    }
-}
-
-fn read_adaptive(keys: &mut Reader<'_>, config: &mut AdaptiveConfig) {
-    assign(&mut config.alpha, keys.number("alpha", 0.0..=1.0));
-    assign(&mut config.history, keys.whole("history", 2..=65536, "samples").map(|n| n as usize));
-    assign(&mut config.reuse_hops, keys.whole("reuse_hops", 1..=255, "hops").map(|n| n as u8));
-    assign(&mut config.data_overhead, keys.whole("data_overhead", 0..=65535, "bytes").map(|n| n as u32));
-    assign(&mut config.ack_size, keys.whole("ack_size", 0..=65535, "bytes").map(|n| n as u32));
-    let hops = [("routing-table", HopSource::RoutingTable), ("ack-travelled", HopSource::AckTravelled)];
-    assign(&mut config.hops, keys.choice("hops", &hops, &[]));
-    let short_path = [("whole-path", ShortPath::WholePath), ("one-hop", ShortPath::OneHop)];
-    assign(&mut config.short_path, keys.choice("short_path", &short_path, &[]));
-    let dispersion =
-        [("cov-rtt", Dispersion::CovRtt), ("mad-rtt", Dispersion::MadRtt), ("mad-delay", Dispersion::MadDelay)];
-    assign(&mut config.dispersion, keys.choice("dispersion", &dispersion, &[]));
-    assign(&mut config.dispersion_factor, keys.number("dispersion_factor", 0.0..=1e6));
-    assign(&mut config.delay_limit, limit(keys, "delay_limit"));
-    assign(&mut config.queueing_limit, limit(keys, "queueing_limit"));
-    assign(&mut config.initial_interval, time(keys, "initial_interval", Sign::NotNegative));
-    let sampling = [
-        ("new-data-karn", Sampling::NewDataKarn),
-        ("new-data", Sampling::NewData),
-        ("every-echo", Sampling::EveryEcho),
-    ];
-    assign(&mut config.sampling, keys.choice("sampling", &sampling, &[]));
-    let limit = [("earliest-send", RateLimit::EarliestSend), ("free-running", RateLimit::FreeRunning)];
-    assign(&mut config.limit, keys.choice("limit", &limit, &[]));
-    let recovery =
-        [("restart", Recovery::Restart), ("paced", Recovery::Paced), ("off-until-ack", Recovery::OffUntilAck)];
-    assign(&mut config.recovery, keys.choice("recovery", &recovery, &[]));
-}
-
-fn read_rto(keys: &mut Reader<'_>, config: &mut rtt::Config) {
-    assign(&mut config.initial, time(keys, "initial", Sign::Positive));
-    assign(&mut config.min, time(keys, "min", Sign::Positive));
-    assign(&mut config.max, time(keys, "max", Sign::Positive));
-    assign(&mut config.tick, time(keys, "tick", Sign::Positive));
-    assign(&mut config.backoff, keys.flag("backoff"));
-    let sampling = [("one-timed", rtt::Sampling::OneTimed), ("timestamps", rtt::Sampling::Timestamps)];
-    assign(&mut config.sampling, keys.choice("sampling", &sampling, &[]));
-}
-
 fn read_tpa(keys: &mut Reader<'_>, config: &mut tpa::Config) {
     assign(&mut config.congestion.window, keys.whole("window", 1..=12, "segments").map(|n| n as u8));
     assign(&mut config.block_segments, keys.whole("block_segments", 1..=12, "segments").map(|n| n as u8));
@@ -212,7 +97,7 @@ fn read_tpa(keys: &mut Reader<'_>, config: &mut tpa::Config) {
         ("failure-and-recovery", tpa::congestion::Notices::FailureAndRecovery),
     ];
     assign(&mut config.congestion.notices, keys.choice("notices", &notices, &[]));
-    read_pacing(keys, &mut config.pacing);
+    pacing::read(keys, &mut config.pacing);
     if keys.get("rto").is_some() {
         let mut rto = keys.table("rto");
         assign(&mut config.rto.g, rto.number("g", 0.0..=1.0));
@@ -225,23 +110,5 @@ fn read_tpa(keys: &mut Reader<'_>, config: &mut tpa::Config) {
         assign(&mut config.rto.min, time(&mut rto, "min", Sign::Positive));
         assign(&mut config.rto.max, time(&mut rto, "max", Sign::Positive));
         rto.finish("the retransmission timer");
-    }
-}
-
-fn assign<T>(field: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *field = value;
-    }
-}
-
-fn time(keys: &mut Reader<'_>, key: &'static str, sign: Sign) -> Option<Duration> {
-    keys.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64)
-}
-
-/// A time, or "none" to switch the limit off.
-fn limit(keys: &mut Reader<'_>, key: &'static str) -> Option<Option<Duration>> {
-    match keys.get(key) {
-        Some(Value { kind: Kind::String(text), .. }) if text == "none" => Some(None),
-        _ => time(keys, key, Sign::Positive).map(Some),
     }
 }

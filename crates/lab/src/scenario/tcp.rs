@@ -1,0 +1,156 @@
+//! The pieces of a TCP in `flow.transport`: window, acknowledgements, marks, timer.
+
+use super::pacing::{self, assign, time};
+use super::reader::{Reader, Sign};
+use super::value::{Kind, Value};
+use meshpace_transport::tcp::window::{self, CubicConfig, HopRule};
+use meshpace_transport::tcp::{self, ack, ecn, rtt};
+
+/// The segments of a clamp and of a constant window that does not say.
+const USUAL_LIMIT: u32 = 3;
+
+/// Reads all of them.
+pub fn read(keys: &mut Reader<'_>, config: &mut tcp::Config) {
+    assign(&mut config.initial_window, keys.whole("initial_window", 1..=65535, "segments").map(|n| n as u32));
+    assign(&mut config.limited_transmit, keys.flag("limited_transmit"));
+    assign(&mut config.sack, keys.flag("sack"));
+    read_window(keys, &mut config.window);
+    pacing::read(keys, &mut config.pacing);
+    read_ack(keys, &mut config.ack);
+    read_ecn(keys, &mut config.ecn);
+    if keys.get("rto").is_some() {
+        let mut rto = keys.table("rto");
+        read_rto(&mut rto, &mut config.rto);
+        rto.finish("the retransmission timer");
+    }
+}
+
+fn is_table(value: Option<&Value>) -> bool {
+    matches!(value, Some(Value { kind: Kind::Table(_), .. }))
+}
+
+fn read_window(keys: &mut Reader<'_>, window: &mut window::Config) {
+    let kinds = [
+        ("newreno", window::Config::NewReno),
+        ("clamp", window::Config::Clamp { segments: USUAL_LIMIT }),
+        ("hop-limit", window::Config::HopLimit(HopRule::Table)),
+        ("few", window::Config::Few { increment: 0.01 }),
+        ("constant", window::Config::Constant { segments: USUAL_LIMIT }),
+        ("cubic", window::Config::Cubic(CubicConfig::default())),
+    ];
+    if !is_table(keys.get("window")) {
+        assign(window, keys.choice("window", &kinds, &[]));
+        return;
+    }
+    let mut keys = keys.table("window");
+    if let Some(kind) = keys.choice("kind", &kinds, &[])
+        && core::mem::discriminant(&kind) != core::mem::discriminant(window)
+    {
+        *window = kind;
+    }
+    match window {
+        window::Config::NewReno => keys.finish("a window"),
+        window::Config::Clamp { segments } => {
+            assign(segments, keys.whole("segments", 1..=65535, "segments").map(|n| n as u32));
+            keys.finish("a clamped window");
+        }
+        window::Config::Constant { segments } => {
+            assign(segments, keys.whole("segments", 1..=65535, "segments").map(|n| n as u32));
+            keys.finish("a constant window");
+        }
+        window::Config::HopLimit(rule) => {
+            let rules = [("table", HopRule::Table), ("quarter", HopRule::Quarter)];
+            assign(rule, keys.choice("rule", &rules, &[]));
+            keys.finish("a window limited by hops");
+        }
+        window::Config::Few { increment } => {
+            assign(increment, keys.number("increment", 1e-9..=1.0));
+            keys.finish("a window that grows by a fraction");
+        }
+        window::Config::Cubic(config) => {
+            assign(&mut config.c, keys.number("c", 1e-9..=1e9));
+            assign(&mut config.beta, keys.number("beta", 1e-6..=0.999_999));
+            assign(&mut config.fast_convergence, keys.flag("fast_convergence"));
+            keys.finish("a window of CUBIC");
+        }
+    }
+}
+
+fn read_ack(keys: &mut Reader<'_>, ack: &mut ack::Config) {
+    let kinds = [
+        ("every-segment", ack::Config::EverySegment),
+        ("delayed", ack::Config::Delayed(ack::Delayed::default())),
+        ("dynamic", ack::Config::Dynamic(ack::Dynamic::default())),
+    ];
+    if !is_table(keys.get("ack")) {
+        assign(ack, keys.choice("ack", &kinds, &[]));
+        return;
+    }
+    let mut keys = keys.table("ack");
+    if let Some(kind) = keys.choice("kind", &kinds, &[])
+        && core::mem::discriminant(&kind) != core::mem::discriminant(ack)
+    {
+        *ack = kind;
+    }
+    match ack {
+        ack::Config::EverySegment => keys.finish("acknowledging every segment"),
+        ack::Config::Delayed(config) => {
+            assign(&mut config.segments, keys.whole("segments", 1..=255, "segments").map(|n| n as u32));
+            assign(&mut config.timer, time(&mut keys, "timer", Sign::Positive));
+            assign(&mut config.linux_window_2, keys.flag("linux_window_2"));
+            keys.finish("delayed acknowledgements");
+        }
+        ack::Config::Dynamic(config) => {
+            assign(&mut config.thresholds, thresholds(&mut keys));
+            assign(&mut config.timer, time(&mut keys, "timer", Sign::Positive));
+            keys.finish("dynamic delayed acknowledgements");
+        }
+    }
+}
+
+/// `thresholds = [2, 5, 9]`.
+fn thresholds(keys: &mut Reader<'_>) -> Option<[u64; 3]> {
+    let value = keys.get("thresholds")?;
+    let number = |value: &Value| match value.kind {
+        Kind::Integer(n) => u64::try_from(n).ok(),
+        _ => None,
+    };
+    let read = match &value.kind {
+        Kind::Array(items) => items.iter().map(number).collect::<Option<Vec<u64>>>(),
+        _ => None,
+    };
+    let three = read.and_then(|read| <[u64; 3]>::try_from(read).ok());
+    if three.is_none() {
+        let expected = "expected three segment numbers that rise, such as [2, 5, 9]";
+        keys.wrong("thresholds", format!("{expected}, found {}", value.describe()), expected);
+    }
+    three
+}
+
+fn read_ecn(keys: &mut Reader<'_>, config: &mut ecn::Config) {
+    let kinds = [("off", ecn::Config::Off), ("rfc3168", ecn::Config::RFC_3168), ("dcc", ecn::Config::DCC)];
+    if !is_table(keys.get("ecn")) {
+        assign(config, keys.choice("ecn", &kinds, &[]));
+        return;
+    }
+    let mut keys = keys.table("ecn");
+    let (mut new_echo, mut new_reaction) = match *config {
+        ecn::Config::On { echo, reaction } => (echo, reaction),
+        ecn::Config::Off => (ecn::Echo::Latched, true),
+    };
+    let echoes = [("latched", ecn::Echo::Latched), ("per-mark", ecn::Echo::PerMark)];
+    assign(&mut new_echo, keys.choice("echo", &echoes, &[]));
+    assign(&mut new_reaction, keys.flag("reaction"));
+    keys.finish("congestion marks");
+    *config = ecn::Config::On { echo: new_echo, reaction: new_reaction };
+}
+
+fn read_rto(keys: &mut Reader<'_>, config: &mut rtt::Config) {
+    assign(&mut config.initial, time(keys, "initial", Sign::Positive));
+    assign(&mut config.min, time(keys, "min", Sign::Positive));
+    assign(&mut config.max, time(keys, "max", Sign::Positive));
+    assign(&mut config.tick, time(keys, "tick", Sign::Positive));
+    assign(&mut config.backoff, keys.flag("backoff"));
+    let sampling = [("one-timed", rtt::Sampling::OneTimed), ("timestamps", rtt::Sampling::Timestamps)];
+    assign(&mut config.sampling, keys.choice("sampling", &sampling, &[]));
+}
