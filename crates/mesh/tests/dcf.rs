@@ -153,7 +153,8 @@ fn an_exchange_takes_the_published_times() {
     assert_eq!(data.nav, Duration::from_micros(314), "SIFS + ACK");
     let ack = station.control(FrameKind::Ack, PEER, ME, 0);
     let (_, action) = station.hear(at + Duration::from_micros(6328 + 10 + 1), ack, true);
-    assert_eq!(action, Action::Sent);
+    let data_air = Duration::from_micros(6328);
+    assert_eq!(action, Action::Sent { next_hop: PEER, retries: 0, data_air });
     assert!(station.mac.wants_packet());
 }
 
@@ -176,7 +177,11 @@ fn attempts(profile: MacProfile, rts: RtsPolicy, mut answers: u32) -> (u32, u32)
                 data += 1;
                 assert_eq!(frame.retry, data > 1, "only a repeated MPDU carries the retry bit");
             }
-            (_, Action::Failed(_)) => return (requests, data),
+            (_, Action::Failed { retries, .. }) => {
+                let answered = if rts == RtsPolicy::Always { requests - data } else { 0 };
+                assert_eq!(retries, answered + data, "every attempt of this packet went without an answer");
+                return (requests, data);
+            }
             (now, other) => panic!("{other:?} at {now}"),
         }
     }
@@ -208,7 +213,7 @@ fn the_contention_window_doubles_and_the_timeouts_are_right() {
         }
         last = Some(at);
     }
-    assert!(matches!(station.act(), (_, Action::Failed(_))));
+    assert!(matches!(station.act(), (_, Action::Failed { retries: 7, .. })));
 }
 
 #[test]

@@ -17,7 +17,8 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{AodvDetection, Position};
 use meshpace_mesh::link::arp::{Arp, Resolve};
-use meshpace_mesh::link::queue::{DropTail, Queued};
+use meshpace_mesh::link::discipline::{Attempt, Discipline};
+use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::{Action, Dcf, Frame, Heard, Timing};
 use meshpace_mesh::radio::Neighbours;
 use meshpace_mesh::routing::aodv::{DropReason, Sink};
@@ -52,7 +53,9 @@ struct Node<P> {
     mac: Dcf<P>,
     /// When the queue wakes the station: never later than [`Dcf::next_wakeup`].
     mac_wakeup: Time,
-    queue: DropTail<P>,
+    queue: Discipline<P>,
+    /// When the event queue wakes the discipline.
+    queue_wakeup: Time,
     arp: Arp<P>,
 }
 
@@ -154,11 +157,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             ),
         };
         let nodes = ids()
-            .map(|node| Node {
-                mac: Dcf::new(node, &timing, stream(Purpose::Backoff, node)),
-                mac_wakeup: Time::NEVER,
-                queue: DropTail::new(config.radio.queue, config.mac),
-                arp: Arp::new(node),
+            .map(|node| {
+                let queue = Discipline::new(node, config, &timing, stream(Purpose::Marking, node));
+                Node {
+                    mac: Dcf::new(node, &timing, stream(Purpose::Backoff, node))
+                        .reporting_attempts(queue.wants_attempts()),
+                    mac_wakeup: Time::NEVER,
+                    queue,
+                    queue_wakeup: Time::NEVER,
+                    arp: Arp::new(node),
+                }
             })
             .collect();
         let mut engine = Engine {
@@ -287,6 +295,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                         if past_link { self.enqueue(node, queued) } else { self.send_down(node, queued) }
                     }
                 }
+                Owner::Link => {
+                    let node = NodeId(index as u16);
+                    let state = &mut self.nodes[index as usize];
+                    state.queue_wakeup = Time::NEVER;
+                    state.queue.on_timer(self.now);
+                    self.feed(node);
+                }
                 Owner::Host => return Some(Happening::Timer { number: index }),
             }
         }
@@ -338,9 +353,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let ends = air.began + air.frame.air_time + receiver.delay;
             self.now = ends;
             air.end_cursor += 1;
-            let mac = &mut self.nodes[receiver.node.index()].mac;
-            if O::DECODED && mac.decodes(ends, id) {
+            let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
+            if (O::DECODED || queue.wants_overheard()) && mac.decodes(ends, id) {
                 self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
+                if let Some(Body::Data(packet)) = &air.frame.body {
+                    queue.on_overheard(ends, air.frame.from, packet);
+                }
             }
             let action = mac.on_frame_end(ends, Heard { id, frame: &air.frame }, &self.timing);
             let more = air.end_cursor < air.table_end;
@@ -362,8 +380,21 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Carries out what a MAC asks for, feeds it, and sets its timer.
     #[inline]
     fn settle(&mut self, node: NodeId, action: Action<P>) {
+        if let Some(attempt) = self.nodes[node.index()].mac.take_attempt() {
+            let (air_time, acknowledged) = (attempt.air_time, attempt.acknowledged);
+            let attempt =
+                Attempt { next_hop: attempt.queued.next_hop, body: &attempt.queued.body, air_time, acknowledged };
+            self.nodes[node.index()].queue.on_attempt(self.now, attempt);
+        }
         match action {
-            Action::None | Action::Sent => {}
+            Action::None => {}
+            Action::Sent { next_hop, retries, data_air } => {
+                let state = &mut self.nodes[node.index()];
+                let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
+                if extra > Duration::ZERO {
+                    state.mac.extend_backoff(extra);
+                }
+            }
             Action::Transmit(frame) => self.transmit(frame),
             Action::Deliver { from, body } => match body {
                 Body::Arp { request, sender, target } => {
@@ -374,7 +405,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
                 body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
             },
-            Action::Failed(queued) => self.link_failed(node, queued),
+            Action::Failed { queued, retries } => {
+                self.nodes[node.index()].queue.on_failed(retries);
+                self.link_failed(node, queued);
+            }
         }
         self.feed(node);
     }
@@ -384,12 +418,25 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     fn feed(&mut self, node: NodeId) {
         let state = &mut self.nodes[node.index()];
         if state.mac.wants_packet() {
-            match state.queue.pop() {
+            let (now, probe) = (self.now, &mut self.probe);
+            match state.queue.pop(now, |lost, why| probe.on_loss(now, node, &lost, Loss::Queue(why))) {
                 Some(queued) => state.mac.send(self.now, queued, &self.timing),
                 None => state.mac.rest(),
             }
         }
+        self.schedule_queue(node);
         self.schedule_mac(node);
+    }
+
+    /// Sets the timer of a discipline that holds packets back.
+    #[inline]
+    fn schedule_queue(&mut self, node: NodeId) {
+        let state = &mut self.nodes[node.index()];
+        let at = state.queue.next_wakeup();
+        if at != state.queue_wakeup {
+            state.queue_wakeup = at;
+            self.queue.set(Owner::Link, u32::from(node.0), Key::timer(at, node, LINK_RANK));
+        }
     }
 
     #[inline]
@@ -554,9 +601,15 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     fn enqueue(&mut self, node: NodeId, queued: Queued<P>) {
-        if let Some(lost) = self.nodes[node.index()].queue.push(queued) {
-            self.probe.on_loss(self.now, node, &lost, Loss::QueueFull);
-        }
+        let hops = match &queued.body {
+            Body::Data(packet) if packet.source() == node && self.nodes[node.index()].queue.wants_hops() => {
+                self.hops(node, packet.destination())
+            }
+            _ => None,
+        };
+        let (now, probe) = (self.now, &mut self.probe);
+        let lost = |lost, why| probe.on_loss(now, node, &lost, Loss::Queue(why));
+        self.nodes[node.index()].queue.push(now, queued, hops, lost);
         self.feed(node);
     }
 

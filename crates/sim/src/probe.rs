@@ -1,6 +1,7 @@
 //! Observers of a run: traces, captures, counters. The default one is empty and costs nothing.
 
 use meshpace_core::{NodeId, Time};
+use meshpace_mesh::link::discipline::QueueLoss;
 use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::Frame;
 use meshpace_mesh::routing::aodv::DropReason;
@@ -8,8 +9,8 @@ use meshpace_mesh::routing::aodv::DropReason;
 /// Why a packet was lost below the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// The interface queue was full.
-    QueueFull,
+    /// The queue discipline or its marker gave it up.
+    Queue(QueueLoss),
     /// It was displaced while waiting for address resolution.
     ArpDisplaced,
     /// It waited in the queue for a neighbour whose link failed.

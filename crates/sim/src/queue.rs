@@ -59,6 +59,8 @@ pub enum Owner {
     FrameEnd,
     /// A packet that routing holds back.
     Delayed,
+    /// The queue discipline of a node.
+    Link,
     /// A timer of whoever drives the engine.
     Host,
 }
@@ -95,9 +97,9 @@ const BY_NUMBER: [Owner; SLOTS_PER_INDEX as usize] = [
     Owner::FrameStart,
     Owner::FrameEnd,
     Owner::Delayed,
+    Owner::Link,
     Owner::Host,
     // Not used.
-    Owner::Host,
     Owner::Host,
 ];
 

@@ -41,6 +41,13 @@ impl Backoff {
         }
     }
 
+    /// Adds `extra` to what remains.
+    pub fn extend(&mut self, extra: Duration) {
+        if let Backoff::Paused { remaining } | Backoff::Running { remaining, .. } = self {
+            *remaining = *remaining + extra;
+        }
+    }
+
     /// The medium became busy.
     #[inline]
     pub fn pause(&mut self, now: Time, slot: Duration) {

@@ -43,9 +43,32 @@ pub enum Action<P> {
         body: Body<P>,
     },
     /// The retry limit is reached; routing is told that the link failed.
-    Failed(Queued<P>),
+    Failed {
+        /// What was to be sent, and to whom.
+        queued: Queued<P>,
+        /// Attempts without an answer: RTS without CTS, data without ACK.
+        retries: u32,
+    },
     /// The packet was acknowledged, or broadcast.
-    Sent,
+    Sent {
+        /// Whom it was for.
+        next_hop: NodeId,
+        /// Attempts without an answer before.
+        retries: u32,
+        /// Air time of its data frame.
+        data_air: Duration,
+    },
+}
+
+/// The end of one attempt to send a unicast packet, kept for those who ask ([`Dcf::reporting_attempts`]).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Attempted<P> {
+    /// What was to be sent, and to whom.
+    pub queued: Queued<P>,
+    /// Time this station was on the air: the data frame, and the RTS if there was one.
+    pub air_time: Duration,
+    /// Whether the ACK came.
+    pub acknowledged: bool,
 }
 
 /// A frame as a receiver hears it end.
@@ -89,6 +112,15 @@ struct Outgoing<P> {
     rts_next: bool,
     sequence: u16,
     sent_before: bool,
+    /// Attempts without an answer so far.
+    retries: u32,
+    data_air: Duration,
+}
+
+impl<P> Outgoing<P> {
+    fn done<Q>(&self) -> Action<Q> {
+        Action::Sent { next_hop: self.packet.next_hop, retries: self.retries, data_air: self.data_air }
+    }
 }
 
 /// The last sequence number heard from a neighbour.
@@ -128,6 +160,8 @@ pub struct Dcf<P> {
     /// Fires when an exchange times out or a transmission without answer ends.
     timeout: Time,
     heard: Vec<LastHeard>,
+    reports_attempts: bool,
+    attempted: Option<Attempted<P>>,
 }
 
 impl<P: Packet> Dcf<P> {
@@ -155,7 +189,25 @@ impl<P: Packet> Dcf<P> {
             defer: Time::NEVER,
             timeout: Time::NEVER,
             heard: Vec::new(),
+            reports_attempts: false,
+            attempted: None,
         }
+    }
+
+    /// The same station, keeping a note of every attempt for [`Dcf::take_attempt`].
+    pub fn reporting_attempts(self, reports_attempts: bool) -> Self {
+        Dcf { reports_attempts, ..self }
+    }
+
+    /// The attempt that ended in the last call, if attempts are reported.
+    #[inline]
+    pub fn take_attempt(&mut self) -> Option<Attempted<P>> {
+        self.attempted.take()
+    }
+
+    /// Lengthens the backoff that runs or waits by `extra` (adaptive pacing in the MAC, systems.md 12).
+    pub fn extend_backoff(&mut self, extra: Duration) {
+        self.backoff.extend(extra);
     }
 
     /// Whether the station can take a packet with [`Dcf::send`].
@@ -198,11 +250,22 @@ impl<P: Packet> Dcf<P> {
             Body::Arp { .. } => ARP_BYTES,
         };
         let bytes = size + t.data_overhead;
-        let uses_rts = !packet.next_hop.is_broadcast() && t.uses_rts(bytes);
+        let broadcast = packet.next_hop.is_broadcast();
+        let uses_rts = !broadcast && t.uses_rts(bytes);
+        let data_air = t.air_time(bytes, if broadcast { t.basic_rate } else { t.rate });
         let sequence = self.next_sequence;
         // Sequence numbers have 12 bits; 0 means "none heard yet" in the duplicate filter.
         self.next_sequence = if sequence == 4095 { 1 } else { sequence + 1 };
-        self.outgoing = Some(Outgoing { packet, bytes, uses_rts, rts_next: uses_rts, sequence, sent_before: false });
+        self.outgoing = Some(Outgoing {
+            packet,
+            bytes,
+            uses_rts,
+            rts_next: uses_rts,
+            sequence,
+            sent_before: false,
+            retries: 0,
+            data_air,
+        });
         self.occupied = true;
         self.wants_packet = false;
         // A station about to answer contends afterwards.
@@ -311,16 +374,17 @@ impl<P: Packet> Dcf<P> {
                     return Action::None;
                 }
                 self.timeout = Time::NEVER;
-                if self.outgoing.as_ref().is_some_and(|o| o.uses_rts) {
+                self.note_attempt(true, t);
+                let Some(sent) = self.outgoing.take() else { return Action::None };
+                if sent.uses_rts {
                     self.long_retries = 0
                 } else {
                     self.short_retries = 0
                 }
-                self.outgoing = None;
                 self.cw = t.cw_min;
                 self.start_backoff(now, t);
                 self.resume(now, t);
-                Action::Sent
+                sent.done()
             }
             FrameKind::Data => self.on_data(now, frame, t),
         }
@@ -407,6 +471,7 @@ impl<P: Packet> Dcf<P> {
                 Action::None
             }
             Exchange::Rts => {
+                self.note_attempt(false, t);
                 self.short_retries += 1;
                 if self.short_retries >= t.short_retry_limit {
                     self.short_retries = 0;
@@ -425,11 +490,14 @@ impl<P: Packet> Dcf<P> {
     fn on_data_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
         if outgoing.packet.next_hop.is_broadcast() {
+            let sent = outgoing.done();
             self.outgoing = None;
             self.cw = t.cw_min;
             self.start_backoff(now, t);
-            return Action::Sent;
+            return sent;
         }
+        self.note_attempt(false, t);
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
         let (retries, limit) = if outgoing.uses_rts {
             (&mut self.long_retries, t.long_retry_limit)
         } else {
@@ -446,10 +514,22 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
+    /// An attempt to send the packet in hand is over.
+    fn note_attempt(&mut self, acknowledged: bool, t: &Timing) {
+        let Some(outgoing) = &mut self.outgoing else { return };
+        outgoing.retries += u32::from(!acknowledged);
+        if self.reports_attempts {
+            let sent_rts = outgoing.uses_rts || self.exchange == Exchange::Rts;
+            let rts = if sent_rts { t.rts_air } else { Duration::ZERO };
+            let data = if self.exchange == Exchange::Data { outgoing.data_air } else { Duration::ZERO };
+            self.attempted = Some(Attempted { queued: outgoing.packet.clone(), air_time: rts + data, acknowledged });
+        }
+    }
+
     fn give_up(&mut self, t: &Timing) -> Action<P> {
         self.cw = t.cw_min;
         match self.outgoing.take() {
-            Some(outgoing) => Action::Failed(outgoing.packet),
+            Some(Outgoing { packet: queued, retries, .. }) => Action::Failed { queued, retries },
             None => Action::None,
         }
     }
@@ -607,9 +687,8 @@ impl<P: Packet> Dcf<P> {
             self.retry(now, t);
             return Action::None;
         }
-        let rate = if to.is_broadcast() { t.basic_rate } else { t.rate };
-        let data_air = t.air_time(bytes, rate);
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
+        let data_air = outgoing.data_air;
         if rts_next {
             let frame = Frame {
                 kind: FrameKind::Rts,

@@ -5,6 +5,6 @@ pub mod dcf;
 pub mod frame;
 pub mod timing;
 
-pub use dcf::{Action, Dcf, Heard};
+pub use dcf::{Action, Attempted, Dcf, Heard};
 pub use frame::{Frame, FrameKind};
 pub use timing::Timing;
