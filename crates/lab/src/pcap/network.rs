@@ -295,6 +295,20 @@ mod tests {
     }
 
     #[test]
+    fn a_tpa_segment_travels_in_udp_and_is_as_long_as_simulated() {
+        let segment = tpa::Segment { block: 7, place: 1, payload: 1000, tx: 3, window: 9, ..tpa::Segment::default() };
+        let mut out = Vec::new();
+        let left_out = packet(&mut out, &sim_packet(Segment::Tpa(segment)), &facts(1));
+        assert_eq!((out.len(), left_out), (40, 1000));
+        assert_eq!(out[2..4], 1040u16.to_be_bytes());
+        assert_eq!(out[24..26], 1020u16.to_be_bytes());
+        let pseudo = [&out[12..20], &[0, 17], &1020u16.to_be_bytes()].concat();
+        assert_eq!(sum(&[&pseudo, &out[20..], &[0; 1000]]), 0xffff);
+        let bytes = [&out[28..], &[0; 1000]].concat();
+        assert_eq!(tpa::wire::decode_inside_udp(&bytes).map(|decoded| decoded.0), Ok(segment));
+    }
+
+    #[test]
     fn a_congestion_mark_is_in_the_ip_header() {
         let mut marked = sim_packet(data(0, Flags::ACK, 10));
         marked.ce = true;
