@@ -82,9 +82,9 @@ fn olsr_decodes_without_an_error() {
         return;
     }
     for (metric, hello, tc) in [(OlsrMetric::Hops, "1", "2"), (OlsrMetric::Etx, "201", "202")] {
-        let dir = captured(chain(4), RoutingConfig::Olsr { metric, link_layer: false }, 20);
+        let dir = captured(chain(4), RoutingConfig::Olsr { metric, link_layer: false }, 28);
         let dir = dir.path();
-        assert_sound(dir, 5);
+        assert_sound(dir, 2);
         let late = "frame.time_relative > 15 && wlan.ta == 02:00:00:00:00:02";
         // Node 1 hears nodes 0 and 2, and node 2 relays for it: 10.0.0.1 symmetric, 10.0.0.3 MPR.
         let hellos = read(
@@ -155,8 +155,8 @@ fn hellos_of_aodv_decode_as_replies_about_their_sender() {
     if !tshark_is_installed("hellos_of_aodv_decode_as_replies_about_their_sender") {
         return;
     }
-    let dir = captured(chain(3), RoutingConfig::aodv(LocalRepair::Off, AodvDetection::Both), 20);
-    assert_sound(dir.path(), 4);
+    let dir = captured(chain(3), RoutingConfig::aodv(LocalRepair::Off, AodvDetection::Both), 28);
+    assert_sound(dir.path(), 2);
     let fields = ["ip.src", "ip.ttl", "aodv.dest_ip", "aodv.hopcount", "aodv.lifetime"];
     let hellos =
         read(dir.path(), 1, "aodv.type == 2 && ip.dst == 255.255.255.255 && wlan.ta == 02:00:00:00:00:02", &fields);

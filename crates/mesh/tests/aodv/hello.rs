@@ -76,7 +76,7 @@ fn one_missed_hello_does_no_harm() {
     world.run_until(3.0);
     for step in 300..6000 {
         let said = hellos(&world, 0).len();
-        world.set_direction(0, 1, said % 2 == 0);
+        world.set_direction(0, 1, said.is_multiple_of(2));
         world.run_until(f64::from(step) * 0.01);
         assert!(world.hops(1, 0).is_some(), "at {}", world.now);
     }
