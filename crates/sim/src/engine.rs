@@ -122,6 +122,8 @@ pub struct Engine<P, O> {
     link: VecDeque<(Time, NodeId, InLink<P>)>,
     delayed: Slab<Delayed<P>>,
     on_air: Slab<OnAir<P>>,
+    /// A leading edge that has just left: it is nearly always the next thing to happen and then needs no queue.
+    departing: Option<(Key, u32)>,
     wishes: Wishes<P>,
     frames: u64,
     fingerprint: u64,
@@ -180,6 +182,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             link: VecDeque::new(),
             delayed: Slab::default(),
             on_air: Slab::default(),
+            departing: None,
             wishes: Wishes(Vec::new()),
             frames: 0,
             fingerprint: 0xcbf2_9ce4_8422_2325,
@@ -242,6 +245,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Runs until something happens that concerns the driver, or until `until`; then returns None.
     pub fn advance(&mut self, until: Time) -> Option<Happening<P>> {
         loop {
+            if let Some((key, id)) = self.departing.take() {
+                if self.is_next(key, until) {
+                    self.leading_edge(id, until);
+                    continue;
+                }
+                self.queue.set(Owner::FrameStart, id, key);
+            }
             let link_key = self.link_key();
             let first = self.queue.first();
             if link_key < first {
@@ -317,7 +327,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Whether an event at `key` comes before everything else, and not after `until`.
     #[inline]
     fn is_next(&self, key: Key, until: Time) -> bool {
-        key.time() <= until && key < self.queue.first() && key < self.link_key()
+        key.time() <= until
+            && key < self.queue.first()
+            && key < self.link_key()
+            && self.departing.is_none_or(|departing| key < departing.0)
     }
 
     fn leading_edge(&mut self, id: u32, until: Time) {
@@ -354,7 +367,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             self.now = ends;
             air.end_cursor += 1;
             let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
-            if (O::DECODED || queue.wants_overheard()) && mac.decodes(ends, id) {
+            let overhears = queue.wants_overheard();
+            if (O::DECODED || overhears) && mac.decodes(ends, id) {
                 self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
                 if let Some(Body::Data(packet)) = &air.frame.body {
                     queue.on_overheard(ends, air.frame.from, packet);
@@ -363,7 +377,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let action = mac.on_frame_end(ends, Heard { id, frame: &air.frame }, &self.timing);
             let more = air.end_cursor < air.table_end;
             let (finished, sender, cursor) = (air.began + air.frame.air_time, air.frame.from, air.end_cursor);
-            self.settle(receiver.node, action);
+            if matches!(action, Action::None) && !overhears {
+                // Most receivers only learn that the medium is idle again.
+                self.schedule_mac(receiver.node);
+            } else {
+                self.settle(receiver.node, action);
+            }
             if !more {
                 self.on_air.remove(id);
                 return;
@@ -474,7 +493,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let id = self.on_air.insert(OnAir { frame, began, start_cursor: first, end_cursor: first, table_end });
         let nearest = self.neighbours.entry(first);
         let arrives = began + nearest.delay;
-        self.queue.set(Owner::FrameStart, id, Key::frame_start(arrives, nearest.node, sender));
+        if let Some((key, id)) = self.departing.replace((Key::frame_start(arrives, nearest.node, sender), id)) {
+            self.queue.set(Owner::FrameStart, id, key);
+        }
         self.queue.set(Owner::FrameEnd, id, Key::frame_end(arrives + air_time, nearest.node, sender));
     }
 
