@@ -22,8 +22,6 @@ pub struct SimPacket {
     pub ttl: u8,
     /// Hops travelled.
     pub hops: u8,
-    /// Whether its transport reacts to congestion marks (ECN-capable transport, RFC 3168).
-    pub ect: bool,
     /// Whether a node on the way marked it "congestion experienced".
     pub ce: bool,
     /// What the transport sent.
@@ -74,7 +72,7 @@ impl Packet for SimPacket {
 
     #[inline]
     fn ecn_capable(&self) -> bool {
-        self.ect
+        self.segment.is_ecn_capable()
     }
 
     #[inline]
@@ -84,7 +82,7 @@ impl Packet for SimPacket {
 
     #[inline]
     fn is_pure_ack(&self) -> bool {
-        matches!(self.segment, Segment::Tcp(segment) if segment.payload == 0)
+        !matches!(self.segment, Segment::Udp(_)) && self.segment.payload() == 0
     }
 }
 

@@ -263,7 +263,6 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 flow: FlowId(flow as u16),
                 ttl: INITIAL_TTL,
                 hops: 0,
-                ect: false,
                 ce: false,
                 segment,
             };

@@ -194,7 +194,6 @@ mod tests {
             flow: meshpace_core::FlowId(2),
             ttl: 30,
             hops: 0,
-            ect: false,
             ce: false,
             segment,
         }
