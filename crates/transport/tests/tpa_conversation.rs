@@ -4,8 +4,8 @@ mod tpa_common;
 
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::congestion::{self, Notices};
-use meshpace_transport::tpa::{Config, Flags, Segment, State, ack, names};
-use meshpace_transport::{Arrival, ParameterError, pacing};
+use meshpace_transport::tpa::{Config, Connection, Flags, Segment, State, ack, names};
+use meshpace_transport::{Arrival, ParameterError, Role, pacing};
 use tpa_common::{Net, ms};
 
 const NOW: Duration = Duration::ZERO;
@@ -389,6 +389,89 @@ fn an_ack_of_any_transmission_gives_its_own_round_trip() {
     });
     assert_eq!(data(&net, 0), [(60, 0, 0, 1), (60, 0, 1, 2), (360, 0, 0, 3), (520, 0, 1, 4)]);
     assert_eq!(net.ends[0].connection.sender().estimator().ertt(), Some(0.46));
+}
+
+#[test]
+fn frozen_by_elfn_an_ack_of_an_older_segment_is_not_enough() {
+    // Section 3.3: left at the ACK for the latest segment sent. Segment 2 is lost; the ACK of 0 and 1 (held 100 ms, here at
+    // 220 ms) comes after the notice and leaves the sender frozen; 2 times out at 260 and 3 is sent, whose ACK thaws.
+    let mut net = opened(&elfn(Notices::Failure));
+    net.write(0, 1 << 20);
+    let mut fate = unless(|at, _, segment| at == ms(60) && segment.place == 0b100);
+    net.drive(ms(100), &mut fate);
+    net.ends[0].connection.on_route_failure(ms(100));
+    net.drive(ms(250), &mut fate);
+    assert_eq!(net.ends[0].connection.stats().acked_bytes, 2 * 1460);
+    assert_eq!(net.ends[0].connection.sender().congestion().state(), congestion::State::Frozen);
+    net.drive(ms(310), &mut fate);
+    assert_eq!(data(&net, 0)[3..], [(260, 0, 3, 4)]);
+    net.drive(ms(320), &mut fate);
+    assert_eq!(net.ends[0].connection.sender().congestion().state(), congestion::State::Normal);
+}
+
+#[test]
+fn an_ack_of_what_was_never_sent_is_ignored_altogether() {
+    // Two segments are out, transmissions 1 and 2. An ACK that holds a third, and one named by a third transmission, are
+    // lies; the same places named by transmission 2 are believed.
+    let mut net = opened(&Config::default());
+    net.write(0, 12 * 1460);
+    net.drive(ms(70), &mut deliver);
+    let mut hear = |ack_places, ack_tx, window| {
+        let ack = Segment { ack_places, ack_tx, window, flags: Flags::ACK, ..Segment::default() };
+        net.ends[0].connection.on_segment(ms(70), &ack, Arrival::default());
+        net.ends[0].connection.stats().acked_bytes
+    };
+    assert_eq!(hear(0b111, 2, 9), 0);
+    assert_eq!(hear(0b011, 3, 9), 0);
+    assert_eq!(hear(0b011, 200, 9), 0);
+    assert_eq!(hear(0b011, 2, 9), 2 * 1460);
+}
+
+/// A listener that has accepted a connection whose blocks count from 0.
+fn listener() -> Connection {
+    let mut connection = Connection::new(&Config::default(), Role::Receiver);
+    let syn = Segment { window: 9, flags: Flags::SYN, ..Segment::default() };
+    connection.on_segment(ms(0), &syn, Arrival::default());
+    while connection.poll_transmit(ms(0)).is_some() {}
+    connection
+}
+
+fn put(connection: &mut Connection, block: u16, place: u8, payload: u16) -> Option<(u64, u16)> {
+    let segment = Segment { block, place: 1 << place, payload, tx: 1, ..Segment::default() };
+    let placement = connection.on_segment(ms(1), &segment, Arrival::default());
+    placement.map(|placement| (placement.offset, placement.bytes))
+}
+
+#[test]
+fn a_block_is_not_believed_while_the_one_before_has_a_hole() {
+    // Section 3.2: only when all segments of a block are acknowledged is the next one sent.
+    let mut listener = listener();
+    assert_eq!(put(&mut listener, 0, 0, 1460), Some((0, 1460)));
+    assert_eq!(put(&mut listener, 0, 2, 1460), Some((2920, 1460)));
+    assert_eq!(put(&mut listener, 1, 0, 1460), None);
+    assert_eq!(listener.delivered(), 1460);
+    assert_eq!(put(&mut listener, 0, 1, 1460), Some((1460, 1460)));
+    assert_eq!(put(&mut listener, 2, 0, 1460), None, "a block too far");
+    assert_eq!(put(&mut listener, 1, 0, 1460), Some((4380, 1460)));
+    assert_eq!(listener.delivered(), 5840);
+}
+
+#[test]
+fn only_the_last_segment_of_a_block_may_be_short() {
+    // Section 3.2, footnote 2. What contradicts it would overlap or leave a gap.
+    let mut first = listener();
+    assert_eq!(put(&mut first, 0, 2, 500), Some((2920, 500)));
+    assert_eq!(put(&mut first, 0, 3, 1460), None, "after a short one");
+    assert_eq!(put(&mut first, 0, 1, 500), None, "short before the last");
+    assert_eq!(put(&mut first, 0, 2, 1460), None, "another length than before");
+    assert_eq!(put(&mut first, 0, 0, 1460), Some((0, 1460)));
+    assert_eq!(put(&mut first, 0, 1, 1460), Some((1460, 1460)));
+    assert_eq!(first.delivered(), 3420);
+    assert_eq!(put(&mut first, 1, 0, 1460), Some((3420, 1460)), "the next block follows the short one");
+    let mut second = listener();
+    assert_eq!(put(&mut second, 0, 4, 1460), Some((5840, 1460)));
+    assert_eq!(put(&mut second, 0, 3, 9), None, "short below a later one");
+    assert_eq!(put(&mut second, 0, 5, 1461), None, "longer than a segment");
 }
 
 #[test]

@@ -67,6 +67,17 @@ fn estimator_with_early_samples() {
 }
 
 #[test]
+fn a_sample_on_the_other_side_starts_the_count_anew() {
+    // Section 3.4: th_RC consecutive late or consecutive early samples. Two late ones and an early one are no route change:
+    // by hand, with g = 1/8 and h = 1/4 throughout, ERTT = 100, 125, 146.875, 129.765625.
+    let ertt: Vec<f64> =
+        estimate(&estimator::Config::default(), &[100.0, 300.0, 300.0, 10.0]).iter().map(|values| values[0]).collect();
+    for (got, expected) in ertt.iter().zip([100.0, 125.0, 146.875, 129.765_625]) {
+        assert!((got - expected).abs() < 1e-9, "{ertt:?}");
+    }
+}
+
+#[test]
 fn the_timeout_keeps_its_bounds() {
     // Initial 3 s; 2 s samples with deviation 1 s would be 6 s; doubling stops at the upper bound.
     let config = estimator::Config {
