@@ -105,7 +105,7 @@ fn olsr_decodes_without_an_error() {
         for seen in &hellos {
             assert_eq!(seen[..4], ["2", "6", "1", "3"], "{metric:?}");
             assert_eq!((&*seen[6], &*seen[5]), ("1", "10.0.0.1,10.0.0.3"), "{metric:?}");
-            let types: Vec<u8> = seen[4].split(',').map(|code| number(code)).collect();
+            let types: Vec<u8> = seen[4].split(',').map(number).collect();
             assert_eq!(types, [0x06, 0x0a], "{metric:?}: SYM_NEIGH and MPR_NEIGH over SYM_LINK");
         }
         // Nodes 0 and 2 have chosen node 1; node 2 passes that on.

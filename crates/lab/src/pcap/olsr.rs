@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_rfc() {
-        // Section 18.3 gives 2 s = 0x05, 5 s = 0x46, 6 s = 0x86, 15 s = 0xe7, 30 s = 0xe8.
+        // Section 18.3 gives (a, b) for 2, 6, 15 and 30 s: (0, 5), (8, 6), (14, 7), (14, 8). 5 s = (1 + 4 / 16) 2^6 / 16.
         for (seconds, code) in [(2, 0x05), (5, 0x46), (6, 0x86), (15, 0xe7), (30, 0xe8)] {
             assert_eq!(time(Duration::from_secs(seconds)), code, "{seconds} s");
         }

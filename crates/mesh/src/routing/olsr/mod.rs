@@ -9,17 +9,17 @@
 //! |---|---|---|
 //! | HELLO_INTERVAL, less a jitter | 2 s | 18.2 |
 //! | TC_INTERVAL, less a jitter | 5 s | 18.2 |
-//! | MAXJITTER, of emission and of forwarding | HELLO_INTERVAL / 4 = 0.5 s, uniform | 18.6, 3.1 |
+//! | MAXJITTER, of emission and of forwarding | HELLO_INTERVAL / 4 = 0.5 s, uniform | 18.9 |
 //! | neighbour hold | 3 x HELLO_INTERVAL = 6 s | 18.3 |
 //! | topology hold | 3 x TC_INTERVAL = 15 s | 18.3 |
 //! | duplicate hold | 30 s | 18.3 |
-//! | MPR_COVERAGE, TC_REDUNDANCY | 1, 0 | 18.7 |
+//! | MPR_COVERAGE, TC_REDUNDANCY | 1, 0 | 18.9 |
 //! | willingness | WILL_DEFAULT (3) at all nodes | 18.8 |
 //!
 //! Readings and departures: one interface per node, so no MID; no HNA; one message per packet (`message.rs`); a lost
-//! selector brings the next TC forward (9.3 leaves the moment open: after a jitter). The metric ETX is that of olsrd 0.4.10
-//! (`quality.rs`, `mpr.rs`). The path's first message is due within one interval of time 0, at a random moment. Packets
-//! without a route are dropped: a link-state protocol has nobody to ask.
+//! selector brings the next TC forward, to after a jitter; the word of the MAC that a link is lost (13) holds for a neighbour
+//! hold time. The metric ETX is that of olsrd 0.4.10 (`quality.rs`, `mpr.rs`). A node's first HELLO and TC are due within an
+//! interval of time 0, at a random moment. Packets without a route are dropped: a link-state protocol has nobody to ask.
 
 mod duplicates;
 mod links;
