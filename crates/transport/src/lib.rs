@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod config;
+pub mod describe;
 pub mod endpoint;
 pub mod names;
 pub mod pacing;

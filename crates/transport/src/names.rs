@@ -3,10 +3,12 @@
 //! A name may be extended by `+` and one of [`modifiers`]: `few+delack` is `few` whose receiver delays its ACKs. The rows
 //! of the table that have a `+` are those the papers name; the rule builds them like any other.
 
+use crate::describe::describe;
 use crate::pacing::{self, AdaptiveConfig, DccConfig, Dispersion};
 use crate::tcp::window::{self, CubicConfig, HopRule};
 use crate::tcp::{self, ack};
 use crate::{Config, tpa, udp};
+use alloc::string::String;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +21,13 @@ pub struct Entry {
     pub source: &'static str,
     /// Builds its parameters.
     pub build: fn() -> Config,
+}
+
+impl Entry {
+    /// Its pieces and parameters in one line.
+    pub fn parameters(&self) -> String {
+        describe(&(self.build)())
+    }
 }
 
 const TABLE: &[Entry] = &[

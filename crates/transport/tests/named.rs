@@ -117,3 +117,14 @@ fn no_tcp_exceeds_its_window() {
         assert_eq!(pair.receiver.delivered(), 1460 * 500, "{name}");
     }
 }
+
+#[test]
+fn no_two_names_are_described_alike_unless_they_are_alike() {
+    for one in names::table() {
+        for other in names::table() {
+            if (one.build)() != (other.build)() && one.parameters() == other.parameters() {
+                panic!("{} and {}: {}", one.name, other.name, one.parameters());
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A transport's pieces and parameters in one line, for people.
+
+use crate::pacing::{self, AdaptiveConfig, Dispersion, Measure, RateLimit, Sensing};
+use crate::tcp::{self, ack, ecn, window};
+use crate::{Config, tpa};
+use alloc::format;
+use alloc::string::String;
+
+/// The pieces of `config` with the parameters that tell it from others.
+pub fn describe(config: &Config) -> String {
+    match config {
+        Config::Tcp(config) => tcp(config),
+        Config::Tpa(config) => tpa(config),
+        Config::Udp(config) => match config.rate {
+            Some(rate) => format!("{rate}"),
+            None => String::from("no window, no pacing of its own"),
+        },
+    }
+}
+
+fn tcp(config: &tcp::Config) -> String {
+    let window = match &config.window {
+        window::Config::NewReno => String::from("NewReno"),
+        window::Config::Clamp { segments } => format!("NewReno up to {segments}"),
+        window::Config::HopLimit(window::HopRule::Table) => String::from("NewReno up to 1..5 by hops"),
+        window::Config::HopLimit(window::HopRule::Quarter) => String::from("NewReno up to h/4"),
+        window::Config::Few { increment } => format!("FeW {increment}"),
+        window::Config::Constant { segments } => format!("constant {segments}"),
+        window::Config::Cubic(cubic) => format!("CUBIC, C {}, beta {}", cubic.c, cubic.beta),
+    };
+    let ack = match &config.ack {
+        ack::Config::EverySegment => String::from("every segment"),
+        ack::Config::Delayed(delayed) => format!("every {} or {}", delayed.segments, delayed.timer),
+        ack::Config::Dynamic(dynamic) => {
+            let [l1, l2, l3] = dynamic.thresholds;
+            format!("every 1..4 (from segment {l1}, {l2}, {l3}) or {}", dynamic.timer)
+        }
+    };
+    let mut line = format!("window {window}; ACK {ack}; {}", pacing(&config.pacing));
+    match config.ecn {
+        ecn::Config::Off => {}
+        ecn::Config::On { reaction: true, .. } => line.push_str("; ECN"),
+        ecn::Config::On { reaction: false, .. } => line.push_str("; ECN without effect on the window"),
+    }
+    if config.sack {
+        line.push_str("; SACK");
+    }
+    line
+}
+
+fn tpa(config: &tpa::Config) -> String {
+    let window = config.congestion.window;
+    format!("window {window}; ACK every {}; {}", config.ack.segments(window), pacing(&config.pacing))
+}
+
+fn pacing(config: &pacing::Config) -> String {
+    match config {
+        pacing::Config::None => String::from("no pacing"),
+        pacing::Config::Adaptive(config) => format!("paced by {}", adaptive(config)),
+        pacing::Config::Dcc(config) => format!("paced by marks, alpha {}, beta {}", config.alpha, config.beta),
+    }
+}
+
+fn adaptive(config: &AdaptiveConfig) -> String {
+    let measure = match &config.measure {
+        Measure::RoundTrip => format!("the {}-hop delay", config.reuse_hops),
+        Measure::OneWay => format!("the {}-hop delay of synchronized clocks", config.reuse_hops),
+        Measure::OutOfInterference(oid) => match &oid.sensing {
+            Sensing::Fixed(hops) => format!("the delay over {hops} + 1 hops"),
+            Sensing::Estimated(sense) => {
+                format!("the out-of-interference delay, p {}, T_cs {} dBm", sense.exponent, sense.threshold_dbm)
+            }
+        },
+    };
+    let dispersion = match config.dispersion {
+        Dispersion::CovRtt => "cov of the RTT",
+        Dispersion::MadRtt => "mean deviation of the RTT",
+        Dispersion::MadDelay => "mean deviation of the delay",
+    };
+    let timer = match config.limit {
+        RateLimit::EarliestSend => "",
+        RateLimit::FreeRunning => ", free-running timer",
+    };
+    let scale = if config.scale == 1.0 { String::new() } else { format!(", K {}", config.scale) };
+    format!("{measure}, alpha {}, N {}, {dispersion}{scale}{timer}", config.alpha, config.history)
+}
