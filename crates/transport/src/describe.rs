@@ -50,7 +50,11 @@ fn tcp(config: &tcp::Config) -> String {
 
 fn tpa(config: &tpa::Config) -> String {
     let window = config.congestion.window;
-    format!("window {window}; ACK every {}; {}", config.ack.segments(window), pacing(&config.pacing))
+    let ack = match config.ack {
+        tpa::ack::Rule::EveryOther => "every 2",
+        tpa::ack::Rule::EveryWindow => "every window",
+    };
+    format!("window {window}; ACK {ack} or {}; {}", config.ack_delay, pacing(&config.pacing))
 }
 
 fn pacing(config: &pacing::Config) -> String {
