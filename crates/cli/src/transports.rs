@@ -26,12 +26,22 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let text = match arguments.format {
         Format::Json => entries
             .iter()
-            .map(|entry| json!({"name": entry.name, "description": entry.description, "source": entry.source}))
+            .map(|entry| {
+                let (name, description, source) = (entry.name, entry.description, entry.source);
+                json!({"name": name, "description": description, "source": source, "parameters": entry.parameters()})
+            })
             .map(|object| format!("{object}\n"))
             .collect(),
         Format::Table => {
-            let rows = entries.iter().map(|entry| [entry.name, entry.description, entry.source].map(str::to_owned));
-            listing(["transport", "what it is", "source"], rows)
+            let rows = entries.iter().map(|entry| {
+                let [name, description, source] = [entry.name, entry.description, entry.source].map(str::to_owned);
+                [name, description, entry.parameters(), source]
+            });
+            let modifiers = meshpace_transport::names::modifiers();
+            let more =
+                modifiers.iter().map(|modifier| [format!("+{}", modifier.name), modifier.description.to_owned()]);
+            let listed = listing(["transport", "what it is", "pieces and parameters", "source"], rows);
+            format!("{listed}\n{}", listing(["any TCP", "what it becomes"], more))
         }
     };
     finish(&text)

@@ -30,10 +30,10 @@ fn tcp(config: &tcp::Config) -> String {
     };
     let ack = match &config.ack {
         ack::Config::EverySegment => String::from("every segment"),
-        ack::Config::Delayed(delayed) => format!("every {} or {}", delayed.segments, delayed.timer),
+        ack::Config::Delayed(delayed) => format!("every {} or {} s", delayed.segments, delayed.timer.as_secs_f64()),
         ack::Config::Dynamic(dynamic) => {
             let [l1, l2, l3] = dynamic.thresholds;
-            format!("every 1..4 (from segment {l1}, {l2}, {l3}) or {}", dynamic.timer)
+            format!("every 1..4 (from segment {l1}, {l2}, {l3}) or {} s", dynamic.timer.as_secs_f64())
         }
     };
     let mut line = format!("window {window}; ACK {ack}; {}", pacing(&config.pacing));
@@ -54,7 +54,7 @@ fn tpa(config: &tpa::Config) -> String {
         tpa::ack::Rule::EveryOther => "every 2",
         tpa::ack::Rule::EveryWindow => "every window",
     };
-    format!("window {window}; ACK {ack} or {}; {}", config.ack_delay, pacing(&config.pacing))
+    format!("window {window}; ACK {ack} or {} s; {}", config.ack_delay.as_secs_f64(), pacing(&config.pacing))
 }
 
 fn pacing(config: &pacing::Config) -> String {
