@@ -6,8 +6,8 @@
 //! under `ieee`, FCS included; here it has 36 (24 + 8 for LLC and SNAP + 4).
 
 use super::address::{BSSID, mac};
-use super::{aodv, olsr};
 use super::network::{self, FlowFacts};
+use super::{aodv, olsr};
 use meshpace_mesh::Body;
 use meshpace_mesh::mac::{Frame, FrameKind};
 use meshpace_sim::SimPacket;
