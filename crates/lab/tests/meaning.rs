@@ -2,7 +2,10 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_lab::scenario::{Scenario, Source};
-use meshpace_mesh::config::{LocalRepair, MacProfile, RoutingConfig, RtsPolicy};
+use meshpace_mesh::config::{
+    AodvDetection, LinkConfig, LocalRepair, MacProfile, MarkerConfig, OlsrMetric, QueueConfig, RoutingConfig, RtsPolicy,
+};
+use meshpace_mesh::link::{dcc, fq_codel, llap, lred};
 use meshpace_sim::{Config, Traffic};
 use meshpace_transport::pacing::AdaptiveConfig;
 use meshpace_transport::{names, pacing, tcp};
@@ -196,6 +199,96 @@ fn a_set_key_leaves_the_sweep() {
         scenario.points.iter().map(|p| (p.config.positions.len() - 1, p.transports[0].as_str())).collect();
     assert_eq!(points, [(3, "cwl"), (1, "cwl")]);
     assert_eq!(scenario.points[0].values.len(), 1);
+}
+
+#[test]
+fn queues_and_markers_by_name_are_the_papers() {
+    let link = |text: &str, sets: &[&str]| config(&format!("[link]\n{text}\n[[flow]]\n"), sets).mesh.link;
+    assert_eq!(link("", &[]), LinkConfig::default());
+    let named = link("queue = 'llap'\nmarker = 'dcc'", &[]);
+    assert_eq!((named.queue, named.marker), (QueueConfig::Llap(<_>::default()), MarkerConfig::Dcc(<_>::default())));
+    let named = link("queue = 'fq-codel'\nmarker = 'lred'", &[]);
+    assert_eq!((named.queue, named.marker), (QueueConfig::FqCodel(<_>::default()), MarkerConfig::Lred(<_>::default())));
+    assert_eq!(link("queue = 'drop-tail'\nmarker = 'none'", &[]), LinkConfig::default());
+    // `--set` and sweeps reach a parameter of a piece that the file only names.
+    let set = link("marker = 'dcc'", &["link.marker.k_p=3", "link.queue.kind=llap", "link.queue.alpha=0.5"]);
+    assert_eq!(set.marker, MarkerConfig::Dcc(dcc::DccConfig { k_p: 3.0, ..<_>::default() }));
+    assert_eq!(set.queue, QueueConfig::Llap(llap::LlapConfig { alpha: 0.5, ..<_>::default() }));
+    let sweep = "[link]\nmarker = 'dcc'\n[[flow]]\n[sweep]\n'link.marker.k_p' = [0, 13.203]\n\
+        'link.queue' = ['drop-tail', { kind = 'llap', queue = 10 }]\n";
+    let points: Vec<_> = read(sweep, &[]).points.iter().map(|point| point.config.mesh.link).collect();
+    let marker = |k_p| MarkerConfig::Dcc(dcc::DccConfig { k_p, ..<_>::default() });
+    let queue = QueueConfig::Llap(llap::LlapConfig { queue: 10, ..<_>::default() });
+    assert_eq!(points.len(), 4);
+    assert_eq!((points[0].marker, points[0].queue), (marker(0.0), QueueConfig::DropTail));
+    assert_eq!((points[3].marker, points[3].queue), (marker(13.203), queue));
+}
+
+#[test]
+fn every_key_of_a_queue_and_of_a_marker_reaches_the_run() {
+    let link = |text: &str| config(&format!("{text}\n[[flow]]\n"), &[]).mesh.link;
+    let text = "[link.queue]\nkind = 'llap'\nalpha = 0.5\nqueue = 7\nrelay_delay = 'space'\n\
+        delay_update = 'overhearing'\nnegative_delay = true\nmax_delay = '2 s'\nby_origin = false\n\
+        pace_acks = false\npatience = '300 ms'\nlimit = 'per-node'";
+    let expected = llap::LlapConfig {
+        alpha: 0.5,
+        queue: 7,
+        relay_delay: llap::RelayDelay::Space,
+        delay_update: llap::DelayUpdate::Overhearing,
+        negative_delay: true,
+        max_delay: Duration::from_secs(2),
+        by_origin: false,
+        pace_acks: false,
+        patience: Duration::from_millis(300),
+        limit: llap::QueueLimit::PerNode,
+    };
+    assert_eq!(link(text).queue, QueueConfig::Llap(expected));
+    let text = "[link.queue]\nkind = 'fq-codel'\nquantum = '300 B'\ntarget = '20 ms'\ninterval = '0.4 s'\n\
+        limit = 100\nflows = 8\necn = false";
+    let expected = fq_codel::FqCodelConfig {
+        quantum: 300,
+        target: Duration::from_millis(20),
+        interval: Duration::from_millis(400),
+        limit: 100,
+        flows: 8,
+        ecn: false,
+    };
+    assert_eq!(link(text).queue, QueueConfig::FqCodel(expected));
+    let text = "[link.marker]\nkind = 'lred'\nmin_threshold = 0.5\nmax_threshold = 3\nmax_probability = 0.02\n\
+        action = 'mark'\npacing = false";
+    let expected = lred::LredConfig {
+        min_threshold: 0.5,
+        max_threshold: 3.0,
+        max_probability: 0.02,
+        action: lred::LredAction::Mark,
+        pacing: false,
+    };
+    assert_eq!(link(text).marker, MarkerConfig::Lred(expected));
+    let text = "[link.marker]\nkind = 'dcc'\nk_p = 8\ninterval = '500 ms'\nweight = 0.875\ncounts = 'data-and-acks'\n\
+        mac_ack = true\naverages = 'gamma'";
+    let expected = dcc::DccConfig {
+        k_p: 8.0,
+        interval: Duration::from_millis(500),
+        weight: 0.875,
+        counts: dcc::DccCounts::DataAndAcks,
+        mac_ack: true,
+        averages: dcc::DccAverages::Gamma,
+    };
+    assert_eq!(link(text).marker, MarkerConfig::Dcc(expected));
+}
+
+#[test]
+fn routing_by_protocol_metric_and_detection() {
+    let routing = |text: &str| config(&format!("[routing]\n{text}\n[[flow]]\n"), &[]).mesh.routing;
+    let aodv = |detection| RoutingConfig::aodv(LocalRepair::Ns2, detection);
+    assert_eq!(routing("protocol = 'aodv'"), aodv(AodvDetection::LinkLayer));
+    assert_eq!(routing("protocol = 'aodv'\ndetection = 'link-layer'"), aodv(AodvDetection::LinkLayer));
+    assert_eq!(routing("protocol = 'aodv'\ndetection = 'hello'"), aodv(AodvDetection::Hello));
+    assert_eq!(routing("protocol = 'aodv'\ndetection = 'both'\nmetric = 'etx'"), aodv(AodvDetection::Both));
+    let olsr = |metric, link_layer| RoutingConfig::Olsr { metric, link_layer };
+    assert_eq!(routing("protocol = 'olsr'"), olsr(OlsrMetric::Hops, false));
+    assert_eq!(routing("protocol = 'olsr'\nmetric = 'etx'\ndetection = 'hello'"), olsr(OlsrMetric::Etx, false));
+    assert_eq!(routing("protocol = 'olsr'\ndetection = 'both'"), olsr(OlsrMetric::Hops, true));
 }
 
 #[test]

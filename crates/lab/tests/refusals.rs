@@ -158,13 +158,52 @@ fn rts_is_decided_in_one_way() {
 }
 
 #[test]
+fn the_parameters_of_a_queue_and_of_a_marker_have_ranges_and_units() {
+    for (link, key, words) in [
+        ("queue = 'lap'", "link.queue", &["did you mean \"llap\"?"][..]),
+        ("queue = 25", "link.queue", &["\"drop-tail\""]),
+        ("queue = { alpha = 0.8 }", "link.queue.kind", &["is missing", "\"llap\""]),
+        ("queue = { kind = 'llap', alpha = 1.0 }", "link.queue.alpha", &["less than 1, found 1"]),
+        ("queue = { kind = 'llap', alpha = nan }", "link.queue.alpha", &["a number"]),
+        ("queue = { kind = 'llap', queue = 0 }", "link.queue.queue", &["1 to 10000 packets"]),
+        ("queue = { kind = 'llap', max_delay = 1 }", "link.queue.max_delay", &["\"1 s\""]),
+        ("queue = { kind = 'llap', patience = '2 min' }", "link.queue.patience", &["1 ms to 60 s"]),
+        ("queue = { kind = 'llap', relay_delay = 'wait' }", "link.queue.relay_delay", &["\"hold\" or \"space\""]),
+        ("queue = { kind = 'fq-codel', quantum = 1514 }", "link.queue.quantum", &["\"1514 B\""]),
+        ("queue = { kind = 'fq-codel', quantum = '255 B' }", "link.queue.quantum", &["256 to 65535 bytes"]),
+        ("queue = { kind = 'fq-codel', interval = '4 ms' }", "link.queue.interval", &["at least target"]),
+        ("queue = { kind = 'fq-codel', alpha = 0.5 }", "link.queue.alpha", &["unknown key in the queue", "ecn"]),
+        ("queue = { kind = 'drop-tail', limit = 9 }", "link.queue.limit", &["radio.queue"]),
+        ("marker = 'red'", "link.marker", &["did you mean \"lred\"?"]),
+        ("marker = { kind = 'lred', min_threshold = 2.0 }", "link.marker.min_threshold", &["below max_threshold"]),
+        ("marker = { kind = 'lred', max_probability = 1.5 }", "link.marker.max_probability", &["0 to 1, found 1.5"]),
+        ("marker = { kind = 'lred', action = 'ecn' }", "link.marker.action", &["\"drop\" or \"mark\""]),
+        ("marker = { kind = 'dcc', k_p = -1 }", "link.marker.k_p", &["0 to 10000"]),
+        ("marker = { kind = 'dcc', interval = '0 s' }", "link.marker.interval", &["above zero"]),
+        ("marker = { kind = 'dcc', weight = 0 }", "link.marker.weight", &["more than 0, at most 1"]),
+        ("marker = { kind = 'dcc', mac_ack = 'yes' }", "link.marker.mac_ack", &["true or false"]),
+        ("markers = 'dcc'", "link.markers", &["unknown key in [link]", "`marker`"]),
+    ] {
+        assert_refused(&format!("[link]\n{link} #!\n[[flow]]\n"), key, words);
+    }
+    let message = refusal("[link]\nmarker = 'dcc'\n[[flow]]\n", &["link.marker.k_p=-3"]);
+    assert!(message.contains("--set 'link.marker.k_p=-3'") && message.contains("0 to 10000"), "{message}");
+}
+
+#[test]
+fn olsr_cannot_do_without_hellos() {
+    let text = "[routing]\nprotocol = 'olsr'\ndetection = 'link-layer' #!\n[[flow]]\n";
+    assert_refused(text, "routing.detection", &["HELLOs", "\"both\""]);
+    assert_refused("[routing]\nmetric = 'etc' #!\n[[flow]]\n", "routing.metric", &["\"etx\""]);
+}
+
+#[test]
 fn what_a_later_version_brings_is_refused_with_what_this_one_has() {
     for (text, key, has) in [
         ("[topology]\nkind = 'random' #!\n[[flow]]\nfrom = 0\nto = 1\n", "topology.kind", "\"chain\""),
         ("[topology]\nkind = 'waypoint' #!\n[[flow]]\n", "topology.kind", "\"grid\""),
         ("[radio]\nmodel = 'log-distance' #!\n[[flow]]\n", "radio.model", "\"two-ray\""),
         ("[radio]\nreception = 'sinr' #!\n[[flow]]\n", "radio.reception", "\"ns2\""),
-        ("[routing]\nprotocol = 'olsr' #!\n[[flow]]\n", "routing.protocol", "\"aodv\""),
         ("[[flow]]\ntraffic = 'voip' #!\n", "flow.0.traffic", "\"cbr\""),
     ] {
         assert_refused(text, key, &["not supported in this version", has]);

@@ -1,13 +1,16 @@
-//! `[radio]`, `[mac]` and `[routing]`.
+//! `[radio]`, `[mac]` and `[routing]`; `[link]` has a file of its own.
 
+use super::link;
 use super::quantity::{RATE, SIZE};
 use super::reader::{Reader, Sign};
 use meshpace_core::Rate;
-use meshpace_mesh::config::{LocalRepair, MacProfile, MeshConfig, RadioConfig, Reception, RoutingConfig, RtsPolicy};
+use meshpace_mesh::config::{
+    AodvDetection, LocalRepair, MacProfile, MeshConfig, OlsrMetric, RadioConfig, Reception, RoutingConfig, RtsPolicy,
+};
 
 /// Reads everything below the transport.
 pub fn read(reader: &mut Reader<'_>) -> MeshConfig {
-    MeshConfig { radio: radio(reader), mac: mac(reader), routing: routing(reader), ..MeshConfig::default() }
+    MeshConfig { radio: radio(reader), mac: mac(reader), routing: routing(reader), link: link::read(reader) }
 }
 
 fn radio(reader: &mut Reader<'_>) -> RadioConfig {
@@ -52,12 +55,37 @@ fn mac(reader: &mut Reader<'_>) -> MacProfile {
     profile.unwrap_or_default()
 }
 
+/// The routing protocols.
+#[derive(Clone, Copy)]
+enum Protocol {
+    Static,
+    Aodv,
+    Olsr,
+}
+
 fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
     let mut keys = reader.table("routing");
-    let aodv = keys.choice("protocol", &[("static", false), ("aodv", true)], &["olsr"]).unwrap_or(false);
+    let protocols = [("static", Protocol::Static), ("aodv", Protocol::Aodv), ("olsr", Protocol::Olsr)];
+    let protocol = keys.choice("protocol", &protocols, &[]).unwrap_or(Protocol::Static);
+    // Every key is read under every protocol, also where it has no effect, so that a sweep over protocols can keep it.
     let repairs = [("ns2", LocalRepair::Ns2), ("rfc3561", LocalRepair::Rfc3561), ("off", LocalRepair::Off)];
-    // Read under static routing too, where it has no effect, so that a sweep over protocols can keep it.
     let local_repair = keys.choice("local_repair", &repairs, &[]).unwrap_or_default();
+    let metric =
+        keys.choice("metric", &[("hops", OlsrMetric::Hops), ("etx", OlsrMetric::Etx)], &[]).unwrap_or_default();
+    let detections =
+        [("link-layer", AodvDetection::LinkLayer), ("hello", AodvDetection::Hello), ("both", AodvDetection::Both)];
+    let detection = keys.choice("detection", &detections, &[]);
+    if matches!((protocol, detection), (Protocol::Olsr, Some(AodvDetection::LinkLayer))) {
+        keys.disagree(
+            &["detection", "protocol"],
+            "OLSR knows its neighbours by their HELLOs, so these cannot be left out",
+            "expected \"hello\" or \"both\" under OLSR",
+        );
+    }
     keys.finish("[routing]");
-    if aodv { RoutingConfig::Aodv { local_repair } } else { RoutingConfig::Static }
+    match protocol {
+        Protocol::Static => RoutingConfig::Static,
+        Protocol::Aodv => RoutingConfig::aodv(local_repair, detection.unwrap_or_default()),
+        Protocol::Olsr => RoutingConfig::Olsr { metric, link_layer: detection == Some(AodvDetection::Both) },
+    }
 }

@@ -3,6 +3,7 @@
 pub mod connectivity;
 pub mod diagnostic;
 mod flow;
+mod link;
 mod mesh;
 mod overrides;
 mod pacing;

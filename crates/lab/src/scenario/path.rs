@@ -117,7 +117,7 @@ fn set_in(table: &mut Table, parts: &[String], origin: &Origin, value: &Value) -
 fn spell_out(key: &str, value: &mut Value) {
     let inner = match key {
         "transport" => "name",
-        "window" | "pacing" => "kind",
+        "window" | "pacing" | "queue" | "marker" => "kind",
         _ => return,
     };
     if matches!(value.kind, Kind::String(_)) {
