@@ -1,5 +1,5 @@
 //! Plots as SVG with text that stays text. Colours other than those of the transports are left to the page's style
-//! sheet, so that they follow a dark theme: ink is black here, grid lines are [`GRID`].
+//! sheet, so that they follow a dark theme: ink is black here, grid lines are a light grey.
 
 use super::palette::{Look, Shape};
 use plotters::coord::Shift;
