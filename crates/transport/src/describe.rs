@@ -62,7 +62,17 @@ fn pacing(config: &pacing::Config) -> String {
         pacing::Config::None => String::from("no pacing"),
         pacing::Config::Adaptive(config) => format!("paced by {}", adaptive(config)),
         pacing::Config::Dcc(config) => format!("paced by marks, alpha {}, beta {}", config.alpha, config.beta),
+        pacing::Config::Rule(config) => rule(config),
     }
+}
+
+fn rule(config: &pacing::rules::Config) -> String {
+    let about = config.kind().about();
+    let mut line = format!("paced by {}", about.name);
+    for (parameter, value) in about.parameters.iter().zip(config.parameters()) {
+        line.push_str(&format!(", {} {value}", parameter.name));
+    }
+    line
 }
 
 fn adaptive(config: &AdaptiveConfig) -> String {

@@ -4,6 +4,7 @@
 //! of the table that have a `+` are those the papers name; the rule builds them like any other.
 
 use crate::describe::describe;
+use crate::pacing::rules::{self, Kind, every_rule};
 use crate::pacing::{self, AdaptiveConfig, DccConfig, Dispersion};
 use crate::tcp::window::{self, CubicConfig, HopRule};
 use crate::tcp::{self, ack};
@@ -30,7 +31,7 @@ impl Entry {
     }
 }
 
-const TABLE: &[Entry] = &[
+const PUBLISHED: &[Entry] = &[
     Entry {
         name: "newreno",
         description: "TCP NewReno, every segment acknowledged, no pacing",
@@ -195,6 +196,30 @@ const TABLE: &[Entry] = &[
     },
 ];
 
+macro_rules! entries {
+    ($($module:ident::$Rule:ident,)*) => {
+        &[$(Entry {
+            name: Kind::$Rule.about().name,
+            description: Kind::$Rule.about().description,
+            source: Kind::$Rule.about().source,
+            build: || ruled(Kind::$Rule),
+        },)*]
+    };
+}
+
+/// NewReno with each of the pacing rules of one file.
+const RULED: &[Entry] = every_rule!(entries);
+
+static TABLE: [Entry; PUBLISHED.len() + RULED.len()] = {
+    let mut table = [PUBLISHED[0]; PUBLISHED.len() + RULED.len()];
+    let mut place = 0;
+    while place < table.len() {
+        table[place] = if place < PUBLISHED.len() { PUBLISHED[place] } else { RULED[place - PUBLISHED.len()] };
+        place += 1;
+    }
+    table
+};
+
 /// What a name may be extended by.
 #[derive(Clone, Copy, Debug)]
 pub struct Modifier {
@@ -237,6 +262,10 @@ fn paced(pacing: AdaptiveConfig) -> Config {
     Config::Tcp(tcp::Config { pacing: pacing::Config::Adaptive(pacing), ..tcp::Config::default() })
 }
 
+fn ruled(kind: Kind) -> Config {
+    Config::Tcp(tcp::Config { pacing: pacing::Config::Rule(rules::Config::new(kind)), ..tcp::Config::default() })
+}
+
 fn dcc() -> tcp::Config {
     tcp::Config {
         pacing: pacing::Config::Dcc(DccConfig::default()),
@@ -266,7 +295,7 @@ fn tcp_ap_released() -> tcp::Config {
 
 /// All named transports.
 pub fn table() -> &'static [Entry] {
-    TABLE
+    &TABLE
 }
 
 /// What any name of a TCP may be extended by.

@@ -5,6 +5,7 @@ use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
 use meshpace_core::{Duration, Rate};
 use meshpace_transport::pacing::carrier_sense::{CarrierSense, PowerSource};
+use meshpace_transport::pacing::rules::{self, Kind as Rule};
 use meshpace_transport::pacing::{
     self, AdaptiveConfig, DccConfig, Dispersion, HopSource, LinkDelay, Measure, OutOfInterference, RateLimit, Recovery,
     RtsCts, Sampling, Scaling, Sensing, ShortPath,
@@ -21,17 +22,20 @@ enum PacingKind {
     None,
     Adaptive,
     Dcc,
+    Rule(Rule),
 }
 
 /// Reads the key `pacing`, a kind or a table.
 pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config) {
-    let kinds = [("none", PacingKind::None), ("adaptive", PacingKind::Adaptive), ("dcc", PacingKind::Dcc)];
+    let mut kinds = vec![("none", PacingKind::None), ("adaptive", PacingKind::Adaptive), ("dcc", PacingKind::Dcc)];
+    kinds.extend(Rule::ALL.iter().map(|rule| (rule.about().name, PacingKind::Rule(*rule))));
     match keys.get("pacing") {
         None => {}
         Some(Value { kind: Kind::Table(_), .. }) => {
             let mut keys = keys.table("pacing");
             let now = match pacing {
                 pacing::Config::Dcc(_) => PacingKind::Dcc,
+                pacing::Config::Rule(config) => PacingKind::Rule(config.kind()),
                 _ => PacingKind::Adaptive,
             };
             match keys.choice("kind", &kinds, &[]).unwrap_or(now) {
@@ -45,6 +49,19 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config) {
                     read_dcc(&mut keys, &mut config);
                     keys.finish("pacing by marks");
                     *pacing = pacing::Config::Dcc(config);
+                }
+                PacingKind::Rule(kind) => {
+                    let mut config = match pacing {
+                        pacing::Config::Rule(config) if config.kind() == kind => config.clone(),
+                        _ => rules::Config::new(kind),
+                    };
+                    for (place, parameter) in kind.about().parameters.iter().enumerate() {
+                        if let Some(value) = keys.number(parameter.name, parameter.range.clone()) {
+                            config.set(place, value);
+                        }
+                    }
+                    keys.finish("pacing by this rule");
+                    *pacing = pacing::Config::Rule(config);
                 }
                 PacingKind::Adaptive => {
                     let before =
@@ -67,6 +84,7 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config) {
             Some(PacingKind::None) => *pacing = pacing::Config::None,
             Some(PacingKind::Adaptive) => *pacing = pacing::Config::Adaptive(AdaptiveConfig::paper()),
             Some(PacingKind::Dcc) => *pacing = pacing::Config::Dcc(DccConfig::default()),
+            Some(PacingKind::Rule(kind)) => *pacing = pacing::Config::Rule(rules::Config::new(kind)),
             None => {}
         },
     }

@@ -8,6 +8,7 @@ pub mod estimator;
 pub mod link_delay;
 pub mod out_of_interference;
 pub mod pacer;
+pub mod rules;
 
 pub use adaptive::{AdaptiveConfig, Dispersion, HopSource, Measure, RateLimit, Recovery, Sampling, Scaling, ShortPath};
 pub use carrier_sense::{CarrierSense, PowerSource};
@@ -28,6 +29,8 @@ pub enum Config {
     Adaptive(AdaptiveConfig),
     /// A rate steered by echoed congestion marks (DCC).
     Dcc(DccConfig),
+    /// A rule of one file.
+    Rule(rules::Config),
 }
 
 impl Config {
@@ -42,6 +45,7 @@ impl Config {
             Config::None => Ok(()),
             Config::Adaptive(config) => config.check(),
             Config::Dcc(config) => config.check(),
+            Config::Rule(config) => config.check(),
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::adaptive::{AdaptiveConfig, DEFAULT_HISTORY, HopSource, RateLimit, Recovery, Sampling};
 use super::dcc::Dcc;
 use super::dispersion::{History, coefficient_of_variation};
-use super::{Config, Estimator, Sample};
+use super::{Config, Estimator, Sample, rules};
 use crate::stats::Stats;
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Rate, Time};
@@ -22,12 +22,24 @@ pub enum Pacer {
     Adaptive(Adaptive),
     /// A rate steered by congestion marks.
     Marked(Marked),
+    /// A rule of one file.
+    Ruled(Ruled),
 }
 
 /// State of pacing by congestion marks.
 #[derive(Clone, Debug)]
 pub struct Marked {
     rule: Dcc,
+    /// The last RTT samples, seconds; recorded only.
+    rtts: History,
+    /// When the next segment may leave.
+    next: Time,
+}
+
+/// State of pacing by a rule.
+#[derive(Clone, Debug)]
+pub struct Ruled {
+    rule: rules::State,
     /// The last RTT samples, seconds; recorded only.
     rtts: History,
     /// When the next segment may leave.
@@ -73,13 +85,18 @@ impl Pacer {
                 rtts: History::new(DEFAULT_HISTORY),
                 next: Time::ZERO,
             }),
+            Config::Rule(config) => Pacer::Ruled(Ruled {
+                rule: rules::State::new(config),
+                rtts: History::new(DEFAULT_HISTORY),
+                next: Time::ZERO,
+            }),
         }
     }
 
     /// Which ACKs give a sample.
     pub fn sampling(&self) -> Sampling {
         match self {
-            Pacer::None(_) | Pacer::Marked(_) => Sampling::NewDataKarn,
+            Pacer::None(_) | Pacer::Marked(_) | Pacer::Ruled(_) => Sampling::NewDataKarn,
             Pacer::Adaptive(pacing) => pacing.config.sampling,
         }
     }
@@ -104,7 +121,7 @@ impl Pacer {
         match self {
             Pacer::None(_) => false,
             Pacer::Adaptive(pacing) => !pacing.off,
-            Pacer::Marked(_) => true,
+            Pacer::Marked(_) | Pacer::Ruled(_) => true,
         }
     }
 
@@ -128,6 +145,10 @@ impl Pacer {
                 pacing.rule.on_sample(sample.rtt);
                 record(&mut pacing.rtts, sample.rtt, stats);
             }
+            Pacer::Ruled(pacing) => {
+                pacing.rule.on_sample(sample);
+                record(&mut pacing.rtts, sample.rtt, stats);
+            }
         }
     }
 
@@ -140,8 +161,10 @@ impl Pacer {
 
     /// An ACK says whether the path marks congestion; the window may be in slow start.
     pub fn on_feedback(&mut self, marked: bool, slow_start: bool, rate: Rate) {
-        if let Pacer::Marked(pacing) = self {
-            pacing.rule.on_ack(marked, slow_start, rate);
+        match self {
+            Pacer::Marked(pacing) => pacing.rule.on_ack(marked, slow_start, rate),
+            Pacer::Ruled(pacing) => pacing.rule.on_ack(marked, slow_start),
+            Pacer::None(_) | Pacer::Adaptive(_) => {}
         }
     }
 
@@ -233,6 +256,7 @@ impl Pacer {
         match self {
             Pacer::Adaptive(pacing) if pacing.config.limit == RateLimit::EarliestSend => pacing.next,
             Pacer::Marked(pacing) => pacing.next,
+            Pacer::Ruled(pacing) => pacing.next,
             _ => Time::ZERO,
         }
     }
@@ -242,7 +266,7 @@ impl Pacer {
     pub fn next_tick(&self) -> Time {
         match self {
             Pacer::Adaptive(pacing) => pacing.tick,
-            Pacer::None(_) | Pacer::Marked(_) => Time::NEVER,
+            Pacer::None(_) | Pacer::Marked(_) | Pacer::Ruled(_) => Time::NEVER,
         }
     }
 
@@ -254,10 +278,11 @@ impl Pacer {
                 pacing.next = now.saturating_add(interval);
             }
             Pacer::Marked(pacing) => {
-                let interval = pacing.rule.interval();
-                stats.interval_samples += 1;
-                stats.interval_sum_s += interval.as_secs_f64();
-                pacing.next = now.saturating_add(interval);
+                pacing.next = now.saturating_add(recorded(pacing.rule.interval(), stats));
+            }
+            Pacer::Ruled(pacing) => {
+                let interval = Duration::from_secs_f64(pacing.rule.interval());
+                pacing.next = now.saturating_add(recorded(interval, stats));
             }
             _ => {}
         }
@@ -275,9 +300,16 @@ impl Pacer {
     pub fn estimator(&self) -> Option<&Estimator> {
         match self {
             Pacer::Adaptive(pacing) => Some(&pacing.estimator),
-            Pacer::None(_) | Pacer::Marked(_) => None,
+            Pacer::None(_) | Pacer::Marked(_) | Pacer::Ruled(_) => None,
         }
     }
+}
+
+/// An interval that is about to be kept.
+fn recorded(interval: Duration, stats: &mut Stats) -> Duration {
+    stats.interval_samples += 1;
+    stats.interval_sum_s += interval.as_secs_f64();
+    interval
 }
 
 /// Without an estimator, only the variation of the RTT is recorded.

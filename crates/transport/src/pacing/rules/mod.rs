@@ -1,0 +1,174 @@
+//! Pacing rules of one file each: from what a sender measures to the time between two segments.
+//!
+//! A rule is a state machine like everything here. It is told of samples and ACKs and asked for the interval; that segments keep
+//! it is the business of [`Pacer`](super::Pacer). A file in this folder and a line in the list below make a rule; the line
+//! also makes it a named transport (NewReno with this pacing) and a `pacing.kind` of scenarios, parameters included.
+//! `docs/new-pacing-rule.md` builds one step by step.
+
+use crate::config::{ParameterError, require};
+use crate::pacing::Sample;
+use core::ops::RangeInclusive;
+
+/// Every rule: its file and the type in it.
+macro_rules! every_rule {
+    ($then:ident) => {
+        $then! {
+            longest_rtt::LongestRtt,
+        }
+    };
+}
+pub(crate) use every_rule;
+
+/// The most parameters a rule can have.
+pub const MOST_PARAMETERS: usize = 4;
+
+/// What a rule is called, and its parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct About {
+    /// The name of the rule and of the transport that uses it.
+    pub name: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+    /// Where it comes from: paper and section.
+    pub source: &'static str,
+    /// At most [`MOST_PARAMETERS`].
+    pub parameters: &'static [Parameter],
+}
+
+/// A number that a scenario may set.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameter {
+    /// Its key.
+    pub name: &'static str,
+    /// Its value unless told otherwise, inside `range`.
+    pub default: f64,
+    /// What it may be.
+    pub range: RangeInclusive<f64>,
+}
+
+/// A pacing rule.
+pub trait Rule: Sized {
+    /// What it is called, and its parameters.
+    const ABOUT: About;
+
+    /// Nothing known yet. `parameters` are in the order of [`About::parameters`] and in their ranges.
+    fn new(parameters: &[f64]) -> Self;
+
+    /// An ACK gave a measurement (not of a segment that was sent twice).
+    fn on_sample(&mut self, sample: &Sample);
+
+    /// An ACK arrived at a TCP, with an echoed congestion mark or not; its window may be in slow start. TPA has no marks.
+    fn on_ack(&mut self, _marked: bool, _slow_start: bool) {}
+
+    /// The time between two segments from now on, seconds; 0 or less: as the window allows.
+    fn interval(&self) -> f64;
+}
+
+macro_rules! define {
+    ($($module:ident::$Rule:ident,)*) => {
+        $(pub mod $module;)*
+
+        /// Which rule.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Kind {
+            $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Rule), "`].")] $Rule,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &[Kind] = &[$(Kind::$Rule,)*];
+
+            /// What it is called, and its parameters.
+            pub const fn about(self) -> &'static About {
+                match self {
+                    $(Kind::$Rule => const { &<$module::$Rule as Rule>::ABOUT },)*
+                }
+            }
+        }
+
+        /// A rule at work.
+        #[derive(Clone, Debug)]
+        pub enum State {
+            $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Rule), "`].")] $Rule($module::$Rule),)*
+        }
+
+        impl State {
+            /// Nothing known yet.
+            pub fn new(config: &Config) -> State {
+                let parameters = config.parameters();
+                match config.kind {
+                    $(Kind::$Rule => State::$Rule(Rule::new(parameters)),)*
+                }
+            }
+
+            /// Takes a measurement.
+            pub fn on_sample(&mut self, sample: &Sample) {
+                match self {
+                    $(State::$Rule(rule) => rule.on_sample(sample),)*
+                }
+            }
+
+            /// An ACK arrived, with an echoed mark or not.
+            pub fn on_ack(&mut self, marked: bool, slow_start: bool) {
+                match self {
+                    $(State::$Rule(rule) => rule.on_ack(marked, slow_start),)*
+                }
+            }
+
+            /// The time between two segments, seconds.
+            pub fn interval(&self) -> f64 {
+                match self {
+                    $(State::$Rule(rule) => rule.interval(),)*
+                }
+            }
+        }
+    };
+}
+
+every_rule!(define);
+
+/// A rule with the values of its parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    kind: Kind,
+    values: [f64; MOST_PARAMETERS],
+}
+
+impl Config {
+    /// A rule with its defaults.
+    pub fn new(kind: Kind) -> Config {
+        let mut values = [0.0; MOST_PARAMETERS];
+        for (value, parameter) in values.iter_mut().zip(kind.about().parameters) {
+            *value = parameter.default;
+        }
+        Config { kind, values }
+    }
+
+    /// Which rule.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The values in the order of [`About::parameters`].
+    pub fn parameters(&self) -> &[f64] {
+        &self.values[..self.kind.about().parameters.len()]
+    }
+
+    /// Sets the parameter at `place` in that order.
+    pub fn set(&mut self, place: usize, value: f64) {
+        self.values[place] = value;
+    }
+
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        for (parameter, value) in self.kind.about().parameters.iter().zip(self.parameters()) {
+            require(
+                parameter.range.contains(value),
+                parameter.name,
+                value,
+                "a number in the range that the rule states",
+            )?;
+        }
+        Ok(())
+    }
+}
