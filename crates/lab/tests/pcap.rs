@@ -43,6 +43,7 @@ fn chain(hops: u16, routing: RoutingConfig, flows: Vec<Flow>, seconds: u64) -> C
         positions: (0..=hops).map(|i| Position { x: f64::from(i) * 200.0, y: 0.0 }).collect(),
         mesh: MeshConfig { routing, ..MeshConfig::default() },
         flows,
+        ..Config::default()
     }
 }
 

@@ -1,23 +1,32 @@
 //! A checked scenario, ready to run.
 
+use crate::mobility::Mobility;
+use crate::traffic::TraceWrite;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::MeshConfig;
 use meshpace_mesh::config::Position;
 
 /// One point of a scenario: everything a run needs besides the seed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Config {
     /// Simulated time.
     pub duration: Duration,
     /// The start of the measured interval, which ends with `duration`.
     pub warmup: Duration,
-    /// Where the nodes are, by node number.
+    /// Where the nodes are at time zero, by node number; under random waypoint only their number counts.
     pub positions: Vec<Position>,
+    /// Whether and how they move.
+    pub mobility: Mobility,
+    /// The links over which frames are accepted, each in both directions, as if every node ran a firewall that knows its
+    /// neighbours' addresses; `None` accepts all.
+    pub firewall: Option<Vec<(NodeId, NodeId)>>,
     /// Radio, MAC and routing.
     pub mesh: MeshConfig,
     /// The flows, by flow number.
     pub flows: Vec<Flow>,
+    /// The traces that flows replay, each in the order of time.
+    pub traces: Vec<Vec<TraceWrite>>,
 }
 
 /// One flow from a node to another.
@@ -40,7 +49,7 @@ pub struct Flow {
 }
 
 /// What an application writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Traffic {
     /// Always data to send.
     Ftp,
@@ -48,5 +57,28 @@ pub enum Traffic {
     Cbr {
         /// Payload rate.
         rate: Rate,
+    },
+    /// As `Cbr`, each write later than planned by a time uniform on [0, `jitter`).
+    FixedRate {
+        /// Payload rate.
+        rate: Rate,
+        /// Longest delay of a write; not above the time between two.
+        jitter: Duration,
+    },
+    /// Files with pauses in between.
+    Http {
+        /// Mean size of a file, bytes; the sizes have a Pareto distribution.
+        mean_size: f64,
+        /// Shape of that distribution, above 1.
+        shape: f64,
+        /// Mean of the exponential pause from a file's arrival to the start of the next.
+        mean_pause: Duration,
+        /// Whether one connection serves all files, instead of one each.
+        persistent: bool,
+    },
+    /// What was recorded somewhere.
+    Trace {
+        /// Its place in [`Config::traces`].
+        number: u16,
     },
 }

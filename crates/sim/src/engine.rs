@@ -8,6 +8,7 @@
 //! sender's neighbours by distance: popped, an edge serves receivers in order as long as nothing else in the queue comes
 //! first, so that every receiver sees it at its own time at the price of about one queue operation.
 
+use crate::mobility::Motion;
 use crate::probe::{Loss, Probe};
 use crate::queue::{EventQueue, Key, Owner};
 use crate::slab::Slab;
@@ -113,6 +114,10 @@ pub struct Engine<P, O> {
     now: Time,
     timing: Timing,
     neighbours: Neighbours,
+    /// Where nodes move; their neighbour tables are then made anew for each transmission.
+    motion: Option<Motion>,
+    /// By node, the neighbours from which it accepts frames, sorted; empty if all accept everything.
+    firewall: Vec<Vec<NodeId>>,
     /// Shortest paths: the routes under static routing, the reference for hop counts otherwise.
     shortest: StaticRoutes,
     routing: Routing<P>,
@@ -175,6 +180,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             now: Time::ZERO,
             timing,
             neighbours,
+            motion: None,
+            firewall: Vec::new(),
             shortest,
             routing,
             nodes,
@@ -192,6 +199,35 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             engine.schedule_routing(node);
         }
         engine
+    }
+
+    /// Lets the nodes move, from time zero on. Static routes and shortest paths stay those of the places given before.
+    pub fn set_motion(&mut self, motion: Motion) {
+        self.neighbours = Neighbours::moving(self.nodes.len());
+        self.motion = Some(motion);
+    }
+
+    /// Where nodes move: their movement.
+    pub fn motion(&mut self) -> Option<&mut Motion> {
+        self.motion.as_mut()
+    }
+
+    /// From now on every node drops the frames of all but its neighbours along `links`, which work both ways: above the
+    /// MAC, which acknowledges them and sets its NAV all the same. Static routes and shortest paths to `destinations`
+    /// follow the links that remain.
+    pub fn set_firewall(&mut self, links: &[(NodeId, NodeId)], destinations: impl IntoIterator<Item = NodeId>) {
+        let mut accepted = alloc::vec![Vec::new(); self.nodes.len()];
+        for &(a, b) in links {
+            accepted[a.index()].push(b);
+            accepted[b.index()].push(a);
+        }
+        accepted.iter_mut().for_each(|neighbours: &mut Vec<NodeId>| neighbours.sort());
+        let mut adjacency = self.neighbours.adjacency();
+        for (node, neighbours) in adjacency.iter_mut().enumerate() {
+            neighbours.retain(|neighbour| accepted[node].binary_search(neighbour).is_ok());
+        }
+        self.shortest = StaticRoutes::new(&adjacency, destinations);
+        self.firewall = accepted;
     }
 
     /// The current time.
@@ -415,6 +451,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             }
             Action::Transmit(frame) => self.transmit(frame),
+            Action::Deliver { from, .. } if self.refuses(node, from) => {}
             Action::Deliver { from, body } => match body {
                 Body::Arp { request, sender, target } => {
                     let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
@@ -430,6 +467,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             }
         }
         self.feed(node);
+    }
+
+    /// Whether the firewall of `node` drops what `from` sends.
+    #[inline]
+    fn refuses(&self, node: NodeId, from: NodeId) -> bool {
+        !self.firewall.is_empty() && self.firewall[node.index()].binary_search(&from).is_err()
     }
 
     /// Gives the MAC its next packet if it can take one.
@@ -485,7 +528,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.frames += 1;
         self.mix(sender, frame.kind as u64, frame.bytes);
         self.probe.on_air(self.now, &frame);
-        let (first, table_end) = self.neighbours.range(sender);
+        let (first, table_end) = match &mut self.motion {
+            None => self.neighbours.range(sender),
+            // Kept under the transmission's own number, which it gets below.
+            Some(motion) => motion.table(sender, self.now, self.on_air.next(), &mut self.neighbours),
+        };
         if first == table_end {
             return;
         }

@@ -6,15 +6,18 @@ extern crate alloc;
 
 pub mod config;
 pub mod engine;
+pub mod mobility;
 pub mod outcome;
 pub mod packet;
 pub mod probe;
 pub mod queue;
 mod slab;
+pub mod traffic;
 pub mod world;
 
 pub use config::{Config, Flow, Traffic};
 pub use engine::{Engine, Happening};
+pub use mobility::Mobility;
 pub use outcome::{FlowOutcome, Outcome};
 pub use packet::SimPacket;
 pub use probe::{Loss, Probe};

@@ -1,5 +1,6 @@
 //! What a run measured.
 
+use crate::traffic::Completion;
 use alloc::vec::Vec;
 
 /// The result of one run. Definitions: goodput, Jain's index and the retransmission index cover the measured interval
@@ -47,6 +48,16 @@ pub struct FlowOutcome {
     pub cov_rtt: f64,
     /// Means of the pacing estimator in the measured interval.
     pub pacing: PacingMeans,
+    /// Files that arrived completely within the measured interval (HTTP-like traffic), in order.
+    pub completions: Vec<Completion>,
+    /// Seconds of the measured interval in which a file was under way; NaN for other traffic.
+    pub transferring_s: f64,
+    /// Seconds of the measured interval in which the source's routing knew no route to the destination, sampled every
+    /// 0.1 s; NaN if nodes do not move.
+    pub time_without_route_s: f64,
+    /// Seconds of the measured interval in which there was no path of links between the ends, sampled likewise; NaN if
+    /// nodes do not move.
+    pub time_without_path_s: f64,
 }
 
 /// Means of the pacing estimator over the measured interval; NaN where there is nothing to average.

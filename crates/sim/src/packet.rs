@@ -18,6 +18,8 @@ pub struct SimPacket {
     pub destination: NodeId,
     /// Its flow.
     pub flow: FlowId,
+    /// Which of its flow's connections it belongs to, from 0.
+    pub connection: u16,
     /// Hops left.
     pub ttl: u8,
     /// Hops travelled.

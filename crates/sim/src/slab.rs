@@ -16,6 +16,12 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
+    /// The number that the next value will get.
+    #[inline]
+    pub fn next(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.entries.len() as u32)
+    }
+
     /// Stores `value` and returns its number.
     #[inline]
     pub fn insert(&mut self, value: T) -> u32 {

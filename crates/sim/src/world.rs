@@ -1,20 +1,26 @@
 //! The simulated world: an engine, the transport endpoints at its nodes, their applications, and what is measured.
 
-use crate::config::{Config, Traffic};
+mod flow;
+mod routes;
+
+use crate::config::{Config, Flow, Traffic};
 use crate::engine::{Engine, Happening};
+use crate::mobility::Motion;
 use crate::outcome::{FlowOutcome, Outcome, PacingMeans, jain};
 use crate::packet::{INITIAL_TTL, SimPacket};
 use crate::probe::Probe;
+use crate::traffic::Completion;
 use alloc::vec::Vec;
-use meshpace_core::rng::Purpose;
-use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
-use meshpace_transport::{Arrival, Endpoint, PathInfo, Role, Stats};
+use flow::{Connection, Counted, FlowState};
+use meshpace_core::{Duration, FlowId, NodeId, Time};
+use meshpace_transport::{Arrival, PathInfo};
+use routes::{Absence, SAMPLE};
 
 /// The window of the short-term Jain index.
 const JAIN_WINDOW: Duration = Duration::from_secs(2);
-/// Timers of a flow: the sender's, the receiver's, the application's.
-const TIMERS_PER_FLOW: u32 = 3;
-const APPLICATION: u32 = 2;
+/// Timers of a flow: two ends of two connections, then the application's.
+const TIMERS_PER_FLOW: u32 = 5;
+const APPLICATION: u32 = 4;
 
 /// Runs `config` with `seed`.
 pub fn run(config: &Config, seed: u64) -> Outcome {
@@ -26,88 +32,54 @@ pub fn run_with<O: Probe<SimPacket>>(config: &Config, seed: u64, probe: O) -> Ou
     World::new(config, seed, probe).measure()
 }
 
-/// One end of a flow.
-struct End {
-    endpoint: Endpoint,
-    node: NodeId,
-    peer: NodeId,
-    timer: Time,
-    path: Option<u8>,
-}
-
-struct FlowState {
-    ends: [End; 2],
-    started: bool,
-    begin: Time,
-    stop: Time,
-    /// Application events so far, to place the next one without rounding errors adding up.
-    ticks: u64,
-}
-
 struct World<'a, O> {
     config: &'a Config,
     engine: Engine<SimPacket, O>,
     flows: Vec<FlowState>,
     next_packet: u32,
-}
-
-/// What is subtracted at the end: the state of a flow when measuring began.
-struct Baseline {
-    delivered: u64,
-    sender: Stats,
-    receiver: Stats,
+    /// Since measuring began; empty if nodes stay where they are.
+    absences: Vec<Absence>,
 }
 
 impl<'a, O: Probe<SimPacket>> World<'a, O> {
     fn new(config: &'a Config, seed: u64, probe: O) -> Self {
-        let ends = config.flows.iter().flat_map(|flow| [flow.from, flow.to]);
-        let mut engine = Engine::new(&config.positions, &config.mesh, ends, seed, probe);
-        let flows = config
+        let ends = || config.flows.iter().flat_map(|flow| [flow.from, flow.to]);
+        let mut motion = Motion::new(&config.positions, &config.mobility, seed);
+        let drawn = motion.as_mut().map(|motion| motion.positions(Time::ZERO));
+        let positions = drawn.as_deref().unwrap_or(&config.positions);
+        let mut engine = Engine::new(positions, &config.mesh, ends(), seed, probe);
+        if let Some(links) = &config.firewall {
+            engine.set_firewall(links, ends());
+        }
+        if let Some(motion) = motion {
+            engine.set_motion(motion);
+        }
+        let flows: Vec<FlowState> = config
             .flows
             .iter()
             .enumerate()
             .map(|(number, flow)| {
-                let mut rng = Rng::stream(seed, Purpose::FlowStart, number as u64);
-                let jitter = Duration::from_secs_f64(rng.uniform_in(0.0, flow.start_jitter.as_secs_f64()));
-                let begin = flow.start + jitter;
-                engine.set_timer(number as u32 * TIMERS_PER_FLOW + APPLICATION, flow.from, begin);
-                let end = |role, node, peer| End {
-                    endpoint: Endpoint::new(&flow.transport, role),
-                    node,
-                    peer,
-                    timer: Time::NEVER,
-                    path: None,
-                };
-                FlowState {
-                    ends: [end(Role::Sender, flow.from, flow.to), end(Role::Receiver, flow.to, flow.from)],
-                    started: false,
-                    begin,
-                    stop: flow.stop.unwrap_or(Time::NEVER),
-                    ticks: 0,
-                }
+                let state = FlowState::new(flow, number as u64, seed);
+                engine.set_timer(number as u32 * TIMERS_PER_FLOW + APPLICATION, flow.from, state.begin);
+                state
             })
             .collect();
-        World { config, engine, flows, next_packet: 0 }
+        World { config, engine, flows, next_packet: 0, absences: Vec::new() }
     }
 
     fn measure(mut self) -> Outcome {
         let end = Time(self.config.duration.0);
         let begin = Time(self.config.warmup.0);
         self.advance(begin);
-        let baseline: Vec<Baseline> = self
-            .flows
-            .iter()
-            .map(|flow| Baseline {
-                delivered: flow.delivered(),
-                sender: *flow.ends[0].endpoint.stats(),
-                receiver: *flow.ends[1].endpoint.stats(),
-            })
-            .collect();
+        let baseline: Vec<Counted> = self.flows.iter().map(|flow| flow.counted(begin)).collect();
         let mut before: Vec<u64> = baseline.iter().map(|b| b.delivered).collect();
+        if self.engine.motion().is_some() {
+            self.absences = alloc::vec![Absence::default(); self.flows.len()];
+        }
         let (mut jain_sum, mut windows, mut idle_windows) = (0.0, 0u32, 0u32);
         let mut window_end = begin + JAIN_WINDOW;
         while window_end <= end {
-            self.advance(window_end);
+            self.advance_sampling(window_end);
             let mut shares = Vec::with_capacity(self.flows.len());
             for (flow, before) in self.flows.iter().zip(&mut before) {
                 let delivered = flow.delivered();
@@ -122,32 +94,56 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             }
             window_end += JAIN_WINDOW;
         }
-        self.advance(end);
+        self.advance_sampling(end);
         self.outcome(&baseline, if windows > 0 { jain_sum / f64::from(windows) } else { f64::NAN }, idle_windows)
     }
 
-    fn outcome(&self, baseline: &[Baseline], jain_2s: f64, idle_windows: u32) -> Outcome {
+    /// Advances and, where nodes move, looks every 0.1 s whether flows have a route.
+    fn advance_sampling(&mut self, until: Time) {
+        while !self.absences.is_empty() && self.engine.now() + SAMPLE <= until {
+            self.advance(self.engine.now() + SAMPLE);
+            let now = self.engine.now();
+            let Some(motion) = self.engine.motion() else { break };
+            let components = routes::components(&motion.positions(now));
+            for (flow, absence) in self.config.flows.iter().zip(&mut self.absences) {
+                absence.route += u32::from(self.engine.hops(flow.from, flow.to).is_none());
+                absence.path += u32::from(!routes::joined(&components, flow.from, flow.to));
+            }
+        }
+        self.advance(until);
+    }
+
+    fn outcome(&self, baseline: &[Counted], jain_2s: f64, idle_windows: u32) -> Outcome {
         let measured_s = (self.config.duration - self.config.warmup).as_secs_f64();
+        let (begin, end) = (Time(self.config.warmup.0), Time(self.config.duration.0));
+        let is_mobile = !self.absences.is_empty();
         let (mut retransmissions, mut distinct) = (0u64, 0u64);
         let flows: Vec<FlowOutcome> = self
             .flows
             .iter()
             .zip(baseline)
-            .map(|(flow, base)| {
-                let sender = flow.ends[0].endpoint.stats();
-                let receiver = flow.ends[1].endpoint.stats();
-                retransmissions += sender.retransmissions - base.sender.retransmissions;
-                distinct += receiver.distinct_segments_received - base.receiver.distinct_segments_received;
-                let delivered_bytes = flow.delivered() - base.delivered;
+            .enumerate()
+            .map(|(number, (flow, base))| {
+                let counted = flow.counted(end);
+                retransmissions += counted.sender.retransmissions - base.sender.retransmissions;
+                distinct += counted.receiver.distinct_segments_received - base.receiver.distinct_segments_received;
+                let delivered_bytes = counted.delivered - base.delivered;
                 let mean =
                     |sum: f64, sum_before: f64, n: u64, n_before: u64| (sum - sum_before) / (n - n_before) as f64;
-                let (s, b) = (sender, &base.sender);
+                let (s, b) = (&counted.sender, &base.sender);
                 let per_interval = |sum, before| mean(sum, before, s.interval_samples, b.interval_samples);
-                let [from, to] = [flow.ends[0].node, flow.ends[1].node];
+                let Flow { from, to, traffic, .. } = self.config.flows[number];
+                let shortest = || if is_mobile { None } else { self.engine.shortest_hops(from, to) };
+                let absent = |samples: fn(&Absence) -> u32| {
+                    let samples = self.absences.get(number).map(samples);
+                    samples.map_or(f64::NAN, |samples| f64::from(samples) * SAMPLE.as_secs_f64())
+                };
+                let measured = |file: &&Completion| file.end >= begin && file.end <= end;
+                let is_http = matches!(traffic, Traffic::Http { .. });
                 FlowOutcome {
                     goodput_bps: delivered_bytes as f64 * 8.0 / measured_s,
                     delivered_bytes,
-                    hops: self.engine.hops(from, to).or(self.engine.shortest_hops(from, to)).unwrap_or(0),
+                    hops: self.engine.hops(from, to).or_else(shortest).unwrap_or(0),
                     segments_sent: s.segments_sent,
                     retransmissions: s.retransmissions,
                     timeouts: s.timeouts,
@@ -161,6 +157,14 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                         interval_delay_s: per_interval(s.interval_delay_sum_s, b.interval_delay_sum_s),
                         interval_dispersion: per_interval(s.interval_dispersion_sum, b.interval_dispersion_sum),
                     },
+                    completions: flow.application.completions().iter().filter(measured).copied().collect(),
+                    transferring_s: if is_http {
+                        (counted.transferring - base.transferring).as_secs_f64()
+                    } else {
+                        f64::NAN
+                    },
+                    time_without_route_s: absent(|absence| absence.route),
+                    time_without_path_s: absent(|absence| absence.path),
                 }
             })
             .collect();
@@ -187,10 +191,12 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     match number % TIMERS_PER_FLOW {
                         APPLICATION => self.application(flow),
                         end => {
-                            let state = &mut self.flows[flow].ends[end as usize];
-                            state.timer = Time::NEVER;
-                            state.endpoint.on_timer(self.engine.now());
-                            self.pump(flow, end as usize);
+                            let (place, end) = (end as usize / 2, end as usize % 2);
+                            let Some(connection) = self.flows[flow].at(place) else { continue };
+                            connection.ends[end].timer = Time::NEVER;
+                            connection.ends[end].endpoint.on_timer(self.engine.now());
+                            self.pump(flow, place, end);
+                            self.follow_file(flow, place);
                         }
                     }
                 }
@@ -199,17 +205,23 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
     }
 
     fn deliver(&mut self, node: NodeId, packet: SimPacket) {
-        let flow = packet.flow.index();
-        let end = usize::from(node == self.flows[flow].ends[1].node);
-        self.tell_path(flow, end);
+        let number = packet.flow.index();
+        let flow = &mut self.flows[number];
+        // A packet of a connection that is forgotten finds nobody.
+        let Some(place) = flow.place_of(packet.connection) else { return };
+        let end = usize::from(node == self.config.flows[number].to);
+        self.tell_path(number, place, end);
         let arrival = Arrival { hops: packet.hops, ce: packet.ce, received_power_dbm: None };
-        self.flows[flow].ends[end].endpoint.on_segment(self.engine.now(), &packet.segment, arrival);
-        self.pump(flow, end);
+        let Some(connection) = self.flows[number].at(place) else { return };
+        connection.ends[end].endpoint.on_segment(self.engine.now(), &packet.segment, arrival);
+        self.pump(number, place, end);
+        self.follow_file(number, place);
     }
 
     /// Tells an endpoint how far its peer is, when that changed.
-    fn tell_path(&mut self, flow: usize, end: usize) {
-        let state = &mut self.flows[flow].ends[end];
+    fn tell_path(&mut self, flow: usize, place: usize, end: usize) {
+        let Some(connection) = self.flows[flow].at(place) else { return };
+        let state = &mut connection.ends[end];
         let hops = self.engine.hops(state.node, state.peer);
         if let Some(hops) = hops.filter(|&hops| state.path != Some(hops)) {
             state.path = Some(hops);
@@ -217,50 +229,61 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// The application of a flow: starts it, writes the next datagram, stops it.
-    fn application(&mut self, flow: usize) {
+    /// What an application has to do now.
+    fn application(&mut self, number: usize) {
         let now = self.engine.now();
-        let config = &self.config.flows[flow];
-        let state = &mut self.flows[flow];
-        let endpoint = &mut state.ends[0].endpoint;
-        let mut next = Time::NEVER;
-        if now >= state.stop {
-            endpoint.close(now);
-        } else {
-            if !state.started {
-                state.started = true;
-                endpoint.open(now);
-            }
-            match config.traffic {
-                Traffic::Ftp => {
-                    endpoint.write_endless(now);
-                    next = state.stop;
-                }
-                Traffic::Cbr { rate } => {
-                    let segment = config.transport.segment();
-                    endpoint.write(now, u64::from(segment));
-                    state.ticks += 1;
-                    let bits = u128::from(segment) * 8 * u128::from(state.ticks) * 1_000_000_000;
-                    next = (state.begin + Duration((bits / u128::from(rate.0)) as u64)).min(state.stop);
-                }
-            }
+        let config = &self.config.flows[number];
+        let flow = &mut self.flows[number];
+        if flow.application.wants_connection(now) {
+            flow.reconnect(&config.transport, config.from, config.to);
+            // The timers of the connection that had this place.
+            let first = number as u32 * TIMERS_PER_FLOW + flow.present() as u32 * 2;
+            self.engine.set_timer(first, config.from, Time::NEVER);
+            self.engine.set_timer(first + 1, config.to, Time::NEVER);
         }
-        let node = state.ends[0].node;
-        self.engine.set_timer(flow as u32 * TIMERS_PER_FLOW + APPLICATION, node, next);
-        self.tell_path(flow, 0);
-        self.pump(flow, 0);
+        let trace = match config.traffic {
+            Traffic::Trace { number } => self.config.traces[usize::from(number)].as_slice(),
+            _ => &[],
+        };
+        let flow = &mut self.flows[number];
+        let place = flow.present();
+        let next = match &mut flow.connections[place] {
+            Some(connection) => flow.application.act(now, &mut connection.ends[0].endpoint, trace),
+            None => Time::NEVER,
+        };
+        self.engine.set_timer(number as u32 * TIMERS_PER_FLOW + APPLICATION, config.from, next);
+        self.tell_path(number, place, 0);
+        self.pump(number, place, 0);
+    }
+
+    /// Tells an application that waits for a file what has become of it.
+    #[inline]
+    fn follow_file(&mut self, number: usize, place: usize) {
+        let flow = &mut self.flows[number];
+        if !flow.application.is_transferring() || place != flow.present() {
+            return;
+        }
+        let Some(connection) = flow.connections[place].as_ref() else { return };
+        let delivered = connection.ends[1].endpoint.delivered();
+        let ended = connection.ends[0].endpoint.is_done();
+        if let Some(next) = flow.application.on_progress(self.engine.now(), delivered, ended) {
+            let from = self.config.flows[number].from;
+            self.engine.set_timer(number as u32 * TIMERS_PER_FLOW + APPLICATION, from, next);
+        }
     }
 
     /// Sends what an endpoint has to send and sets its timer.
-    fn pump(&mut self, flow: usize, end: usize) {
+    fn pump(&mut self, flow: usize, place: usize, end: usize) {
         let now = self.engine.now();
-        let state = &mut self.flows[flow].ends[end];
+        let Some(Connection { number, ends }) = self.flows[flow].at(place) else { return };
+        let (connection, state) = (*number, &mut ends[end]);
         while let Some(segment) = state.endpoint.poll_transmit(now) {
             let packet = SimPacket {
                 id: self.next_packet,
                 source: state.node,
                 destination: state.peer,
                 flow: FlowId(flow as u16),
+                connection,
                 ttl: INITIAL_TTL,
                 hops: 0,
                 ce: false,
@@ -272,13 +295,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let at = state.endpoint.next_wakeup();
         if at != state.timer {
             state.timer = at;
-            self.engine.set_timer(flow as u32 * TIMERS_PER_FLOW + end as u32, state.node, at);
+            self.engine.set_timer(flow as u32 * TIMERS_PER_FLOW + (place * 2 + end) as u32, state.node, at);
         }
-    }
-}
-
-impl FlowState {
-    fn delivered(&self) -> u64 {
-        self.ends[1].endpoint.delivered()
     }
 }

@@ -37,6 +37,7 @@ fn one_hop(mac: MacProfile, rts: RtsPolicy, segment: u32) -> f64 {
         positions: line(&[0.0, 200.0]),
         mesh,
         flows: vec![flow(0, 1, udp, traffic)],
+        ..Config::default()
     };
     let runs: Vec<f64> = (1..=5).map(|seed| run(&config, seed).aggregate_goodput_bps / 1e3).collect();
     runs.iter().sum::<f64>() / runs.len() as f64
@@ -69,6 +70,7 @@ fn newreno_chain(hops: u16, routing: RoutingConfig, seed: u64) -> Outcome {
         positions: line(&places),
         mesh: MeshConfig { routing, ..MeshConfig::default() },
         flows: vec![flow(0, hops, names::lookup("newreno").unwrap(), Traffic::Ftp)],
+        ..Config::default()
     };
     run(&config, seed)
 }
@@ -102,6 +104,7 @@ fn a_node_without_neighbours_transmits_into_the_void() {
         positions: line(&[0.0, 5000.0]),
         mesh: MeshConfig { routing: RoutingConfig::Aodv { local_repair: LocalRepair::Off }, ..MeshConfig::default() },
         flows: vec![flow(0, 1, udp, traffic)],
+        ..Config::default()
     };
     let outcome = run(&config, 1);
     assert_eq!(outcome.flows[0].delivered_bytes, 0);

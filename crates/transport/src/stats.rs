@@ -46,3 +46,51 @@ pub struct Stats {
     /// Sum over the same readings of the dispersion as it was then.
     pub interval_dispersion_sum: f64,
 }
+
+impl core::ops::AddAssign for Stats {
+    fn add_assign(&mut self, other: Stats) {
+        // Taken apart, so that a counter that is added above is not forgotten here.
+        let Stats {
+            segments_sent,
+            retransmissions,
+            timeouts,
+            fast_retransmits,
+            duplicate_acks,
+            acked_bytes,
+            distinct_segments_received,
+            duplicate_segments_received,
+            acks_sent,
+            rtt_samples,
+            rtt_sum_s,
+            cov_samples,
+            cov_sum,
+            delay_samples,
+            delay_sum_s,
+            rel_abs_dev_sum,
+            interval_samples,
+            interval_sum_s,
+            interval_delay_sum_s,
+            interval_dispersion_sum,
+        } = other;
+        self.segments_sent += segments_sent;
+        self.retransmissions += retransmissions;
+        self.timeouts += timeouts;
+        self.fast_retransmits += fast_retransmits;
+        self.duplicate_acks += duplicate_acks;
+        self.acked_bytes += acked_bytes;
+        self.distinct_segments_received += distinct_segments_received;
+        self.duplicate_segments_received += duplicate_segments_received;
+        self.acks_sent += acks_sent;
+        self.rtt_samples += rtt_samples;
+        self.rtt_sum_s += rtt_sum_s;
+        self.cov_samples += cov_samples;
+        self.cov_sum += cov_sum;
+        self.delay_samples += delay_samples;
+        self.delay_sum_s += delay_sum_s;
+        self.rel_abs_dev_sum += rel_abs_dev_sum;
+        self.interval_samples += interval_samples;
+        self.interval_sum_s += interval_sum_s;
+        self.interval_delay_sum_s += interval_delay_sum_s;
+        self.interval_dispersion_sum += interval_dispersion_sum;
+    }
+}

@@ -54,13 +54,13 @@ impl Campaign {
         Run { index, point, seed: self.first_seed + seed }
     }
 
-    /// The point of a run.
+    /// The point of a run, not drawn for its seed.
     pub fn point(&self, run: Run) -> &Point {
         &self.scenario.points[run.point]
     }
 
-    /// Makes all runs on `jobs` threads. `simulate` makes one (and may attach a probe of its own to it); a panic in it
-    /// fails that run alone. `on_result` gets every run in order, as soon as those before it are done, with its outcome
+    /// Makes all runs on `jobs` threads. `simulate` makes one (and may attach a probe of its own to it) of the point as it
+    /// is drawn for the run's seed; a panic in it fails that run alone. `on_result` gets every run in order, as soon as those before it are done, with its outcome
     /// or the panic's message; it ends the campaign by returning an error. `on_idle` is called about every 0.1 s.
     ///
     /// When `stop` is set the campaign ends without waiting for the runs under way: their threads end with the process.
@@ -118,9 +118,12 @@ impl Campaign {
                         break;
                     }
                     let run = campaign.run(index);
-                    // A run shares nothing that a panic could leave half changed.
-                    let result = catch_unwind(AssertUnwindSafe(|| simulate(campaign.point(run), run)));
-                    if sender.send((index, result.map_err(|panic| message_of(&*panic)))).is_err() {
+                    let result = campaign.point(run).drawn(run.seed).map_err(|why| why.to_string()).and_then(|point| {
+                        // A run shares nothing that a panic could leave half changed.
+                        let result = catch_unwind(AssertUnwindSafe(|| simulate(&point, run)));
+                        result.map_err(|panic| message_of(&*panic))
+                    });
+                    if sender.send((index, result)).is_err() {
                         break;
                     }
                 }

@@ -192,6 +192,7 @@ mod tests {
             source: NodeId(0),
             destination: NodeId(7),
             flow: meshpace_core::FlowId(2),
+            connection: 0,
             ttl: 30,
             hops: 0,
             ce: false,

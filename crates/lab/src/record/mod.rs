@@ -70,6 +70,29 @@ pub struct FlowRecord {
     pub cov_rtt: f64,
     /// What the pacing estimator averaged; `null` in JSON for a flow without adaptive pacing.
     pub pacing: Option<PacingRecord>,
+    /// Files that arrived within the measured interval; only for http traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completions: Option<Vec<CompletionRecord>>,
+    /// Seconds of the measured interval in which a file was under way; only for http traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transferring_s: Option<f64>,
+    /// Seconds of the measured interval in which the source knew no route; only where nodes move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_without_route_s: Option<f64>,
+    /// Seconds of the measured interval without a path of links between the ends; only where nodes move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_without_path_s: Option<f64>,
+}
+
+/// A file that arrived.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct CompletionRecord {
+    /// When its application began to connect or to write, seconds.
+    pub start_s: f64,
+    /// When its last byte arrived, seconds.
+    pub end_s: f64,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// Means of the pacing estimator over the measured interval.
@@ -88,7 +111,9 @@ pub struct PacingRecord {
 impl Record {
     /// The record of a run.
     pub fn new(scenario: &Scenario, point: &Point, seed: u64, outcome: &Outcome) -> Record {
-        let flows = point.config.flows.iter().zip(&point.transports).zip(&outcome.flows).enumerate();
+        // The run was made of the same draw, so there is one.
+        let drawn = point.drawn(seed).unwrap_or(std::borrow::Cow::Borrowed(point));
+        let flows = drawn.config.flows.iter().zip(&point.transports).zip(&outcome.flows).enumerate();
         Record {
             scenario: scenario.name.clone(),
             seed,
@@ -136,8 +161,25 @@ impl FlowRecord {
                 mean_rel_abs_dev: pacing.mean_rel_abs_dev,
                 interval_s: pacing.interval_s,
             }),
+            completions: (!outcome.transferring_s.is_nan()).then(|| completions(outcome)),
+            transferring_s: measured(outcome.transferring_s),
+            time_without_route_s: measured(outcome.time_without_route_s),
+            time_without_path_s: measured(outcome.time_without_path_s),
         }
     }
+}
+
+fn measured(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
+}
+
+fn completions(outcome: &FlowOutcome) -> Vec<CompletionRecord> {
+    let record = |file: &meshpace_sim::traffic::Completion| CompletionRecord {
+        start_s: file.start.as_secs_f64(),
+        end_s: file.end.as_secs_f64(),
+        bytes: file.bytes,
+    };
+    outcome.completions.iter().map(record).collect()
 }
 
 fn is_paced(flow: &meshpace_sim::Flow) -> bool {

@@ -2,14 +2,17 @@
 
 use super::MAX_SECONDS;
 use super::diagnostic::Problem;
-use super::quantity::{RATE, TIME};
+use super::quantity::TIME;
 use super::reader::{Reader, Sign};
 use super::topology::Topology;
-use super::transport;
+use super::traffic;
+use super::transport::{self, Transport};
 use super::value::{Kind, Origin, Value};
-use meshpace_core::{Duration, NodeId, Rate, Time};
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Flow, Traffic};
-use meshpace_transport::Config;
+use meshpace_transport::{Config, names};
+use std::path::{Path, PathBuf};
 
 /// The flows and what records call their transports.
 #[derive(Default, Debug)]
@@ -18,10 +21,50 @@ pub struct Flows {
     pub flows: Vec<Flow>,
     /// The label of each flow's transport.
     pub labels: Vec<String>,
+    /// The traces that flows replay.
+    pub traces: Vec<Vec<TraceWrite>>,
+    /// The files that were read, with their contents, for the digest.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// One flow with what belongs to it.
+struct One {
+    flow: Flow,
+    label: String,
+    trace: Option<Vec<TraceWrite>>,
+    file: Option<(PathBuf, Vec<u8>)>,
+}
+
+impl Flows {
+    fn add(&mut self, one: One) {
+        let One { mut flow, label, trace, file } = one;
+        if let (Traffic::Trace { number }, Some(trace)) = (&mut flow.traffic, trace) {
+            *number = self.traces.len() as u16;
+            self.traces.push(trace);
+        }
+        self.flows.push(flow);
+        self.labels.push(label);
+        self.files.extend(file);
+    }
+}
+
+/// Where the topology says how many flows there are: one table for each of them, or one for all.
+fn make_flows(all: &mut Flows, root: &Reader<'_>, topology: &Topology, tables: usize) {
+    let ends = &topology.default_ends;
+    if tables != 1 && tables != ends.len() {
+        let message = format!("topology.flows makes {} flows, and there are {tables} tables", ends.len());
+        root.wrong("flow", message, format!("expected one [[flow]] for all of them, or {}", ends.len()));
+    } else if let (1, [flow], [label]) = (tables, all.flows.as_slice(), all.labels.as_slice()) {
+        let (flow, label) = (flow.clone(), label.clone());
+        all.labels = vec![label; ends.len()];
+        let with_ends =
+            |&(from, to): &(u64, u64)| Flow { from: NodeId(from as u16), to: NodeId(to as u16), ..flow.clone() };
+        all.flows = ends.iter().map(with_ends).collect();
+    }
 }
 
 /// Reads every `[[flow]]`.
-pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration) -> Flows {
+pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration, directory: &Path) -> Flows {
     let mut all = Flows::default();
     match root.get("flow") {
         Some(Value { kind: Kind::Array(items), .. }) if !items.is_empty() && items.len() <= usize::from(u16::MAX) => {
@@ -34,12 +77,14 @@ pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration) -> F
                 };
                 let mut keys = Reader::new(table, Some(&item.origin), path, root.problems());
                 let set_by = root.value("duration").and_then(Value::set_by);
-                let flow = read_one(&mut keys, number, topology, duration, set_by);
+                let flow = read_one(&mut keys, number, topology, duration, set_by, directory);
                 keys.finish("a flow");
-                if let Some((flow, label)) = flow {
-                    all.flows.push(flow);
-                    all.labels.push(label);
+                if let Some(flow) = flow {
+                    all.add(flow);
                 }
+            }
+            if topology.makes_flows {
+                make_flows(&mut all, root, topology, items.len());
             }
         }
         Some(value) => root.wrong("flow", format!("expected 1 to 65535 flows, found {}", value.describe()), "[[flow]]"),
@@ -60,13 +105,19 @@ fn read_one(
     topology: &Topology,
     duration: Duration,
     duration_set_by: Option<Origin>,
-) -> Option<(Flow, String)> {
+    directory: &Path,
+) -> Option<One> {
     let before = keys.problems().count();
     // The ends that the topology gives to flows that name none; a chain gives the same ones to all.
     let default = match topology.default_ends.as_slice() {
         [only] => Some(*only),
         several => several.get(number).copied(),
     };
+    for key in ["from", "to"].into_iter().filter(|_| topology.makes_flows) {
+        if keys.get(key).is_some() {
+            keys.wrong(key, "topology.flows says between which nodes flows run", format!("expected no {key}"));
+        }
+    }
     let from = end(keys, "from", topology, default.map(|ends| ends.0));
     let to = end(keys, "to", topology, default.map(|ends| ends.1));
     if let (Some(from), Some(to)) = (from, to)
@@ -77,27 +128,14 @@ fn read_one(
 
     let segment = keys.whole("segment", 1..=65495, "bytes");
     let max_window = keys.whole("max_window", 1..=65535, "segments");
-    let traffic = keys.choice("traffic", &[("ftp", false), ("cbr", true)], &["http", "voip", "fixed-rate"]);
-    let is_cbr = traffic.unwrap_or(false);
-    let rate = keys.quantity("rate", &RATE, Sign::Positive, 1e12);
-    let traffic = match (is_cbr, rate) {
-        (true, Some(bps)) => Traffic::Cbr { rate: Rate::from_bps((bps.round() as u64).max(1)) },
-        (true, None) => {
-            if keys.get("rate").is_none() {
-                keys.wrong("rate", "is missing", "cbr traffic needs a rate such as \"100 kbit/s\"");
-            }
-            Traffic::Ftp
-        }
-        (false, given) => {
-            if given.is_some() {
-                keys.wrong("rate", "belongs to traffic = \"cbr\"", "expected no rate with ftp, which sends all it can");
-            }
-            Traffic::Ftp
-        }
-    };
+    let application = traffic::read(keys, directory, segment.map(|bytes| bytes as u32));
+    let segment = segment.or(application.segment.map(u64::from));
 
     let (start, start_jitter, stop) = times(keys, duration, duration_set_by);
-    let transport = transport::read(keys)?;
+    let transport = match application.transport.filter(|_| keys.get("transport").is_none()) {
+        Some(name) => Transport { config: names::lookup(name)?, label: name.to_owned() },
+        None => transport::read(keys)?,
+    };
     let mut config = transport.config;
     match &mut config {
         Config::Tcp(tcp) => {
@@ -111,7 +149,8 @@ fn read_one(
         }
         Config::Udp(udp) => {
             udp.segment = segment.map_or(udp.segment, |bytes| bytes as u32);
-            if !is_cbr && udp.rate.is_none() {
+            let is_http = matches!(application.traffic, Traffic::Http { .. });
+            if is_http || !application.is_limited && udp.rate.is_none() {
                 let expected = "expected traffic = \"cbr\" and a rate: nothing else holds UDP back";
                 keys.wrong("transport", "udp has no rate of its own", expected);
             }
@@ -127,7 +166,8 @@ fn read_one(
         return None;
     }
     let (from, to) = (NodeId(from? as u16), NodeId(to? as u16));
-    Some((Flow { from, to, transport: config, traffic, start, start_jitter, stop }, transport.label))
+    let flow = Flow { from, to, transport: config, traffic: application.traffic, start, start_jitter, stop };
+    Some(One { flow, label: transport.label, trace: application.trace, file: application.file })
 }
 
 fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: Option<u64>) -> Option<u64> {

@@ -13,16 +13,21 @@ mod reader;
 mod sweep;
 mod tcp;
 mod topology;
+mod traffic;
 mod transport;
 pub mod value;
 
 pub use diagnostic::{Problem, Refusal, Source};
+pub use topology::{Draw, Unplaced};
 
 use diagnostic::Problems;
-use meshpace_core::Duration;
+use meshpace_core::{Duration, NodeId};
+use meshpace_mesh::config::RoutingConfig;
+use meshpace_sim::Mobility;
 use quantity::TIME;
 use reader::{Reader, Sign};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use sweep::Sweep;
 use topology::Topology;
@@ -55,10 +60,31 @@ pub struct Scenario {
 pub struct Point {
     /// The values of the sweep, in its order.
     pub values: Vec<(String, serde_json::Value)>,
-    /// What is run.
+    /// What is run; what is drawn for each seed is that of seed 1, see [`Point::drawn`].
     pub config: meshpace_sim::Config,
     /// What records call each flow's transport.
     pub transports: Vec<String>,
+    /// What is drawn for each seed: places, ends of flows.
+    pub draw: Option<Draw>,
+}
+
+impl Point {
+    /// The point as it is for one seed.
+    ///
+    /// # Errors
+    /// If no placement is good enough.
+    pub fn drawn(&self, seed: u64) -> Result<Cow<'_, Point>, Unplaced> {
+        let Some(draw) = &self.draw else { return Ok(Cow::Borrowed(self)) };
+        let drawn = draw.of(seed)?;
+        let mut point = self.clone();
+        if let Some(positions) = drawn.positions {
+            point.config.positions = positions;
+        }
+        for (flow, (from, to)) in point.config.flows.iter_mut().zip(drawn.ends.into_iter().flatten()) {
+            (flow.from, flow.to) = (NodeId(from as u16), NodeId(to as u16));
+        }
+        Ok(Cow::Owned(point))
+    }
 }
 
 impl Scenario {
@@ -142,26 +168,44 @@ fn read_point(
     }
     let mut topology = Topology::read(&mut root, directory);
     let mesh = mesh::read(&mut root);
-    let flow::Flows { flows, labels } = flow::read(&mut root, &topology, duration);
-    if !topology.allow_partition {
+    let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, duration, directory);
+    // Nodes that move may part and meet again.
+    if topology.mobility == Mobility::Still && !topology.allow_partition {
         refuse_partition(&root, &topology, &flows);
+    }
+    if topology.mobility != Mobility::Still && mesh.routing == RoutingConfig::Static {
+        refuse_static_routes(&root);
     }
     // Known, though taken out of the tree before.
     root.get("sweep");
     root.finish("a scenario");
     let positions = std::mem::take(&mut topology.positions);
-    let config = meshpace_sim::Config { duration, warmup, positions, mesh, flows };
-    (Point { values, config, transports: labels }, title, topology.files)
+    let firewall = topology.accepted_links();
+    let mobility = topology.mobility;
+    let config = meshpace_sim::Config { duration, warmup, positions, mobility, firewall, mesh, flows, traces };
+    topology.files.extend(files);
+    (Point { values, config, transports: labels, draw: topology.draw }, title, topology.files)
 }
 
 fn refuse_partition(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_sim::Flow]) {
-    let components = connectivity::components(&topology.positions);
+    let links = topology.accepted_links();
+    let components = connectivity::components(&topology.positions, links.as_deref());
+    // Neighbours by the drawing, but too far apart.
+    let gap = topology.links.iter().flatten().find_map(|&(a, b)| {
+        let place = |node: u64| topology.positions.get(node as usize).copied();
+        let (one, other) = (place(a)?, place(b)?);
+        let distance = one.distance(other);
+        (!connectivity::is_link(one, other))
+            .then(|| format!("; nodes {a} and {b} are neighbours, but {distance:.0} m apart"))
+    });
     for flow in flows {
         if components[flow.from.index()] != components[flow.to.index()] {
             root.problems().add(Problem {
                 message: format!(
-                    "topology: it cannot connect node {} with node {}: no path of links up to 250 m",
-                    flow.from.0, flow.to.0
+                    "topology: it cannot connect node {} with node {}: no path of links up to 250 m{}",
+                    flow.from.0,
+                    flow.to.0,
+                    gap.as_deref().unwrap_or_default()
                 ),
                 origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
                 expected: "expected a path between the ends of every flow".to_owned(),
@@ -170,6 +214,17 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_si
             });
         }
     }
+}
+
+fn refuse_static_routes(root: &Reader<'_>) {
+    let routing = root.value("routing");
+    root.problems().add(Problem {
+        message: "routing.protocol: static routes do not follow nodes that move".to_owned(),
+        origin: routing.and_then(Value::set_by).or_else(|| root.origin("routing")).or_else(|| root.origin("topology")),
+        expected: "expected a routing protocol such as \"aodv\"".to_owned(),
+        help: None,
+        point: None,
+    });
 }
 
 /// Everything that decides what is run, each part preceded by its length so that no two scenarios share a digest.

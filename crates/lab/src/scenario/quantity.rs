@@ -39,6 +39,10 @@ pub const RATE: Dimension = Dimension {
     units: &[("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)],
 };
 
+/// Speeds; the base unit is m/s.
+pub const SPEED: Dimension =
+    Dimension { name: "a speed", usual: "m/s", example: "9 m/s", units: &[("m/s", 1.0), ("km/h", 1.0 / 3.6)] };
+
 /// Sizes; the base unit is the byte.
 pub const SIZE: Dimension = Dimension {
     name: "a size",

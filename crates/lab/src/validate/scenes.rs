@@ -68,6 +68,7 @@ pub fn chain(hops: u16, transport: Transport, routing: RoutingConfig) -> Config 
         positions: on_a_line((0..=hops).map(|node| 200.0 * f64::from(node))),
         mesh: mesh(routing),
         flows: vec![flow(0, hops, transport, Traffic::Ftp)],
+        ..Config::default()
     }
 }
 
@@ -81,7 +82,8 @@ pub fn paced_udp(hops: u16, bps: u64, routing: RoutingConfig) -> Config {
 /// Two transfers over four hops each that cross in the middle node, measured in 20..200 s.
 pub fn cross(positions: Vec<Position>, ends: &[(u16, u16)], transport: &Transport) -> Config {
     let flows = ends.iter().map(|&(from, to)| flow(from, to, transport.clone(), Traffic::Ftp)).collect();
-    Config { duration: Duration::from_secs(200), warmup: Duration::from_secs(20), positions, mesh: mesh(AODV), flows }
+    let (duration, warmup) = (Duration::from_secs(200), Duration::from_secs(20));
+    Config { duration, warmup, positions, mesh: mesh(AODV), flows, ..Config::default() }
 }
 
 /// Saturated constant-rate flows between nodes on a line, measured in 10..60 s.
@@ -116,6 +118,7 @@ impl Micro {
             positions: on_a_line(self.x.iter().copied()),
             mesh,
             flows: self.flows.iter().map(|&(from, to)| flow(from, to, udp.clone(), traffic)).collect(),
+            ..Config::default()
         }
     }
 }

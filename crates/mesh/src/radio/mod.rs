@@ -4,5 +4,5 @@ pub mod neighbours;
 pub mod reception;
 pub mod two_ray;
 
-pub use neighbours::{Neighbour, Neighbours};
+pub use neighbours::{Neighbour, Neighbours, Vicinity};
 pub use reception::{FrameEnd, FrameStart, Receiver};

@@ -1,4 +1,8 @@
 //! Who can sense whom: one table per node, sorted by distance, so that a transmission costs what its neighbourhood is.
+//!
+//! Where nodes move, a table is made for every transmission as it begins ([`Neighbours::around`]), from where the nodes
+//! are at that instant. Within the few milliseconds of a frame nobody moves further than a few centimetres, so the table
+//! holds until the frame's end. [`Vicinity`] keeps the work proportional to the neighbourhood.
 
 use super::two_ray;
 use crate::config::Position;
@@ -32,8 +36,8 @@ impl Neighbours {
     /// range, not with all pairs.
     pub fn two_ray(positions: &[Position]) -> Neighbours {
         // A grid with cells as wide as the sensing range: whoever is in range is in one of nine cells.
-        let width = two_ray::range(two_ray::SENSE_THRESHOLD_W) + 1.0;
-        let cell_of = |p: Position| (libm::floor(p.x / width) as i64, libm::floor(p.y / width) as i64);
+        let width = sensing_range();
+        let cell_of = |p: Position| cell(p, width);
         let mut cells: BTreeMap<(i64, i64), Vec<u16>> = BTreeMap::new();
         for (i, &p) in positions.iter().enumerate() {
             cells.entry(cell_of(p)).or_default().push(i as u16);
@@ -50,16 +54,7 @@ impl Neighbours {
                         if usize::from(j) == i {
                             continue;
                         }
-                        let distance = p.distance(positions[usize::from(j)]);
-                        let power = two_ray::received_power(distance);
-                        if power >= two_ray::SENSE_THRESHOLD_W {
-                            entries.push(Neighbour {
-                                node: NodeId(j),
-                                decodable: power >= two_ray::DECODE_THRESHOLD_W,
-                                delay: Duration::from_secs_f64(distance / two_ray::SPEED_OF_LIGHT),
-                                power,
-                            });
-                        }
+                        entries.extend(sensed(NodeId(j), p.distance(positions[usize::from(j)])));
                     }
                 }
             }
@@ -92,6 +87,35 @@ impl Neighbours {
         &self.entries[cursor as usize]
     }
 
+    /// Begins tables for `nodes` nodes that move: nobody senses anybody until [`Neighbours::around`] says so.
+    pub fn moving(nodes: usize) -> Neighbours {
+        Neighbours { starts: alloc::vec![0; nodes + 1], entries: Vec::new() }
+    }
+
+    /// The table of a transmission from `place` that begins now, given where its possible receivers are. It stays in
+    /// place number `slot` until that number is used again; returns its cursor and its end.
+    pub fn around(
+        &mut self,
+        slot: u32,
+        place: Position,
+        others: impl Iterator<Item = (NodeId, Position)>,
+    ) -> (u32, u32) {
+        let stride = self.nodes();
+        let first = slot as usize * stride;
+        let nobody = Neighbour { node: NodeId::BROADCAST, decodable: false, delay: Duration::ZERO, power: 0.0 };
+        // Grows with the most transmissions that are ever on the air together, and never after.
+        if self.entries.len() < first + stride {
+            self.entries.resize(first + stride, nobody);
+        }
+        let mut end = first;
+        for entry in others.filter_map(|(node, at)| sensed(node, place.distance(at))) {
+            self.entries[end] = entry;
+            end += 1;
+        }
+        self.entries[first..end].sort_unstable_by_key(|n| (n.delay, n.node));
+        (first as u32, end as u32)
+    }
+
     /// For routing: who can decode whom, by ascending node number.
     pub fn adjacency(&self) -> Vec<Vec<NodeId>> {
         (0..self.nodes())
@@ -103,6 +127,65 @@ impl Neighbours {
             })
             .collect()
     }
+}
+
+/// `node` as it appears in the table of a sender at `distance` metres, if it senses that sender at all.
+fn sensed(node: NodeId, distance: f64) -> Option<Neighbour> {
+    let power = two_ray::received_power(distance);
+    (power >= two_ray::SENSE_THRESHOLD_W).then(|| Neighbour {
+        node,
+        decodable: power >= two_ray::DECODE_THRESHOLD_W,
+        delay: Duration::from_secs_f64(distance / two_ray::SPEED_OF_LIGHT),
+        power,
+    })
+}
+
+/// Metres beyond which nobody senses anybody, rounded up.
+fn sensing_range() -> f64 {
+    two_ray::range(two_ray::SENSE_THRESHOLD_W) + 1.0
+}
+
+/// Nodes by the cell of a grid they were in when it was last filled: who may be in sensing range of a place.
+///
+/// The grid may be out of date: as long as nobody has moved further than `slack` since it was filled, nobody in range is
+/// missed. Whoever asks compares the true distances.
+#[derive(Clone, Debug)]
+pub struct Vicinity {
+    width: f64,
+    /// Sorted by column, then row, then node: a column's three neighbouring cells are one run.
+    cells: Vec<(i64, i64, NodeId)>,
+}
+
+impl Vicinity {
+    /// An empty grid that tolerates movements of `slack` metres.
+    pub fn new(slack: f64) -> Vicinity {
+        Vicinity { width: sensing_range() + slack, cells: Vec::new() }
+    }
+
+    /// Fills the grid anew with nodes at `positions`, by node number.
+    pub fn fill(&mut self, positions: impl Iterator<Item = Position>) {
+        self.cells.clear();
+        let width = self.width;
+        self.cells.extend(positions.enumerate().map(|(node, place)| {
+            let (column, row) = cell(place, width);
+            (column, row, NodeId(node as u16))
+        }));
+        self.cells.sort_unstable();
+    }
+
+    /// Everybody who may be in sensing range of `place`, whoever is there included.
+    pub fn near(&self, place: Position) -> impl Iterator<Item = NodeId> {
+        let (column, row) = cell(place, self.width);
+        (column - 1..=column + 1).flat_map(move |column| {
+            let from = self.cells.partition_point(|&(c, r, _)| (c, r) < (column, row - 1));
+            let to = self.cells.partition_point(|&(c, r, _)| (c, r) <= (column, row + 1));
+            self.cells[from..to].iter().map(|&(_, _, node)| node)
+        })
+    }
+}
+
+fn cell(place: Position, width: f64) -> (i64, i64) {
+    (libm::floor(place.x / width) as i64, libm::floor(place.y / width) as i64)
 }
 
 #[cfg(test)]
@@ -133,6 +216,31 @@ mod tests {
                 .filter(|&(j, &q)| j != i && two_ray::received_power(p.distance(q)) >= two_ray::SENSE_THRESHOLD_W)
                 .count();
             assert_eq!(tables.of(NodeId(i as u16)).len(), expected, "node {i}");
+        }
+    }
+
+    #[test]
+    fn a_table_made_on_the_spot_is_the_one_made_in_advance() {
+        let mut rng = meshpace_core::Rng::stream(8, meshpace_core::rng::Purpose::Test, 0);
+        let old: Vec<Position> = (0..150)
+            .map(|_| Position { x: rng.uniform_in(-2000.0, 2000.0), y: rng.uniform_in(-900.0, 900.0) })
+            .collect();
+        // Everybody has moved by less than the 50 m of slack since the grid was filled.
+        let positions: Vec<Position> = old
+            .iter()
+            .map(|p| Position { x: p.x + rng.uniform_in(-35.0, 35.0), y: p.y + rng.uniform_in(-35.0, 35.0) })
+            .collect();
+        let mut vicinity = Vicinity::new(50.0);
+        vicinity.fill(old.iter().copied());
+        let expected = Neighbours::two_ray(&positions);
+        let mut moving = Neighbours::moving(positions.len());
+        for (i, &place) in positions.iter().enumerate() {
+            let node = NodeId(i as u16);
+            let others = vicinity.near(place).filter(|&other| other != node).map(|o| (o, positions[o.index()]));
+            // Two slots in turn: a table must not disturb its neighbour.
+            let (first, end) = moving.around(i as u32 % 2, place, others);
+            let table: Vec<Neighbour> = (first..end).map(|cursor| *moving.entry(cursor)).collect();
+            assert_eq!(table, expected.of(node), "node {i}");
         }
     }
 }

@@ -1,0 +1,288 @@
+//! What is drawn for each seed: places of nodes, and between which of them flows run.
+//!
+//! Both come from streams of their own, of the run's seed or, with `placement = N`, of N whatever the run's seed is, so
+//! that several runs can share a placement. A placement that is not connected, or has no suitable ends for its flows, is
+//! rejected and drawn again, a bounded number of times.
+
+use super::super::MAX_SECONDS;
+use super::super::connectivity::{components, hops_from};
+use super::super::quantity::{SPEED, TIME};
+use super::super::reader::{Reader, Sign};
+use super::super::value::Kind;
+use super::{MAX_NODES, Topology, area, at};
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, NodeId, Rng, Time};
+use meshpace_mesh::config::Position;
+use meshpace_mesh::radio::Neighbours;
+use meshpace_sim::Mobility;
+use meshpace_sim::mobility::{Motion, Waypoint};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Placements tried when a scenario is read: one that is found so rarely would make every run wait.
+const TRIES_FOR_READING: u32 = 1_000;
+/// Placements tried for a run.
+const TRIES_FOR_RUN: u32 = 100_000;
+/// Pairs of nodes tried for a flow on one placement.
+const TRIES_FOR_PAIR: u32 = 1_000;
+/// Streams of [`Purpose::Topology`].
+const PLACES: u64 = 0;
+const PAIRS: u64 = 1;
+
+/// What a scenario leaves to the seed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Draw {
+    /// Draws instead of the run's seed.
+    placement: Option<u64>,
+    places: Places,
+    pairs: Option<Pairs>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Places {
+    /// Where the scenario puts them.
+    Given,
+    Uniform {
+        nodes: u64,
+        width: f64,
+        height: f64,
+        connected: bool,
+    },
+    Waypoint {
+        nodes: u64,
+        waypoint: Waypoint,
+    },
+}
+
+/// How the ends of flows are drawn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pairs {
+    /// `count` pairs of nodes that are all different, each pair this many hops apart.
+    Random { count: u64, min_hops: u64, max_hops: u64 },
+    /// LLAP-GRID10: `per_side` different nodes of each side of a grid, each with any node of the opposite side.
+    Sides { rows: u64, columns: u64, per_side: u64 },
+}
+
+/// What was drawn.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Drawn {
+    /// Where the nodes are at time zero, if that was drawn.
+    pub positions: Option<Vec<Position>>,
+    /// The ends of all flows, if they were drawn.
+    pub ends: Option<Vec<(u64, u64)>>,
+}
+
+/// No placement was good enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unplaced {
+    tries: u32,
+}
+
+impl fmt::Display for Unplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "none of {} placements was connected and had ends for its flows", self.tries)
+    }
+}
+
+impl std::error::Error for Unplaced {}
+
+impl Draw {
+    /// Flows drawn on nodes that have their places.
+    pub fn of_pairs(pairs: Pairs, placement: Option<u64>) -> Draw {
+        Draw { placement, places: Places::Given, pairs: Some(pairs) }
+    }
+
+    /// What a run with `seed` gets.
+    ///
+    /// # Errors
+    /// If no placement was good enough.
+    pub fn of(&self, seed: u64) -> Result<Drawn, Unplaced> {
+        self.draw(seed, TRIES_FOR_RUN)
+    }
+
+    /// The ends of flows that seed 1 gets; none if they cannot be drawn.
+    pub fn ends_for_reading(&self) -> Vec<(u64, u64)> {
+        self.draw(1, TRIES_FOR_READING).ok().and_then(|drawn| drawn.ends).unwrap_or_default()
+    }
+
+    fn draw(&self, seed: u64, tries: u32) -> Result<Drawn, Unplaced> {
+        let seed = self.placement.unwrap_or(seed);
+        let mut places = Rng::stream(seed, Purpose::Topology, PLACES);
+        let mut ends = Rng::stream(seed, Purpose::Topology, PAIRS);
+        for _ in 0..tries {
+            let positions = match self.places {
+                Places::Given => None,
+                Places::Uniform { nodes, width, height, connected } => {
+                    let mut place = |_| {
+                        let x = places.uniform_in(0.0, width);
+                        at(x, places.uniform_in(0.0, height))
+                    };
+                    let positions: Vec<Position> = (0..nodes).map(&mut place).collect();
+                    if connected && components(&positions, None).iter().any(|&component| component != 0) {
+                        continue;
+                    }
+                    Some(positions)
+                }
+                Places::Waypoint { nodes, waypoint } => {
+                    let nowhere = vec![at(0.0, 0.0); nodes as usize];
+                    let motion = Motion::new(&nowhere, &Mobility::Waypoint(waypoint), seed);
+                    motion.map(|mut motion| motion.positions(Time::ZERO))
+                }
+            };
+            match self.pairs.map(|pairs| draw_pairs(pairs, positions.as_deref().unwrap_or(&[]), &mut ends)) {
+                None => return Ok(Drawn { positions, ends: None }),
+                Some(Some(ends)) => return Ok(Drawn { positions, ends: Some(ends) }),
+                Some(None) => {}
+            }
+        }
+        Err(Unplaced { tries })
+    }
+}
+
+fn draw_pairs(pairs: Pairs, positions: &[Position], rng: &mut Rng) -> Option<Vec<(u64, u64)>> {
+    match pairs {
+        Pairs::Sides { rows, columns, per_side } => {
+            let node = |row: u64, column: u64| row * columns + column;
+            let mut ends = Vec::new();
+            // West to east and back, south to north and back.
+            for (side, length) in [(0, rows), (1, rows), (2, columns), (3, columns)] {
+                let place = |end: u64, along: u64| match side {
+                    0 => node(along, end * (columns - 1)),
+                    1 => node(along, (1 - end) * (columns - 1)),
+                    2 => node(end * (rows - 1), along),
+                    _ => node((1 - end) * (rows - 1), along),
+                };
+                let mut sources: Vec<u64> = (0..length).collect();
+                for _ in 0..per_side {
+                    let source = sources.swap_remove(rng.below(sources.len() as u64) as usize);
+                    ends.push((place(0, source), place(1, rng.below(length))));
+                }
+            }
+            Some(ends)
+        }
+        Pairs::Random { count, min_hops, max_hops } => {
+            let nodes = positions.len() as u64;
+            let any_distance = min_hops <= 1 && max_hops >= nodes;
+            let adjacency = if any_distance { Vec::new() } else { Neighbours::two_ray(positions).adjacency() };
+            let mut hops: BTreeMap<u64, Vec<Option<u64>>> = BTreeMap::new();
+            let mut used = vec![false; positions.len()];
+            let mut ends = Vec::new();
+            for _ in 0..count {
+                let pair = (0..TRIES_FOR_PAIR).find_map(|_| {
+                    let (from, to) = (rng.below(nodes), rng.below(nodes));
+                    if from == to || used[from as usize] || used[to as usize] {
+                        return None;
+                    }
+                    let fits = any_distance || {
+                        let hops = hops.entry(from).or_insert_with(|| hops_from(&adjacency, NodeId(from as u16)));
+                        hops[to as usize].is_some_and(|hops| (min_hops..=max_hops).contains(&hops))
+                    };
+                    fits.then_some((from, to))
+                })?;
+                used[pair.0 as usize] = true;
+                used[pair.1 as usize] = true;
+                ends.push(pair);
+            }
+            Some(ends)
+        }
+    }
+}
+
+/// `placement = N`.
+pub fn placement(keys: &mut Reader<'_>) -> Option<u64> {
+    keys.whole("placement", 0..=i64::MAX as u64, "a placement")
+}
+
+fn number_of_nodes(keys: &mut Reader<'_>) -> Option<u64> {
+    let nodes = keys.whole("nodes", 2..=MAX_NODES, "nodes");
+    if keys.get("nodes").is_none() {
+        keys.wrong("nodes", "is missing", "expected nodes = 50 or so");
+    }
+    nodes
+}
+
+/// `flows = { count = 10, min_hops = 2, max_hops = 6 }`; where nodes move hops mean nothing and are unknown keys.
+fn random_flows(keys: &mut Reader<'_>, nodes: u64, with_hops: bool) -> Option<Pairs> {
+    let value = keys.get("flows")?;
+    if !matches!(value.kind, Kind::Table(_)) {
+        keys.wrong("flows", format!("expected a table, found {}", value.describe()), "expected { count = 10 }");
+        return None;
+    }
+    let mut table = keys.table("flows");
+    let most = (nodes / 2).min(u64::from(u16::MAX));
+    let count = table.whole("count", 1..=most, "flows whose ends are all different nodes");
+    if table.get("count").is_none() {
+        table.wrong("count", "is missing", "expected the number of flows");
+    }
+    let (mut min_hops, mut max_hops) = (1, nodes);
+    if with_hops {
+        min_hops = table.whole("min_hops", 1..=nodes - 1, "hops").unwrap_or(min_hops);
+        max_hops = table.whole("max_hops", 1..=nodes - 1, "hops").unwrap_or(max_hops);
+        if max_hops < min_hops {
+            let message = format!("{max_hops} is below min_hops, {min_hops}");
+            table.disagree(&["max_hops", "min_hops"], message, "expected at least min_hops");
+        }
+    }
+    table.finish("the flows of this topology");
+    Some(Pairs::Random { count: count?, min_hops, max_hops })
+}
+
+/// Nodes uniform in a rectangle, drawn until they are connected.
+pub fn random(keys: &mut Reader<'_>, allow_partition: bool) -> Topology {
+    let before = keys.problems().count();
+    let nodes = number_of_nodes(keys);
+    let area = area(keys);
+    let placement = placement(keys);
+    let pairs = random_flows(keys, nodes.unwrap_or(MAX_NODES), true);
+    let (Some(nodes), Some((width, height))) = (nodes, area) else { return Topology::default() };
+    if keys.problems().count() > before {
+        return Topology::default();
+    }
+    let places = Places::Uniform { nodes, width, height, connected: !allow_partition };
+    let why = format!("{nodes} nodes in {width} m x {height} m are as good as never connected");
+    topology(keys, Draw { placement, places, pairs }, &why)
+}
+
+/// Random waypoint in a rectangle, from a stationary start (systems.md section 4 has the defaults).
+pub fn waypoint(keys: &mut Reader<'_>) -> Topology {
+    let before = keys.problems().count();
+    let nodes = number_of_nodes(keys);
+    let area = area(keys);
+    let placement = placement(keys);
+    let pairs = random_flows(keys, nodes.unwrap_or(MAX_NODES), false);
+    // The slowest node crosses the largest area within the longest run.
+    let mut speed = |key| keys.quantity(key, &SPEED, Sign::Positive, 1e4);
+    let (slow, fast) = (speed("min_speed"), speed("max_speed"));
+    let (min_speed, max_speed) = (slow.unwrap_or(1.0), fast.unwrap_or(9.0));
+    if max_speed < min_speed {
+        let message = format!("{max_speed} m/s is below min_speed, {min_speed} m/s");
+        keys.disagree(&["max_speed", "min_speed"], message, "expected at least min_speed");
+    }
+    let pause = keys.quantity("pause", &TIME, Sign::NotNegative, MAX_SECONDS);
+    let pause = pause.map_or(Duration::from_secs(20), Duration::from_secs_f64);
+    let (Some(nodes), Some((width, height))) = (nodes, area) else { return Topology::default() };
+    if keys.problems().count() > before {
+        return Topology::default();
+    }
+    let waypoint = Waypoint { width, height, min_speed, max_speed, pause, seed: placement };
+    let places = Places::Waypoint { nodes, waypoint };
+    let drawn = topology(keys, Draw { placement, places, pairs }, "no ends were found for its flows");
+    Topology { mobility: Mobility::Waypoint(waypoint), ..drawn }
+}
+
+fn topology(keys: &Reader<'_>, draw: Draw, why: &str) -> Topology {
+    match draw.draw(1, TRIES_FOR_READING) {
+        Ok(drawn) => Topology {
+            positions: drawn.positions.unwrap_or_default(),
+            makes_flows: drawn.ends.is_some(),
+            default_ends: drawn.ends.unwrap_or_default(),
+            draw: Some(draw),
+            ..Topology::default()
+        },
+        Err(unplaced) => {
+            let expected = "expected more nodes, a smaller area, nearer ends, or topology.allow_partition = true";
+            keys.wrong("nodes", format!("{why}: {unplaced}"), expected);
+            Topology::default()
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Maps of real meshes: CSV, GraphML and JSON node lists, in metres or degrees.
+//!
+//! A node says where it is as `x_m` and `y_m` (metres) or as latitude and longitude (degrees, WGS 84; also `lat` and
+//! `lon`, `lng` or `long`, in any case). A plain `x` is not taken: nobody could tell whether it is in metres. GraphML and
+//! JSON also tell links. JSON comes in the shapes of community networks: `nodes` as a list or an object, the place in the
+//! node itself or in its `properties` (NetJSON), `location` (meshviewer), `position` or `nodeinfo.location` (Freifunk).
+//!
+//! Degrees become metres on a plane that touches the sphere at the middle of the map (equirectangular projection): within
+//! 0.1 % of the great-circle distance for maps up to 100 km wide in temperate latitudes.
+
+use super::{MAX_COORDINATE, at};
+use meshpace_mesh::config::Position;
+use serde_json::{Map as Object, Value};
+use std::collections::BTreeMap;
+
+/// Mean radius of the earth, m (IUGG).
+const EARTH_RADIUS_M: f64 = 6_371_008.8;
+
+/// A map.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Map {
+    /// By node number, in the order of the file.
+    pub positions: Vec<Position>,
+    /// Who has a link with whom, if the file tells.
+    pub links: Option<Vec<(u64, u64)>>,
+}
+
+/// What is wrong with a map: the place (a line, a node) and the sentence.
+pub type Wrong = (String, String);
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Place {
+    Metres(f64, f64),
+    Degrees { latitude: f64, longitude: f64 },
+}
+
+const EXPECTED: &str = "expected x_m and y_m (metres) or latitude and longitude (degrees)";
+
+/// The map in the file `name`, whose end says what kind it is.
+pub fn read(name: &str, bytes: &[u8]) -> Result<Map, Wrong> {
+    match name.rsplit('.').next().map(str::to_ascii_lowercase).as_deref() {
+        Some("graphml" | "xml") => graphml(bytes),
+        Some("json" | "geojson") => json(bytes),
+        _ => csv(bytes),
+    }
+}
+
+/// The place made of named texts; `Err` says what is missing or wrong.
+fn place<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Place, String> {
+    let first = |names: &[&str]| names.iter().find_map(|name| get(name).map(|text| text.trim().to_owned()));
+    let number = |what: &str, text: String, limit: f64| match text.parse::<f64>() {
+        Ok(number) if number.abs() <= limit => Ok(number),
+        _ => Err(format!("expected {what}, found \"{text}\"")),
+    };
+    let metres = (first(&["x_m"]), first(&["y_m"]));
+    let degrees = (first(&["latitude", "lat"]), first(&["longitude", "lon", "lng", "long"]));
+    match (metres, degrees) {
+        ((Some(x), Some(y)), _) => {
+            let metres = |text| number("a number of metres", text, MAX_COORDINATE);
+            Ok(Place::Metres(metres(x)?, metres(y)?))
+        }
+        (_, (Some(latitude), Some(longitude))) => Ok(Place::Degrees {
+            latitude: number("a latitude of -85 to 85 degrees", latitude, 85.0)?,
+            longitude: number("a longitude of -180 to 180 degrees", longitude, 180.0)?,
+        }),
+        _ => Err(format!("unknown coordinates: {EXPECTED}")),
+    }
+}
+
+/// All places on one plane.
+fn project(places: &[(String, Place)]) -> Result<Vec<Position>, Wrong> {
+    let degrees = |place: &Place| match *place {
+        Place::Degrees { latitude, longitude } => Some((latitude, longitude)),
+        Place::Metres(..) => None,
+    };
+    let Some((_, first)) = places.first() else {
+        return Err(("1".to_owned(), "no nodes in it".to_owned()));
+    };
+    let Some((_, origin)) = degrees(first) else {
+        let metres = |(whose, place): &(String, Place)| match *place {
+            Place::Metres(x, y) => Ok(at(x, y)),
+            Place::Degrees { .. } => Err((whose.clone(), "degrees, where the nodes before it have metres".to_owned())),
+        };
+        return places.iter().map(metres).collect();
+    };
+    let mut points = Vec::new();
+    for (whose, place) in places {
+        let Some((latitude, longitude)) = degrees(place) else {
+            return Err((whose.clone(), "metres, where the nodes before it have degrees".to_owned()));
+        };
+        // The short way around, also across the date line.
+        points.push((latitude, (longitude - origin + 540.0).rem_euclid(360.0) - 180.0));
+    }
+    let middle = |values: &mut dyn Iterator<Item = f64>| {
+        let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+        (low + high) / 2.0
+    };
+    let latitude = middle(&mut points.iter().map(|point| point.0));
+    let longitude = middle(&mut points.iter().map(|point| point.1));
+    // The cosine of the standard library differs from machine to machine.
+    let shrink = libm::cos(latitude.to_radians());
+    let metres = |degrees: f64| degrees.to_radians() * EARTH_RADIUS_M;
+    Ok(points.iter().map(|point| at(metres(point.1 - longitude) * shrink, metres(point.0 - latitude))).collect())
+}
+
+fn csv(bytes: &[u8]) -> Result<Map, Wrong> {
+    let line_of = |at: Option<&csv::Position>| at.map_or(1, csv::Position::line).to_string();
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+    let header = reader.headers().map_err(|error| ("1".to_owned(), error.to_string()))?.clone();
+    let column = |name: &str| header.iter().position(|title| title.eq_ignore_ascii_case(name));
+    let has = |names: &[&str]| names.iter().any(|name| column(name).is_some());
+    let has_degrees = has(&["latitude", "lat"]) && has(&["longitude", "lon", "lng", "long"]);
+    if !(has(&["x_m"]) && has(&["y_m"]) || has_degrees) {
+        return Err(("1".to_owned(), format!("{EXPECTED} among the columns of the header")));
+    }
+    let mut places = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| (line_of(error.position()), error.to_string()))?;
+        let line = line_of(record.position());
+        let place = place(|name| column(name).and_then(|column| record.get(column)));
+        places.push((line.clone(), place.map_err(|why| (line, why))?));
+    }
+    Ok(Map { positions: project(&places)?, links: None })
+}
+
+fn graphml(bytes: &[u8]) -> Result<Map, Wrong> {
+    let text = std::str::from_utf8(bytes).map_err(|error| ("1".to_owned(), error.to_string()))?;
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(text, options)
+        .map_err(|error| (error.pos().row.to_string(), error.to_string()))?;
+    let elements = |name: &'static str| document.descendants().filter(move |node| node.tag_name().name() == name);
+    let line = |node: &roxmltree::Node<'_, '_>| document.text_pos_at(node.range().start).row.to_string();
+    let mut names = BTreeMap::new();
+    for key in elements("key") {
+        if let (Some(id), Some(name)) = (key.attribute("id"), key.attribute("attr.name")) {
+            names.insert(id, name);
+        }
+    }
+    let (mut places, mut numbers) = (Vec::new(), BTreeMap::new());
+    for node in elements("node") {
+        let data: Vec<(&str, &str)> = node
+            .children()
+            .filter(|child| child.tag_name().name() == "data")
+            .filter_map(|child| Some((*names.get(child.attribute("key")?)?, child.text()?)))
+            .collect();
+        let get = |name: &str| data.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, text)| *text);
+        let id = node.attribute("id").unwrap_or_default();
+        let place = place(get).map_err(|why| (line(&node), format!("node \"{id}\": {why}")))?;
+        numbers.insert(id.to_owned(), places.len() as u64);
+        places.push((line(&node), place));
+    }
+    let mut links = Vec::new();
+    for edge in elements("edge") {
+        let end = |key| {
+            let id = edge.attribute(key).unwrap_or_default();
+            numbers.get(id).copied().ok_or_else(|| (line(&edge), format!("a link with \"{id}\", which is no node")))
+        };
+        links.push((end("source")?, end("target")?));
+    }
+    Ok(Map { positions: project(&places)?, links: Some(links) })
+}
+
+fn json(bytes: &[u8]) -> Result<Map, Wrong> {
+    let document: Value =
+        serde_json::from_slice(bytes).map_err(|error| (error.line().to_string(), error.to_string()))?;
+    let nodes: Vec<(Option<String>, &Value)> = match document.get("nodes") {
+        Some(Value::Array(nodes)) => nodes.iter().map(|node| (None, node)).collect(),
+        Some(Value::Object(nodes)) => nodes.iter().map(|(id, node)| (Some(id.clone()), node)).collect(),
+        _ => return Err(("1".to_owned(), "expected an object with a list \"nodes\"".to_owned())),
+    };
+    let (mut places, mut numbers) = (Vec::new(), BTreeMap::new());
+    for (number, (key, node)) in nodes.into_iter().enumerate() {
+        let info = node.get("nodeinfo");
+        let id = [Some(node), info]
+            .into_iter()
+            .flatten()
+            .find_map(|holder| ["id", "node_id"].iter().find_map(|name| holder.get(name)).map(plain));
+        let id = id.or(key).unwrap_or_else(|| number.to_string());
+        let holders: Vec<&Object<String, Value>> = [
+            Some(node),
+            node.get("properties"),
+            node.get("location"),
+            node.get("position"),
+            info.and_then(|info| info.get("location")),
+        ]
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .collect();
+        let texts: Vec<(&str, String)> = holders
+            .iter()
+            .flat_map(|holder| holder.iter())
+            .filter(|(_, value)| value.is_number() || value.is_string())
+            .map(|(name, value)| (name.as_str(), plain(value)))
+            .collect();
+        let get = |name: &str| texts.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, text)| &**text);
+        let whose = format!("node \"{id}\"");
+        let place = place(get).map_err(|why| (whose.clone(), why))?;
+        numbers.insert(id, number as u64);
+        places.push((whose, place));
+    }
+    let listed = ["links", "edges"].iter().find_map(|name| document.get(name)).and_then(Value::as_array);
+    let mut links = Vec::new();
+    for (number, link) in listed.into_iter().flatten().enumerate() {
+        let end = |key| {
+            let id = link.get(key).map(plain).unwrap_or_default();
+            let why = || (format!("link {number}"), format!("{key} \"{id}\" is no node"));
+            numbers.get(&id).copied().ok_or_else(why)
+        };
+        links.push((end("source")?, end("target")?));
+    }
+    Ok(Map { positions: project(&places)?, links: listed.map(|_| links) })
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line_of(name: &str, text: &str) -> String {
+        read(name, text.as_bytes()).unwrap_err().0
+    }
+
+    #[test]
+    fn csv_has_a_header_and_names_its_bad_line() {
+        let good = "node,x_m,y_m\n0,0,0\n1,200,-1.5\n";
+        assert_eq!(read("m.csv", good.as_bytes()).unwrap().positions, [at(0.0, 0.0), at(200.0, -1.5)]);
+        assert_eq!(line_of("m.csv", "x,y\n0,0\n"), "1");
+        assert_eq!(line_of("m.csv", "x_m,y_m\n0,0\n5,NaN\n"), "3");
+        assert_eq!(line_of("m.csv", "x_m,y_m\n0,0\n5,\n"), "3");
+        assert_eq!(line_of("m.csv", "x_m,y_m\n0,0\n5\n"), "3");
+        assert_eq!(line_of("m.csv", "lat,lon\n91,0\n"), "2");
+        assert_eq!(line_of("m.csv", "x_m,y_m\n"), "1");
+    }
+
+    /// The great-circle distance (haversine formula).
+    fn great_circle(a: (f64, f64), b: (f64, f64)) -> f64 {
+        let half = |x: f64, y: f64| ((y - x).to_radians() / 2.0).sin().powi(2);
+        let h = half(a.0, b.0) + a.0.to_radians().cos() * b.0.to_radians().cos() * half(a.1, b.1);
+        2.0 * EARTH_RADIUS_M * h.sqrt().asin()
+    }
+
+    #[test]
+    fn degrees_become_metres() {
+        let corners = [(52.40, 13.20), (52.60, 13.20), (52.40, 13.70), (52.61, 13.72), (52.5, 13.4)];
+        let text: String = corners.iter().map(|(lat, lon)| format!("{lat},{lon}\n")).collect();
+        let positions = read("m.csv", format!("Lat,Long\n{text}").as_bytes()).unwrap().positions;
+        for (a, &p) in corners.iter().zip(&positions) {
+            for (b, &q) in corners.iter().zip(&positions).filter(|(b, _)| *b != a) {
+                let (flat, round) = (p.distance(q), great_circle(*a, *b));
+                assert!((flat / round - 1.0).abs() < 0.003, "{a:?} {b:?}: {flat} m, {round} m");
+            }
+        }
+        // North is up, east is right.
+        assert!(positions[1].y > positions[0].y && positions[2].x > positions[0].x);
+        let across = read("m.csv", b"latitude,longitude\n0,179.999\n0,-179.999\n").unwrap().positions;
+        assert!((across[1].x - across[0].x - 222.39).abs() < 0.01, "{across:?}");
+    }
+
+    const GRAPHML: &str = r#"<?xml version="1.0"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="d1" for="node" attr.name="Latitude" attr.type="double"/>
+<key id="d2" for="node" attr.name="Longitude" attr.type="double"/>
+<graph edgedefault="undirected">
+<node id="a"><data key="d1">48.0</data><data key="d2">11.0</data></node>
+<node id="b"><data key="d1">48.001</data><data key="d2">11.0</data></node>
+<edge source="a" target="b"/>
+</graph></graphml>"#;
+
+    #[test]
+    fn graphml_has_nodes_and_links() {
+        let map = read("m.graphml", GRAPHML.as_bytes()).unwrap();
+        // A thousandth of a degree of latitude is 111.195 m.
+        assert!((map.positions[1].y - map.positions[0].y - 111.195).abs() < 0.001);
+        assert_eq!(map.links, Some(vec![(0, 1)]));
+        let without = GRAPHML.replace(
+            r#"<data key="d2">11.0</data></node>
+<edge"#,
+            "</node>\n<edge",
+        );
+        let (line, why) = read("m.graphml", without.as_bytes()).unwrap_err();
+        assert!(line == "7" && why.contains("node \"b\": unknown coordinates"), "{line}: {why}");
+        let (line, why) = read("m.graphml", GRAPHML.replace("target=\"b\"", "target=\"c\"").as_bytes()).unwrap_err();
+        assert!(line == "8" && why.contains("\"c\""), "{line}: {why}");
+        assert_eq!(line_of("m.graphml", "<graphml>\n<node>"), "2");
+    }
+
+    #[test]
+    fn json_comes_in_the_shapes_of_community_networks() {
+        let shapes = [
+            r#"{"nodes":[{"id":"a","x_m":0,"y_m":0},{"id":"b","x_m":"150","y_m":20}],"links":[{"source":"a","target":"b"}]}"#,
+            r#"{"type":"NetworkGraph","nodes":[{"id":"a","properties":{"x_m":0,"y_m":0}},{"id":"b","properties":{"x_m":150,"y_m":20}}],
+               "links":[{"source":"a","target":"b","cost":1.0}]}"#,
+            r#"{"nodes":{"a":{"position":{"x_m":0,"y_m":0}},"b":{"position":{"x_m":150,"y_m":20}}},"edges":[{"source":"a","target":"b"}]}"#,
+            r#"{"nodes":[{"nodeinfo":{"node_id":"a","location":{"x_m":0,"y_m":0}}},{"nodeinfo":{"node_id":"b","location":{"x_m":150,"y_m":20}}}],
+               "links":[{"source":"a","target":"b"}]}"#,
+        ];
+        for shape in shapes {
+            let map = read("m.json", shape.as_bytes()).unwrap_or_else(|why| panic!("{why:?}: {shape}"));
+            assert_eq!(map.positions, [at(0.0, 0.0), at(150.0, 20.0)], "{shape}");
+            assert_eq!(map.links, Some(vec![(0, 1)]), "{shape}");
+        }
+        let (whose, why) = read("m.json", br#"{"nodes":[{"node_id":"roof","location":{"latitude":48}}]}"#).unwrap_err();
+        assert!(whose == "node \"roof\"" && why.contains("unknown coordinates"), "{whose}: {why}");
+        let mixed = br#"{"nodes":[{"id":1,"x_m":0,"y_m":0},{"id":2,"lat":48,"lon":11}]}"#;
+        assert_eq!(read("m.json", mixed).unwrap_err().0, "node \"2\"");
+        assert_eq!(line_of("m.json", "{\n\"nodes\": [\n}"), "3");
+        assert_eq!(line_of("m.json", "[]"), "1");
+    }
+}

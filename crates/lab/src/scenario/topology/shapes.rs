@@ -1,0 +1,130 @@
+//! Chains, crosses, grids: the drawn topologies of the papers (reproduction.md section 2).
+
+use super::super::quantity::LENGTH;
+use super::super::reader::{Reader, Sign};
+use super::super::value::Kind;
+use super::draw::{self, Draw, Pairs};
+use super::{DEFAULT_HOPS, MAX_NODES, Topology, at};
+
+fn spacing(keys: &mut Reader<'_>) -> f64 {
+    keys.quantity("spacing", &LENGTH, Sign::Positive, 1e5).unwrap_or(200.0)
+}
+
+/// The links of a chain whose nodes have the numbers from `first` to `last`.
+fn chain_links(first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
+    (first..last).map(|node| (node, node + 1))
+}
+
+/// Nodes 0..=hops at (spacing * i, 0).
+pub fn chain(keys: &mut Reader<'_>) -> Topology {
+    let hops = keys.whole("hops", 1..=MAX_NODES - 1, "hops").unwrap_or(DEFAULT_HOPS);
+    let spacing = spacing(keys);
+    let positions = (0..=hops).map(|i| at(spacing * i as f64, 0.0)).collect();
+    let links = Some(chain_links(0, hops).collect());
+    Topology { positions, default_ends: vec![(0, hops)], links, ..Topology::default() }
+}
+
+/// CROSS9: nodes 0..4 west to east; 5, 6, (2), 7, 8 south to north.
+pub fn cross(keys: &mut Reader<'_>) -> Topology {
+    let d = spacing(keys);
+    let horizontal = (0..5).map(|i| at(d * f64::from(i), 2.0 * d));
+    let vertical = [0.0, 1.0, 3.0, 4.0].map(|i| at(2.0 * d, d * i));
+    let positions = horizontal.chain(vertical).collect();
+    let links = chain_links(0, 4).chain([(5, 6), (6, 2), (2, 7), (7, 8)]).collect();
+    Topology { positions, default_ends: vec![(0, 4), (5, 8)], links: Some(links), ..Topology::default() }
+}
+
+/// TPA-CROSS8: two chains of four nodes that cross between their middle links. The paper's N1..N8 are nodes 0..7; the
+/// second connection runs from N8 to N5.
+pub fn tpa_cross() -> Topology {
+    let along = [-300.0, -100.0, 100.0, 300.0];
+    let horizontal = along.map(|x| at(x, 0.0));
+    let vertical = along.map(|y| at(0.0, y));
+    let positions = horizontal.into_iter().chain(vertical).collect();
+    let links = chain_links(0, 3).chain(chain_links(4, 7)).collect();
+    Topology { positions, default_ends: vec![(0, 3), (7, 4)], links: Some(links), ..Topology::default() }
+}
+
+/// Two chains, the first with nodes 0..=hops, the second north of it with the next numbers (PAR4 with 4 hops).
+pub fn parallel(keys: &mut Reader<'_>) -> Topology {
+    let hops = keys.whole("hops", 1..=MAX_NODES / 2 - 1, "hops").unwrap_or(4);
+    let spacing = spacing(keys);
+    let separation = separation(keys);
+    let row = |y: f64| (0..=hops).map(move |i| at(spacing * i as f64, y));
+    let positions = row(0.0).chain(row(separation)).collect();
+    let links = chain_links(0, hops).chain(chain_links(hops + 1, 2 * hops + 1)).collect();
+    let default_ends = vec![(0, hops), (hops + 1, 2 * hops + 1)];
+    Topology { positions, default_ends, links: Some(links), ..Topology::default() }
+}
+
+/// ASYM: a short chain of four hops, nodes 0 to 4, and north of it a long one, nodes 5 to 15, that goes on for three
+/// hops more on either side.
+pub fn asymmetric(keys: &mut Reader<'_>) -> Topology {
+    let spacing = spacing(keys);
+    let separation = separation(keys);
+    let short = (3..=7).map(|i| at(spacing * f64::from(i), 0.0));
+    let long = (0..=10).map(|i| at(spacing * f64::from(i), separation));
+    let positions = short.chain(long).collect();
+    let links = chain_links(0, 4).chain(chain_links(5, 15)).collect();
+    Topology { positions, default_ends: vec![(0, 4), (5, 15)], links: Some(links), ..Topology::default() }
+}
+
+fn separation(keys: &mut Reader<'_>) -> f64 {
+    keys.quantity("separation", &LENGTH, Sign::Positive, 1e5).unwrap_or(400.0)
+}
+
+/// Row by row from the south, each from west to east: node = row * columns + column.
+pub fn grid(keys: &mut Reader<'_>) -> Topology {
+    let rows = keys.whole("rows", 1..=MAX_NODES, "rows").unwrap_or(5);
+    let columns = keys.whole("columns", 1..=MAX_NODES, "columns").unwrap_or(5);
+    let spacing = spacing(keys);
+    if rows * columns > MAX_NODES {
+        let message = format!("{rows} rows of {columns} nodes are more than {MAX_NODES} nodes");
+        keys.wrong("rows", message, format!("expected at most {MAX_NODES} nodes in all"));
+        return Topology::default();
+    }
+    let place = |i| at(spacing * (i % columns) as f64, spacing * (i / columns) as f64);
+    let eastward = (0..rows * columns).filter(|i| i % columns + 1 < columns).map(|i| (i, i + 1));
+    let northward = (0..(rows - 1) * columns).map(|i| (i, i + columns));
+    let links = Some(eastward.chain(northward).collect());
+    let positions = (0..rows * columns).map(place).collect();
+    let (default_ends, draw) = grid_flows(keys, rows, columns);
+    let makes_flows = !default_ends.is_empty();
+    Topology { positions, links, default_ends, makes_flows, draw, ..Topology::default() }
+}
+
+/// `flows = "paper"` (GRID5), `"symmetric"` (GRID-SYM), or `{ per_side = 5 }` (LLAP-GRID10).
+fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64) -> (Vec<(u64, u64)>, Option<Draw>) {
+    let none = (Vec::new(), None);
+    let Some(value) = keys.get("flows") else { return none };
+    if matches!(value.kind, Kind::Table(_)) {
+        let mut table = keys.table("flows");
+        let most = rows.min(columns);
+        let per_side = table.whole("per_side", 1..=most, "flows from each side");
+        if table.get("per_side").is_none() {
+            table.wrong("per_side", "is missing", format!("expected 1 to {most} flows from each side"));
+        }
+        let placement = draw::placement(keys);
+        table.finish("the flows of a grid");
+        let Some(per_side) = per_side else { return none };
+        let draw = Draw::of_pairs(Pairs::Sides { rows, columns, per_side }, placement);
+        return (draw.ends_for_reading(), Some(draw));
+    }
+    let Some(is_paper) = keys.choice("flows", &[("paper", true), ("symmetric", false)], &[]) else { return none };
+    if (rows, columns) != (5, 5) {
+        let message = format!("these flows are drawn on 5 rows and 5 columns, not on {rows} and {columns}");
+        keys.disagree(&["flows", "rows", "columns"], message, "expected a grid of 5 x 5");
+        return none;
+    }
+    let node = |row: u64, column: u64| row * 5 + column;
+    let east = |row| (node(row, 0), node(row, 4));
+    let north = |column| (node(0, column), node(4, column));
+    let back = |(from, to): (u64, u64)| (to, from);
+    let ends = if is_paper {
+        vec![east(3), east(2), east(1), north(1), north(2), north(3)]
+    } else {
+        // A quarter turn takes each flow to the next.
+        vec![east(1), north(3), back(east(3)), back(north(1))]
+    };
+    (ends, None)
+}
