@@ -200,11 +200,8 @@ fn olsr_cannot_do_without_hellos() {
 #[test]
 fn what_a_later_version_brings_is_refused_with_what_this_one_has() {
     for (text, key, has) in [
-        ("[topology]\nkind = 'random' #!\n[[flow]]\nfrom = 0\nto = 1\n", "topology.kind", "\"chain\""),
-        ("[topology]\nkind = 'waypoint' #!\n[[flow]]\n", "topology.kind", "\"grid\""),
         ("[radio]\nmodel = 'log-distance' #!\n[[flow]]\n", "radio.model", "\"two-ray\""),
         ("[radio]\nreception = 'sinr' #!\n[[flow]]\n", "radio.reception", "\"ns2\""),
-        ("[[flow]]\ntraffic = 'voip' #!\n", "flow.0.traffic", "\"cbr\""),
     ] {
         assert_refused(text, key, &["not supported in this version", has]);
     }
