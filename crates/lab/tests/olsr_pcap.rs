@@ -36,6 +36,7 @@ fn captured(positions: Vec<Position>, routing: RoutingConfig, start: u64) -> tem
             start_jitter: Duration::ZERO,
             stop: None,
         }],
+        ..Config::default()
     };
     let dir = tempfile::tempdir().expect("a directory for the captures");
     let mut probe = PcapProbe::create(dir.path(), &config, false).expect("new files");

@@ -26,6 +26,7 @@ fn config(positions: Vec<Position>, routing: RoutingConfig, to: u16, seconds: u6
             start_jitter: Duration::ZERO,
             stop: None,
         }],
+        ..Config::default()
     }
 }
 
