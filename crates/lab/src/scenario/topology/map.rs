@@ -285,7 +285,7 @@ mod tests {
         assert!(line == "7" && why.contains("node \"b\": unknown coordinates"), "{line}: {why}");
         let (line, why) = read("m.graphml", GRAPHML.replace("target=\"b\"", "target=\"c\"").as_bytes()).unwrap_err();
         assert!(line == "8" && why.contains("\"c\""), "{line}: {why}");
-        assert_eq!(line_of("m.graphml", "<graphml>\n<node>"), "2");
+        assert_eq!(line_of("m.graphml", "<graphml>\n<node></edge>\n</graphml>"), "2");
     }
 
     #[test]
