@@ -21,7 +21,7 @@ use meshpace_mesh::link::arp::{Arp, Resolve};
 use meshpace_mesh::link::discipline::{Attempt, Discipline};
 use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::{Action, Dcf, Frame, Heard, Timing};
-use meshpace_mesh::radio::Neighbours;
+use meshpace_mesh::radio::{Neighbours, two_ray};
 use meshpace_mesh::routing::aodv::{DropReason, Sink};
 use meshpace_mesh::routing::{Aodv, Olsr, StaticRoutes};
 use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
@@ -40,8 +40,20 @@ pub enum Happening<P> {
     Delivered {
         /// The destination.
         node: NodeId,
+        /// The neighbour that sent it on the last hop.
+        previous_hop: NodeId,
         /// The packet.
         packet: P,
+    },
+    /// Routing at `node` has lost its route to `destination` while in use, or has found one again (ELFN, and the notice
+    /// of recovery).
+    Route {
+        /// The node whose routing tells.
+        node: NodeId,
+        /// Where the route leads.
+        destination: NodeId,
+        /// Whether it was found; lost otherwise.
+        found: bool,
     },
     /// The driver's timer `number` fired.
     Timer {
@@ -93,6 +105,7 @@ enum Asked<P> {
     Send { body: Body<P>, next_hop: NodeId, delay: Duration },
     Drop { packet: P, reason: DropReason },
     Flush { next_hop: NodeId },
+    Notice { destination: NodeId, found: bool },
 }
 
 struct Wishes<P>(Vec<Asked<P>>);
@@ -106,6 +119,12 @@ impl<P> Sink<P> for Wishes<P> {
     }
     fn flush_queue(&mut self, next_hop: NodeId) {
         self.0.push(Asked::Flush { next_hop });
+    }
+    fn route_lost(&mut self, destination: NodeId) {
+        self.0.push(Asked::Notice { destination, found: false });
+    }
+    fn route_found(&mut self, destination: NodeId) {
+        self.0.push(Asked::Notice { destination, found: true });
     }
 }
 
@@ -129,6 +148,8 @@ pub struct Engine<P, O> {
     on_air: Slab<OnAir<P>>,
     /// A leading edge that has just left: it is nearly always the next thing to happen and then needs no queue.
     departing: Option<(Key, u32)>,
+    /// Notices of routes that the driver has not been told yet.
+    notices: VecDeque<(NodeId, NodeId, bool)>,
     wishes: Wishes<P>,
     frames: u64,
     fingerprint: u64,
@@ -190,6 +211,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             delayed: Slab::default(),
             on_air: Slab::default(),
             departing: None,
+            notices: VecDeque::new(),
             wishes: Wishes(Vec::new()),
             frames: 0,
             fingerprint: 0xcbf2_9ce4_8422_2325,
@@ -260,6 +282,30 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
+    /// The neighbour to which routing at `from` would send a packet for `to`.
+    pub fn next_hop(&self, from: NodeId, to: NodeId) -> Option<NodeId> {
+        match &self.routing {
+            Routing::Static => self.shortest.next_hop(from, to),
+            Routing::Aodv(nodes) => nodes[from.index()].next_hop(self.now, to),
+            Routing::Olsr(nodes) => nodes[from.index()].next_hop(to),
+        }
+    }
+
+    /// The power in dBm with which `receiver` hears `sender`, as their places were when its neighbours were last found.
+    pub fn received_power_dbm(&self, receiver: NodeId, sender: NodeId) -> Option<f32> {
+        let neighbour = self.neighbours.of(sender).iter().find(|neighbour| neighbour.node == receiver)?;
+        Some(two_ray::dbm(neighbour.power) as f32)
+    }
+
+    /// Lets routing at `node` look for a route to `destination` without a packet: for a transport that is silent until
+    /// [`Happening::Route`] tells of one. OLSR needs no such request.
+    pub fn seek_route(&mut self, node: NodeId, destination: NodeId) {
+        if let Routing::Aodv(nodes) = &mut self.routing {
+            nodes[node.index()].seek(self.now, destination, &mut self.wishes);
+            self.grant(node);
+        }
+    }
+
     /// Hops on the shortest path, if `to` is one of the destinations and connected.
     pub fn shortest_hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
         self.shortest.hops(from, to).map(|hops| hops.min(255) as u8)
@@ -281,6 +327,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Runs until something happens that concerns the driver, or until `until`; then returns None.
     pub fn advance(&mut self, until: Time) -> Option<Happening<P>> {
         loop {
+            if let Some((node, destination, found)) = self.notices.pop_front() {
+                return Some(Happening::Route { node, destination, found });
+            }
             if let Some((key, id)) = self.departing.take() {
                 if self.is_next(key, until) {
                     self.leading_edge(id, until);
@@ -302,7 +351,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                         if let Some(packet) = self.receive(node, from, body) {
                             self.mix(node, 4, packet.size());
                             self.probe.on_deliver(time, node, &packet);
-                            return Some(Happening::Delivered { node, packet });
+                            return Some(Happening::Delivered { node, previous_hop: from, packet });
                         }
                     }
                 }
@@ -622,6 +671,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                         let lost = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
                         self.probe.on_loss(self.now, node, &lost, Loss::Routing(reason));
                     }
+                    Asked::Notice { destination, found } => self.notices.push_back((node, destination, found)),
                     Asked::Flush { next_hop } => {
                         while let Some(lost) = self.nodes[node.index()].queue.take_for(next_hop) {
                             self.probe.on_loss(self.now, node, &lost, Loss::Flushed);

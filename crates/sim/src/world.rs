@@ -11,7 +11,7 @@ use crate::packet::{INITIAL_TTL, SimPacket};
 use crate::probe::Probe;
 use crate::traffic::Completion;
 use alloc::vec::Vec;
-use flow::{Connection, Counted, FlowState};
+use flow::{CONNECTIONS, Connection, Counted, FlowState};
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_transport::{Arrival, PathInfo};
 use routes::{Absence, SAMPLE};
@@ -185,7 +185,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
     fn advance(&mut self, until: Time) {
         while let Some(happening) = self.engine.advance(until) {
             match happening {
-                Happening::Delivered { node, packet } => self.deliver(node, packet),
+                Happening::Delivered { node, previous_hop, packet } => self.deliver(node, previous_hop, packet),
+                Happening::Route { node, destination, found } => self.tell_route(node, destination, found),
                 Happening::Timer { number } => {
                     let flow = (number / TIMERS_PER_FLOW) as usize;
                     match number % TIMERS_PER_FLOW {
@@ -204,18 +205,52 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    fn deliver(&mut self, node: NodeId, packet: SimPacket) {
+    /// Tells the endpoints at `node` whose peer is `destination` what became of their route.
+    fn tell_route(&mut self, node: NodeId, destination: NodeId, found: bool) {
+        for number in 0..self.flows.len() {
+            let ends = [self.config.flows[number].from, self.config.flows[number].to];
+            let Some(end) = (0..2).find(|&end| ends[end] == node && ends[1 - end] == destination) else { continue };
+            for place in 0..CONNECTIONS {
+                let Some(connection) = &mut self.flows[number].connections[place] else { continue };
+                let endpoint = &mut connection.ends[end].endpoint;
+                let now = self.engine.now();
+                if found { endpoint.on_route_recovered(now) } else { endpoint.on_route_failure(now) }
+                let silent = endpoint.is_silent();
+                self.pump(number, place, end);
+                if silent {
+                    self.engine.seek_route(node, destination);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, node: NodeId, previous_hop: NodeId, packet: SimPacket) {
         let number = packet.flow.index();
         let flow = &mut self.flows[number];
         // A packet of a connection that is forgotten finds nobody.
         let Some(place) = flow.place_of(packet.connection) else { return };
         let end = usize::from(node == self.config.flows[number].to);
         self.tell_path(number, place, end);
-        let arrival = Arrival { hops: packet.hops, ce: packet.ce, received_power_dbm: None };
+        let power = self.power(number, place, end, previous_hop);
+        let arrival = Arrival { hops: packet.hops, ce: packet.ce, received_power_dbm: power };
         let Some(connection) = self.flows[number].at(place) else { return };
         connection.ends[end].endpoint.on_segment(self.engine.now(), &packet.segment, arrival);
         self.pump(number, place, end);
         self.follow_file(number, place);
+    }
+
+    /// The power with which an end hears `neighbour`; looked up once while nobody moves.
+    fn power(&mut self, flow: usize, place: usize, end: usize, neighbour: NodeId) -> Option<f32> {
+        let connection = self.flows[flow].at(place)?;
+        let state = &mut connection.ends[end];
+        match state.power {
+            Some((of, power)) if of == neighbour && self.engine.motion().is_none() => Some(power),
+            _ => {
+                let power = self.engine.received_power_dbm(state.node, neighbour)?;
+                state.power = Some((neighbour, power));
+                Some(power)
+            }
+        }
     }
 
     /// Tells an endpoint how far its peer is, when that changed.
@@ -225,7 +260,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let hops = self.engine.hops(state.node, state.peer);
         if let Some(hops) = hops.filter(|&hops| state.path != Some(hops)) {
             state.path = Some(hops);
-            state.endpoint.on_path(PathInfo { hops, rate: self.config.mesh.radio.rate, received_power_dbm: None });
+            let next_hop = self.engine.next_hop(state.node, state.peer);
+            let received_power_dbm = next_hop.and_then(|next| self.engine.received_power_dbm(state.node, next));
+            state.endpoint.on_path(PathInfo { hops, rate: self.config.mesh.radio.rate, received_power_dbm });
         }
     }
 

@@ -110,3 +110,56 @@ fn a_node_without_neighbours_transmits_into_the_void() {
     assert_eq!(outcome.flows[0].delivered_bytes, 0);
     assert!(outcome.frames > 0, "it asks for a route all the same");
 }
+
+#[test]
+fn a_transport_that_asks_for_notices_is_told_of_broken_routes() {
+    // NewReno's bursts make AODV believe in broken links over four hops (reference: some 225 in 200 s); TPA hears of
+    // them. With notices it freezes instead of timing out, so both its timeouts and its retransmissions change.
+    use meshpace_transport::tpa::congestion::Notices;
+    let run_with = |notices| {
+        let transport::Config::Tpa(mut tpa) = names::lookup("tpa-3").unwrap() else { panic!("tpa-3 is a TPA") };
+        tpa.congestion.notices = notices;
+        let config = Config {
+            duration: Duration::from_secs(120),
+            warmup: Duration::from_secs(20),
+            positions: line(&[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0, 1200.0]),
+            mesh: MeshConfig {
+                routing: RoutingConfig::Aodv { local_repair: LocalRepair::Off },
+                ..MeshConfig::default()
+            },
+            flows: vec![flow(0, 6, transport::Config::Tpa(tpa), Traffic::Ftp), flow(6, 0, names::lookup("newreno").unwrap(), Traffic::Ftp)],
+            ..Config::default()
+        };
+        run(&config, 1)
+    };
+    let [without, failure, both] =
+        [Notices::None, Notices::Failure, Notices::FailureAndRecovery].map(run_with);
+    assert_ne!(without.fingerprint, failure.fingerprint, "a notice of failure changes what TPA does");
+    assert_ne!(failure.fingerprint, both.fingerprint, "so does the notice of recovery");
+    for outcome in [without, failure, both] {
+        assert!(outcome.flows[0].delivered_bytes > 0, "whatever it is told, it goes on: {outcome:?}");
+    }
+}
+
+#[test]
+fn received_power_reaches_the_transport() {
+    // systems.md 7.7, last rows: at 200 m with T_cs = -78.07 dBm and p = 4, H_cs = 3 on a long chain. A threshold 6 dB lower
+    // makes the margin 23.57 dB: 10^(23.57 / 40) = 3.88, so H_cs = 4, a longer delay and a lower rate.
+    let run_with = |threshold: f64| {
+        let transport::Config::Tcp(mut tcp) = names::lookup("tcp-ap-oid").unwrap() else { panic!("a TCP") };
+        let transport::pacing::Config::Adaptive(adaptive) = &mut tcp.pacing else { panic!("paced") };
+        let transport::pacing::Measure::OutOfInterference(oid) = &mut adaptive.measure else { panic!("by OID") };
+        let estimate = transport::pacing::CarrierSense { threshold_dbm: threshold, ..transport::pacing::CarrierSense::two_ray() };
+        oid.sensing = transport::pacing::Sensing::Estimated(estimate);
+        let places: Vec<f64> = (0..=7).map(|i| 200.0 * f64::from(i)).collect();
+        let config = Config {
+            duration: Duration::from_secs(60),
+            warmup: Duration::from_secs(10),
+            positions: line(&places),
+            flows: vec![flow(0, 7, transport::Config::Tcp(tcp), Traffic::Ftp)],
+            ..Config::default()
+        };
+        run(&config, 1).fingerprint
+    };
+    assert_ne!(run_with(-78.07), run_with(-84.07));
+}

@@ -120,6 +120,12 @@ impl Endpoint {
         }
     }
 
+    /// Whether the endpoint sends nothing, not even a probe, until [`Endpoint::on_route_recovered`]: whoever runs it has
+    /// to look for a route meanwhile.
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Endpoint::Tpa(end) if end.is_silent())
+    }
+
     /// The path to the peer is known or has changed; to be told before the segments that travel it are handled.
     pub fn on_path(&mut self, path: PathInfo) {
         match self {

@@ -18,6 +18,8 @@ pub struct End {
     pub timer: Time,
     /// The hops that the endpoint was last told.
     pub path: Option<u8>,
+    /// A neighbour and the power with which it was last heard, dBm.
+    pub power: Option<(NodeId, f32)>,
 }
 
 /// A connection: the sender's end, the receiver's end.
@@ -34,6 +36,7 @@ impl Connection {
             peer,
             timer: Time::NEVER,
             path: None,
+            power: None,
         };
         Connection { number, ends: [end(Role::Sender, from, to), end(Role::Receiver, to, from)] }
     }

@@ -252,6 +252,11 @@ impl Connection {
         self.refresh(now);
     }
 
+    /// Whether the sender waits for a notice of recovery instead of probing.
+    pub fn is_silent(&self) -> bool {
+        self.sender.waits_for_notice()
+    }
+
     /// The network reports that the route to the peer is back.
     pub fn on_route_recovered(&mut self, now: Time) {
         self.sender.on_route_recovered();

@@ -160,6 +160,11 @@ impl Sender {
     }
 
     /// Whether the sender keeps still until a notice of recovery, or until it has waited too long for one.
+    /// Whether nothing is sent until a notice of recovery.
+    pub fn waits_for_notice(&self) -> bool {
+        self.congestion.is_silent()
+    }
+
     fn is_silent(&self, now: Time) -> bool {
         self.congestion.is_silent() && now < self.silent_until
     }
