@@ -214,7 +214,11 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 let Some(connection) = &mut self.flows[number].connections[place] else { continue };
                 let endpoint = &mut connection.ends[end].endpoint;
                 let now = self.engine.now();
-                if found { endpoint.on_route_recovered(now) } else { endpoint.on_route_failure(now) }
+                if found {
+                    endpoint.on_route_recovered(now)
+                } else {
+                    endpoint.on_route_failure(now)
+                }
                 let silent = endpoint.is_silent();
                 self.pump(number, place, end);
                 if silent {

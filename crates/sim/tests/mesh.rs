@@ -127,13 +127,15 @@ fn a_transport_that_asks_for_notices_is_told_of_broken_routes() {
                 routing: RoutingConfig::Aodv { local_repair: LocalRepair::Off },
                 ..MeshConfig::default()
             },
-            flows: vec![flow(0, 6, transport::Config::Tpa(tpa), Traffic::Ftp), flow(6, 0, names::lookup("newreno").unwrap(), Traffic::Ftp)],
+            flows: vec![
+                flow(0, 6, transport::Config::Tpa(tpa), Traffic::Ftp),
+                flow(6, 0, names::lookup("newreno").unwrap(), Traffic::Ftp),
+            ],
             ..Config::default()
         };
         run(&config, 1)
     };
-    let [without, failure, both] =
-        [Notices::None, Notices::Failure, Notices::FailureAndRecovery].map(run_with);
+    let [without, failure, both] = [Notices::None, Notices::Failure, Notices::FailureAndRecovery].map(run_with);
     assert_ne!(without.fingerprint, failure.fingerprint, "a notice of failure changes what TPA does");
     assert_ne!(failure.fingerprint, both.fingerprint, "so does the notice of recovery");
     for outcome in [without, failure, both] {
@@ -149,7 +151,8 @@ fn received_power_reaches_the_transport() {
         let transport::Config::Tcp(mut tcp) = names::lookup("tcp-ap-oid").unwrap() else { panic!("a TCP") };
         let transport::pacing::Config::Adaptive(adaptive) = &mut tcp.pacing else { panic!("paced") };
         let transport::pacing::Measure::OutOfInterference(oid) = &mut adaptive.measure else { panic!("by OID") };
-        let estimate = transport::pacing::CarrierSense { threshold_dbm: threshold, ..transport::pacing::CarrierSense::two_ray() };
+        let estimate =
+            transport::pacing::CarrierSense { threshold_dbm: threshold, ..transport::pacing::CarrierSense::two_ray() };
         oid.sensing = transport::pacing::Sensing::Estimated(estimate);
         let places: Vec<f64> = (0..=7).map(|i| 200.0 * f64::from(i)).collect();
         let config = Config {
