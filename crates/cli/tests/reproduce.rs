@@ -23,8 +23,8 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(stdout.trim(), directory.join("index.html").to_str().unwrap());
     let records = read(&directory, "records.jsonl");
-    assert_eq!(records.lines().count(), 90, "3 kinds of routes, 3 transports, 10 hop counts");
-    assert_eq!(read(&directory, "records.csv").lines().count(), 91, "a header and one flow per run");
+    assert_eq!(records.lines().count(), 150, "3 kinds of routes, 5 transports, 10 hop counts");
+    assert_eq!(read(&directory, "records.csv").lines().count(), 151, "a header and one flow per run");
     let page = read(&directory, "index.html");
     assert!(page.contains("cannot be judged"), "one seed has no interval");
     assert!(page.contains("meshpace reproduce AP05-F14 --seeds 1"));

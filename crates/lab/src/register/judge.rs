@@ -4,6 +4,9 @@
 //! |---|---|---|---|
 //! | largest gain | the largest gain is within the tolerance of the published one, or its 95 % interval holds that and is no wider than the published gain (an interval that holds everything shows nothing) | the interval is above zero, and the gain between half and twice the published one | otherwise |
 //! | above | at every hop count the 95 % interval of the gain is above zero | so it is at every hop count of the core range | otherwise |
+//! | above beyond | beyond the hop count the 95 % interval of the gain is above zero, at it and at the one before it is not | beyond it so it is, but the curves cross elsewhere | otherwise |
+//! | best | as "above", over each of the others: the least favourable verdict counts | the same | the same |
+//! | gain between | in the core range every gain lies between the published ones, the tolerance added at both ends | every 95 % interval is on the published side of zero, and the middle (median) of the gains lies between half the smaller and twice the larger published gain | otherwise |
 //! | falls | goodput falls from every hop count to the next, the 95 % interval of the change being below zero | no change is above zero by more than the tolerance with an interval above zero, and the last is below the first | otherwise |
 //!
 //! A verdict cannot be given where a hop count has fewer than two runs. Intervals are those of [`Gain`].
@@ -54,6 +57,12 @@ pub fn judge(check: &Check, subject: &str, panel: usize, results: &Results) -> J
         Check::Above { over, core, .. } => {
             gains(results, panel, subject, over).map(|gains| above(&gains, core[0], core[1]))
         }
+        Check::AboveBeyond { over, beyond, .. } => {
+            gains(results, panel, subject, over).and_then(|gains| above_beyond(&gains, *beyond))
+        }
+        Check::Best { over, core, .. } => best(results, panel, subject, over, core),
+        Check::GainBetween { over, published_pct, tolerance_pct, core, .. } => gains(results, panel, subject, over)
+            .and_then(|gains| gain_between(&gains, *published_pct, *tolerance_pct, core)),
         Check::Falls { tolerance_pct, .. } => {
             steps(results, panel, subject).and_then(|(steps, whole)| falls(&steps, &whole, *tolerance_pct))
         }
@@ -116,6 +125,82 @@ fn above(gains: &[(u64, Gain)], first: u64, last: u64) -> Judged {
     let mut evidence = not_above;
     evidence.replace_range(..1, "N");
     (Verdict::Differs, evidence)
+}
+
+fn above_beyond(gains: &[(u64, Gain)], beyond: u64) -> Result<Judged, String> {
+    let is_above = |gain: &Gain| gain.interval_pct().0 > 0.0;
+    let (near, far): (Vec<&(u64, Gain)>, Vec<&(u64, Gain)>) = gains.iter().partition(|(hops, _)| *hops <= beyond);
+    let Some(lowest) = far.iter().min_by(|a, b| a.1.pct().total_cmp(&b.1.pct())) else {
+        return Err(format!("there are no runs beyond {beyond} hops"));
+    };
+    let from = 1 + gains.iter().rev().find(|(_, gain)| !is_above(gain)).map_or(0, |(hops, _)| *hops);
+    let last = gains.last().map_or(0, |(hops, _)| *hops);
+    let crossing = match from {
+        from if from > last => "not above at the last hop count".to_owned(),
+        1 => "above at every hop count".to_owned(),
+        from => format!("above from {from} hops on"),
+    };
+    let at = near.last().map_or(String::new(), |(hops, gain)| format!(", {}", told(*hops, gain)));
+    let evidence = format!("{}; {crossing}{at}", told(lowest.0, &lowest.1));
+    let close = (beyond.saturating_sub(1)..=beyond).contains(&(from - 1));
+    Ok(if !far.iter().all(|(_, gain)| is_above(gain)) {
+        (Verdict::Differs, evidence)
+    } else if close {
+        (Verdict::Reproduced, evidence)
+    } else {
+        (Verdict::InShape, evidence)
+    })
+}
+
+fn best(results: &Results, panel: usize, subject: &str, over: &[String], core: &[u64; 2]) -> Result<Judged, String> {
+    let one = |other: &String| {
+        let (verdict, evidence) = above(&gains(results, panel, subject, other)?, core[0], core[1]);
+        Ok((verdict, format!("Against {other}: {}", lower(&evidence))))
+    };
+    let judged = over.iter().map(one).collect::<Result<Vec<Judged>, String>>()?;
+    let rank = |verdict: Verdict| match verdict {
+        Verdict::Reproduced => 0,
+        Verdict::InShape => 1,
+        Verdict::Differs | Verdict::CannotBeJudged => 2,
+    };
+    let worst = judged.iter().map(|(verdict, _)| *verdict).max_by_key(|verdict| rank(*verdict));
+    let worst = worst.ok_or("there is nothing to compare with")?;
+    Ok((worst, judged.into_iter().map(|(_, evidence)| evidence).collect::<Vec<_>>().join(". ")))
+}
+
+/// A sentence as part of another.
+fn lower(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    chars.next().map_or(String::new(), |first| first.to_lowercase().chain(chars).collect())
+}
+
+fn gain_between(gains: &[(u64, Gain)], published: [f64; 2], tolerance: f64, core: &[u64; 2]) -> Result<Judged, String> {
+    let mut core: Vec<_> = gains.iter().filter(|(hops, _)| (core[0]..=core[1]).contains(hops)).collect();
+    core.sort_by(|a, b| a.1.pct().total_cmp(&b.1.pct()));
+    let (Some(smallest), Some(largest)) = (core.first(), core.last()) else {
+        return Err("there are no runs in the range that is judged".to_owned());
+    };
+    let [low, high] = published;
+    let allowed = low - tolerance..=high + tolerance;
+    let (sign, weak, strong) = if low >= 0.0 { (1.0, low, high) } else { (-1.0, -high, -low) };
+    let on_its_side = |gain: &Gain| {
+        let (low, high) = gain.interval_pct();
+        if sign > 0.0 { low > 0.0 } else { high < 0.0 }
+    };
+    let median = sign * core[core.len() / 2].1.pct();
+    let verdict = if core.iter().all(|(_, gain)| allowed.contains(&gain.pct())) {
+        Verdict::Reproduced
+    } else if core.iter().all(|(_, gain)| on_its_side(gain)) && (weak / 2.0..=strong * 2.0).contains(&median) {
+        Verdict::InShape
+    } else {
+        Verdict::Differs
+    };
+    let evidence = format!(
+        "From {} to {}; published {low:+} % to {high:+} %",
+        told(smallest.0, &smallest.1),
+        told(largest.0, &largest.1)
+    );
+    Ok((verdict, evidence))
 }
 
 /// The change from each hop count to the next, and from the first to the last.
@@ -227,6 +312,59 @@ mod tests {
         // Falsified records: a rise on the way, a rise altogether.
         assert_eq!(verdict(&check, &with(&[400.0, 300.0, 360.0])), Verdict::Differs);
         assert_eq!(verdict(&check, &with(&[300.0, 300.0, 301.0])), Verdict::Differs);
+    }
+
+    #[test]
+    fn a_crossing_must_be_where_it_was_published() {
+        let check = Check::AboveBeyond { of: names(&["tcp-ap"]), over: "newreno".into(), beyond: 3 };
+        let with = |gains: &[f64]| {
+            let newreno = vec![100.0; gains.len()];
+            made_up(&newreno, &gains.iter().map(|gain| 100.0 + gain).collect::<Vec<_>>())
+        };
+        assert_eq!(verdict(&check, &with(&[-20.0, -10.0, -5.0, 10.0, 20.0])), Verdict::Reproduced);
+        assert_eq!(verdict(&check, &with(&[-20.0, -10.0, 5.0, 10.0, 20.0])), Verdict::Reproduced, "one hop earlier");
+        assert_eq!(verdict(&check, &with(&[-20.0, 10.0, 15.0, 10.0, 20.0])), Verdict::InShape);
+        assert_eq!(verdict(&check, &with(&[20.0, 10.0, 15.0, 10.0, 20.0])), Verdict::InShape);
+        // Falsified records: below at the end, above only later, no runs there.
+        assert_eq!(verdict(&check, &with(&[-20.0, -10.0, -5.0, 10.0, -20.0])), Verdict::Differs);
+        assert_eq!(verdict(&check, &with(&[-20.0, -10.0, -5.0, 0.0, 20.0])), Verdict::Differs);
+        assert_eq!(verdict(&check, &with(&[-20.0, -10.0, -5.0])), Verdict::CannotBeJudged);
+    }
+
+    #[test]
+    fn the_best_is_above_everyone() {
+        let check = Check::Best { of: names(&["tcp-ap"]), over: vec!["newreno".into(), "third".into()], core: [2, 3] };
+        let with = |third: [f64; 3]| {
+            let mut results = made_up(&[100.0; 3], &[120.0; 3]);
+            for (hops, mean) in (1..).zip(third) {
+                results.put(0, "third", hops, &runs(mean));
+            }
+            results
+        };
+        assert_eq!(verdict(&check, &with([110.0; 3])), Verdict::Reproduced);
+        assert_eq!(verdict(&check, &with([130.0, 110.0, 110.0])), Verdict::InShape);
+        assert_eq!(verdict(&check, &with([110.0, 110.0, 130.0])), Verdict::Differs);
+        assert_eq!(verdict(&check, &made_up(&[100.0; 3], &[120.0; 3])), Verdict::CannotBeJudged);
+    }
+
+    #[test]
+    fn a_gain_between_two_numbers_may_be_a_loss() {
+        let check = |low: f64, high: f64| Check::GainBetween {
+            of: names(&["tcp-ap"]),
+            over: "newreno".into(),
+            published_pct: [low, high],
+            tolerance_pct: 2.0,
+            core: [2, 4],
+        };
+        let with = |gains: [f64; 4]| made_up(&[100.0; 4], &gains.map(|gain| 100.0 + gain));
+        assert_eq!(verdict(&check(7.0, 17.0), &with([90.0, 6.0, 12.0, 18.0])), Verdict::Reproduced);
+        assert_eq!(verdict(&check(7.0, 17.0), &with([90.0, 6.0, 12.0, 25.0])), Verdict::InShape);
+        assert_eq!(verdict(&check(7.0, 17.0), &with([90.0, -6.0, 12.0, 15.0])), Verdict::Differs);
+        assert_eq!(verdict(&check(7.0, 17.0), &with([10.0, 60.0, 60.0, 60.0])), Verdict::Differs);
+        assert_eq!(verdict(&check(-16.0, -5.0), &with([90.0, -4.0, -12.0, -17.0])), Verdict::Reproduced);
+        assert_eq!(verdict(&check(-16.0, -5.0), &with([90.0, -4.0, -12.0, -25.0])), Verdict::InShape);
+        assert_eq!(verdict(&check(-16.0, -5.0), &with([90.0, 4.0, -12.0, -12.0])), Verdict::Differs);
+        assert_eq!(verdict(&check(-16.0, -5.0), &made_up(&[100.0], &[90.0])), Verdict::CannotBeJudged);
     }
 
     #[test]

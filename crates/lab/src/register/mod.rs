@@ -135,6 +135,37 @@ pub enum Check {
         /// First and last hop count of the range in which the shape must hold.
         core: [u64; 2],
     },
+    /// A transport is above another beyond a hop count, where their curves cross.
+    AboveBeyond {
+        /// The transports judged, each for itself.
+        of: Vec<String>,
+        /// The transport they are compared with.
+        over: String,
+        /// The last hop count at which nothing is claimed.
+        beyond: u64,
+    },
+    /// A transport is above each of several others.
+    Best {
+        /// The transports judged, each for itself.
+        of: Vec<String>,
+        /// Those they are compared with.
+        over: Vec<String>,
+        /// First and last hop count of the range in which the shape must hold.
+        core: [u64; 2],
+    },
+    /// The gain of a transport over another lies in a range at every hop count.
+    GainBetween {
+        /// The transports judged, each for itself.
+        of: Vec<String>,
+        /// The transport they are compared with.
+        over: String,
+        /// Smallest and largest published gain, per cent; negative for a loss.
+        published_pct: [f64; 2],
+        /// How far outside of them a gain may be, percentage points.
+        tolerance_pct: f64,
+        /// First and last hop count of the range in which it must hold.
+        core: [u64; 2],
+    },
     /// Goodput falls with the hop count.
     Falls {
         /// The transports judged, each for itself.
@@ -153,8 +184,25 @@ impl Check {
     /// The transports that are judged, each for itself.
     pub fn subjects(&self) -> &[String] {
         match self {
-            Check::LargestGain { of, .. } | Check::Above { of, .. } | Check::Falls { of, .. } => of,
+            Check::LargestGain { of, .. }
+            | Check::Above { of, .. }
+            | Check::AboveBeyond { of, .. }
+            | Check::Best { of, .. }
+            | Check::GainBetween { of, .. }
+            | Check::Falls { of, .. } => of,
             Check::NotJudged { .. } => &[],
+        }
+    }
+
+    /// The transports they are compared with.
+    pub fn others(&self) -> &[String] {
+        match self {
+            Check::LargestGain { over, .. }
+            | Check::Above { over, .. }
+            | Check::AboveBeyond { over, .. }
+            | Check::GainBetween { over, .. } => std::slice::from_ref(over),
+            Check::Best { over, .. } => over,
+            Check::Falls { .. } | Check::NotJudged { .. } => &[],
         }
     }
 }
@@ -175,7 +223,9 @@ mod tests {
                 };
                 assert!(scenario.points.iter().any(swept), "{} has no point of panel {}", experiment.id, panel.id);
             }
-            for name in published.claims.iter().flat_map(|claim| claim.check.subjects()) {
+            for name in
+                published.claims.iter().flat_map(|claim| claim.check.subjects().iter().chain(claim.check.others()))
+            {
                 let run = |point: &crate::scenario::Point| point.transports.iter().any(|label| label == name);
                 assert!(scenario.points.iter().any(run), "{} does not run {name}", experiment.id);
             }
@@ -184,9 +234,9 @@ mod tests {
 
     #[test]
     fn f14_is_the_set_up_of_the_paper() {
-        // AP05, sections 3 and 5: 2 Mbit/s, RTS/CTS, queue of 50, 1460-byte packets, chain; 3 x 3 x 10 points here.
+        // AP05, sections 3 and 5: 2 Mbit/s, RTS/CTS, queue of 50, 1460-byte packets, chain; 3 x 5 x 10 points here.
         let scenario = Experiment::find("ap05-f14").unwrap().read().unwrap();
-        assert_eq!(scenario.points.len(), 90);
+        assert_eq!(scenario.points.len(), 150);
         for point in &scenario.points {
             let radio = &point.config.mesh.radio;
             assert_eq!(radio.rate, meshpace_core::Rate::from_mbps(2));

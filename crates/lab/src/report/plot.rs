@@ -128,22 +128,45 @@ where
         let color = curve.look.color;
         let clamp = |value: f64| value.clamp(frame.range.0, frame.range.1);
         let at = |bar: &Bar| bar.hops as f64 + aside;
-        chart.draw_series(LineSeries::new(
-            curve.bars.iter().map(|bar| (at(bar), clamp(bar.value))),
-            color.stroke_width(2),
-        ))?;
+        let line = curve.bars.iter().map(|bar| (at(bar), clamp(bar.value)));
+        if curve.look.hollow {
+            chart.draw_series(DashedLineSeries::new(line, 6, 4, color.stroke_width(2)))?;
+        } else {
+            chart.draw_series(LineSeries::new(line, color.stroke_width(2)))?;
+        }
         chart.draw_series(curve.bars.iter().filter(|bar| bar.low.is_finite() && bar.high.is_finite()).map(|bar| {
             let (low, high) = (clamp(bar.low), clamp(bar.high));
             ErrorBar::new_vertical(at(bar), low, clamp(bar.value), high, color.stroke_width(2), 8)
         }))?;
-        let middles = curve.bars.iter().map(|bar| (at(bar), clamp(bar.value)));
+        let middles = || curve.bars.iter().map(|bar| EmptyElement::at((at(bar), clamp(bar.value))));
+        let line = color.stroke_width(2);
+        // A hollow marker is filled with the colour of the page.
+        let inside = if curve.look.hollow { WHITE.filled() } else { color.filled() };
         match curve.look.shape {
-            Shape::Disc => chart.draw_series(middles.map(|at| Circle::new(at, 5, color.filled())))?,
-            Shape::Triangle => chart.draw_series(middles.map(|at| TriangleMarker::new(at, 7, color.filled())))?,
-            Shape::Square => chart.draw_series(
-                middles.map(|at| EmptyElement::at(at) + Rectangle::new([(-5, -5), (5, 5)], color.filled())),
-            )?,
+            Shape::Disc => chart
+                .draw_series(middles().map(|at| at + Circle::new((0, 0), 5, inside) + Circle::new((0, 0), 5, line)))?,
+            Shape::Cross => {
+                let stroke = |from, to| PathElement::new(vec![from, to], color.stroke_width(3));
+                chart.draw_series(middles().map(|at| at + stroke((-5, -5), (5, 5)) + stroke((-5, 5), (5, -5))))?
+            }
+            shape => {
+                let corners = corners(shape);
+                let outline: Vec<(i32, i32)> = corners.iter().chain(&corners[..2]).copied().collect();
+                let marker = |at| at + Polygon::new(corners.to_vec(), inside) + PathElement::new(outline.clone(), line);
+                chart.draw_series(middles().map(marker))?
+            }
         };
     }
     Ok(())
+}
+
+/// Corners of the markers that are polygons, in pixels around the middle.
+fn corners(shape: Shape) -> &'static [(i32, i32)] {
+    match shape {
+        Shape::Disc | Shape::Cross => &[],
+        Shape::Triangle => &[(0, -7), (6, 4), (-6, 4)],
+        Shape::Square => &[(-5, -5), (5, -5), (5, 5), (-5, 5)],
+        Shape::Diamond => &[(0, -7), (7, 0), (0, 7), (-7, 0)],
+        Shape::Funnel => &[(0, 7), (6, -4), (-6, -4)],
+    }
 }
