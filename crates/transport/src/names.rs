@@ -71,7 +71,7 @@ const PUBLISHED: &[Entry] = &[
     Entry {
         name: "cwl-h4",
         description: "NewReno with its window limited to a quarter of the hops",
-        source: "AP05, sections 2 and 5: a path of h hops carries h/4 packets",
+        source: "AP05, sections 4.3 and 5: a path of h hops carries h/4 packets",
         build: || windowed(window::Config::HopLimit(HopRule::Quarter)),
     },
     Entry {
@@ -89,7 +89,7 @@ const PUBLISHED: &[Entry] = &[
     Entry {
         name: "tcp-ap",
         description: "TCP with adaptive pacing as the paper describes it",
-        source: "AP05, sections 3 and 4",
+        source: "AP05, section 4",
         build: || Config::Tcp(tcp_ap()),
     },
     Entry {

@@ -376,7 +376,7 @@ fn data_outside_the_window_is_dropped_and_acknowledged() {
 
 #[test]
 fn paced_segments_keep_the_interval_and_the_window() {
-    // AP05, sections 4.1 and 4.2: a constant RTT of 60 ms over 7 hops at 2 Mbit/s with s_d = 1500 and s_a = 40 gives
+    // AP05, sections 4.3 and 4.4: a constant RTT of 60 ms over 7 hops at 2 Mbit/s with s_d = 1500 and s_a = 40 gives
     // 2 (60/7 + 5.84) = 28.822857 ms with cov 0. Once the first sample is in, segments leave so far apart.
     let config = tcp::Config { pacing: pacing::Config::Adaptive(AdaptiveConfig::paper()), ..newreno() };
     let mut pair = opened(config);

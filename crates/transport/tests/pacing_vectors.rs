@@ -189,7 +189,7 @@ fn synchronized_clocks_use_the_echoed_delay_ap05_figure_15() {
 }
 
 #[test]
-fn k_scaling_tpa_section_5_2() {
+fn k_scaling_tpa_section_5_3() {
     let sixty = [60.0; 50];
     let four = [40.0, 60.0, 80.0, 60.0];
     let ten = [55.0, 62.0, 48.0, 91.0, 60.0, 58.0, 120.0, 63.0, 59.0, 64.0];

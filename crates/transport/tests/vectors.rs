@@ -1,7 +1,7 @@
 //! Worked vectors of AP05's estimator, each checked to half a unit of the last digit given.
 //!
-//! The numbers were worked out apart from this code from the paper's equations: FHD and t_q (section 4.1), the EWMA, cov
-//! and R (section 4.2), FHD from one-way delays with synchronized clocks (section 5, figure 15).
+//! The numbers were worked out apart from this code from the paper's equations: FHD and t_q (section 4.3), cov (4.2), the EWMA
+//! and R (4.4), FHD from one-way delays with synchronized clocks (section 5, figure 15).
 
 use meshpace_core::Rate;
 use meshpace_transport::Stats;
@@ -18,7 +18,7 @@ fn shows(what: &str, actual: f64, shown: &str) {
 }
 
 #[test]
-fn four_hop_delay_section_4_1() {
+fn four_hop_delay_section_4_3() {
     // RTT (ms), h, b (Mbit/s), s_d; t_q (ms), D_n (ms), 1/D_n (1/s), bound of the goodput (kbit/s).
     let rows = [
         (60.0, 7, 2, 1460, "1.2857", "28.5029", "35.0842", "409.78"),
@@ -78,7 +78,7 @@ fn variation_section_4_2() {
 }
 
 #[test]
-fn sequence_section_4_2() {
+fn sequence_section_4_4() {
     // RTT (ms); FHD, FHD^ (ms), cov, IPD (ms), R (1/s).
     let rows = [
         (60.0, "28.5029", "28.5029", "0.000000", "28.5029", "35.0842"),

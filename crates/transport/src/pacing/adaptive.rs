@@ -1,24 +1,24 @@
 //! Adaptive pacing: one segment per smoothed 4-hop propagation delay, stretched by the variation of the RTT.
 //!
 //! S. ElRakabawy, A. Klemm, C. Lindemann, "TCP with Adaptive Pacing for Multihop Wireless Networks", MobiHoc 2005 (AP05),
-//! sections 3 and 4. Every point in which the agent its authors released differs from the paper is a field of its own.
+//! section 4. Every point in which the agent its authors released differs from the paper is a field of its own.
 
 use super::carrier_sense::CarrierSense;
 use super::out_of_interference::{OutOfInterference, Sensing};
 use crate::config::{ParameterError, require};
 use meshpace_core::Duration;
 
-/// N, the samples the variation is computed from, unless told otherwise (AP05, section 4.2).
+/// N, the samples the variation is computed from, unless told otherwise (AP05, section 4.5).
 pub const DEFAULT_HISTORY: usize = 50;
 
 /// Parameters of adaptive pacing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AdaptiveConfig {
-    /// Weight on the old value of the smoothed delay, 0..=1. Default 0.7 (AP05, section 4.2).
+    /// Weight on the old value of the smoothed delay, 0..=1. Default 0.7 (AP05, section 4.5).
     pub alpha: f64,
-    /// Samples the dispersion is computed from, 2 or more. Default 50 (AP05, section 4.2).
+    /// Samples the dispersion is computed from, 2 or more. Default 50 (AP05, section 4.5).
     pub history: usize,
-    /// Hops after which the channel can be used again, 1 or more. Default 4 (AP05, section 3).
+    /// Hops after which the channel can be used again, 1 or more. Default 4 (AP05, section 4.3).
     pub reuse_hops: u8,
     /// Bytes added to the payload to give s_d. Paper 40, released 112.
     pub data_overhead: u32,
@@ -34,7 +34,7 @@ pub struct AdaptiveConfig {
     pub dispersion: Dispersion,
     /// Factor before the dispersion, 0 or more. Default 2 (AP05, equation of R).
     pub dispersion_factor: f64,
-    /// K, by which the RTT samples are scaled in the dispersion, 1 or more. Default 1; TPA, section 5.2, tries 2 and 3.
+    /// K, by which the RTT samples are scaled in the dispersion, 1 or more. Default 1; TPA, section 5.3, tries 2 and 3.
     pub scale: f64,
     /// What K scales.
     pub scaling: Scaling,
@@ -55,7 +55,7 @@ pub struct AdaptiveConfig {
 /// The delay that paces, and what it is computed from.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measure {
-    /// The propagation delay over `reuse_hops` hops, from the RTT (AP05, section 4.1).
+    /// The propagation delay over `reuse_hops` hops, from the RTT (AP05, section 4.3).
     RoundTrip,
     /// The same from the one-way delay that the receiver echoes, both clocks being synchronized (AP05, section 5, figure
     /// 15). The dispersion stays that of the RTT; a peer that echoes nothing is measured by the RTT.
@@ -67,7 +67,7 @@ pub enum Measure {
 /// What K scales in the dispersion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scaling {
-    /// The samples but not their mean, as TPA, section 5.2, equation 3 is printed: at least K - 1 even without jitter.
+    /// The samples but not their mean, as TPA, section 5.3, equation 3 is printed: at least K - 1 even without jitter.
     Samples,
     /// The deviations: K times the dispersion.
     Deviations,
@@ -76,7 +76,7 @@ pub enum Scaling {
 /// Where the number of hops comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HopSource {
-    /// The sender's routing table (AP05, section 4.2).
+    /// The sender's routing table (AP05, section 4.3).
     RoutingTable,
     /// The hops the ACK travelled (released agent).
     AckTravelled,
@@ -85,7 +85,7 @@ pub enum HopSource {
 /// The delay used on paths shorter than the reuse distance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShortPath {
-    /// The delay of the whole path, n = h (AP05, section 4.1).
+    /// The delay of the whole path, n = h (AP05, section 4.3).
     WholePath,
     /// The delay of one hop (released agent).
     OneHop,

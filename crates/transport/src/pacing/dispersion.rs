@@ -1,7 +1,7 @@
 //! How much the last N samples vary, relative to their mean.
 //!
 //! AP05, section 4.2: coefficient of variation with divisor N - 1. The released agent uses the mean absolute deviation. TPA,
-//! section 5.2, scales the samples by K.
+//! section 5.3, scales the samples by K.
 
 use alloc::vec::Vec;
 
@@ -46,7 +46,7 @@ pub fn coefficient_of_variation(samples: &[f64]) -> f64 {
     scaled_coefficient_of_variation(samples, 1.0)
 }
 
-/// The same with every sample, but not the mean, multiplied by `k` (TPA, section 5.2, equation 3).
+/// The same with every sample, but not the mean, multiplied by `k` (TPA, section 5.3, equation 3).
 pub fn scaled_coefficient_of_variation(samples: &[f64], k: f64) -> f64 {
     let mean = mean(samples);
     if samples.len() < 2 || mean == 0.0 {

@@ -1,6 +1,6 @@
 //! From RTT samples to the interval between two segments.
 //!
-//! AP05, sections 3 and 4: with h hops, channel rate b, data size s_d and ACK size s_a,
+//! AP05, sections 4.2 to 4.4: with h hops, channel rate b, data size s_d and ACK size s_a,
 //!
 //! ```text
 //! t_q  = 1/2 (RTT/h - (s_d + s_a)/b)                 queueing delay per hop
@@ -26,12 +26,12 @@ use meshpace_core::{Duration, Rate};
 /// Weight on the old value of the average queueing delay (released agent).
 const QUEUEING_WEIGHT: f64 = 0.5;
 
-/// t_q: the queueing delay per hop in seconds (AP05, section 4.1). `rtt` in seconds, sizes in bytes.
+/// t_q: the queueing delay per hop in seconds (AP05, section 4.3). `rtt` in seconds, sizes in bytes.
 pub fn queueing_delay(rtt: f64, hops: u8, rate: Rate, data: u32, ack: u32) -> f64 {
     0.5 * (rtt / f64::from(hops) - transmission(f64::from(data) + f64::from(ack), rate))
 }
 
-/// D_n: the propagation delay over `n` hops in seconds (AP05, section 4.1), from the queueing delay per hop.
+/// D_n: the propagation delay over `n` hops in seconds (AP05, section 4.3), from the queueing delay per hop.
 pub fn propagation_delay(n: u8, queueing: f64, rate: Rate, data: u32) -> f64 {
     f64::from(n) * (queueing + transmission(f64::from(data), rate))
 }

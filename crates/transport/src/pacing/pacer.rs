@@ -1,6 +1,6 @@
 //! Turns an interval into permissions: whether a segment may leave now, and if not, when.
 //!
-//! Two rules. *Earliest send* (AP05, section 4.2 in the reading that loses no time): a segment may leave if an interval has
+//! Two rules. *Earliest send* (AP05, section 4.4 in the reading that loses no time): a segment may leave if an interval has
 //! passed since the last one did. *Free running* (the released agent): what the window allows enters a FIFO, and each
 //! tick of a timer sends one; an empty FIFO wastes the tick.
 
