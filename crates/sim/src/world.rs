@@ -136,7 +136,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 let shortest = || if is_mobile { None } else { self.engine.shortest_hops(from, to) };
                 let absent = |samples: fn(&Absence) -> u32| {
                     let samples = self.absences.get(number).map(samples);
-                    samples.map_or(f64::NAN, |samples| f64::from(samples) * SAMPLE.as_secs_f64())
+                    samples.map_or(f64::NAN, |samples| (SAMPLE * u64::from(samples)).as_secs_f64())
                 };
                 let measured = |file: &&Completion| file.end >= begin && file.end <= end;
                 let is_http = matches!(traffic, Traffic::Http { .. });
