@@ -5,8 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where the algorithms are, below `crates/`.
-const PROTOCOLS: [&str; 5] =
-    ["transport/src/pacing", "transport/src/tcp", "transport/src/tpa", "transport/src/udp.rs", "mesh/src"];
+const PROTOCOLS: [&str; 7] = [
+    "transport/src/pacing",
+    "transport/src/tcp",
+    "transport/src/tpa",
+    "transport/src/udp.rs",
+    "mesh/src",
+    "sim/src/traffic.rs",
+    "sim/src/mobility.rs",
+];
 
 /// Files below those that hold no algorithm: lists of modules, and what configuration and packets look like.
 const NO_ALGORITHM: [&str; 3] = ["mesh/src/config.rs", "mesh/src/packet.rs", "mesh/src/lib.rs"];
