@@ -160,7 +160,7 @@ fn the_roaming_node_is_one_two_three_two_one_hops_away() {
     assert_eq!(ends(&config), [(3, 0)]);
     let mut motion = Motion::new(&config.positions, &config.mobility, 1).unwrap();
     let mut at = |s: u64| motion.positions(meshpace_core::Time(s * 1_000_000_000));
-    // The table of reproduction.md section 2: pauses, and the ends of moves.
+    // TPA's roaming node: pauses, and the ends of moves.
     for (from, until, expected) in [(0, 40, 1), (60, 100, 2), (120, 160, 3), (180, 220, 2), (240, 280, 1)] {
         for second in [from, (from + until) / 2, until] {
             assert_eq!(hops(&at(second), 3, 0), Some(expected), "at {second} s");

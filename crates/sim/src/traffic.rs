@@ -1,7 +1,7 @@
 //! What applications do: when they connect, write and stop.
 //!
 //! An application is told when its timer fires and what has been delivered, works on its sending endpoint, and answers
-//! when it wants to be woken. Sources: systems.md section 4. Of an HTTP-like flow the papers leave open whether a
+//! when it wants to be woken. Sources: AP05 and AP10 (files and pauses), TPA (MP3), LLAP (speech). Of an HTTP-like flow the papers leave open whether a
 //! connection serves one file or all: one file here, all with `persistent`.
 
 use crate::config::{Flow, Traffic};

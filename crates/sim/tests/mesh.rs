@@ -145,7 +145,7 @@ fn a_transport_that_asks_for_notices_is_told_of_broken_routes() {
 
 #[test]
 fn received_power_reaches_the_transport() {
-    // systems.md 7.7, last rows: at 200 m with T_cs = -78.07 dBm and p = 4, H_cs = 3 on a long chain. A threshold 6 dB lower
+    // AP10, Eq. 7: at 200 m with T_cs = -78.07 dBm and p = 4, H_cs = 3 on a long chain. A threshold 6 dB lower
     // makes the margin 23.57 dB: 10^(23.57 / 40) = 3.88, so H_cs = 4, a longer delay and a lower rate.
     let run_with = |threshold: f64| {
         let transport::Config::Tcp(mut tcp) = names::lookup("tcp-ap-oid").unwrap() else { panic!("a TCP") };

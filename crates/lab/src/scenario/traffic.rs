@@ -13,7 +13,7 @@ const VOIP_SEGMENT: u32 = 50;
 /// Payload and rate of music (TPA, figure 9, gives the rate alone).
 const MP3_SEGMENT: u32 = 1000;
 const MP3_RATE: Rate = Rate(192_000);
-/// Mean size and shape of files (systems.md section 4).
+/// Mean size and shape of files.
 const FILE_SIZE: f64 = 30_000.0;
 const FILE_SHAPE: f64 = 1.5;
 

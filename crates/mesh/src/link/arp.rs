@@ -1,6 +1,6 @@
 //! Address resolution: which neighbour answers to a network address.
 //!
-//! Source: RFC 826; ns-2.35 as measured (reference item 18): one packet is held per neighbour, a newer one displaces it,
+//! Source: RFC 826; ns-2.35 as measured: one packet is held per neighbour, a newer one displaces it,
 //! an entry never expires, and the packet after the third unanswered request is given up as if the link had failed,
 //! together with the one held. Requests and replies are 28 bytes; a request teaches its sender's address to everyone who
 //! hears it and holds nothing else.

@@ -9,10 +9,10 @@ use crate::config::ParameterError;
 /// Which packet waits where.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum QueueConfig {
-    /// One queue of `radio.queue` packets, drop-tail, routing packets first (systems.md 2.5).
+    /// One queue of `radio.queue` packets, drop-tail, routing packets first.
     #[default]
     DropTail,
-    /// Link-layer adaptive pacing (systems.md 10). `radio.queue` does not apply.
+    /// Link-layer adaptive pacing. `radio.queue` does not apply.
     Llap(LlapConfig),
     /// FQ-CoDel (RFC 8290). `radio.queue` does not apply.
     FqCodel(FqCodelConfig),
@@ -35,9 +35,9 @@ pub enum MarkerConfig {
     /// Nothing does.
     #[default]
     None,
-    /// By the average number of retries (systems.md 12).
+    /// By the average number of retries.
     Lred(LredConfig),
-    /// By the congestion index of the link (systems.md 11.4).
+    /// By the congestion index of the link.
     Dcc(DccConfig),
 }
 

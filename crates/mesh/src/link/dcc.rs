@@ -1,7 +1,7 @@
 //! DCC's congestion index: links that lose frames and use much air time are marked, so that the greedy flow slows down.
 //!
 //! Source: Y. Xu, Y. Wang, J. Lui and D.-M. Chiu, "Balancing Throughput and Fairness for TCP Flows in Multihop Ad-Hoc
-//! Networks" (DCC), IV.B (Eq. 9 and 10), figure 6 part 1, V.A; systems.md 11.4 and 11.6. Per outgoing link and interval:
+//! Networks" (DCC), IV.B (Eq. 9 and 10), figure 6 part 1, V.A. Per outgoing link and interval:
 //!
 //! ```text
 //! gamma_s = failed / attempts (0 without attempts)        T_s = air time / 0.125 s
@@ -12,7 +12,7 @@
 //! Departures: there is no timer. Intervals are counted from time zero, at every node alike, and those that have passed
 //! are averaged in when the link is next looked at; that gives what a timer would. A link whose averages have fallen below
 //! 1e-12 starts anew, a flow below that is forgotten. "Normalized transmission time" is the time this station is on the air
-//! (systems.md 11.6, item 2); the paper gives k_p a range of 0 to 0.1 and a default of 13.2030, the latter is taken.
+//! The paper gives k_p a range of 0 to 0.1 and a default of 13.2030, the latter is taken.
 
 use crate::config::{ParameterError, require};
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ use meshpace_core::{Duration, FlowId, NodeId, Time};
 /// Averages below this are zero.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Which frames are counted (systems.md 11.6, item 2).
+/// Which frames are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DccCounts {
     /// Data: packets with payload. "The TCP data packet collision probability" (DCC, IV.B).
@@ -31,7 +31,7 @@ pub enum DccCounts {
     DataAndAcks,
 }
 
-/// Which values are averaged over intervals (systems.md 11.6, item 3).
+/// Which values are averaged over intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DccAverages {
     /// The collision probability and the air time.

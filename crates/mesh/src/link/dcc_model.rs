@@ -1,6 +1,6 @@
 //! Two crossing flows and their hidden terminals: the analysis behind DCC's congestion index.
 //!
-//! Source: DCC, III.B, Eq. 1 to 6 and Theorem 1; systems.md 11.1. Pure functions for tests and reports, not part of any
+//! Source: DCC, III.B, Eq. 1 to 6 and Theorem 1. Pure functions for tests and reports, not part of any
 //! protocol. Links 1 to 4 carry flow A -> E, links 5 to 8 flow F -> I across it; link i uses a fraction x_i of the air time.
 //!
 //! ```text

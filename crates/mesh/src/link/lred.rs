@@ -1,7 +1,7 @@
 //! LRED: marks or drops by the average number of MAC retries, and spreads packets by a longer backoff.
 //!
 //! Source: Z. Fu, P. Zerfos, H. Luo, S. Lu, L. Zhang and M. Gerla, "The Impact of Multihop Wireless Channel on TCP
-//! Throughput and Loss", INFOCOM 2003, as systems.md 12 restates it; thresholds from DCC, V.B.
+//! Throughput and Loss", INFOCOM 2003; thresholds from DCC, V.B.
 //!
 //! ```text
 //! avg = 7/8 avg + 1/8 retries                                   per unicast packet, sent or given up

@@ -1,6 +1,6 @@
 //! The interface queue: drop-tail, routing packets first.
 //!
-//! Source: systems.md 2.5; ns-2.35 as measured (reference item 17). Data and ARP packets join at the end and are dropped
+//! Source: ns-2.35 as measured. Data and ARP packets join at the end and are dropped
 //! there when the queue is full; routing packets go to the front, last come first, and push out the packet at the end.
 
 use crate::config::MacProfile;

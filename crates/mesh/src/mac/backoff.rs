@@ -1,6 +1,6 @@
 //! The backoff timer: whole slots are counted down while the medium is idle.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2.5.2; ns-2.35 as measured (reference items 10 to 12): time is continuous, there is no
+//! Source: IEEE Std 802.11-1999, 9.2.5.2; ns-2.35 as measured: time is continuous, there is no
 //! common slot grid; when the medium becomes busy only whole elapsed slots are deducted.
 
 use meshpace_core::{Duration, Time};

@@ -1,6 +1,6 @@
 //! The distributed coordination function: carrier sensing, backoff, RTS/CTS, acknowledgements, retries.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2; profile `ns2`: ns-2.35 as measured (reference items 4 to 16). Where the profiles
+//! Source: IEEE Std 802.11-1999, 9.2; profile `ns2`: ns-2.35 as measured. Where the profiles
 //! differ:
 //!
 //! | | `ns2` | `ieee` |
@@ -205,7 +205,7 @@ impl<P: Packet> Dcf<P> {
         self.attempted.take()
     }
 
-    /// Lengthens the backoff that runs or waits by `extra` (adaptive pacing in the MAC, systems.md 12).
+    /// Lengthens the backoff that runs or waits by `extra` (LRED's adaptive pacing).
     pub fn extend_backoff(&mut self, extra: Duration) {
         self.backoff.extend(extra);
     }

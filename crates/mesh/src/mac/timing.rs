@@ -1,7 +1,7 @@
 //! Times, sizes and limits of the MAC, by profile.
 //!
 //! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
-//! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured (reference items 8 to 15).
+//! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured.
 
 use crate::config::{MacProfile, MeshConfig, RtsPolicy};
 use meshpace_core::{Duration, Rate};

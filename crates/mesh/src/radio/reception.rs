@@ -1,6 +1,6 @@
 //! Which of several overlapping frames a receiver keeps: the rule of ns-2, in constant space.
 //!
-//! Source: ns-2.35 as measured (reference items 2 to 6). The first frame to arrive locks the receiver, also one that can
+//! Source: ns-2.35 as measured. The first frame to arrive locks the receiver, also one that can
 //! only be sensed. A later frame that is at least 10 dB weaker is ignored and forgotten; any other spoils both, and the
 //! receiver stays busy until the longer of the two ends. There is no noise and no sum of interferers.
 
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_later_frame_from_beyond_356_m_does_no_harm() {
-        // systems.md 2.2: a 200 m frame survives interferers that start later from beyond 200 * 10^(1/4) = 355.7 m.
+        // With fourth-power path loss a 200 m frame survives interferers that start later from beyond 200 * 10^(1/4) = 355.7 m.
         for (interferer, outcome) in [(355.0, FrameEnd::Collided), (356.5, FrameEnd::Decoded)] {
             let mut rx = Receiver::default();
             assert_eq!(rx.on_start(1, received_power(200.0), Time(1000), false), FrameStart::Locked);

@@ -1,4 +1,4 @@
-//! The rules of LLAP's scheduler (LLAP, III; systems.md 10.2 and 10.3).
+//! The rules of LLAP's scheduler (LLAP, III).
 
 use super::parcel::{ME, Parcel, id, ms, routing, towards};
 use meshpace_core::{Duration, NodeId, Time};

@@ -243,7 +243,7 @@ pub fn random(keys: &mut Reader<'_>, allow_partition: bool) -> Topology {
     topology(keys, Draw { placement, places, pairs }, &why)
 }
 
-/// Random waypoint in a rectangle, from a stationary start (systems.md section 4 has the defaults).
+/// Random waypoint in a rectangle, from a stationary start.
 pub fn waypoint(keys: &mut Reader<'_>) -> Topology {
     let before = keys.problems().count();
     let nodes = number_of_nodes(keys);

@@ -1,4 +1,4 @@
-//! LLAP's parameters and the readings of what its paper leaves open (systems.md 10.3).
+//! LLAP's parameters and the readings of what its paper leaves open.
 
 use crate::config::{ParameterError, require};
 use meshpace_core::Duration;

@@ -1,15 +1,15 @@
 //! LLAP's delays towards one destination: how long packets stay here (HT) and in the next node (NHT), and what follows.
 //!
 //! Source: A. Antony Franklin et al., "A Link Layer Adaptive Pacing Scheme for Improving Performance of Wireless Mesh
-//! Networks" (LLAP), sections III.C and III.D; systems.md 10.2.
+//! Networks" (LLAP), sections III.C and III.D.
 //!
 //! ```text
 //! HT  = alpha HT  + (1 - alpha) HT_current        NHT = alpha NHT + (1 - alpha) NHT_current
 //! relay:  PD = PD + (NHT - HT), from 0            source: PD = k NHT, k = min(h, 4)
 //! ```
 //!
-//! Departures: the first sample of an average initializes it (the paper gives no start value; systems.md 10.4). PD is kept
-//! between bounds, because an integrator over smoothed values overshoots (systems.md 10.3, item 2).
+//! Departures: the first sample of an average initializes it (the paper gives no start value). PD is kept
+//! between bounds, because an integrator over smoothed values overshoots.
 
 use super::{DelayUpdate, LlapConfig};
 

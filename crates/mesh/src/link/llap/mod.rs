@@ -1,7 +1,7 @@
 //! LLAP: each node becomes as slow as its successor, so that the bottleneck's pace reaches the source hop by hop.
 //!
 //! Source: A. Antony Franklin et al., "A Link Layer Adaptive Pacing Scheme for Improving Performance of Wireless Mesh
-//! Networks" (LLAP), section III; systems.md 10. No control packets, no header: a node overhears how long its successor
+//! Networks" (LLAP), section III. No control packets, no header: a node overhears how long its successor
 //! keeps a packet.
 //!
 //! Per node one FIFO input queue per destination and one FIFO transmission queue. The scheduler moves a packet from the

@@ -1,6 +1,6 @@
 //! Which packets a neighbour is expected to forward.
 //!
-//! Source: LLAP, section III.C; systems.md 10.3, items 8 and 9: the clock starts when the MAC's ACK comes, and an entry is
+//! Source: LLAP, section III.C: the clock starts when the MAC's ACK comes, and an entry is
 //! forgotten when nothing was overheard for a while.
 
 use alloc::collections::VecDeque;
