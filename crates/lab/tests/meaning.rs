@@ -255,21 +255,21 @@ fn every_key_of_a_queue_and_of_a_marker_reaches_the_run() {
     };
     assert_eq!(link(text).queue, QueueConfig::FqCodel(expected));
     let text = "[link.marker]\nkind = 'lred'\nmin_threshold = 0.5\nmax_threshold = 3\nmax_probability = 0.02\n\
-        action = 'mark'\npacing = false";
+        action = 'drop'\npacing = false";
     let expected = lred::LredConfig {
         min_threshold: 0.5,
         max_threshold: 3.0,
         max_probability: 0.02,
-        action: lred::LredAction::Mark,
+        action: lred::LredAction::Drop,
         pacing: false,
     };
     assert_eq!(link(text).marker, MarkerConfig::Lred(expected));
-    let text = "[link.marker]\nkind = 'dcc'\nk_p = 8\ninterval = '500 ms'\nweight = 0.875\ncounts = 'data-and-acks'\n\
+    let text = "[link.marker]\nkind = 'dcc'\nk_p = 8\ninterval = '500 ms'\nweight = 0.5\ncounts = 'data-and-acks'\n\
         mac_ack = true\naverages = 'gamma'";
     let expected = dcc::DccConfig {
         k_p: 8.0,
         interval: Duration::from_millis(500),
-        weight: 0.875,
+        weight: 0.5,
         counts: dcc::DccCounts::DataAndAcks,
         mac_ack: true,
         averages: dcc::DccAverages::Gamma,

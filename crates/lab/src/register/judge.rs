@@ -129,7 +129,8 @@ fn above(gains: &[(u64, Gain)], first: u64, last: u64) -> Judged {
 
 fn above_beyond(gains: &[(u64, Gain)], beyond: u64) -> Result<Judged, String> {
     let is_above = |gain: &Gain| gain.interval_pct().0 > 0.0;
-    let (near, far): (Vec<_>, Vec<_>) = gains.iter().partition(|(hops, _)| *hops <= beyond);
+    type Part<'a> = Vec<&'a (u64, Gain)>;
+    let (near, far): (Part<'_>, Part<'_>) = gains.iter().partition(|(hops, _)| *hops <= beyond);
     let Some(lowest) = far.iter().min_by(|a, b| a.1.pct().total_cmp(&b.1.pct())) else {
         return Err(format!("there are no runs beyond {beyond} hops"));
     };

@@ -23,9 +23,9 @@ const WEIGHT: f64 = 0.125;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LredAction {
     /// It is dropped.
-    #[default]
     Drop,
     /// It is marked "congestion experienced"; dropped if its transport ignores marks.
+    #[default]
     Mark,
 }
 
@@ -38,7 +38,7 @@ pub struct LredConfig {
     pub max_threshold: f64,
     /// Largest probability of a mark. Range [0, 1], default 0.2 (DCC, V.B).
     pub max_probability: f64,
-    /// What happens to a chosen packet.
+    /// What happens to a chosen packet. Default: it is marked (DCC, III; docs/link-disciplines.md).
     pub action: LredAction,
     /// Whether the backoff after a success is longer while the average is above the lower threshold. Default yes.
     pub pacing: bool,
@@ -50,7 +50,7 @@ impl Default for LredConfig {
             min_threshold: 0.2,
             max_threshold: 2.0,
             max_probability: 0.2,
-            action: LredAction::Drop,
+            action: LredAction::Mark,
             pacing: true,
         }
     }
