@@ -50,7 +50,7 @@ pub struct DccConfig {
     pub k_p: f64,
     /// The sampling interval. Range 1 ms to 60 s, default 0.125 s (DCC, V.A).
     pub interval: Duration,
-    /// w: weight on the *new* value (item 4). Range (0, 1], default 0.875.
+    /// w: weight on the *new* value. Range (0, 1], default 0.875.
     pub weight: f64,
     /// Which frames are counted.
     pub counts: DccCounts,

@@ -38,7 +38,7 @@ pub struct LredConfig {
     pub max_threshold: f64,
     /// Largest probability of a mark. Range [0, 1], default 0.2 (DCC, V.B).
     pub max_probability: f64,
-    /// What happens to a chosen packet. Default: it is marked (DCC, III; docs/link-disciplines.md).
+    /// What happens to a chosen packet. Default: it is marked (DCC, III).
     pub action: LredAction,
     /// Whether the backoff after a success is longer while the average is above the lower threshold. Default yes.
     pub pacing: bool,
