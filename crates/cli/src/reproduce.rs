@@ -90,7 +90,7 @@ fn choose(ids: &[String]) -> Result<Vec<&'static Experiment>, String> {
     let every = ["all".to_owned()];
     for id in if ids.is_empty() { &every[..] } else { ids } {
         let wanted = |experiment: &&Experiment| {
-            id == "all" || [experiment.id, experiment.paper()].iter().any(|name| name.eq_ignore_ascii_case(id))
+            id == "all" || experiment.is_called(id) || experiment.paper().eq_ignore_ascii_case(id)
         };
         let before = chosen.len();
         let known = EXPERIMENTS.iter().filter(wanted);

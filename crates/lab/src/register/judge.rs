@@ -7,6 +7,7 @@
 //! | above beyond | beyond the hop count the 95 % interval of the gain is above zero, at it and at the one before it is not | beyond it so it is, but the curves cross elsewhere | otherwise |
 //! | best | as "above", over each of the others: the least favourable verdict counts | the same | the same |
 //! | gain between | in the core range every gain lies between the published ones, the tolerance added at both ends | every 95 % interval is on the published side of zero, and the middle (median) of the gains lies between half the smaller and twice the larger published gain | otherwise |
+//! | tuned below | in the core range the best value of the parameter is below the limit | where it is not, the best value below the limit gives no less goodput than the best of all (the 95 % interval of their ratio holds one) | otherwise |
 //! | falls | goodput falls from every hop count to the next, the 95 % interval of the change being below zero | no change is above zero by more than the tolerance with an interval above zero, and the last is below the first | otherwise |
 //!
 //! A verdict cannot be given where a hop count has fewer than two runs. Intervals are those of [`Gain`].
@@ -63,6 +64,7 @@ pub fn judge(check: &Check, subject: &str, panel: usize, results: &Results) -> J
         Check::Best { over, core, .. } => best(results, panel, subject, over, core),
         Check::GainBetween { over, published_pct, tolerance_pct, core, .. } => gains(results, panel, subject, over)
             .and_then(|gains| gain_between(&gains, *published_pct, *tolerance_pct, core)),
+        Check::TunedBelow { limit, core, .. } => tuned_below(results, panel, subject, *limit, core),
         Check::Falls { tolerance_pct, .. } => {
             steps(results, panel, subject).and_then(|(steps, whole)| falls(&steps, &whole, *tolerance_pct))
         }
@@ -202,6 +204,37 @@ fn gain_between(gains: &[(u64, Gain)], published: [f64; 2], tolerance: f64, core
         told(largest.0, &largest.1)
     );
     Ok((verdict, evidence))
+}
+
+fn tuned_below(results: &Results, panel: usize, subject: &str, limit: f64, core: &[u64; 2]) -> Result<Judged, String> {
+    let mut verdict = Verdict::Reproduced;
+    let mut told = Vec::new();
+    for hops in results.hops().into_iter().filter(|hops| (core[0]..=core[1]).contains(hops)) {
+        let choices = results.choices(panel, subject, hops);
+        let Some(chosen) = results.chosen(panel, subject, hops) else {
+            return Err(format!("there are no runs of {subject} at {hops} hops"));
+        };
+        told.push(format!("{} at {hops}", chosen.text));
+        if chosen.value < limit {
+            continue;
+        }
+        let below = choices.iter().filter(|choice| choice.value < limit);
+        let rival = below.max_by(|a, b| a.mean().total_cmp(&b.mean()));
+        let equal = rival.and_then(|rival| Gain::of(&chosen.kbps, &rival.kbps)).is_some_and(|gain| {
+            let (low, high) = gain.interval_pct();
+            (low..=high).contains(&0.0)
+        });
+        if !equal {
+            verdict = Verdict::Differs;
+        } else if verdict == Verdict::Reproduced {
+            verdict = Verdict::InShape;
+        }
+    }
+    if told.is_empty() {
+        Err("there are no runs".to_owned())
+    } else {
+        Ok((verdict, format!("Best: {} hops", told.join(", "))))
+    }
 }
 
 /// The change from each hop count to the next, and from the first to the last.
@@ -366,6 +399,23 @@ mod tests {
         assert_eq!(verdict(&check(-16.0, -5.0), &with([90.0, -4.0, -12.0, -25.0])), Verdict::InShape);
         assert_eq!(verdict(&check(-16.0, -5.0), &with([90.0, 4.0, -12.0, -12.0])), Verdict::Differs);
         assert_eq!(verdict(&check(-16.0, -5.0), &made_up(&[100.0], &[90.0])), Verdict::CannotBeJudged);
+    }
+
+    #[test]
+    fn a_tuned_parameter_is_small_or_need_not_be_large() {
+        let check = Check::TunedBelow { of: names(&["tcp-ap"]), limit: 4.0, core: [1, 2] };
+        let with = |three: f64, four: f64| {
+            let mut results = Results::default();
+            for hops in 1..=2 {
+                results.put_choice(0, "tcp-ap", hops, 3.0, &runs(three));
+                results.put_choice(0, "tcp-ap", hops, 4.0, &runs(four));
+            }
+            results
+        };
+        assert_eq!(verdict(&check, &with(110.0, 100.0)), Verdict::Reproduced);
+        assert_eq!(verdict(&check, &with(100.0, 100.5)), Verdict::InShape);
+        assert_eq!(verdict(&check, &with(100.0, 110.0)), Verdict::Differs);
+        assert_eq!(verdict(&check, &Results::default()), Verdict::CannotBeJudged);
     }
 
     #[test]

@@ -3,10 +3,12 @@
 pub mod gain;
 pub mod judge;
 pub mod results;
+pub mod table;
 
 pub use gain::Gain;
 pub use judge::{Judgement, Verdict, judge};
-pub use results::Results;
+pub use results::{Choice, Results};
+pub use table::Tables;
 
 use crate::scenario::{Refusal, Scenario, Source};
 use serde::Deserialize;
@@ -17,6 +19,8 @@ use std::path::Path;
 pub struct Experiment {
     /// Its id: the paper's tag and the figure, table or text result.
     pub id: &'static str,
+    /// Other results that come from the same runs.
+    pub also: &'static [&'static str],
     /// The scenario, TOML.
     pub scenario: &'static str,
     /// What was published, TOML.
@@ -24,16 +28,64 @@ pub struct Experiment {
 }
 
 /// All experiments of this version.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    id: "AP05-F14",
-    scenario: include_str!("../../../../scenarios/ap05/F14.toml"),
-    claims: include_str!("../../../../scenarios/ap05/F14.claims.toml"),
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        id: "AP05-F14",
+        also: &[],
+        scenario: include_str!("../../../../scenarios/ap05/F14.toml"),
+        claims: include_str!("../../../../scenarios/ap05/F14.claims.toml"),
+    },
+    Experiment {
+        id: "AP05-F15",
+        also: &[],
+        scenario: include_str!("../../../../scenarios/ap05/F15.toml"),
+        claims: include_str!("../../../../scenarios/ap05/F15.claims.toml"),
+    },
+    Experiment {
+        id: "TPA-T2",
+        also: &["TPA-T3"],
+        scenario: include_str!("../../../../scenarios/tpa/T2.toml"),
+        claims: include_str!("../../../../scenarios/tpa/T2.claims.toml"),
+    },
+    Experiment {
+        id: "TPA-T4",
+        also: &["TPA-T5", "TPA-T6"],
+        scenario: include_str!("../../../../scenarios/tpa/T4.toml"),
+        claims: include_str!("../../../../scenarios/tpa/T4.claims.toml"),
+    },
+];
+
+/// What was published, by its form.
+#[derive(Clone, Debug)]
+pub enum Account {
+    /// Curves over hop counts.
+    Figure(Published),
+    /// Tables.
+    Tables(Tables),
+}
 
 impl Experiment {
     /// The experiment called `id`, whatever its case.
     pub fn find(id: &str) -> Option<&'static Experiment> {
-        EXPERIMENTS.iter().find(|experiment| experiment.id.eq_ignore_ascii_case(id))
+        EXPERIMENTS.iter().find(|experiment| experiment.is_called(id))
+    }
+
+    /// Whether `id` is its id or one of the others, whatever its case.
+    pub fn is_called(&self, id: &str) -> bool {
+        self.also.iter().chain([&self.id]).any(|name| name.eq_ignore_ascii_case(id))
+    }
+
+    /// What was published: tables if the file has columns, a figure otherwise.
+    ///
+    /// # Panics
+    /// If the embedded file is wrong; a test reads every one.
+    pub fn account(&self) -> Account {
+        let value: toml::Table = self.read_claims();
+        if value.contains_key("column") {
+            Account::Tables(self.read_claims())
+        } else {
+            Account::Figure(self.read_claims())
+        }
     }
 
     /// Tag of its paper, the part of the id before the dash.
@@ -54,12 +106,13 @@ impl Experiment {
         Scenario::read(self.source(), Path::new(""), self.id)
     }
 
-    /// What was published.
-    ///
-    /// # Panics
-    /// If the embedded file is wrong; a test reads every one.
-    pub fn published(&self) -> Published {
+    fn read_claims<T: serde::de::DeserializeOwned>(&self) -> T {
         toml::from_str(self.claims).unwrap_or_else(|error| panic!("claims of {}: {error}", self.id))
+    }
+
+    /// What was published, if it is a figure.
+    pub fn published(&self) -> Option<Published> {
+        if let Account::Figure(published) = self.account() { Some(published) } else { None }
     }
 }
 
@@ -80,9 +133,26 @@ pub struct Published {
     /// The variants of the scenario that are shown side by side, the paper's own first.
     #[serde(rename = "panel")]
     pub panels: Vec<Panel>,
+    /// The curves that are, at every hop count, the best of several runs.
+    #[serde(rename = "tuned", default)]
+    pub tuned: Vec<Tuned>,
     /// The statements.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
+}
+
+/// A curve of which a parameter is tuned at every hop count: the value with the highest mean goodput counts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tuned {
+    /// The curve's name.
+    pub id: String,
+    /// The name in `flow.transport` of the runs it is chosen from.
+    pub of: String,
+    /// The parameter, as a path such as "/window/segments" into `flow.transport`.
+    pub parameter: String,
+    /// The parameter for people, with its unit.
+    pub noun: String,
 }
 
 /// A variant of the scenario.
@@ -166,6 +236,15 @@ pub enum Check {
         /// First and last hop count of the range in which it must hold.
         core: [u64; 2],
     },
+    /// The best value of a tuned parameter is small.
+    TunedBelow {
+        /// The tuned curves judged, each for itself.
+        of: Vec<String>,
+        /// The value it is below.
+        limit: f64,
+        /// First and last hop count of the range in which it must hold.
+        core: [u64; 2],
+    },
     /// Goodput falls with the hop count.
     Falls {
         /// The transports judged, each for itself.
@@ -189,6 +268,7 @@ impl Check {
             | Check::AboveBeyond { of, .. }
             | Check::Best { of, .. }
             | Check::GainBetween { of, .. }
+            | Check::TunedBelow { of, .. }
             | Check::Falls { of, .. } => of,
             Check::NotJudged { .. } => &[],
         }
@@ -202,7 +282,7 @@ impl Check {
             | Check::AboveBeyond { over, .. }
             | Check::GainBetween { over, .. } => std::slice::from_ref(over),
             Check::Best { over, .. } => over,
-            Check::Falls { .. } | Check::NotJudged { .. } => &[],
+            Check::TunedBelow { .. } | Check::Falls { .. } | Check::NotJudged { .. } => &[],
         }
     }
 }
@@ -215,7 +295,14 @@ mod tests {
     fn every_experiment_can_be_read_and_its_panels_and_transports_are_in_its_sweep() {
         for experiment in EXPERIMENTS {
             let scenario = experiment.read().unwrap_or_else(|refusal| panic!("{}", refusal.render(false)));
-            let published = experiment.published();
+            let published = match experiment.account() {
+                Account::Figure(published) => published,
+                Account::Tables(tables) => {
+                    assert_eq!(tables.id, experiment.id);
+                    every_row_is_run(&tables, &scenario);
+                    continue;
+                }
+            };
             assert_eq!(published.id, experiment.id);
             for panel in &published.panels {
                 let swept = |point: &crate::scenario::Point| {
@@ -226,8 +313,39 @@ mod tests {
             for name in
                 published.claims.iter().flat_map(|claim| claim.check.subjects().iter().chain(claim.check.others()))
             {
-                let run = |point: &crate::scenario::Point| point.transports.iter().any(|label| label == name);
+                let tuned = published.tuned.iter().find(|tuned| tuned.id == *name).map(|tuned| tuned.of.as_str());
+                let run = |point: &crate::scenario::Point| {
+                    let matches = |label: &String| match tuned {
+                        Some(of) => label.split('{').next() == Some(of),
+                        None => label == name,
+                    };
+                    point.transports.iter().any(matches)
+                };
                 assert!(scenario.points.iter().any(run), "{} does not run {name}", experiment.id);
+            }
+        }
+    }
+
+    fn every_row_is_run(tables: &Tables, scenario: &Scenario) {
+        for group in &tables.groups {
+            for row in &group.rows {
+                for column in &tables.columns {
+                    let has = |point: &crate::scenario::Point, key: &str, value: &serde_json::Value| {
+                        point.values.iter().any(|(other, swept)| other == key && swept == value)
+                    };
+                    let run = |point: &&crate::scenario::Point| {
+                        has(point, "flow.transport", &row.transport)
+                            && group.point.iter().chain(&column.point).all(|(key, value)| has(point, key, value))
+                    };
+                    assert_eq!(scenario.points.iter().filter(run).count(), 1, "{}, {}", row.name, column.title);
+                    assert!(row.published.keys().all(|id| tables.columns.iter().any(|column| column.id == *id)));
+                }
+            }
+        }
+        for claim in &tables.claims {
+            assert!(tables.columns.iter().any(|column| column.id == claim.column), "{}", claim.text);
+            for name in claim.of.iter().chain(&claim.over) {
+                assert!(tables.groups.iter().any(|group| group.rows.iter().any(|row| row.name == *name)), "{name}");
             }
         }
     }

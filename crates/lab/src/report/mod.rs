@@ -3,13 +3,15 @@
 mod page;
 pub mod palette;
 pub mod plot;
+mod table_page;
 mod write;
 
 pub use page::Page;
+pub use table_page::TablePage;
 pub use write::write_whole;
 
 use crate::record::directory::{MANIFEST, RECORDS};
-use crate::register::{EXPERIMENTS, Experiment, Results};
+use crate::register::{Account, EXPERIMENTS, Experiment, Results, table};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -87,11 +89,20 @@ pub fn experiment_of(directory: &Path) -> Result<(&'static Experiment, Provenanc
 /// If the records cannot be read or the page cannot be written.
 pub fn write(directory: &Path) -> Result<PathBuf, String> {
     let (experiment, provenance) = experiment_of(directory)?;
-    let published = experiment.published();
     let path = directory.join(RECORDS);
-    let lines = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let results = Results::read(&lines, &published).map_err(|error| format!("{}: {error}", path.display()))?;
-    let page = Page { published: &published, results: &results, provenance: &provenance }.render();
+    let shown = |error| format!("{}: {error}", path.display());
+    let lines = std::fs::read_to_string(&path).map_err(|error| shown(error.to_string()))?;
+    let page = match experiment.account() {
+        Account::Figure(published) => {
+            let results = Results::read(&lines, &published).map_err(shown)?;
+            Page { published: &published, results: &results, provenance: &provenance }.render()
+        }
+        Account::Tables(tables) => {
+            let records = table::read(&lines).map_err(shown)?;
+            let command = provenance.command(experiment.id);
+            TablePage { tables: &tables, records: &records, provenance: &provenance, command: &command }.render()
+        }
+    };
     write_whole(directory, PAGE, &page).map_err(|error| format!("{}: {error}", directory.join(PAGE).display()))?;
     Ok(directory.join(PAGE))
 }

@@ -3,7 +3,7 @@
 use super::Provenance;
 use super::palette::{Look, Shape, css, label, look};
 use super::plot::{Bar, Curve, Frame, logarithmic, percentages};
-use crate::register::{Claim, Gain, Published, Results, Verdict, judge};
+use crate::register::{Check, Choice, Claim, Gain, Published, Results, Verdict, judge};
 use crate::statistics::{Estimate, estimate};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -44,6 +44,7 @@ impl Page<'_> {
                     (self.gain_figure())
                     (self.origin())
                     (self.claims())
+                    (self.tuning())
                     (self.tables())
                     (self.colophon())
                 } }
@@ -62,6 +63,15 @@ impl Page<'_> {
         std::iter::once(self.published.baseline.clone()).chain(self.challengers()).collect()
     }
 
+    /// The transports of which the paper says how much they gain.
+    fn praised(&self) -> Vec<String> {
+        let of = |claim: &Claim| match &claim.check {
+            Check::LargestGain { of, over, .. } if *over == self.published.baseline => of.clone(),
+            _ => Vec::new(),
+        };
+        self.published.claims.iter().flat_map(of).collect()
+    }
+
     fn gain(&self, panel: usize, transport: &str, hops: u64) -> Option<Gain> {
         let baseline = self.results.goodputs(panel, &self.published.baseline, hops);
         Gain::of(self.results.goodputs(panel, transport, hops), baseline)
@@ -74,29 +84,53 @@ impl Page<'_> {
     }
 
     fn summary(&self) -> Markup {
-        let sentences = self.challengers().into_iter().filter_map(|name| {
+        let sentences = self.praised().into_iter().filter_map(|name| {
             let (hops, total) = self.largest(0, &name)?;
-            let parts = self.factors(&name, hops)?;
-            let own: Vec<String> = parts
-                .iter()
-                .filter_map(|(cause, part)| Some(format!("{} ×{:.2}", cause.noun, part.as_ref()?.ln().exp())))
-                .collect();
-            let air = parts[0].1.as_ref().and_then(|air| Self::share_of_the_air(&total, air));
+            let (low, high) = total.interval_pct();
+            let parts = self.factors(&name, hops);
+            let own = |parts: &[(&'static Cause, Option<Gain>); 3]| -> String {
+                let factor = |(cause, part): &(&Cause, Option<Gain>)| {
+                    Some(format!("{} ×{:.2}", cause.noun, part.as_ref()?.ln().exp()))
+                };
+                parts.iter().filter_map(factor).collect::<Vec<_>>().join(", ")
+            };
+            let air = parts.as_ref().and_then(|parts| Self::share_of_the_air(&total, parts[0].1.as_ref()?));
             Some(html! { p {
-                strong { (label(&name)) } " carries up to " strong { (percent(total.pct())) } " more than "
-                (label(&self.published.baseline)) " (at " (hops) " hops, " (self.panel_title(0)) "), a factor of "
-                (format!("{:.2}", total.ln().exp())) ": " (own.join(", ")) ". Published: up to "
-                (percent(self.published.published_gain_pct)) ". "
+                strong { (label(&name)) } " carries up to " strong { (percent(total.pct())) }
+                (format!(" ({} to {})", signs(&format!("{low:.0}")), signs(&format!("{high:.0}")))) " more than "
+                (label(&self.published.baseline)) " (at " (hops) " hops, " (self.panel_title(0)) ")"
+                @if let Some(parts) = &parts { ", a factor of " (format!("{:.2}", total.ln().exp())) ": " (own(parts)) }
+                ". Published: up to " (percent(self.published.published_gain_pct)) ". "
                 @if let Some(air) = air { (air) }
             } })
         });
+        let verdicts: Vec<Verdict> = self
+            .published
+            .claims
+            .iter()
+            .flat_map(|claim| {
+                let one = |subject: &String| judge(&claim.check, subject, 0, self.results).verdict;
+                claim.check.subjects().iter().map(one).collect::<Vec<_>>()
+            })
+            .collect();
+        let count = |verdict| verdicts.iter().filter(|other| **other == verdict).count();
+        let counted = [Verdict::Reproduced, Verdict::InShape, Verdict::Differs, Verdict::CannotBeJudged]
+            .into_iter()
+            .filter(|verdict| count(*verdict) > 0)
+            .map(|verdict| format!("{} {}", count(verdict), verdict.words()));
         html! {
             section.short aria-label="Summary" {
                 @for sentence in sentences { (sentence) }
-                p { "The factors are explained under " a href="#origin" { "where the gain comes from" } "; every statement of \
-                     the paper has its verdict under " a href="#claims" { "claims" } "." }
+                p { "Statements of the paper, each transport for itself, in the paper's own set-up: "
+                    (counted.collect::<Vec<_>>().join(", ")) ". See " a href="#claims" { "claims" }
+                    @if self.factors_exist() { " and " a href="#origin" { "where the gain comes from" } } "." }
             }
         }
+    }
+
+    fn factors_exist(&self) -> bool {
+        let hops = self.results.hops();
+        self.praised().iter().any(|name| hops.iter().any(|hops| self.factors(name, *hops).is_some()))
     }
 
     fn panel_title(&self, panel: usize) -> &str {
@@ -267,7 +301,7 @@ impl Page<'_> {
             let row = |hops| Some((hops, self.gain(0, name, hops)?, self.factors(name, hops)?));
             self.results.hops().into_iter().filter_map(row).collect()
         };
-        let tables: Vec<_> = self.challengers().into_iter().map(|name| (rows(&name), name)).collect();
+        let tables: Vec<_> = self.praised().into_iter().map(|name| (rows(&name), name)).collect();
         if tables.iter().all(|(rows, _)| rows.is_empty()) {
             return html! {};
         }
@@ -333,6 +367,39 @@ impl Page<'_> {
                             p { (label(subject)) ": " (chip(judgement.verdict)) ". " (signs(&judgement.evidence)) "." }
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// What was chosen for the curves that are the best of several runs.
+    fn tuning(&self) -> Markup {
+        if self.published.tuned.is_empty() {
+            return html! {};
+        }
+        html! {
+            section {
+                h2 { "What was tuned" }
+                p { "These curves are, at every hop count, the value of a parameter with the highest mean goodput. It is chosen and \
+                     shown by the same runs, which favours it by about as much as its interval is wide." }
+                @for (number, panel) in self.published.panels.iter().enumerate() {
+                    div.scroll { table {
+                        caption { (panel.title) }
+                        thead { tr {
+                            th scope="col" { "hops" }
+                            @for tuned in &self.published.tuned {
+                                th scope="col" { (label(&tuned.id)) ": " (tuned.noun) }
+                                th scope="col" { "tried" }
+                            }
+                        } }
+                        tbody { @for hops in self.results.hops() { tr {
+                            td { (hops) }
+                            @for tuned in &self.published.tuned {
+                                td { (self.results.chosen(number, &tuned.id, hops).map_or("–", |choice| &choice.text)) }
+                                td { small { (tried(self.results.choices(number, &tuned.id, hops))) } }
+                            }
+                        } } }
+                    } }
                 }
             }
         }
@@ -418,7 +485,8 @@ const CAUSES: [Cause; 3] = [
     },
 ];
 
-fn chip(verdict: Verdict) -> Markup {
+/// A verdict in its colour.
+pub(super) fn chip(verdict: Verdict) -> Markup {
     let class = match verdict {
         Verdict::Reproduced => "chip reproduced",
         Verdict::InShape => "chip in-shape",
@@ -429,7 +497,7 @@ fn chip(verdict: Verdict) -> Markup {
 }
 
 /// Hyphens before digits become minus signs.
-fn signs(text: &str) -> String {
+pub(super) fn signs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -437,6 +505,14 @@ fn signs(text: &str) -> String {
         out.push(if minus && !out.ends_with(char::is_alphanumeric) { '\u{2212}' } else { c });
     }
     out
+}
+
+/// "1 to 5"
+fn tried(choices: &[Choice]) -> String {
+    match (choices.first(), choices.last()) {
+        (Some(first), Some(last)) => format!("{} to {}", first.text, last.text),
+        _ => String::new(),
+    }
 }
 
 fn percent(value: f64) -> String {
@@ -479,7 +555,7 @@ mod tests {
 
     /// A page of made-up goodputs: NewReno 1000 / hops and `newreno_at_10`, the others 1.84 and 1.05 times as much.
     fn page(newreno_at_10: f64) -> String {
-        let published = Experiment::find("AP05-F14").unwrap().published();
+        let published = Experiment::find("AP05-F14").unwrap().published().unwrap();
         let mut results = Results::default();
         for panel in 0..published.panels.len() {
             for hops in 1..=10 {

@@ -1,4 +1,5 @@
-//! `[sweep]`: the product of lists of values, in the order of the file, the first key changing slowest.
+//! `[sweep]`: the product of lists of values, in the order of the file, the first key changing slowest. Several
+//! `[[sweep]]` are several products of the same keys, one after the other.
 
 use super::diagnostic::Problems;
 use super::path::Path;
@@ -8,9 +9,15 @@ use super::{MAX_POINTS, MAX_SEEDS};
 /// What a sweep varies.
 #[derive(Default, Debug)]
 pub struct Sweep {
-    axes: Vec<Axis>,
+    products: Vec<Product>,
     /// Seeds per point.
     pub seeds: u64,
+}
+
+/// One table: every combination of its values.
+#[derive(Default, Debug)]
+struct Product {
+    axes: Vec<Axis>,
 }
 
 /// One key and its values.
@@ -25,30 +32,30 @@ struct Axis {
 impl Sweep {
     /// Takes `[sweep]` out of the tree.
     pub fn take(root: &mut Table, problems: &Problems) -> Sweep {
-        let mut sweep = Sweep { axes: Vec::new(), seeds: 1 };
+        let mut sweep = Sweep { products: vec![Product::default()], seeds: 1 };
         let Some(entry) = root.remove("sweep") else { return sweep };
-        let Kind::Table(table) = entry.value.kind else {
-            problems.at(&entry.value.origin, "sweep: expected a table", "expected [sweep]");
-            return sweep;
-        };
-        for entry in table.entries {
-            if entry.key == "seeds" {
-                match entry.value.kind {
-                    Kind::Integer(seeds) if (1..=MAX_SEEDS as i64).contains(&seeds) => sweep.seeds = seeds as u64,
-                    _ => problems.at(
-                        &entry.value.origin,
-                        format!("sweep.seeds: expected a whole number of seeds from 1 to {MAX_SEEDS}"),
-                        "expected a number such as 5",
-                    ),
-                }
-                continue;
+        let tables = match entry.value.kind {
+            Kind::Table(table) => vec![table],
+            Kind::Array(values)
+                if !values.is_empty() && values.iter().all(|value| matches!(value.kind, Kind::Table(_))) =>
+            {
+                let table = |value: Value| if let Kind::Table(table) = value.kind { Some(table) } else { None };
+                values.into_iter().filter_map(table).collect()
             }
-            if let Some(axis) = Axis::read(entry.key, entry.origin, entry.value, problems) {
-                if let Some(other) = sweep.axes.iter().find(|other| other.path.overlaps(&axis.path)) {
-                    let message = format!("sweep.\"{}\": overlaps with \"{}\" of the same sweep", axis.key, other.key);
-                    problems.at(&axis.origin, message, "expected keys that do not touch each other");
-                }
-                sweep.axes.push(axis);
+            _ => {
+                problems.at(&entry.value.origin, "sweep: expected a table", "expected [sweep]");
+                return sweep;
+            }
+        };
+        let mut seeds = None;
+        sweep.products = tables.into_iter().map(|table| Product::read(table, &mut seeds, problems)).collect();
+        sweep.seeds = seeds.unwrap_or(1);
+        let keys = |product: &Product| product.axes.iter().map(|axis| axis.key.clone()).collect::<Vec<_>>();
+        for product in &sweep.products[1..] {
+            if keys(product) != keys(&sweep.products[0]) {
+                let origin = product.axes.first().map_or(&entry.origin, |axis| &axis.origin);
+                let message = "sweep: several [[sweep]] vary the same keys in the same order";
+                problems.at(origin, message, format!("expected {}", keys(&sweep.products[0]).join(", ")));
             }
         }
         if sweep.points() > MAX_POINTS {
@@ -60,11 +67,59 @@ impl Sweep {
 
     /// How many points there are.
     pub fn points(&self) -> usize {
-        self.axes.iter().fold(1usize, |points, axis| points.saturating_mul(axis.values.len()))
+        self.products.iter().fold(0usize, |points, product| points.saturating_add(product.points()))
     }
 
     /// The tree of point `number` and the values that make it.
     pub fn point(&self, number: usize, base: &Table, problems: &Problems) -> (Table, Vec<(String, serde_json::Value)>) {
+        let mut number = number;
+        for product in &self.products {
+            match number.checked_sub(product.points()) {
+                Some(beyond) => number = beyond,
+                None => return product.point(number, base, problems),
+            }
+        }
+        (base.clone(), Vec::new())
+    }
+}
+
+impl Product {
+    /// Reads one table; `seeds` is what the tables before it said.
+    fn read(table: Table, seeds: &mut Option<u64>, problems: &Problems) -> Product {
+        let mut product = Product::default();
+        for entry in table.entries {
+            if entry.key == "seeds" {
+                match entry.value.kind {
+                    Kind::Integer(count) if (1..=MAX_SEEDS as i64).contains(&count) => {
+                        if seeds.is_some_and(|seeds| seeds != count as u64) {
+                            problems.at(&entry.value.origin, "sweep.seeds: another number before", "expected the same");
+                        }
+                        *seeds = Some(count as u64);
+                    }
+                    _ => problems.at(
+                        &entry.value.origin,
+                        format!("sweep.seeds: expected a whole number of seeds from 1 to {MAX_SEEDS}"),
+                        "expected a number such as 5",
+                    ),
+                }
+                continue;
+            }
+            if let Some(axis) = Axis::read(entry.key, entry.origin, entry.value, problems) {
+                if let Some(other) = product.axes.iter().find(|other| other.path.overlaps(&axis.path)) {
+                    let message = format!("sweep.\"{}\": overlaps with \"{}\" of the same sweep", axis.key, other.key);
+                    problems.at(&axis.origin, message, "expected keys that do not touch each other");
+                }
+                product.axes.push(axis);
+            }
+        }
+        product
+    }
+
+    fn points(&self) -> usize {
+        self.axes.iter().fold(1usize, |points, axis| points.saturating_mul(axis.values.len()))
+    }
+
+    fn point(&self, number: usize, base: &Table, problems: &Problems) -> (Table, Vec<(String, serde_json::Value)>) {
         let mut tree = base.clone();
         let mut values = Vec::new();
         let mut below = self.points();
