@@ -131,8 +131,7 @@ fn above(gains: &[(u64, Gain)], first: u64, last: u64) -> Judged {
 
 fn above_beyond(gains: &[(u64, Gain)], beyond: u64) -> Result<Judged, String> {
     let is_above = |gain: &Gain| gain.interval_pct().0 > 0.0;
-    type Part<'a> = Vec<&'a (u64, Gain)>;
-    let (near, far): (Part<'_>, Part<'_>) = gains.iter().partition(|(hops, _)| *hops <= beyond);
+    let (near, far) = gains.split_at(gains.iter().take_while(|(hops, _)| *hops <= beyond).count());
     let Some(lowest) = far.iter().min_by(|a, b| a.1.pct().total_cmp(&b.1.pct())) else {
         return Err(format!("there are no runs beyond {beyond} hops"));
     };

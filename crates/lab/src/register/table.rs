@@ -2,7 +2,7 @@
 //!
 //! | Mark | Rule |
 //! |---|---|
-//! | reproduced | the difference is no larger than the joined half widths, the root of the sum of their squares, or than a tenth of the published value |
+//! | reproduced | the difference is no larger than the joined half widths, the root of the sum of their squares, or than the column's tolerance |
 //! | in shape | ours stands to every other row of the group as published, wherever the published values differ by more than their joined half widths |
 //! | differs | otherwise |
 //!
@@ -51,6 +51,8 @@ pub struct Column {
     pub field: String,
     /// What the field is multiplied by.
     pub scale: f64,
+    /// How far from the published value ours may be, per cent of it, and still reproduce it.
+    pub tolerance_pct: f64,
     /// Values of the sweep that its records have.
     #[serde(default)]
     pub point: Map<String, Value>,
@@ -177,7 +179,9 @@ impl Tables {
         let against: Vec<String> =
             others.filter(|(_, other)| stands_otherwise(other)).map(|(_, other)| other.name.clone()).collect();
         let difference = (ours.mean - published[0]).abs();
-        let verdict = if difference <= joined(ours.half_width, published[1]) || difference <= 0.1 * published[0].abs() {
+        let verdict = if difference <= joined(ours.half_width, published[1])
+            || difference <= column.tolerance_pct / 100.0 * published[0].abs()
+        {
             Verdict::Reproduced
         } else if against.is_empty() {
             Verdict::InShape
@@ -187,7 +191,8 @@ impl Tables {
         Some(Cell { published, ours, verdict, against })
     }
 
-    /// Judges a statement on the best rows: reproduced within five percentage points, in shape if the sign is the same.
+    /// Judges a statement on the best rows: in shape if the difference has the published sign and exceeds the
+    /// joined half widths, reproduced if it is also within a third of the published one or two percentage points.
     pub fn judge(&self, records: &[Record], claim: &BestClaim) -> (Verdict, String) {
         let nothing = || (Verdict::CannotBeJudged, "there are no runs".to_owned());
         let Some(column) = self.columns.iter().find(|column| column.id == claim.column) else { return nothing() };
@@ -196,29 +201,28 @@ impl Tables {
         let best = |names: &[String]| {
             let row = |group: &'_ Group, name: &String| {
                 let row = group.rows.iter().find(|row| row.name == *name)?;
-                Some((name.clone(), self.ours(records, group, row, column).mean))
+                Some((name.clone(), self.ours(records, group, row, column)))
             };
             let found = groups().flat_map(|group| names.iter().filter_map(move |name| row(group, name)));
-            let found = found.filter(|(_, mean)| mean.is_finite());
-            let order = |a: &(String, f64), b: &(String, f64)| a.1.total_cmp(&b.1);
+            let found = found.filter(|(_, ours)| ours.half_width.is_finite());
+            let order = |a: &(String, Estimate), b: &(String, Estimate)| a.1.mean.total_cmp(&b.1.mean);
             if claim.smaller { found.min_by(order) } else { found.max_by(order) }
         };
         let (Some(of), Some(over)) = (best(&claim.of), best(&claim.over)) else { return nothing() };
-        let pct = 100.0 * (of.1 / over.1 - 1.0);
-        let verdict = if (pct - claim.published_pct).abs() <= 5.0 {
-            Verdict::Reproduced
-        } else if pct * claim.published_pct > 0.0 {
-            Verdict::InShape
-        } else if pct.is_nan() {
+        let pct = 100.0 * (of.1.mean / over.1.mean - 1.0);
+        let clear = (of.1.mean - over.1.mean).abs() > joined(of.1.half_width, over.1.half_width);
+        let published = claim.published_pct;
+        let verdict = if pct.is_nan() {
             Verdict::CannotBeJudged
-        } else {
+        } else if pct * published <= 0.0 || !clear {
             Verdict::Differs
+        } else if (pct - published).abs() <= (published.abs() / 3.0).max(2.0) {
+            Verdict::Reproduced
+        } else {
+            Verdict::InShape
         };
-        let (published, names) = (claim.published_pct, [&of.0, &over.0]);
-        let told = format!(
-            "{} with {:.2} against {} with {:.2}: {pct:+.0} %; published {published:+.0} %",
-            names[0], of.1, names[1], over.1
-        );
+        let side = |(name, ours): &(String, Estimate)| format!("{name} with {:.2} ± {:.2}", ours.mean, ours.half_width);
+        let told = format!("{} against {}: {pct:+.1} %; published {published:+.1} %", side(&of), side(&over));
         (verdict, told)
     }
 }
@@ -235,7 +239,7 @@ mod tests {
             source = "X"
             level = 0.9
             notes = []
-            column = [{ id = "a", title = "a", field = "aggregate_goodput_bps", scale = 0.001 }]
+            column = [{ id = "a", title = "a", field = "aggregate_goodput_bps", scale = 0.001, tolerance_pct = 10.0 }]
             [[group]]
             title = "one"
             row = [
@@ -297,6 +301,7 @@ mod tests {
         assert_eq!(verdict(&[("s", 100.0), ("f", 120.0), ("h", 204.0)]), Verdict::Reproduced);
         assert_eq!(verdict(&[("s", 100.0), ("f", 120.0), ("h", 130.0)]), Verdict::InShape);
         assert_eq!(verdict(&[("s", 100.0), ("f", 90.0), ("h", 80.0)]), Verdict::Differs);
+        assert_eq!(verdict(&[("s", 100.0), ("f", 101.0), ("h", 80.0)]), Verdict::Differs, "not clear");
         assert_eq!(verdict(&[("s", 100.0)]), Verdict::CannotBeJudged);
     }
 }

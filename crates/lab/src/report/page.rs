@@ -96,7 +96,8 @@ impl Page<'_> {
             };
             let air = parts.as_ref().and_then(|parts| Self::share_of_the_air(&total, parts[0].1.as_ref()?));
             Some(html! { p {
-                strong { (label(&name)) } " carries up to " strong { (percent(total.pct())) }
+                strong { (label(&name)) } @if total.pct() > 0.0 { " carries up to " } @else { " carries at best " }
+                strong { (percent(total.pct())) }
                 (format!(" ({} to {})", signs(&format!("{low:.0}")), signs(&format!("{high:.0}")))) " more than "
                 (label(&self.published.baseline)) " (at " (hops) " hops, " (self.panel_title(0)) ")"
                 @if let Some(parts) = &parts { ", a factor of " (format!("{:.2}", total.ln().exp())) ": " (own(parts)) }
@@ -502,7 +503,11 @@ pub(super) fn signs(text: &str) -> String {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let minus = c == '-' && chars.peek().is_some_and(char::is_ascii_digit);
-        out.push(if minus && !out.ends_with(char::is_alphanumeric) { '\u{2212}' } else { c });
+        out.push(if minus && !out.ends_with(|before: char| before.is_alphanumeric() || before == '*') {
+            '\u{2212}'
+        } else {
+            c
+        });
     }
     out
 }
@@ -626,6 +631,6 @@ mod tests {
 
     #[test]
     fn minus_signs_where_numbers_are_negative_only() {
-        assert_eq!(signs("-4.0 % (-5.1 to +2), tcp-ap, 4-hop"), "\u{2212}4.0 % (\u{2212}5.1 to +2), tcp-ap, 4-hop");
+        assert_eq!(signs("-4.0 % (-5.1 to +2), 4-hop, tpa*-3"), "\u{2212}4.0 % (\u{2212}5.1 to +2), 4-hop, tpa*-3");
     }
 }

@@ -2,7 +2,8 @@
 
 use super::Provenance;
 use super::page::{chip, signs};
-use crate::register::table::{Cell, Group, Tables};
+use crate::register::Verdict;
+use crate::register::table::{Cell, Column, Group, Tables};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Map, Value};
 
@@ -23,6 +24,8 @@ impl TablePage<'_> {
     pub fn render(&self) -> String {
         let tables = self.tables;
         let percent = format!("{:.0} %", 100.0 * tables.level);
+        let tolerance = |column: &Column| format!("{}: {} %", column.title, column.tolerance_pct);
+        let tolerances = tables.columns.iter().map(tolerance).collect::<Vec<_>>().join("; ");
         let made = self.provenance;
         html! {
             (DOCTYPE)
@@ -42,15 +45,16 @@ impl TablePage<'_> {
                     section {
                         h2 { "The tables" }
                         p { "Ours ± half width of the " (percent) " confidence interval (Student's t over the seeds), beneath it what \
-                             was published. " em { "Reproduced" } ": they differ by no more than their joined half widths or a tenth. "
+                             was published. " em { "Reproduced" } ": they differ by no more than their joined half widths, or than the tolerance of the column (" (tolerances) "). "
                             em { "In shape" } ": the row stands to the others of its table as published, wherever that is clear. "
                             em { "Differs" } ": it does not." }
                         @for group in &tables.groups { (self.group(group)) }
                     }
                     section id="claims" {
                         h2 { "Claims" }
-                        p { "Each compares the best row of each side, as the paper does: reproduced within five percentage points, in \
-                             shape if the sign is the same." }
+                        p { "Each compares the best row of each side, as the paper does. In shape: the difference has the published sign \
+                             and exceeds the joined half widths. Reproduced: it is also within a third of the published one, or two \
+                             percentage points." }
                         ol.claims { @for claim in &tables.claims {
                             @let (verdict, told) = tables.judge(self.records, claim);
                             li { h3 { (claim.text) } p { (chip(verdict)) ". " (signs(&told)) "." } }
@@ -101,9 +105,9 @@ fn number(cell: &Cell) -> Markup {
     let [mean, half] = cell.published;
     html! {
         (digits(cell.ours.mean)) " " small { "± " (digits(cell.ours.half_width)) } br;
-        small { (mean) " ± " (half) } br;
+        small { "paper " (mean) " ± " (half) } br;
         (chip(cell.verdict))
-        @if !cell.against.is_empty() && cell.verdict == crate::register::Verdict::Differs {
+        @if !cell.against.is_empty() && cell.verdict == Verdict::Differs {
             br; small { "order to " (cell.against.join(", ")) }
         }
     }
