@@ -183,6 +183,14 @@ fn a_sweep_is_the_product_in_the_order_of_the_file() {
 }
 
 #[test]
+fn several_sweeps_follow_one_another() {
+    let text = "[[flow]]\n[[sweep]]\n'topology.hops' = [1, 2]\nseeds = 3\n[[sweep]]\n'topology.hops' = [5]\n";
+    let scenario = read(text, &["flow.segment=500"]);
+    let hops: Vec<_> = scenario.points.iter().map(|point| point.config.positions.len() - 1).collect();
+    assert_eq!((hops, scenario.seeds), (vec![1, 2, 5], 3));
+}
+
+#[test]
 fn the_last_node_of_a_chain_follows_a_sweep_over_its_hops() {
     let ends: Vec<_> = read(SWEEP, &[]).points.iter().map(|point| point.config.flows[0].to.0).collect();
     assert_eq!(ends, [3, 3, 1, 1]);

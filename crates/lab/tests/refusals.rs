@@ -237,6 +237,15 @@ fn sweeps_have_values_and_every_value_once() {
 }
 
 #[test]
+fn several_sweeps_vary_the_same_keys() {
+    let first = "[[flow]]\n[[sweep]]\n'topology.hops' = [1]\nseeds = 3\n[[sweep]]\n";
+    assert_refused(&format!("{first}'flow.segment' = [500] #!\n"), "sweep", &["same keys", "topology.hops"]);
+    assert_refused(&format!("{first}'topology.hops' = [2]\nseeds = 4 #!\n"), "sweep.seeds", &["another number"]);
+    let message = refusal(&format!("{first}'topology.hops' = [2]\n"), &["topology.hops=4"]);
+    assert!(message.contains("several [[sweep]] over topology.hops"), "{message}");
+}
+
+#[test]
 fn a_bad_point_of_a_sweep_is_named() {
     let message = refusal("[topology]\n[[flow]]\n[sweep]\n'topology.spacing' = ['200 m', '300 m']\n", &[]);
     assert!(message.contains("at the point topology.spacing = \"300 m\""), "{message}");

@@ -326,6 +326,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn tables_of_the_same_runs_are_one_experiment() {
+        for (name, id) in [("tpa-t6", "TPA-T4"), ("TPA-T3", "TPA-T2"), ("AP05-F15", "AP05-F15")] {
+            assert_eq!(Experiment::find(name).map(|experiment| experiment.id), Some(id));
+        }
+    }
+
     fn every_row_is_run(tables: &Tables, scenario: &Scenario) {
         for group in &tables.groups {
             for row in &group.rows {

@@ -45,7 +45,11 @@ fn parse_value(text: &str, origin: &Origin) -> Value {
 }
 
 fn leave_sweep(root: &mut Table, path: &Path) -> Result<(), String> {
-    let Some(Kind::Table(sweep)) = root.get_mut("sweep").map(|value| &mut value.kind) else { return Ok(()) };
+    let sweep = match root.get_mut("sweep").map(|value| &mut value.kind) {
+        Some(Kind::Table(sweep)) => sweep,
+        Some(Kind::Array(sweeps)) => return spare_sweeps(sweeps, path),
+        _ => return Ok(()),
+    };
     let axes: Vec<String> = sweep.entries.iter().map(|entry| entry.key.clone()).collect();
     for axis in axes {
         match Path::parse(&axis) {
@@ -54,6 +58,19 @@ fn leave_sweep(root: &mut Table, path: &Path) -> Result<(), String> {
                 return Err(format!("the sweep over {axis} would undo this: set {axis}, or change the sweep"));
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Of several sweeps no key can leave: the same points would be there more than once.
+fn spare_sweeps(sweeps: &[Value], path: &Path) -> Result<(), String> {
+    for sweep in sweeps {
+        let Kind::Table(sweep) = &sweep.kind else { continue };
+        for axis in &sweep.entries {
+            if Path::parse(&axis.key).is_ok_and(|swept| swept.overlaps(path)) {
+                return Err(format!("several [[sweep]] over {} would undo this: change them", axis.key));
+            }
         }
     }
     Ok(())
