@@ -222,7 +222,8 @@ impl Tables {
             Verdict::InShape
         };
         let side = |(name, ours): &(String, Estimate)| format!("{name} with {:.2} ± {:.2}", ours.mean, ours.half_width);
-        let told = format!("{} against {}: {pct:+.1} %; published {published:+.1} %", side(&of), side(&over));
+        let ratio = if pct.is_finite() { format!("{pct:+.1} %") } else { "no ratio, the second is zero".to_owned() };
+        let told = format!("{} against {}: {ratio}; published {published:+.1} %", side(&of), side(&over));
         (verdict, told)
     }
 }
