@@ -2,13 +2,16 @@
 //!
 //! Nothing here knows a protocol. The crate is `no_std`: clocks, sockets and threads are out of reach by construction.
 #![no_std]
+extern crate alloc;
 
 pub mod id;
+pub mod parameter;
 pub mod rate;
 pub mod rng;
 pub mod time;
 
 pub use id::{FlowId, NodeId};
+pub use parameter::ParameterError;
 pub use rate::Rate;
 pub use rng::Rng;
 pub use time::{Duration, Time};

@@ -1,39 +1,8 @@
 //! What a scenario says about the mesh, as checked values.
 
-use alloc::string::{String, ToString};
-use core::fmt;
 use meshpace_core::Rate;
 
 pub use crate::link::config::{LinkConfig, MarkerConfig, QueueConfig};
-
-/// A parameter outside its range.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ParameterError {
-    /// The parameter's key, such as `llap.alpha`.
-    pub name: &'static str,
-    /// The value that was given.
-    pub value: String,
-    /// What would have been accepted.
-    pub expected: &'static str,
-}
-
-impl fmt::Display for ParameterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {}: expected {}", self.name, self.value, self.expected)
-    }
-}
-
-impl core::error::Error for ParameterError {}
-
-/// An error naming the parameter unless `ok`.
-pub(crate) fn require(
-    ok: bool,
-    name: &'static str,
-    value: impl ToString,
-    expected: &'static str,
-) -> Result<(), ParameterError> {
-    if ok { Ok(()) } else { Err(ParameterError { name, value: value.to_string(), expected }) }
-}
 
 /// A place on the plane, in metres.
 #[derive(Clone, Copy, PartialEq, Debug)]

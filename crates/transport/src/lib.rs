@@ -17,7 +17,7 @@ pub mod tcp;
 pub mod tpa;
 pub mod udp;
 
-pub use config::{Config, ParameterError};
+pub use config::Config;
 pub use endpoint::{Endpoint, Role};
 pub use stats::Stats;
 

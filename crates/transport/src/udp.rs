@@ -2,8 +2,8 @@
 //!
 //! RFC 768. ns-2 counts 20 bytes for the IP and UDP headers together, and so do sizes here.
 
-use crate::config::{ParameterError, require};
 use crate::stats::Stats;
+use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Rate, Time};
 
 /// Bytes of the IP and UDP headers together (ns-2 convention; 28 on the wire).

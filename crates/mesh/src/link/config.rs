@@ -4,7 +4,7 @@ use super::dcc::DccConfig;
 use super::fq_codel::FqCodelConfig;
 use super::llap::LlapConfig;
 use super::lred::LredConfig;
-use crate::config::ParameterError;
+use meshpace_core::ParameterError;
 
 /// Which packet waits where.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -16,8 +16,8 @@
 //! 0.125 is taken as that of the *old* value, w = 0.875, which comes closer to its figures 10, 16 and 20 than the other
 //! reading: docs/link-disciplines.md.
 
-use crate::config::{ParameterError, require};
 use alloc::vec::Vec;
+use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 
 /// Averages below this are zero.

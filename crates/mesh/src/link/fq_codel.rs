@@ -7,10 +7,10 @@
 
 use super::codel::{Codel, CodelParameters, Verdict};
 use super::queue::Queued;
-use crate::config::{ParameterError, require};
 use crate::packet::{Body, Packet};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 
 /// Packets dropped at once from the longest queue when there is no room, at most (RFC 8290, 4.1).

@@ -13,8 +13,8 @@
 //! A packet is dropped or marked with probability `mark` as it leaves for the MAC; only the users' packets are, never
 //! routing or ARP. Under [`LredAction::Mark`] a packet whose transport ignores marks is dropped (RFC 3168, section 5).
 
-use crate::config::{ParameterError, require};
 use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Weight of a new number of retries in the average.
 const WEIGHT: f64 = 0.125;

@@ -5,8 +5,8 @@
 
 use super::carrier_sense::CarrierSense;
 use super::out_of_interference::{OutOfInterference, Sensing};
-use crate::config::{ParameterError, require};
 use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// N, the samples the variation is computed from, unless told otherwise (AP05, section 4.5).
 pub const DEFAULT_HISTORY: usize = 50;

@@ -13,7 +13,7 @@
 //! P_out cancels: what counts is P_rx - 10 p log10(k) against T_cs. All inputs of the paper are accepted all the same.
 
 use super::dispersion::{History, mean};
-use crate::config::{ParameterError, require};
+use meshpace_core::parameter::{ParameterError, require};
 
 /// What leaves the antenna and what lies before it.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -14,7 +14,7 @@
 //! leave the interval alone; if the bounds cross, the lower one holds. The paper's timer asks every T_intv whether the
 //! window is open; here a segment that finds it closed may leave as soon as it opens, which loses no time.
 
-use crate::config::{ParameterError, require};
+use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, Rate};
 
 /// Weight on the new sample of the average RTT (RFC 6298).

@@ -11,7 +11,7 @@
 //! The paper uses 3.9 and 2.4 ms, near the middle of the bounds; for any other rate the middle is taken. With RTS/CTS,
 //! section 4 adds both frames' times without saying how often: once to each bound, or with every attempt.
 
-use crate::config::{ParameterError, require};
+use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, Rate};
 
 /// Whether, and how often, RTS and CTS count.

@@ -18,7 +18,7 @@ pub use link_delay::{LinkDelay, RtsCts};
 pub use out_of_interference::{OutOfInterference, Sensing};
 pub use pacer::Pacer;
 
-use crate::config::ParameterError;
+use meshpace_core::ParameterError;
 
 /// Which pacing a sender uses.
 #[derive(Clone, PartialEq, Debug)]

@@ -13,8 +13,8 @@
 
 use super::carrier_sense::{CarrierSense, carrier_sense_hops};
 use super::link_delay::{LinkDelay, RtsCts};
-use crate::config::{ParameterError, require};
 use meshpace_core::Rate;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// H_cs where no power is known: decoding to 250 m and sensing to 550 m with hops of 200 m.
 const USUAL_SENSING_HOPS: u8 = 3;

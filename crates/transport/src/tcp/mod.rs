@@ -16,8 +16,8 @@ pub use receiver::Receiver;
 pub use segment::{Extension, Flags, HEADER_BYTES, Segment};
 pub use sender::Sender;
 
-use crate::config::{ParameterError, require};
 use crate::pacing;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Parameters of a TCP connection. The defaults are those of ns-2.35's `Agent/TCP/Newreno` with a window of 64.
 #[derive(Clone, PartialEq, Debug)]

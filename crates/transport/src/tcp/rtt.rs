@@ -7,7 +7,7 @@
 //! *timed* segment is acknowledged (Karn), and once it exceeds 8 the smoothed RTT moves into the variation and the next
 //! sample starts anew.
 
-use crate::config::{ParameterError, require};
+use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, Time};
 
 /// Parameters of the retransmission timer.

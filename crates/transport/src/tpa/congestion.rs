@@ -11,7 +11,7 @@
 //! appendix B.) Where notices of recovery come, the sender is silent until one does; should it get lost, a probe
 //! leaves after the longest RTO.
 
-use crate::config::{ParameterError, require};
+use meshpace_core::parameter::{ParameterError, require};
 
 /// What the network tells about routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

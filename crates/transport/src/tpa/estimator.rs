@@ -19,8 +19,8 @@
 //! cent of the segments were then repeated for nothing, where the paper's testbed measured none (table 3). Segments that
 //! wait for their ACK while the next ones are paced would time out every time.
 
-use crate::config::{ParameterError, require};
 use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Parameters of the estimator.
 #[derive(Clone, PartialEq, Debug)]

@@ -19,9 +19,9 @@ pub use connection::{Connection, State};
 pub use receiver::Placement;
 pub use segment::{Flags, HEADER_BYTES, Segment};
 
-use crate::config::{ParameterError, require};
 use crate::pacing::{self, Measure, RateLimit};
 use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Parameters of a TPA connection; both ends need the same. The defaults are TPA-2 with the paper's table 1.
 #[derive(Clone, PartialEq, Debug)]

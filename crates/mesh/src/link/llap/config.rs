@@ -1,7 +1,7 @@
 //! LLAP's parameters and the readings of what its paper leaves open.
 
-use crate::config::{ParameterError, require};
 use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// What a relay's PD delays (item 1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

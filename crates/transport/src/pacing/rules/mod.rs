@@ -5,9 +5,9 @@
 //! also makes it a named transport (NewReno with this pacing) and a `pacing.kind` of scenarios, parameters included.
 //! `docs/new-pacing-rule.md` builds one step by step.
 
-use crate::config::{ParameterError, require};
 use crate::pacing::Sample;
 use core::ops::RangeInclusive;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Every rule: its file and the type in it.
 macro_rules! every_rule {

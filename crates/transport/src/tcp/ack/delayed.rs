@@ -6,8 +6,8 @@
 //! `linux_window_2`: on the testbed of the TPA paper, section 5, the Linux receiver acknowledges every segment of a sender
 //! whose window is clamped to 2, for the timer would cost more than the ACK; the receiver of ns-2 does not.
 
-use crate::config::{ParameterError, require};
 use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Parameters of the delayed ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]

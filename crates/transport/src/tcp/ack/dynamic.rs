@@ -11,9 +11,9 @@
 //! follows the place in the stream, so that a loss does not set it back.
 
 use super::delayed::check_timer;
-use crate::config::{ParameterError, require};
 use alloc::format;
 use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Parameters of the dynamic delayed ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]

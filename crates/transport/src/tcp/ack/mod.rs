@@ -10,7 +10,7 @@ mod dynamic;
 pub use delayed::Delayed;
 pub use dynamic::Dynamic;
 
-use crate::config::ParameterError;
+use meshpace_core::ParameterError;
 use meshpace_core::{Duration, Time};
 
 /// When the receiver sends an ACK.

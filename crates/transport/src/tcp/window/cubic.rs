@@ -13,8 +13,8 @@
 //! grow beyond the receiver's window (section 5.8 forbids growth that is not used). No HyStart++ (RFC 9406), which RFC 9438
 //! recommends and does not require: slow start is RFC 5681's.
 
-use crate::config::{ParameterError, require};
 use meshpace_core::Time;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Parameters of CUBIC.
 #[derive(Clone, PartialEq, Debug)]

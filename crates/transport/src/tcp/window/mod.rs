@@ -10,8 +10,8 @@ pub use few::increase as few_increase;
 pub use hop_limit::HopRule;
 pub use newreno::NewReno;
 
-use crate::config::{ParameterError, require};
 use meshpace_core::Time;
+use meshpace_core::parameter::{ParameterError, require};
 
 /// Which rule the congestion window follows.
 #[derive(Clone, PartialEq, Debug)]
