@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod config;
 pub mod describe;
 pub mod endpoint;
+pub mod flags;
 pub mod names;
 pub mod pacing;
 pub mod stats;

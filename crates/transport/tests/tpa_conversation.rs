@@ -2,10 +2,11 @@
 
 mod tpa_common;
 
+use meshpace_core::ParameterError;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::congestion::{self, Notices};
 use meshpace_transport::tpa::{Config, Connection, Flags, Segment, State, ack, names};
-use meshpace_transport::{Arrival, ParameterError, Role, pacing};
+use meshpace_transport::{Arrival, Role, pacing};
 use tpa_common::{Net, ms};
 
 const NOW: Duration = Duration::ZERO;

@@ -49,6 +49,9 @@ fn what_is_encoded_is_decoded() {
             _ => (1 << (bits(4) % 12), 1 + bits(11)),
         };
         let fin = place != 0 && payload == 0;
+        let four = [Flags::FIN, Flags::SYN, Flags::RST, Flags::ACK];
+        let flags = four.into_iter().filter(|&flag| bits(1) == 1 || fin && flag == Flags::FIN);
+        let flags = flags.fold(Flags::NONE, Flags::with);
         let segment = Segment {
             offset: 0,
             block: bits(12),
@@ -60,7 +63,7 @@ fn what_is_encoded_is_decoded() {
             ack_tx: bits(8) as u8,
             window: bits(8) as u8,
             congested: bits(1) == 1,
-            flags: Flags(bits(4) as u8).with(if fin { Flags::FIN } else { Flags::NONE }),
+            flags,
         };
         let payload: Vec<u8> = (0..segment.payload).map(|i| i as u8).collect();
         let mut bytes = wire::encode(&segment, PORTS, &payload).to_vec();

@@ -6,7 +6,8 @@
 //! segment is echoed by one ACK, at once, and the window does not react ("disable ECN induced CWND adaptation"). CWR is
 //! sent in either form.
 
-use super::segment::{Flags, Segment};
+use super::segment::Segment;
+use crate::flags::Flags;
 
 /// Whether a connection uses ECN, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,8 +12,9 @@ pub mod sender;
 mod sent;
 pub mod window;
 
+pub use crate::flags::Flags;
 pub use receiver::Receiver;
-pub use segment::{Extension, Flags, HEADER_BYTES, Segment};
+pub use segment::{Extension, HEADER_BYTES, Segment};
 pub use sender::Sender;
 
 use crate::pacing;

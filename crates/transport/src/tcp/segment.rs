@@ -5,41 +5,10 @@
 //! echoes or a block received beyond a gap. Offsets never wrap: offset 0 is the first payload byte, the
 //! SYN stands before it, the FIN takes the place after the last byte. The codec maps to 32 bits.
 
+use crate::flags::Flags;
+
 /// Bytes of the IP and TCP headers without options (ns-2 `tcpip_base_hdr_size_`).
 pub const HEADER_BYTES: u32 = 40;
-
-/// The header bits of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags(pub u8);
-
-impl Flags {
-    /// No bit set.
-    pub const NONE: Flags = Flags(0);
-    /// The sender has no more data.
-    pub const FIN: Flags = Flags(0x01);
-    /// Opens the connection.
-    pub const SYN: Flags = Flags(0x02);
-    /// Aborts the connection.
-    pub const RST: Flags = Flags(0x04);
-    /// The `ack` field counts.
-    pub const ACK: Flags = Flags(0x10);
-    /// Echo of a congestion mark (RFC 3168).
-    pub const ECE: Flags = Flags(0x40);
-    /// The sender has reduced its window (RFC 3168).
-    pub const CWR: Flags = Flags(0x80);
-
-    /// Whether all bits of `other` are set.
-    #[inline]
-    pub const fn has(self, other: Flags) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// The bits of both.
-    #[inline]
-    pub const fn with(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
-}
 
 /// What a segment says besides its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -7,8 +7,9 @@
 
 use super::Config;
 use super::receiver::{Placement, Receiver};
-use super::segment::{Flags, Segment};
+use super::segment::Segment;
 use super::sender::Sender;
+use crate::flags::Flags;
 use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::{Duration, Time};

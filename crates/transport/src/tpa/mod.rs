@@ -15,9 +15,10 @@ pub mod segment;
 pub mod sender;
 pub mod wire;
 
+pub use crate::flags::Flags;
 pub use connection::{Connection, State};
 pub use receiver::Placement;
-pub use segment::{Flags, HEADER_BYTES, Segment};
+pub use segment::{HEADER_BYTES, Segment};
 
 use crate::pacing::{self, Measure, RateLimit};
 use meshpace_core::Duration;

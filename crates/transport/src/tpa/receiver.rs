@@ -6,7 +6,8 @@
 //! same segment size. A segment of an older block is answered at once with a full bitmap of that block.
 
 use super::ack::Acknowledger;
-use super::segment::{ALL, BLOCK_NUMBERS, Flags, Segment, blocks_between};
+use super::segment::{ALL, BLOCK_NUMBERS, Segment, blocks_between};
+use crate::flags::Flags;
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 

@@ -6,6 +6,8 @@
 //! Choices where the paper is silent: a FIN takes place 0 of a block of its own, so that it is acknowledged, timed and
 //! repeated like data; a SYN carries the number of the first block.
 
+use crate::flags::Flags;
+
 /// Bytes of the IP header and what stands before the payload: 20 + 8 (UDP) + 12 (TPA), as many as TCP's (TPA, appendix A).
 pub const HEADER_BYTES: u32 = 40;
 
@@ -28,35 +30,6 @@ pub const fn block_after(block: u16, distance: u16) -> u16 {
 #[inline]
 pub const fn blocks_between(from: u16, to: u16) -> u16 {
     to.wrapping_sub(from) % BLOCK_NUMBERS
-}
-
-/// The header bits of a segment (TPA, section 3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags(pub u8);
-
-impl Flags {
-    /// No bit set.
-    pub const NONE: Flags = Flags(0);
-    /// The sender has no more data.
-    pub const FIN: Flags = Flags(0b0001);
-    /// Opens the connection.
-    pub const SYN: Flags = Flags(0b0010);
-    /// Aborts the connection.
-    pub const RST: Flags = Flags(0b0100);
-    /// The acknowledgement fields count.
-    pub const ACK: Flags = Flags(0b1000);
-
-    /// Whether all bits of `other` are set.
-    #[inline]
-    pub const fn has(self, other: Flags) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// The bits of both.
-    #[inline]
-    pub const fn with(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
 }
 
 /// A segment.

@@ -13,7 +13,8 @@
 //! Over UDP words 1 to 3 are sent with a checksum of zero. The checksum is the Internet's (RFC 1071) over header and
 //! data, without a pseudo-header since the paper names none. Unused bits are sent as zero and ignored.
 
-use super::segment::{ALL, Flags, Segment};
+use super::segment::{ALL, Segment};
+use crate::flags::Flags;
 use core::fmt;
 
 /// Bytes of the header with ports and checksum.
@@ -76,8 +77,7 @@ pub fn encode_inside_udp(segment: &Segment) -> [u8; INSIDE_UDP] {
     let word = |number: u16, places: u16, tx: u8| {
         (u32::from(number & 0xfff) << 20 | u32::from(places & ALL) << 8 | u32::from(tx)).to_be_bytes()
     };
-    let status =
-        u16::from(segment.flags.0 & 0xf) << 12 | u16::from(segment.congested) << 11 | u16::from(segment.window) << 3;
+    let status = flag_bits(segment.flags) << 12 | u16::from(segment.congested) << 11 | u16::from(segment.window) << 3;
     let mut header = [0; INSIDE_UDP];
     header[0..4].copy_from_slice(&word(segment.block, segment.place, segment.tx));
     header[4..8].copy_from_slice(&word(segment.ack_block, segment.ack_places, segment.ack_tx));
@@ -120,7 +120,7 @@ pub fn decode_inside_udp(bytes: &[u8]) -> Result<(Segment, &[u8]), Error> {
         ack_tx,
         window: (status >> 3) as u8,
         congested: status >> 11 & 1 == 1,
-        flags: Flags((status >> 12) as u8),
+        flags: flags_of(status >> 12),
     };
     if place.count_ones() > 1 {
         return Err(Error::Places);
@@ -147,4 +147,15 @@ fn sum(bytes: &[u8], start: u16) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
+}
+
+/// The four bits of the header: ACK stands next to the others, which are where RFC 9293 has them.
+fn flag_bits(flags: Flags) -> u16 {
+    u16::from(flags.0 & 0b111) | u16::from(flags.has(Flags::ACK)) << 3
+}
+
+/// The flags that `bits` of a header say; the upper ones are none.
+fn flags_of(bits: u16) -> Flags {
+    let others = Flags(bits as u8 & 0b111);
+    if bits & 0b1000 == 0 { others } else { others.with(Flags::ACK) }
 }
