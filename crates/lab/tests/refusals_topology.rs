@@ -52,6 +52,22 @@ fn scripted_neighbours_too_far_apart_are_named() {
 }
 
 #[test]
+fn a_path_longer_than_packets_live_is_refused_and_names_the_flow() {
+    let chain = |hops: u32, protocol: &str| {
+        format!("[topology] #!\nhops = {hops}\n[routing]\nprotocol = '{protocol}'\n[[flow]]\nto = 1\n[[flow]]\n")
+    };
+    for (protocol, limit) in [("static", 64), ("olsr", 64), ("aodv", 30)] {
+        let words = format!("flow 1 needs {} hops from node 0 to node {}", limit + 1, limit + 1);
+        assert_refused(&chain(limit + 1, protocol), "topology", &[&words, &format!("die after {limit}")]);
+        accepted(&chain(limit, protocol).replace("#!", ""));
+    }
+    // Where nodes hear each other over two links, half as many hops do.
+    accepted(&chain(60, "aodv").replace(" #!", "\nspacing = '125 m'"));
+    let firewall = chain(60, "aodv").replace(" #!", "  #!\nspacing = '125 m'\nfirewall = true");
+    assert_refused(&firewall, "topology", &["flow 1 needs 60 hops"]);
+}
+
+#[test]
 fn a_firewall_can_part_what_the_radio_joins() {
     let text = "[topology] #!\nkind = 'tpa-cross'\n[[flow]]\nfrom = 0\nto = 7\n";
     assert_refused(text, "topology", &["cannot connect node 0 with node 7"]);

@@ -1,5 +1,6 @@
 //! What a scenario says about the mesh, as checked values.
 
+use crate::routing::aodv::NETWORK_DIAMETER;
 use meshpace_core::Rate;
 
 pub use crate::link::config::{LinkConfig, MarkerConfig, QueueConfig};
@@ -113,6 +114,9 @@ pub enum OlsrMetric {
     Etx,
 }
 
+/// The time to live of a packet that nobody gives another.
+const IP_TIME_TO_LIVE: u8 = 64;
+
 /// The routing protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RoutingConfig {
@@ -147,6 +151,15 @@ impl RoutingConfig {
             AodvDetection::LinkLayer => RoutingConfig::Aodv { local_repair },
             AodvDetection::Hello => RoutingConfig::AodvHello { local_repair, link_layer: false },
             AodvDetection::Both => RoutingConfig::AodvHello { local_repair, link_layer: true },
+        }
+    }
+
+    /// The most hops a packet travels: its time to live when it leaves its source. AODV sets its network diameter, as ns-2
+    /// does; otherwise it is what IP stacks start with (IANA, "IP Option Numbers", default time to live).
+    pub const fn time_to_live(&self) -> u8 {
+        match self {
+            RoutingConfig::Aodv { .. } | RoutingConfig::AodvHello { .. } => NETWORK_DIAMETER,
+            RoutingConfig::Static | RoutingConfig::Olsr { .. } => IP_TIME_TO_LIVE,
         }
     }
 }

@@ -4,9 +4,6 @@ use meshpace_core::{FlowId, NodeId};
 use meshpace_mesh::Packet;
 use meshpace_transport::Segment;
 
-/// Hops a packet may travel (AODV's network diameter; also used with static routes).
-pub const INITIAL_TTL: u8 = 30;
-
 /// A transport segment under way.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SimPacket {

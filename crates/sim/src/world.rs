@@ -7,7 +7,7 @@ use crate::config::{Config, Flow, Traffic};
 use crate::engine::{Engine, Happening};
 use crate::mobility::Motion;
 use crate::outcome::{FlowOutcome, Outcome, PacingMeans, jain};
-use crate::packet::{INITIAL_TTL, SimPacket};
+use crate::packet::SimPacket;
 use crate::probe::Probe;
 use crate::traffic::Completion;
 use alloc::vec::Vec;
@@ -318,6 +318,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let now = self.engine.now();
         let Some(Connection { number, ends }) = self.flows[flow].at(place) else { return };
         let (connection, state) = (*number, &mut ends[end]);
+        let ttl = self.config.mesh.routing.time_to_live();
         while let Some(segment) = state.endpoint.poll_transmit(now) {
             let packet = SimPacket {
                 id: self.next_packet,
@@ -325,7 +326,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 destination: state.peer,
                 flow: FlowId(flow as u16),
                 connection,
-                ttl: INITIAL_TTL,
+                ttl,
                 hops: 0,
                 ce: false,
                 segment,

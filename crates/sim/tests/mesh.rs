@@ -62,6 +62,29 @@ fn one_hop_saturates_where_the_air_times_say() {
     }
 }
 
+#[test]
+fn packets_reach_as_far_as_their_time_to_live() {
+    // One datagram at a time: 64 hops take at most 64 x (6.4 ms + backoff), half a second or so.
+    let arrives = |hops: u16, routing: RoutingConfig| {
+        let udp = transport::udp::Config { segment: 100, ..Default::default() };
+        let traffic = Traffic::Cbr { rate: Rate(400) };
+        let config = Config {
+            duration: Duration::from_secs(30),
+            positions: line(&(0..=hops).map(|i| 200.0 * f64::from(i)).collect::<Vec<_>>()),
+            mesh: MeshConfig { routing, ..MeshConfig::default() },
+            flows: vec![flow(0, hops, transport::Config::Udp(udp), traffic)],
+            ..Config::default()
+        };
+        run(&config, 1).flows[0].delivered_bytes > 0
+    };
+    let aodv = RoutingConfig::Aodv { local_repair: LocalRepair::Off };
+    for (routing, limit) in [(RoutingConfig::Static, 64), (aodv, 30)] {
+        assert_eq!(u16::from(routing.time_to_live()), limit);
+        assert!(arrives(limit, routing), "{routing:?} over {limit} hops");
+        assert!(!arrives(limit + 1, routing), "{routing:?} over {} hops", limit + 1);
+    }
+}
+
 fn newreno_chain(hops: u16, routing: RoutingConfig, seed: u64) -> Outcome {
     let places: Vec<f64> = (0..=hops).map(|i| 200.0 * f64::from(i)).collect();
     let config = Config {

@@ -23,11 +23,13 @@ pub use topology::{Draw, Unplaced};
 use diagnostic::Problems;
 use meshpace_core::{Duration, NodeId};
 use meshpace_mesh::config::RoutingConfig;
+use meshpace_mesh::radio::Neighbours;
 use meshpace_sim::Mobility;
 use quantity::TIME;
 use reader::{Reader, Sign};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use sweep::Sweep;
 use topology::Topology;
@@ -173,6 +175,9 @@ fn read_point(
     if topology.mobility == Mobility::Still && !topology.allow_partition {
         refuse_partition(&root, &topology, &flows);
     }
+    if topology.mobility == Mobility::Still {
+        refuse_long_paths(&root, &topology, &flows, mesh.routing);
+    }
     if topology.mobility != Mobility::Still && mesh.routing == RoutingConfig::Static {
         refuse_static_routes(&root);
     }
@@ -213,6 +218,38 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_si
                 point: None,
             });
         }
+    }
+}
+
+/// A packet does not survive more hops than its time to live.
+fn refuse_long_paths(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_sim::Flow], routing: RoutingConfig) {
+    let limit = u64::from(routing.time_to_live());
+    if topology.positions.len() as u64 <= limit + 1 {
+        return;
+    }
+    let mut adjacency = Neighbours::two_ray(&topology.positions).adjacency();
+    if let Some(links) = topology.accepted_links() {
+        let links: BTreeSet<_> = links.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+        for (node, neighbours) in adjacency.iter_mut().enumerate() {
+            let node = NodeId(node as u16);
+            neighbours.retain(|&other| links.contains(&(node, other)));
+        }
+    }
+    let mut hops = BTreeMap::new();
+    for (number, flow) in flows.iter().enumerate() {
+        let hops = hops.entry(flow.from).or_insert_with(|| connectivity::hops_from(&adjacency, flow.from));
+        let Some(hops) = hops[flow.to.index()].filter(|&hops| hops > limit) else { continue };
+        root.problems().add(Problem {
+            message: format!(
+                "topology: flow {number} needs {hops} hops from node {} to node {}, and packets die after {limit}",
+                flow.from.0, flow.to.0
+            ),
+            origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
+            expected: format!("expected at most {limit} hops between the ends of every flow"),
+            help: (routing.time_to_live() < RoutingConfig::Static.time_to_live())
+                .then(|| "AODV's network diameter is the limit; other routing reaches farther".to_owned()),
+            point: None,
+        });
     }
 }
 

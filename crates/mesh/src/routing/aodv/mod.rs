@@ -36,6 +36,7 @@ mod sink;
 mod table;
 
 pub use message::{Message, Reply, Request, Unreachable};
+pub use search::NETWORK_DIAMETER;
 pub use sink::{DropReason, Sink};
 
 use crate::config::{AodvDetection, LocalRepair};

@@ -19,8 +19,8 @@ const TTL_START: u8 = 5;
 const TTL_THRESHOLD: u8 = 7;
 /// What a ring request reaches beyond the last known distance.
 const TTL_INCREMENT: u8 = 2;
-/// TTL of a network-wide request, and of replies and data.
-pub(super) const NETWORK_DIAMETER: u8 = 30;
+/// TTL of a network-wide request, and of replies and data: the most hops of a route. (RFC 3561 proposes 35.)
+pub const NETWORK_DIAMETER: u8 = 30;
 /// Network-wide requests after the first.
 const RREQ_RETRIES: u8 = 3;
 /// The longest wait, and the hold-down.
