@@ -1,0 +1,14 @@
+//! The transports on real networks: their clocks, sockets and bytes.
+//!
+//! The protocol code is the one the simulator runs. This crate tells it the time of a monotonic clock and what arrived,
+//! keeps the bytes behind the ranges it decides about, and sleeps until it wants to be woken.
+
+pub mod clock;
+pub mod drive;
+pub mod poll;
+pub mod ring;
+mod sys;
+pub mod testbed;
+pub mod tun;
+
+pub use clock::Clock;

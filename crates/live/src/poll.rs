@@ -1,0 +1,113 @@
+//! Sleeping until a descriptor has something, an absolute time has come, or another thread calls.
+//!
+//! `epoll_pwait2` takes nanoseconds; the older call counts milliseconds, too coarse to pace with.
+
+use crate::clock::until;
+use meshpace_core::Time;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::io::Errno;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// What the caller of [`Poller::add`] named a descriptor; not [`u64::MAX`].
+pub type Token = u64;
+
+const WAKER: Token = Token::MAX;
+
+/// Descriptors reported by one wait; the others follow with the next.
+const AT_ONCE: usize = 64;
+
+/// Wakes a [`Poller`] from another thread.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    /// Makes the poller's present or next wait return.
+    pub fn wake(&self) {
+        // A full counter means that a wake-up is pending already.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+}
+
+/// What became ready.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready {
+    /// Whose descriptor.
+    pub token: Token,
+    /// There is something to read, or the other end is gone.
+    pub readable: bool,
+    /// There is room to write.
+    pub writable: bool,
+    /// There is an error to be fetched.
+    pub error: bool,
+}
+
+/// A set of descriptors to wait for.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: OwnedFd,
+    waker: Waker,
+}
+
+impl Poller {
+    /// An empty set with its waker.
+    pub fn new() -> io::Result<Poller> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
+        let token = epoll::EventData::new_u64(WAKER);
+        epoll::add(&epoll, &*waker.0, token, epoll::EventFlags::IN)?;
+        Ok(Poller { epoll, waker })
+    }
+
+    /// Watches a descriptor for something to read.
+    pub fn add(&self, source: impl AsFd, token: Token) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, source, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
+    }
+
+    /// Watches a descriptor also for room to write, or no longer.
+    pub fn watch_writable(&self, source: impl AsFd, token: Token, yes: bool) -> io::Result<()> {
+        let flags = if yes { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
+        Ok(epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token), flags)?)
+    }
+
+    /// Forgets a descriptor.
+    pub fn remove(&self, source: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, source)?)
+    }
+
+    /// What wakes this poller.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Waits until `deadline` ([`Time::NEVER`]: for ever) and puts what is ready into `ready`, nothing after a call of
+    /// the waker or at the deadline.
+    pub fn wait(&self, deadline: Time, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.clear();
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); AT_ONCE];
+        let left = until(deadline).0;
+        let span = Timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ };
+        let span = (deadline != Time::NEVER).then_some(&span);
+        let events = match epoll::wait(&self.epoll, &mut events[..], span) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for event in events {
+            let (token, flags) = (event.data.u64(), event.flags);
+            if token == WAKER {
+                let _ = rustix::io::read(&*self.waker.0, &mut [0; 8]);
+                continue;
+            }
+            ready.push(Ready {
+                token,
+                readable: flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::HUP),
+                writable: flags.contains(epoll::EventFlags::OUT),
+                error: flags.contains(epoll::EventFlags::ERR),
+            });
+        }
+        Ok(())
+    }
+}

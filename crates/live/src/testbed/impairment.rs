@@ -1,0 +1,156 @@
+//! What a link does to each packet of one direction: drop, duplicate, hold back, queue, delay.
+//!
+//! A pure function of a seed and of the packets' order, sizes and times. Losses can also be given by index: the n-th packet
+//! of this direction, from 0.
+
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, Rate, Rng, Time};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Which packets are lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loss {
+    /// Each with this probability, 0..=1.
+    Random(f64),
+    /// Those with these indices, counted from 0 per direction.
+    Indices(BTreeSet<u64>),
+}
+
+/// What one direction of a link does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Impairment {
+    /// Constant one-way delay.
+    pub delay: Duration,
+    /// Packets lost.
+    pub loss: Loss,
+    /// Probability that a packet comes twice.
+    pub duplicate: f64,
+    /// Probability that a packet is held back by `reorder_delay` and overtaken.
+    pub reorder: f64,
+    /// How much longer a packet that is held back takes.
+    pub reorder_delay: Duration,
+    /// Bit rate; none for no limit.
+    pub rate: Option<Rate>,
+    /// Packets that may wait for the bit rate; more are dropped.
+    pub queue: usize,
+    /// Seed of the random choices.
+    pub seed: u64,
+}
+
+impl Default for Impairment {
+    /// A perfect link.
+    fn default() -> Impairment {
+        Impairment {
+            delay: Duration::ZERO,
+            loss: Loss::Random(0.0),
+            duplicate: 0.0,
+            reorder: 0.0,
+            reorder_delay: Duration::from_millis(3),
+            rate: None,
+            queue: 50,
+            seed: 1,
+        }
+    }
+}
+
+/// One direction in use.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    impairment: Impairment,
+    rng: Rng,
+    /// Packets so far.
+    count: u64,
+    /// When the packets that wait or are being sent at the bit rate will have left.
+    leaving: VecDeque<Time>,
+}
+
+impl Direction {
+    /// A direction nothing has passed yet; `index` tells the directions of a link apart.
+    pub fn new(impairment: Impairment, index: u64) -> Direction {
+        let rng = Rng::stream(impairment.seed, Purpose::Test, index);
+        Direction { impairment, rng, count: 0, leaving: VecDeque::new() }
+    }
+
+    /// When copies of a packet of `bytes` that enters at `now` come out; never, once or twice.
+    pub fn pass(&mut self, now: Time, bytes: usize) -> [Option<Time>; 2] {
+        let index = self.count;
+        self.count += 1;
+        // All draws are made for each packet, so that one choice does not move the others.
+        let [loss, twice, late] = [(); 3].map(|()| self.rng.next_u64() as f64 / 2f64.powi(64));
+        let lost = match &self.impairment.loss {
+            Loss::Random(probability) => loss < *probability,
+            Loss::Indices(indices) => indices.contains(&index),
+        };
+        if lost {
+            return [None; 2];
+        }
+        let Some(left) = self.leave(now, bytes) else { return [None; 2] };
+        let held = if late < self.impairment.reorder { self.impairment.reorder_delay } else { Duration::ZERO };
+        let out = left + self.impairment.delay + held;
+        [Some(out), (twice < self.impairment.duplicate).then_some(out)]
+    }
+
+    /// When the last bit has left; none if the queue is full.
+    fn leave(&mut self, now: Time, bytes: usize) -> Option<Time> {
+        let Some(rate) = self.impairment.rate else { return Some(now) };
+        while self.leaving.front().is_some_and(|left| *left <= now) {
+            self.leaving.pop_front();
+        }
+        // One is being sent, the others wait.
+        if self.leaving.len() > self.impairment.queue {
+            return None;
+        }
+        let start = self.leaving.back().copied().unwrap_or(now).max(now);
+        let left = start + Duration::from_secs_f64(bytes as f64 * 8.0 / rate.as_bps_f64());
+        self.leaving.push_back(left);
+        Some(left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direction(impairment: Impairment) -> Direction {
+        Direction::new(impairment, 0)
+    }
+
+    #[test]
+    fn losses_by_index_hit_those_packets() {
+        let loss = Loss::Indices([1, 3].into());
+        let mut direction = direction(Impairment { loss, delay: Duration(5), ..Impairment::default() });
+        let out: Vec<_> = (0..5).map(|i| direction.pass(Time(i), 100)[0]).collect();
+        assert_eq!(out, [Some(Time(5)), None, Some(Time(7)), None, Some(Time(9))]);
+    }
+
+    #[test]
+    fn a_rate_spaces_packets_and_its_queue_overflows() {
+        // 1000 bytes at 8 Mbit/s take 1 ms.
+        let rate = Some(Rate::from_mbps(8));
+        let mut direction = direction(Impairment { rate, queue: 2, ..Impairment::default() });
+        let ms = |n: u64| Some(Time(n * 1_000_000));
+        let out: Vec<_> = (0..4).map(|_| direction.pass(Time(0), 1000)[0]).collect();
+        assert_eq!(out, [ms(1), ms(2), ms(3), None], "one sent, two wait");
+        assert_eq!(direction.pass(Time(1_000_000), 1000)[0], ms(4));
+    }
+
+    #[test]
+    fn chances_are_those_asked_for() {
+        let seed = 7;
+        let reorder_delay = Duration(1000);
+        let mut direction = direction(Impairment {
+            loss: Loss::Random(0.02),
+            duplicate: 0.05,
+            reorder: 0.1,
+            reorder_delay,
+            seed,
+            ..Impairment::default()
+        });
+        let out: Vec<_> = (0..100_000).map(|_| direction.pass(Time(0), 100)).collect();
+        let share = |test: fn(&[Option<Time>; 2]) -> bool| out.iter().filter(|o| test(o)).count() as f64 / 1e5;
+        // Five standard deviations of a binomial with 100 000 draws.
+        assert!((share(|o| o[0].is_none()) - 0.02).abs() < 0.0023);
+        assert!((share(|o| o[1].is_some()) - 0.049).abs() < 0.0035);
+        assert!((share(|o| o[0] == Some(Time(1000))) - 0.098).abs() < 0.0048);
+    }
+}

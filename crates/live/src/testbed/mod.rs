@@ -1,0 +1,13 @@
+//! A network that misbehaves on request, for tests: what happens to each packet follows from a seed or from a list.
+
+mod carrier;
+pub mod impairment;
+pub mod namespace;
+pub mod relay;
+pub mod tun_link;
+
+pub use carrier::Passed;
+pub use impairment::{Impairment, Loss};
+pub use namespace::Namespace;
+pub use relay::Relay;
+pub use tun_link::Link;

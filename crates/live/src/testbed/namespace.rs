@@ -1,0 +1,45 @@
+//! A network namespace without a name: it lives as long as somebody holds it, so nothing is left behind, not even by kill -9.
+
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::io;
+use std::thread;
+
+/// A network of its own, with nothing in it but its loopback device (up).
+#[derive(Debug)]
+pub struct Namespace(File);
+
+impl Namespace {
+    /// An empty one. Needs the right to create it (root, or a user namespace).
+    pub fn new() -> io::Result<Namespace> {
+        let create = || {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            crate::tun::ip(&["link", "set", "lo", "up"])?;
+            File::open("/proc/thread-self/ns/net").map(Namespace)
+        };
+        // Whole threads belong to a namespace: the caller stays where it is.
+        thread::scope(|scope| scope.spawn(create).join().expect("no panic"))
+    }
+
+    /// Runs `work` on a thread of its own in this namespace and waits for it. Sockets opened and processes and threads
+    /// started there belong to the namespace for good.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let inside = || {
+            setns(&self.0, CloneFlags::CLONE_NEWNET).expect("a namespace we hold can be entered");
+            work()
+        };
+        thread::scope(|scope| match scope.spawn(inside).join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+
+    /// Starts `work` on a thread of its own in this namespace.
+    pub fn spawn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+        let file = self.0.try_clone().expect("a descriptor can be duplicated");
+        thread::spawn(move || {
+            setns(&file, CloneFlags::CLONE_NEWNET).expect("a namespace we hold can be entered");
+            work()
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! A TUN device: what the kernel routes into it this process reads, one IP packet at a time, and the other way round.
+
+use crate::sys;
+use rustix::fs::{Mode, OFlags};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Command;
+
+/// An open TUN device. The kernel removes it when this is dropped, or when the process ends, however it does.
+#[derive(Debug)]
+pub struct Tun(OwnedFd);
+
+impl Tun {
+    /// Creates the device `name` in the network namespace of the calling thread, to be read and written without
+    /// waiting. The error says what is missing.
+    pub fn create(name: &str) -> io::Result<Tun> {
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let explain = |what: &str, error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
+        let file = rustix::fs::open("/dev/net/tun", flags, Mode::empty())
+            .map_err(|error| explain("/dev/net/tun", error.into()))?;
+        sys::attach_tun(&file, name).map_err(|error| explain(&format!("TUN device {name}"), error))?;
+        Ok(Tun(file))
+    }
+
+    /// Reads one packet; [`io::ErrorKind::WouldBlock`] if there is none.
+    pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(&self.0, into)?)
+    }
+
+    /// Writes one packet.
+    pub fn send(&self, packet: &[u8]) -> io::Result<()> {
+        rustix::io::write(&self.0, packet)?;
+        Ok(())
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Gives the device `name` of the calling thread's namespace an address with its peer behind it, and an MTU, and switches
+/// it on. Needs the command `ip` and the right to use it.
+pub fn configure(name: &str, own: Ipv4Addr, peer: Ipv4Addr, mtu: u16) -> io::Result<()> {
+    ip(&["address", "add", &own.to_string(), "peer", &peer.to_string(), "dev", name])?;
+    ip(&["link", "set", name, "mtu", &mtu.to_string(), "up"])
+}
+
+/// Runs `ip` with these arguments in the calling thread's network namespace.
+pub fn ip(arguments: &[&str]) -> io::Result<()> {
+    let output =
+        Command::new("ip").args(arguments).output().map_err(|e| io::Error::new(e.kind(), format!("ip: {e}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("ip {}: {}", arguments.join(" "), complaint.trim())))
+}

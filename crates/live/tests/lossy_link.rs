@@ -1,0 +1,75 @@
+//! The lossy link itself: what kernels send over it arrives late, not at all, or twice, as told.
+#![expect(clippy::disallowed_methods, reason = "the link's delay is measured against the clock")]
+
+use meshpace_core::Duration;
+use meshpace_live::testbed::tun_link::ADDRESSES;
+use meshpace_live::testbed::{Impairment, Link, Loss, Relay};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Instant;
+
+const MS: u64 = 1_000_000;
+
+/// Sends numbered datagrams from one socket and returns the numbers that come out of the other, and the first one's delay.
+fn exchange(from: &UdpSocket, to: &UdpSocket, count: u8) -> (Vec<u8>, f64) {
+    to.set_read_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+    let start = Instant::now();
+    for i in 0..count {
+        from.send(&[i; 100]).unwrap();
+    }
+    let mut buffer = [0; 200];
+    let (mut numbers, mut delay) = (Vec::new(), 0.0);
+    while to.recv(&mut buffer).is_ok() {
+        if numbers.is_empty() {
+            delay = start.elapsed().as_secs_f64();
+        }
+        numbers.push(buffer[0]);
+    }
+    (numbers, delay)
+}
+
+fn impaired() -> Impairment {
+    Impairment {
+        delay: Duration(30 * MS),
+        loss: Loss::Indices([0, 5].into()),
+        duplicate: 0.1,
+        seed: 3,
+        ..Impairment::default()
+    }
+}
+
+fn check(numbers: &[u8], delay: f64) {
+    let mut distinct = numbers.to_vec();
+    distinct.dedup();
+    let expected: Vec<u8> = (0..40).filter(|i| ![0, 5].contains(i)).collect();
+    assert_eq!(distinct, expected);
+    assert!(numbers.len() > distinct.len(), "none came twice");
+    assert!(delay >= 0.030, "{delay} s");
+}
+
+#[test]
+fn over_tun_devices() {
+    if let Some(reason) = Link::missing() {
+        eprintln!("{reason}");
+        return;
+    }
+    let link = Link::new(impaired(), Impairment::default(), 1500, true).unwrap();
+    let [a, b] = ADDRESSES.map(|address| SocketAddr::from((address, 4000)));
+    let to = link.sides[1].run(|| UdpSocket::bind(b).unwrap());
+    let from = link.sides[0].run(|| UdpSocket::bind(a).unwrap());
+    from.connect(b).unwrap();
+    let (numbers, delay) = exchange(&from, &to, 40);
+    check(&numbers, delay);
+    let record = link.take_record();
+    assert_eq!(record.len(), 40);
+    assert!(record.iter().all(|passed| passed.bytes.len() == 128), "20 + 8 + 100 bytes");
+}
+
+#[test]
+fn over_loopback() {
+    let to = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let relay = Relay::new(to.local_addr().unwrap(), impaired(), Impairment::default(), false).unwrap();
+    let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+    from.connect(relay.address()).unwrap();
+    let (numbers, delay) = exchange(&from, &to, 40);
+    check(&numbers, delay);
+}
