@@ -7,6 +7,7 @@
 #![no_std]
 extern crate alloc;
 
+pub mod checksum;
 pub mod config;
 pub mod describe;
 pub mod endpoint;

@@ -2,6 +2,7 @@
 //! acknowledged (ack).
 
 pub mod ack;
+pub mod connection;
 pub mod ecn;
 pub mod receiver;
 pub mod recovery;
@@ -11,8 +12,10 @@ pub mod segment;
 pub mod sender;
 mod sent;
 pub mod window;
+pub mod wire;
 
 pub use crate::flags::Flags;
+pub use connection::Connection;
 pub use receiver::Receiver;
 pub use segment::{Extension, HEADER_BYTES, Segment};
 pub use sender::Sender;

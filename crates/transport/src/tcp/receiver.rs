@@ -9,6 +9,7 @@
 //! the ACK about, as AP05 samples the RTT.
 
 use super::ack::Policy;
+use super::connection::Agreed;
 use super::ecn::Echoing;
 use super::segment::Extension;
 use super::sender::stamp;
@@ -26,6 +27,8 @@ enum State {
     Listen,
     SynReceived,
     Established,
+    /// Established as the receiving half of a connection, whose sending half closes.
+    Joined,
     /// The peer's FIN is received and ours is out.
     LastAck,
     /// Closed by both, or reset.
@@ -52,6 +55,10 @@ pub struct Receiver {
     segment: u32,
     /// Window in bytes.
     window: u32,
+    /// What the application has taken, if it does not take everything at once.
+    taken: Option<u64>,
+    /// The offset up to which the peer has been told to send, if the application does not take everything at once.
+    told: u64,
     /// Everything before this offset has been delivered.
     next: u64,
     /// Everything before this offset has been acknowledged.
@@ -88,6 +95,8 @@ impl Receiver {
             echoing: Echoing::new(config.ecn),
             segment: config.segment,
             window: config.segment.saturating_mul(config.max_window),
+            taken: None,
+            told: 0,
             next: 0,
             acknowledged: 0,
             beyond: Vec::with_capacity(config.max_window.min(256) as usize + 1),
@@ -104,6 +113,125 @@ impl Receiver {
             fin_again_at: Time::NEVER,
             wakeup: Time::NEVER,
         }
+    }
+
+    /// The receiving half of a [`super::Connection`]: the application says what it takes.
+    pub(super) fn half(config: &Config) -> Receiver {
+        let mut half = Receiver::new(config);
+        half.taken = Some(0);
+        half.told = u64::from(half.window);
+        half
+    }
+
+    /// What the handshake has agreed on.
+    pub(super) fn agree(&mut self, agreed: &Agreed) {
+        self.sack = agreed.sack && self.one_way.is_none();
+    }
+
+    /// The handshake is over; the peer's latest time stamp is `ts_val`. Resets, SYNs and acknowledgements of this end's
+    /// stream are no longer this half's concern.
+    pub(super) fn join(&mut self, ts_val: u32) {
+        self.state = State::Joined;
+        self.syn_ack_due = false;
+        self.ts_recent = ts_val;
+    }
+
+    /// Whether the SYN has arrived and the handshake is not over.
+    pub(super) fn is_opening(&self) -> bool {
+        self.state == State::SynReceived
+    }
+
+    /// The SYN-ACK is to be sent again.
+    pub(super) fn repeat_syn_ack(&mut self) {
+        self.syn_ack_due = true;
+    }
+
+    /// A segment of the peer's stream arrived, in a joined half.
+    pub(super) fn on_stream(&mut self, now: Time, segment: &Segment, marked: bool) {
+        self.on_data(now, segment, marked);
+        self.refresh();
+    }
+
+    /// Something has to be acknowledged at once.
+    pub(super) fn acknowledge(&mut self) {
+        self.ack_due = true;
+    }
+
+    /// The application has taken `bytes` more.
+    pub(super) fn take(&mut self, bytes: u64) {
+        let Some(taken) = self.taken.as_mut() else { return };
+        *taken = taken.saturating_add(bytes).min(self.next);
+        // The peer is told of itself only if it may be waiting for it (RFC 9293, section 3.8.6.2.2).
+        let (offered, edge) = (self.told.saturating_sub(self.next), self.edge());
+        let grown = edge.saturating_sub(self.told);
+        let stalled = offered < u64::from(self.segment) && grown >= self.silly_below();
+        if self.state == State::Joined && !self.is_closed() && (stalled || grown > u64::from(self.window / 2)) {
+            self.ack_due = true;
+        }
+    }
+
+    /// The offset up to which there is room.
+    fn edge(&self) -> u64 {
+        self.taken.unwrap_or(self.next).saturating_add(u64::from(self.window))
+    }
+
+    /// An opening of the window by less is not told (RFC 9293, section 3.8.6.2.2).
+    fn silly_below(&self) -> u64 {
+        u64::from((self.window / 2).min(self.segment))
+    }
+
+    /// The window to be told, in bytes.
+    fn offer(&mut self) -> u32 {
+        if self.taken.is_none() {
+            return self.window;
+        }
+        let edge = self.edge();
+        if edge.saturating_sub(self.told) >= self.silly_below() {
+            self.told = edge;
+        }
+        u32::try_from(self.told.saturating_sub(self.next)).unwrap_or(u32::MAX)
+    }
+
+    /// The next offset expected; a received FIN counts as one byte.
+    pub(super) fn expected(&self) -> u64 {
+        self.next + u64::from(self.is_closed())
+    }
+
+    /// Whether all of the peer's stream and its FIN have arrived.
+    pub(super) fn is_closed(&self) -> bool {
+        self.fin_at == Some(self.next)
+    }
+
+    /// Whether a segment of these offsets touches the window (RFC 9293, section 3.4); a probe does not.
+    pub(super) fn is_acceptable(&self, start: u64, end: u64) -> bool {
+        let (next, edge) = (self.expected(), self.edge().max(self.expected()));
+        if start == end { start >= next && (start < edge || start == next) } else { start < edge && end > next }
+    }
+
+    /// The acknowledgement that rides on a segment of the sending half.
+    pub(super) fn ride(&mut self, segment: &mut Segment) {
+        let (extension, words) = self.extension();
+        segment.ack = self.expected();
+        segment.window = self.offer();
+        segment.ts_ecr = self.ts_recent;
+        segment.flags = segment.flags.with(self.echoing.ack_flags());
+        if segment.extension == Extension::None {
+            (segment.extension, segment.words) = (extension, words);
+        }
+        self.ack_due = false;
+        self.policy.on_ack_sent();
+        self.acknowledged = self.next;
+        self.refresh();
+    }
+
+    /// The blocks beyond a gap, the newest first, as an ACK with room for more than one reports them (RFC 2018, section 4);
+    /// none unless agreed on.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let is_latest = |known: &&Range| known.start <= self.latest && self.latest < known.end;
+        let latest = self.beyond.iter().find(is_latest);
+        let others = self.beyond.iter().rev().filter(move |known| !is_latest(known));
+        let shown = if self.sack { usize::MAX } else { 0 };
+        latest.into_iter().chain(others).take(shown).map(|known| (known.start, known.end))
     }
 
     /// A segment of the peer arrived.
@@ -165,7 +293,7 @@ impl Receiver {
         let start = segment.seq;
         let end = start.saturating_add(u64::from(segment.payload));
         let fin = segment.flags.has(Flags::FIN);
-        let edge = self.fin_at.unwrap_or_else(|| self.next.saturating_add(u64::from(self.window)));
+        let edge = self.fin_at.unwrap_or_else(|| self.edge());
         if start <= self.next {
             // Wrapping comparison: a stamp is newer if it is less than half a turn ahead.
             let newer = segment.ts_val.wrapping_sub(self.ts_recent) < 1 << 31;
@@ -178,7 +306,8 @@ impl Receiver {
         }
         if segment.payload == 0 && !fin {
             // A bare ACK, or a probe from before the window.
-            self.ack_due |= start != self.next;
+            let here = if self.state == State::Joined { self.expected() } else { self.next };
+            self.ack_due |= start != here;
             return;
         }
         let complete = self.beyond.is_empty();
@@ -295,14 +424,14 @@ impl Receiver {
         None
     }
 
-    fn bare(&self, now: Time, flags: Flags) -> Segment {
+    fn bare(&mut self, now: Time, flags: Flags) -> Segment {
         // Our FIN stands at offset 0 of our empty stream; after it comes 1.
         let after_fin = self.fin_times > 0 && !flags.has(Flags::FIN);
         let (extension, words) = self.extension();
         Segment {
             seq: u64::from(after_fin),
-            ack: self.next + u64::from(self.fin_at == Some(self.next)),
-            window: self.window,
+            ack: self.expected(),
+            window: self.offer(),
             ts_val: stamp(now),
             ts_ecr: self.ts_recent,
             payload: 0,

@@ -8,6 +8,7 @@
 //! written leaves as the window allows.
 
 use super::Config;
+use super::connection::Agreed;
 use super::ecn;
 use super::recovery::{Action, Recovery};
 use super::rtt::{self, Rtt};
@@ -97,6 +98,10 @@ pub struct Sender {
     peer_next: u64,
     /// The peer's latest time stamp, echoed.
     ts_recent: u32,
+    /// Whether segments carry time stamps.
+    timestamps: bool,
+    /// Whether a receiver of the same connection looks after the peer's stream.
+    joined: bool,
     wakeup: Time,
 }
 
@@ -137,8 +142,45 @@ impl Sender {
             active_at: Time::ZERO,
             peer_next: 0,
             ts_recent: 0,
+            timestamps: true,
+            joined: false,
             wakeup: Time::NEVER,
             config: config.clone(),
+        }
+    }
+
+    /// The sending half of a [`super::Connection`], which looks after the peer's stream, its resets and its SYNs. If it
+    /// `opens` the connection, [`Sender::open`] sends the SYN; if not, [`Sender::establish`] ends the waiting.
+    pub(super) fn half(config: &Config, opens: bool) -> Sender {
+        let state = if opens { State::Closed } else { State::SynSent };
+        Sender { joined: true, state, ..Sender::new(config) }
+    }
+
+    /// What the handshake has agreed on; to be told before the connection is established.
+    pub(super) fn agree(&mut self, now: Time, agreed: &Agreed) {
+        self.config.sack &= agreed.sack;
+        self.timestamps = agreed.timestamps;
+        if agreed.segment < self.config.segment {
+            self.config.segment = agreed.segment;
+            self.pacer = Pacer::new(&self.config.pacing, agreed.segment);
+            self.pacer.on_open(now, &mut self.stats);
+        }
+    }
+
+    /// The peer has acknowledged the SYN-ACK, which had been sent `times` times, the first time at `sent_at`; it takes
+    /// `peer_window` bytes.
+    pub(super) fn establish(&mut self, now: Time, peer_window: u32, sent_at: Time, times: u32) {
+        self.syn_times = times;
+        self.syn_sent_at = (times == 1).then_some(sent_at);
+        self.begin(now, peer_window);
+        self.release(now);
+        self.refresh(now);
+    }
+
+    /// A block beyond a gap that an ACK reports besides the one in the segment.
+    pub(super) fn on_block(&mut self, start: u64, end: u64) {
+        if self.config.sack {
+            self.sent.report(start, end);
         }
     }
 
@@ -207,24 +249,29 @@ impl Sender {
         if !flags.has(Flags::SYN) {
             return;
         }
-        self.state = State::Established;
         self.ecn = self.config.ecn.agreed_by(segment);
-        self.syn_due = false;
         self.ack_due = true;
-        self.peer_window = u64::from(segment.window);
         self.ts_recent = segment.ts_val;
-        self.active_at = now;
-        self.rto_at = Time::NEVER;
         self.pacer.on_ack();
-        if self.pacer.sampling() == Sampling::EveryEcho {
+        if self.sampling() == Sampling::EveryEcho {
             self.sample_echo(now, segment, arrival);
         }
+        self.begin(now, segment.window);
+    }
+
+    /// The handshake ends.
+    fn begin(&mut self, now: Time, peer_window: u32) {
+        self.state = State::Established;
+        self.syn_due = false;
+        self.peer_window = u64::from(peer_window);
+        self.active_at = now;
+        self.rto_at = Time::NEVER;
         // A SYN that was lost is a sign of congestion: start with one segment (RFC 5681, section 3.1).
         let initial = if self.syn_times > 1 { 1 } else { self.config.initial_window };
         self.window.restart(initial);
         if let Some(sent_at) = self.syn_sent_at {
             self.rtt.end_backoff();
-            match self.rtt.sampling() {
+            match self.rtt_sampling() {
                 rtt::Sampling::OneTimed => self.rtt.on_sample(self.rtt.ticks_between(sent_at, now)),
                 rtt::Sampling::Timestamps => self.rtt.on_sample(self.rtt.ticks_in(now.since(sent_at))),
             }
@@ -253,7 +300,7 @@ impl Sender {
         if segment.ack > sent_end {
             return;
         }
-        if flags.has(Flags::FIN) && segment.payload == 0 && segment.seq <= 1 {
+        if !self.joined && flags.has(Flags::FIN) && segment.payload == 0 && segment.seq <= 1 {
             self.peer_next = 1;
             self.ack_due = true;
         }
@@ -261,7 +308,7 @@ impl Sender {
         self.pacer.on_ack();
         let marked = self.ecn && flags.has(Flags::ECE);
         self.pacer.on_feedback(marked, self.window.in_slow_start(), self.path.rate);
-        if self.pacer.sampling() == Sampling::EveryEcho {
+        if self.sampling() == Sampling::EveryEcho {
             self.sample_echo(now, segment, arrival);
         }
         if marked {
@@ -323,7 +370,7 @@ impl Sender {
         self.next = self.next.max(acked);
         self.highest = self.highest.max(acked);
         if let Some(cut) = newest {
-            let sampled = match self.pacer.sampling() {
+            let sampled = match self.sampling() {
                 Sampling::NewDataKarn => !covers_retransmission,
                 Sampling::NewData => cut.times == 1,
                 Sampling::EveryEcho => false,
@@ -381,7 +428,7 @@ impl Sender {
     }
 
     fn time_acknowledged(&mut self, now: Time, segment: &Segment, acked: u64) {
-        if self.rtt.sampling() == rtt::Sampling::Timestamps {
+        if self.rtt_sampling() == rtt::Sampling::Timestamps {
             self.rtt.on_sample(self.rtt.ticks_in(echo_age(now, segment)));
         }
         if let Some((number, sent_at)) = self.timed
@@ -389,10 +436,23 @@ impl Sender {
         {
             self.timed = None;
             self.rtt.end_backoff();
-            if self.rtt.sampling() == rtt::Sampling::OneTimed {
+            if self.rtt_sampling() == rtt::Sampling::OneTimed {
                 self.rtt.on_sample(self.rtt.ticks_between(sent_at, now));
             }
         }
+    }
+
+    /// Which ACKs give the pacing a sample. Without time stamps, what asks for their echo has the next best.
+    fn sampling(&self) -> Sampling {
+        match self.pacer.sampling() {
+            Sampling::EveryEcho if !self.timestamps => Sampling::NewData,
+            sampling => sampling,
+        }
+    }
+
+    /// Which segments the retransmission timer times; without time stamps, one at a time.
+    fn rtt_sampling(&self) -> rtt::Sampling {
+        if self.timestamps { self.rtt.sampling() } else { rtt::Sampling::OneTimed }
     }
 
     fn on_duplicate_ack(&mut self, now: Time) {
@@ -675,7 +735,7 @@ impl Sender {
     }
 
     /// The offset after everything sent so far.
-    fn sent_end(&self) -> u64 {
+    pub(super) fn sent_end(&self) -> u64 {
         match self.highest.checked_sub(1).and_then(|last| self.sent.get(last)) {
             Some(cut) => cut.end(),
             None => self.una,
@@ -685,6 +745,35 @@ impl Sender {
     /// Whether something sent is unacknowledged.
     fn outstanding(&self) -> bool {
         self.highest > self.sent.base()
+    }
+
+    /// Whether an answer of the peer is awaited: to a SYN, to data, to a FIN or to a probe.
+    pub(super) fn awaits_answer(&self) -> bool {
+        match self.state {
+            State::SynSent => self.syn_times > 0,
+            State::Established => self.outstanding() || self.blocked_by_peer(),
+            State::Closed | State::Finished | State::Reset => false,
+        }
+    }
+
+    /// Whether the connection is established, at this end.
+    pub(super) fn is_established(&self) -> bool {
+        matches!(self.state, State::Established | State::Finished)
+    }
+
+    /// Whether everything is acknowledged, the FIN included.
+    pub(super) fn is_finished(&self) -> bool {
+        self.state == State::Finished
+    }
+
+    /// Whether the FIN has been sent.
+    pub(super) fn fin_sent(&self) -> bool {
+        self.fin_cut && self.highest == self.sent.cut()
+    }
+
+    /// Payload bytes acknowledged, all from the start on.
+    pub fn acknowledged(&self) -> u64 {
+        self.una.min(self.cut_bytes)
     }
 
     /// Whether only the peer's window keeps data back.

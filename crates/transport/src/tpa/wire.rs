@@ -14,6 +14,7 @@
 //! data, without a pseudo-header since the paper names none. Unused bits are sent as zero and ignored.
 
 use super::segment::{ALL, Segment};
+use crate::checksum::sum;
 use crate::flags::Flags;
 use core::fmt;
 
@@ -131,22 +132,6 @@ pub fn decode_inside_udp(bytes: &[u8]) -> Result<(Segment, &[u8]), Error> {
         return Err(Error::Payload);
     }
     Ok((segment, payload))
-}
-
-/// The one's complement sum of 16-bit words (RFC 1071), added to `start`; an odd last byte counts as if a zero followed.
-fn sum(bytes: &[u8], start: u16) -> u16 {
-    let mut sum = u64::from(start);
-    let mut words = bytes.chunks_exact(2);
-    for word in &mut words {
-        sum += u64::from(u16::from_be_bytes([word[0], word[1]]));
-    }
-    if let [last] = words.remainder() {
-        sum += u64::from(u16::from_be_bytes([*last, 0]));
-    }
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 /// The four bits of the header: ACK stands next to the others, which are where RFC 9293 has them.

@@ -1,0 +1,434 @@
+//! TCP on the wire: header, options, checksum, and what the 32 bits of a sequence number mean.
+//!
+//! RFC 9293, section 3.1, with the options of its section 3.2 (maximum segment size), RFC 7323 (window scale, time stamps),
+//! RFC 2018 (selective acknowledgement); flags and their meaning as in [`super::segment`]. The one-way delay that an ACK may
+//! echo travels in an experimental option (RFC 6994): kind 253, identifier 0x4d50, 32 bits of microseconds.
+//!
+//! Departures: the clock of the time stamps ticks in microseconds (RFC 7323, section 5.4 suggests 1 ms to 1 s), so that the
+//! estimators of the pacing have a resolution that is worth something; PSH and URG are neither set nor read.
+
+use super::connection::Agreed;
+use super::segment::{Extension, Segment};
+use crate::checksum::sum;
+use crate::flags::Flags;
+use core::fmt;
+
+/// Bytes of a header without options.
+pub const BARE: usize = 20;
+/// Bytes of the longest header.
+pub const LONGEST: usize = 60;
+/// Bytes the time stamps option takes in every segment, its padding included.
+pub const TIMESTAMP_BYTES: u32 = 12;
+/// The largest shift of a window (RFC 7323, section 2.3).
+pub const LARGEST_SCALE: u8 = 14;
+/// What a peer takes that does not say so (RFC 9293, section 3.7.1).
+pub const DEFAULT_MSS: u16 = 536;
+/// The identifier of the one-way delay's experimental option.
+const ONE_WAY_ID: [u8; 2] = *b"MP";
+/// The number of TCP in the IP header, and thus in the pseudo-header.
+pub const PROTOCOL: u8 = 6;
+
+/// The two addresses of a packet, which its checksum covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addresses {
+    /// Of the sender.
+    pub source: [u8; 4],
+    /// Of the receiver.
+    pub destination: [u8; 4],
+}
+
+/// Why bytes are not a TCP segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// Fewer bytes than the header says it has, or than any header has.
+    Short,
+    /// A header said to be shorter than any.
+    Offset,
+    /// More bytes than an IP packet carries.
+    Long,
+    /// The checksum is wrong.
+    Checksum,
+    /// An option that is longer than the room it has, or whose length cannot be.
+    Option,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Error::Short => "shorter than its TCP header",
+            Error::Offset => "a TCP header of less than 20 bytes",
+            Error::Long => "longer than an IP packet",
+            Error::Checksum => "wrong TCP checksum",
+            Error::Option => "malformed TCP option",
+        })
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// How far the checksum of what arrives is believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Check {
+    /// It has to be right.
+    Full,
+    /// It may also be the bare sum of the pseudo-header: what a packet carries that a host's kernel hands over before its
+    /// network card would have filled the checksum in.
+    Offloaded,
+}
+
+/// Blocks beyond a gap as sequence numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Blocks {
+    list: [(u32, u32); 4],
+    count: u8,
+}
+
+impl Blocks {
+    /// The blocks.
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.list[..usize::from(self.count)]
+    }
+
+    /// Adds a block; whether there was room.
+    pub fn push(&mut self, block: (u32, u32)) -> bool {
+        let Some(slot) = self.list.get_mut(usize::from(self.count)) else { return false };
+        *slot = block;
+        self.count += 1;
+        true
+    }
+}
+
+/// The options of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// The most payload the sender takes, of a SYN.
+    pub mss: Option<u16>,
+    /// By how many bits the sender's windows are shifted, of a SYN.
+    pub window_scale: Option<u8>,
+    /// Whether the sender understands selective acknowledgements, of a SYN.
+    pub sack_permitted: bool,
+    /// Time stamp and echo.
+    pub timestamps: Option<(u32, u32)>,
+    /// Blocks received beyond a gap.
+    pub blocks: Blocks,
+    /// The one-way delay echoed, microseconds.
+    pub one_way_us: Option<u32>,
+}
+
+/// A TCP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Header {
+    /// Port of the sender.
+    pub source: u16,
+    /// Port of the receiver.
+    pub destination: u16,
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Flags.
+    pub flags: Flags,
+    /// The window field, not scaled.
+    pub window: u16,
+    /// Options.
+    pub options: Options,
+}
+
+/// The flags that mean something here.
+const KNOWN_FLAGS: u8 = 0xd7;
+
+/// Writes options behind a bare header.
+struct Writer {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+impl Writer {
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    fn room(&self) -> usize {
+        LONGEST - self.length
+    }
+}
+
+/// The bytes of a header and how many of them count.
+pub type Encoded = ([u8; LONGEST], usize);
+
+/// The header with its checksum, to be followed by `payload`. Blocks beyond the room of forty bytes are left out.
+pub fn encode(header: &Header, addresses: Addresses, payload: &[u8]) -> Encoded {
+    let mut out = Writer { bytes: [0; LONGEST], length: BARE };
+    let options = &header.options;
+    if let Some(mss) = options.mss {
+        let [high, low] = mss.to_be_bytes();
+        out.put(&[2, 4, high, low]);
+    }
+    if let Some(scale) = options.window_scale {
+        out.put(&[1, 3, 3, scale]);
+    }
+    if options.sack_permitted {
+        out.put(&[1, 1, 4, 2]);
+    }
+    if let Some((value, echo)) = options.timestamps {
+        out.put(&[1, 1, 8, 10]);
+        out.put(&value.to_be_bytes());
+        out.put(&echo.to_be_bytes());
+    }
+    if let Some(microseconds) = options.one_way_us {
+        out.put(&[253, 8]);
+        out.put(&ONE_WAY_ID);
+        out.put(&microseconds.to_be_bytes());
+    }
+    let blocks = options.blocks.as_slice();
+    let fitting = blocks.len().min(out.room().saturating_sub(4) / 8);
+    if fitting > 0 {
+        out.put(&[1, 1, 5, 2 + 8 * fitting as u8]);
+        for (start, end) in &blocks[..fitting] {
+            out.put(&start.to_be_bytes());
+            out.put(&end.to_be_bytes());
+        }
+    }
+    let Writer { mut bytes, length } = out;
+    bytes[0..2].copy_from_slice(&header.source.to_be_bytes());
+    bytes[2..4].copy_from_slice(&header.destination.to_be_bytes());
+    bytes[4..8].copy_from_slice(&header.seq.to_be_bytes());
+    bytes[8..12].copy_from_slice(&header.ack.to_be_bytes());
+    // Every option above is padded to whole words.
+    bytes[12] = (length as u8 / 4) << 4;
+    bytes[13] = header.flags.0 & KNOWN_FLAGS;
+    bytes[14..16].copy_from_slice(&header.window.to_be_bytes());
+    let start = sum(&bytes[..length], pseudo_sum(addresses, length + payload.len()));
+    let checksum = !sum(payload, start);
+    bytes[16..18].copy_from_slice(&checksum.to_be_bytes());
+    (bytes, length)
+}
+
+/// The sum of the pseudo-header of a segment of `length` bytes (RFC 9293, section 3.1).
+fn pseudo_sum(addresses: Addresses, length: usize) -> u16 {
+    let [high, low] = (length as u16).to_be_bytes();
+    let [a, b, c, d] = addresses.source;
+    let [e, f, g, h] = addresses.destination;
+    sum(&[a, b, c, d, e, f, g, h, 0, PROTOCOL, high, low], 0)
+}
+
+/// The header and the payload in `bytes`, the body of an IP packet between `addresses`.
+pub fn decode(bytes: &[u8], addresses: Addresses, check: Check) -> Result<(Header, &[u8]), Error> {
+    let fixed = bytes.first_chunk::<BARE>().ok_or(Error::Short)?;
+    if bytes.len() > usize::from(u16::MAX) {
+        return Err(Error::Long);
+    }
+    let length = usize::from(fixed[12] >> 4) * 4;
+    if length < BARE {
+        return Err(Error::Offset);
+    }
+    let (header, payload) = bytes.split_at_checked(length).ok_or(Error::Short)?;
+    let pseudo = pseudo_sum(addresses, bytes.len());
+    let unfilled = check == Check::Offloaded && fixed[16..18] == pseudo.to_be_bytes();
+    if !unfilled && sum(bytes, pseudo) != 0xffff {
+        return Err(Error::Checksum);
+    }
+    let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let half = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let decoded = Header {
+        source: half(0),
+        destination: half(2),
+        seq: word(4),
+        ack: word(8),
+        flags: Flags(fixed[13] & KNOWN_FLAGS),
+        window: half(14),
+        options: decode_options(&header[BARE..])?,
+    };
+    Ok((decoded, payload))
+}
+
+fn decode_options(mut bytes: &[u8]) -> Result<Options, Error> {
+    let mut options = Options::default();
+    while let [kind, rest @ ..] = bytes {
+        match kind {
+            0 => break,
+            1 => {
+                bytes = rest;
+                continue;
+            }
+            _ => {}
+        }
+        let length = usize::from(*rest.first().ok_or(Error::Option)?);
+        let body = bytes.get(2..length).ok_or(Error::Option)?;
+        match (kind, body) {
+            (2, &[high, low]) => options.mss = Some(u16::from_be_bytes([high, low])),
+            // A larger shift counts as the largest (RFC 7323, section 2.3).
+            (3, &[scale]) => options.window_scale = Some(scale.min(LARGEST_SCALE)),
+            (4, []) => options.sack_permitted = true,
+            (8, &[a, b, c, d, e, f, g, h]) => {
+                options.timestamps = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
+            }
+            (5, blocks) if !blocks.is_empty() && blocks.len() % 8 == 0 => {
+                for block in blocks.chunks_exact(8) {
+                    let edge = |at: usize| u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+                    options.blocks.push((edge(0), edge(4)));
+                }
+            }
+            (253, &[i, j, a, b, c, d]) if [i, j] == ONE_WAY_ID => {
+                options.one_way_us = Some(u32::from_be_bytes([a, b, c, d]));
+            }
+            // A known option of a wrong length.
+            (2..=5 | 8, _) => return Err(Error::Option),
+            _ => {}
+        }
+        bytes = &bytes[length..];
+    }
+    Ok(options)
+}
+
+/// What the two SYNs fixed about the numbers of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbers {
+    /// Our initial sequence number.
+    pub own: u32,
+    /// The peer's.
+    pub peer: u32,
+    /// By how many bits our windows are shifted.
+    pub own_scale: u8,
+    /// By how many the peer's are.
+    pub peer_scale: u8,
+    /// Whether segments carry time stamps.
+    pub timestamps: bool,
+}
+
+/// A segment as the protocol sees it, and the blocks it reports besides the one in the segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Understood {
+    /// The segment.
+    pub segment: Segment,
+    more: [(u64, u64); 4],
+    count: usize,
+}
+
+impl Understood {
+    /// The blocks besides the segment's own, as offsets in our stream.
+    pub fn more(&self) -> &[(u64, u64)] {
+        &self.more[..self.count]
+    }
+}
+
+/// The smallest shift with which `window` bytes fit into the window field.
+pub fn scale_for(window: u32) -> u8 {
+    (0..LARGEST_SCALE).find(|shift| window >> shift <= u32::from(u16::MAX)).unwrap_or(LARGEST_SCALE)
+}
+
+/// The offset near `near` that `number` stands for, if offset 0 has the number after `isn`; none below 0.
+fn offset(number: u32, isn: u32, near: u64) -> Option<u64> {
+    let expected = isn.wrapping_add(1).wrapping_add(near as u32);
+    near.checked_add_signed(i64::from(number.wrapping_sub(expected) as i32))
+}
+
+/// Stands for an offset before the stream: beyond every window, so that it is answered and not taken.
+const BEFORE: u64 = u64::MAX;
+
+impl Numbers {
+    /// The header of `segment`. `blocks` are those beyond a gap, as offsets in the peer's stream, if the ACK may report them.
+    pub fn header(&self, segment: &Segment, ports: (u16, u16), blocks: impl Iterator<Item = (u64, u64)>) -> Header {
+        let syn = segment.flags.has(Flags::SYN);
+        let window = segment.window >> if syn { 0 } else { self.own_scale };
+        let mut header = Header {
+            source: ports.0,
+            destination: ports.1,
+            seq: segment.wire_seq(self.own),
+            ack: segment.wire_ack(self.peer),
+            flags: segment.flags,
+            window: u16::try_from(window).unwrap_or(u16::MAX),
+            options: Options::default(),
+        };
+        if self.timestamps && !segment.flags.has(Flags::RST) {
+            header.options.timestamps = Some((segment.ts_val, segment.ts_ecr));
+        }
+        if segment.extension == Extension::OneWayDelay {
+            header.options.one_way_us = Some(segment.words[0]);
+        }
+        if !syn && segment.extension == Extension::Sack {
+            let number = |offset: u64| self.peer.wrapping_add(1).wrapping_add(offset as u32);
+            for (start, end) in blocks {
+                if !header.options.blocks.push((number(start), number(end))) {
+                    break;
+                }
+            }
+        }
+        header
+    }
+
+    /// The segment that `header` with `payload` bytes stands for, `expected` being the next offset of the peer's stream and
+    /// `acknowledged` how much of ours is acknowledged. None for one without the time stamps agreed on (RFC 7323, section
+    /// 3.2).
+    pub fn segment(&self, header: &Header, payload: u16, expected: u64, acknowledged: u64) -> Option<Understood> {
+        let flags = header.flags;
+        let syn = flags.has(Flags::SYN);
+        let (ts_val, ts_ecr) = match header.options.timestamps {
+            Some(stamps) => stamps,
+            None if self.timestamps && !flags.has(Flags::RST) => return None,
+            None => (0, 0),
+        };
+        let own_offset = |number| offset(number, self.own, acknowledged);
+        let ack = if flags.has(Flags::ACK) { own_offset(header.ack).unwrap_or(BEFORE) } else { 0 };
+        let seq = if syn { 0 } else { offset(header.seq, self.peer, expected).unwrap_or(BEFORE) };
+        let mut understood = Understood {
+            segment: Segment {
+                seq,
+                ack,
+                window: u32::from(header.window) << if syn { 0 } else { self.peer_scale },
+                ts_val,
+                ts_ecr,
+                payload,
+                flags,
+                extension: Extension::None,
+                words: [0; 2],
+            },
+            more: [(0, 0); 4],
+            count: 0,
+        };
+        let sound = |&(start, end): &(u32, u32)| {
+            let (start, end) = (own_offset(start)?, own_offset(end)?);
+            (ack < start && start < end && ack != BEFORE).then_some((start, end))
+        };
+        for (start, end) in header.options.blocks.as_slice().iter().filter_map(sound) {
+            if understood.segment.extension == Extension::None {
+                understood.segment.extension = Extension::Sack;
+                // Within 2^31 of each other, as both come from 32 bits.
+                understood.segment.words = [(start - ack) as u32, (end - ack) as u32];
+            } else {
+                understood.more[understood.count] = (start, end);
+                understood.count += 1;
+            }
+        }
+        if let Some(microseconds) = header.options.one_way_us {
+            understood.segment.extension = Extension::OneWayDelay;
+            understood.segment.words = [microseconds, 0];
+        }
+        Some(understood)
+    }
+}
+
+/// The options of our SYN: everything is offered. `window` is the largest window in bytes.
+pub fn offer(mss: u16, window: u32) -> Options {
+    Options { mss: Some(mss), window_scale: Some(scale_for(window)), sack_permitted: true, ..Options::default() }
+}
+
+/// The options of our SYN-ACK: those of the SYN it answers (RFC 7323, sections 2.2 and 3.2; RFC 2018, section 2).
+pub fn answer(mss: u16, window: u32, syn: &Options) -> Options {
+    let ours = offer(mss, window);
+    Options {
+        window_scale: ours.window_scale.filter(|_| syn.window_scale.is_some()),
+        sack_permitted: syn.sack_permitted,
+        ..ours
+    }
+}
+
+/// What two SYNs agree on, if a path takes segments of `path_mss` bytes, options included; at least one byte.
+pub fn agreed(path_mss: u16, peer: &Options) -> Agreed {
+    let timestamps = peer.timestamps.is_some();
+    let mss = u32::from(path_mss.min(peer.mss.unwrap_or(DEFAULT_MSS)));
+    // A full segment has to hold its options too (RFC 6691).
+    let taken = if timestamps { TIMESTAMP_BYTES } else { 0 };
+    Agreed { segment: mss.saturating_sub(taken).max(1), timestamps, sack: peer.sack_permitted }
+}

@@ -1,0 +1,392 @@
+//! Conversations of two full-duplex TCP connections on a virtual clock.
+
+mod common;
+
+use common::{Fate, From, Line, Pair, ms, tcp_of};
+use meshpace_core::{Duration, Rate, Time};
+use meshpace_transport::tcp::connection::{Agreed, CHALLENGES, End, PATIENCE, SYN_ACK_ATTEMPTS, TIME_WAIT};
+use meshpace_transport::tcp::{Connection, Flags, Segment};
+use meshpace_transport::{Arrival, Config, PathInfo, Role, names, tcp};
+
+const DELAY: Duration = Duration::from_millis(30);
+const ALL: Agreed = Agreed { segment: 1460, timestamps: true, sack: true };
+
+/// Two connections over a link with a constant delay. What an end does when data arrives is up to `reads` and `answers`.
+struct Duplex {
+    now: Time,
+    /// The end that opens and the end that listens.
+    ends: [Connection; 2],
+    /// Whether an end takes what arrives at once.
+    reads: [bool; 2],
+    /// Whether an end closes when the peer has closed.
+    closes_after: [bool; 2],
+    taken: [u64; 2],
+    flying: Vec<(Time, u64, usize, Segment)>,
+    order: u64,
+    record: Vec<(Time, usize, Segment, bool)>,
+}
+
+impl Duplex {
+    fn new(config: &tcp::Config) -> Duplex {
+        let end = |role| {
+            let mut end = Connection::new(config, role);
+            end.on_path(PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None });
+            end.on_agreed(Time::ZERO, &Agreed { sack: config.sack, ..ALL });
+            end
+        };
+        Duplex {
+            now: Time::ZERO,
+            ends: [end(Role::Sender), end(Role::Receiver)],
+            reads: [true; 2],
+            closes_after: [true; 2],
+            taken: [0; 2],
+            flying: Vec::new(),
+            order: 0,
+            record: Vec::new(),
+        }
+    }
+
+    fn flush(&mut self, lose: &mut dyn FnMut(usize, &Segment) -> bool) {
+        for side in 0..2 {
+            let end = &mut self.ends[side];
+            if self.reads[side] {
+                let more = end.delivered() - self.taken[side];
+                self.taken[side] += more;
+                end.take(self.now, more);
+            }
+            if self.closes_after[side] && end.peer_has_closed() {
+                end.close(self.now);
+            }
+            while let Some(segment) = self.ends[side].poll_transmit(self.now) {
+                let lost = lose(side, &segment);
+                self.record.push((self.now, side, segment, lost));
+                self.order += 1;
+                if !lost {
+                    self.flying.push((self.now + DELAY, self.order, side, segment));
+                }
+            }
+        }
+    }
+
+    fn drive(&mut self, until: Time, lose: &mut dyn FnMut(usize, &Segment) -> bool) {
+        for events in 0.. {
+            assert!(events < 200_000, "no end in sight: {:#?}", &self.record[self.record.len() - 8..]);
+            self.flush(lose);
+            let first = self.flying.iter().enumerate().min_by_key(|(_, f)| (f.0, f.1)).map(|(i, f)| (i, f.0));
+            let wakeup = self.ends.iter().map(Connection::next_wakeup).min().unwrap();
+            let next = first.map_or(Time::NEVER, |(_, at)| at).min(wakeup);
+            if next == Time::NEVER || next > until {
+                self.now = self.now.max(if until == Time::NEVER { self.now } else { until });
+                return;
+            }
+            assert!(next >= self.now, "a wake-up in the past");
+            self.now = next;
+            match first {
+                Some((index, at)) if at <= next => {
+                    let (_, _, from, segment) = self.flying.remove(index);
+                    let arrival = Arrival { hops: 7, ..Arrival::default() };
+                    self.ends[1 - from].on_segment(self.now, &segment, &[], arrival);
+                }
+                _ => {
+                    for end in &mut self.ends {
+                        if end.next_wakeup() <= next {
+                            end.on_timer(next);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn said(&self) -> Vec<(u64, usize, Flags, u64, u64, u16)> {
+        let line = |&(at, side, s, _): &(Time, usize, Segment, bool)| {
+            (at.0 / 1_000_000, side, s.flags, s.seq, s.ack, s.payload)
+        };
+        self.record.iter().map(line).collect()
+    }
+}
+
+fn none(_: usize, _: &Segment) -> bool {
+    false
+}
+
+const SYN: Flags = Flags::SYN;
+const ACK: Flags = Flags::ACK;
+const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
+const FIN_ACK: Flags = Flags::FIN.with(Flags::ACK);
+
+#[test]
+fn one_way_it_says_what_sender_and_receiver_say_alone() {
+    // The halves of a connection are the sender and the receiver that the simulator runs: with data in one direction the
+    // joined ends must say segment for segment the same, at the same times, under the same losses, until the receiving
+    // end's FIN, which it repeats by another timer (the sender's, not the receiver's).
+    for entry in names::table() {
+        let Config::Tcp(config) = (entry.build)() else { continue };
+        for every in [0, 7, 19, 45] {
+            let mut count = 0;
+            let mut lost = move || {
+                count += 1;
+                every > 0 && count % every == 0
+            };
+            let mut again = lost;
+            let bytes = 200 * 1460 + 77;
+            let mut alone = Pair::new(&Config::Tcp(config.clone()), DELAY, 7);
+            alone.sender.open(Time::ZERO);
+            alone.sender.write(Time::ZERO, bytes);
+            alone.sender.close(Time::ZERO);
+            alone.drive(ms(300_000), &mut |line: &Line| {
+                if line.from == From::Sender && line.segment.payload() > 0 && lost() {
+                    Fate::Lose
+                } else {
+                    Fate::Deliver
+                }
+            });
+            let mut joined = Duplex::new(&config);
+            joined.ends[0].open(Time::ZERO);
+            joined.ends[0].write(Time::ZERO, bytes);
+            joined.ends[0].close(Time::ZERO);
+            joined.drive(ms(300_000), &mut |side, segment| side == 0 && segment.payload > 0 && again());
+            // The alone ones echo stamps by a shorter rule and tell a small opening of the window, which RFC 9293, section
+            // 3.8.6.2.2, keeps from being told.
+            let plain = |at: Time, side, s: Segment| (at, side, Segment { ts_ecr: 0, window: 0, ..s });
+            let alone: Vec<_> =
+                alone.record.iter().map(|l| plain(l.at, usize::from(l.from == From::Receiver), tcp_of(l))).collect();
+            let said: Vec<_> = joined.record.iter().map(|&(at, side, s, _)| plain(at, side, s)).collect();
+            assert!(alone.len() > 250, "{}", entry.name);
+            for (ours, theirs) in said.iter().zip(&alone) {
+                assert_eq!(ours, theirs, "{} losing every {every}", entry.name);
+            }
+            assert_eq!(said.len(), alone.len(), "{} losing every {every}", entry.name);
+            assert_eq!(joined.ends.each_ref().map(Connection::end), [Some(End::Closed); 2]);
+        }
+    }
+}
+
+#[test]
+fn both_ways_at_once_acknowledgements_ride_on_data() {
+    // Delayed ACKs: a segment waits up to 100 ms for its ACK, and what the other end has to say meanwhile carries it.
+    let Some(Config::Tcp(config)) = names::lookup("newreno+delack") else { panic!("it is in the table") };
+    let mut pair = Duplex::new(&config);
+    pair.ends[0].open(Time::ZERO);
+    pair.drive(ms(100), &mut none);
+    pair.ends[0].write(ms(100), 1000);
+    pair.drive(ms(150), &mut none);
+    pair.ends[1].write(ms(150), 700);
+    pair.drive(ms(200), &mut none);
+    pair.ends[0].write(ms(200), 500);
+    pair.drive(ms(1000), &mut none);
+    assert_eq!(
+        pair.said()[3..],
+        [
+            (100, 0, ACK, 0, 0, 1000),
+            (150, 1, ACK, 0, 1000, 700),
+            (200, 0, ACK, 1000, 700, 500),
+            // 230 ms and the wait.
+            (330, 1, ACK, 700, 1500, 0),
+        ]
+    );
+    assert_eq!(pair.ends.each_ref().map(Connection::delivered), [700, 1500]);
+}
+
+#[test]
+fn an_end_that_has_closed_goes_on_receiving() {
+    // RFC 9293, section 3.6: a half-closed connection. The client says its last word and hears a long answer.
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.closes_after = [false; 2];
+    pair.ends[0].open(Time::ZERO);
+    pair.ends[0].write(Time::ZERO, 100);
+    pair.ends[0].close(Time::ZERO);
+    pair.drive(ms(200), &mut none);
+    assert!(pair.ends[1].peer_has_closed() && pair.ends.iter().all(|end| end.end().is_none()));
+    pair.ends[1].write(ms(200), 100_000);
+    pair.ends[1].close(ms(200));
+    pair.drive(ms(20_000), &mut none);
+    assert_eq!(pair.ends[0].delivered(), 100_000);
+    assert_eq!(pair.ends.each_ref().map(Connection::end), [Some(End::Closed); 2]);
+    // The end that closed first waits for late segments, the other is free.
+    assert!(!pair.ends[0].is_forgotten(pair.now) && pair.ends[1].is_forgotten(pair.now));
+    assert!(pair.ends[0].is_forgotten(pair.now + TIME_WAIT));
+}
+
+#[test]
+fn a_lost_last_acknowledgement_is_repeated_in_time_wait() {
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.ends[0].open(Time::ZERO);
+    pair.ends[0].close(Time::ZERO);
+    let mut lost = 0;
+    pair.drive(ms(20_000), &mut |side, s| {
+        let last = side == 0 && s.flags == ACK && s.seq == 1 && s.ack == 1;
+        lost += u32::from(last);
+        last && lost <= 2
+    });
+    assert_eq!(pair.ends[1].end(), Some(End::Closed), "{:?}", pair.said());
+    assert_eq!(lost, 3);
+}
+
+#[test]
+fn what_is_not_taken_closes_the_window_and_taking_opens_it() {
+    // 8 segments of window, nobody reads: the sender stops after 8 segments and probes. Reading half a segment tells
+    // nothing (RFC 9293, section 3.8.6.2.2); reading the rest opens the window at once, without a probe.
+    let config = tcp::Config { max_window: 8, ..tcp::Config::default() };
+    let mut pair = Duplex::new(&config);
+    pair.reads[1] = false;
+    pair.ends[0].open(Time::ZERO);
+    pair.ends[0].write(Time::ZERO, 20 * 1460);
+    pair.drive(ms(5_000), &mut none);
+    assert_eq!(pair.ends[1].delivered(), 8 * 1460);
+    assert_eq!(pair.record.iter().rev().find(|l| l.1 == 1).unwrap().2.window, 0);
+    let probes = pair.record.iter().filter(|l| l.1 == 0 && l.2.payload == 0 && l.2.seq == 8 * 1460 - 1).count();
+    assert!(probes >= 3, "{probes} probes");
+    let said = pair.record.len();
+    let now = pair.now;
+    pair.ends[1].take(now, 700);
+    pair.flush(&mut none);
+    assert_eq!(pair.record.len(), said, "a silly window is told");
+    pair.ends[1].take(now, 8 * 1460 - 700);
+    pair.taken[1] = 8 * 1460;
+    pair.flush(&mut none);
+    assert_eq!(pair.record.last().unwrap().2.window, 8 * 1460);
+    pair.reads[1] = true;
+    pair.drive(now + Duration::from_secs(5), &mut none);
+    assert_eq!(pair.ends[1].delivered(), 20 * 1460);
+}
+
+#[test]
+fn the_window_is_never_exceeded_nor_its_edge_withdrawn() {
+    // RFC 9293, section 3.8.6: the right edge told never moves back, whatever the application takes and when.
+    let config = tcp::Config { max_window: 6, ..tcp::Config::default() };
+    let mut pair = Duplex::new(&config);
+    pair.reads[1] = false;
+    pair.ends[0].open(Time::ZERO);
+    pair.ends[0].write(Time::ZERO, 100 * 1460);
+    for step in 0..400u64 {
+        let until = ms(100 * step);
+        pair.drive(until, &mut |side, s| side == 0 && s.payload > 0 && (s.seq / 1460 + step) % 11 == 0);
+        let there = pair.ends[1].delivered() - pair.taken[1];
+        let bytes = (step * 619 % 2000).min(there);
+        pair.taken[1] += bytes;
+        pair.ends[1].take(until, bytes);
+    }
+    let mut edge = 0;
+    for (_, side, segment, _) in &pair.record {
+        if *side == 1 && !segment.flags.has(SYN) {
+            let told = segment.ack + u64::from(segment.window);
+            assert!(told >= edge, "from {edge} back to {told}");
+            edge = told;
+        }
+    }
+    assert!(pair.ends[1].delivered() > 50 * 1460);
+    assert!(pair.taken[1] + 6 * 1460 >= pair.ends[1].delivered());
+}
+
+#[test]
+fn a_lost_syn_ack_and_a_lost_answer_to_it_are_repeated() {
+    // The server speaks first. Its SYN-ACK is lost once: the client's SYN brings another. Then the client's ACK is lost:
+    // the server, which waits for it, repeats by its timer.
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.ends[1].write(Time::ZERO, 5000);
+    pair.ends[0].open(Time::ZERO);
+    let (mut syn_acks, mut acks) = (0, 0);
+    pair.drive(ms(60_000), &mut |side, s| {
+        syn_acks += u32::from(side == 1 && s.flags == SYN_ACK);
+        acks += u32::from(side == 0);
+        (side == 1 && s.flags == SYN_ACK && syn_acks == 1) || (side == 0 && s.flags == ACK && acks == 3)
+    });
+    assert_eq!(pair.ends[0].delivered(), 5000, "{:?}", pair.said());
+    assert!(syn_acks >= 3);
+}
+
+#[test]
+fn nobody_answers() {
+    // A SYN: until patience ends. A SYN-ACK: six times. Data: until patience ends, with a reset at last.
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.ends[0].open(Time::ZERO);
+    pair.drive(ms(400_000), &mut |_, _| true);
+    assert_eq!(pair.ends[0].end(), Some(End::TimedOut));
+
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.ends[0].open(Time::ZERO);
+    pair.drive(ms(400_000), &mut |side, s| side == 1 || s.flags != SYN);
+    assert_eq!(pair.ends[1].end(), Some(End::TimedOut));
+    // The client's own repetitions bring about some more.
+    assert!(pair.record.iter().filter(|l| l.1 == 1).count() >= SYN_ACK_ATTEMPTS as usize);
+
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.ends[0].open(Time::ZERO);
+    pair.drive(ms(1000), &mut none);
+    pair.ends[0].write(ms(1000), 5000);
+    pair.drive(ms(400_000), &mut |_, _| true);
+    assert_eq!(pair.ends[0].end(), Some(End::TimedOut));
+    let last = pair.record.last().unwrap();
+    assert!(last.2.flags.has(Flags::RST));
+    let waited = last.0.since(ms(1000));
+    assert!(waited >= PATIENCE && waited <= PATIENCE + Duration::from_secs(1), "{waited}");
+}
+
+#[test]
+fn resets_and_syns_are_believed_as_rfc_5961_says() {
+    let opened = || {
+        let mut pair = Duplex::new(&tcp::Config::default());
+        pair.ends[0].open(Time::ZERO);
+        pair.ends[0].write(Time::ZERO, 1460);
+        pair.drive(ms(1000), &mut none);
+        assert_eq!(pair.ends[1].delivered(), 1460);
+        pair
+    };
+    let tell = |pair: &mut Duplex, flags, seq| {
+        let said = pair.record.len();
+        let forged = Segment { seq, ack: 0, flags, window: 1000, ..Segment::default() };
+        pair.ends[1].on_segment(pair.now, &forged, &[], Arrival::default());
+        pair.flush(&mut none);
+        (pair.ends[1].end(), pair.record[said..].iter().map(|l| (l.2.flags, l.2.ack)).collect::<Vec<_>>())
+    };
+    // In the window but not next: an ACK. Outside: nothing. A SYN: an ACK.
+    let mut pair = opened();
+    assert_eq!(tell(&mut pair, Flags::RST, 1461), (None, vec![(ACK, 1460)]));
+    assert_eq!(tell(&mut pair, Flags::RST, 1459), (None, vec![]));
+    assert_eq!(tell(&mut pair, Flags::RST, 1460 + 65 * 1460), (None, vec![]));
+    assert_eq!(tell(&mut pair, Flags::SYN, 0), (None, vec![(ACK, 1460)]));
+    // A flood of them gets ten answers in five seconds, two of which are spent.
+    let answers = (0..1000).filter(|_| !tell(&mut pair, Flags::RST, 1461).1.is_empty()).count();
+    assert_eq!(answers, CHALLENGES as usize - 2);
+    assert_eq!(tell(&mut pair, Flags::RST, 1460), (Some(End::Reset), vec![]));
+    // What was never sent is not acknowledged, and the segment's data not taken.
+    let mut pair = opened();
+    let forged = Segment { seq: 1460, ack: 99, payload: 10, flags: ACK, window: 1000, ..Segment::default() };
+    pair.ends[1].on_segment(pair.now, &forged, &[], Arrival::default());
+    assert_eq!(pair.ends[1].delivered(), 1460);
+}
+
+#[test]
+fn a_refused_connection_says_so_and_an_abort_resets() {
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.ends[0].open(Time::ZERO);
+    assert_eq!(pair.ends[0].poll_transmit(Time::ZERO).map(|s| s.flags), Some(SYN));
+    let refusal = Segment { flags: Flags::RST.with(ACK), ..Segment::default() };
+    pair.ends[0].on_segment(ms(60), &refusal, &[], Arrival::default());
+    assert_eq!(pair.ends[0].end(), Some(End::Refused));
+    assert_eq!((pair.ends[0].poll_transmit(ms(60)), pair.ends[0].next_wakeup()), (None, Time::NEVER));
+
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.ends[0].open(Time::ZERO);
+    pair.ends[0].write(Time::ZERO, 5000);
+    pair.drive(ms(1000), &mut none);
+    pair.ends[0].abort(ms(1000));
+    pair.drive(ms(2000), &mut none);
+    assert_eq!(pair.ends.each_ref().map(Connection::end), [Some(End::Aborted), Some(End::Reset)]);
+}
+
+#[test]
+fn smaller_segments_are_agreed_on() {
+    let mut pair = Duplex::new(&tcp::Config::default());
+    for end in &mut pair.ends {
+        end.on_agreed(Time::ZERO, &Agreed { segment: 500, timestamps: false, sack: false });
+    }
+    pair.ends[0].open(Time::ZERO);
+    pair.ends[0].write(Time::ZERO, 1200);
+    pair.ends[0].close(Time::ZERO);
+    pair.drive(ms(1000), &mut none);
+    let sizes: Vec<_> = pair.record.iter().filter(|l| l.2.payload > 0).map(|l| l.2.payload).collect();
+    assert_eq!(sizes, [500, 500, 200]);
+    assert!(pair.said().iter().any(|line| line.2 == FIN_ACK && line.1 == 1));
+}
