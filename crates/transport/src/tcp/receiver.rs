@@ -215,7 +215,9 @@ impl Receiver {
         segment.window = self.offer();
         segment.ts_ecr = self.ts_recent;
         segment.flags = segment.flags.with(self.echoing.ack_flags());
-        if segment.extension == Extension::None {
+        // Before anything has arrived there is nothing to report.
+        let has_arrived = self.next > 0 || !self.beyond.is_empty();
+        if segment.extension == Extension::None && has_arrived {
             (segment.extension, segment.words) = (extension, words);
         }
         self.ack_due = false;
