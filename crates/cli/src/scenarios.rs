@@ -71,9 +71,10 @@ fn collect(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file holds what a paper claims about the scenario beside it.
+/// Whether a file belongs to the register and is no scenario itself.
 fn is_claims(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".claims.toml"))
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".claims.toml") || name.ends_with(".published.toml") || name == "register.toml"
 }
 
 /// File, title and number of runs; a scenario that is refused says so instead.

@@ -27,6 +27,20 @@ pub struct Config {
     pub flows: Vec<Flow>,
     /// The traces that flows replay, each in the order of time.
     pub traces: Vec<Vec<TraceWrite>>,
+    /// Windows of time that are measured one by one, from time zero on.
+    pub series: Option<Duration>,
+    /// Batches of delivered packets that are measured one by one from `warmup` on; the run ends with the last of them,
+    /// or with `duration` if that is earlier.
+    pub batches: Option<Batches>,
+}
+
+/// How a run is cut into batches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Batches {
+    /// Data segments, of all flows together, that arrive for the first time in a batch.
+    pub packets: u64,
+    /// How many batches there are.
+    pub count: u32,
 }
 
 /// One flow from a node to another.

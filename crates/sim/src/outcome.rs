@@ -25,6 +25,63 @@ pub struct Outcome {
     pub fingerprint: u64,
     /// One entry per flow.
     pub flows: Vec<FlowOutcome>,
+    /// When the run ended, seconds: earlier than its duration if the last batch was complete.
+    pub ended_s: f64,
+    /// Windows of time, if they were asked for.
+    pub series: Option<Series>,
+    /// Complete batches, if they were asked for.
+    pub batches: Vec<Batch>,
+}
+
+/// A run in windows of time from its start.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// Length of a window, seconds.
+    pub window_s: f64,
+    /// The complete windows, each with one entry per flow.
+    pub windows: Vec<Vec<FlowWindow>>,
+}
+
+/// One batch of delivered packets.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Batch {
+    /// Its start, seconds.
+    pub start_s: f64,
+    /// Its end, seconds.
+    pub end_s: f64,
+    /// Sum of the flows' goodputs, bit/s.
+    pub aggregate_goodput_bps: f64,
+    /// Jain's index of them.
+    pub jain: f64,
+    /// Retransmissions over distinct segments received.
+    pub retransmission_index: f64,
+    /// One entry per flow.
+    pub flows: Vec<FlowWindow>,
+}
+
+/// What one flow did in a piece of a run. Means are NaN where there was nothing to average.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FlowWindow {
+    /// Goodput, bit/s.
+    pub goodput_bps: f64,
+    /// In-order payload delivered, bytes.
+    pub delivered_bytes: u64,
+    /// Mean of the RTT samples, seconds.
+    pub rtt_mean_s: f64,
+    /// Mean coefficient of variation of the last N RTT samples.
+    pub cov_rtt: f64,
+    /// Mean pacing interval, seconds.
+    pub interval_s: f64,
+    /// Data segments that arrived for the first time.
+    pub segments_received: u64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Seconds in which a file was under way; zero for other traffic than files.
+    pub transferring_s: f64,
+    /// Hops of the route at the end; none without a route.
+    pub hops: Option<u8>,
 }
 
 /// What one flow achieved.

@@ -1,6 +1,7 @@
 //! The simulated world: an engine, the transport endpoints at its nodes, their applications, and what is measured.
 
 mod flow;
+mod observe;
 mod routes;
 
 use crate::config::{Config, Flow, Traffic};
@@ -14,6 +15,7 @@ use alloc::vec::Vec;
 use flow::{CONNECTIONS, Connection, Counted, FlowState};
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_transport::{Arrival, PathInfo};
+use observe::{Cutter, Recorder};
 use routes::{Absence, SAMPLE};
 
 /// The window of the short-term Jain index.
@@ -70,16 +72,27 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
     fn measure(mut self) -> Outcome {
         let end = Time(self.config.duration.0);
         let begin = Time(self.config.warmup.0);
-        self.advance(begin);
+        let mut recorder = Recorder::new(self.config.series, self.flows.len());
+        self.advance_recording(begin, &mut recorder);
         let baseline: Vec<Counted> = self.flows.iter().map(|flow| flow.counted(begin)).collect();
+        let mut cutter = Cutter::new(self.config.batches, begin, &baseline);
         let mut before: Vec<u64> = baseline.iter().map(|b| b.delivered).collect();
         if self.engine.motion().is_some() {
             self.absences = alloc::vec![Absence::default(); self.flows.len()];
         }
         let (mut jain_sum, mut windows, mut idle_windows) = (0.0, 0u32, 0u32);
         let mut window_end = begin + JAIN_WINDOW;
-        while window_end <= end {
-            self.advance_sampling(window_end);
+        let mut ended = end;
+        loop {
+            // A window that the run does not complete does not count.
+            let until = window_end.min(end);
+            if let Some(at) = self.advance_cutting(until, &mut recorder, &mut cutter) {
+                ended = at;
+                break;
+            }
+            if window_end > end {
+                break;
+            }
             let mut shares = Vec::with_capacity(self.flows.len());
             for (flow, before) in self.flows.iter().zip(&mut before) {
                 let delivered = flow.delivered();
@@ -94,8 +107,45 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             }
             window_end += JAIN_WINDOW;
         }
-        self.advance_sampling(end);
-        self.outcome(&baseline, if windows > 0 { jain_sum / f64::from(windows) } else { f64::NAN }, idle_windows)
+        let jain_2s = if windows > 0 { jain_sum / f64::from(windows) } else { f64::NAN };
+        let mut outcome = self.outcome(&baseline, ended, jain_2s, idle_windows);
+        outcome.series = recorder.map(Recorder::finish);
+        outcome.batches = cutter.map(|cutter| cutter.batches).unwrap_or_default();
+        outcome
+    }
+
+    /// What every flow has counted, and the hops of its route.
+    fn counted(&self, now: Time) -> Vec<(Counted, Option<u8>)> {
+        let ends = self.config.flows.iter().map(|flow| (flow.from, flow.to));
+        self.flows.iter().zip(ends).map(|(flow, (from, to))| (flow.counted(now), self.engine.hops(from, to))).collect()
+    }
+
+    /// Advances, ending the windows of the time series on the way.
+    fn advance_recording(&mut self, until: Time, recorder: &mut Option<Recorder>) {
+        while let Some(recorder) = recorder.as_mut().filter(|recorder| recorder.next() <= until) {
+            let at = recorder.next();
+            self.advance_sampling(at);
+            recorder.take(self.counted(at));
+        }
+        self.advance_sampling(until);
+    }
+
+    /// Advances, cutting batches on the way; returns the time at which the last one was complete.
+    fn advance_cutting(
+        &mut self,
+        until: Time,
+        recorder: &mut Option<Recorder>,
+        cutter: &mut Option<Cutter>,
+    ) -> Option<Time> {
+        while let Some(cutter) = cutter.as_mut().filter(|cutter| cutter.next() <= until) {
+            let at = cutter.next();
+            self.advance_recording(at, recorder);
+            if cutter.look(at, &self.counted(at)) {
+                return Some(at);
+            }
+        }
+        self.advance_recording(until, recorder);
+        None
     }
 
     /// Advances and, where nodes move, looks every 0.1 s whether flows have a route.
@@ -113,9 +163,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         self.advance(until);
     }
 
-    fn outcome(&self, baseline: &[Counted], jain_2s: f64, idle_windows: u32) -> Outcome {
-        let measured_s = (self.config.duration - self.config.warmup).as_secs_f64();
-        let (begin, end) = (Time(self.config.warmup.0), Time(self.config.duration.0));
+    fn outcome(&self, baseline: &[Counted], end: Time, jain_2s: f64, idle_windows: u32) -> Outcome {
+        let begin = Time(self.config.warmup.0);
+        let measured_s = end.since(begin).as_secs_f64();
         let is_mobile = !self.absences.is_empty();
         let (mut retransmissions, mut distinct) = (0u64, 0u64);
         let flows: Vec<FlowOutcome> = self
@@ -179,6 +229,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             frames: self.engine.frames(),
             fingerprint: self.engine.fingerprint(),
             flows,
+            ended_s: end.as_secs_f64(),
+            series: None,
+            batches: Vec::new(),
         }
     }
 

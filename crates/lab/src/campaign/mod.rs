@@ -162,6 +162,9 @@ mod tests {
             frames,
             fingerprint: 0,
             flows: Vec::new(),
+            ended_s: 1.0,
+            series: None,
+            batches: Vec::new(),
         }
     }
 

@@ -2,7 +2,10 @@
 
 pub mod csv;
 pub mod directory;
+mod pieces;
 pub mod table;
+
+pub use pieces::{BatchRecord, FlowPiece, FlowSeries, SeriesRecord};
 
 use crate::scenario::{Point, Scenario};
 use meshpace_sim::{FlowOutcome, Outcome};
@@ -19,7 +22,7 @@ pub struct Record {
     pub seed: u64,
     /// The values of the sweep.
     pub point: Map<String, Value>,
-    /// Simulated time, seconds.
+    /// Simulated time, seconds; of a run in batches, when the last of them was complete.
     pub duration_s: f64,
     /// Sum of the flows' goodputs, bit/s.
     pub aggregate_goodput_bps: f64,
@@ -39,6 +42,12 @@ pub struct Record {
     pub warmup_s: f64,
     /// Hash of every transmission and delivery, in hexadecimal (JSON numbers end at 2^53).
     pub fingerprint: String,
+    /// The run in windows of time; only if the scenario asks for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesRecord>,
+    /// The run in batches of delivered packets; only if the scenario asks for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<Vec<BatchRecord>>,
 }
 
 /// One flow of a run.
@@ -118,7 +127,7 @@ impl Record {
             scenario: scenario.name.clone(),
             seed,
             point: point.values.iter().cloned().collect(),
-            duration_s: point.config.duration.as_secs_f64(),
+            duration_s: outcome.ended_s,
             aggregate_goodput_bps: outcome.aggregate_goodput_bps,
             jain: outcome.jain,
             jain_2s: outcome.jain_2s,
@@ -128,6 +137,8 @@ impl Record {
             flows: flows.map(|(id, ((flow, label), outcome))| FlowRecord::new(id, flow, label, outcome)).collect(),
             warmup_s: point.config.warmup.as_secs_f64(),
             fingerprint: format!("{:016x}", outcome.fingerprint),
+            series: outcome.series.as_ref().map(SeriesRecord::new),
+            batches: point.config.batches.map(|_| outcome.batches.iter().map(BatchRecord::new).collect()),
         }
     }
 

@@ -1,12 +1,17 @@
 //! The register of published experiments: an ordinary scenario each, and beside it what was published, as data.
 
+pub mod consistency;
+pub mod data;
 pub mod gain;
 pub mod judge;
+pub mod library;
 pub mod results;
+pub mod select;
 pub mod table;
 
 pub use gain::Gain;
 pub use judge::{Judgement, Verdict, judge};
+pub use library::{Effort, Register, Runs};
 pub use results::{Choice, Results};
 pub use table::Tables;
 

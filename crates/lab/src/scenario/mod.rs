@@ -8,6 +8,7 @@ mod mesh;
 mod overrides;
 mod pacing;
 mod path;
+mod pieces;
 pub mod quantity;
 mod reader;
 mod sweep;
@@ -168,6 +169,7 @@ fn read_point(
         let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
         root.disagree(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
+    let (series, batches) = pieces::read(&mut root, duration);
     let mut topology = Topology::read(&mut root, directory);
     let mesh = mesh::read(&mut root);
     let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, duration, directory);
@@ -187,7 +189,8 @@ fn read_point(
     let positions = std::mem::take(&mut topology.positions);
     let firewall = topology.accepted_links();
     let mobility = topology.mobility;
-    let config = meshpace_sim::Config { duration, warmup, positions, mobility, firewall, mesh, flows, traces };
+    let config =
+        meshpace_sim::Config { duration, warmup, positions, mobility, firewall, mesh, flows, traces, series, batches };
     topology.files.extend(files);
     (Point { values, config, transports: labels, draw: topology.draw }, title, topology.files)
 }

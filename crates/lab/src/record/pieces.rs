@@ -1,0 +1,118 @@
+//! The pieces of a run: its time series and its batches, as records have them. Fields that a whole run has too have the
+//! same names here, so that whatever reads the one reads the other.
+
+use super::measured;
+use meshpace_sim::outcome::{Batch, FlowWindow, Series};
+use serde::Serialize;
+
+/// The time series of a run, from its start.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SeriesRecord {
+    /// Start of the first window, seconds.
+    pub start_s: f64,
+    /// Length of a window, seconds.
+    pub window_s: f64,
+    /// One entry per flow.
+    pub flows: Vec<FlowSeries>,
+}
+
+/// What a flow did in each window. `null` where there was nothing to average.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowSeries {
+    /// Goodput, bit/s.
+    pub goodput_bps: Vec<f64>,
+    /// Mean RTT, seconds.
+    pub rtt_mean_s: Vec<Option<f64>>,
+    /// Mean coefficient of variation of the RTT.
+    pub cov_rtt: Vec<Option<f64>>,
+    /// Mean pacing interval, seconds.
+    pub interval_s: Vec<Option<f64>>,
+    /// Data segments that arrived for the first time.
+    pub segments_received: Vec<u64>,
+    /// Data segments sent again.
+    pub retransmissions: Vec<u64>,
+    /// Expiries of the retransmission timer.
+    pub timeouts: Vec<u64>,
+    /// Hops of the route at the end of the window; `null` without a route.
+    pub hops: Vec<Option<u8>>,
+}
+
+/// One batch of delivered packets.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BatchRecord {
+    /// Its start, seconds.
+    pub start_s: f64,
+    /// Its end, seconds.
+    pub end_s: f64,
+    /// Sum of the flows' goodputs, bit/s.
+    pub aggregate_goodput_bps: f64,
+    /// Jain's index of them.
+    pub jain: f64,
+    /// Retransmissions over distinct segments received, a ratio.
+    pub retransmission_index: f64,
+    /// The flows.
+    pub flows: Vec<FlowPiece>,
+}
+
+/// What a flow did in a batch.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowPiece {
+    /// Goodput, bit/s.
+    pub goodput_bps: f64,
+    /// In-order payload delivered, bytes.
+    pub delivered_bytes: u64,
+    /// Mean RTT, seconds.
+    pub rtt_mean_s: f64,
+    /// Mean coefficient of variation of the RTT.
+    pub cov_rtt: f64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Seconds in which a file was under way.
+    pub transferring_s: f64,
+}
+
+impl SeriesRecord {
+    /// The record of a series.
+    pub fn new(series: &Series) -> SeriesRecord {
+        let flows = series.windows.first().map_or(0, Vec::len);
+        let flow = |number: usize| {
+            let windows = || series.windows.iter().map(move |window| window[number]);
+            FlowSeries {
+                goodput_bps: windows().map(|window| window.goodput_bps).collect(),
+                rtt_mean_s: windows().map(|window| measured(window.rtt_mean_s)).collect(),
+                cov_rtt: windows().map(|window| measured(window.cov_rtt)).collect(),
+                interval_s: windows().map(|window| measured(window.interval_s)).collect(),
+                segments_received: windows().map(|window| window.segments_received).collect(),
+                retransmissions: windows().map(|window| window.retransmissions).collect(),
+                timeouts: windows().map(|window| window.timeouts).collect(),
+                hops: windows().map(|window| window.hops).collect(),
+            }
+        };
+        SeriesRecord { start_s: 0.0, window_s: series.window_s, flows: (0..flows).map(flow).collect() }
+    }
+}
+
+impl BatchRecord {
+    /// The record of a batch.
+    pub fn new(batch: &Batch) -> BatchRecord {
+        let piece = |flow: &FlowWindow| FlowPiece {
+            goodput_bps: flow.goodput_bps,
+            delivered_bytes: flow.delivered_bytes,
+            rtt_mean_s: flow.rtt_mean_s,
+            cov_rtt: flow.cov_rtt,
+            retransmissions: flow.retransmissions,
+            timeouts: flow.timeouts,
+            transferring_s: flow.transferring_s,
+        };
+        BatchRecord {
+            start_s: batch.start_s,
+            end_s: batch.end_s,
+            aggregate_goodput_bps: batch.aggregate_goodput_bps,
+            jain: batch.jain,
+            retransmission_index: batch.retransmission_index,
+            flows: batch.flows.iter().map(piece).collect(),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Whether a register's files fit together: every name they use exists, and every curve is run.
+
+use super::data::{Check, Curve, Metric, Numbers, Published, Term, standard};
+use super::library::{Effort, Experiment, Register};
+use super::select::X;
+use crate::scenario::Scenario;
+use serde_json::{Map, Value};
+
+impl Published {
+    /// The metric called `id`: the file's own, or a standard one.
+    pub fn metric(&self, id: &str) -> Option<Metric> {
+        self.metrics.iter().find(|metric| metric.id == id).cloned().or_else(|| standard(id))
+    }
+
+    /// The metric of terms that name none.
+    pub fn first_metric(&self) -> String {
+        let drawn = || self.figures.first().and_then(|figure| figure.metrics.first()).cloned();
+        self.metrics.first().map(|metric| metric.id.clone()).or_else(drawn).unwrap_or_else(|| "goodput".to_owned())
+    }
+
+    /// The curve called `id`.
+    pub fn curve(&self, id: &str) -> Option<&Curve> {
+        self.curves.iter().find(|curve| curve.id == id)
+    }
+}
+
+/// Everything that is wrong with the files of a register, one line each.
+pub fn problems(register: &Register) -> Vec<String> {
+    register.experiments.iter().flat_map(|experiment| problems_of(register, experiment)).collect()
+}
+
+fn problems_of(register: &Register, experiment: &Experiment) -> Vec<String> {
+    let mut told = Vec::new();
+    names(&experiment.published, &mut told);
+    match register.runs(experiment, Effort::Paper) {
+        Err(why) => return vec![why],
+        Ok(Some(runs)) => {
+            points(&experiment.published, &runs.scenario, &mut told);
+            if let Err(why) = register.runs(experiment, Effort::Quick) {
+                told.push(why);
+            }
+        }
+        Ok(None) => {}
+    }
+    told.into_iter().map(|problem| format!("{}: {problem}", experiment.file)).collect()
+}
+
+/// Names that are used but not there.
+fn names(published: &Published, told: &mut Vec<String>) {
+    for metric in &published.metrics {
+        told.extend(metric.check().err());
+    }
+    let curve = |id: &str, place: &str, told: &mut Vec<String>| {
+        if published.curve(id).is_none() {
+            told.push(format!("{place}: there is no curve \"{id}\""));
+        }
+    };
+    let metric = |id: &str, place: &str, told: &mut Vec<String>| {
+        let found = published.metric(id);
+        if found.is_none() {
+            told.push(format!("{place}: there is no metric \"{id}\""));
+        }
+        found
+    };
+    for reading in published.curves.iter().filter_map(|curve| curve.reading_of.as_ref()) {
+        curve(reading, "reading_of", told);
+    }
+    for (number, figure) in published.figures.iter().enumerate() {
+        let place = format!("figure {}", number + 1);
+        figure.metrics.iter().for_each(|id| drop(metric(id, &place, told)));
+        figure.curves.iter().for_each(|id| curve(id, &place, told));
+        if figure.metrics.is_empty() {
+            told.push(format!("{place}: it has no metrics"));
+        }
+    }
+    for (id, numbers) in &published.published {
+        curve(id, "published", told);
+        for (id, numbers) in numbers {
+            metric(id, "published", told);
+            if matches!(numbers, Numbers::ByX(_)) && published.x.is_none() {
+                told.push(format!("published: numbers of {id} by x, but there is no [x]"));
+            }
+        }
+    }
+    if let Some(until) = &published.quality.paper.until {
+        metric(&until.metric, "quality.paper.until", told);
+    }
+    for claim in &published.claims {
+        let place = format!("claim \"{}\"", claim.text);
+        for term in claim.check.terms() {
+            curve(&term.curve, &place, told);
+            let id = term.metric.clone().unwrap_or_else(|| published.first_metric());
+            if let Some(metric) = metric(&id, &place, told)
+                && metric.is_of_each() != term.flow.is_some()
+            {
+                let needed = if metric.is_of_each() {
+                    "has a value for each flow: say which with #0"
+                } else {
+                    "is not of each flow: leave out the #"
+                };
+                told.push(format!("{place}: the metric \"{id}\" {needed}"));
+            }
+        }
+        claim.also.iter().for_each(|id| curve(id, &place, told));
+        if let Some(panel) = &claim.panel
+            && !published.panels.iter().any(|other| other.id == *panel)
+        {
+            told.push(format!("{place}: there is no panel \"{panel}\""));
+        }
+        if let Check::TunedBelow { of, .. } = &claim.check
+            && published.curve(&of.curve).is_some_and(|curve| curve.tuned.is_none())
+        {
+            told.push(format!("{place}: the curve \"{}\" is not tuned", of.curve));
+        }
+    }
+}
+
+type Point = Map<String, Value>;
+
+/// Curves that no point of the sweep belongs to, or several at one x.
+fn points(published: &Published, scenario: &Scenario, told: &mut Vec<String>) {
+    let all: Vec<Point> = scenario.points.iter().map(|point| point.values.iter().cloned().collect()).collect();
+    let mut xs: Vec<X> = Vec::new();
+    let nothing = Point::new();
+    let everything =
+        super::data::Panel { id: String::new(), title: String::new(), note: String::new(), point: nothing };
+    let panels = if published.panels.is_empty() { vec![&everything] } else { published.panels.iter().collect() };
+    for panel in panels {
+        for curve in &published.curves {
+            let its: Vec<&Point> = all.iter().filter(|point| panel.has(point) && curve.has(point)).collect();
+            let place = if panel.id.is_empty() { String::new() } else { format!(" in the panel \"{}\"", panel.id) };
+            if its.is_empty() {
+                told.push(format!("no point of the sweep is of the curve \"{}\"{place}", curve.id));
+            }
+            for point in &its {
+                let x = published.x.as_ref().map(|axis| (axis, axis.of(point)));
+                if let Some((axis, x)) = &x
+                    && x.as_ref().is_none_or(|x| x.value.is_nan())
+                {
+                    told.push(format!(
+                        "x.key: \"{}\" is no number in the sweep of the curve \"{}\"",
+                        axis.key, curve.id
+                    ));
+                    return;
+                }
+                let same_x = |other: &&&Point| {
+                    published.x.as_ref().and_then(|axis| axis.of(other)) == x.clone().and_then(|(_, x)| x)
+                };
+                let twins: Vec<&&Point> = its.iter().filter(same_x).collect();
+                if twins.len() > 1 && curve.tuned.is_none() {
+                    let differs = |key: &&String| twins.iter().any(|twin| twin.get(*key) != point.get(*key));
+                    let keys: Vec<&str> = point.keys().filter(differs).map(String::as_str).collect();
+                    told.push(format!(
+                        "the curve \"{}\"{place} has several points at one x: they differ in {}",
+                        curve.id,
+                        keys.join(", ")
+                    ));
+                    break;
+                }
+                if let Some(x) = x.and_then(|(_, x)| x)
+                    && !xs.contains(&x)
+                {
+                    xs.push(x);
+                }
+            }
+        }
+    }
+    let known = |term: &&Term| term.x.is_none_or(|x| xs.iter().any(|other| other.value == x));
+    for claim in &published.claims {
+        for term in claim.check.terms().into_iter().filter(|term| !known(term)) {
+            told.push(format!("claim \"{}\": there is no x {}", claim.text, term.x.unwrap_or(f64::NAN)));
+        }
+    }
+    for numbers in published.published.values().flat_map(|metrics| metrics.values()) {
+        if let Numbers::ByX(numbers) = numbers {
+            for x in numbers.keys().filter(|x| !xs.iter().any(|other| other.text == **x)) {
+                told.push(format!("published: there is no x \"{x}\""));
+            }
+        }
+    }
+    let needs_series = published
+        .metrics
+        .iter()
+        .cloned()
+        .chain(published.figures.iter().flat_map(|figure| &figure.metrics).filter_map(|id| published.metric(id)));
+    if let Some(metric) = needs_series.into_iter().find(Metric::is_series)
+        && scenario.points.iter().any(|point| point.config.series.is_none())
+    {
+        told.push(format!("the metric \"{}\" needs a time series: add `series = \"2 s\"` to the scenario", metric.id));
+    }
+}

@@ -1,0 +1,279 @@
+//! How a statement is judged. The rules themselves are in [`judge`](crate::register::judge).
+
+use super::Term;
+use serde::Deserialize;
+
+/// Where a gain is looked at.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum At {
+    /// At the x where it is largest.
+    #[default]
+    Largest,
+    /// At the x where it is smallest.
+    Smallest,
+    /// At every x.
+    Every,
+}
+
+/// Bounds of a level.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// Above this.
+    Above(f64),
+    /// Below this.
+    Below(f64),
+    /// From the first to the second.
+    Between([f64; 2]),
+}
+
+/// How a statement is judged. `core` is the range of x in which the shape must hold; all of x without.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Check {
+    /// The gain of the first over the second, in per cent.
+    Gain {
+        /// What gains.
+        of: Term,
+        /// What it is compared with.
+        over: Term,
+        /// Where.
+        #[serde(default)]
+        at: At,
+        /// The published gain, or smallest and largest; negative for a loss.
+        published_pct: Range,
+        /// How far from it the gain may be, percentage points.
+        tolerance_pct: f64,
+        /// The range that is judged.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// The gain of the best of several over the best of others, at every x by itself.
+    BestGain {
+        /// Among which the best is looked for.
+        of: Vec<Term>,
+        /// Among which the best to compare with is looked for.
+        over: Vec<Term>,
+        /// Whether the smallest is the best.
+        #[serde(default)]
+        smaller: bool,
+        /// The published gain, per cent of the second.
+        published_pct: f64,
+    },
+    /// Each of the first is above each of the others.
+    Above {
+        /// Those above.
+        of: Vec<Term>,
+        /// Those below.
+        over: Vec<Term>,
+        /// By how much at least, per cent.
+        #[serde(default)]
+        by_pct: f64,
+        /// Where the shape must hold.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// Each is above the next.
+    Order {
+        /// From the largest to the smallest.
+        of: Vec<Term>,
+        /// Where the shape must hold.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// One is above the other beyond an x, where the curves cross.
+    AboveBeyond {
+        /// What is above.
+        of: Term,
+        /// What is below.
+        over: Term,
+        /// The last x at which nothing is claimed.
+        beyond: f64,
+    },
+    /// The two are the same within a margin.
+    Same {
+        /// The one.
+        of: Term,
+        /// The other.
+        over: Term,
+        /// The margin, per cent of the other.
+        within_pct: f64,
+        /// Where the shape must hold.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// A quantity is above, below or between numbers at every x.
+    Level {
+        /// Which.
+        of: Vec<Term>,
+        /// The numbers, in the metric's unit.
+        is: Bound,
+        /// Where it must hold.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// A quantity has a published value.
+    Value {
+        /// Which; at one x.
+        of: Term,
+        /// The value, in the metric's unit.
+        published: f64,
+        /// How far from it ours may be, per cent of it.
+        tolerance_pct: f64,
+    },
+    /// A quantity falls from each x to the next.
+    Falls {
+        /// Which.
+        of: Vec<Term>,
+        /// A rise of less than this, per cent, does not break the shape.
+        tolerance_pct: f64,
+        /// The range that is judged.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// A quantity rises from each x to the next.
+    Rises {
+        /// Which.
+        of: Vec<Term>,
+        /// A fall of less than this, per cent, does not break the shape.
+        tolerance_pct: f64,
+        /// The range that is judged.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// A quantity is the same at every x.
+    Flat {
+        /// Which.
+        of: Vec<Term>,
+        /// Largest over smallest mean, per cent.
+        within_pct: f64,
+        /// The range that is judged.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// A quantity, or with `over` its gain over another, is largest at an x.
+    Peak {
+        /// Which.
+        of: Term,
+        /// What it is compared with.
+        #[serde(default)]
+        over: Option<Term>,
+        /// The published x, or first and last.
+        x: Range,
+    },
+    /// The best value of a tuned parameter is small.
+    TunedBelow {
+        /// The tuned curve.
+        of: Term,
+        /// The value it is below.
+        limit: f64,
+        /// Where it must hold.
+        #[serde(default)]
+        core: Option<[f64; 2]>,
+    },
+    /// Nothing can be said.
+    NotJudged {
+        /// Why.
+        why: String,
+    },
+}
+
+/// A number, or the first and last of a range.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Range {
+    /// One number.
+    One(f64),
+    /// From the first to the second.
+    Two([f64; 2]),
+}
+
+impl Range {
+    /// First and last.
+    pub fn ends(self) -> [f64; 2] {
+        match self {
+            Range::One(number) => [number, number],
+            Range::Two(ends) => ends,
+        }
+    }
+}
+
+impl Check {
+    /// Every term of it, the first being the subject that [`Claim::also`](super::Claim::also) replaces.
+    pub fn terms(&self) -> Vec<&Term> {
+        match self {
+            Check::Gain { of, over, .. } | Check::AboveBeyond { of, over, .. } | Check::Same { of, over, .. } => {
+                vec![of, over]
+            }
+            Check::BestGain { of, over, .. } | Check::Above { of, over, .. } => of.iter().chain(over).collect(),
+            Check::Order { of, .. }
+            | Check::Level { of, .. }
+            | Check::Falls { of, .. }
+            | Check::Rises { of, .. }
+            | Check::Flat { of, .. } => of.iter().collect(),
+            Check::Value { of, .. } | Check::TunedBelow { of, .. } => vec![of],
+            Check::Peak { of, over, .. } => std::iter::once(of).chain(over).collect(),
+            Check::NotJudged { .. } => Vec::new(),
+        }
+    }
+
+    /// The check about another reading of its subject: `curve` stands wherever the curve of the first term stood. Of terms
+    /// that are judged each for itself only those stay that this changes.
+    pub fn about(&self, curve: &str) -> Check {
+        let Some(subject) = self.terms().first().map(|term| term.curve.clone()) else { return self.clone() };
+        let mut check = self.clone();
+        let swap = |term: &mut Term| {
+            if term.curve == subject {
+                curve.clone_into(&mut term.curve);
+            }
+        };
+        match &mut check {
+            Check::Gain { of, over, .. } | Check::AboveBeyond { of, over, .. } | Check::Same { of, over, .. } => {
+                swap(of);
+                swap(over);
+            }
+            Check::Peak { of, over, .. } => {
+                swap(of);
+                over.iter_mut().for_each(swap);
+            }
+            Check::Value { of, .. } | Check::TunedBelow { of, .. } => swap(of),
+            Check::Order { of, .. } => of.iter_mut().for_each(swap),
+            Check::BestGain { of, over, .. } | Check::Above { of, over, .. } => {
+                of.retain(|term| term.curve == subject);
+                of.iter_mut().chain(over).for_each(swap);
+            }
+            Check::Level { of, .. } | Check::Falls { of, .. } | Check::Rises { of, .. } | Check::Flat { of, .. } => {
+                of.retain(|term| term.curve == subject);
+                of.iter_mut().for_each(swap);
+            }
+            Check::NotJudged { .. } => {}
+        }
+        check
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_reading_stands_wherever_the_subject_stood() {
+        let about = |text: &str| {
+            let check: Check = toml::from_str(text).unwrap();
+            let about = check.about("new");
+            about.terms().iter().map(|term| term.curve.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(about("kind = \"same\"\nof = \"a:x\"\nover = \"a:y\"\nwithin_pct = 1.0"), ["new", "new"]);
+        assert_eq!(about("kind = \"above\"\nof = [\"a\", \"b\"]\nover = [\"c\"]"), ["new", "c"]);
+        assert_eq!(about("kind = \"order\"\nof = [\"a\", \"b\", \"a:y\"]"), ["new", "b", "new"]);
+    }
+
+    #[test]
+    fn a_bound_is_one_of_three() {
+        let bound = |text: &str| toml::from_str::<Check>(&format!("kind = \"level\"\nof = [\"a\"]\nis = {text}"));
+        assert!(matches!(bound("{ above = 0.99 }"), Ok(Check::Level { is: Bound::Above(0.99), .. })));
+        assert!(matches!(bound("{ between = [0.4, 0.6] }"), Ok(Check::Level { is: Bound::Between([0.4, 0.6]), .. })));
+        assert!(bound("{ around = 1.0 }").is_err());
+    }
+}

@@ -1,0 +1,381 @@
+//! Quantities: a field of a record, of its flows or of its time series, in the unit people read.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A quantity and how it is taken from a record.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// Its name in terms.
+    pub id: String,
+    /// What people read.
+    pub title: String,
+    /// Its unit; empty for a pure number.
+    #[serde(default)]
+    pub unit: String,
+    /// The field: one of the record ("jain"), of each flow ("flows.goodput_bps"), or of each flow and window of its time
+    /// series ("series.cov_rtt"). Besides those of the record there are flows.share, flows.averaged_goodput_bps,
+    /// flows.download_delay_s, flows.retransmission_index and series.jain.
+    pub field: String,
+    /// What it is multiplied by.
+    #[serde(default = "one")]
+    pub scale: f64,
+    /// Which flows, for a field of flows.
+    #[serde(default)]
+    pub flow: Option<FlowChoice>,
+    /// Seconds of the run, for a field of the time series: the mean over the windows that lie within counts.
+    #[serde(default)]
+    pub window: Option<[f64; 2]>,
+    /// How far from a published number ours may be, per cent of it, and still reproduce it.
+    #[serde(default = "ten")]
+    pub tolerance_pct: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn ten() -> f64 {
+    10.0
+}
+
+/// Which flows a quantity is of.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum FlowChoice {
+    /// The flow of this number, from 0.
+    Number(usize),
+    /// All of them, put together.
+    All(Together),
+}
+
+/// How the flows of a record are put together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Together {
+    /// A value for each: bars, distributions; in a term `#n` picks one.
+    Each,
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// Jain's index of them.
+    Jain,
+}
+
+/// Id, title, unit, field, scale, flows.
+type Standard = (&'static str, &'static str, &'static str, &'static str, f64, Option<Together>);
+
+/// The quantities that need not be defined.
+const STANDARD: &[Standard] = &[
+    ("goodput", "goodput", "kbit/s", "aggregate_goodput_bps", 1e-3, None),
+    ("flow-goodput", "goodput of each flow", "kbit/s", "flows.goodput_bps", 1e-3, Some(Together::Each)),
+    ("share", "share of the goodput", "%", "flows.share", 100.0, Some(Together::Each)),
+    ("least-share", "smallest share of the goodput", "%", "flows.share", 100.0, Some(Together::Min)),
+    ("largest-share", "largest share of the goodput", "%", "flows.share", 100.0, Some(Together::Max)),
+    ("jain", "Jain's index", "", "jain", 1.0, None),
+    ("jain-2s", "Jain's index over 2 s", "", "jain_2s", 1.0, None),
+    ("rtx", "retransmissions", "%", "retransmission_index", 100.0, None),
+    ("timeouts", "timeouts", "", "flows.timeouts", 1.0, Some(Together::Sum)),
+    ("rtt", "RTT", "ms", "flows.rtt_mean_s", 1e3, Some(Together::Mean)),
+    ("cov", "coefficient of variation of the RTT", "", "flows.cov_rtt", 1.0, Some(Together::Mean)),
+    (
+        "averaged-goodput",
+        "aggregate averaged goodput",
+        "kbit/s",
+        "flows.averaged_goodput_bps",
+        1e-3,
+        Some(Together::Sum),
+    ),
+    (
+        "averaged-jain",
+        "Jain's index of the averaged goodputs",
+        "",
+        "flows.averaged_goodput_bps",
+        1.0,
+        Some(Together::Jain),
+    ),
+    ("download-delay", "mean download delay", "s", "flows.download_delay_s", 1.0, Some(Together::Mean)),
+    ("goodput-over-time", "goodput", "kbit/s", "series.goodput_bps", 1e-3, Some(Together::Each)),
+    ("cov-over-time", "coefficient of variation of the RTT", "", "series.cov_rtt", 1.0, Some(Together::Each)),
+    ("rtt-over-time", "RTT", "ms", "series.rtt_mean_s", 1e3, Some(Together::Each)),
+    ("interval-over-time", "sending interval", "ms", "series.interval_s", 1e3, Some(Together::Each)),
+    ("jain-over-time", "Jain's index", "", "series.jain", 1.0, None),
+];
+
+/// The standard quantity called `id`.
+pub fn standard(id: &str) -> Option<Metric> {
+    let (id, title, unit, field, scale, flow) = STANDARD.iter().find(|(name, ..)| *name == id)?;
+    Some(Metric {
+        id: (*id).to_owned(),
+        title: (*title).to_owned(),
+        unit: (*unit).to_owned(),
+        field: (*field).to_owned(),
+        scale: *scale,
+        flow: flow.map(FlowChoice::All),
+        window: None,
+        tolerance_pct: ten(),
+    })
+}
+
+impl Metric {
+    /// Title and unit.
+    pub fn heading(&self) -> String {
+        if self.unit.is_empty() { self.title.clone() } else { format!("{}, {}", self.title, self.unit) }
+    }
+
+    /// Whether it is taken from the time series.
+    pub fn is_series(&self) -> bool {
+        self.field.starts_with("series.")
+    }
+
+    /// Whether a record has a value for each flow.
+    pub fn is_of_each(&self) -> bool {
+        self.flow == Some(FlowChoice::All(Together::Each))
+    }
+
+    /// What is wrong with the definition itself.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn check(&self) -> Result<(), String> {
+        let of_flows = self.field.starts_with("flows.") || self.is_series() && self.field != "series.jain";
+        if of_flows != self.flow.is_some() {
+            let needed = if of_flows { "needs" } else { "has no use for" };
+            return Err(format!(
+                "metric {}: the field {} {needed} `flow`: a number, or \"each\", \"sum\", \"mean\", \"min\", \"max\", \"jain\"",
+                self.id, self.field
+            ));
+        }
+        if self.window.is_some() && !self.is_series() {
+            return Err(format!("metric {}: `window` is for fields of the time series, series.*", self.id));
+        }
+        match self.window {
+            Some([from, to]) if from.is_nan() || to.is_nan() || from >= to => {
+                Err(format!("metric {}: the window [{from}, {to}] is empty", self.id))
+            }
+            _ if !self.scale.is_finite() => Err(format!("metric {}: `scale` is no number", self.id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The quantity in `record`, or in one batch of it; for one flow if `flow` says so. None where there is none.
+    pub fn of(&self, record: &Value, flow: Option<usize>) -> Option<f64> {
+        let value = match self.parts(record)? {
+            Parts::Whole(value) => value,
+            Parts::Flows(values) => match (flow, self.flow?) {
+                (Some(number), _) | (None, FlowChoice::Number(number)) => *values.get(number)?,
+                (None, FlowChoice::All(together)) => together.of(&values)?,
+            },
+        };
+        Some(value * self.scale).filter(|value| value.is_finite())
+    }
+
+    /// The quantity of each flow.
+    pub fn of_each(&self, record: &Value) -> Vec<f64> {
+        match self.parts(record) {
+            Some(Parts::Flows(values)) => values.into_iter().map(|value| value * self.scale).collect(),
+            Some(Parts::Whole(value)) => vec![value * self.scale],
+            None => Vec::new(),
+        }
+    }
+
+    /// The quantity against time, in seconds, for each flow; one list for a quantity of all flows together.
+    pub fn over_time(&self, record: &Value) -> Vec<Vec<(f64, f64)>> {
+        let Some(field) = self.field.strip_prefix("series.") else { return Vec::new() };
+        let Some(series) = Series::of(record) else { return Vec::new() };
+        let curve = |values: Vec<Option<f64>>| {
+            let point = |(number, value): (usize, Option<f64>)| Some((series.middle(number), value? * self.scale));
+            values.into_iter().enumerate().filter_map(point).collect()
+        };
+        if field == "jain" {
+            return vec![curve(series.jain())];
+        }
+        (0..series.flows.len()).map(|flow| curve(series.values(flow, field))).collect()
+    }
+
+    fn parts(&self, record: &Value) -> Option<Parts> {
+        if let Some(field) = self.field.strip_prefix("flows.") {
+            let flows = record.get("flows")?.as_array()?;
+            let all: f64 = flows.iter().filter_map(|flow| flow.get("goodput_bps")?.as_f64()).sum();
+            return Some(Parts::Flows(flows.iter().map(|flow| of_flow(flow, field, all)).collect()));
+        }
+        let Some(field) = self.field.strip_prefix("series.") else {
+            return record.get(&self.field)?.as_f64().map(Parts::Whole);
+        };
+        let series = Series::of(record)?;
+        let mean = |values: Vec<Option<f64>>| {
+            let within: Vec<f64> = values
+                .into_iter()
+                .enumerate()
+                .filter(|(number, _)| series.is_within(*number, self.window))
+                .filter_map(|(_, value)| value)
+                .collect();
+            within.iter().sum::<f64>() / within.len() as f64
+        };
+        if field == "jain" {
+            return Some(Parts::Whole(mean(series.jain())));
+        }
+        Some(Parts::Flows((0..series.flows.len()).map(|flow| mean(series.values(flow, field))).collect()))
+    }
+}
+
+/// A value of the record, or one of each flow.
+enum Parts {
+    Whole(f64),
+    Flows(Vec<f64>),
+}
+
+impl Together {
+    fn of(self, values: &[f64]) -> Option<f64> {
+        if values.is_empty() {
+            return None;
+        }
+        let sum = || values.iter().sum::<f64>();
+        Some(match self {
+            Together::Each => return None,
+            Together::Sum => sum(),
+            Together::Mean => sum() / values.len() as f64,
+            Together::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+            Together::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Together::Jain => crate::statistics::jain(values),
+        })
+    }
+}
+
+/// A field of one flow; NaN where nothing was measured.
+fn of_flow(flow: &Value, field: &str, all_goodput: f64) -> f64 {
+    let number = |field: &str| flow.get(field).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    match field {
+        "share" => number("goodput_bps") / all_goodput,
+        // AP05, section 5.2.5: the pauses between two files do not count.
+        "averaged_goodput_bps" => {
+            let seconds = number("transferring_s");
+            if seconds > 0.0 { 8.0 * number("delivered_bytes") / seconds } else { f64::NAN }
+        }
+        "download_delay_s" => {
+            let files = flow.get("completions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or(&[]);
+            let delay = |file: &Value| Some(file.get("end_s")?.as_f64()? - file.get("start_s")?.as_f64()?);
+            let delays: Vec<f64> = files.iter().filter_map(delay).collect();
+            delays.iter().sum::<f64>() / delays.len() as f64
+        }
+        field => number(field),
+    }
+}
+
+/// The time series of a record.
+struct Series<'a> {
+    start: f64,
+    window: f64,
+    flows: &'a [Value],
+}
+
+impl<'a> Series<'a> {
+    fn of(record: &'a Value) -> Option<Series<'a>> {
+        let series = record.get("series")?;
+        let number = |field: &str| series.get(field)?.as_f64();
+        Some(Series { start: number("start_s")?, window: number("window_s")?, flows: series.get("flows")?.as_array()? })
+    }
+
+    fn values(&self, flow: usize, field: &str) -> Vec<Option<f64>> {
+        let values = self.flows[flow].get(field).and_then(Value::as_array);
+        values.map(|values| values.iter().map(Value::as_f64).collect()).unwrap_or_default()
+    }
+
+    /// Jain's index in each window; None where nothing was delivered.
+    fn jain(&self) -> Vec<Option<f64>> {
+        let flows: Vec<_> = (0..self.flows.len()).map(|flow| self.values(flow, "goodput_bps")).collect();
+        let windows = flows.iter().map(Vec::len).min().unwrap_or(0);
+        let index = |window: usize| {
+            let shares: Vec<f64> = flows.iter().map(|flow| flow[window].unwrap_or(0.0)).collect();
+            Some(crate::statistics::jain(&shares)).filter(|index| index.is_finite())
+        };
+        (0..windows).map(index).collect()
+    }
+
+    fn middle(&self, number: usize) -> f64 {
+        self.start + (number as f64 + 0.5) * self.window
+    }
+
+    fn is_within(&self, number: usize, window: Option<[f64; 2]>) -> bool {
+        let begin = self.start + number as f64 * self.window;
+        window.is_none_or(|[from, to]| begin >= from - 1e-9 && begin + self.window <= to + 1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn record() -> Value {
+        json!({
+            "aggregate_goodput_bps": 4000.0, "jain": null,
+            "flows": [
+                {"goodput_bps": 3000.0, "delivered_bytes": 1000, "transferring_s": 4.0,
+                 "completions": [{"start_s": 1.0, "end_s": 2.0}, {"start_s": 3.0, "end_s": 6.0}]},
+                {"goodput_bps": 1000.0, "delivered_bytes": 500, "transferring_s": 0.0, "completions": []},
+            ],
+            "series": {"start_s": 0.0, "window_s": 2.0, "flows": [
+                {"goodput_bps": [10.0, 20.0, 30.0, 0.0], "cov_rtt": [null, 0.2, 0.4, null]},
+                {"goodput_bps": [10.0, 0.0, 30.0, 0.0], "cov_rtt": [null, null, null, null]},
+            ]},
+        })
+    }
+
+    fn value(id: &str, flow: Option<usize>) -> Option<f64> {
+        standard(id).unwrap().of(&record(), flow)
+    }
+
+    #[test]
+    fn every_standard_metric_is_defined_rightly() {
+        for (id, ..) in STANDARD {
+            assert_eq!(standard(id).unwrap().check(), Ok(()), "{id}");
+        }
+        assert_eq!(standard("nothing"), None);
+    }
+
+    #[test]
+    fn fields_of_the_record_and_of_flows() {
+        assert_eq!(value("goodput", None), Some(4.0));
+        assert_eq!(value("jain", None), None, "not measured");
+        assert_eq!((value("share", Some(0)), value("least-share", None)), (Some(75.0), Some(25.0)));
+        assert_eq!(value("share", None), None, "which flow?");
+        assert_eq!(standard("share").unwrap().of_each(&record()), [75.0, 25.0]);
+        // Files took 1 s and 3 s; 1000 bytes in 4 s of transferring; the second flow transferred nothing.
+        let delay = Metric { flow: Some(FlowChoice::Number(0)), ..standard("download-delay").unwrap() };
+        assert_eq!(delay.of(&record(), None), Some(2.0));
+        assert_eq!(value("averaged-goodput", Some(0)), Some(2.0));
+        assert_eq!(value("averaged-goodput", None), None);
+    }
+
+    #[test]
+    fn windows_of_the_series() {
+        let goodput = Metric { window: Some([2.0, 6.0]), scale: 1.0, ..standard("goodput-over-time").unwrap() };
+        assert_eq!((goodput.of(&record(), Some(0)), goodput.of(&record(), Some(1))), (Some(25.0), Some(15.0)));
+        let cov = standard("cov-over-time").unwrap();
+        assert!((cov.of(&record(), Some(0)).unwrap() - 0.3).abs() < 1e-12, "windows without a sample do not count");
+        assert_eq!(cov.of(&record(), Some(1)), None);
+        assert_eq!(cov.over_time(&record())[0], [(3.0, 0.2), (5.0, 0.4)]);
+        // Jain's index: 1, 0.5, 1 and a window in which nothing arrived.
+        assert_eq!(standard("jain-over-time").unwrap().over_time(&record()), [[(1.0, 1.0), (3.0, 0.5), (5.0, 1.0)]]);
+        assert!((value("jain-over-time", None).unwrap() - 2.5 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_definition_without_sense_is_refused() {
+        let metric = |change: fn(&mut Metric)| {
+            let mut metric = standard("share").unwrap();
+            change(&mut metric);
+            metric.check()
+        };
+        assert!(metric(|metric| metric.flow = None).is_err());
+        assert!(metric(|metric| metric.window = Some([1.0, 2.0])).is_err());
+        assert!(metric(|metric| metric.field = "jain".into()).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! The register read from its files: those that are part of the program, or a directory of the same form.
+
+use super::data::Published;
+use crate::scenario::{Refusal, Scenario, Source};
+use include_dir::{Dir, include_dir};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The files that are part of the program, so that everything can be repeated from anywhere.
+static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
+
+/// The list of all ids.
+const INDEX: &str = "register.toml";
+/// The papers, in the order in which they are shown.
+pub const PAPERS: [&str; 5] = ["AP05", "AP10", "TPA", "LLAP", "DCC"];
+
+/// How much is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effort {
+    /// Minutes for everything.
+    Quick,
+    /// As much as the papers had.
+    Paper,
+}
+
+/// One experiment of the register.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// What was published.
+    pub published: Published,
+    /// Its file, for messages.
+    pub file: String,
+    /// The scenario beside that file, if there is one.
+    pub scenario: Option<Source>,
+    /// Where relative names in the scenario start.
+    directory: PathBuf,
+}
+
+/// All experiments, in the order of the papers.
+#[derive(Clone, Debug, Default)]
+pub struct Register {
+    /// The experiments that have a file.
+    pub experiments: Vec<Experiment>,
+    /// The ids that have none.
+    pub missing: Vec<String>,
+}
+
+/// The runs of one or more experiments at one effort.
+#[derive(Clone, Debug)]
+pub struct Runs {
+    /// The experiment they belong to.
+    pub id: String,
+    /// What is run, with its points and seeds.
+    pub scenario: Scenario,
+    /// The scenario as it was read.
+    pub source: Source,
+    /// The rule by which a point gets more seeds.
+    pub until: Option<(super::data::Until, f64)>,
+}
+
+impl Register {
+    /// The register that is part of the program.
+    ///
+    /// # Panics
+    /// If it is wrong; a test reads it.
+    pub fn embedded() -> Register {
+        let find = |name: &str| EMBEDDED.get_file(name).and_then(|file| file.contents_utf8()).map(str::to_owned);
+        Register::assemble(Path::new(""), find).unwrap_or_else(|problems| panic!("{}", problems.join("\n")))
+    }
+
+    /// The register in a directory of the same form.
+    ///
+    /// # Errors
+    /// What is wrong with its files, one line each.
+    pub fn read(directory: &Path) -> Result<Register, Vec<String>> {
+        Register::assemble(directory, |name| std::fs::read_to_string(directory.join(name)).ok())
+    }
+
+    fn assemble(directory: &Path, find: impl Fn(&str) -> Option<String>) -> Result<Register, Vec<String>> {
+        let shown = |name: &str| directory.join(name).display().to_string();
+        let index = find(INDEX).ok_or_else(|| vec![format!("{}: it is not there", shown(INDEX))])?;
+        let index: BTreeMap<String, Vec<String>> =
+            toml::from_str(&index).map_err(|error| vec![format!("{}: {error}", shown(INDEX))])?;
+        let (mut register, mut problems) = (Register::default(), Vec::new());
+        for paper in PAPERS {
+            for number in index.get(paper).map(Vec::as_slice).unwrap_or_default() {
+                let (id, folder) = (format!("{paper}-{number}"), paper.to_lowercase());
+                let file = format!("{folder}/{number}.published.toml");
+                let Some(text) = find(&file) else {
+                    register.missing.push(id);
+                    continue;
+                };
+                let published: Published = match toml::from_str(&text) {
+                    Ok(published) => published,
+                    Err(error) => {
+                        problems.push(format!("{}: {error}", shown(&file)));
+                        continue;
+                    }
+                };
+                if published.id != id {
+                    problems.push(format!("{}: it says id = \"{}\", expected \"{id}\"", shown(&file), published.id));
+                }
+                let name = format!("{folder}/{number}.toml");
+                let source = |text| Source { name: shown(&name), text, sets: Vec::new() };
+                let scenario = find(&name).map(source);
+                let directory = directory.join(&folder);
+                register.experiments.push(Experiment { published, file: shown(&file), scenario, directory });
+            }
+        }
+        if problems.is_empty() { Ok(register) } else { Err(problems) }
+    }
+
+    /// The experiment called `id`, whatever its case.
+    pub fn find(&self, id: &str) -> Option<&Experiment> {
+        self.experiments.iter().find(|experiment| experiment.published.id.eq_ignore_ascii_case(id))
+    }
+
+    /// The experiment whose runs `experiment` shows: itself, another, or none if nothing can be run.
+    ///
+    /// # Errors
+    /// If there is no such experiment, or it has no scenario of its own.
+    pub fn owner<'a>(&'a self, experiment: &'a Experiment) -> Result<Option<&'a Experiment>, String> {
+        let published = &experiment.published;
+        let wrong = |what: String| Err(format!("{}: {what}", experiment.file));
+        match (&published.runs, &experiment.scenario) {
+            _ if published.unjudged.is_some() => Ok(None),
+            (None, Some(_)) => Ok(Some(experiment)),
+            (None, None) => {
+                wrong("there is no scenario beside it, and it has neither `runs` nor `unjudged`".to_owned())
+            }
+            (Some(_), Some(_)) => {
+                wrong("`runs` names another experiment's runs, but there is a scenario beside it".to_owned())
+            }
+            (Some(id), None) => match self.find(id) {
+                Some(owner) if owner.scenario.is_some() => Ok(Some(owner)),
+                Some(_) => wrong(format!("`runs`: {id} has no scenario of its own")),
+                None => wrong(format!("`runs`: there is no experiment {id}")),
+            },
+        }
+    }
+
+    /// What is run for `experiment`; None if nothing can be.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn runs(&self, experiment: &Experiment, effort: Effort) -> Result<Option<Runs>, String> {
+        let Some(owner) = self.owner(experiment)? else { return Ok(None) };
+        owner.own_runs(effort).map(Some)
+    }
+}
+
+impl Experiment {
+    /// Tag of its paper, the part of the id before the dash.
+    pub fn paper(&self) -> &str {
+        self.published.id.split('-').next().unwrap_or_default()
+    }
+
+    fn own_runs(&self, effort: Effort) -> Result<Runs, String> {
+        let quality = match effort {
+            Effort::Quick => &self.published.quality.quick,
+            Effort::Paper => &self.published.quality.paper,
+        };
+        let Some(source) = &self.scenario else { return Err(format!("{}: no scenario", self.file)) };
+        let source = Source { sets: quality.set.clone(), ..source.clone() };
+        let refused = |refusal: Refusal| refusal.render(false);
+        let mut scenario = Scenario::read(source.clone(), &self.directory, &self.published.id).map_err(refused)?;
+        for (key, values) in &quality.only {
+            let Value::Array(values) = values else {
+                return Err(format!("{}: quality: only.\"{key}\": expected a list of values of the sweep", self.file));
+            };
+            let swept = |value: &Value| {
+                let of_key = scenario.points.iter().flat_map(|point| &point.values).filter(|(other, _)| other == key);
+                of_key.into_iter().any(|(_, other)| super::select::same(value, other))
+            };
+            if let Some(stranger) = values.iter().find(|value| !swept(value)) {
+                return Err(format!("{}: quality: only.\"{key}\": {stranger} is not in the sweep", self.file));
+            }
+            scenario.points.retain(|point| {
+                let chosen = |(other, value): &(String, Value)| {
+                    other != key || values.iter().any(|chosen| super::select::same(chosen, value))
+                };
+                point.values.iter().all(chosen)
+            });
+        }
+        if let Some(seeds) = quality.seeds {
+            scenario.seeds = seeds;
+        }
+        if !quality.only.is_empty() {
+            scenario.digest = digest(&scenario.digest, &quality.only);
+        }
+        let until = quality.until.clone().map(|until| (until, self.published.level));
+        Ok(Runs { id: self.published.id.clone(), scenario, source, until })
+    }
+}
+
+/// The digest of a scenario of which only some points are run.
+fn digest(scenario: &str, only: &serde_json::Map<String, Value>) -> String {
+    let mut hash = Sha256::new();
+    hash.update(scenario);
+    hash.update(serde_json::to_vec(only).unwrap_or_default());
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

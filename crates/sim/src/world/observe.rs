@@ -1,0 +1,120 @@
+//! What is measured in pieces of a run: windows of time from its start, and batches of delivered packets.
+//!
+//! Batch means (A. M. Law, "Simulation Modeling and Analysis", section 9.5; AP05, section 5: 11 batches of 5,000 packets):
+//! a run is cut where so many data segments, of all flows together, have arrived for the first time. Departure: the count
+//! is looked at every 0.1 s, so that a batch has a few packets more than asked for; its rates divide by its own length.
+
+use super::flow::Counted;
+use crate::config::Batches;
+use crate::outcome::{Batch, FlowWindow, Series, jain};
+use alloc::vec::Vec;
+use meshpace_core::{Duration, Time};
+
+/// How often the delivered packets are counted.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl FlowWindow {
+    fn between(before: &Counted, after: &Counted, seconds: f64, hops: Option<u8>) -> FlowWindow {
+        let mean = |sum: f64, sum_before: f64, n: u64, n_before: u64| (sum - sum_before) / (n - n_before) as f64;
+        let (a, b) = (&after.sender, &before.sender);
+        let delivered_bytes = after.delivered - before.delivered;
+        FlowWindow {
+            goodput_bps: delivered_bytes as f64 * 8.0 / seconds,
+            delivered_bytes,
+            rtt_mean_s: mean(a.rtt_sum_s, b.rtt_sum_s, a.rtt_samples, b.rtt_samples),
+            cov_rtt: mean(a.cov_sum, b.cov_sum, a.cov_samples, b.cov_samples),
+            interval_s: mean(a.interval_sum_s, b.interval_sum_s, a.interval_samples, b.interval_samples),
+            segments_received: after.receiver.distinct_segments_received - before.receiver.distinct_segments_received,
+            retransmissions: a.retransmissions - b.retransmissions,
+            timeouts: a.timeouts - b.timeouts,
+            transferring_s: (after.transferring - before.transferring).as_secs_f64(),
+            hops,
+        }
+    }
+}
+
+/// The time series under way.
+pub struct Recorder {
+    window: Duration,
+    before: Vec<Counted>,
+    windows: Vec<Vec<FlowWindow>>,
+}
+
+impl Recorder {
+    /// A recorder of windows of this length from time zero; None without.
+    pub fn new(window: Option<Duration>, flows: usize) -> Option<Recorder> {
+        let before = alloc::vec![Counted::default(); flows];
+        window.map(|window| Recorder { window, before, windows: Vec::new() })
+    }
+
+    /// The end of the window under way.
+    pub fn next(&self) -> Time {
+        Time::ZERO + self.window * (self.windows.len() as u64 + 1)
+    }
+
+    /// Ends the window with what each flow has counted so far and the hops it has now.
+    pub fn take(&mut self, counted: Vec<(Counted, Option<u8>)>) {
+        let seconds = self.window.as_secs_f64();
+        let window = |(before, (after, hops)): (&Counted, &(Counted, Option<u8>))| {
+            FlowWindow::between(before, after, seconds, *hops)
+        };
+        self.windows.push(self.before.iter().zip(&counted).map(window).collect());
+        self.before = counted.into_iter().map(|(counted, _)| counted).collect();
+    }
+
+    /// The complete windows.
+    pub fn finish(self) -> Series {
+        Series { window_s: self.window.as_secs_f64(), windows: self.windows }
+    }
+}
+
+/// The batches under way.
+pub struct Cutter {
+    rule: Batches,
+    begin: Time,
+    next: Time,
+    before: Vec<Counted>,
+    /// Complete ones.
+    pub batches: Vec<Batch>,
+}
+
+impl Cutter {
+    /// Cuts from `begin` on, when flows had counted `before`; None without a rule.
+    pub fn new(rule: Option<Batches>, begin: Time, before: &[Counted]) -> Option<Cutter> {
+        rule.map(|rule| Cutter { rule, begin, next: begin + LOOK, before: before.to_vec(), batches: Vec::new() })
+    }
+
+    /// When to look next.
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Looks at what flows have counted by `now`. Whether the last batch is complete.
+    pub fn look(&mut self, now: Time, counted: &[(Counted, Option<u8>)]) -> bool {
+        self.next = now + LOOK;
+        let received = |counted: &Counted| counted.receiver.distinct_segments_received;
+        let packets: u64 =
+            counted.iter().zip(&self.before).map(|((now, _), before)| received(now) - received(before)).sum();
+        if packets < self.rule.packets {
+            return false;
+        }
+        let seconds = now.since(self.begin).as_secs_f64();
+        let window = |(before, (after, hops)): (&Counted, &(Counted, Option<u8>))| {
+            FlowWindow::between(before, after, seconds, *hops)
+        };
+        let flows: Vec<FlowWindow> = self.before.iter().zip(counted).map(window).collect();
+        let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
+        let retransmissions: u64 = flows.iter().map(|flow| flow.retransmissions).sum();
+        self.batches.push(Batch {
+            start_s: self.begin.as_secs_f64(),
+            end_s: now.as_secs_f64(),
+            aggregate_goodput_bps: goodputs.iter().sum(),
+            jain: jain(&goodputs).unwrap_or(f64::NAN),
+            retransmission_index: retransmissions as f64 / packets as f64,
+            flows,
+        });
+        self.begin = now;
+        self.before = counted.iter().map(|(counted, _)| *counted).collect();
+        self.batches.len() as u64 == u64::from(self.rule.count)
+    }
+}
