@@ -1,4 +1,4 @@
-//! `meshpace validate`: the comparison with ns-2, and the page it is written down in.
+//! `meshpace validate`: the comparison with ns-2 and with theory, and the page it is written down in.
 
 use crate::output::{complain, failed, results};
 use crate::run::processors;
@@ -17,7 +17,8 @@ const PAGE: &str = "results.md";
 /// The arguments of `meshpace validate`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_paced_udp, cross, agents, estimator
+    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_paced_udp, cross, agents, estimator,
+    /// saturation
     /// [default: all].
     names: Vec<String>,
     /// Runs per point [default: as many as the reference has, at least 10].

@@ -288,6 +288,22 @@ fn a_damaged_frame_costs_eifs() {
 }
 
 #[test]
+fn ieee_waits_difs_after_a_collision_of_its_own() {
+    // The other frame begins 3 us after this station's and ends 3 us after it: its preamble was missed, so there is nothing
+    // that EIFS could follow (9.2.3.4). From the start of the RTS: 352 + SIFS 10 + CTS 304 + slot 20, then DIFS 50.
+    let mut station = Station::new(MacProfile::Ieee, RtsPolicy::Always);
+    station.send(us(1000));
+    let (start, rts) = station.transmits();
+    let other = station.control(FrameKind::Rts, OTHER, PEER, 7000);
+    let (begins, ends) = (start + Duration::from_micros(3), start + Duration::from_micros(3) + rts.air_time);
+    station.mac.on_frame_start(begins, 1, STRONG, true, ends, &station.timing);
+    station.mac.on_frame_end(ends, Heard { id: 1, frame: &other }, &station.timing);
+    let (again, _) = station.transmits();
+    let backoff = again.since(start + Duration::from_micros(352 + 10 + 304 + 20 + 50)).0;
+    assert!(backoff.is_multiple_of(20_000) && backoff / 20_000 <= 63, "{backoff} ns");
+}
+
+#[test]
 fn ieee_sends_at_once_on_a_medium_that_was_idle() {
     let mut station = Station::new(MacProfile::Ieee, RtsPolicy::Always);
     station.send(us(1000));

@@ -1,6 +1,6 @@
 //! TCP-AP over chains against two implementations of it inside ns-2.35.
 
-use super::{Options, Point, Sample, Table, Verdict, rows, scenes};
+use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use meshpace_mesh::config::RoutingConfig;
 use meshpace_sim::Outcome;
 use meshpace_transport::Config as Transport;
@@ -45,6 +45,7 @@ pub fn compare_goodput(options: &Options) -> Vec<Table> {
     vec![Table {
         name: "agents",
         title: "TCP-AP over a chain, AODV with the local repair of ns-2",
+        source: NS2,
         unit: "kbit/s",
         rule: "Within 8 % or inside the joined 95 % interval.",
         points,
@@ -105,6 +106,7 @@ pub fn compare_estimator(options: &Options) -> Vec<Table> {
     vec![Table {
         name: "estimator",
         title: "What the pacing of TCP-AP estimates, frozen shortest paths",
+        source: NS2,
         unit: "as named",
         rule: "Every mean within 5 %: RTT, delay and dispersion per sample; the interval per paced send (tcp-ap) or per \
                tick of the timer (tcp-ap-released), whose delay is per tick as well: this reading meets the reference at \

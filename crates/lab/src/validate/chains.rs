@@ -1,6 +1,6 @@
 //! NewReno over chains of 1 to 10 hops.
 
-use super::{Options, Point, Sample, Table, Verdict, rows, scenes};
+use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use meshpace_mesh::config::{LocalRepair, RoutingConfig};
 use serde::Deserialize;
 
@@ -39,6 +39,7 @@ pub fn static_routes(options: &Options) -> Vec<Table> {
     vec![Table {
         name: "chain_static_routes",
         title: "NewReno over a chain, frozen shortest paths",
+        source: NS2,
         unit: "kbit/s",
         rule: "Within 3 % or inside the joined 95 % interval; with a window of one segment within 1 %.",
         points,
@@ -115,6 +116,7 @@ pub fn aodv(options: &Options) -> Vec<Table> {
         Table {
             name: "chain_aodv",
             title: "NewReno over a chain, AODV with the local repair of ns-2",
+            source: NS2,
             unit: "kbit/s",
             rule: "Within 8 % or inside the joined 95 % interval.",
             points,
@@ -122,6 +124,7 @@ pub fn aodv(options: &Options) -> Vec<Table> {
         Table {
             name: "chain_aodv_drop",
             title: "The drop between 6 and 7 hops, by kind of local repair",
+            source: NS2,
             unit: "goodput at 7 hops / goodput at 6 hops",
             rule: "With the local repair of ns-2 at 7 hops less than 0.70 of the goodput at 6 hops is left (0.55 in ns-2; \
                    without the effect it would be 0.9 to 1). The other kinds are shown.",
@@ -130,6 +133,7 @@ pub fn aodv(options: &Options) -> Vec<Table> {
         Table {
             name: "chain_aodv_repair",
             title: "The same with the local repair of RFC 3561 and without any, beside ns-2's own",
+            source: NS2,
             unit: "kbit/s",
             rule: "No rule: shown so that a reader sees what the repair of ns-2 costs.",
             points: repairs,

@@ -1,6 +1,6 @@
 //! Two NewReno flows that cross in the middle node of nine.
 
-use super::{Options, Point, Sample, Table, Verdict, rows, scenes};
+use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use meshpace_mesh::config::Position;
 use serde::Deserialize;
 
@@ -67,6 +67,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
     vec![Table {
         name: "cross",
         title: "Two crossing NewReno flows, nine nodes, AODV",
+        source: NS2,
         unit: "as named",
         rule: "The sum of the goodputs within 5 %, the mean Jain index of 2-second windows within 0.05.",
         points,

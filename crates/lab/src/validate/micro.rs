@@ -1,7 +1,7 @@
 //! Saturated flows on small topologies, each isolating one behaviour of the radio or the MAC.
 
 use super::scenes::Micro;
-use super::{Options, Point, Sample, Table, Verdict, rows};
+use super::{NS2, Options, Point, Sample, Table, Verdict, rows};
 use meshpace_core::Rate;
 use meshpace_sim::Outcome;
 use serde::Deserialize;
@@ -158,6 +158,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
     vec![Table {
         name: "micro",
         title: "Saturated flows, one behaviour of the MAC at a time",
+        source: NS2,
         unit: "kbit/s",
         rule: "The sum of the flows within 1 %. Each flow within 1 %, or the reference, which is a single run, inside the \
                interval in which 95 % of single runs fall here. A flow that gets below 1 % of the capacity there must \

@@ -1,15 +1,18 @@
-//! Comparison with ns-2.35: the same scenarios here, point by point, each with its error and a rule it must meet.
+//! Comparison with ns-2.35 and with theory: the same scenarios here, point by point, each with its error and a rule it must
+//! meet.
 //!
-//! The reference values are data, embedded from `validation/reference/`; its README says how they were measured. Every
+//! The values of ns-2 are data, embedded from `validation/reference/`; its README says how they were measured. Those of theory are computed. Every
 //! table here is a list of points; nothing is chosen by its result: seeds are 1, 2, 3, ... and every point is printed.
 
 mod agents;
+mod bianchi;
 mod chains;
 mod cross;
 mod micro;
 mod paced_udp;
 mod page;
 pub mod sample;
+mod saturation;
 pub mod scenes;
 
 pub use page::{Heading, markdown, text};
@@ -81,6 +84,9 @@ impl From<bool> for Verdict {
     }
 }
 
+/// The source of a reference that was measured with ns-2.
+pub const NS2: &str = "ns-2.35";
+
 /// One compared value.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -103,6 +109,8 @@ pub struct Table {
     pub name: &'static str,
     /// What is compared.
     pub title: &'static str,
+    /// Where the reference comes from.
+    pub source: &'static str,
     /// Unit of the values.
     pub unit: &'static str,
     /// The rule in words.
@@ -136,6 +144,7 @@ pub const COMPARISONS: &[Comparison] = &[
     Comparison { name: "cross", run: cross::compare },
     Comparison { name: "agents", run: agents::compare_goodput },
     Comparison { name: "estimator", run: agents::compare_estimator },
+    Comparison { name: "saturation", run: saturation::compare },
 ];
 
 /// Rows of a reference file.
@@ -161,7 +170,8 @@ mod tests {
         };
         let points =
             vec![point(100.5, Verdict::from(true)), point(110.0, Verdict::from(false)), point(150.0, Verdict::Shown)];
-        let table = Table { name: "made-up", title: "Made up", unit: "kbit/s", rule: "Within 1 %.", points };
+        let table =
+            Table { name: "made-up", title: "Made up", source: NS2, unit: "kbit/s", rule: "Within 1 %.", points };
         assert_eq!(table.score(), (1, 2));
         let page = markdown(&Heading { command: "meshpace validate", version: "0" }, &[table]);
         assert!(page.contains("| case 110 | 100.0 | 110.0 | 1 | +10.00 % | 1 % | NOT MET |"), "{page}");

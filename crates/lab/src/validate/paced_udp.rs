@@ -1,6 +1,6 @@
 //! Constant-rate UDP over chains: the critical rate and the collapse above it.
 
-use super::{Options, Point, Sample, Table, Verdict, rows, scenes};
+use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use serde::Deserialize;
 
 /// A run has collapsed if it delivers less than this share of the offered load.
@@ -105,6 +105,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
     vec![Table {
         name: "chain_paced_udp",
         title: "Paced UDP over a chain, AODV: capacity, critical rate, collapse",
+        source: NS2,
         unit: "kbit/s",
         rule: "1 to 4 hops: the highest goodput within 3 %. 5 to 10 hops are bistable: the critical rate is the offered \
                rate at which half of the seeds deliver less than 95 % of the load, found by bisection in steps of \

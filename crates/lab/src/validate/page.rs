@@ -64,7 +64,10 @@ fn cells(point: &Point) -> [String; 7] {
     ]
 }
 
-const HEAD: [&str; 7] = ["point", "ns-2.35", "meshpace", "runs", "error", "rule", "verdict"];
+/// The heads of the columns, the second being where the reference comes from.
+fn head(table: &Table) -> [&str; 7] {
+    ["point", table.source, "meshpace", "runs", "error", "rule", "verdict"]
+}
 
 /// Largest absolute error in per cent among the points that have a rule and a reference other than zero.
 fn largest_error(table: &Table) -> f64 {
@@ -79,7 +82,7 @@ fn largest_error(table: &Table) -> f64 {
 pub fn text(table: &Table) -> String {
     let mut grid = comfy_table::Table::new();
     grid.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
-    grid.set_header(HEAD);
+    grid.set_header(head(table));
     for point in &table.points {
         grid.add_row(cells(point));
     }
@@ -92,8 +95,8 @@ pub fn markdown(heading: &Heading, tables: &[Table]) -> String {
     let mut page = String::new();
     let _ = write!(
         page,
-        "# meshpace against ns-2.35\n\nWritten by `{}`, version {}. Reference: `reference/`, whose README says how it \
-         was measured. Seeds are 1, 2, 3, ...; the same command gives the same page on every machine.\n\nValues are \
+        "# meshpace against ns-2.35 and theory\n\nWritten by `{}`, version {}. Reference: `reference/`, whose README says \
+         how it was measured, and theory where a table says so. Seeds are 1, 2, 3, ...; the same command gives the same page on every machine.\n\nValues are \
          means over runs ± the half width of the 95 % confidence interval (Student's t). *Joined* means |a - b| <= \
          sqrt(wa² + wb²), with wa and wb the half widths of the two intervals: stricter than letting the intervals \
          overlap.\n\n| comparison | points met | largest error |\n|---|---|---|\n",
@@ -107,7 +110,7 @@ pub fn markdown(heading: &Heading, tables: &[Table]) -> String {
     }
     for table in tables {
         let _ = write!(page, "\n## {}\n\n{} Unit: {}.\n\n", table.title, table.rule, table.unit);
-        let _ = writeln!(page, "| {} |\n|{}", HEAD.join(" | "), "---|".repeat(HEAD.len()));
+        let _ = writeln!(page, "| {} |\n|{}", head(table).join(" | "), "---|".repeat(head(table).len()));
         for point in &table.points {
             let _ = writeln!(page, "| {} |", cells(point).join(" | "));
         }

@@ -2,7 +2,7 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::MeshConfig;
-use meshpace_mesh::config::{LocalRepair, Position, RoutingConfig, RtsPolicy};
+use meshpace_mesh::config::{LocalRepair, MacProfile, Position, RoutingConfig, RtsPolicy};
 use meshpace_sim::{Config, Flow, Traffic};
 use meshpace_transport::config::Config as Transport;
 use meshpace_transport::names;
@@ -84,6 +84,38 @@ pub fn cross(positions: Vec<Position>, ends: &[(u16, u16)], transport: &Transpor
     let flows = ends.iter().map(|&(from, to)| flow(from, to, transport.clone(), Traffic::Ftp)).collect();
     let (duration, warmup) = (Duration::from_secs(200), Duration::from_secs(20));
     Config { duration, warmup, positions, mesh: mesh(AODV), flows, ..Config::default() }
+}
+
+/// Saturated stations on a circle of `radius` metres around the one that receives, profile `ieee`, static routes, measured in
+/// 10..60 s. Each is offered four times its share of the channel from 5 s on; before, each sends one datagram while nobody
+/// else does, so that ARP has been answered: requests, which are broadcast, take no part in the contention that is measured.
+pub fn cell(stations: u16, radius: f64, segment: u32, rts: bool) -> Config {
+    let mut udp = transport("udp");
+    if let Transport::Udp(udp) = &mut udp {
+        udp.segment = segment;
+    }
+    let place = |station: u16| {
+        let angle = core::f64::consts::TAU * f64::from(station) / f64::from(stations);
+        Position { x: radius * angle.cos(), y: radius * angle.sin() }
+    };
+    let positions = [Position { x: 0.0, y: 0.0 }].into_iter().chain((0..stations).map(place)).collect();
+    let mut mesh = MeshConfig { mac: MacProfile::Ieee, ..mesh(RoutingConfig::Static) };
+    mesh.radio.rts = if rts { RtsPolicy::Always } else { RtsPolicy::Never };
+    let traffic = Traffic::Cbr { rate: Rate::from_bps(4 * mesh.radio.rate.0 / u64::from(stations)) };
+    let once = Traffic::Cbr { rate: Rate::from_bps(1) };
+    let first = |station: u16| {
+        let start = Time(1_000_000_000 + 50_000_000 * u64::from(station));
+        Flow { start, start_jitter: Duration::ZERO, ..flow(station, 0, udp.clone(), once) }
+    };
+    let saturated = |station: u16| Flow { start: Time(5_000_000_000), ..flow(station, 0, udp.clone(), traffic) };
+    Config {
+        duration: Duration::from_secs(60),
+        warmup: Duration::from_secs(10),
+        positions,
+        mesh,
+        flows: (1..=stations).map(first).chain((1..=stations).map(saturated)).collect(),
+        ..Config::default()
+    }
 }
 
 /// Saturated constant-rate flows between nodes on a line, measured in 10..60 s.

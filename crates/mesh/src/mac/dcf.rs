@@ -6,7 +6,7 @@
 //! | | `ns2` | `ieee` |
 //! |---|---|---|
 //! | backoff | 0..CW-1 slots, before every frame | 0..CW slots; none if the medium was idle for DIFS and no backoff runs |
-//! | after a damaged frame | NAV of EIFS, then DIFS | EIFS instead of DIFS, until a frame is decoded |
+//! | after a damaged frame | NAV of EIFS, then DIFS | EIFS instead of DIFS, until a frame is decoded or sent; none after one whose preamble was missed while transmitting |
 //! | CTS | if the medium and the NAV are idle | if the NAV is idle |
 //! | NAV of an RTS that nothing follows | stays | is reset (9.2.5.4) |
 //! | ignored weaker frame | NAV of its air time + EIFS | no effect |
@@ -145,6 +145,8 @@ pub struct Dcf<P> {
     /// `ieee`: when the medium became idle, and whether EIFS must pass from then.
     idle_since: Time,
     after_error: bool,
+    /// `ieee`: the frame that arrives began while this station was transmitting: its preamble was missed.
+    missed_start: bool,
     backoff: Backoff,
     cw: u32,
     short_retries: u32,
@@ -177,6 +179,7 @@ impl<P: Packet> Dcf<P> {
             nav_provisional: None,
             idle_since: Time::ZERO,
             after_error: false,
+            missed_start: false,
             backoff: Backoff::Off,
             cw: timing.cw_min,
             short_retries: 0,
@@ -281,6 +284,7 @@ impl<P: Packet> Dcf<P> {
         let transmitting = now < self.transmitting_until;
         match self.receiver.on_start(id, power, end, transmitting || !decodable) {
             FrameStart::Locked => {
+                self.missed_start = transmitting;
                 if let Some(deadline) = self.nav_provisional.take()
                     && now >= deadline
                 {
@@ -296,7 +300,7 @@ impl<P: Packet> Dcf<P> {
                     self.set_nav(now, t.field(t.eifs + end.since(now)));
                 }
             }
-            FrameStart::Collided => {}
+            FrameStart::Collided => self.missed_start &= transmitting,
         }
     }
 
@@ -318,7 +322,8 @@ impl<P: Packet> Dcf<P> {
             } else if t.profile == MacProfile::Ns2 {
                 self.set_nav(now, t.eifs);
             } else {
-                self.after_error = true;
+                // 9.2.3.4 counts what the PHY began to receive.
+                self.after_error |= !self.missed_start;
             }
         }
         self.sense(now, t);
@@ -608,7 +613,7 @@ impl<P: Packet> Dcf<P> {
             }
             Backoff::Running { .. } => {
                 if !self.medium_idle(now) {
-                    self.backoff.pause(now, t.slot);
+                    self.backoff.pause(now, t.slot, t.commit);
                 }
             }
         }
@@ -726,6 +731,7 @@ impl<P: Packet> Dcf<P> {
         self.exchange = exchange;
         self.sense(now, t);
         self.transmitting_until = now + frame.air_time;
+        self.after_error = false;
         self.receiver.on_own_transmission();
         self.timeout = now + timeout;
         Action::Transmit(frame)
