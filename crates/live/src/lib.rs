@@ -9,6 +9,7 @@ pub mod poll;
 pub mod ring;
 mod sys;
 pub mod testbed;
+pub mod tpa;
 pub mod tun;
 
 pub use clock::Clock;

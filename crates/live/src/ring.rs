@@ -29,7 +29,7 @@ impl SendRing {
 
     /// Bytes it has room for.
     pub fn room(&self) -> usize {
-        self.bytes.len() - (self.end - self.start) as usize
+        self.bytes.len() - self.len()
     }
 
     /// Offset behind the last byte written.
@@ -37,13 +37,22 @@ impl SendRing {
         self.end
     }
 
+    /// Bytes kept.
+    pub fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
     /// Whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// The `length` bytes from `offset`, in two pieces where the ring turns over; none if they are not all kept.
+    /// The `length` bytes from `offset`, in two pieces where the ring turns over; none if they are not all kept. No bytes are
+    /// kept everywhere.
     pub fn range(&self, offset: u64, length: usize) -> Option<(&[u8], &[u8])> {
+        if length == 0 {
+            return Some((&[], &[]));
+        }
         let kept = offset >= self.start && offset.checked_add(length as u64)? <= self.end;
         kept.then(|| {
             let from = (offset % self.bytes.len() as u64) as usize;
@@ -149,6 +158,7 @@ mod tests {
         assert_eq!(ring.range(3, 2), None, "released");
         assert_eq!(ring.range(11, 2), None, "not written");
         assert_eq!(ring.range(u64::MAX, 2), None);
+        assert_eq!(joined(ring.range(0, 0).unwrap()), b"", "an ACK");
         ring.release(100);
         assert!(ring.is_empty());
         assert_eq!(ring.end(), 12);

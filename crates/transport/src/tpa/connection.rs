@@ -332,6 +332,17 @@ impl Connection {
         self.receiver.delivered()
     }
 
+    /// Bytes from the start of our stream that the peer has for sure: whoever holds the payload may forget them. It moves
+    /// block by block.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// Whether the peer has closed and everything it sent is delivered: the end of its stream.
+    pub fn has_peer_closed(&self) -> bool {
+        self.receiver.has_fin()
+    }
+
     /// Whether the connection has ended: both directions closed, or reset.
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done | State::Reset)

@@ -362,6 +362,11 @@ impl Sender {
         self.written > 0
     }
 
+    /// Bytes before the block under way: all of them are acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.block.start
+    }
+
     /// The number of the block under way or next.
     pub fn block_number(&self) -> u16 {
         self.block.number

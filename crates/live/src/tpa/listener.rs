@@ -1,0 +1,188 @@
+//! Connections that wait to be accepted, and the listener that hands them out.
+
+use super::port::TpaPort;
+use super::shared::Shared;
+use super::stream::{TpaStream, wait_until};
+use crate::Clock;
+use meshpace_core::{Duration, Time};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+/// What the listener and the runtime share.
+#[derive(Debug)]
+pub(super) struct Backlog {
+    limit: usize,
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Arc<Shared>>,
+    /// Nobody listens any more.
+    closed: bool,
+}
+
+impl Backlog {
+    pub(super) fn new(limit: usize) -> Backlog {
+        Backlog { limit: limit.max(1), queue: Mutex::default(), arrived: Condvar::new() }
+    }
+
+    /// Whether another one may be opened. Those half open meanwhile may still join the queue: refusing them then would
+    /// break what their peers believe to be open.
+    pub(super) fn has_room(&self) -> bool {
+        let queue = self.queue.lock().expect("nobody panics while holding it");
+        !queue.closed && queue.waiting.len() < self.limit
+    }
+
+    /// An open connection waits from now on; false if nobody listens any more.
+    pub(super) fn offer(&self, connection: Arc<Shared>) -> bool {
+        let mut queue = self.queue.lock().expect("nobody panics while holding it");
+        if !queue.closed {
+            queue.waiting.push_back(connection);
+            self.arrived.notify_one();
+        }
+        !queue.closed
+    }
+
+    /// Nobody will ask any more; what waits is reset.
+    fn close(&self) {
+        let waiting = {
+            let mut queue = self.queue.lock().expect("nobody panics while holding it");
+            queue.closed = true;
+            std::mem::take(&mut queue.waiting)
+        };
+        self.arrived.notify_all();
+        for shared in waiting {
+            let mut state = shared.lock();
+            state.abort = true;
+            shared.call(&mut state);
+        }
+    }
+}
+
+/// What a port has received and not used.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) malformed: AtomicU64,
+    pub(super) strays: AtomicU64,
+    pub(super) challenges: AtomicU64,
+    pub(super) crowded: AtomicU64,
+}
+
+/// What a port has received and not used, since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortCounters {
+    /// Datagrams that are no TPA segment, or a SYN without sensible terms.
+    pub malformed: u64,
+    /// Segments of no connection known.
+    pub strays: u64,
+    /// Connection requests answered with a cookie.
+    pub challenges: u64,
+    /// Connection requests that found the queue full.
+    pub crowded: u64,
+}
+
+impl Counters {
+    pub(super) fn read(&self) -> PortCounters {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        PortCounters {
+            malformed: get(&self.malformed),
+            strays: get(&self.strays),
+            challenges: get(&self.challenges),
+            crowded: get(&self.crowded),
+        }
+    }
+}
+
+pub(super) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Accepts TPA connections on a UDP port, as [`std::net::TcpListener`] does TCP's. Dropping it resets connections that
+/// nobody has accepted; accepted ones go on.
+#[derive(Debug)]
+pub struct TpaListener {
+    port: TpaPort,
+    backlog: Arc<Backlog>,
+    nonblocking: AtomicBool,
+    timeout: Mutex<Option<Duration>>,
+}
+
+/// Connections that may wait to be accepted where nothing else is said.
+pub const BACKLOG: usize = 128;
+
+impl TpaListener {
+    /// Listens on an IPv4 address and UDP port with default options.
+    pub fn bind(address: impl ToSocketAddrs) -> io::Result<TpaListener> {
+        TpaPort::bind(address)?.listen(BACKLOG)
+    }
+
+    pub(super) fn new(port: TpaPort, backlog: Arc<Backlog>) -> TpaListener {
+        TpaListener { port, backlog, nonblocking: AtomicBool::new(false), timeout: Mutex::new(None) }
+    }
+
+    /// Waits for the next connection.
+    pub fn accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
+        let timeout = *self.timeout.lock().expect("nobody panics while holding it");
+        let deadline = match self.nonblocking.load(Ordering::Relaxed) {
+            true => Time::ZERO,
+            false => timeout.map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
+        };
+        let mut queue = self.backlog.queue.lock().expect("nobody panics while holding it");
+        loop {
+            if let Some(shared) = queue.waiting.pop_front() {
+                drop(queue);
+                let peer = shared.peer.into();
+                return Ok((TpaStream::new(shared, self.port.clone()), peer));
+            }
+            if queue.closed {
+                return Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"));
+            }
+            queue = wait_until(&self.backlog.arrived, queue, deadline)?;
+        }
+    }
+
+    /// The connections as they come.
+    pub fn incoming(&self) -> impl Iterator<Item = io::Result<TpaStream>> + '_ {
+        std::iter::from_fn(|| Some(self.accept().map(|(stream, _)| stream)))
+    }
+
+    /// Whether [`TpaListener::accept`] returns [`io::ErrorKind::WouldBlock`] instead of waiting.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.nonblocking.store(nonblocking, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How long [`TpaListener::accept`] waits; none for ever. It then returns [`io::ErrorKind::WouldBlock`].
+    pub fn set_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
+        let timeout = timeout.map(|timeout| Duration(timeout.as_nanos().try_into().unwrap_or(u64::MAX)));
+        *self.timeout.lock().expect("nobody panics while holding it") = timeout;
+        Ok(())
+    }
+
+    /// Wakes everybody who waits in [`TpaListener::accept`] for good.
+    pub fn close(&self) {
+        self.backlog.close();
+    }
+
+    /// The address it listens on.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.port.local_addr()
+    }
+
+    /// What the port has received and not used.
+    pub fn counters(&self) -> PortCounters {
+        self.port.counters()
+    }
+}
+
+impl Drop for TpaListener {
+    fn drop(&mut self) {
+        self.backlog.close();
+        self.port.unlisten();
+    }
+}

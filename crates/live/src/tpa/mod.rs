@@ -1,0 +1,38 @@
+//! TPA over UDP: streams and listeners in the manner of `std::net`.
+//!
+//! TPA, section 3.1 and appendix A: the segment's header is 12 bytes behind UDP's, which brings ports and checksum. The
+//! paper's three processes (data, sender, receiver) are a ring of bytes on either side and one thread that runs all
+//! connections of a process. `docs/wire.md` has the formats.
+//!
+//! ```no_run
+//! use meshpace_live::tpa::{TpaListener, TpaStream};
+//! use std::io::{Read, Write};
+//!
+//! let listener = TpaListener::bind("127.0.0.1:4000")?;
+//! let mut client = TpaStream::connect("127.0.0.1:4000")?;
+//! let (mut server, peer) = listener.accept()?;
+//! client.write_all(b"hello")?;
+//! client.close()?;
+//! let mut text = String::new();
+//! server.read_to_string(&mut text)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod connection;
+pub mod handshake;
+mod listener;
+mod options;
+pub mod path;
+mod port;
+mod runtime;
+mod shared;
+pub mod socket;
+mod stream;
+
+pub use listener::{BACKLOG, PortCounters, TpaListener};
+pub use options::Options;
+pub use path::PathSource;
+pub use port::TpaPort;
+pub use runtime::Handle as Runtime;
+pub use shared::TpaError;
+pub use stream::TpaStream;

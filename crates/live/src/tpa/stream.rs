@@ -1,0 +1,290 @@
+//! A connection as a stream of bytes, in the manner of [`std::net::TcpStream`].
+
+use super::port::TpaPort;
+use super::shared::{Shared, State, Status};
+use crate::Clock;
+use meshpace_core::{Duration, Time};
+use meshpace_transport::Stats;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+/// A TPA connection. Calls wait unless it is set non-blocking.
+///
+/// Dropping it closes both directions and waits, at most for the linger time, until everything written has arrived: the
+/// protocol runs in this process and ends with it. Use [`TpaStream::close`] to learn whether it did. A stream set
+/// non-blocking does not wait when dropped.
+#[derive(Debug)]
+pub struct TpaStream {
+    shared: Arc<Shared>,
+    /// Keeps the port open.
+    _port: TpaPort,
+    waiting: Mutex<Waiting>,
+}
+
+/// How its calls wait.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    nonblocking: bool,
+    read: Option<Duration>,
+    write: Option<Duration>,
+    linger: Duration,
+}
+
+/// Waits for `condition` until `deadline`; [`io::ErrorKind::WouldBlock`] when that has passed.
+pub(super) fn wait_until<'a, T>(
+    condition: &Condvar,
+    guard: MutexGuard<'a, T>,
+    deadline: Time,
+) -> io::Result<MutexGuard<'a, T>> {
+    if deadline == Time::NEVER {
+        return Ok(condition.wait(guard).expect("nobody panics while holding it"));
+    }
+    let left = deadline.since(Clock.now());
+    if left == Duration::ZERO {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    let left = std::time::Duration::from_nanos(left.0);
+    Ok(condition.wait_timeout(guard, left).expect("nobody panics while holding it").0)
+}
+
+impl TpaStream {
+    /// Opens a connection to an IPv4 address and UDP port from a port of its own, with default options, and waits until it
+    /// is open.
+    pub fn connect(address: impl ToSocketAddrs) -> io::Result<TpaStream> {
+        TpaPort::bind("0.0.0.0:0")?.connect(address)
+    }
+
+    /// The same, waiting for at most `timeout`.
+    pub fn connect_timeout(address: &SocketAddr, timeout: std::time::Duration) -> io::Result<TpaStream> {
+        TpaPort::bind("0.0.0.0:0")?.connect_timeout(address, nanoseconds(timeout))
+    }
+
+    pub(super) fn new(shared: Arc<Shared>, port: TpaPort) -> TpaStream {
+        let linger = shared.options.linger;
+        let waiting = Mutex::new(Waiting { nonblocking: false, read: None, write: None, linger });
+        TpaStream { shared, _port: port, waiting }
+    }
+
+    fn waiting(&self) -> Waiting {
+        *self.waiting.lock().expect("nobody panics while holding it")
+    }
+
+    fn deadline(&self, timeout: Option<Duration>) -> Time {
+        match self.waiting().nonblocking {
+            true => Time::ZERO,
+            false => timeout.map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
+        }
+    }
+
+    fn read_into(&self, into: &mut [u8]) -> io::Result<usize> {
+        let deadline = self.deadline(self.waiting().read);
+        let mut state = self.shared.lock();
+        loop {
+            // What arrived before a failure is still good.
+            if state.receive.available() > 0 || into.is_empty() {
+                let length = state.receive.read(into);
+                if state.window_closed {
+                    self.shared.call(&mut state);
+                }
+                return Ok(length);
+            }
+            if state.end_of_stream || state.deaf {
+                return Ok(0);
+            }
+            if let Some(failure) = &state.failure {
+                return Err(failure.error());
+            }
+            state = wait_until(&self.shared.readable, state, deadline)?;
+        }
+    }
+
+    fn write_from(&self, from: &[u8]) -> io::Result<usize> {
+        let deadline = self.deadline(self.waiting().write);
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(failure) = &state.failure {
+                return Err(failure.error());
+            }
+            if state.closed {
+                return Err(io::Error::new(io::ErrorKind::BrokenPipe, "closed for writing"));
+            }
+            if state.send.room() > 0 || from.is_empty() {
+                let length = state.send.write(from);
+                if !state.busy {
+                    self.shared.call(&mut state);
+                }
+                return Ok(length);
+            }
+            state = wait_until(&self.shared.writable, state, deadline)?;
+        }
+    }
+
+    /// Closes one direction or both. What was written is still sent; what comes after closing for reading resets the
+    /// connection.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        if state.status == Status::Opening {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        state.closed |= how != Shutdown::Read;
+        state.deaf |= how != Shutdown::Write;
+        self.shared.call(&mut state);
+        self.shared.readable.notify_all();
+        self.shared.writable.notify_all();
+        Ok(())
+    }
+
+    /// Closes both directions and waits until the peer has everything that was written, or it is clear that it never will.
+    pub fn close(self) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        let_go(&self.shared, &mut state);
+        let linger = Clock.now().saturating_add(self.waiting().linger);
+        let (state, over) = wait_for_end(&self.shared, state, linger);
+        // Dropping need not wait once more.
+        let _ = self.set_nonblocking(true);
+        match &state.failure {
+            Some(failure) if !state.finished => Err(failure.error()),
+            _ if !over => Err(io::Error::new(io::ErrorKind::TimedOut, "what was written had not all arrived in time")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the connection at once; what has not arrived is lost, and the peer is told.
+    pub fn abort(&self) {
+        let mut state = self.shared.lock();
+        state.abort = true;
+        self.shared.call(&mut state);
+    }
+
+    /// Whether calls return [`io::ErrorKind::WouldBlock`] instead of waiting.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.waiting.lock().expect("nobody panics while holding it").nonblocking = nonblocking;
+        Ok(())
+    }
+
+    /// How long reading waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    pub fn set_read_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
+        self.waiting.lock().expect("nobody panics while holding it").read = positive(timeout)?;
+        Ok(())
+    }
+
+    /// How long writing waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    pub fn set_write_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
+        self.waiting.lock().expect("nobody panics while holding it").write = positive(timeout)?;
+        Ok(())
+    }
+
+    /// How long closing and dropping wait for what was written to arrive.
+    pub fn set_linger(&self, linger: std::time::Duration) -> io::Result<()> {
+        self.waiting.lock().expect("nobody panics while holding it").linger = nanoseconds(linger);
+        Ok(())
+    }
+
+    /// The address of this end.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.shared.local.into())
+    }
+
+    /// The address of the peer.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.shared.peer.into())
+    }
+
+    /// Why the connection failed, if it did.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(self.shared.lock().failure.as_ref().map(|failure| failure.error()))
+    }
+
+    /// What the transport has counted.
+    pub fn stats(&self) -> Stats {
+        self.shared.lock().stats
+    }
+
+    /// Bytes written whose arrival is not known yet.
+    pub fn unacknowledged(&self) -> usize {
+        self.shared.lock().send.len()
+    }
+}
+
+/// The application will neither read nor write any more.
+fn let_go(shared: &Shared, state: &mut State) {
+    // As TCP (RFC 2525, section 2.17): a peer whose data nobody read is told, not left to believe otherwise.
+    state.abort |= state.receive.available() > 0 && state.status == Status::Open;
+    (state.closed, state.deaf, state.dropped) = (true, true, true);
+    shared.call(state);
+}
+
+/// Waits until our direction is over; the second value is whether it is.
+fn wait_for_end<'a>(
+    shared: &'a Shared,
+    mut state: MutexGuard<'a, State>,
+    deadline: Time,
+) -> (MutexGuard<'a, State>, bool) {
+    loop {
+        if state.finished || matches!(state.status, Status::Done | Status::Failed) {
+            return (state, true);
+        }
+        match wait_until(&shared.writable, state, deadline) {
+            Ok(guard) => state = guard,
+            Err(_) => return (shared.lock(), false),
+        }
+    }
+}
+
+impl Drop for TpaStream {
+    fn drop(&mut self) {
+        let waiting = self.waiting();
+        let mut state = self.shared.lock();
+        if !state.dropped {
+            let_go(&self.shared, &mut state);
+        }
+        if !waiting.nonblocking && state.status != Status::Opening {
+            let _ = wait_for_end(&self.shared, state, Clock.now().saturating_add(waiting.linger));
+        }
+    }
+}
+
+impl Read for TpaStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into)
+    }
+}
+
+impl Read for &TpaStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into)
+    }
+}
+
+impl Write for TpaStream {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.write_from(from)
+    }
+
+    /// Nothing to do: what is written leaves as soon as the protocol lets it.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for &TpaStream {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.write_from(from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn nanoseconds(span: std::time::Duration) -> Duration {
+    Duration(span.as_nanos().try_into().unwrap_or(u64::MAX))
+}
+
+fn positive(timeout: Option<std::time::Duration>) -> io::Result<Option<Duration>> {
+    match timeout {
+        Some(std::time::Duration::ZERO) => Err(io::Error::new(io::ErrorKind::InvalidInput, "a timeout of zero")),
+        timeout => Ok(timeout.map(nanoseconds)),
+    }
+}

@@ -1,0 +1,221 @@
+//! TPA streams on loopback: what `std::net` promises of its own.
+#![expect(clippy::disallowed_methods, reason = "timeouts are measured against the clock")]
+
+mod common;
+
+use common::{exchange, listener, ms, noise, nowhere, pair, quick};
+use meshpace_live::testbed::{Impairment, Loss, Relay};
+use meshpace_live::tpa::{Options, TpaListener, TpaPort, TpaStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::time::Instant;
+
+#[test]
+fn bytes_arrive_in_both_directions() {
+    let (client, server) = pair(Options::default());
+    exchange(client, server, &noise(1, 3_000_000), &noise(2, 1_000_001));
+}
+
+#[test]
+fn every_named_tpa_carries_data() {
+    for name in ["tpa-2", "tpa-3", "tpa*-2", "tpa*-3", "tpa-ap-3", "tpa*-ap-3"] {
+        let Ok(options) = Options::named(name) else { panic!("{name}") };
+        let (client, server) = pair(options);
+        exchange(client, server, &noise(3, 200_000), b"short");
+    }
+    assert_eq!(Options::named("newreno").unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn a_link_that_loses_reorders_and_doubles_changes_nothing() {
+    let options = quick();
+    let listener = listener(options.clone());
+    let bad = |seed| Impairment {
+        delay: meshpace_core::Duration::from_millis(2),
+        loss: Loss::Random(0.05),
+        duplicate: 0.05,
+        reorder: 0.05,
+        seed,
+        ..Impairment::default()
+    };
+    let relay = Relay::new(listener.local_addr().unwrap(), bad(1), bad(2), false).unwrap();
+    let client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
+    let server = listener.accept().unwrap().0;
+    exchange(client, server, &noise(4, 500_000), &noise(5, 300_000));
+}
+
+#[test]
+fn many_connections_share_two_ports() {
+    let listener = listener(Options::default());
+    let address = listener.local_addr().unwrap();
+    std::thread::scope(|scope| {
+        for i in 0..20 {
+            scope.spawn(move || {
+                let mut stream = TpaStream::connect(address).unwrap();
+                stream.write_all(&noise(i, 20_000)).unwrap();
+                stream.shutdown(Shutdown::Write).unwrap();
+                let mut got = Vec::new();
+                stream.read_to_end(&mut got).unwrap();
+                assert!(got == noise(i, 20_000), "client {i}");
+                stream.close().unwrap();
+            });
+        }
+        for stream in listener.incoming().take(20) {
+            scope.spawn(move || {
+                let mut stream = stream.unwrap();
+                let mut got = Vec::new();
+                stream.read_to_end(&mut got).unwrap();
+                stream.write_all(&got).unwrap();
+                stream.close().unwrap();
+            });
+        }
+    });
+    // One port may open connections to several.
+    let port = TpaPort::bind("127.0.0.1:0").unwrap();
+    let others = [common::listener(Options::default()), common::listener(Options::default())];
+    let streams = others.each_ref().map(|other| port.connect(other.local_addr().unwrap()).unwrap());
+    assert_eq!(streams[0].local_addr().unwrap(), streams[1].local_addr().unwrap());
+    let again = port.connect(others[0].local_addr().unwrap()).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AddrInUse, "{again}");
+}
+
+#[test]
+fn the_end_of_the_stream_is_told_once_everything_is_read() {
+    let (mut client, mut server) = pair(Options::default());
+    client.write_all(b"last words").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut text = String::new();
+    server.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "last words");
+    assert_eq!(client.write(b"more").unwrap_err().kind(), ErrorKind::BrokenPipe);
+    // Half closed: the other direction still works.
+    server.write_all(b"answer").unwrap();
+    server.close().unwrap();
+    let mut text = String::new();
+    client.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "answer");
+}
+
+#[test]
+fn a_peer_that_does_not_read_stops_the_writer_and_not_for_ever() {
+    let (mut client, mut server) = pair(Options::default());
+    client.set_write_timeout(Some(ms(300))).unwrap();
+    let sent = noise(6, 2_000_000);
+    let mut written = 0;
+    let error = loop {
+        match client.write(&sent[written..]) {
+            Ok(length) => written += length,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    // Two rings, and a block.
+    assert!(written < 600_000, "{written} bytes were taken");
+    let reader = std::thread::spawn(move || {
+        let mut got = Vec::new();
+        server.read_to_end(&mut got).unwrap();
+        got
+    });
+    client.set_write_timeout(None).unwrap();
+    client.write_all(&sent[written..]).unwrap();
+    client.close().unwrap();
+    assert!(reader.join().unwrap() == sent);
+}
+
+#[test]
+fn timeouts_and_non_blocking() {
+    let (mut client, server) = pair(Options::default());
+    client.set_read_timeout(Some(ms(50))).unwrap();
+    let start = Instant::now();
+    assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert!(start.elapsed() >= ms(50));
+    assert_eq!(client.set_read_timeout(Some(ms(0))).unwrap_err().kind(), ErrorKind::InvalidInput);
+    client.set_nonblocking(true).unwrap();
+    assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let listener = common::listener(Options::default());
+    listener.set_nonblocking(true).unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(server);
+}
+
+#[test]
+fn errors_say_what_happened() {
+    let refused = TpaStream::connect(nowhere()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused, "{refused}");
+    // A port that talks TPA and does not listen.
+    let port = TpaPort::bind("127.0.0.1:0").unwrap();
+    let refused = TpaStream::connect(port.local_addr().unwrap()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused, "{refused}");
+    let taken = TpaListener::bind(port.local_addr().unwrap()).unwrap_err();
+    assert_eq!(taken.kind(), ErrorKind::AddrInUse, "{taken}");
+    assert!(taken.to_string().contains("127.0.0.1"), "{taken}");
+    assert_eq!(TpaStream::connect("[::1]:9").unwrap_err().to_string(), "only IPv4 addresses are served");
+    assert_eq!(TpaStream::connect("127.0.0.1:0").unwrap_err().kind(), ErrorKind::InvalidInput);
+    // Somebody who never answers.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let start = Instant::now();
+    let late = TpaStream::connect_timeout(&silent.local_addr().unwrap(), ms(200)).unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::TimedOut, "{late}");
+    assert!(start.elapsed() < ms(2000));
+}
+
+#[test]
+fn whoever_closes_without_reading_resets() {
+    let (mut client, server) = pair(Options::default());
+    client.write_all(&noise(7, 10_000)).unwrap();
+    // Until it has arrived.
+    while client.unacknowledged() > 0 {
+        std::thread::yield_now();
+    }
+    drop(server);
+    let mut byte = [0];
+    let error = client.read(&mut byte).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+}
+
+#[test]
+fn a_dropped_listener_resets_what_nobody_accepted() {
+    let listener = listener(Options::default());
+    let mut client = TpaStream::connect(listener.local_addr().unwrap()).unwrap();
+    drop(listener);
+    let error = client.read(&mut [0]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+}
+
+#[test]
+fn a_peer_that_vanishes_is_noticed() {
+    let mut options = quick();
+    options.silence_timeout = meshpace_core::Duration::from_millis(700);
+    let listener = listener(options.clone());
+    // The link falls silent after 30 packets.
+    let cut = || Impairment { loss: Loss::Indices((30..1_000_000).collect()), ..Impairment::default() };
+    let relay = Relay::new(listener.local_addr().unwrap(), cut(), cut(), false).unwrap();
+    let mut client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
+    let _server = listener.accept().unwrap().0;
+    let start = Instant::now();
+    let error = loop {
+        if let Err(error) = client.write(&[0; 10_000]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    assert!(start.elapsed() < ms(3000));
+    assert!(error.to_string().starts_with("no answer from 127.0.0.1"), "{error}");
+}
+
+#[test]
+fn a_peer_whose_process_ends_is_noticed() {
+    // A plain socket that answers the handshake and is then closed: the kernel reports an unreachable port.
+    let options = quick();
+    let listener = listener(options.clone());
+    let relay =
+        Relay::new(listener.local_addr().unwrap(), Impairment::default(), Impairment::default(), false).unwrap();
+    let mut client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
+    drop(relay);
+    let error = loop {
+        if let Err(error) = client.write(&[0; 10_000]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
+}
