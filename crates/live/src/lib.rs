@@ -8,6 +8,7 @@ pub mod drive;
 pub mod poll;
 pub mod ring;
 mod sys;
+pub mod tcp;
 pub mod testbed;
 pub mod tpa;
 pub mod tun;

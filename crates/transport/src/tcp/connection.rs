@@ -61,8 +61,6 @@ pub struct Connection {
     role: Role,
     established: bool,
     end: Option<End>,
-    /// The peer's window as its SYN gave it.
-    syn_window: u32,
     rto_initial: Duration,
     /// When the SYN-ACK was first sent.
     syn_ack_at: Time,
@@ -91,7 +89,6 @@ impl Connection {
             role,
             established: false,
             end: None,
-            syn_window: 0,
             rto_initial: config.rto.initial,
             syn_ack_at: Time::ZERO,
             syn_ack_times: 0,
@@ -153,18 +150,22 @@ impl Connection {
     }
 
     /// A segment of this connection arrived. `more` are the blocks beyond a gap that it reports besides its own, as offsets
-    /// in the stream.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) {
-        match self.end {
+    /// in the stream. Whether its payload is part of the peer's stream: what is not must not touch what has arrived.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
+        let is_taken = match self.end {
             None if self.established => self.on_established(now, segment, more, arrival),
             None => self.on_opening(now, segment, more, arrival),
-            Some(End::Closed) if segment.flags.has(Flags::FIN) && now < self.forgotten_at => self.challenge(now),
-            Some(_) => {}
-        }
+            Some(End::Closed) if segment.flags.has(Flags::FIN) && now < self.forgotten_at => {
+                self.challenge(now);
+                false
+            }
+            Some(_) => false,
+        };
         self.refresh(now);
+        is_taken
     }
 
-    fn on_opening(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) {
+    fn on_opening(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
         if self.role == Role::Sender {
             self.sender.on_segment(now, segment, arrival);
             if self.sender.is_established() {
@@ -174,30 +175,30 @@ impl Connection {
             } else if self.sender.is_done() {
                 self.finish(End::Refused, now);
             }
-            return;
+            return false;
         }
-        if segment.flags.has(Flags::SYN) {
-            self.syn_window = segment.window;
-        } else if segment.flags.has(Flags::ACK) && segment.ack > 0 {
+        if segment.flags.has(Flags::ACK) && segment.ack > 0 {
             // It acknowledges what was never sent; whoever has no connection for it answers (RFC 9293, section 3.10.7.4).
-            return;
-        } else if self.receiver.is_opening() && segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST) {
+            return false;
+        }
+        let is_plain = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST);
+        if self.receiver.is_opening() && segment.flags.has(Flags::ACK) && is_plain {
             self.established = true;
             self.syn_ack_again_at = Time::NEVER;
             self.receiver.join(segment.ts_val);
             let times = self.syn_ack_times.max(1);
             self.sender.establish(now, segment.window, self.syn_ack_at, times);
-            self.on_established(now, segment, more, arrival);
-            return;
+            return self.on_established(now, segment, more, arrival);
         }
         let was_opening = self.receiver.is_opening();
         self.receiver.on_segment(now, segment, arrival);
         if was_opening && self.receiver.is_done() {
             self.finish(End::Reset, now);
         }
+        false
     }
 
-    fn on_established(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) {
+    fn on_established(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
         let flags = segment.flags;
         let end =
             segment.seq.saturating_add(u64::from(segment.payload)).saturating_add(u64::from(flags.has(Flags::FIN)));
@@ -207,11 +208,11 @@ impl Connection {
             } else if self.receiver.is_acceptable(segment.seq, end) {
                 self.challenge(now);
             }
-            return;
+            return false;
         }
         if flags.has(Flags::SYN) {
             self.challenge(now);
-            return;
+            return false;
         }
         if !self.receiver.is_acceptable(segment.seq, end) {
             if segment.payload > 0 || flags.has(Flags::FIN) {
@@ -220,14 +221,14 @@ impl Connection {
             } else {
                 self.challenge(now);
             }
-            return;
+            return false;
         }
         if !flags.has(Flags::ACK) {
-            return;
+            return false;
         }
         if segment.ack > self.sender.sent_end() {
             self.challenge(now);
-            return;
+            return false;
         }
         self.waiting_since = Time::NEVER;
         for &(start, end) in more {
@@ -240,6 +241,7 @@ impl Connection {
             self.peer_closed_first = !self.sender.fin_sent();
         }
         self.end_if_over(now);
+        true
     }
 
     fn end_if_over(&mut self, now: Time) {
@@ -385,6 +387,11 @@ impl Connection {
     /// The blocks beyond a gap, for ACKs with room for several.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.receiver.blocks()
+    }
+
+    /// The offset behind everything sent, a FIN counting as one byte.
+    pub fn outstanding_end(&self) -> u64 {
+        self.sender.sent_end()
     }
 
     /// The offset that is expected next from the peer.

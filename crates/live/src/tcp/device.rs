@@ -1,0 +1,85 @@
+//! An address of its own behind a TUN device: whatever the host routes there is ours, so its own TCP never interferes.
+//!
+//! The host reaches the address through the device. Others reach it if the host forwards (`net.ipv4.ip_forward`) and they
+//! have a route back. The device goes with the process, however that ends.
+
+use super::interface::Interface;
+use crate::poll::{Poller, Token};
+use crate::tun::{self, Tun};
+use meshpace_transport::tcp::wire::Check;
+use std::io;
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+/// A TUN device and the address behind it.
+#[derive(Debug)]
+pub struct Device {
+    tun: Tun,
+    address: Ipv4Addr,
+    mtu: u16,
+}
+
+impl Device {
+    /// Creates the device `name` with the host's address `host` on this side and `address` behind it. Needs root (or
+    /// `CAP_NET_ADMIN`), `/dev/net/tun` and the command `ip`.
+    pub fn create(name: &str, host: Ipv4Addr, address: Ipv4Addr, mtu: u16) -> io::Result<Device> {
+        if address == host || address.is_unspecified() || address.is_multicast() || address.is_broadcast() {
+            let text = format!("{address} cannot stand behind {host}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        for table in ["main", "local"] {
+            let known = routes(address, table)?;
+            if !known.is_empty() {
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, format!("{address} is in use: {}", known.trim())));
+            }
+        }
+        let tun = Tun::create(name)?;
+        tun::configure(name, host, address, mtu)?;
+        Ok(Device { tun, address, mtu })
+    }
+}
+
+/// The routes to exactly this address.
+fn routes(address: Ipv4Addr, table: &str) -> io::Result<String> {
+    let output = Command::new("ip")
+        .args(["-4", "route", "show", "table", table, "exact", &format!("{address}/32")])
+        .output()
+        .map_err(|error| io::Error::new(error.kind(), format!("ip: {error}")))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+impl Interface for Device {
+    fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    fn check(&self) -> Check {
+        Check::Full
+    }
+
+    fn owns_address(&self) -> bool {
+        true
+    }
+
+    fn claim(&mut self, _: u16) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn release(&mut self, _: u16) {}
+
+    fn watch(&self, poller: &Poller, token: Token) -> io::Result<()> {
+        poller.add(&self.tun, token)
+    }
+
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.tun.receive(into)
+    }
+
+    fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        self.tun.send(packet)
+    }
+}

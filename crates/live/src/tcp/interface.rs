@@ -1,0 +1,28 @@
+//! Where IP packets come from and go to.
+
+use crate::poll::{Poller, Token};
+use meshpace_transport::tcp::wire::Check;
+use std::io;
+use std::net::Ipv4Addr;
+
+/// Something that carries IPv4 packets of one address of ours.
+pub trait Interface {
+    /// Our address.
+    fn address(&self) -> Ipv4Addr;
+    /// The longest packet in bytes.
+    fn mtu(&self) -> u16;
+    /// How far checksums are believed.
+    fn check(&self) -> Check;
+    /// Whether everything that is sent to the address is ours. If not, only [claimed](Interface::claim) ports are.
+    fn owns_address(&self) -> bool;
+    /// Takes a port for ourselves before it is used. The error says who else has it.
+    fn claim(&mut self, port: u16) -> io::Result<()>;
+    /// Gives a port back.
+    fn release(&mut self, port: u16);
+    /// Watches for packets.
+    fn watch(&self, poller: &Poller, token: Token) -> io::Result<()>;
+    /// Takes a packet; [`io::ErrorKind::WouldBlock`] if there is none.
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
+    /// Sends a packet.
+    fn send(&mut self, packet: &[u8]) -> io::Result<()>;
+}

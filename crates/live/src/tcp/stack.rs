@@ -1,0 +1,674 @@
+//! Connections over an interface: the table of them, the bytes behind them, the clock.
+//!
+//! What RFC 9293 asks of a host besides the connections themselves: segments for nobody are answered with a reset (section
+//! 3.10.7.1), initial sequence numbers cannot be guessed (RFC 6528; here random ones, so that a new connection between
+//! the same ports relies on TIME-WAIT alone), ICMP errors end only what is being opened (RFC 1122, section 4.2.3.9, and
+//! RFC 5927, section 4: an established connection keeps on trying).
+//!
+//! A connection that is being opened has no buffers yet, and only [`Limits::opening`] of them are kept: a flood of SYNs
+//! pushes out the oldest, not the memory. An honest peer needs one round trip.
+
+use super::interface::Interface;
+use super::packet::{self, Packet, Unreachable};
+use crate::clock::{Clock, sharpen_timers};
+use crate::drive::Deadlines;
+use crate::poll::{Poller, Ready};
+use crate::ring::{ReceiveRing, SendRing};
+use meshpace_core::{Rate, Time};
+use meshpace_transport::tcp::connection::End;
+use meshpace_transport::tcp::wire::{self, Addresses, Header, Numbers, Options};
+use meshpace_transport::tcp::{Config, Connection, Extension, Flags, Segment};
+use meshpace_transport::{Arrival, PathInfo, Role};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// The first of the ports that connections are opened from (RFC 6335, section 6: dynamic ports).
+const FIRST_PORT: u16 = 49_152;
+
+/// Packets taken from the interface before timers are looked at again.
+const AT_ONCE: usize = 64;
+
+/// A connection of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Id(u64);
+
+/// What a stack keeps at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a connection that are written and not acknowledged.
+    pub send_buffer: usize,
+    /// Connections that peers have begun to open.
+    pub opening: usize,
+    /// Connections that peers have opened and nobody has accepted.
+    pub backlog: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { send_buffer: 1 << 20, opening: 256, backlog: 64 }
+    }
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Whether the handshake is over.
+    pub established: bool,
+    /// Bytes that can be read.
+    pub readable: usize,
+    /// Bytes that can be written.
+    pub writable: usize,
+    /// Bytes written and not acknowledged.
+    pub unacknowledged: u64,
+    /// Whether the peer has closed and everything has been read.
+    pub at_end: bool,
+    /// How it ended, if it has.
+    pub end: Option<End>,
+    /// The last error reported from the way.
+    pub unreachable: Option<Unreachable>,
+}
+
+/// What arrived and was no use, counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Trouble {
+    /// Packets that are none, or not for a TCP.
+    pub malformed: u64,
+    /// Packets with a wrong checksum.
+    pub checksums: u64,
+    /// Segments for no connection.
+    pub strays: u64,
+    /// Connections pushed out before they were open, or that nobody accepted in time.
+    pub pushed_out: u64,
+    /// Packets that the interface would not take.
+    pub unsent: u64,
+}
+
+/// The four numbers that tell a connection; our address is the interface's.
+type Key = (Ipv4Addr, u16, u16);
+
+#[derive(Debug)]
+struct Entry {
+    key: Key,
+    connection: Connection,
+    numbers: Numbers,
+    /// The options of our SYN or SYN-ACK.
+    syn_options: Options,
+    /// Payload and options of a full segment of the path.
+    path_mss: u16,
+    /// None before the handshake is over, at an end that listens.
+    buffers: Option<(SendRing, ReceiveRing)>,
+    window: usize,
+    accepted: bool,
+    claimed: bool,
+    /// The application has let go: the entry goes when the connection is forgotten.
+    released: bool,
+    unreachable: Option<Unreachable>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    config: Config,
+    /// Established, in order, not accepted.
+    ready: VecDeque<Id>,
+}
+
+/// All TCP of one interface, driven by one thread.
+#[derive(Debug)]
+pub struct Stack<I> {
+    output: Output<I>,
+    poller: Poller,
+    limits: Limits,
+    path: PathInfo,
+    entries: BTreeMap<Id, Entry>,
+    by_key: BTreeMap<Key, Id>,
+    listeners: BTreeMap<u16, Listener>,
+    /// Those that peers are opening, oldest first.
+    opening: VecDeque<Id>,
+    deadlines: Deadlines,
+    next_id: u64,
+    trouble: Trouble,
+    incoming: Vec<u8>,
+    ready: Vec<Ready>,
+}
+
+/// The way out.
+#[derive(Debug)]
+struct Output<I> {
+    interface: I,
+    next_number: u16,
+    sent: u64,
+    unsent: u64,
+    /// Where packets are put together.
+    buffer: Vec<u8>,
+}
+
+impl<I: Interface> Stack<I> {
+    /// A stack without connections. The calling thread's timers are sharpened.
+    pub fn new(interface: I, limits: Limits) -> io::Result<Stack<I>> {
+        sharpen_timers();
+        let poller = Poller::new()?;
+        interface.watch(&poller, 0)?;
+        let output = Output {
+            interface,
+            next_number: random::<2>().map_or(0, u16::from_ne_bytes),
+            sent: 0,
+            unsent: 0,
+            buffer: Vec::with_capacity(1 << 16),
+        };
+        Ok(Stack {
+            output,
+            poller,
+            limits,
+            path: PathInfo { hops: 1, rate: Rate::from_mbps(2), received_power_dbm: None },
+            entries: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            opening: VecDeque::new(),
+            deadlines: Deadlines::default(),
+            next_id: 0,
+            trouble: Trouble::default(),
+            incoming: vec![0; 1 << 16],
+            ready: Vec::new(),
+        })
+    }
+
+    /// What connections from now on are told of their path.
+    pub fn set_path(&mut self, path: PathInfo) {
+        self.path = path;
+    }
+
+    /// The interface.
+    pub fn interface(&self) -> &I {
+        &self.output.interface
+    }
+
+    /// What wakes [`Stack::step`] from another thread.
+    pub fn waker(&self) -> crate::poll::Waker {
+        self.poller.waker()
+    }
+
+    /// Opens a connection. `config` must pass [`Config::check`].
+    pub fn connect(&mut self, to: SocketAddrV4, config: &Config) -> io::Result<Id> {
+        if to.port() == 0 || to.ip().is_unspecified() || to.ip().is_broadcast() || to.ip().is_multicast() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{to} cannot be connected to")));
+        }
+        let port = self.free_port(to)?;
+        let key = (*to.ip(), to.port(), port);
+        let mut config = config.clone();
+        let path_mss = self.path_mss()?;
+        config.segment = config.segment.min(u32::from(path_mss) - wire::TIMESTAMP_BYTES);
+        let window = config.segment.saturating_mul(config.max_window);
+        let offer = wire::offer(path_mss, window);
+        let numbers = Numbers {
+            own: random_number()?,
+            peer: 0,
+            own_scale: offer.window_scale.unwrap_or(0),
+            peer_scale: 0,
+            timestamps: true,
+        };
+        let mut connection = Connection::new(&config, Role::Sender);
+        connection.on_path(self.path);
+        let now = Clock.now();
+        connection.open(now);
+        let buffers = (SendRing::new(self.limits.send_buffer), ReceiveRing::new(window as usize));
+        let entry = Entry {
+            key,
+            connection,
+            numbers,
+            syn_options: offer,
+            path_mss,
+            buffers: Some(buffers),
+            window: window as usize,
+            accepted: true,
+            claimed: true,
+            released: false,
+            unreachable: None,
+        };
+        let id = self.insert(entry);
+        self.pump(id, now);
+        Ok(id)
+    }
+
+    /// Takes connections to a port.
+    pub fn listen(&mut self, port: u16, config: &Config) -> io::Result<()> {
+        if port == 0 || self.listeners.contains_key(&port) {
+            let kind = if port == 0 { io::ErrorKind::InvalidInput } else { io::ErrorKind::AddrInUse };
+            return Err(io::Error::new(kind, format!("port {port} cannot be listened to")));
+        }
+        self.output.interface.claim(port)?;
+        self.listeners.insert(port, Listener { config: config.clone(), ready: VecDeque::new() });
+        Ok(())
+    }
+
+    /// A connection to a port that a peer has opened, and the peer.
+    pub fn accept(&mut self, port: u16) -> Option<(Id, SocketAddrV4)> {
+        loop {
+            let id = self.listeners.get_mut(&port)?.ready.pop_front()?;
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.accepted = true;
+                return Some((id, SocketAddrV4::new(entry.key.0, entry.key.1)));
+            }
+        }
+    }
+
+    /// Hands over as many bytes as there is room for; how many.
+    pub fn write(&mut self, id: Id, bytes: &[u8]) -> usize {
+        let now = Clock.now();
+        let Some(entry) = self.entries.get_mut(&id) else { return 0 };
+        let Some((send, _)) = &mut entry.buffers else { return 0 };
+        if entry.connection.end().is_some() {
+            return 0;
+        }
+        let taken = send.write(bytes);
+        entry.connection.write(now, taken as u64);
+        self.pump(id, now);
+        taken
+    }
+
+    /// Takes bytes that have arrived; how many.
+    pub fn read(&mut self, id: Id, into: &mut [u8]) -> usize {
+        let now = Clock.now();
+        let Some(entry) = self.entries.get_mut(&id) else { return 0 };
+        let Some((_, receive)) = &mut entry.buffers else { return 0 };
+        let taken = receive.read(into);
+        if taken > 0 {
+            entry.connection.take(now, taken as u64);
+            self.pump(id, now);
+        }
+        taken
+    }
+
+    /// Will write no more.
+    pub fn close(&mut self, id: Id) {
+        let now = Clock.now();
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.connection.close(now);
+            self.pump(id, now);
+        }
+    }
+
+    /// Resets the connection.
+    pub fn abort(&mut self, id: Id) {
+        let now = Clock.now();
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.connection.abort(now);
+            self.pump(id, now);
+        }
+    }
+
+    /// Lets go of a connection: it is closed if it is not, and forgotten when the peer needs no more answers.
+    pub fn release(&mut self, id: Id) {
+        let now = Clock.now();
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        entry.released = true;
+        entry.connection.close(now);
+        self.pump(id, now);
+        self.forget_if_over(id, now);
+    }
+
+    /// Where a connection stands; none if it is not known (any more).
+    pub fn status(&self, id: Id) -> Option<Status> {
+        let entry = self.entries.get(&id)?;
+        let connection = &entry.connection;
+        let (readable, writable, unacknowledged) = match &entry.buffers {
+            Some((send, receive)) => (receive.available(), send.room(), send.end() - connection.acknowledged()),
+            None => (0, 0, 0),
+        };
+        Some(Status {
+            established: connection.is_established(),
+            readable,
+            writable: if connection.end().is_some() { 0 } else { writable },
+            unacknowledged,
+            at_end: readable == 0 && connection.peer_has_closed(),
+            end: connection.end(),
+            unreachable: entry.unreachable,
+        })
+    }
+
+    /// The protocol's side of a connection: its counters, its pacing.
+    pub fn connection(&self, id: Id) -> Option<&Connection> {
+        self.entries.get(&id).map(|entry| &entry.connection)
+    }
+
+    /// How many connections there are, those being opened and those in TIME-WAIT included.
+    pub fn connections(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What was no use.
+    pub fn trouble(&self) -> Trouble {
+        Trouble { unsent: self.output.unsent, ..self.trouble }
+    }
+
+    /// IP packets sent.
+    pub fn packets_sent(&self) -> u64 {
+        self.output.sent
+    }
+
+    /// Waits until something arrives, a timer is due or `until` has come, and does what is to be done then.
+    pub fn step(&mut self, until: Time) -> io::Result<()> {
+        let mut ready = std::mem::take(&mut self.ready);
+        let waited = self.poller.wait(until.min(self.deadlines.next()), &mut ready);
+        let readable = !ready.is_empty();
+        self.ready = ready;
+        waited?;
+        if readable {
+            self.receive()?;
+        }
+        let now = Clock.now();
+        while let Some((_, id)) = self.deadlines.pop_due(now) {
+            let id = Id(id);
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.connection.on_timer(now);
+                self.pump(id, now);
+                self.forget_if_over(id, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        let mut buffer = std::mem::take(&mut self.incoming);
+        let mut result = Ok(());
+        for _ in 0..AT_ONCE {
+            match self.output.interface.receive(&mut buffer) {
+                Ok(length) => self.on_packet(Clock.now(), &buffer[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        self.incoming = buffer;
+        result
+    }
+
+    fn on_packet(&mut self, now: Time, bytes: &[u8]) {
+        match packet::decode(bytes, self.output.interface.check()) {
+            Ok(Packet::Tcp { addresses, header, payload, ttl, ce }) => {
+                if addresses.destination != self.output.interface.address().octets() {
+                    return;
+                }
+                let arrival = Arrival { hops: hops_travelled(ttl), ce, received_power_dbm: None };
+                self.on_segment(now, addresses.source.into(), &header, payload, arrival);
+            }
+            Ok(Packet::Unreachable(error)) => self.on_unreachable(now, error),
+            Err(packet::Error::IpChecksum | packet::Error::Tcp(wire::Error::Checksum)) => self.trouble.checksums += 1,
+            Err(packet::Error::Other) => {}
+            Err(_) => self.trouble.malformed += 1,
+        }
+    }
+
+    fn on_segment(&mut self, now: Time, from: Ipv4Addr, header: &Header, payload: &[u8], arrival: Arrival) {
+        let key = (from, header.source, header.destination);
+        let id = match self.by_key.get(&key) {
+            Some(id) => *id,
+            None => match self.begin(now, key, header) {
+                Some(id) => id,
+                None => return self.on_stray(key, header, payload.len()),
+            },
+        };
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let flags = header.flags;
+        let was_established = entry.connection.is_established();
+        if !was_established && entry.buffers.is_some() && flags.has(Flags::SYN) && flags.has(Flags::ACK) {
+            entry.on_syn_ack(now, header);
+        } else if !was_established
+            && entry.buffers.is_none()
+            && flags.has(Flags::SYN)
+            && header.seq != entry.numbers.peer
+        {
+            // Another SYN than the one that began this: the peer has started over, or it is forged.
+            return;
+        }
+        let (expected, acknowledged) = (entry.connection.expected(), entry.connection.acknowledged());
+        // Longer than a packet can be: not so, for the decoder has seen to it.
+        let length = u16::try_from(payload.len()).unwrap_or(u16::MAX);
+        let Some(understood) = entry.numbers.segment(header, length, expected, acknowledged) else { return };
+        if !was_established && flags.has(Flags::ACK) && !flags.has(Flags::RST) && understood.segment.ack != 0 {
+            // It acknowledges something this connection never said (RFC 9293, section 3.10.7.3 and 4).
+            return self.on_stray(key, header, payload.len());
+        }
+        let is_taken = entry.connection.on_segment(now, &understood.segment, understood.more(), arrival);
+        if !was_established && entry.connection.is_established() && entry.buffers.is_none() {
+            entry.buffers = Some((SendRing::new(self.limits.send_buffer), ReceiveRing::new(entry.window)));
+            self.opening.retain(|opening| *opening != id);
+            let listener = self.listeners.get_mut(&key.2);
+            match listener {
+                Some(listener) if listener.ready.len() < self.limits.backlog => listener.ready.push_back(id),
+                _ => {
+                    self.trouble.pushed_out += 1;
+                    entry.released = true;
+                    entry.connection.abort(now);
+                }
+            }
+        }
+        if let (true, Some((_, receive))) = (is_taken && !payload.is_empty(), &mut entry.buffers) {
+            let limit = expected.saturating_add(receive.room() as u64);
+            let fitting = limit.saturating_sub(understood.segment.seq).min(payload.len() as u64) as usize;
+            let placed = receive.place(understood.segment.seq, &payload[..fitting]);
+            debug_assert!(placed, "cut to what has room");
+            receive.deliver(entry.connection.delivered());
+        }
+        self.pump(id, now);
+        self.forget_if_over(id, now);
+    }
+
+    /// A SYN to a port that is listened to begins a connection.
+    fn begin(&mut self, now: Time, key: Key, syn: &Header) -> Option<Id> {
+        let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);
+        let listener = self.listeners.get(&key.2).filter(|_| opens)?;
+        let mut config = listener.config.clone();
+        let path_mss = self.path_mss().ok()?;
+        let window = config.segment.min(u32::from(path_mss)).saturating_mul(config.max_window);
+        let options = wire::answer(path_mss, window, &syn.options);
+        let agreed = wire::agreed(path_mss, &syn.options);
+        config.segment = config.segment.min(u32::from(path_mss));
+        let mut connection = Connection::new(&config, Role::Receiver);
+        connection.on_path(self.path);
+        connection.on_agreed(now, &agreed);
+        let scaled = syn.options.window_scale.is_some();
+        let numbers = Numbers {
+            own: random_number().ok()?,
+            peer: syn.seq,
+            own_scale: options.window_scale.unwrap_or(0),
+            peer_scale: if scaled { syn.options.window_scale.unwrap_or(0) } else { 0 },
+            timestamps: agreed.timestamps,
+        };
+        while self.opening.len() >= self.limits.opening.max(1) {
+            let Some(oldest) = self.opening.pop_front() else { break };
+            self.trouble.pushed_out += 1;
+            self.remove(oldest);
+        }
+        let id = self.insert(Entry {
+            key,
+            connection,
+            numbers,
+            syn_options: options,
+            path_mss,
+            buffers: None,
+            window: window as usize,
+            accepted: false,
+            claimed: false,
+            released: false,
+            unreachable: None,
+        });
+        self.opening.push_back(id);
+        Some(id)
+    }
+
+    /// A segment for no connection is answered with a reset (RFC 9293, section 3.10.7.1), if the port is ours.
+    fn on_stray(&mut self, key: Key, header: &Header, payload: usize) {
+        self.trouble.strays += 1;
+        let ours = self.output.interface.owns_address() || self.listeners.contains_key(&key.2);
+        if header.flags.has(Flags::RST) || !ours {
+            return;
+        }
+        let has_ack = header.flags.has(Flags::ACK);
+        let length = payload as u32 + u32::from(header.flags.has(Flags::SYN)) + u32::from(header.flags.has(Flags::FIN));
+        let reset = Header {
+            source: key.2,
+            destination: key.1,
+            seq: if has_ack { header.ack } else { 0 },
+            ack: if has_ack { 0 } else { header.seq.wrapping_add(length) },
+            flags: if has_ack { Flags::RST } else { Flags::RST.with(Flags::ACK) },
+            ..Header::default()
+        };
+        self.output.transmit(key.0, &reset, (&[], &[]), false);
+    }
+
+    fn on_unreachable(&mut self, now: Time, error: Unreachable) {
+        if error.addresses.source != self.output.interface.address().octets() {
+            return;
+        }
+        let key = (error.addresses.destination.into(), error.destination, error.source);
+        let Some(id) = self.by_key.get(&key).copied() else { return };
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        // Only what this connection may have sent is believed (RFC 5927, section 4.1).
+        let connection = &entry.connection;
+        let from = entry.numbers.own.wrapping_add(connection.acknowledged() as u32);
+        let out = connection.outstanding_end() - connection.acknowledged() + 1;
+        if u64::from(error.seq.wrapping_sub(from)) > out {
+            return;
+        }
+        entry.unreachable = Some(error);
+        if !connection.is_established() {
+            entry.connection.abort(now);
+        }
+        self.pump(id, now);
+    }
+
+    /// Sends what a connection has to say, and notes when it wants to be woken.
+    fn pump(&mut self, id: Id, now: Time) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        while let Some(segment) = entry.connection.poll_transmit(now) {
+            self.output.send(entry, &segment);
+        }
+        if let Some((send, _)) = &mut entry.buffers {
+            send.release(entry.connection.acknowledged());
+        }
+        self.deadlines.set(id.0, entry.connection.next_wakeup());
+    }
+
+    fn insert(&mut self, entry: Entry) -> Id {
+        let id = Id(self.next_id);
+        self.next_id += 1;
+        self.by_key.insert(entry.key, id);
+        self.entries.insert(id, entry);
+        id
+    }
+
+    fn remove(&mut self, id: Id) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        self.by_key.remove(&entry.key);
+        self.deadlines.set(id.0, Time::NEVER);
+        if entry.claimed {
+            self.output.interface.release(entry.key.2);
+        }
+    }
+
+    /// Lets go of a connection nobody needs: neither the application nor the peer.
+    fn forget_if_over(&mut self, id: Id, now: Time) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        let never_open = !entry.connection.is_established() && !entry.accepted;
+        if entry.connection.is_forgotten(now) && (entry.released || never_open) {
+            self.opening.retain(|opening| *opening != id);
+            self.remove(id);
+        }
+    }
+
+    /// What fits into a packet besides bare headers, in bytes.
+    fn path_mss(&self) -> io::Result<u16> {
+        let mtu = self.output.interface.mtu();
+        // RFC 791: every link carries 68 bytes; headers of 60 and 60 leave nothing of that, so ask for a little more.
+        let least = 20 + wire::LONGEST as u16 + 8;
+        let mss = mtu.checked_sub(20 + wire::BARE as u16).filter(|_| mtu >= least);
+        mss.ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("an MTU of {mtu} bytes; {least} are needed"))
+        })
+    }
+
+    fn free_port(&mut self, to: SocketAddrV4) -> io::Result<u16> {
+        let span = u16::MAX - FIRST_PORT;
+        let start = random::<2>().map(u16::from_ne_bytes)? % span;
+        let mut last = io::Error::new(io::ErrorKind::AddrInUse, "no free port");
+        for step in 0..span {
+            let port = FIRST_PORT + (start + step) % span;
+            if self.by_key.contains_key(&(*to.ip(), to.port(), port)) || self.listeners.contains_key(&port) {
+                continue;
+            }
+            match self.output.interface.claim(port) {
+                Ok(()) => return Ok(port),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+}
+
+impl<I: Interface> Output<I> {
+    fn send(&mut self, entry: &Entry, segment: &Segment) {
+        let (peer, peer_port, own_port) = entry.key;
+        let mut header = entry.numbers.header(segment, (own_port, peer_port), entry.connection.blocks());
+        if segment.flags.has(Flags::SYN) {
+            header.options = Options { timestamps: header.options.timestamps, ..entry.syn_options };
+        }
+        let length = usize::from(segment.payload);
+        let payload = match &entry.buffers {
+            Some((ring, _)) if length > 0 => ring.range(segment.seq, length),
+            _ => Some((&[][..], &[][..])),
+        };
+        debug_assert!(payload.is_some(), "what is not acknowledged is kept");
+        let Some(payload) = payload else { return };
+        self.transmit(peer, &header, payload, segment.extension == Extension::EcnCapable);
+    }
+
+    fn transmit(&mut self, to: Ipv4Addr, header: &Header, payload: (&[u8], &[u8]), ecn_capable: bool) {
+        let addresses = Addresses { source: self.interface.address().octets(), destination: to.octets() };
+        self.next_number = self.next_number.wrapping_add(1);
+        let packet = packet::encode(&mut self.buffer, header, addresses, payload, self.next_number, ecn_capable);
+        // A packet that the interface does not take is lost, as on any link: the protocols repair that.
+        match self.interface.send(packet) {
+            Ok(()) => self.sent += 1,
+            Err(_) => self.unsent += 1,
+        }
+    }
+}
+
+impl Entry {
+    /// The SYN-ACK tells what the peer agrees to.
+    fn on_syn_ack(&mut self, now: Time, header: &Header) {
+        if header.ack != self.numbers.own.wrapping_add(1) {
+            return;
+        }
+        let options = &header.options;
+        let agreed = wire::agreed(self.path_mss, options);
+        self.numbers.peer = header.seq;
+        self.numbers.timestamps = agreed.timestamps;
+        match options.window_scale {
+            Some(scale) => self.numbers.peer_scale = scale,
+            None => self.numbers.own_scale = 0,
+        }
+        self.connection.on_agreed(now, &agreed);
+    }
+}
+
+/// The hops a packet travelled, from the usual initial values of its time to live.
+fn hops_travelled(ttl: u8) -> u8 {
+    let initial = [32, 64, 128, 255].into_iter().find(|initial| *initial >= ttl).unwrap_or(255);
+    (initial - ttl).saturating_add(1)
+}
+
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    if filled == N { Ok(bytes) } else { Err(io::Error::other("no random numbers")) }
+}
+
+fn random_number() -> io::Result<u32> {
+    random::<4>().map(u32::from_ne_bytes)
+}

@@ -1,0 +1,259 @@
+//! Our TCP in one network namespace, an ordinary host's in another, a lossy link between them.
+#![allow(dead_code)]
+
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, Rate, Rng, Time};
+use meshpace_live::Clock;
+use meshpace_live::tcp::{Device, Id, Interface, Limits, Stack};
+use meshpace_live::testbed::tun_link::{ADDRESSES, DEVICE};
+use meshpace_live::testbed::{Impairment, Link};
+use meshpace_transport::tcp::connection::End;
+use meshpace_transport::{Config, PathInfo, names, tcp};
+use sha2::{Digest, Sha256};
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::process::{Child, Command, Stdio};
+
+/// The host that has our address behind it.
+pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
+/// Our address.
+pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
+/// The ordinary host.
+pub const PEER: Ipv4Addr = ADDRESSES[1];
+/// Its port, or ours.
+pub const PORT: u16 = 5000;
+
+/// The link, with our host on side 0 and the ordinary one on side 1.
+pub struct World {
+    pub link: Link,
+}
+
+impl World {
+    /// None, with a message, where there can be none.
+    pub fn new(there: Impairment, back: Impairment, mtu: u16, recording: bool) -> Option<World> {
+        if let Some(reason) = Link::missing() {
+            eprintln!("{reason}");
+            return None;
+        }
+        let link = Link::new(there, back, mtu, recording).unwrap();
+        link.sides[0].run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
+        let via = ADDRESSES[0].to_string();
+        link.sides[1].run(|| ip(&["route", "add", "10.78.0.0/24", "via", &via, "dev", DEVICE]));
+        Some(World { link })
+    }
+
+    pub fn plain() -> Option<World> {
+        World::new(Impairment::default(), Impairment::default(), 1500, false)
+    }
+
+    /// Our TCP behind a TUN device of our host. To be called, like everything that uses it, within [`World::ours`].
+    pub fn device(mtu: u16) -> Stack<Device> {
+        let mut stack = Stack::new(Device::create("ours", HOST, OURS, mtu).unwrap(), Limits::default()).unwrap();
+        // What adaptive pacing reckons with: a channel that is no bottleneck.
+        stack.set_path(PathInfo { hops: 1, rate: Rate::from_mbps(1000), received_power_dbm: None });
+        stack
+    }
+
+    /// Runs `work` on our host.
+    pub fn ours<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.link.sides[0].run(work)
+    }
+
+    /// Sets a value of the ordinary host's kernel.
+    pub fn sysctl(&self, name: &str, value: &str) {
+        let path = format!("/proc/sys/net/ipv4/{name}");
+        self.link.sides[1].run(|| std::fs::write(&path, value).unwrap_or_else(|e| panic!("{path}: {e}")));
+    }
+
+    /// Starts a program on the ordinary host.
+    pub fn peer(&self, program: &str, arguments: &[&str]) -> Peer {
+        let start = || {
+            Command::new(program)
+                .args(arguments)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+        };
+        Peer(self.link.sides[1].run(start).unwrap_or_else(|e| panic!("{program}: {e}")))
+    }
+
+    /// Starts a Python program there, and waits for its first line, "ready".
+    pub fn python(&self, program: &str) -> Peer {
+        let mut peer = self.peer("python3", &["-c", program]);
+        let mut line = [0; 6];
+        peer.0.stdout.as_mut().unwrap().read_exact(&mut line).unwrap_or_else(|_| panic!("{}", peer.complaint()));
+        assert_eq!(&line, b"ready\n");
+        peer
+    }
+}
+
+/// A process that ends with its owner.
+pub struct Peer(pub Child);
+
+impl Peer {
+    /// What it says until it ends.
+    pub fn output(&mut self) -> String {
+        let mut text = String::new();
+        self.0.stdout.as_mut().unwrap().read_to_string(&mut text).unwrap();
+        assert!(self.0.wait().unwrap().success(), "{}", self.complaint());
+        text.trim().to_owned()
+    }
+
+    fn complaint(&mut self) -> String {
+        let _ = self.0.kill();
+        let mut text = String::new();
+        let _ = self.0.stderr.as_mut().unwrap().read_to_string(&mut text);
+        text
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A Python program that takes one connection and says how many bytes came, and their SHA-256.
+pub fn python_receiver() -> String {
+    format!(
+        "import socket, hashlib\n\
+         s = socket.create_server(('{PEER}', {PORT}))\n\
+         print('ready', flush=True)\n\
+         c, _ = s.accept()\n\
+         h = hashlib.sha256(); n = 0\n\
+         while True:\n    b = c.recv(65536)\n    if not b: break\n    h.update(b); n += len(b)\n\
+         c.close()\n\
+         print(n, h.hexdigest())\n"
+    )
+}
+
+/// A Python program that connects to us, sends as many bytes and says their SHA-256.
+pub fn python_sender(bytes: u64) -> String {
+    format!(
+        "import socket, hashlib, random\n\
+         print('ready', flush=True)\n\
+         c = socket.create_connection(('{OURS}', {PORT}))\n\
+         h = hashlib.sha256(); r = random.Random(7)\n\
+         left = {bytes}\n\
+         while left:\n    b = r.randbytes(min(left, 65536)); c.sendall(b); h.update(b); left -= len(b)\n\
+         c.shutdown(socket.SHUT_WR)\n\
+         assert c.recv(1) == b''\n\
+         print({bytes}, h.hexdigest())\n"
+    )
+}
+
+pub fn ip(arguments: &[&str]) {
+    meshpace_live::tun::ip(arguments).unwrap();
+}
+
+/// The TCP called `name`.
+pub fn transport(name: &str) -> tcp::Config {
+    match names::lookup(name) {
+        Some(Config::Tcp(config)) => config,
+        _ => panic!("{name} is no TCP"),
+    }
+}
+
+pub fn secs(s: u64) -> Duration {
+    Duration::from_secs(s)
+}
+
+/// Sends as many random bytes as asked for and closes; the count and the SHA-256, once the peer has closed too.
+pub fn send<I: Interface>(stack: &mut Stack<I>, id: Id, bytes: u64, within: Duration) -> String {
+    let end = Clock.now() + within;
+    let mut rng = Rng::stream(bytes, Purpose::Test, 0);
+    let mut hash = Sha256::new();
+    let mut block = vec![0; 65_536];
+    let (mut left, mut waiting) = (bytes, 0..0);
+    loop {
+        while left > 0 || !waiting.is_empty() {
+            if waiting.is_empty() {
+                let length = left.min(block.len() as u64) as usize;
+                for word in block[..length].chunks_mut(8) {
+                    let random = rng.next_u64().to_le_bytes();
+                    word.copy_from_slice(&random[..word.len()]);
+                }
+                hash.update(&block[..length]);
+                left -= length as u64;
+                waiting = 0..length;
+            }
+            let taken = stack.write(id, &block[waiting.clone()]);
+            waiting.start += taken;
+            if taken == 0 {
+                break;
+            }
+        }
+        if left == 0 && waiting.is_empty() {
+            stack.close(id);
+        }
+        let status = stack.status(id).expect("not released");
+        match status.end {
+            Some(End::Closed) => return format!("{bytes} {}", hex(&hash.finalize())),
+            Some(end) => panic!("{end:?} {:?}", status.unreachable),
+            None => assert!(Clock.now() < end, "not done: {status:?} {:?}", stack.connection(id).unwrap().sent()),
+        }
+        stack.step(end).unwrap();
+    }
+}
+
+/// Takes everything until the peer closes, then closes; the count and the SHA-256.
+pub fn receive<I: Interface>(stack: &mut Stack<I>, id: Id, within: Duration) -> String {
+    let end = Clock.now() + within;
+    let mut hash = Sha256::new();
+    let (mut total, mut block) = (0, vec![0; 65_536]);
+    loop {
+        loop {
+            let taken = stack.read(id, &mut block);
+            if taken == 0 {
+                break;
+            }
+            hash.update(&block[..taken]);
+            total += taken;
+        }
+        let status = stack.status(id).expect("not released");
+        if status.at_end {
+            stack.close(id);
+        }
+        match status.end {
+            Some(End::Closed) => return format!("{total} {}", hex(&hash.finalize())),
+            Some(end) => panic!("{end:?}"),
+            None => assert!(Clock.now() < end, "not done: {total} bytes"),
+        }
+        stack.step(end).unwrap();
+    }
+}
+
+/// Waits for a connection.
+pub fn accept<I: Interface>(stack: &mut Stack<I>, port: u16, within: Duration) -> Id {
+    let end = Clock.now() + within;
+    loop {
+        if let Some((id, _)) = stack.accept(port) {
+            return id;
+        }
+        assert!(Clock.now() < end, "nobody came: {:?}", stack.trouble());
+        stack.step(end).unwrap();
+    }
+}
+
+/// Lets the stack do what it has to for a while.
+pub fn run_for<I: Interface>(stack: &mut Stack<I>, span: Duration) {
+    let end = Clock.now() + span;
+    while Clock.now() < end {
+        stack.step(end).unwrap();
+    }
+}
+
+pub fn peer() -> SocketAddrV4 {
+    SocketAddrV4::new(PEER, PORT)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// For [`Stack::step`]: now.
+pub fn now() -> Time {
+    Clock.now()
+}

@@ -1,0 +1,107 @@
+//! Our TCP and the kernel's, as client and as server, over a clean link and over one that loses and reorders.
+
+mod tcp_common;
+
+use meshpace_core::Duration;
+use meshpace_live::testbed::{Impairment, Loss};
+use tcp_common::{PORT, World, accept, peer, python_receiver, python_sender, receive, secs, send, transport};
+
+/// Bytes of a transfer over the clean link.
+const MANY: u64 = 100_000_000;
+/// Bytes over the link that loses: what takes seconds there.
+const SOME: u64 = 10_000_000;
+
+fn bad(seed: u64) -> Impairment {
+    Impairment {
+        delay: Duration::from_micros(500),
+        loss: Loss::Random(0.005),
+        duplicate: 0.002,
+        reorder: 0.01,
+        reorder_delay: Duration::from_millis(2),
+        seed,
+        ..Impairment::default()
+    }
+}
+
+fn world(is_bad: bool) -> Option<World> {
+    if is_bad { World::new(bad(11), bad(12), 1500, false) } else { World::plain() }
+}
+
+/// We connect and send to a Python program.
+fn as_client(name: &str, bytes: u64, is_bad: bool) {
+    let Some(world) = world(is_bad) else { return };
+    let mut python = world.python(&python_receiver());
+    let sent = world.ours(|| {
+        let mut stack = World::device(1500);
+        let id = stack.connect(peer(), &transport(name)).unwrap();
+        let start = tcp_common::now();
+        let sent = send(&mut stack, id, bytes, secs(100));
+        let took = tcp_common::now().since(start).as_secs_f64();
+        let stats = *stack.connection(id).unwrap().sent();
+        eprintln!(
+            "{name}: {:.1} Mbit/s, {} segments, {} again, {} timeouts, {:?}",
+            bytes as f64 * 8e-6 / took,
+            stats.segments_sent,
+            stats.retransmissions,
+            stats.timeouts,
+            stack.trouble()
+        );
+        assert_eq!(stack.trouble().malformed + stack.trouble().checksums, 0);
+        if is_bad {
+            assert!(stats.retransmissions > 0, "nothing was lost");
+        }
+        sent
+    });
+    assert_eq!(python.output(), sent);
+}
+
+/// A Python program connects to us and sends.
+fn as_server(name: &str, bytes: u64, is_bad: bool) {
+    let Some(world) = world(is_bad) else { return };
+    let (received, mut python) = world.ours(|| {
+        let mut stack = World::device(1500);
+        stack.listen(PORT, &transport(name)).unwrap();
+        let python = world.python(&python_sender(bytes));
+        let id = accept(&mut stack, PORT, secs(20));
+        let received = receive(&mut stack, id, secs(100));
+        assert_eq!(stack.trouble().malformed + stack.trouble().checksums, 0);
+        (received, python)
+    });
+    assert_eq!(python.output(), received);
+}
+
+#[test]
+fn newreno_sends_to_a_python_socket() {
+    as_client("newreno", MANY, false);
+}
+
+#[test]
+fn newreno_receives_from_a_python_socket() {
+    as_server("newreno", MANY, false);
+}
+
+#[test]
+fn tcp_ap_sends_to_a_python_socket() {
+    as_client("tcp-ap", MANY, false);
+}
+
+#[test]
+fn tcp_ap_receives_from_a_python_socket() {
+    as_server("tcp-ap", MANY, false);
+}
+
+#[test]
+fn over_a_bad_link() {
+    for name in ["newreno", "tcp-ap", "newreno+sack"] {
+        as_client(name, SOME, true);
+        as_server(name, SOME, true);
+    }
+}
+
+#[test]
+fn other_transports() {
+    for name in ["few", "cwl", "cubic", "tcp-ap-oid", "tcp-ap-released", "newreno+dyn-delack"] {
+        as_client(name, 1_000_000, false);
+        as_server(name, 1_000_000, false);
+    }
+}
