@@ -5,7 +5,8 @@ use meshpace_core::{Duration, NodeId, Time};
 use meshpace_lab::pcap::PcapProbe;
 use meshpace_mesh::config::Position;
 use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
-use meshpace_sim::{Config, Flow, Traffic, run_with};
+use meshpace_sim::mobility::Waypoint;
+use meshpace_sim::{Config, Flow, Mobility, Traffic, run_with};
 use meshpace_transport::names;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,11 +22,22 @@ fn tshark_is_installed(test: &str) -> bool {
 /// A run of 30 s over `positions` with a transfer from the first to the last node that starts at `start` s,
 /// captured.
 fn captured(positions: Vec<Position>, routing: RoutingConfig, start: u64) -> tempfile::TempDir {
+    captured_moving(positions, Mobility::Still, routing, start)
+}
+
+/// As [`captured`], of nodes that may move.
+fn captured_moving(
+    positions: Vec<Position>,
+    mobility: Mobility,
+    routing: RoutingConfig,
+    start: u64,
+) -> tempfile::TempDir {
     let to = NodeId(positions.len() as u16 - 1);
     let config = Config {
         duration: Duration::from_secs(30),
         warmup: Duration::ZERO,
         positions,
+        mobility,
         mesh: MeshConfig { routing, ..MeshConfig::default() },
         flows: vec![Flow {
             from: NodeId(0),
@@ -164,6 +176,34 @@ fn hellos_of_aodv_decode_as_replies_about_their_sender() {
     assert!(hellos.len() > 15 && hellos.iter().all(|f| *f == ["10.0.0.2", "1", "10.0.0.2", "0", "2000"]), "{hellos:?}");
     let all = |filter| read(dir.path(), 1, filter, &["frame.number"]).len();
     assert!(all("aodv.type == 1") > 0 && all("aodv") == all("udp.port == 654"));
+}
+
+/// Routes that break, are repaired and change: RERRs, answers from caches, links lost and gained, relays that change.
+#[test]
+fn routing_among_nodes_that_move_decodes_without_an_error() {
+    if !tshark_is_installed("routing_among_nodes_that_move_decodes_without_an_error") {
+        return;
+    }
+    let pause = Duration::from_secs(1);
+    let waypoint = Waypoint { width: 800.0, height: 800.0, min_speed: 10.0, max_speed: 20.0, pause, seed: None };
+    let places = vec![Position { x: 0.0, y: 0.0 }; 20];
+    let aodv = RoutingConfig::aodv(LocalRepair::Rfc3561, AodvDetection::Both);
+    let olsr = |metric| RoutingConfig::Olsr { metric, link_layer: true };
+    // RREQ, RREP, RERR; HELLO and TC, plain and with link qualities.
+    let kinds: [(_, &str, &[&str]); 3] = [
+        (aodv, "aodv.type", &["1", "2", "3"]),
+        (olsr(OlsrMetric::Hops), "olsr.message_type", &["1", "2"]),
+        (olsr(OlsrMetric::Etx), "olsr.message_type", &["201", "202"]),
+    ];
+    for (routing, field, kinds) in kinds {
+        let dir = captured_moving(places.clone(), Mobility::Waypoint(waypoint), routing, 5);
+        assert_sound(dir.path(), 6);
+        for kind in kinds {
+            let heard = |node| read(dir.path(), node, &format!("{field} == {kind}"), &["frame.number"]).len();
+            let heard: usize = (0..5).map(heard).sum();
+            assert!(heard > 10, "{routing:?}: {heard} messages with {field} {kind}");
+        }
+    }
 }
 
 /// A number as one or the other version of tshark writes it.

@@ -324,6 +324,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.route(node, packet, None);
     }
 
+    /// When something happens next, whomever it concerns. [`Time::NEVER`] if nothing ever does.
+    pub fn next_event(&self) -> Time {
+        let departing = self.departing.map_or(Key::NEVER, |departing| departing.0);
+        self.queue.first().min(self.link_key()).min(departing).time()
+    }
+
     /// Runs until something happens that concerns the driver, or until `until`; then returns None.
     pub fn advance(&mut self, until: Time) -> Option<Happening<P>> {
         loop {
