@@ -27,6 +27,8 @@ pub enum Purpose {
     Marking = 8,
     /// Choices of a transport endpoint (initial sequence numbers), one stream per flow.
     Transport = 9,
+    /// Shadowing, one stream per pair of nodes.
+    Shadowing = 11,
     /// Randomised tests.
     Test = 10,
 }

@@ -197,14 +197,64 @@ fn olsr_cannot_do_without_hellos() {
     assert_refused("[routing]\nmetric = 'etc' #!\n[[flow]]\n", "routing.metric", &["\"etx\""]);
 }
 
+/// A chain of two hops over the log-distance radio; `keys` follow in `[radio]`.
+fn log_distance(keys: &str) -> String {
+    let topology = "[topology]\nkind = 'chain'\nhops = 2\nspacing = '10 m'\n";
+    format!("{topology}[[flow]]\nfrom = 0\nto = 2\n[radio]\nmodel = 'log-distance'\n{keys}\n")
+}
+
 #[test]
-fn what_a_later_version_brings_is_refused_with_what_this_one_has() {
-    for (text, key, has) in [
-        ("[radio]\nmodel = 'log-distance' #!\n[[flow]]\n", "radio.model", "\"two-ray\""),
-        ("[radio]\nreception = 'sinr' #!\n[[flow]]\n", "radio.reception", "\"ns2\""),
-    ] {
-        assert_refused(text, key, &["not supported in this version", has]);
+fn an_attenuator_has_0_to_30_db() {
+    for good in ["'0 dB'", "'30 dB'", "['0 dB', '16 dB', '30 dB']"] {
+        let text = log_distance(&format!("attenuator = {good}"));
+        assert!(read(&text, &["topology.allow_partition=true"]).is_ok(), "{good}");
     }
+    let range = "0 dB to 30 dB";
+    assert_refused(&log_distance("attenuator = '31 dB' #!"), "radio.attenuator", &[range, "\"31 dB\""]);
+    assert_refused(&log_distance("attenuator = '-1 dB' #!"), "radio.attenuator", &[range]);
+    assert_refused(&log_distance("attenuator = 16 #!"), "radio.attenuator", &["\"16 dB\""]);
+    let list = "attenuator = [\n'3 dB',\n'30.5 dB', #!\n'3 dB']";
+    assert_refused(&log_distance(list), "radio.attenuator: node 1", &[range, "30.5 dB"]);
+    let short = log_distance("attenuator = ['3 dB', '3 dB'] #!");
+    assert_refused(&short, "radio.attenuator", &["2 attenuators for 3 nodes", "a list of 3"]);
+}
+
+#[test]
+fn the_radio_s_parameters_have_their_ranges_and_units() {
+    assert_refused(&log_distance("path_loss_exponent = 0.5 #!"), "radio.path_loss_exponent", &["1 to 10"]);
+    assert_refused(&log_distance("noise = -90 #!"), "radio.noise", &["\"-90 dBm\""]);
+    assert_refused(&log_distance("cable = '-1 dB' #!"), "radio.cable", &["zero or more"]);
+    assert_refused(&log_distance("shadowing = '-1 dB' #!"), "radio.shadowing", &["zero or more"]);
+    assert_refused(&log_distance("transmit_power = '15 dB' #!"), "radio.transmit_power", &["dBm"]);
+    assert_refused(&log_distance("rate = '6 Mbit/s' #!"), "radio.rate", &["1, 2, 5.5 or 11 Mbit/s"]);
+    assert_refused("[radio]\nmodel = 'log-distanc' #!\n[[flow]]\n", "radio.model", &["did you mean", "log-distance"]);
+    assert_refused("[radio]\npreamble = 'none' #!\n[[flow]]\n", "radio.preamble", &["\"long\"", "\"short\""]);
+    assert_refused("[mac]\nshort_retry_limit = 0 #!\n[[flow]]\n", "mac.short_retry_limit", &["1 to 255"]);
+}
+
+#[test]
+fn what_belongs_to_another_radio_is_refused() {
+    for key in ["attenuator = '3 dB'", "path_loss_exponent = 3", "carrier_sense_threshold = '-80 dBm'"] {
+        let name = key.split(' ').next().unwrap();
+        let text = format!("[radio]\n{key} #!\n[[flow]]\n");
+        assert_refused(&text, &format!("radio.{name}"), &["log-distance"]);
+    }
+    assert_refused("[radio]\nnoise = '-90 dBm' #!\n[[flow]]\n", "radio.noise", &["sinr"]);
+    assert!(read("[radio]\nreception = 'sinr'\nnoise = '-90 dBm'\n[[flow]]\n", &[]).is_ok());
+    assert_refused("[radio]\nreception = 'sinr'\nrate = '3 Mbit/s' #!\n[[flow]]\n", "radio.rate", &["5.5"]);
+}
+
+#[test]
+fn links_end_where_the_radio_s_do() {
+    // 1534 bytes at 2 Mbit/s need 0.7 dB, but their preamble 4 dB: -89.6 dBm; 15 + 89.6 - 39.74 = 64.86 dB, or 145 m.
+    let text = log_distance("").replace("[topology]", "[topology] #!");
+    assert!(read(&text, &["topology.spacing=144 m"]).is_ok());
+    assert_refused(&text.replace("10 m", "146 m"), "topology", &["links up to 145 m", "146 m apart"]);
+    // 10 dB less at one end of each link: 10^(1/3) nearer, and no common range is named.
+    let text = text + "attenuator = ['10 dB', '0 dB', '10 dB']\n";
+    assert!(read(&text, &["topology.spacing=67 m"]).is_ok());
+    let message = refusal(&text, &["topology.spacing=68 m"]);
+    assert!(message.contains("no path of links;") && message.contains("68.0 m apart"), "{message}");
 }
 
 #[test]

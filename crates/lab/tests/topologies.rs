@@ -3,7 +3,7 @@
 use meshpace_core::{Duration, NodeId, Rate};
 use meshpace_lab::scenario::{Point, Scenario, Source};
 use meshpace_mesh::config::Position;
-use meshpace_mesh::radio::Neighbours;
+use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_sim::mobility::{Mobility, Motion};
 use meshpace_sim::{Config, Traffic};
 use std::collections::{BTreeSet, VecDeque};
@@ -195,7 +195,10 @@ fn a_map_in_degrees_with_links_can_have_a_firewall() {
     std::fs::write(directory.path().join("map.json"), map).unwrap();
     let text = "[topology]\nkind = 'nodes'\nfile = 'map.json'\nfirewall = true\n[[flow]]\nfrom = 0\nto = 2\n";
     let config = read_in(directory.path(), text).points.remove(0).config;
-    assert_eq!(Neighbours::two_ray(&config.positions).adjacency()[0], [NodeId(1), NodeId(2)]);
+    assert_eq!(
+        Neighbours::new(&Channel::new(&config.mesh.radio), &config.positions).adjacency()[0],
+        [NodeId(1), NodeId(2)]
+    );
     let mut short = config.clone();
     short.duration = Duration::from_secs(5);
     assert_eq!(meshpace_sim::run(&short, 1).flows[0].hops, 2);

@@ -5,12 +5,17 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
 use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::{Action, Dcf, Frame, FrameKind, Heard, Timing};
+use meshpace_mesh::radio::Arriving;
 use meshpace_mesh::{Body, MacProfile, MeshConfig, Packet, RtsPolicy};
 
 const ME: NodeId = NodeId(0);
 const PEER: NodeId = NodeId(1);
 const OTHER: NodeId = NodeId(2);
 const STRONG: f64 = 1e-9;
+
+fn arriving(id: u32, decodable: bool, end: Time) -> Arriving {
+    Arriving { id, power: STRONG, decodable, at_data_rate: true, end }
+}
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Parcel {
@@ -93,8 +98,9 @@ impl Station {
         }
         self.transmissions += 1;
         let end = start + frame.air_time;
-        self.mac.on_frame_start(start, self.transmissions, STRONG, decodable, end, &self.timing);
-        (end, self.mac.on_frame_end(end, Heard { id: self.transmissions, frame: &frame }, &self.timing))
+        let arriving = arriving(self.transmissions, decodable, end);
+        self.mac.on_frame_start(start, arriving, &self.timing);
+        (end, self.mac.on_frame_end(end, Heard { id: self.transmissions, power: STRONG, frame: &frame }, &self.timing))
     }
 
     fn control(&self, kind: FrameKind, from: NodeId, to: NodeId, nav: u64) -> Frame<Parcel> {
@@ -278,9 +284,9 @@ fn a_damaged_frame_costs_eifs() {
         let noise = station.data(OTHER, 1);
         let (id, start) = (1, us(1000));
         let end = start + noise.air_time;
-        station.mac.on_frame_start(start, id, STRONG, false, end, &station.timing);
+        station.mac.on_frame_start(start, arriving(id, false, end), &station.timing);
         station.send(us(2000));
-        station.mac.on_frame_end(end, Heard { id, frame: &noise }, &station.timing);
+        station.mac.on_frame_end(end, Heard { id, power: STRONG, frame: &noise }, &station.timing);
         let (at, _) = station.transmits();
         let backoff = at.since(end).0 - space * 1000;
         assert!(backoff.is_multiple_of(20_000) && backoff / 20_000 <= 31, "{profile:?}: {backoff} ns");
@@ -296,8 +302,8 @@ fn ieee_waits_difs_after_a_collision_of_its_own() {
     let (start, rts) = station.transmits();
     let other = station.control(FrameKind::Rts, OTHER, PEER, 7000);
     let (begins, ends) = (start + Duration::from_micros(3), start + Duration::from_micros(3) + rts.air_time);
-    station.mac.on_frame_start(begins, 1, STRONG, true, ends, &station.timing);
-    station.mac.on_frame_end(ends, Heard { id: 1, frame: &other }, &station.timing);
+    station.mac.on_frame_start(begins, arriving(1, true, ends), &station.timing);
+    station.mac.on_frame_end(ends, Heard { id: 1, power: STRONG, frame: &other }, &station.timing);
     let (again, _) = station.transmits();
     let backoff = again.since(start + Duration::from_micros(352 + 10 + 304 + 20 + 50)).0;
     assert!(backoff.is_multiple_of(20_000) && backoff / 20_000 <= 63, "{backoff} ns");

@@ -21,7 +21,7 @@ use meshpace_mesh::link::arp::{Arp, Resolve};
 use meshpace_mesh::link::discipline::{Attempt, Discipline};
 use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::{Action, Dcf, Frame, Heard, Timing};
-use meshpace_mesh::radio::{Neighbours, two_ray};
+use meshpace_mesh::radio::{Arriving, Channel, Neighbours, power};
 use meshpace_mesh::routing::aodv::{DropReason, Sink};
 use meshpace_mesh::routing::{Aodv, Olsr, StaticRoutes};
 use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
@@ -167,7 +167,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         probe: O,
     ) -> Self {
         let timing = Timing::new(config);
-        let neighbours = Neighbours::two_ray(positions);
+        let channel = Channel::new(&config.radio);
+        let neighbours = Neighbours::new(&channel, positions);
         let shortest = StaticRoutes::new(&neighbours.adjacency(), destinations);
         let ids = || (0..positions.len()).map(|i| NodeId(i as u16));
         let stream = |purpose, node: NodeId| Rng::stream(seed, purpose, u64::from(node.0));
@@ -189,6 +190,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 let queue = Discipline::new(node, config, &timing, stream(Purpose::Marking, node));
                 Node {
                     mac: Dcf::new(node, &timing, stream(Purpose::Backoff, node))
+                        .with_receiver(channel.new_receiver(stream(Purpose::Radio, node)))
                         .reporting_attempts(queue.wants_attempts()),
                     mac_wakeup: Time::NEVER,
                     queue,
@@ -225,8 +227,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// Lets the nodes move, from time zero on. Static routes and shortest paths stay those of the places given before.
     pub fn set_motion(&mut self, motion: Motion) {
-        self.neighbours = Neighbours::moving(self.nodes.len());
+        let channel = self.neighbours.channel();
+        self.neighbours = Neighbours::moving(channel, self.nodes.len());
         self.motion = Some(motion);
+    }
+
+    /// The radio.
+    pub fn channel(&self) -> &Channel {
+        self.neighbours.channel()
     }
 
     /// Where nodes move: their movement.
@@ -294,7 +302,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// The power in dBm with which `receiver` hears `sender`, as their places were when its neighbours were last found.
     pub fn received_power_dbm(&self, receiver: NodeId, sender: NodeId) -> Option<f32> {
         let neighbour = self.neighbours.of(sender).iter().find(|neighbour| neighbour.node == receiver)?;
-        Some(two_ray::dbm(neighbour.power) as f32)
+        Some(power::dbm(neighbour.power) as f32)
     }
 
     /// Lets routing at `node` look for a route to `destination` without a packet: for a transport that is silent until
@@ -432,7 +440,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             self.now = arrives;
             let end = arrives + air.frame.air_time;
             let node = &mut self.nodes[receiver.node.index()];
-            node.mac.on_frame_start(arrives, id, receiver.power, receiver.decodable, end, &self.timing);
+            let at_data_rate = air.frame.at_data_rate;
+            let arriving = Arriving { id, power: receiver.power, decodable: receiver.decodable, at_data_rate, end };
+            node.mac.on_frame_start(arrives, arriving, &self.timing);
             air.start_cursor += 1;
             let more = air.start_cursor < air.table_end;
             let (began, sender, cursor) = (air.began, air.frame.from, air.start_cursor);
@@ -465,7 +475,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     queue.on_overheard(ends, air.frame.from, packet);
                 }
             }
-            let action = mac.on_frame_end(ends, Heard { id, frame: &air.frame }, &self.timing);
+            let action = mac.on_frame_end(ends, Heard { id, power: receiver.power, frame: &air.frame }, &self.timing);
             let more = air.end_cursor < air.table_end;
             let (finished, sender, cursor) = (air.began + air.frame.air_time, air.frame.from, air.end_cursor);
             if matches!(action, Action::None) && !overhears {

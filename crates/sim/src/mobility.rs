@@ -208,7 +208,8 @@ impl Walker {
 #[derive(Clone, Debug)]
 pub struct Motion {
     walkers: Vec<Walker>,
-    vicinity: Vicinity,
+    /// Since the first table was asked for, which tells how far the radio reaches.
+    vicinity: Option<Vicinity>,
     /// How long a filled grid is good for.
     lifetime: Duration,
     /// When it has to be filled anew.
@@ -250,7 +251,7 @@ impl Motion {
         };
         // One percent in hand: a leg's speed is rounded with its end.
         let lifetime = Duration::from_secs_f64(SLACK_M / (fastest * 1.01));
-        Some(Motion { walkers, vicinity: Vicinity::new(SLACK_M), lifetime, expires: Time::ZERO })
+        Some(Motion { walkers, vicinity: None, lifetime, expires: Time::ZERO })
     }
 
     /// Where `node` is at `now`.
@@ -272,13 +273,14 @@ impl Motion {
     /// and its end.
     pub fn table(&mut self, sender: NodeId, now: Time, slot: u32, tables: &mut Neighbours) -> (u32, u32) {
         let Motion { walkers, vicinity, lifetime, expires } = self;
+        let vicinity = vicinity.get_or_insert_with(|| Vicinity::new(tables.channel(), SLACK_M));
         if now >= *expires {
             vicinity.fill(walkers.iter_mut().map(|walker| walker.at(now)));
             *expires = now.saturating_add(*lifetime);
         }
         let place = walkers[sender.index()].at(now);
         let others = vicinity.near(place).filter(|&node| node != sender);
-        tables.around(slot, place, others.map(|node| (node, walkers[node.index()].at(now))))
+        tables.around(slot, sender, place, others.map(|node| (node, walkers[node.index()].at(now))))
     }
 }
 
@@ -389,13 +391,14 @@ mod tests {
     #[test]
     fn everybody_in_range_is_in_the_table_while_all_move() {
         let mut motion = Motion::new(&nowhere(200), &Mobility::Waypoint(Waypoint { width: 4000.0, ..TPA }), 3).unwrap();
-        let mut tables = Neighbours::moving(200);
+        let channel = meshpace_mesh::radio::Channel::new(&meshpace_mesh::RadioConfig::default());
+        let mut tables = Neighbours::moving(&channel, 200);
         // 37 s and 50 m of slack at 9 m/s: the grid is read fresh, stale, and refilled.
         for now in (0..300).map(|step| Time(step * 1_300_000_000)) {
             let sender = NodeId((now.0 / 1_300_000_000 * 7 % 200) as u16);
             let (first, end) = motion.table(sender, now, 0, &mut tables);
             let found: Vec<_> = (first..end).map(|cursor| *tables.entry(cursor)).collect();
-            let expected = Neighbours::two_ray(&motion.positions(now));
+            let expected = Neighbours::new(&channel, &motion.positions(now));
             assert_eq!(found, expected.of(sender), "at {now}");
         }
     }

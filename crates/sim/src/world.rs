@@ -154,7 +154,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             self.advance(self.engine.now() + SAMPLE);
             let now = self.engine.now();
             let Some(motion) = self.engine.motion() else { break };
-            let components = routes::components(&motion.positions(now));
+            let positions = motion.positions(now);
+            let components = routes::components(&positions, self.engine.channel());
             for (flow, absence) in self.config.flows.iter().zip(&mut self.absences) {
                 absence.route += u32::from(self.engine.hops(flow.from, flow.to).is_none());
                 absence.path += u32::from(!routes::joined(&components, flow.from, flow.to));

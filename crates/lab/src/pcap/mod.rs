@@ -17,8 +17,8 @@ use file::{Capture, Direction};
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::RadioConfig;
 use meshpace_mesh::mac::Frame;
-use meshpace_mesh::mac::timing::PLCP;
-use meshpace_mesh::radio::two_ray::dbm;
+use meshpace_mesh::mac::timing::{SHORT_PLCP, plcp};
+use meshpace_mesh::radio::power::dbm;
 use meshpace_sim::{Config, Probe, SimPacket};
 use network::FlowFacts;
 use pcap_file::DataLink;
@@ -99,7 +99,7 @@ impl PcapProbe {
             radios: files(LAYERS[0], DataLink::IEEE802_11_RADIOTAP)?,
             transports: files(LAYERS[1], DataLink::RAW)?,
             flows: config.flows.iter().map(FlowFacts::new).collect(),
-            config: config.mesh.radio,
+            config: config.mesh.radio.clone(),
             scratch: Vec::new(),
             failure: None,
         })
@@ -121,8 +121,15 @@ impl PcapProbe {
         let rate = if frame.at_data_rate { self.config.rate } else { self.config.basic_rate };
         self.scratch.clear();
         // The clock of the radio counts the MPDU's first bit, after the PLCP header.
-        let tsft = begins.saturating_add(PLCP).0 / 1_000;
-        radiotap::write(&mut self.scratch, Radio { tsft, rate, signal: signal.map(|power| dbm(power).round() as i8) });
+        let header = plcp(self.config.preamble, rate);
+        let radio = Radio {
+            tsft: begins.saturating_add(header).0 / 1_000,
+            frequency_mhz: (self.config.frequency_hz() / 1e6) as u16,
+            short_preamble: header == SHORT_PLCP,
+            rate,
+            signal: signal.map(|power| dbm(power).round() as i8),
+        };
+        radiotap::write(&mut self.scratch, radio);
         let left_out = dot11::write(&mut self.scratch, frame, &self.flows);
         let direction = if signal.is_some() { Direction::Inbound } else { Direction::Outbound };
         let capture = &mut self.radios[node.index()];

@@ -4,7 +4,6 @@
 //! signal). Little-endian; a field is aligned to its own size, counted from the start of the header.
 
 use meshpace_core::Rate;
-use meshpace_mesh::radio::two_ray::FREQUENCY_HZ;
 
 /// Bits of `it_present`.
 const TSFT: u32 = 1 << 0;
@@ -13,8 +12,10 @@ const RATE: u32 = 1 << 2;
 const CHANNEL: u32 = 1 << 3;
 const ANTENNA_SIGNAL: u32 = 1 << 5;
 
-/// Flags: the frame ends with its FCS; long preamble, not encrypted, no fragment.
+/// Flags: the frame ends with its FCS; not encrypted, no fragment.
 const FCS_AT_END: u8 = 0x10;
+/// Flags: a short preamble precedes the frame.
+const SHORT_PREAMBLE: u8 = 0x02;
 /// Channel flags: the modulations of IEEE 802.11b.
 const CCK: u16 = 0x0020;
 
@@ -23,6 +24,10 @@ const CCK: u16 = 0x0020;
 pub struct Radio {
     /// When the first bit of the MPDU was on the air here, microseconds.
     pub tsft: u64,
+    /// Carrier frequency, MHz.
+    pub frequency_mhz: u16,
+    /// Whether its preamble is the short one.
+    pub short_preamble: bool,
     /// Its bit rate.
     pub rate: Rate,
     /// Power at which it was received, dBm; None for the node's own transmissions.
@@ -42,10 +47,10 @@ pub fn write(out: &mut Vec<u8>, radio: Radio) {
     out.extend([0, 0, 0, 0]);
     out.extend(present.to_le_bytes());
     out.extend(radio.tsft.to_le_bytes());
-    out.push(FCS_AT_END);
+    out.push(FCS_AT_END | if radio.short_preamble { SHORT_PREAMBLE } else { 0 });
     // The rate, or the byte that aligns the channel.
     out.push(rate.unwrap_or(0));
-    out.extend(((FREQUENCY_HZ / 1e6) as u16).to_le_bytes());
+    out.extend(radio.frequency_mhz.to_le_bytes());
     out.extend(CCK.to_le_bytes());
     if let Some(signal) = radio.signal {
         out.push(signal as u8);
@@ -61,7 +66,16 @@ mod tests {
     #[test]
     fn a_received_frame_byte_by_byte() {
         let mut out = Vec::new();
-        write(&mut out, Radio { tsft: 0x0102, rate: Rate::from_bps(5_500_000), signal: Some(-64) });
+        write(
+            &mut out,
+            Radio {
+                tsft: 0x0102,
+                frequency_mhz: 914,
+                short_preamble: false,
+                rate: Rate::from_bps(5_500_000),
+                signal: Some(-64),
+            },
+        );
         #[rustfmt::skip]
         let expected = [
             0, 0, 23, 0, // version, pad, length
@@ -77,7 +91,10 @@ mod tests {
     #[test]
     fn a_rate_the_field_cannot_hold_is_left_out() {
         let mut out = Vec::new();
-        write(&mut out, Radio { tsft: 0, rate: Rate::from_bps(1_200_000), signal: None });
+        write(
+            &mut out,
+            Radio { tsft: 0, frequency_mhz: 914, short_preamble: false, rate: Rate::from_bps(1_200_000), signal: None },
+        );
         assert_eq!(out[4], 0x0b);
         assert_eq!((out.len(), out[2]), (22, 22));
         assert_eq!(out[17], 0);

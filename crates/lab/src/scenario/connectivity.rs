@@ -1,21 +1,16 @@
-//! Which nodes can reach each other at all, over links of the two-ray radio (250 m).
+//! Which nodes can reach each other at all, over links of the radio.
 
 use meshpace_core::NodeId;
 use meshpace_mesh::config::Position;
-use meshpace_mesh::radio::two_ray;
+use meshpace_mesh::radio::Channel;
 use std::collections::VecDeque;
 
-/// Whether two places are near enough for a link.
-pub fn is_link(a: Position, b: Position) -> bool {
-    two_ray::received_power(a.distance(b)) >= two_ray::DECODE_THRESHOLD_W
-}
-
 /// For each node the lowest number of the nodes it can reach, itself included: equal for nodes that are connected. With
-/// `links` (a firewall's), only over these, as far as they are short enough.
-pub fn components(positions: &[Position], links: Option<&[(NodeId, NodeId)]>) -> Vec<usize> {
+/// `links` (a firewall's), only over these, as far as they are strong enough.
+pub fn components(positions: &[Position], channel: &Channel, links: Option<&[(NodeId, NodeId)]>) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..positions.len()).collect();
     let mut join = |a: usize, b: usize| {
-        if is_link(positions[a], positions[b]) {
+        if channel.is_link(NodeId(a as u16), NodeId(b as u16), positions[a].distance(positions[b])) {
             let (a, b) = (root(&mut parent, a), root(&mut parent, b));
             parent[a.max(b)] = a.min(b);
         }
@@ -23,7 +18,7 @@ pub fn components(positions: &[Position], links: Option<&[(NodeId, NodeId)]>) ->
     if let Some(links) = links {
         links.iter().for_each(|(a, b)| join(a.index(), b.index()));
     } else {
-        let reach = two_ray::range(two_ray::DECODE_THRESHOLD_W);
+        let reach = channel.link_reach();
         let mut by_x: Vec<usize> = (0..positions.len()).collect();
         by_x.sort_by(|&a, &b| positions[a].x.total_cmp(&positions[b].x));
         for (place, &a) in by_x.iter().enumerate() {
@@ -62,20 +57,29 @@ pub fn hops_from(adjacency: &[Vec<NodeId>], from: NodeId) -> Vec<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use meshpace_mesh::RadioConfig;
+
+    fn two_ray() -> Channel {
+        Channel::new(&RadioConfig::default())
+    }
 
     #[test]
     fn links_end_at_250_metres() {
         let at = |x| Position { x, y: 0.0 };
         // Unsorted on purpose; 250 m is still a link, 251 m is none.
         let positions = [at(0.0), at(501.0), at(250.0), at(-251.0), at(700.0)];
-        assert_eq!(components(&positions, None), [0, 1, 0, 3, 1]);
+        assert_eq!(components(&positions, &two_ray(), None), [0, 1, 0, 3, 1]);
     }
 
     #[test]
     fn a_firewall_leaves_only_its_links() {
         let positions = [0.0, 200.0, 400.0].map(|x| Position { x, y: 0.0 });
-        assert_eq!(components(&positions, Some(&[(NodeId(1), NodeId(2))])), [0, 1, 1]);
-        assert_eq!(components(&positions, Some(&[(NodeId(0), NodeId(2))])), [0, 1, 2], "too far, firewall or not");
+        assert_eq!(components(&positions, &two_ray(), Some(&[(NodeId(1), NodeId(2))])), [0, 1, 1]);
+        assert_eq!(
+            components(&positions, &two_ray(), Some(&[(NodeId(0), NodeId(2))])),
+            [0, 1, 2],
+            "too far, firewall or not"
+        );
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! `[radio]`, `[mac]` and `[routing]`; `[link]` has a file of its own.
 
 use super::link;
+use super::propagation;
 use super::quantity::{RATE, SIZE};
 use super::reader::{Reader, Sign};
 use meshpace_core::Rate;
 use meshpace_mesh::config::{
-    AodvDetection, LocalRepair, MacProfile, MeshConfig, OlsrMetric, RadioConfig, Reception, RoutingConfig, RtsPolicy,
+    AodvDetection, LocalRepair, MacProfile, MeshConfig, OlsrMetric, Preamble, RadioConfig, RetryLimits, RoutingConfig,
+    RtsPolicy,
 };
 
 /// Reads everything below the transport.
 pub fn read(reader: &mut Reader<'_>) -> MeshConfig {
-    MeshConfig { radio: radio(reader), mac: mac(reader), routing: routing(reader), link: link::read(reader) }
+    let (mac, retries) = mac(reader);
+    MeshConfig { radio: radio(reader), mac, retries, routing: routing(reader), link: link::read(reader) }
 }
 
 fn radio(reader: &mut Reader<'_>) -> RadioConfig {
     let mut keys = reader.table("radio");
     let mut radio = RadioConfig::default();
-    keys.choice("model", &[("two-ray", ())], &["log-distance"]);
     let mut rate = |key, default| {
         let bps = keys.quantity(key, &RATE, Sign::Positive, 1e12);
         bps.map_or(default, |bps| Rate::from_bps((bps.round() as u64).max(1)))
@@ -41,18 +43,24 @@ fn radio(reader: &mut Reader<'_>) -> RadioConfig {
     if let Some(packets) = keys.whole("queue", 1..=1_000_000, "packets") {
         radio.queue = packets as usize;
     }
-    if let Some(reception) = keys.choice("reception", &[("ns2", Reception::Ns2)], &["sinr"]) {
-        radio.reception = reception;
-    }
+    let preambles = [("long", Preamble::Long), ("short", Preamble::Short)];
+    radio.preamble = keys.choice("preamble", &preambles, &[]).unwrap_or_default();
+    propagation::read(&mut keys, &mut radio);
     keys.finish("[radio]");
     radio
 }
 
-fn mac(reader: &mut Reader<'_>) -> MacProfile {
+fn mac(reader: &mut Reader<'_>) -> (MacProfile, RetryLimits) {
     let mut keys = reader.table("mac");
     let profile = keys.choice("profile", &[("ns2", MacProfile::Ns2), ("ieee", MacProfile::Ieee)], &[]);
+    let mut retries = RetryLimits::default();
+    for (key, limit) in [("short_retry_limit", &mut retries.short), ("long_retry_limit", &mut retries.long)] {
+        if let Some(attempts) = keys.whole(key, 1..=255, "attempts") {
+            *limit = attempts as u32;
+        }
+    }
     keys.finish("[mac]");
-    profile.unwrap_or_default()
+    (profile.unwrap_or_default(), retries)
 }
 
 /// The routing protocols.

@@ -9,6 +9,7 @@ mod overrides;
 mod pacing;
 mod path;
 mod pieces;
+mod propagation;
 pub mod quantity;
 mod reader;
 mod sweep;
@@ -24,7 +25,7 @@ pub use topology::{Draw, Unplaced};
 use diagnostic::Problems;
 use meshpace_core::{Duration, NodeId};
 use meshpace_mesh::config::RoutingConfig;
-use meshpace_mesh::radio::Neighbours;
+use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_sim::Mobility;
 use quantity::TIME;
 use reader::{Reader, Sign};
@@ -170,15 +171,17 @@ fn read_point(
         root.disagree(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
     let (series, batches) = pieces::read(&mut root, duration);
-    let mut topology = Topology::read(&mut root, directory);
     let mesh = mesh::read(&mut root);
+    let channel = Channel::new(&mesh.radio);
+    let mut topology = Topology::read(&mut root, directory, &channel);
     let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, duration, directory);
+    propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
     // Nodes that move may part and meet again.
     if topology.mobility == Mobility::Still && !topology.allow_partition {
-        refuse_partition(&root, &topology, &flows);
+        refuse_partition(&root, &topology, &channel, &flows);
     }
     if topology.mobility == Mobility::Still {
-        refuse_long_paths(&root, &topology, &flows, mesh.routing);
+        refuse_long_paths(&root, &topology, &channel, &flows, mesh.routing);
     }
     if topology.mobility != Mobility::Still && mesh.routing == RoutingConfig::Static {
         refuse_static_routes(&root);
@@ -195,24 +198,30 @@ fn read_point(
     (Point { values, config, transports: labels, draw: topology.draw }, title, topology.files)
 }
 
-fn refuse_partition(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_sim::Flow]) {
+fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, flows: &[meshpace_sim::Flow]) {
     let links = topology.accepted_links();
-    let components = connectivity::components(&topology.positions, links.as_deref());
+    let components = connectivity::components(&topology.positions, channel, links.as_deref());
     // Neighbours by the drawing, but too far apart.
     let gap = topology.links.iter().flatten().find_map(|&(a, b)| {
         let place = |node: u64| topology.positions.get(node as usize).copied();
         let (one, other) = (place(a)?, place(b)?);
         let distance = one.distance(other);
-        (!connectivity::is_link(one, other))
-            .then(|| format!("; nodes {a} and {b} are neighbours, but {distance:.0} m apart"))
+        (!channel.is_link(NodeId(a as u16), NodeId(b as u16), distance))
+            .then(|| format!("; nodes {a} and {b} are neighbours, but {} m apart", rounded(distance)))
     });
+    // Attenuators and shadows of their own make each link another.
+    let reach = match channel.has_one_range() {
+        true => format!(" up to {} m", rounded(channel.link_range())),
+        false => String::new(),
+    };
     for flow in flows {
         if components[flow.from.index()] != components[flow.to.index()] {
             root.problems().add(Problem {
                 message: format!(
-                    "topology: it cannot connect node {} with node {}: no path of links up to 250 m{}",
+                    "topology: it cannot connect node {} with node {}: no path of links{}{}",
                     flow.from.0,
                     flow.to.0,
+                    reach,
                     gap.as_deref().unwrap_or_default()
                 ),
                 origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
@@ -225,12 +234,18 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_si
 }
 
 /// A packet does not survive more hops than its time to live.
-fn refuse_long_paths(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_sim::Flow], routing: RoutingConfig) {
+fn refuse_long_paths(
+    root: &Reader<'_>,
+    topology: &Topology,
+    channel: &Channel,
+    flows: &[meshpace_sim::Flow],
+    routing: RoutingConfig,
+) {
     let limit = u64::from(routing.time_to_live());
     if topology.positions.len() as u64 <= limit + 1 {
         return;
     }
-    let mut adjacency = Neighbours::two_ray(&topology.positions).adjacency();
+    let mut adjacency = Neighbours::new(channel, &topology.positions).adjacency();
     if let Some(links) = topology.accepted_links() {
         let links: BTreeSet<_> = links.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
         for (node, neighbours) in adjacency.iter_mut().enumerate() {
@@ -254,6 +269,12 @@ fn refuse_long_paths(root: &Reader<'_>, topology: &Topology, flows: &[meshpace_s
             point: None,
         });
     }
+}
+
+/// Metres with three significant digits.
+fn rounded(metres: f64) -> String {
+    let decimals = (2 - metres.log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{metres:.decimals$}")
 }
 
 fn refuse_static_routes(root: &Reader<'_>) {

@@ -14,6 +14,7 @@ use super::reader::{Reader, Sign};
 use super::value::{Kind, Origin, Value};
 use meshpace_core::NodeId;
 use meshpace_mesh::config::Position;
+use meshpace_mesh::radio::Channel;
 use meshpace_sim::Mobility;
 use std::path::{Path, PathBuf};
 
@@ -63,8 +64,8 @@ enum TopologyKind {
 }
 
 impl Topology {
-    /// Reads `[topology]`; relative file names are taken from `directory`.
-    pub fn read(reader: &mut Reader<'_>, directory: &Path) -> Topology {
+    /// Reads `[topology]`; relative file names are taken from `directory`, `channel` says who is connected.
+    pub fn read(reader: &mut Reader<'_>, directory: &Path, channel: &Channel) -> Topology {
         let before = reader.problems().count();
         let set_by = reader.get("topology").and_then(Value::set_by);
         let mut keys = reader.table("topology");
@@ -95,11 +96,11 @@ impl Topology {
             TopologyKind::TpaCross => shapes::tpa_cross(),
             TopologyKind::Parallel => shapes::parallel(&mut keys),
             TopologyKind::Asymmetric => shapes::asymmetric(&mut keys),
-            TopologyKind::Grid => shapes::grid(&mut keys),
+            TopologyKind::Grid => shapes::grid(&mut keys, channel),
             TopologyKind::Nodes => nodes::read(&mut keys, directory),
-            TopologyKind::Random => draw::random(&mut keys, allow_partition),
+            TopologyKind::Random => draw::random(&mut keys, allow_partition, channel),
             TopologyKind::Roaming => moves::roaming(&mut keys),
-            TopologyKind::Waypoint => draw::waypoint(&mut keys),
+            TopologyKind::Waypoint => draw::waypoint(&mut keys, channel),
         };
         topology.allow_partition = allow_partition;
         topology.set_by = set_by;

@@ -24,7 +24,7 @@ use crate::config::MacProfile;
 use crate::link::arp::ARP_BYTES;
 use crate::link::queue::Queued;
 use crate::packet::{Body, Packet};
-use crate::radio::reception::{FrameEnd, FrameStart, Receiver};
+use crate::radio::reception::{Arriving, FrameEnd, FrameStart, Receiver};
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
@@ -76,6 +76,8 @@ pub struct Attempted<P> {
 pub struct Heard<'a, P> {
     /// Number of the transmission.
     pub id: u32,
+    /// Its power here, W.
+    pub power: f64,
     /// The frame.
     pub frame: &'a Frame<P>,
 }
@@ -208,6 +210,11 @@ impl<P: Packet> Dcf<P> {
         self.attempted.take()
     }
 
+    /// The same station with another receiver than that of ns-2.
+    pub fn with_receiver(self, receiver: Receiver) -> Self {
+        Dcf { receiver, ..self }
+    }
+
     /// Lengthens the backoff that runs or waits by `extra` (LRED's adaptive pacing).
     pub fn extend_backoff(&mut self, extra: Duration) {
         self.backoff.extend(extra);
@@ -278,11 +285,11 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Transmission `id` begins to arrive and will end here at `end`.
+    /// A frame begins to arrive.
     #[inline]
-    pub fn on_frame_start(&mut self, now: Time, id: u32, power: f64, decodable: bool, end: Time, t: &Timing) {
+    pub fn on_frame_start(&mut self, now: Time, frame: Arriving, t: &Timing) {
         let transmitting = now < self.transmitting_until;
-        match self.receiver.on_start(id, power, end, transmitting || !decodable) {
+        match self.receiver.on_start(now, frame, transmitting) {
             FrameStart::Locked => {
                 self.missed_start = transmitting;
                 if let Some(deadline) = self.nav_provisional.take()
@@ -290,32 +297,40 @@ impl<P: Packet> Dcf<P> {
                 {
                     self.nav_until = deadline;
                 }
-                // A station about to transmit within the CCA time does not notice and goes ahead.
-                if self.backoff.expiry().is_none_or(|at| at.since(now) >= t.commit) {
-                    self.sense(now, t);
-                }
+                self.sense_onset(now, t);
             }
+            FrameStart::Sensed => self.sense_onset(now, t),
             FrameStart::Ignored => {
                 if t.profile == MacProfile::Ns2 {
-                    self.set_nav(now, t.field(t.eifs + end.since(now)));
+                    self.set_nav(now, t.field(t.eifs + frame.end.since(now)));
                 }
             }
             FrameStart::Collided => self.missed_start &= transmitting,
+            FrameStart::Interference => {}
+        }
+    }
+
+    /// The medium becomes busy.
+    #[inline]
+    fn sense_onset(&mut self, now: Time, t: &Timing) {
+        // A station about to transmit within the CCA time does not notice and goes ahead.
+        if self.backoff.expiry().is_none_or(|at| at.since(now) >= t.commit) {
+            self.sense(now, t);
         }
     }
 
     /// Whether transmission `id`, which ends now, has been received without error.
     pub fn decodes(&self, now: Time, id: u32) -> bool {
-        now >= self.transmitting_until && self.receiver.decodes(id)
+        now >= self.transmitting_until && self.receiver.decodes(now, id)
     }
 
     /// A frame ends here.
     #[inline]
     pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
-        let Some(outcome) = self.receiver.on_end(heard.id) else { return Action::None };
+        let Some(outcome) = self.receiver.on_end(now, heard.id, heard.power) else { return Action::None };
         let mut action = Action::None;
         self.idle_since = now;
-        if now >= self.transmitting_until {
+        if now >= self.transmitting_until && outcome != FrameEnd::Quiet {
             if outcome == FrameEnd::Decoded {
                 self.after_error = false;
                 action = self.on_decoded(now, heard.frame, t);

@@ -3,7 +3,7 @@
 //! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
 //! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured.
 
-use crate::config::{MacProfile, MeshConfig, RtsPolicy};
+use crate::config::{MacProfile, MeshConfig, Preamble, RtsPolicy};
 use meshpace_core::{Duration, Rate};
 
 /// Length of an RTS with its FCS, bytes.
@@ -12,10 +12,18 @@ pub const RTS_BYTES: u32 = 20;
 pub const CTS_ACK_BYTES: u32 = 14;
 /// Long PLCP preamble and header: 192 bits at 1 Mbit/s.
 pub const PLCP: Duration = Duration::from_micros(192);
+/// Short PLCP preamble and header: 72 bits at 1 Mbit/s and 48 bits at 2 Mbit/s.
+pub const SHORT_PLCP: Duration = Duration::from_micros(96);
 /// Bytes ns-2 counts for the PLCP when it compares a frame with the RTS threshold.
 const NS2_PLCP_BYTES: u32 = 24;
 /// What ns-2 adds for propagation to every time-out, once per direction.
 const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
+
+/// The time of preamble and PLCP header before a frame at `rate`.
+#[inline]
+pub fn plcp(preamble: Preamble, rate: Rate) -> Duration {
+    if preamble == Preamble::Short && rate > Rate::from_mbps(1) { SHORT_PLCP } else { PLCP }
+}
 
 /// All constants of the MAC for one configuration.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,6 +55,7 @@ pub struct Timing {
     /// Rate of control frames and broadcasts.
     pub basic_rate: Rate,
     rts: RtsPolicy,
+    preamble: Preamble,
     /// Air time of an RTS.
     pub rts_air: Duration,
     /// Air time of a CTS.
@@ -62,7 +71,7 @@ impl Timing {
         let ns2 = config.mac == MacProfile::Ns2;
         let (slot, sifs) = (Duration::from_micros(20), Duration::from_micros(10));
         let difs = sifs + slot * 2;
-        let control = |bytes| PLCP + radio.basic_rate.time_for(bytes);
+        let control = |bytes| plcp(radio.preamble, radio.basic_rate) + radio.basic_rate.time_for(bytes);
         Timing {
             profile: config.mac,
             slot,
@@ -72,12 +81,13 @@ impl Timing {
             commit: if ns2 { Duration::ZERO } else { Duration::from_micros(15) },
             cw_min: 31,
             cw_max: 1023,
-            short_retry_limit: 7,
-            long_retry_limit: 4,
+            short_retry_limit: config.retries.short,
+            long_retry_limit: config.retries.long,
             data_overhead: if ns2 { 34 } else { 28 },
             rate: radio.rate,
             basic_rate: radio.basic_rate,
             rts: radio.rts,
+            preamble: radio.preamble,
             rts_air: control(RTS_BYTES),
             cts_air: control(CTS_ACK_BYTES),
             ack_air: control(CTS_ACK_BYTES),
@@ -87,7 +97,7 @@ impl Timing {
     /// Air time of an MPDU of `bytes` at `rate`.
     #[inline]
     pub fn air_time(&self, bytes: u32, rate: Rate) -> Duration {
-        PLCP + rate.time_for(bytes)
+        plcp(self.preamble, rate) + rate.time_for(bytes)
     }
 
     /// Whether a unicast MPDU of `bytes` is preceded by RTS/CTS.
@@ -134,6 +144,7 @@ impl Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RadioConfig;
 
     #[test]
     fn the_measured_air_times() {
@@ -154,5 +165,15 @@ mod tests {
         let exchange =
             t.difs.0 as f64 + 15.5 * t.slot.0 as f64 + (t.rts_air + t.cts_air + data + t.ack_air + t.sifs * 3).0 as f64;
         assert_eq!(exchange, 7_654_000.0);
+    }
+
+    #[test]
+    fn a_short_preamble_precedes_all_but_frames_at_1_mbps() {
+        // 1528 bytes at 11 Mbit/s: 1111.3 us and half of 192 us; a CTS at 1 Mbit/s keeps its 304 us.
+        let radio = RadioConfig { rate: Rate::from_mbps(11), preamble: Preamble::Short, ..MeshConfig::default().radio };
+        let t = Timing::new(&MeshConfig { mac: MacProfile::Ieee, radio, ..MeshConfig::default() });
+        let data = t.air_time(1528, t.rate).0;
+        assert!((1_207_272..=1_207_273).contains(&data), "{data} ns");
+        assert_eq!(t.cts_air, Duration::from_micros(304));
     }
 }

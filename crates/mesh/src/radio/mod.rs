@@ -1,8 +1,17 @@
 //! The radio: who hears whom how strongly, and which of several frames a receiver keeps.
 
+pub mod bit_errors;
+pub mod channel;
+pub mod first_lock;
+pub mod log_distance;
 pub mod neighbours;
+pub mod power;
 pub mod reception;
+pub mod sinr;
 pub mod two_ray;
 
+pub use bit_errors::Modulation;
+pub use channel::Channel;
+pub use log_distance::LogDistance;
 pub use neighbours::{Neighbour, Neighbours, Vicinity};
-pub use reception::{FrameEnd, FrameStart, Receiver};
+pub use reception::{Arriving, FrameEnd, FrameStart, Receiver};

@@ -4,7 +4,7 @@
 //! are at that instant. Within the few milliseconds of a frame nobody moves further than a few centimetres, so the table
 //! holds until the frame's end. [`Vicinity`] keeps the work proportional to the neighbourhood.
 
-use super::two_ray;
+use super::channel::Channel;
 use crate::config::Position;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -26,17 +26,17 @@ pub struct Neighbour {
 /// The neighbour tables of all nodes.
 #[derive(Clone, Debug)]
 pub struct Neighbours {
+    channel: Channel,
     /// Where each node's part of `entries` begins, and one more for the end.
     starts: Vec<u32>,
     entries: Vec<Neighbour>,
 }
 
 impl Neighbours {
-    /// The tables of nodes at `positions` under two-ray propagation. Work and memory grow with the number of pairs in
-    /// range, not with all pairs.
-    pub fn two_ray(positions: &[Position]) -> Neighbours {
-        // A grid with cells as wide as the sensing range: whoever is in range is in one of nine cells.
-        let width = sensing_range();
+    /// The tables of nodes at `positions`. Work and memory grow with the number of pairs in range, not with all pairs.
+    pub fn new(channel: &Channel, positions: &[Position]) -> Neighbours {
+        // A grid with cells as wide as the radio reaches: whoever is in range is in one of nine cells.
+        let width = cell_width(channel, 0.0);
         let cell_of = |p: Position| cell(p, width);
         let mut cells: BTreeMap<(i64, i64), Vec<u16>> = BTreeMap::new();
         for (i, &p) in positions.iter().enumerate() {
@@ -54,14 +54,20 @@ impl Neighbours {
                         if usize::from(j) == i {
                             continue;
                         }
-                        entries.extend(sensed(NodeId(j), p.distance(positions[usize::from(j)])));
+                        let distance = p.distance(positions[usize::from(j)]);
+                        entries.extend(channel.neighbour(NodeId(i as u16), NodeId(j), distance));
                     }
                 }
             }
             entries[from..].sort_by_key(|n| (n.delay, n.node));
         }
         starts.push(entries.len() as u32);
-        Neighbours { starts, entries }
+        Neighbours { channel: channel.clone(), starts, entries }
+    }
+
+    /// The radio.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
     }
 
     /// The number of nodes.
@@ -88,15 +94,16 @@ impl Neighbours {
     }
 
     /// Begins tables for `nodes` nodes that move: nobody senses anybody until [`Neighbours::around`] says so.
-    pub fn moving(nodes: usize) -> Neighbours {
-        Neighbours { starts: alloc::vec![0; nodes + 1], entries: Vec::new() }
+    pub fn moving(channel: &Channel, nodes: usize) -> Neighbours {
+        Neighbours { channel: channel.clone(), starts: alloc::vec![0; nodes + 1], entries: Vec::new() }
     }
 
-    /// The table of a transmission from `place` that begins now, given where its possible receivers are. It stays in
-    /// place number `slot` until that number is used again; returns its cursor and its end.
+    /// The table of a transmission of `sender` at `place` that begins now, given where its possible receivers are. It
+    /// stays in place number `slot` until that number is used again; returns its cursor and its end.
     pub fn around(
         &mut self,
         slot: u32,
+        sender: NodeId,
         place: Position,
         others: impl Iterator<Item = (NodeId, Position)>,
     ) -> (u32, u32) {
@@ -108,7 +115,8 @@ impl Neighbours {
             self.entries.resize(first + stride, nobody);
         }
         let mut end = first;
-        for entry in others.filter_map(|(node, at)| sensed(node, place.distance(at))) {
+        let channel = &self.channel;
+        for entry in others.filter_map(|(node, at)| channel.neighbour(sender, node, place.distance(at))) {
             self.entries[end] = entry;
             end += 1;
         }
@@ -129,20 +137,10 @@ impl Neighbours {
     }
 }
 
-/// `node` as it appears in the table of a sender at `distance` metres, if it senses that sender at all.
-fn sensed(node: NodeId, distance: f64) -> Option<Neighbour> {
-    let power = two_ray::received_power(distance);
-    (power >= two_ray::SENSE_THRESHOLD_W).then(|| Neighbour {
-        node,
-        decodable: power >= two_ray::DECODE_THRESHOLD_W,
-        delay: Duration::from_secs_f64(distance / two_ray::SPEED_OF_LIGHT),
-        power,
-    })
-}
-
-/// Metres beyond which nobody senses anybody, rounded up.
-fn sensing_range() -> f64 {
-    two_ray::range(two_ray::SENSE_THRESHOLD_W) + 1.0
+/// The width of a grid's cells in metres, for a tolerance of `slack` metres. A radio that reaches nowhere has cells all the
+/// same.
+fn cell_width(channel: &Channel, slack: f64) -> f64 {
+    channel.reach() * 1.002 + slack + 1e-3
 }
 
 /// Nodes by the cell of a grid they were in when it was last filled: who may be in sensing range of a place.
@@ -158,8 +156,8 @@ pub struct Vicinity {
 
 impl Vicinity {
     /// An empty grid that tolerates movements of `slack` metres.
-    pub fn new(slack: f64) -> Vicinity {
-        Vicinity { width: sensing_range() + slack, cells: Vec::new() }
+    pub fn new(channel: &Channel, slack: f64) -> Vicinity {
+        Vicinity { width: cell_width(channel, slack), cells: Vec::new() }
     }
 
     /// Fills the grid anew with nodes at `positions`, by node number.
@@ -191,11 +189,17 @@ fn cell(place: Position, width: f64) -> (i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Propagation, RadioConfig, Reception};
+    use crate::radio::{LogDistance, two_ray};
+
+    fn two_ray_channel() -> Channel {
+        Channel::new(&RadioConfig::default())
+    }
 
     #[test]
     fn a_chain_senses_two_hops_and_decodes_one() {
         let positions: Vec<Position> = (0..5).map(|i| Position { x: 200.0 * f64::from(i), y: 0.0 }).collect();
-        let tables = Neighbours::two_ray(&positions);
+        let tables = Neighbours::new(&two_ray_channel(), &positions);
         let of_2: Vec<(u16, bool)> = tables.of(NodeId(2)).iter().map(|n| (n.node.0, n.decodable)).collect();
         assert_eq!(of_2, [(1, true), (3, true), (0, false), (4, false)]);
         assert_eq!(tables.of(NodeId(2))[0].delay, Duration(667));
@@ -208,7 +212,7 @@ mod tests {
         let positions: Vec<Position> = (0..150)
             .map(|_| Position { x: rng.uniform_in(-2000.0, 2000.0), y: rng.uniform_in(-900.0, 900.0) })
             .collect();
-        let tables = Neighbours::two_ray(&positions);
+        let tables = Neighbours::new(&two_ray_channel(), &positions);
         for (i, &p) in positions.iter().enumerate() {
             let expected = positions
                 .iter()
@@ -230,17 +234,44 @@ mod tests {
             .iter()
             .map(|p| Position { x: p.x + rng.uniform_in(-35.0, 35.0), y: p.y + rng.uniform_in(-35.0, 35.0) })
             .collect();
-        let mut vicinity = Vicinity::new(50.0);
+        let mut vicinity = Vicinity::new(&two_ray_channel(), 50.0);
         vicinity.fill(old.iter().copied());
-        let expected = Neighbours::two_ray(&positions);
-        let mut moving = Neighbours::moving(positions.len());
+        let expected = Neighbours::new(&two_ray_channel(), &positions);
+        let mut moving = Neighbours::moving(&two_ray_channel(), positions.len());
         for (i, &place) in positions.iter().enumerate() {
             let node = NodeId(i as u16);
             let others = vicinity.near(place).filter(|&other| other != node).map(|o| (o, positions[o.index()]));
             // Two slots in turn: a table must not disturb its neighbour.
-            let (first, end) = moving.around(i as u32 % 2, place, others);
+            let (first, end) = moving.around(i as u32 % 2, node, place, others);
             let table: Vec<Neighbour> = (first..end).map(|cursor| *moving.entry(cursor)).collect();
             assert_eq!(table, expected.of(node), "node {i}");
         }
+    }
+
+    #[test]
+    fn with_attenuators_and_shadows_the_grid_finds_what_comparing_all_pairs_finds() {
+        let mut rng = meshpace_core::Rng::stream(9, meshpace_core::rng::Purpose::Test, 0);
+        let place = |_| Position { x: rng.uniform_in(0.0, 900.0), y: rng.uniform_in(0.0, 600.0) };
+        let positions: Vec<Position> = (0..120).map(place).collect();
+        let attenuators_db = (0..100).map(|node| f64::from(node % 7)).collect();
+        let model = LogDistance { attenuators_db, attenuator_db: 5.0, shadowing_db: 4.0, ..LogDistance::default() };
+        let config = RadioConfig {
+            propagation: Propagation::LogDistance(model.clone()),
+            reception: Reception::Sinr,
+            ..RadioConfig::default()
+        };
+        let tables = Neighbours::new(&Channel::new(&config), &positions);
+        let mut entries = 0;
+        for (i, p) in positions.iter().enumerate() {
+            let heard = |&(j, q): &(usize, &Position)| {
+                let power = model.received_power_dbm(NodeId(i as u16), NodeId(j as u16), p.distance(*q));
+                j != i && power >= config.noise_dbm - 10.0
+            };
+            let expected = positions.iter().enumerate().filter(heard).count();
+            assert_eq!(tables.of(NodeId(i as u16)).len(), expected, "node {i}");
+            entries += expected;
+        }
+        // The test would prove nothing if everybody heard everybody.
+        assert!((1000..10_000).contains(&entries), "{entries}");
     }
 }

@@ -1,13 +1,27 @@
-//! Which of several overlapping frames a receiver keeps: the rule of ns-2, in constant space.
+//! What a receiver makes of frames that begin and end, by one of two rules: [`FirstLock`] or [`Sinr`].
 //!
-//! Source: ns-2.35 as measured. The first frame to arrive locks the receiver, also one that can
-//! only be sensed. A later frame that is at least 10 dB weaker is ignored and forgotten; any other spoils both, and the
-//! receiver stays busy until the longer of the two ends. There is no noise and no sum of interferers.
+//! The rule is chosen when the receiver is made. [`FirstLock`] is kept in place and the larger [`Sinr`] apart, so that the
+//! simulations that need only the first pay for one comparison.
 
+use super::first_lock::FirstLock;
+use super::sinr::Sinr;
+use alloc::boxed::Box;
 use meshpace_core::Time;
 
-/// Power ratio from which the frame being received survives a later one: 10 dB.
-pub const CAPTURE_RATIO: f64 = 10.0;
+/// A frame as it begins to arrive.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Arriving {
+    /// The transmission.
+    pub id: u32,
+    /// Its power here, W.
+    pub power: f64,
+    /// Whether it is strong enough to be decoded on a quiet medium.
+    pub decodable: bool,
+    /// Whether it is sent at the data rate (else at the basic rate).
+    pub at_data_rate: bool,
+    /// When it ends here.
+    pub end: Time,
+}
 
 /// What the start of a frame did to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +32,10 @@ pub enum FrameStart {
     Ignored,
     /// Both frames are lost.
     Collided,
+    /// It is not received, but its energy has made the medium busy.
+    Sensed,
+    /// It only adds to the interference.
+    Interference,
 }
 
 /// What became of a frame that ends.
@@ -25,128 +43,73 @@ pub enum FrameStart {
 pub enum FrameEnd {
     /// Received without error.
     Decoded,
-    /// Too weak to decode, or spoilt by a transmission of this node that began or ended meanwhile.
+    /// Too weak to decode, with bit errors, or spoilt by a transmission of this node that began or ended meanwhile.
     Damaged,
     /// Lost to an overlap with another frame.
     Collided,
+    /// Nothing was received; the medium has become idle with the end of its energy.
+    Quiet,
 }
 
 /// A receiver.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Receiver {
-    /// The transmission that holds the receiver.
-    held: u32,
-    /// Its power, W.
-    power: f64,
-    /// When it ends here. [`Time::ZERO`] while the receiver is free.
-    end: Time,
-    damaged: bool,
-    collided: bool,
+#[derive(Clone, Debug)]
+pub enum Receiver {
+    /// The rule of ns-2.
+    FirstLock(FirstLock),
+    /// By the ratio of signal to noise and interference.
+    Sinr(Box<Sinr>),
 }
 
 impl Default for Receiver {
     fn default() -> Self {
-        Receiver { held: 0, power: 0.0, end: Time::ZERO, damaged: false, collided: false }
+        Receiver::FirstLock(FirstLock::default())
     }
 }
 
 impl Receiver {
-    /// Whether a frame holds the receiver. (Frames end at later times than zero.)
+    /// Whether the medium is busy: a frame holds the receiver, or energy is sensed.
     #[inline]
     pub fn busy(&self) -> bool {
-        self.end != Time::ZERO
+        match self {
+            Receiver::FirstLock(receiver) => receiver.busy(),
+            Receiver::Sinr(receiver) => receiver.busy(),
+        }
     }
 
-    /// Transmission `id` begins to arrive with `power` and will end here at `end`. `damaged`: it cannot be decoded,
-    /// because it is too weak or this node is transmitting.
+    /// A frame begins to arrive; `transmitting`: this node is on the air itself.
     #[inline]
-    pub fn on_start(&mut self, id: u32, power: f64, end: Time, damaged: bool) -> FrameStart {
-        if !self.busy() {
-            *self = Receiver { held: id, power, end, damaged, collided: false };
-            FrameStart::Locked
-        } else if self.power >= CAPTURE_RATIO * power {
-            FrameStart::Ignored
-        } else {
-            self.collided = true;
-            if end > self.end {
-                self.held = id;
-                self.power = power;
-                self.end = end;
-                self.damaged = damaged;
+    pub fn on_start(&mut self, now: Time, frame: Arriving, transmitting: bool) -> FrameStart {
+        match self {
+            Receiver::FirstLock(receiver) => {
+                receiver.on_start(frame.id, frame.power, frame.end, transmitting || !frame.decodable)
             }
-            FrameStart::Collided
+            Receiver::Sinr(receiver) => receiver.on_start(now, frame, transmitting),
         }
     }
 
     /// This node begins to transmit: what it was receiving is lost.
     #[inline]
     pub fn on_own_transmission(&mut self) {
-        self.damaged = true;
+        match self {
+            Receiver::FirstLock(receiver) => receiver.on_own_transmission(),
+            Receiver::Sinr(receiver) => receiver.on_own_transmission(),
+        }
     }
 
-    /// Whether transmission `id` holds the receiver, unharmed so far.
-    pub fn decodes(&self, id: u32) -> bool {
-        self.busy() && self.held == id && !self.collided && !self.damaged
+    /// Whether transmission `id`, which ends now, will be found to be received without error.
+    pub fn decodes(&self, now: Time, id: u32) -> bool {
+        match self {
+            Receiver::FirstLock(receiver) => receiver.decodes(id),
+            Receiver::Sinr(receiver) => receiver.decodes(now, id),
+        }
     }
 
-    /// Transmission `id` ends. None if it did not hold the receiver; otherwise the receiver is free again.
+    /// Transmission `id`, which arrived with `power` W, ends. None if nothing changes for the station.
     #[inline]
-    pub fn on_end(&mut self, id: u32) -> Option<FrameEnd> {
-        if !self.busy() || self.held != id {
-            return None;
+    pub fn on_end(&mut self, now: Time, id: u32, power: f64) -> Option<FrameEnd> {
+        match self {
+            Receiver::FirstLock(receiver) => receiver.on_end(id),
+            Receiver::Sinr(receiver) => receiver.on_end(now, id, power),
         }
-        self.end = Time::ZERO;
-        Some(if self.collided {
-            FrameEnd::Collided
-        } else if self.damaged {
-            FrameEnd::Damaged
-        } else {
-            FrameEnd::Decoded
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::radio::two_ray::received_power;
-
-    #[test]
-    fn a_later_frame_from_beyond_356_m_does_no_harm() {
-        // With fourth-power path loss a 200 m frame survives interferers that start later from beyond 200 * 10^(1/4) = 355.7 m.
-        for (interferer, outcome) in [(355.0, FrameEnd::Collided), (356.5, FrameEnd::Decoded)] {
-            let mut rx = Receiver::default();
-            assert_eq!(rx.on_start(1, received_power(200.0), Time(1000), false), FrameStart::Locked);
-            rx.on_start(2, received_power(interferer), Time(900), false);
-            assert_eq!(rx.on_end(2), None);
-            assert_eq!(rx.on_end(1), Some(outcome));
-            assert!(!rx.busy());
-        }
-    }
-
-    #[test]
-    fn a_late_stronger_frame_never_captures() {
-        let mut rx = Receiver::default();
-        rx.on_start(1, received_power(500.0), Time(1000), true);
-        assert_eq!(rx.on_start(2, received_power(50.0), Time(1500), false), FrameStart::Collided);
-        assert_eq!(rx.on_end(1), None, "the longer frame now holds the receiver");
-        assert_eq!(rx.on_end(2), Some(FrameEnd::Collided));
-    }
-
-    #[test]
-    fn an_ignored_frame_is_forgotten() {
-        let mut rx = Receiver::default();
-        rx.on_start(1, received_power(200.0), Time(1000), false);
-        assert_eq!(rx.on_start(2, received_power(400.0), Time(5000), true), FrameStart::Ignored);
-        assert_eq!(rx.on_end(1), Some(FrameEnd::Decoded));
-        assert_eq!(rx.on_start(3, received_power(200.0), Time(4000), false), FrameStart::Locked);
-    }
-
-    #[test]
-    fn transmitting_spoils_a_reception() {
-        let mut rx = Receiver::default();
-        rx.on_start(1, received_power(200.0), Time(1000), false);
-        rx.on_own_transmission();
-        assert_eq!(rx.on_end(1), Some(FrameEnd::Damaged));
     }
 }

@@ -33,11 +33,6 @@ pub fn received_power(distance: f64) -> f64 {
     }
 }
 
-/// A power in W as dBm.
-pub fn dbm(watts: f64) -> f64 {
-    10.0 * libm::log10(watts * 1e3)
-}
-
 /// The largest distance in metres at which `threshold_w` is still reached, for thresholds beyond the cross-over.
 pub fn range(threshold_w: f64) -> f64 {
     let h2 = ANTENNA_HEIGHT_M * ANTENNA_HEIGHT_M;
@@ -47,6 +42,7 @@ pub fn range(threshold_w: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::radio::power::dbm;
 
     #[test]
     fn received_powers_of_systems_2_3() {

@@ -13,7 +13,7 @@ use super::{MAX_NODES, Topology, area, at};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::Position;
-use meshpace_mesh::radio::Neighbours;
+use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::{Motion, Waypoint};
 use std::collections::BTreeMap;
@@ -36,6 +36,8 @@ pub struct Draw {
     placement: Option<u64>,
     places: Places,
     pairs: Option<Pairs>,
+    /// Says who is connected.
+    channel: Channel,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -88,8 +90,8 @@ impl std::error::Error for Unplaced {}
 
 impl Draw {
     /// Flows drawn on nodes that have their places.
-    pub fn of_pairs(pairs: Pairs, placement: Option<u64>) -> Draw {
-        Draw { placement, places: Places::Given, pairs: Some(pairs) }
+    pub fn of_pairs(pairs: Pairs, placement: Option<u64>, channel: &Channel) -> Draw {
+        Draw { placement, places: Places::Given, pairs: Some(pairs), channel: channel.clone() }
     }
 
     /// What a run with `seed` gets.
@@ -118,7 +120,8 @@ impl Draw {
                         at(x, places.uniform_in(0.0, height))
                     };
                     let positions: Vec<Position> = (0..nodes).map(&mut place).collect();
-                    if connected && components(&positions, None).iter().any(|&component| component != 0) {
+                    if connected && components(&positions, &self.channel, None).iter().any(|&component| component != 0)
+                    {
                         continue;
                     }
                     Some(positions)
@@ -129,7 +132,10 @@ impl Draw {
                     motion.map(|mut motion| motion.positions(Time::ZERO))
                 }
             };
-            match self.pairs.map(|pairs| draw_pairs(pairs, positions.as_deref().unwrap_or(&[]), &mut ends)) {
+            match self
+                .pairs
+                .map(|pairs| draw_pairs(pairs, positions.as_deref().unwrap_or(&[]), &self.channel, &mut ends))
+            {
                 None => return Ok(Drawn { positions, ends: None }),
                 Some(Some(ends)) => return Ok(Drawn { positions, ends: Some(ends) }),
                 Some(None) => {}
@@ -139,7 +145,7 @@ impl Draw {
     }
 }
 
-fn draw_pairs(pairs: Pairs, positions: &[Position], rng: &mut Rng) -> Option<Vec<(u64, u64)>> {
+fn draw_pairs(pairs: Pairs, positions: &[Position], channel: &Channel, rng: &mut Rng) -> Option<Vec<(u64, u64)>> {
     match pairs {
         Pairs::Sides { rows, columns, per_side } => {
             let node = |row: u64, column: u64| row * columns + column;
@@ -163,7 +169,7 @@ fn draw_pairs(pairs: Pairs, positions: &[Position], rng: &mut Rng) -> Option<Vec
         Pairs::Random { count, min_hops, max_hops } => {
             let nodes = positions.len() as u64;
             let any_distance = min_hops <= 1 && max_hops >= nodes;
-            let adjacency = if any_distance { Vec::new() } else { Neighbours::two_ray(positions).adjacency() };
+            let adjacency = if any_distance { Vec::new() } else { Neighbours::new(channel, positions).adjacency() };
             let mut hops: BTreeMap<u64, Vec<Option<u64>>> = BTreeMap::new();
             let mut used = vec![false; positions.len()];
             let mut ends = Vec::new();
@@ -228,7 +234,7 @@ fn random_flows(keys: &mut Reader<'_>, nodes: u64, with_hops: bool) -> Option<Pa
 }
 
 /// Nodes uniform in a rectangle, drawn until they are connected.
-pub fn random(keys: &mut Reader<'_>, allow_partition: bool) -> Topology {
+pub fn random(keys: &mut Reader<'_>, allow_partition: bool, channel: &Channel) -> Topology {
     let before = keys.problems().count();
     let nodes = number_of_nodes(keys);
     let area = area(keys);
@@ -240,11 +246,11 @@ pub fn random(keys: &mut Reader<'_>, allow_partition: bool) -> Topology {
     }
     let places = Places::Uniform { nodes, width, height, connected: !allow_partition };
     let why = format!("{nodes} nodes in {width} m x {height} m are as good as never connected");
-    topology(keys, Draw { placement, places, pairs }, &why)
+    topology(keys, Draw { placement, places, pairs, channel: channel.clone() }, &why)
 }
 
 /// Random waypoint in a rectangle, from a stationary start.
-pub fn waypoint(keys: &mut Reader<'_>) -> Topology {
+pub fn waypoint(keys: &mut Reader<'_>, channel: &Channel) -> Topology {
     let before = keys.problems().count();
     let nodes = number_of_nodes(keys);
     let area = area(keys);
@@ -266,7 +272,8 @@ pub fn waypoint(keys: &mut Reader<'_>) -> Topology {
     }
     let waypoint = Waypoint { width, height, min_speed, max_speed, pause, seed: placement };
     let places = Places::Waypoint { nodes, waypoint };
-    let drawn = topology(keys, Draw { placement, places, pairs }, "no ends were found for its flows");
+    let drawn =
+        topology(keys, Draw { placement, places, pairs, channel: channel.clone() }, "no ends were found for its flows");
     Topology { mobility: Mobility::Waypoint(waypoint), ..drawn }
 }
 

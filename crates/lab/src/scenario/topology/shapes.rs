@@ -5,6 +5,7 @@ use super::super::reader::{Reader, Sign};
 use super::super::value::Kind;
 use super::draw::{self, Draw, Pairs};
 use super::{DEFAULT_HOPS, MAX_NODES, Topology, at};
+use meshpace_mesh::radio::Channel;
 
 fn spacing(keys: &mut Reader<'_>) -> f64 {
     keys.quantity("spacing", &LENGTH, Sign::Positive, 1e5).unwrap_or(200.0)
@@ -74,7 +75,7 @@ fn separation(keys: &mut Reader<'_>) -> f64 {
 }
 
 /// Row by row from the south, each from west to east: node = row * columns + column.
-pub fn grid(keys: &mut Reader<'_>) -> Topology {
+pub fn grid(keys: &mut Reader<'_>, channel: &Channel) -> Topology {
     let rows = keys.whole("rows", 1..=MAX_NODES, "rows").unwrap_or(5);
     let columns = keys.whole("columns", 1..=MAX_NODES, "columns").unwrap_or(5);
     let spacing = spacing(keys);
@@ -88,13 +89,13 @@ pub fn grid(keys: &mut Reader<'_>) -> Topology {
     let northward = (0..(rows - 1) * columns).map(|i| (i, i + columns));
     let links = Some(eastward.chain(northward).collect());
     let positions = (0..rows * columns).map(place).collect();
-    let (default_ends, draw) = grid_flows(keys, rows, columns);
+    let (default_ends, draw) = grid_flows(keys, rows, columns, channel);
     let makes_flows = !default_ends.is_empty();
     Topology { positions, links, default_ends, makes_flows, draw, ..Topology::default() }
 }
 
 /// `flows = "paper"` (GRID5), `"symmetric"` (GRID-SYM), or `{ per_side = 5 }` (LLAP-GRID10).
-fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64) -> (Vec<(u64, u64)>, Option<Draw>) {
+fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64, channel: &Channel) -> (Vec<(u64, u64)>, Option<Draw>) {
     let none = (Vec::new(), None);
     let Some(value) = keys.get("flows") else { return none };
     if matches!(value.kind, Kind::Table(_)) {
@@ -107,7 +108,7 @@ fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64) -> (Vec<(u64, u64)
         let placement = draw::placement(keys);
         table.finish("the flows of a grid");
         let Some(per_side) = per_side else { return none };
-        let draw = Draw::of_pairs(Pairs::Sides { rows, columns, per_side }, placement);
+        let draw = Draw::of_pairs(Pairs::Sides { rows, columns, per_side }, placement, channel);
         return (draw.ends_for_reading(), Some(draw));
     }
     let Some(is_paper) = keys.choice("flows", &[("paper", true), ("symmetric", false)], &[]) else { return none };

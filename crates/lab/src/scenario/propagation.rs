@@ -1,0 +1,122 @@
+//! `radio.model` and `radio.reception` with their parameters.
+
+use super::diagnostic::Problem;
+use super::pacing::assign;
+use super::quantity::{POWER, RATIO};
+use super::reader::{Reader, Sign, quantity_of};
+use super::value::{Kind, Origin, Value};
+use meshpace_mesh::config::{Propagation, RadioConfig, Reception};
+use meshpace_mesh::radio::log_distance::MAX_ATTENUATOR_DB;
+use meshpace_mesh::radio::{LogDistance, Modulation};
+
+/// The largest power, gain or loss, dBm or dB.
+const MAX_DECIBELS: f64 = 200.0;
+
+/// Reads the keys; `radio` has its rates already.
+pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
+    let is_log_distance = keys.choice("model", &[("two-ray", false), ("log-distance", true)], &[]).unwrap_or(false);
+    let usual = if is_log_distance { Reception::Sinr } else { Reception::Ns2 };
+    let reception = keys.choice("reception", &[("ns2", Reception::Ns2), ("sinr", Reception::Sinr)], &[]);
+    radio.reception = reception.unwrap_or(usual);
+    assign(&mut radio.noise_dbm, keys.quantity("noise", &POWER, Sign::Any, MAX_DECIBELS));
+    assign(&mut radio.detect_ratio_db, keys.quantity("preamble_sinr", &RATIO, Sign::Any, 50.0));
+    let sense = keys.quantity("carrier_sense_threshold", &POWER, Sign::Any, MAX_DECIBELS);
+    assign(&mut radio.carrier_sense_dbm, sense);
+    let model = log_distance(keys);
+    if is_log_distance {
+        radio.propagation = Propagation::LogDistance(model);
+    } else {
+        refuse(keys, &LOG_DISTANCE_ONLY, "the log-distance model", "radio.model = \"log-distance\"");
+        if radio.reception == Reception::Ns2 {
+            let instead = "radio.reception = \"sinr\" or radio.model = \"log-distance\"";
+            refuse(keys, &["noise", "preamble_sinr"], "radios with noise", instead);
+        }
+    }
+    if is_log_distance || radio.reception == Reception::Sinr {
+        for (key, rate) in [("rate", radio.rate), ("basic_rate", radio.basic_rate)] {
+            if Modulation::of(rate).is_none() {
+                let message = format!("the bit errors of {} Mbit/s are not known", rate.0 as f64 / 1e6);
+                keys.wrong(key, message, "expected 1, 2, 5.5 or 11 Mbit/s with bit errors");
+            }
+        }
+    }
+}
+
+/// Keys without effect under two-ray.
+const LOG_DISTANCE_ONLY: [&str; 9] = [
+    "transmit_power",
+    "antenna_gain",
+    "cable",
+    "attenuator",
+    "path_loss_exponent",
+    "reference_loss",
+    "shadowing",
+    "shadowing_seed",
+    "carrier_sense_threshold",
+];
+
+fn refuse(keys: &Reader<'_>, names: &[&str], owner: &str, instead: &str) {
+    for name in names.iter().filter(|name| keys.value(name).is_some()) {
+        keys.wrong(name, format!("belongs to {owner}"), format!("expected {instead} with it"));
+    }
+}
+
+fn log_distance(keys: &mut Reader<'_>) -> LogDistance {
+    let mut model = LogDistance::default();
+    assign(&mut model.transmit_power_dbm, keys.quantity("transmit_power", &POWER, Sign::Any, MAX_DECIBELS));
+    assign(&mut model.antenna_gain_dbi, keys.quantity("antenna_gain", &RATIO, Sign::Any, MAX_DECIBELS));
+    assign(&mut model.cable_db, keys.quantity("cable", &RATIO, Sign::NotNegative, MAX_DECIBELS));
+    assign(&mut model.exponent, keys.number("path_loss_exponent", 1.0..=10.0));
+    assign(&mut model.reference_loss_db, keys.quantity("reference_loss", &RATIO, Sign::Any, MAX_DECIBELS));
+    assign(&mut model.shadowing_db, keys.quantity("shadowing", &RATIO, Sign::NotNegative, 100.0));
+    assign(&mut model.shadowing_seed, keys.whole("shadowing_seed", 0..=i64::MAX as u64, "a seed"));
+    match keys.get("attenuator") {
+        None => {}
+        Some(Value { kind: Kind::Array(items), .. }) => {
+            let read = |(node, item): (usize, &Value)| {
+                let whose = format!("node {node}: ");
+                attenuator(keys, item, &item.origin, &whose).unwrap_or(0.0)
+            };
+            model.attenuators_db = items.iter().enumerate().map(read).collect();
+            if let Some(&first) = model.attenuators_db.first() {
+                model.attenuator_db = first;
+            }
+        }
+        Some(value) => assign(&mut model.attenuator_db, attenuator(keys, value, &value.origin, "")),
+    }
+    model
+}
+
+/// One attenuator's setting, or what is wrong with it and where.
+fn attenuator(keys: &Reader<'_>, value: &Value, origin: &Origin, whose: &str) -> Option<f64> {
+    let expected = match quantity_of(value, &RATIO, Sign::Any, f64::MAX) {
+        Ok(db) if (0.0..=MAX_ATTENUATOR_DB).contains(&db) => return Some(db),
+        Ok(_) => format!("an attenuator of 0 dB to {MAX_ATTENUATOR_DB} dB"),
+        Err(expected) => expected,
+    };
+    keys.problems().add(Problem {
+        message: format!("{}: {whose}expected {expected}, found {}", keys.path("attenuator"), value.describe()),
+        origin: Some(origin.clone()),
+        expected: format!("expected {expected}"),
+        help: None,
+        point: None,
+    });
+    None
+}
+
+/// Refuses a list of attenuators that is not as long as there are nodes.
+pub fn refuse_miscounted_attenuators(root: &Reader<'_>, radio: &RadioConfig, nodes: usize) {
+    let Propagation::LogDistance(model) = &radio.propagation else { return };
+    let listed = model.attenuators_db.len();
+    if listed > 0 && nodes > 0 && listed != nodes {
+        let radio = root.value("radio").map(|value| &value.kind);
+        let value = if let Some(Kind::Table(table)) = radio { table.get("attenuator") } else { None };
+        root.problems().add(Problem {
+            message: format!("radio.attenuator: {listed} attenuators for {nodes} nodes"),
+            origin: value.map(|value| value.origin.clone()),
+            expected: format!("expected one for all, or a list of {nodes}"),
+            help: None,
+            point: None,
+        });
+    }
+}

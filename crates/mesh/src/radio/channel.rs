@@ -1,0 +1,209 @@
+//! One mesh's radio: how strongly whom is heard, from what power on it matters, and which receiver the nodes have.
+//!
+//! Everything that asks who is whose neighbour asks here: neighbour tables, static routes, the checks of a scenario.
+//!
+//! | | two-ray | log-distance |
+//! |---|---|---|
+//! | a link, "decodable" | 250 m | long data frames pass on a quiet medium at least half of the times, and their preamble is detected |
+//! | sensed | 550 m | T_cs |
+//! | detected preamble, `sinr` | 250 m | `detect_ratio` above the noise |
+//!
+//! With `sinr` receivers frames count as interference down to 10 dB below the noise; what is weaker is left out.
+
+use super::bit_errors::Modulation;
+use super::log_distance::LogDistance;
+use super::neighbours::Neighbour;
+use super::power::{ratio, watts};
+use super::reception::Receiver;
+use super::sinr::{Sinr, SinrConfig};
+use super::two_ray;
+use crate::config::{Propagation, RadioConfig, Reception};
+use crate::mac::timing::plcp;
+use alloc::boxed::Box;
+use meshpace_core::{Duration, NodeId, Rng};
+
+/// How far below the noise, in dB, a frame still counts as interference.
+const NEGLIGIBLE_DB: f64 = 10.0;
+/// Bytes of the data frame by which a link is judged: 1500 of a packet and the larger of the two MAC headers.
+const LINK_FRAME_BYTES: u32 = 1534;
+
+/// The radio of one mesh.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Channel {
+    propagation: Propagation,
+    reception: Reception,
+    receiver: SinrConfig,
+    /// Weakest power of a link, W.
+    link_w: f64,
+    /// Weakest power that has any effect, W.
+    floor_w: f64,
+}
+
+impl Channel {
+    /// The radio that `config` describes. A rate that IEEE 802.11b does not know is taken for 11 Mbit/s where bit errors
+    /// matter.
+    pub fn new(config: &RadioConfig) -> Channel {
+        let modulation = |rate| Modulation::of(rate).unwrap_or(Modulation::Cck11);
+        let (data, basic) = (modulation(config.rate), modulation(config.basic_rate));
+        let (noise_w, detect_ratio) = (watts(config.noise_dbm), ratio(config.detect_ratio_db));
+        let (sense_w, detect_w) = match &config.propagation {
+            Propagation::TwoRay => (two_ray::SENSE_THRESHOLD_W, two_ray::DECODE_THRESHOLD_W),
+            Propagation::LogDistance(_) => (watts(config.carrier_sense_dbm), noise_w * detect_ratio),
+        };
+        let header = |rate| plcp(config.preamble, rate);
+        let (data_header, basic_header) = (header(config.rate), header(config.basic_rate));
+        let receiver = SinrConfig { noise_w, sense_w, detect_w, detect_ratio, data, basic, data_header, basic_header };
+        let link_w = match &config.propagation {
+            Propagation::TwoRay => two_ray::DECODE_THRESHOLD_W,
+            Propagation::LogDistance(_) => {
+                let air_time = data_header + config.rate.time_for(LINK_FRAME_BYTES);
+                libm::fmax(detect_w, noise_w * even_chance(&receiver, air_time))
+            }
+        };
+        let weakest = libm::fmin(link_w, sense_w);
+        let floor_w = match config.reception {
+            Reception::Ns2 => weakest,
+            Reception::Sinr => libm::fmin(weakest, noise_w / ratio(NEGLIGIBLE_DB)),
+        };
+        Channel { propagation: config.propagation.clone(), reception: config.reception, receiver, link_w, floor_w }
+    }
+
+    /// Power in W at which `to` hears `from` over `distance` metres.
+    pub fn received_power(&self, from: NodeId, to: NodeId, distance: f64) -> f64 {
+        match &self.propagation {
+            Propagation::TwoRay => two_ray::received_power(distance),
+            Propagation::LogDistance(model) => model.received_power(from, to, distance),
+        }
+    }
+
+    /// `to` as it appears in the table of `from` over `distance` metres, if it notices that sender at all.
+    pub fn neighbour(&self, from: NodeId, to: NodeId, distance: f64) -> Option<Neighbour> {
+        let power = self.received_power(from, to, distance);
+        (power >= self.floor_w).then(|| Neighbour {
+            node: to,
+            decodable: power >= self.link_w,
+            delay: Duration::from_secs_f64(distance / two_ray::SPEED_OF_LIGHT),
+            power,
+        })
+    }
+
+    /// Whether frames of `from` can be decoded by `to`, and the other way round.
+    pub fn is_link(&self, from: NodeId, to: NodeId, distance: f64) -> bool {
+        self.received_power(from, to, distance) >= self.link_w
+    }
+
+    /// Metres beyond which nobody notices anybody.
+    pub fn reach(&self) -> f64 {
+        self.reach_of(self.floor_w)
+    }
+
+    /// Metres beyond which there is no link.
+    pub fn link_reach(&self) -> f64 {
+        self.reach_of(self.link_w)
+    }
+
+    /// Whether all links have the same range: no node has another attenuator than the rest, and there are no shadows.
+    pub fn has_one_range(&self) -> bool {
+        self.log_distance().is_none_or(|model| {
+            model.shadowing_db == 0.0 && model.attenuators_db.iter().all(|&db| db == model.attenuator_db)
+        })
+    }
+
+    /// Metres to which there are links between nodes with the common attenuator and without shadows.
+    pub fn link_range(&self) -> f64 {
+        match &self.propagation {
+            Propagation::TwoRay => two_ray::range(self.link_w),
+            Propagation::LogDistance(model) => model.usual_range(self.link_w),
+        }
+    }
+
+    /// A node's receiver. `rng` decides about bit errors, where there are any.
+    pub fn new_receiver(&self, rng: Rng) -> Receiver {
+        match self.reception {
+            Reception::Ns2 => Receiver::default(),
+            Reception::Sinr => Receiver::Sinr(Box::new(Sinr::new(self.receiver, rng))),
+        }
+    }
+
+    /// The parameters of a `sinr` receiver.
+    pub fn sinr(&self) -> &SinrConfig {
+        &self.receiver
+    }
+
+    /// The model with its parameters, if it is log-distance.
+    pub fn log_distance(&self) -> Option<&LogDistance> {
+        match &self.propagation {
+            Propagation::TwoRay => None,
+            Propagation::LogDistance(model) => Some(model),
+        }
+    }
+
+    fn reach_of(&self, power_w: f64) -> f64 {
+        match &self.propagation {
+            Propagation::TwoRay => two_ray::range(power_w),
+            Propagation::LogDistance(model) => model.reach(power_w),
+        }
+    }
+}
+
+/// The ratio at which a data frame of `air_time` is decoded half of the times.
+fn even_chance(receiver: &SinrConfig, air_time: Duration) -> f64 {
+    let (mut low, mut high) = (ratio(-20.0), ratio(30.0));
+    // Success grows with the ratio. 60 halvings leave nothing to a number of 53 bits.
+    for _ in 0..60 {
+        let middle = libm::sqrt(low * high);
+        if receiver.success(air_time, middle) < 0.5 { low = middle } else { high = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::radio::power::dbm;
+    use meshpace_core::Rate;
+
+    const A: NodeId = NodeId(0);
+    const B: NodeId = NodeId(1);
+
+    #[test]
+    fn two_ray_links_end_at_250_metres_and_sensing_at_550() {
+        let channel = Channel::new(&RadioConfig::default());
+        assert!(channel.is_link(A, B, 249.9) && !channel.is_link(A, B, 250.1));
+        assert!(
+            channel.neighbour(A, B, 249.9).unwrap().decodable && !channel.neighbour(A, B, 250.1).unwrap().decodable
+        );
+        assert!(channel.neighbour(A, B, 549.5).is_some() && channel.neighbour(A, B, 550.5).is_none());
+        assert!((channel.reach() - 550.0).abs() < 0.2 && (channel.link_reach() - 250.0).abs() < 0.2);
+        let sinr = Channel::new(&RadioConfig { reception: Reception::Sinr, ..RadioConfig::default() });
+        assert!(sinr.is_link(A, B, 249.9) && !sinr.is_link(A, B, 250.1));
+        // -93.6 dBm of noise less 10 dB: fourth power of the distance, -64.37 dBm at 250 m.
+        let expected = 250.0 * libm::pow(10.0, (103.6 - 64.374) / 40.0);
+        assert!((sinr.reach() / expected - 1.0).abs() < 1e-3, "{} {expected}", sinr.reach());
+    }
+
+    fn log_distance(rate: Rate) -> RadioConfig {
+        RadioConfig {
+            propagation: Propagation::LogDistance(LogDistance::default()),
+            reception: Reception::Sinr,
+            rate,
+            ..RadioConfig::default()
+        }
+    }
+
+    #[test]
+    fn a_log_distance_link_is_worth_an_even_chance() {
+        // 1534 bytes at 11 Mbit/s: a bit error rate of ln 2 / 12272 = 5.65e-5, that is 24 Q(sqrt(4 S)) + 16 Q(sqrt(6 S)) +
+        // ... = 1.125e-4 or Q(sqrt(4 S)) = 4.67e-6; from a table sqrt(4 S) = 4.433, S = 4.913 = 6.91 dB.
+        let channel = Channel::new(&log_distance(Rate::from_mbps(11)));
+        let snr = dbm(channel.link_w) - dbm(channel.receiver.noise_w);
+        assert!((snr - 6.91).abs() < 0.02, "{snr}");
+        // At 1 Mbit/s half of the frames would pass at -4 dB, but their preamble needs 4 dB.
+        let slow = Channel::new(&log_distance(Rate::from_mbps(1)));
+        assert!((dbm(slow.link_w) - dbm(slow.receiver.noise_w) - 4.0).abs() < 1e-9);
+        assert!((channel.link_reach() - channel.link_range()).abs() < 1e-9);
+        assert!(
+            channel.is_link(A, B, channel.link_range() * 0.999) && !channel.is_link(A, B, channel.link_range() * 1.001)
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! Which of several overlapping frames a receiver keeps: the rule of ns-2, in constant space.
+//!
+//! Source: ns-2.35 as measured. The first frame to arrive locks the receiver, also one that can
+//! only be sensed. A later frame that is at least 10 dB weaker is ignored and forgotten; any other spoils both, and the
+//! receiver stays busy until the longer of the two ends. There is no noise and no sum of interferers.
+
+use super::reception::{FrameEnd, FrameStart};
+use meshpace_core::Time;
+
+/// Power ratio from which the frame being received survives a later one: 10 dB.
+pub const CAPTURE_RATIO: f64 = 10.0;
+
+/// A receiver by that rule.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FirstLock {
+    /// The transmission that holds the receiver.
+    held: u32,
+    /// Its power, W.
+    power: f64,
+    /// When it ends here. [`Time::ZERO`] while the receiver is free.
+    end: Time,
+    damaged: bool,
+    collided: bool,
+}
+
+impl Default for FirstLock {
+    fn default() -> Self {
+        FirstLock { held: 0, power: 0.0, end: Time::ZERO, damaged: false, collided: false }
+    }
+}
+
+impl FirstLock {
+    /// Whether a frame holds the receiver. (Frames end at later times than zero.)
+    #[inline]
+    pub fn busy(&self) -> bool {
+        self.end != Time::ZERO
+    }
+
+    /// Transmission `id` begins to arrive with `power` and will end here at `end`. `damaged`: it cannot be decoded,
+    /// because it is too weak or this node is transmitting.
+    #[inline]
+    pub fn on_start(&mut self, id: u32, power: f64, end: Time, damaged: bool) -> FrameStart {
+        if !self.busy() {
+            *self = FirstLock { held: id, power, end, damaged, collided: false };
+            FrameStart::Locked
+        } else if self.power >= CAPTURE_RATIO * power {
+            FrameStart::Ignored
+        } else {
+            self.collided = true;
+            if end > self.end {
+                self.held = id;
+                self.power = power;
+                self.end = end;
+                self.damaged = damaged;
+            }
+            FrameStart::Collided
+        }
+    }
+
+    /// This node begins to transmit: what it was receiving is lost.
+    #[inline]
+    pub fn on_own_transmission(&mut self) {
+        self.damaged = true;
+    }
+
+    /// Whether transmission `id` holds the receiver, unharmed so far.
+    pub fn decodes(&self, id: u32) -> bool {
+        self.busy() && self.held == id && !self.collided && !self.damaged
+    }
+
+    /// Transmission `id` ends. None if it did not hold the receiver; otherwise the receiver is free again.
+    #[inline]
+    pub fn on_end(&mut self, id: u32) -> Option<FrameEnd> {
+        if !self.busy() || self.held != id {
+            return None;
+        }
+        self.end = Time::ZERO;
+        Some(if self.collided {
+            FrameEnd::Collided
+        } else if self.damaged {
+            FrameEnd::Damaged
+        } else {
+            FrameEnd::Decoded
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::radio::two_ray::received_power;
+
+    #[test]
+    fn a_later_frame_from_beyond_356_m_does_no_harm() {
+        // With fourth-power path loss a 200 m frame survives interferers that start later from beyond 200 * 10^(1/4) = 355.7 m.
+        for (interferer, outcome) in [(355.0, FrameEnd::Collided), (356.5, FrameEnd::Decoded)] {
+            let mut rx = FirstLock::default();
+            assert_eq!(rx.on_start(1, received_power(200.0), Time(1000), false), FrameStart::Locked);
+            rx.on_start(2, received_power(interferer), Time(900), false);
+            assert_eq!(rx.on_end(2), None);
+            assert_eq!(rx.on_end(1), Some(outcome));
+            assert!(!rx.busy());
+        }
+    }
+
+    #[test]
+    fn a_late_stronger_frame_never_captures() {
+        let mut rx = FirstLock::default();
+        rx.on_start(1, received_power(500.0), Time(1000), true);
+        assert_eq!(rx.on_start(2, received_power(50.0), Time(1500), false), FrameStart::Collided);
+        assert_eq!(rx.on_end(1), None, "the longer frame now holds the receiver");
+        assert_eq!(rx.on_end(2), Some(FrameEnd::Collided));
+    }
+
+    #[test]
+    fn an_ignored_frame_is_forgotten() {
+        let mut rx = FirstLock::default();
+        rx.on_start(1, received_power(200.0), Time(1000), false);
+        assert_eq!(rx.on_start(2, received_power(400.0), Time(5000), true), FrameStart::Ignored);
+        assert_eq!(rx.on_end(1), Some(FrameEnd::Decoded));
+        assert_eq!(rx.on_start(3, received_power(200.0), Time(4000), false), FrameStart::Locked);
+    }
+
+    #[test]
+    fn transmitting_spoils_a_reception() {
+        let mut rx = FirstLock::default();
+        rx.on_start(1, received_power(200.0), Time(1000), false);
+        rx.on_own_transmission();
+        assert_eq!(rx.on_end(1), Some(FrameEnd::Damaged));
+    }
+}

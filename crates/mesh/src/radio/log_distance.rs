@@ -1,0 +1,227 @@
+//! Log-distance propagation between antennas behind cables and attenuators: the radio of a miniature testbed.
+//!
+//! Source: AP10, section 4.5, equations 2 and 4; ITU-R P.1238 for the loss at 1 m; T. S. Rappaport, "Wireless
+//! Communications", 2nd ed., eq. 4.69 for the shadowing. In dBm and dB:
+//!
+//! ```text
+//! P_out = P_tx + G_ant - A_cab - A_v                         (AP10, 2)
+//! L(d)  = L(1 m) + 10 p log10(d / 1 m) + X                   (AP10, 4: L(1 m) = 20 log10(f_c), here less 28 dB with f_c in MHz)
+//! P_rx  = P_out - L(d) + G_ant - A_cab - A_v'
+//! ```
+//!
+//! Cables, attenuators and antennas are passive: they act on what is received as on what is sent, so a link has the same
+//! loss both ways. Equation 3 (L_1 = P_out - P_rx) then counts those of the receiver in L_1; they cancel out of H_cs. X is
+//! 0, or normal with deviation sigma for each pair of nodes (shadowing), cut at 3 sigma and the same in both directions and
+//! at all times: it belongs to the place like the distance. A loss below 0 dB is 0 dB.
+
+use super::power::watts;
+use alloc::vec::Vec;
+use meshpace_core::parameter::require;
+use meshpace_core::rng::Purpose;
+use meshpace_core::{NodeId, ParameterError, Rng};
+
+/// Where shadowing is cut, in deviations.
+const SHADOWING_LIMIT: f64 = 3.0;
+/// The largest setting of a node's attenuator, dB (AP10, Table I).
+pub const MAX_ATTENUATOR_DB: f64 = 30.0;
+
+/// Parameters of the model; the same for all nodes except for the attenuators.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LogDistance {
+    /// P_tx, dBm. AP10 does not give it. Default 15.
+    pub transmit_power_dbm: f64,
+    /// G_ant, dBi, at both ends. Default 0; AP10's antennas: 2.1.
+    pub antenna_gain_dbi: f64,
+    /// A_cab, dB, at both ends. Default 0; AP10's 7 m of cable: 3.71.
+    pub cable_db: f64,
+    /// A_v, dB, 0..=30, of the nodes that `attenuators_db` does not name. Default 0.
+    pub attenuator_db: f64,
+    /// A_v by node, dB, 0..=30; may be empty or shorter than the mesh.
+    pub attenuators_db: Vec<f64>,
+    /// p, 1..=10. Default 3 (AP10, section 4.5).
+    pub exponent: f64,
+    /// L(1 m), dB. Default 39.74: 20 log10(2437 MHz) - 28.
+    pub reference_loss_db: f64,
+    /// sigma, dB, 0 or more. Default 0: no shadowing.
+    pub shadowing_db: f64,
+    /// Draws the shadowing, whatever the run's seed is. Default 1.
+    pub shadowing_seed: u64,
+}
+
+impl Default for LogDistance {
+    fn default() -> LogDistance {
+        LogDistance {
+            transmit_power_dbm: 15.0,
+            antenna_gain_dbi: 0.0,
+            cable_db: 0.0,
+            attenuator_db: 0.0,
+            attenuators_db: Vec::new(),
+            exponent: 3.0,
+            reference_loss_db: 39.74,
+            shadowing_db: 0.0,
+            shadowing_seed: 1,
+        }
+    }
+}
+
+impl LogDistance {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        let attenuation = 0.0..=MAX_ATTENUATOR_DB;
+        for &db in self.attenuators_db.iter().chain([&self.attenuator_db]) {
+            require(attenuation.contains(&db), "radio.attenuator", db, "0 dB to 30 dB")?;
+        }
+        require((1.0..=10.0).contains(&self.exponent), "radio.path_loss_exponent", self.exponent, "1 to 10")?;
+        let sigma = self.shadowing_db;
+        require((0.0..=100.0).contains(&sigma), "radio.shadowing", sigma, "0 dB to 100 dB")?;
+        let fixed = [self.transmit_power_dbm, self.antenna_gain_dbi, self.cable_db, self.reference_loss_db];
+        let sum: f64 = fixed.iter().sum();
+        require(sum.is_finite(), "radio", sum, "finite powers, gains and losses")
+    }
+
+    /// A_v of `node`, dB.
+    pub fn attenuator_of(&self, node: NodeId) -> f64 {
+        self.attenuators_db.get(node.index()).copied().unwrap_or(self.attenuator_db)
+    }
+
+    /// P_out of `node`, dBm (equation 2).
+    pub fn output_power_dbm(&self, node: NodeId) -> f64 {
+        self.transmit_power_dbm + self.antenna_gain_dbi - self.cable_db - self.attenuator_of(node)
+    }
+
+    /// L(d) without shadowing, dB, for `distance` metres.
+    pub fn path_loss_db(&self, distance: f64) -> f64 {
+        self.reference_loss_db + 10.0 * self.exponent * libm::log10(distance)
+    }
+
+    /// X between two nodes, dB.
+    pub fn shadowing_between(&self, a: NodeId, b: NodeId) -> f64 {
+        if self.shadowing_db == 0.0 {
+            return 0.0;
+        }
+        let pair = u64::from(a.0.min(b.0)) << 16 | u64::from(a.0.max(b.0));
+        let mut rng = Rng::stream(self.shadowing_seed, Purpose::Shadowing, pair);
+        // Box and Muller; a number beyond the limit is drawn again.
+        loop {
+            let radius = libm::sqrt(-2.0 * libm::log1p(-rng.uniform()));
+            let normal = radius * libm::cos(2.0 * core::f64::consts::PI * rng.uniform());
+            if libm::fabs(normal) <= SHADOWING_LIMIT {
+                return self.shadowing_db * normal;
+            }
+        }
+    }
+
+    /// P_rx at `to` of what `from` sends over `distance` metres, dBm.
+    pub fn received_power_dbm(&self, from: NodeId, to: NodeId, distance: f64) -> f64 {
+        let loss = libm::fmax(self.path_loss_db(distance) + self.shadowing_between(from, to), 0.0);
+        self.output_power_dbm(from) - loss + self.antenna_gain_dbi - self.cable_db - self.attenuator_of(to)
+    }
+
+    /// As [`LogDistance::received_power_dbm`], in W.
+    pub fn received_power(&self, from: NodeId, to: NodeId, distance: f64) -> f64 {
+        watts(self.received_power_dbm(from, to, distance))
+    }
+
+    /// A distance in metres beyond which no pair of nodes reaches `power_w`, whatever its attenuators and shadows.
+    pub fn reach(&self, power_w: f64) -> f64 {
+        let least = self.attenuators_db.iter().copied().chain([self.attenuator_db]).fold(MAX_ATTENUATOR_DB, libm::fmin);
+        self.range(power_w, least, -SHADOWING_LIMIT * self.shadowing_db)
+    }
+
+    /// The distance in metres at which two nodes without shadowing, both with the common attenuator, get `power_w`.
+    pub fn usual_range(&self, power_w: f64) -> f64 {
+        self.range(power_w, self.attenuator_db, 0.0)
+    }
+
+    fn range(&self, power_w: f64, attenuator_db: f64, shadowing_db: f64) -> f64 {
+        let ends = 2.0 * (self.antenna_gain_dbi - self.cable_db - attenuator_db);
+        let loss = self.transmit_power_dbm + ends - super::power::dbm(power_w);
+        if loss <= 0.0 {
+            // Not even at no loss.
+            return 0.0;
+        }
+        libm::pow(10.0, (loss - self.reference_loss_db - shadowing_db) / (10.0 * self.exponent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// AP10's nodes with P_tx = 15 dBm.
+    fn testbed(attenuator_db: f64) -> LogDistance {
+        LogDistance { antenna_gain_dbi: 2.1, cable_db: 3.71, attenuator_db, ..LogDistance::default() }
+    }
+
+    const A: NodeId = NodeId(0);
+    const B: NodeId = NodeId(1);
+
+    #[test]
+    fn output_powers_of_systems_7_7() {
+        assert!((testbed(16.0).output_power_dbm(A) - -2.61).abs() < 1e-9);
+        assert!((testbed(29.0).output_power_dbm(A) - -15.61).abs() < 1e-9);
+    }
+
+    #[test]
+    fn powers_over_hops_of_systems_7_7() {
+        // Received over one hop with -62 dBm: -71.031, -76.314, -80.062 dBm over two, three, four.
+        let radio = testbed(16.0);
+        let hop = radio.usual_range(watts(-62.0));
+        for (hops, expected) in [(1.0, -62.0), (2.0, -71.031), (3.0, -76.314), (4.0, -80.062)] {
+            let power = radio.received_power_dbm(A, B, hops * hop);
+            assert!((power - expected).abs() < 5e-4, "{hops} hops: {power} dBm");
+        }
+    }
+
+    #[test]
+    fn attenuators_of_both_ends_count() {
+        let mut radio = testbed(16.0);
+        let before = radio.received_power_dbm(A, B, 0.5);
+        radio.attenuators_db = alloc::vec![20.0];
+        assert!((before - radio.received_power_dbm(A, B, 0.5) - 4.0).abs() < 1e-9);
+        assert!((before - radio.received_power_dbm(B, A, 0.5) - 4.0).abs() < 1e-9);
+        assert!((before - radio.received_power_dbm(B, NodeId(2), 0.5)).abs() < 1e-9);
+        // 2437 MHz, 1 m: Friis has 40.2 dB, the indoor formula 39.7 dB.
+        assert!((radio.path_loss_db(1.0) - 20.0 * libm::log10(2437.0) + 28.0).abs() < 0.005);
+        assert!((radio.path_loss_db(10.0) - radio.path_loss_db(1.0) - 30.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_attenuator_has_0_to_30_db() {
+        assert!(testbed(30.0).check().is_ok());
+        assert!(testbed(30.5).check().is_err() && testbed(-1.0).check().is_err() && testbed(f64::NAN).check().is_err());
+        assert!(LogDistance { attenuators_db: alloc::vec![1.0, 31.0], ..testbed(16.0) }.check().is_err());
+    }
+
+    #[test]
+    fn shadows_are_normal_symmetric_and_repeatable() {
+        let radio = LogDistance { shadowing_db: 4.0, ..testbed(16.0) };
+        let (mut sum, mut squares, mut n) = (0.0, 0.0, 0.0);
+        for a in 0..150 {
+            for b in a + 1..150 {
+                let x = radio.shadowing_between(NodeId(a), NodeId(b));
+                assert_eq!(x, radio.shadowing_between(NodeId(b), NodeId(a)));
+                assert!(x.abs() <= 12.0);
+                (sum, squares, n) = (sum + x, squares + x * x, n + 1.0);
+            }
+        }
+        // 11,175 numbers: the mean has a standard error of 0.04 dB. A normal number cut at 3 has deviation 0.987.
+        assert!((sum / n).abs() < 0.15, "{}", sum / n);
+        assert!((libm::sqrt(squares / n) / (4.0 * 0.9866) - 1.0).abs() < 0.03);
+        let other = LogDistance { shadowing_seed: 2, ..radio.clone() };
+        assert_ne!(radio.shadowing_between(A, B), other.shadowing_between(A, B));
+    }
+
+    #[test]
+    fn nobody_beyond_reach_is_heard() {
+        let mut radio = LogDistance { shadowing_db: 2.0, ..testbed(16.0) };
+        radio.attenuators_db = alloc::vec![10.0, 16.0, 3.0];
+        let threshold = watts(-80.0);
+        let reach = radio.reach(threshold);
+        for (a, b) in [(0, 1), (1, 2), (2, 7), (0, 2)] {
+            assert!(radio.received_power(NodeId(a), NodeId(b), reach * 1.0001) < threshold);
+        }
+        // The best pair there could be, two nodes with 3 dB in a valley of 6 dB, is exactly there.
+        assert!((15.0 + 2.0 * (2.1 - 3.71 - 3.0) - radio.path_loss_db(reach) + 6.0 - -80.0).abs() < 1e-9);
+    }
+}
