@@ -4,7 +4,9 @@
 //! keeps the bytes behind the ranges it decides about, and sleeps until it wants to be woken.
 
 pub mod clock;
+pub mod doctor;
 pub mod drive;
+pub mod generator;
 pub mod poll;
 pub mod ring;
 mod sys;

@@ -29,3 +29,40 @@ pub fn attach_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
     unsafe { ioctl::tunsetiff(tun.as_raw_fd(), &raw mut request as u64) }?;
     Ok(())
 }
+
+/// What the kernel tells of one of its TCP connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpInfo {
+    /// Smoothed round-trip time, microseconds.
+    pub rtt_us: u32,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Bytes acknowledged, SYN and FIN included.
+    pub bytes_acked: u64,
+    /// Segments with payload sent, those again included.
+    pub data_segments_out: u32,
+}
+
+/// Asks the kernel about a TCP connection (tcp(7), TCP_INFO). The places are those of `struct tcp_info` in linux/tcp.h, which
+/// only grows at its end; an older kernel leaves what it does not know at zero.
+pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
+    let mut bytes = [0u8; 256];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the descriptor is open as long as `socket` is borrowed; the kernel writes at most `length` bytes to `bytes`,
+    // which has as many and outlives the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let long = bytes[120..].first_chunk::<8>().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+    Ok(TcpInfo { rtt_us: word(68), retransmissions: word(100), bytes_acked: long, data_segments_out: word(156) })
+}

@@ -14,6 +14,7 @@ use crate::clock::{Clock, sharpen_timers};
 use crate::drive::Deadlines;
 use crate::poll::{Poller, Ready};
 use crate::ring::{ReceiveRing, SendRing};
+use crate::tpa::path::hops_travelled;
 use meshpace_core::{Rate, Time};
 use meshpace_transport::tcp::connection::End;
 use meshpace_transport::tcp::wire::{self, Addresses, Header, Numbers, Options};
@@ -99,6 +100,8 @@ struct Entry {
     /// None before the handshake is over, at an end that listens.
     buffers: Option<(SendRing, ReceiveRing)>,
     window: usize,
+    /// The hops the peer's packets come.
+    hops: u8,
     accepted: bool,
     claimed: bool,
     /// The application has let go: the entry goes when the connection is forgotten.
@@ -120,6 +123,7 @@ pub struct Stack<I> {
     poller: Poller,
     limits: Limits,
     path: PathInfo,
+    follow_time_to_live: bool,
     entries: BTreeMap<Id, Entry>,
     by_key: BTreeMap<Key, Id>,
     listeners: BTreeMap<u16, Listener>,
@@ -161,6 +165,7 @@ impl<I: Interface> Stack<I> {
             poller,
             limits,
             path: PathInfo { hops: 1, rate: Rate::from_mbps(2), received_power_dbm: None },
+            follow_time_to_live: false,
             entries: BTreeMap::new(),
             by_key: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -173,9 +178,10 @@ impl<I: Interface> Stack<I> {
         })
     }
 
-    /// What connections from now on are told of their path.
-    pub fn set_path(&mut self, path: PathInfo) {
-        self.path = path;
+    /// What connections are told of their path. With `follow_time_to_live` the hops are those that the peer's packets have
+    /// come, by their time to live, once there are any.
+    pub fn set_path(&mut self, path: PathInfo, follow_time_to_live: bool) {
+        (self.path, self.follow_time_to_live) = (path, follow_time_to_live);
     }
 
     /// The interface.
@@ -220,6 +226,7 @@ impl<I: Interface> Stack<I> {
             path_mss,
             buffers: Some(buffers),
             window: window as usize,
+            hops: 0,
             accepted: true,
             claimed: true,
             released: false,
@@ -326,6 +333,12 @@ impl<I: Interface> Stack<I> {
         })
     }
 
+    /// The hops a connection is reckoned to have.
+    pub fn hops(&self, id: Id) -> u8 {
+        let measured = self.entries.get(&id).map_or(0, |entry| entry.hops);
+        if measured > 0 { measured } else { self.path.hops }
+    }
+
     /// The protocol's side of a connection: its counters, its pacing.
     pub fn connection(&self, id: Id) -> Option<&Connection> {
         self.entries.get(&id).map(|entry| &entry.connection)
@@ -344,6 +357,13 @@ impl<I: Interface> Stack<I> {
     /// IP packets sent.
     pub fn packets_sent(&self) -> u64 {
         self.output.sent
+    }
+
+    /// Resets a connection that has not ended: for an owner that ends.
+    pub fn abandon(&mut self, id: Id) {
+        if self.entries.get(&id).is_some_and(|entry| entry.connection.end().is_none()) {
+            self.abort(id);
+        }
     }
 
     /// Waits until something arrives, a timer is due or `until` has come, and does what is to be done then.
@@ -392,7 +412,7 @@ impl<I: Interface> Stack<I> {
                 if addresses.destination != self.output.interface.address().octets() {
                     return;
                 }
-                let arrival = Arrival { hops: hops_travelled(ttl), ce, received_power_dbm: None };
+                let arrival = Arrival { hops: hops_travelled(ttl).unwrap_or(0), ce, received_power_dbm: None };
                 self.on_segment(now, addresses.source.into(), &header, payload, arrival);
             }
             Ok(Packet::Unreachable(error)) => self.on_unreachable(now, error),
@@ -431,6 +451,10 @@ impl<I: Interface> Stack<I> {
         if !was_established && flags.has(Flags::ACK) && !flags.has(Flags::RST) && understood.segment.ack != 0 {
             // It acknowledges something this connection never said (RFC 9293, section 3.10.7.3 and 4).
             return self.on_stray(key, header, payload.len());
+        }
+        if self.follow_time_to_live && arrival.hops > 0 && arrival.hops != entry.hops {
+            entry.hops = arrival.hops;
+            entry.connection.on_path(PathInfo { hops: arrival.hops, ..self.path });
         }
         let is_taken = entry.connection.on_segment(now, &understood.segment, understood.more(), arrival);
         if !was_established && entry.connection.is_established() && entry.buffers.is_none() {
@@ -491,6 +515,7 @@ impl<I: Interface> Stack<I> {
             path_mss,
             buffers: None,
             window: window as usize,
+            hops: 0,
             accepted: false,
             claimed: false,
             released: false,
@@ -655,12 +680,6 @@ impl Entry {
         }
         self.connection.on_agreed(now, &agreed);
     }
-}
-
-/// The hops a packet travelled, from the usual initial values of its time to live.
-fn hops_travelled(ttl: u8) -> u8 {
-    let initial = [32, 64, 128, 255].into_iter().find(|initial| *initial >= ttl).unwrap_or(255);
-    (initial - ttl).saturating_add(1)
 }
 
 fn random<const N: usize>() -> io::Result<[u8; N]> {

@@ -50,7 +50,7 @@ impl World {
     pub fn device(mtu: u16) -> Stack<Device> {
         let mut stack = Stack::new(Device::create("ours", HOST, OURS, mtu).unwrap(), Limits::default()).unwrap();
         // What adaptive pacing reckons with: a channel that is no bottleneck.
-        stack.set_path(PathInfo { hops: 1, rate: Rate::from_mbps(1000), received_power_dbm: None });
+        stack.set_path(PathInfo { hops: 1, rate: Rate::from_mbps(1000), received_power_dbm: None }, false);
         stack
     }
 

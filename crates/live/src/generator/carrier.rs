@@ -1,0 +1,35 @@
+//! What a sender is driven through, whichever the transport.
+
+use meshpace_core::Time;
+use meshpace_transport::Stats;
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+/// What a carrier has achieved so far, all its connections together.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Progress {
+    /// Payload bytes the far end has acknowledged. A carrier that does not know counts what has left.
+    pub acknowledged: u64,
+    /// Whether the present connection has ended in order.
+    pub is_over: bool,
+    /// The transport's counters; zero what it does not count.
+    pub stats: Stats,
+    /// Packets put on the network; 0 if only the kernel knows.
+    pub packets: u64,
+}
+
+/// Carries bytes to one host.
+pub trait Carrier {
+    /// Connects anew and waits for it until `until`, or, if it can look, until `stop` is set.
+    fn open(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()>;
+    /// Hands over bytes; how many, 0 if there is no room.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// No more will be written to the present connection.
+    fn close(&mut self) -> io::Result<()>;
+    /// Gives the present connection up at once.
+    fn abort(&mut self);
+    /// Waits until something happens, or until `until`.
+    fn wait(&mut self, until: Time) -> io::Result<()>;
+    /// What has been achieved. An error if the connection failed.
+    fn progress(&mut self) -> io::Result<Progress>;
+}

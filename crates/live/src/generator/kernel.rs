@@ -1,0 +1,135 @@
+//! The kernel's TCP as a carrier, for comparison.
+
+use super::carrier::{Carrier, Progress};
+use crate::poll::{Poller, Ready};
+use crate::sys;
+use meshpace_core::{Duration, Time};
+use meshpace_transport::Stats;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddrV4, TcpStream};
+use std::sync::atomic::AtomicBool;
+
+/// Kernel connections to one host, one at a time.
+#[derive(Debug)]
+pub struct Kernel {
+    to: SocketAddrV4,
+    congestion: Option<String>,
+    poller: Poller,
+    ready: Vec<Ready>,
+    stream: Option<TcpStream>,
+    written: u64,
+    ended: bool,
+    past: Progress,
+    past_stats: Stats,
+}
+
+impl Kernel {
+    /// Not connected yet. `congestion` is the congestion control by the kernel's name for it, such as `reno`.
+    pub fn new(to: SocketAddrV4, congestion: Option<String>) -> io::Result<Kernel> {
+        Ok(Kernel {
+            to,
+            congestion,
+            poller: Poller::new()?,
+            ready: Vec::new(),
+            stream: None,
+            written: 0,
+            ended: false,
+            past: Progress::default(),
+            past_stats: Stats::default(),
+        })
+    }
+
+    fn stream(&mut self) -> io::Result<&mut TcpStream> {
+        self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// What the present connection has achieved.
+    fn present(&self) -> io::Result<(u64, Stats)> {
+        let Some(stream) = &self.stream else { return Ok((0, Stats::default())) };
+        let info = sys::tcp_info(stream)?;
+        let rtt = f64::from(info.rtt_us) * 1e-6;
+        let stats = Stats {
+            segments_sent: u64::from(info.data_segments_out),
+            retransmissions: u64::from(info.retransmissions),
+            // One value: the smoothed RTT.
+            rtt_samples: u64::from(info.rtt_us > 0),
+            rtt_sum_s: rtt,
+            ..Stats::default()
+        };
+        // The kernel counts SYN and FIN too.
+        Ok((info.bytes_acked.min(self.written), stats))
+    }
+}
+
+impl Carrier for Kernel {
+    fn open(&mut self, until: Time, _: &AtomicBool) -> io::Result<()> {
+        let (acknowledged, stats) = self.present()?;
+        self.past.acknowledged += acknowledged;
+        self.past_stats += stats;
+        let left = until.since(crate::Clock.now()).max(Duration::from_millis(1));
+        let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.to));
+        let stream =
+            TcpStream::connect_timeout(&self.to.into(), std::time::Duration::from_nanos(left.0)).map_err(explain)?;
+        if let Some(name) = &self.congestion {
+            rustix::net::sockopt::set_tcp_congestion(&stream, name).map_err(|error| {
+                let error = io::Error::from(error);
+                io::Error::new(error.kind(), format!("congestion control {name}: {error}"))
+            })?;
+        }
+        stream.set_nonblocking(true)?;
+        self.poller.add(&stream, 0)?;
+        self.stream = Some(stream);
+        (self.written, self.ended) = (0, false);
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match self.stream()?.write(bytes) {
+            Ok(written) => written,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.stream()?.shutdown(Shutdown::Write)
+    }
+
+    fn abort(&mut self) {
+        self.ended = true;
+        // Nobody is left to be told if that fails.
+        let _ = self.stream().and_then(|stream| stream.shutdown(Shutdown::Both));
+    }
+
+    fn wait(&mut self, until: Time) -> io::Result<()> {
+        // Acknowledgements wake nobody: look every few milliseconds.
+        let soon = crate::Clock.now() + Duration::from_millis(2);
+        let ended = self.ended;
+        let Some(stream) = &mut self.stream else { return self.poller.wait(until, &mut self.ready) };
+        if !ended {
+            loop {
+                match stream.read(&mut [0; 4096]) {
+                    Ok(0) => {
+                        self.ended = true;
+                        self.poller.remove(&*stream)?;
+                        break;
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        self.poller.wait(until.min(soon), &mut self.ready)
+    }
+
+    fn progress(&mut self) -> io::Result<Progress> {
+        let (acknowledged, stats) = self.present()?;
+        let mut progress = Progress { is_over: self.ended, stats: self.past_stats, ..self.past };
+        progress.acknowledged += acknowledged;
+        progress.stats += stats;
+        Ok(progress)
+    }
+}

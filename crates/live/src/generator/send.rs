@@ -1,0 +1,239 @@
+//! Loads a carrier and measures.
+
+use super::carrier::{Carrier, Progress};
+use crate::clock::Clock;
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, Rng, Time};
+use meshpace_sim::traffic::pareto;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How long to wait for a connection.
+const CONNECT: Duration = Duration::from_secs(30);
+/// How long to wait, at the end, for what was written to arrive.
+const FAREWELL: Duration = Duration::from_secs(60);
+/// How often [`send`] reports.
+const TICK: Duration = Duration::from_millis(200);
+/// The windows in which goodput is looked at, those of the simulator's short-term index.
+const WINDOW: Duration = Duration::from_secs(2);
+
+/// What is sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Load {
+    /// As many bytes, then the end.
+    Bytes(u64),
+    /// As much as goes in a time.
+    For(Duration),
+    /// One file after another, a connection for each, as people fetch pages (AP05, section 5.2): sizes with a Pareto
+    /// distribution, exponential pauses.
+    Files {
+        /// Mean size in bytes.
+        mean_size: f64,
+        /// Shape of the distribution of sizes, above 1.
+        shape: f64,
+        /// Mean pause.
+        mean_pause: Duration,
+        /// Until when new ones are begun.
+        span: Duration,
+        /// Seed of sizes and pauses.
+        seed: u64,
+    },
+}
+
+/// A file that has arrived.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct File {
+    /// When its connection was begun, counted from the start.
+    pub start: Duration,
+    /// When all of it was acknowledged.
+    pub end: Duration,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// What was measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// From the first call to connect to the last acknowledgement, or to the end of the time.
+    pub duration: Duration,
+    /// What was achieved in it.
+    pub progress: Progress,
+    /// Windows of 2 s in which nothing was acknowledged.
+    pub idle_windows: u32,
+    /// Files, of that load.
+    pub files: Vec<File>,
+    /// How long files were under way.
+    pub transferring: Duration,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+}
+
+/// A look at a run that goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick {
+    /// Since the start.
+    pub elapsed: Duration,
+    /// Since the last look.
+    pub span: Duration,
+    /// Now.
+    pub now: Progress,
+    /// At the last look.
+    pub before: Progress,
+}
+
+/// Sends `load` through `carrier` until that is done or `stop` is set; `look` is called every 200 ms.
+pub fn send<C: Carrier>(
+    carrier: &mut C,
+    load: Load,
+    stop: &AtomicBool,
+    look: impl FnMut(&Tick),
+) -> io::Result<Measured> {
+    let start = Clock.now();
+    let mut run = Run {
+        start,
+        stop,
+        look,
+        looked_at: start,
+        before: Progress::default(),
+        window_end: start + WINDOW,
+        window_from: 0,
+        idle_windows: 0,
+    };
+    let (mut files, mut transferring) = (Vec::new(), Duration::ZERO);
+    let block = payload();
+    let ended = match load {
+        Load::Bytes(bytes) => {
+            carrier.open(start + CONNECT, stop)?;
+            run.transfer(carrier, &block, bytes, Time::NEVER)?
+        }
+        Load::For(span) => {
+            carrier.open(start + CONNECT, stop)?;
+            // The time counts from when data may flow.
+            let until = Clock.now() + span;
+            run.start = Clock.now();
+            run.transfer(carrier, &block, u64::MAX, until)?
+        }
+        Load::Files { mean_size, shape, mean_pause, span, seed } => {
+            let mut rng = Rng::stream(seed, Purpose::Traffic, 0);
+            let until = start + span;
+            while Clock.now() < until && !run.is_interrupted() {
+                let begin = Clock.now();
+                let bytes = pareto(mean_size, shape, rng.uniform()).ceil() as u64;
+                carrier.open(begin + CONNECT, stop)?;
+                let end = run.transfer(carrier, &block, bytes, Time::NEVER)?;
+                transferring = transferring + end.since(begin);
+                files.push(File { start: begin.since(start), end: end.since(start), bytes });
+                let pause = Duration::from_secs_f64(rng.exponential(mean_pause.as_secs_f64()));
+                run.pause(carrier, (end + pause).min(until))?;
+            }
+            Clock.now()
+        }
+    };
+    Ok(Measured {
+        duration: ended.since(run.start),
+        progress: carrier.progress()?,
+        idle_windows: run.idle_windows,
+        files,
+        transferring,
+        interrupted: run.is_interrupted(),
+    })
+}
+
+struct Run<'a, F> {
+    start: Time,
+    stop: &'a AtomicBool,
+    look: F,
+    looked_at: Time,
+    before: Progress,
+    window_end: Time,
+    /// What had been acknowledged when the window began.
+    window_from: u64,
+    idle_windows: u32,
+}
+
+impl<F: FnMut(&Tick)> Run<'_, F> {
+    fn is_interrupted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Writes `bytes`, or until `until`, and closes; when the last byte was acknowledged, or the time was over.
+    fn transfer<C: Carrier>(&mut self, carrier: &mut C, block: &[u8], bytes: u64, until: Time) -> io::Result<Time> {
+        let before = carrier.progress()?.acknowledged;
+        let (mut left, mut closed) = (bytes, false);
+        loop {
+            let now = Clock.now();
+            let progress = carrier.progress()?;
+            if now >= until {
+                // What is on its way then does not count: it is given up.
+                self.report(now, progress);
+                carrier.abort();
+                return Ok(now);
+            }
+            if left > 0 && !self.is_interrupted() {
+                let length = left.min(block.len() as u64) as usize;
+                left -= carrier.write(&block[..length])? as u64;
+            }
+            if (left == 0 || self.is_interrupted()) && !closed {
+                carrier.close()?;
+                closed = true;
+            }
+            // The far end's farewell is not part of the transfer.
+            if closed && (progress.is_over || progress.acknowledged - before >= bytes) {
+                self.report(now, progress);
+                self.farewell(carrier)?;
+                return Ok(now);
+            }
+            let next = self.observe(now, progress);
+            carrier.wait(next.min(until))?;
+        }
+    }
+
+    fn farewell<C: Carrier>(&mut self, carrier: &mut C) -> io::Result<()> {
+        let patience = Clock.now() + FAREWELL;
+        while !carrier.progress()?.is_over {
+            if Clock.now() >= patience {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the far end does not close"));
+            }
+            carrier.wait(patience.min(Clock.now() + TICK))?;
+        }
+        Ok(())
+    }
+
+    fn pause<C: Carrier>(&mut self, carrier: &mut C, until: Time) -> io::Result<()> {
+        while Clock.now() < until && !self.is_interrupted() {
+            let next = self.observe(Clock.now(), carrier.progress()?);
+            carrier.wait(until.min(next))?;
+        }
+        Ok(())
+    }
+
+    /// Reports if it is time to; when it is again.
+    fn observe(&mut self, now: Time, progress: Progress) -> Time {
+        while now >= self.window_end {
+            self.idle_windows += u32::from(progress.acknowledged == self.window_from);
+            self.window_from = progress.acknowledged;
+            self.window_end = self.window_end + WINDOW;
+        }
+        if now >= self.looked_at + TICK {
+            self.report(now, progress);
+        }
+        self.looked_at + TICK
+    }
+
+    fn report(&mut self, now: Time, progress: Progress) {
+        let tick = Tick {
+            elapsed: now.since(self.start),
+            span: now.since(self.looked_at),
+            now: progress,
+            before: self.before,
+        };
+        (self.look)(&tick);
+        (self.looked_at, self.before) = (now, progress);
+    }
+}
+
+/// What is sent: bytes that do not compress.
+fn payload() -> Vec<u8> {
+    let mut rng = Rng::stream(0, Purpose::Traffic, 1);
+    (0..8192).flat_map(|_| rng.next_u64().to_le_bytes()).collect()
+}

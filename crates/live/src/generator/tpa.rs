@@ -1,0 +1,115 @@
+//! TPA over UDP as a carrier.
+
+use super::carrier::{Carrier, Progress};
+use crate::Clock;
+use crate::poll::{Poller, Ready};
+use crate::tpa::{Options, TpaPort, TpaStream};
+use meshpace_core::{Duration, Time};
+use meshpace_transport::Stats;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddrV4};
+use std::sync::atomic::AtomicBool;
+
+/// TPA connections to one host, one at a time.
+#[derive(Debug)]
+pub struct Tpa {
+    port: TpaPort,
+    to: SocketAddrV4,
+    stream: Option<TpaStream>,
+    written: u64,
+    ended: bool,
+    past: Progress,
+    past_stats: Stats,
+    poller: Poller,
+    ready: Vec<Ready>,
+}
+
+impl Tpa {
+    /// Not connected yet.
+    pub fn new(to: SocketAddrV4, options: Options) -> io::Result<Tpa> {
+        Ok(Tpa {
+            port: TpaPort::with_options((std::net::Ipv4Addr::UNSPECIFIED, 0), options)?,
+            to,
+            stream: None,
+            written: 0,
+            ended: false,
+            past: Progress::default(),
+            past_stats: Stats::default(),
+            poller: Poller::new()?,
+            ready: Vec::new(),
+        })
+    }
+
+    fn stream(&mut self) -> io::Result<&mut TpaStream> {
+        self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// What the present connection has acknowledged.
+    fn acknowledged(&self) -> u64 {
+        self.stream.as_ref().map_or(0, |stream| self.written - stream.unacknowledged() as u64)
+    }
+}
+
+impl Carrier for Tpa {
+    fn open(&mut self, until: Time, _: &AtomicBool) -> io::Result<()> {
+        self.past.acknowledged += self.acknowledged();
+        if let Some(stream) = self.stream.take() {
+            self.past_stats += stream.stats();
+        }
+        let left = until.since(Clock.now()).max(Duration::from_millis(1));
+        let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.to));
+        let stream = self.port.connect_timeout(self.to, left).map_err(explain)?;
+        stream.set_nonblocking(true)?;
+        self.stream = Some(stream);
+        (self.written, self.ended) = (0, false);
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match self.stream()?.write(bytes) {
+            Ok(written) => written,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.stream()?.shutdown(Shutdown::Write)
+    }
+
+    fn abort(&mut self) {
+        if let Some(stream) = &self.stream {
+            stream.abort();
+        }
+        self.ended = true;
+    }
+
+    fn wait(&mut self, until: Time) -> io::Result<()> {
+        // The connection has a thread of its own, which does not call: look every few milliseconds.
+        let soon = Clock.now() + Duration::from_millis(2);
+        self.poller.wait(until.min(soon), &mut self.ready)?;
+        if self.ended {
+            return Ok(());
+        }
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        match stream.read(&mut [0; 4096]) {
+            Ok(0) => self.ended = true,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self) -> io::Result<Progress> {
+        let mut progress = Progress { is_over: self.ended, stats: self.past_stats, ..self.past };
+        progress.acknowledged += self.acknowledged();
+        if let Some(stream) = &self.stream {
+            progress.stats += stream.stats();
+            progress.packets = progress.stats.segments_sent;
+        }
+        Ok(progress)
+    }
+}

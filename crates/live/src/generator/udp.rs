@@ -1,0 +1,209 @@
+//! UDP at a rate as a carrier: the source that the simulator runs, and a far end that counts.
+//!
+//! A datagram begins with 16 bytes: "mpud", what it is (data, end, report), its number. The end is repeated until the far end
+//! reports how much of this run's data it has received; until then what was sent counts as progress.
+
+use super::carrier::{Carrier, Progress};
+use crate::clock::{Clock, sharpen_timers};
+use crate::poll::{Poller, Ready};
+use meshpace_core::{Duration, Time};
+use meshpace_transport::udp::{Config, Source};
+use std::io;
+use std::net::{SocketAddrV4, UdpSocket};
+use std::sync::atomic::AtomicBool;
+
+/// Bytes of the header.
+pub const HEADER: usize = 16;
+/// How often the end is repeated, and how often at most.
+const REPEAT: Duration = Duration::from_millis(200);
+const ATTEMPTS: u32 = 10;
+
+/// What a datagram is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Data; the number counts from 0.
+    Data,
+    /// There is no more; the number is that of datagrams sent.
+    End,
+    /// The number is that of payload bytes received.
+    Report,
+}
+
+/// The header of a datagram of a run.
+pub fn header(kind: Kind, number: u64) -> [u8; HEADER] {
+    let mut bytes = *b"mpud\0\0\0\0\0\0\0\0\0\0\0\0";
+    bytes[7] = kind as u8;
+    bytes[8..].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+/// What a datagram says, if it is one of ours.
+pub fn understand(bytes: &[u8]) -> Option<(Kind, u64)> {
+    let header = bytes.first_chunk::<HEADER>()?;
+    let kind = match header[..8] {
+        [b'm', b'p', b'u', b'd', 0, 0, 0, 0] => Kind::Data,
+        [b'm', b'p', b'u', b'd', 0, 0, 0, 1] => Kind::End,
+        [b'm', b'p', b'u', b'd', 0, 0, 0, 2] => Kind::Report,
+        _ => return None,
+    };
+    let number = header[8..].first_chunk::<8>()?;
+    Some((kind, u64::from_be_bytes(*number)))
+}
+
+/// Datagrams to one host.
+#[derive(Debug)]
+pub struct Udp {
+    to: SocketAddrV4,
+    config: Config,
+    socket: Option<UdpSocket>,
+    source: Source,
+    poller: Poller,
+    ready: Vec<Ready>,
+    progress: Progress,
+    /// Bytes written and not sent.
+    waiting: u64,
+    /// Payload the far end has reported, of all runs before this one.
+    reported: u64,
+    /// Since when an end is awaited, and how often it was sent.
+    ending: Option<(Time, u32)>,
+    buffer: Vec<u8>,
+}
+
+impl Udp {
+    /// Not open yet. `config` must pass [`Config::check`], have a segment that holds the header, and a rate.
+    pub fn new(to: SocketAddrV4, config: Config) -> io::Result<Udp> {
+        if (config.segment as usize) < HEADER || config.rate.is_none() {
+            let text = format!("UDP needs a rate and datagrams of {HEADER} bytes at least");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        sharpen_timers();
+        Ok(Udp {
+            to,
+            source: Source::new(&config),
+            buffer: vec![0; config.segment as usize],
+            config,
+            socket: None,
+            poller: Poller::new()?,
+            ready: Vec::new(),
+            progress: Progress::default(),
+            waiting: 0,
+            reported: 0,
+            ending: None,
+        })
+    }
+
+    fn explain(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.to))
+    }
+
+    fn send(&mut self, kind: Kind, number: u64, length: usize) -> io::Result<()> {
+        self.buffer[..HEADER].copy_from_slice(&header(kind, number));
+        let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+        match socket.send(&self.buffer[..length]) {
+            Ok(_) => self.progress.packets += 1,
+            // Lost, as datagrams are.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(self.explain(error)),
+        }
+        Ok(())
+    }
+
+    fn pump(&mut self) -> io::Result<()> {
+        while let Some(datagram) = self.source.poll_transmit(Clock.now()) {
+            self.send(Kind::Data, datagram.number, usize::from(datagram.payload).max(HEADER))?;
+            self.progress.acknowledged += u64::from(datagram.payload);
+            self.waiting -= u64::from(datagram.payload);
+        }
+        let Some((next, times)) = self.ending else { return Ok(()) };
+        let now = Clock.now();
+        if self.source.next_wakeup() == Time::NEVER && now >= next && !self.progress.is_over {
+            if times >= ATTEMPTS {
+                let text = format!("{}: nobody reports what arrived", self.to);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            self.send(Kind::End, self.source.stats().segments_sent, HEADER)?;
+            self.ending = Some((now + REPEAT, times + 1));
+        }
+        Ok(())
+    }
+
+    fn listen(&mut self) -> io::Result<()> {
+        let mut bytes = [0; HEADER];
+        loop {
+            let Some(socket) = &self.socket else { return Ok(()) };
+            match socket.recv(&mut bytes) {
+                Ok(length) => {
+                    if let Some((Kind::Report, received)) = understand(&bytes[..length])
+                        && self.ending.is_some()
+                        && !self.progress.is_over
+                    {
+                        self.reported += received;
+                        self.progress.acknowledged = self.reported;
+                        self.progress.is_over = true;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(self.explain(error)),
+            }
+        }
+    }
+}
+
+impl Carrier for Udp {
+    fn open(&mut self, _: Time, _: &AtomicBool) -> io::Result<()> {
+        self.progress.stats += *self.source.stats();
+        let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
+        socket.connect(self.to).map_err(|error| self.explain(error))?;
+        socket.set_nonblocking(true)?;
+        self.poller.add(&socket, 0)?;
+        self.socket = Some(socket);
+        self.source = Source::new(&self.config);
+        self.source.open(Clock.now());
+        (self.ending, self.progress.is_over, self.waiting) = (None, false, 0);
+        self.progress.acknowledged = self.reported;
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A few datagrams ahead, so that the source is never without.
+        let ahead = 4 * u64::from(self.config.segment);
+        let taken = ahead.saturating_sub(self.waiting).min(bytes.len() as u64);
+        self.waiting += taken;
+        self.source.write(Clock.now(), taken);
+        self.pump()?;
+        Ok(taken as usize)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.source.close(Clock.now());
+        self.ending = Some((Time::ZERO, 0));
+        self.pump()
+    }
+
+    fn abort(&mut self) {
+        // What waits is dropped; what was sent is asked after.
+        let sent = *self.source.stats();
+        self.progress.stats += sent;
+        (self.source, self.waiting) = (Source::new(&self.config), 0);
+        self.ending = Some((Time::ZERO, 0));
+        let patience = Clock.now() + Duration::from_secs(2);
+        while !self.progress.is_over && Clock.now() < patience {
+            if self.wait(patience).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn wait(&mut self, until: Time) -> io::Result<()> {
+        let again = self.ending.map_or(Time::NEVER, |(next, _)| next);
+        self.poller.wait(until.min(self.source.next_wakeup()).min(again), &mut self.ready)?;
+        self.listen()?;
+        self.pump()
+    }
+
+    fn progress(&mut self) -> io::Result<Progress> {
+        let mut progress = self.progress;
+        progress.stats += *self.source.stats();
+        Ok(progress)
+    }
+}
