@@ -1,11 +1,16 @@
 //! The `meshpace` command.
 
 mod captures;
+mod doctor;
+mod network;
 mod output;
+mod recv;
 mod report;
 mod reproduce;
 mod run;
 mod scenarios;
+mod send;
+mod traffic_record;
 mod transports;
 mod validate;
 
@@ -34,6 +39,12 @@ enum Command {
     Report(report::Arguments),
     /// Compare with ns-2.35, point by point; exit status 1 if a point does not meet its rule.
     Validate(validate::Arguments),
+    /// Send traffic to a host over our transports or the kernel's TCP, and measure it.
+    Send(send::Arguments),
+    /// Receive what `send`, or any TCP, sends, and measure it.
+    Recv(recv::Arguments),
+    /// Tell what this machine can and cannot do for real networks, and how to change that.
+    Doctor(doctor::Arguments),
 }
 
 /// Exit status of a failed run, or of output that cannot be written.
@@ -52,5 +63,8 @@ fn main() -> ExitCode {
         Command::Reproduce(arguments) => reproduce::main(&arguments),
         Command::Report(arguments) => report::main(&arguments),
         Command::Validate(arguments) => validate::main(&arguments),
+        Command::Send(arguments) => send::main(&arguments),
+        Command::Recv(arguments) => recv::main(&arguments),
+        Command::Doctor(arguments) => doctor::main(&arguments),
     }
 }

@@ -161,7 +161,7 @@ fn timers() -> Finding {
         let mut next = Clock.now();
         let mut late = Vec::new();
         for _ in 0..100 {
-            next = next + Duration::from_millis(1);
+            next += Duration::from_millis(1);
             poller.wait(next, &mut ready)?;
             late.push(Clock.now().since(next).0 / 1000);
         }

@@ -33,3 +33,24 @@ pub trait Carrier {
     /// What has been achieved. An error if the connection failed.
     fn progress(&mut self) -> io::Result<Progress>;
 }
+
+impl<C: Carrier> Carrier for &mut C {
+    fn open(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()> {
+        (**self).open(until, stop)
+    }
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (**self).write(bytes)
+    }
+    fn close(&mut self) -> io::Result<()> {
+        (**self).close()
+    }
+    fn abort(&mut self) {
+        (**self).abort();
+    }
+    fn wait(&mut self, until: Time) -> io::Result<()> {
+        (**self).wait(until)
+    }
+    fn progress(&mut self) -> io::Result<Progress> {
+        (**self).progress()
+    }
+}

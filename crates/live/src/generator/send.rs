@@ -212,7 +212,7 @@ impl<F: FnMut(&Tick)> Run<'_, F> {
         while now >= self.window_end {
             self.idle_windows += u32::from(progress.acknowledged == self.window_from);
             self.window_from = progress.acknowledged;
-            self.window_end = self.window_end + WINDOW;
+            self.window_end += WINDOW;
         }
         if now >= self.looked_at + TICK {
             self.report(now, progress);

@@ -37,6 +37,11 @@ impl<I: Interface> Tcp<I> {
         &self.stack
     }
 
+    /// The hops of the present connection.
+    pub fn hops(&self) -> u8 {
+        self.present.map_or(0, |id| self.stack.hops(id))
+    }
+
     fn status(&self) -> io::Result<(Id, Status)> {
         let known = self.present.and_then(|id| Some((id, self.stack.status(id)?)));
         known.ok_or_else(|| io::ErrorKind::NotConnected.into())

@@ -1,0 +1,51 @@
+//! `meshpace doctor`: what this machine can do for real networks, what not, and the command that changes it.
+
+use crate::FAILED;
+use crate::output::{complain, finish};
+use clap::Args;
+use meshpace_lab::record::table::listing;
+use meshpace_live::doctor::{Finding, examine};
+use meshpace_live::tcp::filter;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// The arguments of `meshpace doctor`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Remove what killed processes have left in the packet filter.
+    #[arg(long)]
+    clean: bool,
+    /// Print one object per line instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    if arguments.clean {
+        match filter::clean() {
+            Ok(tables) if tables.is_empty() => complain("nothing was left behind"),
+            Ok(tables) => complain(&format!("removed {}", tables.join(", "))),
+            Err(error) => {
+                complain(&error.to_string());
+                return ExitCode::from(FAILED);
+            }
+        }
+    }
+    let findings = examine();
+    finish(&if arguments.json { findings.iter().map(object).collect() } else { table(&findings) })
+}
+
+fn object(finding: &Finding) -> String {
+    let Finding { subject, ok, found, needed_for, remedy } = finding;
+    format!("{}\n", json!({"subject": subject, "ok": ok, "found": found, "needed_for": needed_for, "remedy": remedy}))
+}
+
+fn table(findings: &[Finding]) -> String {
+    let rows = findings.iter().map(|finding| {
+        let mark = if finding.ok { "yes" } else { "no" };
+        [finding.subject, mark, &finding.found, finding.needed_for, finding.remedy.as_deref().unwrap_or("")]
+            .map(str::to_owned)
+    });
+    listing(["what", "well", "found", "needed for", "what changes it"], rows)
+}

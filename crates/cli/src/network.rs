@@ -1,0 +1,253 @@
+//! What `send` and `recv` share: the transport by its name, our address, the path.
+
+use clap::{Args, ValueEnum};
+use meshpace_core::Rate;
+use meshpace_lab::scenario::quantity::{Dimension, RATE, SIZE, TIME};
+use meshpace_live::tcp::{Device, Limits, Raw, Stack};
+use meshpace_live::tpa;
+use meshpace_transport::{Config, PathInfo, names};
+use std::fmt::Display;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
+
+/// The port that both ends use if nothing else is said.
+pub const PORT: u16 = 7700;
+/// Bytes of ours that wait to be acknowledged: enough for any window here, little to give up at the end of a timed run.
+const SEND_BUFFER: usize = 256 << 10;
+
+/// Where a transport of ours stands in the network, and what it is told of it.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Where our own TCP has its address: behind a TUN device of this process, or at this machine's own address through
+    /// raw sockets and a packet filter.
+    #[arg(long, value_enum, default_value_t = Interface::Tun)]
+    interface: Interface,
+    /// Our TCP's address. With `tun` one that nobody has; the machine takes the one before it [default: 10.78.0.2]. With
+    /// `raw` one of this machine's [default: the one that leads to HOST].
+    #[arg(long)]
+    address: Option<Ipv4Addr>,
+    /// The longest packet in bytes.
+    #[arg(long, default_value_t = 1500)]
+    mtu: u16,
+    /// Hops to the other end, for adaptive pacing [default: by the time to live of what arrives]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..))]
+    hops: Option<u8>,
+    /// The channel's data rate, for adaptive pacing.
+    #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
+    channel_rate: Rate,
+    /// Payload of a full segment or datagram in bytes [default: the transport's, or what fits]
+    #[arg(long)]
+    segment: Option<u32>,
+    /// Largest window of a TCP in segments [default: the transport's]
+    #[arg(long)]
+    max_window: Option<u32>,
+}
+
+/// The kinds of interface.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interface {
+    /// An address behind a TUN device.
+    Tun,
+    /// Raw sockets.
+    Raw,
+}
+
+/// A transport that `--transport` names.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per run")]
+pub enum Transport {
+    /// The kernel's TCP, with a congestion control of that name.
+    Kernel(Option<String>),
+    /// One of ours.
+    Ours(Config),
+}
+
+/// Reads `--transport`.
+pub fn transport(name: &str) -> Result<Transport, String> {
+    match name.split_once(':') {
+        Some(("kernel", congestion)) if !congestion.is_empty() => Ok(Transport::Kernel(Some(congestion.to_owned()))),
+        None if name == "kernel" => Ok(Transport::Kernel(None)),
+        _ => names::lookup(name).map(Transport::Ours).ok_or_else(|| {
+            "no such transport; `meshpace transports` lists ours, `kernel` or `kernel:reno` is this machine's"
+                .to_owned()
+        }),
+    }
+}
+
+fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
+    match dimension.parse(text) {
+        Ok(value) if value > 0.0 => Ok(value),
+        Ok(_) => Err("more than nothing".to_owned()),
+        Err(expected) => Err(format!("expected {expected}")),
+    }
+}
+
+/// Reads a bit rate.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    quantity(&RATE, text).map(|bps| Rate::from_bps(bps.round().max(1.0) as u64))
+}
+
+/// Reads a time: seconds, with a unit or without.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    let plain = text.parse::<f64>().is_ok();
+    quantity(&TIME, &if plain { format!("{text} s") } else { text.to_owned() })
+}
+
+/// Reads a size: bytes, with a unit, or with k, M or G for thousands.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let shorthand = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
+    let short = shorthand.iter().find_map(|(letter, factor)| {
+        let number = text.strip_suffix(letter)?.parse::<f64>().ok()?;
+        Some(number * factor)
+    });
+    let value = match (text.parse::<u64>(), short) {
+        (Ok(bytes), _) => bytes as f64,
+        (_, Some(value)) => value,
+        _ => quantity(&SIZE, text).map_err(|error| format!("{error}, or 50M"))?,
+    };
+    if (1.0..=1e15).contains(&value) { Ok(value.round() as u64) } else { Err("from 1 byte to 1 PB".to_owned()) }
+}
+
+/// The address of a host by its name or number.
+pub fn resolve(host: &str, port: u16) -> io::Result<SocketAddrV4> {
+    let explain = |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidInput, format!("{host}: {error}"));
+    let addresses = (host, port).to_socket_addrs().map_err(|error| explain(&error))?;
+    let v4 = addresses.into_iter().find_map(|address| match address {
+        std::net::SocketAddr::V4(address) => Some(address),
+        std::net::SocketAddr::V6(_) => None,
+    });
+    v4.ok_or_else(|| explain(&"no IPv4 address"))
+}
+
+fn refused(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+impl Arguments {
+    /// The transport's parameters as the command line changes them.
+    pub fn adjust(&self, config: &mut Config) -> io::Result<()> {
+        match (&mut *config, self.segment) {
+            (Config::Tcp(tcp), Some(segment)) => tcp.segment = segment,
+            (Config::Udp(udp), Some(segment)) => udp.segment = segment,
+            (Config::Tpa(tpa), Some(segment)) => tpa.segment = segment,
+            (_, None) => {}
+        }
+        match (&mut *config, self.max_window) {
+            (Config::Tcp(tcp), Some(segments)) => tcp.max_window = segments,
+            (_, Some(_)) => return Err(refused("--max-window: only a TCP has it".to_owned())),
+            (_, None) => {}
+        }
+        config.check().map_err(|error| refused(error.to_string()))
+    }
+
+    fn path(&self) -> PathInfo {
+        PathInfo { hops: self.hops.unwrap_or(1), rate: self.channel_rate, received_power_dbm: None }
+    }
+
+    /// Hops, as far as they are given.
+    pub fn hops(&self) -> u8 {
+        self.hops.unwrap_or(1)
+    }
+
+    /// Which interface.
+    pub fn interface(&self) -> Interface {
+        self.interface
+    }
+
+    /// TPA's options.
+    pub fn tpa_options(&self, transport: meshpace_transport::tpa::Config) -> tpa::Options {
+        let path: Arc<dyn tpa::PathSource> = match self.hops {
+            Some(_) => Arc::new(tpa::path::Fixed(self.path())),
+            None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
+        };
+        tpa::Options { transport, path: Some(path), ..tpa::Options::default() }
+    }
+
+    /// A stack behind a TUN device, for connections with `peer` if there is one already.
+    pub fn device(&self, peer: Option<Ipv4Addr>) -> io::Result<Stack<Device>> {
+        let address = self.address.unwrap_or(Ipv4Addr::new(10, 78, 0, 2));
+        let host = Ipv4Addr::from(u32::from(address).wrapping_sub(1));
+        let name = format!("meshpace{}", std::process::id());
+        let device = Device::create(&name, host, address, self.mtu)?;
+        // Once it is there: the peer may be the host's address at the device.
+        if let Some(peer) = peer {
+            reachable(peer, address)?;
+        }
+        self.stack(device)
+    }
+
+    /// A stack over raw sockets.
+    pub fn raw(&self, peer: Option<Ipv4Addr>) -> io::Result<Stack<Raw>> {
+        let address = match (self.address, peer) {
+            (Some(address), _) => address,
+            (None, Some(peer)) => way_to(peer)?,
+            (None, None) => {
+                return Err(refused("--address: with --interface raw, which of this machine's?".to_owned()));
+            }
+        };
+        self.stack(Raw::open(address, self.mtu)?)
+    }
+
+    fn stack<I: meshpace_live::tcp::Interface>(&self, interface: I) -> io::Result<Stack<I>> {
+        let mut stack = Stack::new(interface, Limits { send_buffer: SEND_BUFFER, ..Limits::default() })?;
+        stack.set_path(self.path(), self.hops.is_none());
+        Ok(stack)
+    }
+}
+
+/// The address of this machine that packets to `peer` leave from.
+fn way_to(peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
+    let explain = |error: io::Error| io::Error::new(error.kind(), format!("{peer}: {error}"));
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    // Connecting a datagram socket sends nothing.
+    socket.connect((peer, 9)).map_err(explain)?;
+    match socket.local_addr()? {
+        std::net::SocketAddr::V4(address) => Ok(*address.ip()),
+        std::net::SocketAddr::V6(_) => Err(refused(format!("{peer}: no IPv4 way"))),
+    }
+}
+
+/// Whether packets from an address behind a TUN device get to `peer`: to this machine always, further if it forwards.
+fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
+    let is_here = way_to(peer)? == peer;
+    let forwards = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|text| text.trim() == "1");
+    if is_here || forwards {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::NetworkUnreachable,
+        format!(
+            "{peer} is another machine, and this one does not forward for {address}: sysctl -w net.ipv4.ip_forward=1, and \
+             {peer} needs a route back to {address}; or use --interface raw"
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_with_and_without_units() {
+        assert_eq!(
+            [bytes("50M"), bytes("1.5k"), bytes("7"), bytes("2 kB"), bytes("1 MiB")].map(Result::unwrap),
+            [50_000_000, 1500, 7, 2000, 1_048_576]
+        );
+        for wrong in ["", "M", "-5M", "0", "50X", "nan", "1e99"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!([seconds("10"), seconds("500 ms")].map(Result::unwrap), [10.0, 0.5]);
+        assert!(seconds("0").is_err() && seconds("10 m").is_err() && rate("2").is_err());
+    }
+
+    #[test]
+    fn transports_by_name() {
+        assert!(matches!(transport("kernel"), Ok(Transport::Kernel(None))));
+        assert!(matches!(transport("kernel:reno"), Ok(Transport::Kernel(Some(name))) if name == "reno"));
+        assert!(matches!(transport("tcp-ap+sack"), Ok(Transport::Ours(Config::Tcp(_)))));
+        for wrong in ["", "kernel:", "reno", "tcp-ap:x"] {
+            assert!(transport(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `meshpace recv`: takes what `meshpace send`, or any TCP, sends.
+
+use crate::network::{self, Interface, Transport, seconds};
+use crate::output::{complain, failed, results};
+use crate::traffic_record::{About, received};
+use crate::{FAILED, INTERRUPTED, REFUSED, run};
+use clap::{Args, ValueEnum};
+use meshpace_live::generator::receive::{self, Look, Received};
+use meshpace_live::tcp::Stack;
+use meshpace_live::tpa::TpaPort;
+use meshpace_transport::{Config, tcp};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Connections that nobody has taken yet.
+const BACKLOG: usize = 64;
+
+/// The arguments of `meshpace recv`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// The port.
+    #[arg(long, default_value_t = network::PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// What receives: `kernel` takes every TCP; a TCP of `meshpace transports` takes it in user space, with its own way to
+    /// acknowledge; a TPA takes TPA; `udp` takes UDP.
+    #[arg(long, default_value = "kernel")]
+    transport: String,
+    /// End after so many transfers [default: with Ctrl-C]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// End after so long.
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<f64>,
+    #[command(flatten)]
+    network: network::Arguments,
+    /// What to print of every transfer: `table` one line for people, `json` one object as `meshpace run` prints it.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let mut transport = match network::transport(&arguments.transport) {
+        Ok(transport) => transport,
+        Err(expected) => {
+            complain(&format!("--transport {}: {expected}", arguments.transport));
+            return ExitCode::from(REFUSED);
+        }
+    };
+    if let Transport::Ours(config) = &mut transport
+        && let Err(error) = arguments.network.adjust(config)
+    {
+        complain(&error.to_string());
+        return ExitCode::from(REFUSED);
+    }
+    let stop = run::stop_on_interrupt();
+    let end = arguments.seconds.map(Duration::from_secs_f64).and_then(|span| {
+        #[expect(clippy::disallowed_methods, reason = "for how long to serve is counted in real time")]
+        std::time::Instant::now().checked_add(span)
+    });
+    let (mut transfers, mut unwritten) = (0, None);
+    let mut look = |ended: Option<Received>| {
+        if let Some(ended) = ended {
+            transfers += 1;
+            if let Err(error) = results(&line(arguments, &transport, &ended)) {
+                unwritten = Some(error);
+                return false;
+            }
+        }
+        #[expect(clippy::disallowed_methods, reason = "for how long to serve is counted in real time")]
+        let in_time = end.is_none_or(|end| std::time::Instant::now() < end);
+        in_time && !stop.load(Ordering::Relaxed) && arguments.count.is_none_or(|count| transfers < count)
+    };
+    let served = serve(arguments, &transport, &mut look);
+    match (served, unwritten) {
+        (_, Some(error)) => failed(&error),
+        (Err(error), None) => {
+            complain(&error.to_string());
+            ExitCode::from(FAILED)
+        }
+        (Ok(()), None) if stop.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
+        (Ok(()), None) => ExitCode::SUCCESS,
+    }
+}
+
+fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Result<()> {
+    let (network, port) = (&arguments.network, arguments.port);
+    let here = (Ipv4Addr::UNSPECIFIED, port);
+    let explain = |error: io::Error| io::Error::new(error.kind(), format!("port {port}: {error}"));
+    match transport {
+        Transport::Kernel(None) => receive::kernel(TcpListener::bind(here).map_err(explain)?, look),
+        Transport::Kernel(Some(_)) => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "who receives has no congestion control: use `kernel`"))
+        }
+        Transport::Ours(Config::Udp(_)) => receive::udp(&UdpSocket::bind(here).map_err(explain)?, look),
+        Transport::Ours(Config::Tpa(config)) => {
+            let port = TpaPort::with_options(here, network.tpa_options(config.clone())).map_err(explain)?;
+            receive::tpa(port.listen(BACKLOG)?, look)
+        }
+        Transport::Ours(Config::Tcp(config)) => match network.interface() {
+            Interface::Tun => tcp(&mut network.device(None)?, port, config, look),
+            Interface::Raw => tcp(&mut network.raw(None)?, port, config, look),
+        },
+    }
+}
+
+fn tcp<I: meshpace_live::tcp::Interface>(
+    stack: &mut Stack<I>,
+    port: u16,
+    config: &tcp::Config,
+    look: Look<'_>,
+) -> io::Result<()> {
+    stack.listen(port, config)?;
+    complain(&format!("listening on {}:{port}", stack.interface().address()));
+    receive::tcp(stack, port, look)
+}
+
+fn line(arguments: &Arguments, transport: &Transport, ended: &Received) -> String {
+    let config = match transport {
+        Transport::Ours(config) => Some(config),
+        Transport::Kernel(_) => None,
+    };
+    let hops = arguments.network.hops();
+    let title = format!("receive from {}", ended.peer);
+    let about = About { title, transport: &arguments.transport, config, hops, seed: 0 };
+    let record = received(&about, ended);
+    match arguments.format {
+        Format::Json => record.json_line(),
+        Format::Table => format!(
+            "{}  {} bytes in {:.3} s  {:.1} kbit/s{}\n",
+            ended.peer,
+            ended.bytes,
+            record.duration_s,
+            record.aggregate_goodput_bps / 1e3,
+            if ended.in_order { "" } else { "  (not closed in order)" }
+        ),
+    }
+}

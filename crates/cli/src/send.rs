@@ -1,0 +1,213 @@
+//! `meshpace send`: traffic to a host, over our transports or the kernel's.
+
+use crate::network::{self, Interface, Transport, bytes, rate, seconds};
+use crate::output::{complain, finish};
+use crate::traffic_record::{About, sent};
+use crate::{FAILED, INTERRUPTED, REFUSED};
+use clap::{ArgGroup, Args, ValueEnum};
+use meshpace_core::{Duration, Rate};
+use meshpace_live::generator::kernel::Kernel;
+use meshpace_live::generator::tcp::Tcp;
+use meshpace_live::generator::tpa::Tpa;
+use meshpace_live::generator::udp::Udp;
+use meshpace_live::generator::{Carrier, Load, Measured, Tick, send};
+use meshpace_transport::Config;
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddrV4;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Mean and shape of the file sizes, as scenarios have them if they do not say.
+const FILE_SIZE: f64 = 30_000.0;
+const FILE_SHAPE: f64 = 1.5;
+
+/// The arguments of `meshpace send`.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("load").args(["bytes", "seconds"]).required(true))]
+pub struct Arguments {
+    /// Who receives: `meshpace recv`, or anything that takes what comes and closes, such as `nc -l`.
+    host: String,
+    /// The port there.
+    #[arg(long, default_value_t = network::PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// One of `meshpace transports`: a TCP runs on raw IP, TPA over UDP, `udp` needs --send-rate; `kernel` is this machine's
+    /// TCP, `kernel:reno` with that congestion control.
+    #[arg(long, default_value = "tcp-ap")]
+    transport: String,
+    /// Send as much: 50M, 1500, 2 MiB.
+    #[arg(long, value_parser = bytes)]
+    bytes: Option<u64>,
+    /// Send for as long; what is not acknowledged then is given up.
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<f64>,
+    /// One file after the other for --seconds, a connection for each, with pauses: Pareto sizes (mean 30 kB, shape 1.5).
+    #[arg(long, requires = "seconds")]
+    http_like: bool,
+    /// Mean pause between files, exponential.
+    #[arg(long, value_parser = seconds, default_value = "1 s", requires = "http_like")]
+    pause: f64,
+    /// Seed of file sizes and pauses.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The rate of `udp`, payload.
+    #[arg(long, value_parser = rate)]
+    send_rate: Option<Rate>,
+    #[command(flatten)]
+    network: network::Arguments,
+    /// What to print: `table` for people, `json` one object as `meshpace run` prints it.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let prepared = network::transport(&arguments.transport)
+        .map_err(|expected| format!("--transport {}: {expected}", arguments.transport))
+        .and_then(|transport| adjusted(arguments, transport).map_err(|error| error.to_string()))
+        .and_then(|transport| {
+            let to = network::resolve(&arguments.host, arguments.port).map_err(|error| error.to_string())?;
+            Ok((transport, to))
+        });
+    let (transport, to) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(REFUSED);
+        }
+    };
+    let stop = crate::run::stop_on_interrupt();
+    match run(arguments, &transport, to, &stop) {
+        Ok((measured, hops)) => report(arguments, &transport, to, hops, &measured),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted && stop.load(Ordering::Relaxed) => {
+            complain("interrupted");
+            ExitCode::from(INTERRUPTED)
+        }
+        Err(error) => {
+            complain(&error.to_string());
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn adjusted(arguments: &Arguments, mut transport: Transport) -> io::Result<Transport> {
+    let refused = |text: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    if let Transport::Ours(config) = &mut transport {
+        if let Config::Udp(udp) = config {
+            match arguments.send_rate {
+                Some(rate) => udp.rate = Some(rate),
+                None => return refused("--send-rate: at which rate is UDP to send?"),
+            }
+        }
+        arguments.network.adjust(config)?;
+    }
+    let is_udp = matches!(&transport, Transport::Ours(Config::Udp(_)));
+    if arguments.send_rate.is_some() && !is_udp {
+        return refused("--send-rate: only `udp` has a rate of its own");
+    }
+    Ok(transport)
+}
+
+fn load(arguments: &Arguments) -> Load {
+    let span = Duration::from_secs_f64(arguments.seconds.unwrap_or(0.0));
+    match arguments.bytes {
+        Some(bytes) => Load::Bytes(bytes),
+        None if arguments.http_like => Load::Files {
+            mean_size: FILE_SIZE,
+            shape: FILE_SHAPE,
+            mean_pause: Duration::from_secs_f64(arguments.pause),
+            span,
+            seed: arguments.seed,
+        },
+        None => Load::For(span),
+    }
+}
+
+/// What was measured, and over how many hops.
+fn run(
+    arguments: &Arguments,
+    transport: &Transport,
+    to: SocketAddrV4,
+    stop: &Arc<AtomicBool>,
+) -> io::Result<(Measured, u8)> {
+    let network = &arguments.network;
+    let hops = network.hops();
+    match transport {
+        Transport::Kernel(congestion) => Ok((drive(arguments, Kernel::new(to, congestion.clone())?, stop)?, hops)),
+        Transport::Ours(Config::Udp(config)) => Ok((drive(arguments, Udp::new(to, config.clone())?, stop)?, hops)),
+        Transport::Ours(Config::Tpa(config)) => {
+            Ok((drive(arguments, Tpa::new(to, network.tpa_options(config.clone()))?, stop)?, hops))
+        }
+        Transport::Ours(Config::Tcp(config)) => match network.interface() {
+            Interface::Tun => {
+                let mut tcp = Tcp::new(network.device(Some(*to.ip()))?, to, config.clone());
+                Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
+            }
+            Interface::Raw => {
+                let mut tcp = Tcp::new(network.raw(Some(*to.ip()))?, to, config.clone());
+                Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
+            }
+        },
+    }
+}
+
+fn drive(arguments: &Arguments, mut carrier: impl Carrier, stop: &AtomicBool) -> io::Result<Measured> {
+    let live = io::stderr().is_terminal();
+    let measured = send(&mut carrier, load(arguments), stop, |tick| {
+        if live {
+            show(tick);
+        }
+    });
+    if live {
+        let _ = writeln!(io::stderr());
+    }
+    measured
+}
+
+/// The live line.
+fn show(tick: &Tick) {
+    let (now, before) = (&tick.now, &tick.before);
+    let goodput =
+        (now.acknowledged - before.acknowledged.min(now.acknowledged)) as f64 * 8e-3 / tick.span.as_secs_f64();
+    let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
+    let (a, b) = (&now.stats, &before.stats);
+    let cov = mean(a.cov_sum - b.cov_sum, a.cov_samples - b.cov_samples);
+    let interval = mean(a.interval_sum_s - b.interval_sum_s, a.interval_samples - b.interval_samples);
+    let text = |value: Option<f64>, scale: f64, unit: &str| match value {
+        Some(value) => format!("{:.3}{unit}", value * scale),
+        None => "-".to_owned(),
+    };
+    // Nobody is left to be told if standard error is closed.
+    let _ = write!(
+        io::stderr(),
+        "\r{:8.1} s {:12.1} kbit/s   cov {:>6}   interval {:>10}   again {:6}   timeouts {:4} ",
+        tick.elapsed.as_secs_f64(),
+        goodput,
+        text(cov, 1.0, ""),
+        text(interval, 1e3, " ms"),
+        a.retransmissions,
+        a.timeouts
+    );
+    let _ = io::stderr().flush();
+}
+
+fn report(arguments: &Arguments, transport: &Transport, to: SocketAddrV4, hops: u8, measured: &Measured) -> ExitCode {
+    let config = match transport {
+        Transport::Ours(config) => Some(config),
+        Transport::Kernel(_) => None,
+    };
+    let title = format!("send to {to}");
+    let about = About { title, transport: &arguments.transport, config, hops, seed: arguments.seed };
+    let record = sent(&about, measured);
+    let status = match arguments.format {
+        Format::Json => finish(&record.json_line()),
+        Format::Table => finish(&meshpace_lab::record::table::render(&[record])),
+    };
+    if measured.interrupted { ExitCode::from(INTERRUPTED) } else { status }
+}

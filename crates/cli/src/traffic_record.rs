@@ -1,0 +1,103 @@
+//! What was measured on a real network in the format of the simulator's records.
+
+use meshpace_lab::record::{CompletionRecord, FlowRecord, PacingRecord, Record};
+use meshpace_live::generator::Measured;
+use meshpace_live::generator::receive::Received;
+use meshpace_transport::{Config, Stats, pacing};
+use serde_json::Map;
+
+/// What a record says of a run besides what was measured.
+pub struct About<'a> {
+    /// Where the data went.
+    pub title: String,
+    /// The transport's name.
+    pub transport: &'a str,
+    /// Its parameters, if it is ours.
+    pub config: Option<&'a Config>,
+    /// Hops to the other end, as far as known.
+    pub hops: u8,
+    /// The seed of file sizes and pauses.
+    pub seed: u64,
+}
+
+/// The sender's record: goodput by what was acknowledged.
+pub fn sent(about: &About<'_>, measured: &Measured) -> Record {
+    let stats = &measured.progress.stats;
+    let duration = measured.duration.as_secs_f64();
+    let bytes = measured.progress.acknowledged;
+    let mut flow = flow(about, stats, bytes, duration);
+    if !measured.files.is_empty() {
+        let file = |file: &meshpace_live::generator::File| CompletionRecord {
+            start_s: file.start.as_secs_f64(),
+            end_s: file.end.as_secs_f64(),
+            bytes: file.bytes,
+        };
+        flow.completions = Some(measured.files.iter().map(file).collect());
+        flow.transferring_s = Some(measured.transferring.as_secs_f64());
+    }
+    let fresh = stats.segments_sent - stats.retransmissions;
+    let index = stats.retransmissions as f64 / fresh as f64;
+    record(about, flow, duration, measured.idle_windows, index, measured.progress.packets)
+}
+
+/// The receiver's record: goodput by what was delivered. What only a sender knows is zero or `null`.
+pub fn received(about: &About<'_>, received: &Received) -> Record {
+    let duration = received.duration.as_secs_f64();
+    let flow = flow(about, &Stats::default(), received.bytes, duration);
+    record(about, flow, duration, 0, f64::NAN, received.stats.acks_sent)
+}
+
+fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowRecord {
+    let mean = |sum: f64, samples: u64| sum / samples as f64;
+    let is_paced = match about.config {
+        Some(Config::Tcp(tcp)) => matches!(tcp.pacing, pacing::Config::Adaptive(_)),
+        Some(Config::Tpa(tpa)) => matches!(tpa.pacing, pacing::Config::Adaptive(_)),
+        _ => false,
+    };
+    FlowRecord {
+        id: 0,
+        from: 0,
+        to: 1,
+        hops: about.hops,
+        transport: about.transport.to_owned(),
+        goodput_bps: bytes as f64 * 8.0 / duration,
+        delivered_bytes: bytes,
+        segments_sent: stats.segments_sent,
+        retransmissions: stats.retransmissions,
+        timeouts: stats.timeouts,
+        rtt_mean_s: mean(stats.rtt_sum_s, stats.rtt_samples),
+        cov_rtt: mean(stats.cov_sum, stats.cov_samples),
+        pacing: is_paced.then(|| PacingRecord {
+            delay_s: mean(stats.delay_sum_s, stats.delay_samples),
+            cov: mean(stats.cov_sum, stats.cov_samples),
+            mean_rel_abs_dev: mean(stats.rel_abs_dev_sum, stats.cov_samples),
+            interval_s: mean(stats.interval_sum_s, stats.interval_samples),
+        }),
+        completions: None,
+        transferring_s: None,
+        time_without_route_s: None,
+        time_without_path_s: None,
+    }
+}
+
+fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: f64, packets: u64) -> Record {
+    Record {
+        scenario: about.title.clone(),
+        seed: about.seed,
+        point: Map::new(),
+        duration_s: duration,
+        aggregate_goodput_bps: flow.goodput_bps,
+        // One flow is fair to itself.
+        jain: 1.0,
+        jain_2s: 1.0,
+        idle_windows: idle,
+        retransmission_index: index,
+        frames: packets,
+        flows: vec![flow],
+        warmup_s: 0.0,
+        // Only what can be repeated has one.
+        fingerprint: String::new(),
+        series: None,
+        batches: None,
+    }
+}
