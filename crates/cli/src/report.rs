@@ -11,11 +11,16 @@ use std::process::ExitCode;
 pub struct Arguments {
     /// A directory that `meshpace reproduce` has written, or `meshpace run --out` from a registered scenario.
     directory: PathBuf,
+    /// A directory with the register's files, instead of those that are part of the program.
+    #[arg(long, value_name = "DIR")]
+    register: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    match meshpace_lab::report::write(&arguments.directory) {
+    let written = crate::reproduce::register(arguments.register.as_deref())
+        .and_then(|register| meshpace_lab::report::write(&arguments.directory, &register));
+    match written {
         Ok(page) => finish(&format!("{}\n", page.display())),
         Err(message) => {
             complain(&message);

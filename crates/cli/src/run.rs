@@ -185,6 +185,9 @@ fn execute(
                 jobs,
                 host: host(),
                 wall_time_s: begun.elapsed().as_secs_f64(),
+                experiment: None,
+                quality: None,
+                complete: true,
             };
             match sink.finish(&manifest) {
                 Err(error) => failed(&error),

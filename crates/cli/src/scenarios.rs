@@ -74,7 +74,7 @@ fn collect(directory: &Path) -> io::Result<Vec<PathBuf>> {
 /// Whether a file belongs to the register and is no scenario itself.
 fn is_claims(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.ends_with(".claims.toml") || name.ends_with(".published.toml") || name == "register.toml"
+    name.ends_with(".published.toml") || name == "register.toml"
 }
 
 /// File, title and number of runs; a scenario that is refused says so instead.

@@ -3,6 +3,8 @@
 use assert_cmd::Command;
 use std::fs;
 use std::path::Path;
+use std::process::{Command as Process, Stdio};
+use std::time::Duration;
 
 fn meshpace(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::cargo_bin("meshpace").unwrap().args(arguments).output().unwrap();
@@ -14,47 +16,167 @@ fn read(directory: &Path, name: &str) -> String {
     fs::read_to_string(directory.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// A register of one experiment: `seconds` of NewReno and TCP-AP over 2 and 4 hops, and whatever is claimed of it.
+fn register(directory: &Path, seconds: u32, seeds: u32, claim: &str) -> String {
+    fs::create_dir_all(directory.join("ap05")).unwrap();
+    fs::write(directory.join("register.toml"), "AP05 = [\"F3\", \"F4\"]\n").unwrap();
+    let scenario = format!(
+        "title = \"small\"\nduration = \"{seconds} s\"\n[[flow]]\n[sweep]\n\"flow.transport\" = [\"newreno\", \"tcp-ap\"]\n\
+         \"topology.hops\" = [2, 4]\nseeds = {seeds}\n"
+    );
+    fs::write(directory.join("ap05/F3.toml"), scenario).unwrap();
+    let published = format!(
+        "id = \"AP05-F3\"\ntitle = \"t\"\nsource = \"s\"\nfinding = \"what was tried\"\n\
+         x = {{ key = \"topology.hops\", title = \"hops\" }}\ncurve = [{{ id = \"newreno\" }}, {{ id = \"tcp-ap\" }}]\n\
+         figure = [{{ kind = \"curves\", metrics = [\"goodput\"] }}]\n{claim}\n"
+    );
+    fs::write(directory.join("ap05/F3.published.toml"), published).unwrap();
+    directory.to_str().unwrap().to_owned()
+}
+
+const FALLS: &str =
+    "[[claim]]\ntext = \"it falls\"\ncheck = { kind = \"falls\", of = [\"newreno\"], tolerance_pct = 5.0 }";
+const RISES: &str =
+    "[[claim]]\ntext = \"it rises\"\ncheck = { kind = \"rises\", of = [\"newreno\"], tolerance_pct = 5.0 }";
+
 #[test]
 fn an_experiment_is_run_reported_and_not_run_twice() {
     let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path().join("f14");
-    let out = directory.to_str().unwrap();
-    let (status, stdout, stderr) = meshpace(&["reproduce", "ap05-f14", "--seeds", "1", "--out", out]);
+    let register = register(&scratch.path().join("register"), 20, 3, FALLS);
+    let out = scratch.path().join("out");
+    let reproduce = |seeds: &[&str]| {
+        let common = ["reproduce", "ap05-f3", "--register", &register, "--out", out.to_str().unwrap()];
+        meshpace(&common.iter().chain(seeds).copied().collect::<Vec<_>>())
+    };
+    let (status, stdout, stderr) = reproduce(&[]);
     assert_eq!(status, 0, "{stderr}");
-    assert_eq!(stdout.trim(), directory.join("index.html").to_str().unwrap());
-    let records = read(&directory, "records.jsonl");
-    assert_eq!(records.lines().count(), 150, "3 kinds of routes, 5 transports, 10 hop counts");
-    assert_eq!(read(&directory, "records.csv").lines().count(), 151, "a header and one flow per run");
-    let page = read(&directory, "index.html");
-    assert!(page.contains("cannot be judged"), "one seed has no interval");
-    assert!(page.contains("meshpace reproduce AP05-F14 --seeds 1"));
+    assert_eq!(stdout.trim(), out.join("index.html").to_str().unwrap());
+    let runs = out.join("AP05-F3");
+    let records = read(&runs, "records.jsonl");
+    assert_eq!(records.lines().count(), 12, "2 transports, 2 hop counts, 3 seeds");
+    assert_eq!(read(&runs, "records.csv").lines().count(), 13, "a header and one flow per run");
+    let page = read(&out, "index.html");
+    assert!(page.contains("✓ reproduced") && page.contains("meshpace reproduce AP05-F3 --quality quick"));
+    assert!(!page.contains("what was tried"), "a finding is for what differs");
 
     // The same again: nothing is run, the page comes back to the byte.
-    fs::remove_file(directory.join("index.html")).unwrap();
-    let written = fs::metadata(directory.join("records.jsonl")).unwrap().modified().unwrap();
-    let (status, _, stderr) = meshpace(&["reproduce", "AP05-F14", "--seeds", "1", "--out", out]);
+    fs::remove_file(out.join("index.html")).unwrap();
+    let written = fs::metadata(runs.join("records.jsonl")).unwrap().modified().unwrap();
+    let (status, _, stderr) = reproduce(&[]);
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("complete"), "{stderr}");
-    assert_eq!(fs::metadata(directory.join("records.jsonl")).unwrap().modified().unwrap(), written);
-    assert_eq!(read(&directory, "index.html"), page);
+    assert_eq!(fs::metadata(runs.join("records.jsonl")).unwrap().modified().unwrap(), written);
+    assert_eq!(read(&out, "index.html"), page);
 
-    // Other seeds would replace what is there: refused, and nothing is touched.
-    let (status, _, stderr) = meshpace(&["reproduce", "AP05-F14", "--seeds", "2", "--out", out]);
-    assert_eq!(status, 2);
-    assert!(stderr.contains("1 seeds") && stderr.contains("--force"), "{stderr}");
-    assert_eq!(read(&directory, "records.jsonl"), records);
-
-    // The report alone, from the records on disk: falsified ones show in it.
-    let first = "\"aggregate_goodput_bps\":";
-    let falsified = records.replacen(first, "\"aggregate_goodput_bps\":1", 1);
-    fs::write(directory.join("records.jsonl"), falsified).unwrap();
-    let (status, _, stderr) = meshpace(&["report", out]);
+    // More seeds: those that are there are kept, in the order of the campaign.
+    let (status, _, stderr) = reproduce(&["--seeds", "4"]);
     assert_eq!(status, 0, "{stderr}");
-    assert_ne!(read(&directory, "index.html"), page);
-    let leftovers = fs::read_dir(&directory)
-        .unwrap()
-        .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with('.')));
-    assert_eq!(leftovers.count(), 0, "no temporary files stay");
+    let more = read(&runs, "records.jsonl");
+    assert_eq!(more.lines().count(), 16);
+    let fewer: Vec<&str> = more.lines().filter(|line| !line.contains("\"seed\":4,")).collect();
+    assert_eq!(fewer, records.lines().collect::<Vec<_>>());
+
+    // The report alone, from records that are falsified: it shows.
+    let falsified = more.replace(
+        "\"topology.hops\":4},\"duration_s\":20.0,\"aggregate_goodput_bps\":",
+        "\"topology.hops\":4},\"duration_s\":20.0,\"aggregate_goodput_bps\":1",
+    );
+    assert_ne!(falsified, more);
+    fs::write(runs.join("records.jsonl"), falsified).unwrap();
+    let (status, _, stderr) = meshpace(&["report", out.to_str().unwrap(), "--register", &register]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(read(&out, "index.html").contains("✗ differs"));
+    let left = fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(
+        left.into_iter().all(|name| !name.starts_with('.') && name != "records.partial.jsonl"),
+        "nothing temporary stays"
+    );
+}
+
+#[test]
+fn a_claim_that_cannot_hold_is_reported_as_different() {
+    let scratch = tempfile::tempdir().unwrap();
+    let register = register(&scratch.path().join("register"), 20, 3, RISES);
+    let out = scratch.path().join("out");
+    let (status, _, stderr) = meshpace(&["reproduce", "all", "--register", &register, "--out", out.to_str().unwrap()]);
+    assert_eq!(status, 0, "{stderr}");
+    let page = read(&out, "index.html");
+    assert!(page.contains("✗ differs") && page.contains("what was tried"), "with what was found");
+    assert!(!page.contains("1 claims: 1 reproduced"));
+}
+
+#[test]
+fn a_register_that_does_not_fit_together_is_refused_with_its_place() {
+    let scratch = tempfile::tempdir().unwrap();
+    let claim = |text: &str| register(&scratch.path().join("register"), 20, 3, text);
+    for (text, told) in [
+        (FALLS.replace("newreno", "newrino"), "there is no curve \"newrino\""),
+        (FALLS.replace("falls\"", "sinks\""), "unknown variant `sinks`"),
+        (FALLS.replace("tolerance_pct", "tolerance"), "unknown field `tolerance`"),
+        (FALLS.replace("newreno", "newreno:speed"), "there is no metric \"speed\""),
+        (FALLS.replace("newreno", "newreno:flow-goodput"), "say which with #0"),
+        (FALLS.replace("newreno", "newreno@3"), "there is no x 3"),
+        (format!("{FALLS}\n[published.newreno]\ngoodput = {{ 9 = 1.0 }}"), "there is no x \"9\""),
+        (format!("{FALLS}\n[quality.quick]\nonly = {{ \"topology.hops\" = [3] }}"), "3 is not in the sweep"),
+        (
+            "[[metric]]\nid = \"m\"\ntitle = \"m\"\nfield = \"series.goodput_bps\"\nflow = 0".to_owned(),
+            "needs a time series",
+        ),
+    ] {
+        let register = claim(&text);
+        let (status, _, stderr) = meshpace(&["reproduce", "--register", &register, "--out", "/nowhere/at/all"]);
+        assert_eq!(status, 2, "{told}: {stderr}");
+        assert!(stderr.contains("F3.published.toml") && stderr.contains(told), "{told}: {stderr}");
+    }
+}
+
+/// The records without what depends on the host and the time: there is nothing of the kind in them.
+fn records(out: &Path) -> String {
+    read(&out.join("AP05-F3"), "records.jsonl")
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
+fn a_campaign_that_is_killed_again_and_again_ends_as_one_that_is_not() {
+    let scratch = tempfile::tempdir().unwrap();
+    let register = register(&scratch.path().join("register"), 400, 20, FALLS);
+    let arguments = |out: &Path| {
+        ["reproduce", "AP05-F3", "--jobs", "2", "--register", &register, "--out", out.to_str().unwrap()]
+            .map(str::to_owned)
+    };
+    let undisturbed = scratch.path().join("undisturbed");
+    let begun = std::time::Instant::now();
+    let (status, _, stderr) = meshpace(&arguments(&undisturbed).each_ref().map(String::as_str));
+    assert_eq!(status, 0, "{stderr}");
+    let whole = begun.elapsed();
+
+    let out = scratch.path().join("killed");
+    let partial = out.join("AP05-F3/records.partial.jsonl");
+    let (mut before, mut kills) = (0, 0);
+    // Moments spread over the first tenth of the time each, so that no start gets far, at fractions that the golden ratio makes uneven.
+    for attempt in 1..=10u32 {
+        let mut child = Process::new(assert_cmd::cargo::cargo_bin("meshpace"))
+            .args(arguments(&out))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let fraction = f64::from(attempt) * 0.618 % 1.0;
+        std::thread::sleep(Duration::from_secs_f64(whole.as_secs_f64() / 10.0 * fraction));
+        kills += u32::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Nothing that was finished is lost.
+        let there = fs::read_to_string(&partial).unwrap_or_default();
+        let finished = there.lines().filter(|line| line.ends_with('}')).count();
+        assert!(finished >= before || !partial.exists(), "{finished} after {before}");
+        before = finished;
+    }
+    assert!(kills >= 8, "only {kills} of ten starts were killed while at work");
+    let (status, _, stderr) = meshpace(&arguments(&out).each_ref().map(String::as_str));
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(records(&out), records(&undisturbed));
+    assert!(!partial.exists());
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Campaign {
         mut on_result: impl FnMut(Run, Result<Outcome, String>) -> Result<(), E>,
         mut on_idle: impl FnMut(),
     ) -> Result<End, E> {
-        let results = self.start(jobs, stop, simulate);
+        let results = self.start(jobs, stop, (0..self.runs()).map(|index| self.run(index)).collect(), simulate);
         let mut waiting = BTreeMap::new();
         let (mut next, mut failed) = (0, 0);
         while next < self.runs() {
@@ -83,7 +83,7 @@ impl Campaign {
                 return Ok(End::Stopped);
             }
             match results.recv_timeout(Duration::from_millis(100)) {
-                Ok((index, result)) => drop(waiting.insert(index, result)),
+                Ok((run, result)) => drop(waiting.insert(run.index, result)),
                 Err(mpsc::RecvTimeoutError::Timeout) => on_idle(),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(End::Stopped),
             }
@@ -99,31 +99,72 @@ impl Campaign {
         Ok(End::Complete { failed })
     }
 
+    /// Makes `runs` on `jobs` threads, those begun first that take longest. `on_result` gets each as it ends, whatever its
+    /// place; otherwise as [`Campaign::execute`].
+    ///
+    /// # Errors
+    /// That of `on_result`.
+    pub fn each<E>(
+        self: &Arc<Self>,
+        jobs: usize,
+        stop: &Arc<AtomicBool>,
+        mut runs: Vec<Run>,
+        simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
+        mut on_result: impl FnMut(Run, Result<Outcome, String>) -> Result<(), E>,
+        mut on_idle: impl FnMut(),
+    ) -> Result<End, E> {
+        let (mut left, mut failed) = (runs.len(), 0);
+        // A stable sort: runs of one size keep their order.
+        runs.sort_by(|a, b| self.weight(*b).total_cmp(&self.weight(*a)));
+        let results = self.start(jobs, stop, runs, simulate);
+        while left > 0 {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(End::Stopped);
+            }
+            match results.recv_timeout(Duration::from_millis(100)) {
+                Ok((run, result)) => {
+                    left -= 1;
+                    failed += usize::from(result.is_err());
+                    if let Err(error) = on_result(run, result) {
+                        stop.store(true, Ordering::Relaxed);
+                        return Err(error);
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => on_idle(),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(End::Stopped),
+            }
+        }
+        Ok(End::Complete { failed })
+    }
+
+    /// How long a run takes beside the others, roughly: what is simulated, and how many keep the air busy.
+    fn weight(&self, run: Run) -> f64 {
+        let config = &self.point(run).config;
+        config.duration.as_secs_f64() * (1.0 + config.flows.len() as f64)
+    }
+
     fn start(
         self: &Arc<Self>,
         jobs: usize,
         stop: &Arc<AtomicBool>,
+        runs: Vec<Run>,
         simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
-    ) -> mpsc::Receiver<(usize, Result<Outcome, String>)> {
+    ) -> mpsc::Receiver<(Run, Result<Outcome, String>)> {
         let (sender, results) = mpsc::channel();
         let next = Arc::new(AtomicUsize::new(0));
-        let simulate = Arc::new(simulate);
-        for _ in 0..jobs.clamp(1, self.runs().max(1)) {
-            let (campaign, simulate) = (Arc::clone(self), Arc::clone(&simulate));
+        let (simulate, runs) = (Arc::new(simulate), Arc::new(runs));
+        for _ in 0..jobs.clamp(1, runs.len().max(1)) {
+            let (campaign, simulate, runs) = (Arc::clone(self), Arc::clone(&simulate), Arc::clone(&runs));
             let (next, stop, sender) = (Arc::clone(&next), Arc::clone(stop), sender.clone());
             std::thread::spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= campaign.runs() {
-                        break;
-                    }
-                    let run = campaign.run(index);
+                    let Some(&run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                     let result = campaign.point(run).drawn(run.seed).map_err(|why| why.to_string()).and_then(|point| {
                         // A run shares nothing that a panic could leave half changed.
                         let result = catch_unwind(AssertUnwindSafe(|| simulate(&point, run)));
                         result.map_err(|panic| message_of(&*panic))
                     });
-                    if sender.send((index, result)).is_err() {
+                    if sender.send((run, result)).is_err() {
                         break;
                     }
                 }

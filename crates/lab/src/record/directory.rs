@@ -1,6 +1,6 @@
 //! A directory of records: `records.jsonl` and `manifest.json`, each written whole or not at all.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -11,7 +11,7 @@ pub const RECORDS: &str = "records.jsonl";
 pub const MANIFEST: &str = "manifest.json";
 
 /// What made a directory of records.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// The scenario's name.
     pub scenario: String,
@@ -37,6 +37,12 @@ pub struct Manifest {
     pub host: String,
     /// Time the campaign took, seconds.
     pub wall_time_s: f64,
+    /// The registered experiment that the runs belong to.
+    pub experiment: Option<String>,
+    /// How much was run: "quick" or "paper"; none if the seeds were given.
+    pub quality: Option<String>,
+    /// Whether all runs have been made.
+    pub complete: bool,
 }
 
 /// A directory being written. Dropping it without [`Writer::finish`] leaves no file behind.

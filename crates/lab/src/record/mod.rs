@@ -3,6 +3,7 @@
 pub mod csv;
 pub mod directory;
 mod pieces;
+pub mod store;
 pub mod table;
 
 pub use pieces::{BatchRecord, FlowPiece, FlowSeries, SeriesRecord};

@@ -19,7 +19,8 @@ pub fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn holds(condition: &Map<String, Value>, point: &Map<String, Value>) -> bool {
+/// Whether a point has all these values.
+pub fn holds(condition: &Map<String, Value>, point: &Map<String, Value>) -> bool {
     condition.iter().all(|(key, value)| point.get(key).is_some_and(|other| same(value, other)))
 }
 

@@ -1,19 +1,20 @@
-//! Reports of records on disk: one self-contained page per experiment.
+//! Reports of records on disk: one self-contained page for everything in a directory.
 
-mod page;
+mod book;
+mod figure;
 pub mod palette;
+mod parts;
 pub mod plot;
-mod table_page;
 mod write;
 
-pub use page::Page;
-pub use table_page::TablePage;
+pub use book::{Book, Chapter};
 pub use write::write_whole;
 
 use crate::record::directory::{MANIFEST, RECORDS};
-use crate::register::{Account, EXPERIMENTS, Experiment, Results, table};
+use crate::register::{Register, observations};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The page.
 pub const PAGE: &str = "index.html";
@@ -21,7 +22,7 @@ pub const PAGE: &str = "index.html";
 pub const TABLE: &str = "records.csv";
 
 /// How the records of a directory came to be: what a report needs of its manifest.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Provenance {
     /// The scenario's name.
     pub scenario: String,
@@ -37,12 +38,23 @@ pub struct Provenance {
     pub points: usize,
     /// Runs that failed and have no record.
     pub failed_runs: usize,
+    /// The registered experiment that the runs belong to.
+    #[serde(default)]
+    pub experiment: Option<String>,
+    /// How much was run: "quick" or "paper"; none if the seeds were given.
+    #[serde(default)]
+    pub quality: Option<String>,
+    /// Whether all runs have been made.
+    #[serde(default = "yes")]
+    pub complete: bool,
+    /// Time the campaign took, seconds.
+    #[serde(default)]
+    pub wall_time_s: f64,
 }
 
-/// Seeds of the two qualities.
-pub const QUICK_SEEDS: u64 = 5;
-/// As many as the reference measurements have.
-pub const PAPER_SEEDS: u64 = 20;
+fn yes() -> bool {
+    true
+}
 
 impl Provenance {
     /// Reads the manifest of a directory.
@@ -55,54 +67,81 @@ impl Provenance {
         serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// The command that makes these records again.
+    /// The command that makes these records again and shows `id`.
     pub fn command(&self, id: &str) -> String {
-        match self.seeds {
-            QUICK_SEEDS => format!("meshpace reproduce {id} --quality quick"),
-            PAPER_SEEDS => format!("meshpace reproduce {id} --quality paper"),
-            seeds => format!("meshpace reproduce {id} --seeds {seeds}"),
+        match &self.quality {
+            Some(quality) => format!("meshpace reproduce {id} --quality {quality}"),
+            None => format!("meshpace reproduce {id} --seeds {}", self.seeds),
         }
     }
 }
 
-/// The experiment whose records a directory holds: the one with the title its manifest names.
+/// Writes the report of everything in `root`, a directory of records or one that has such directories in it, replacing the
+/// one that is there. Returns its path.
 ///
 /// # Errors
-/// If there is no manifest, or it is of no registered experiment.
-pub fn experiment_of(directory: &Path) -> Result<(&'static Experiment, Provenance), String> {
-    let provenance = Provenance::read(directory)?;
-    let titled =
-        |experiment: &&Experiment| experiment.read().is_ok_and(|scenario| scenario.name == provenance.scenario);
-    match EXPERIMENTS.iter().find(titled) {
-        Some(experiment) => Ok((experiment, provenance)),
-        None => Err(format!(
-            "{}: these are records of \"{}\", which is no registered experiment; a report can be made of those",
-            directory.display(),
-            provenance.scenario
-        )),
+/// If there are no records, they cannot be read, or the page cannot be written.
+pub fn write(root: &Path, register: &Register) -> Result<PathBuf, String> {
+    let mut chapters = Vec::new();
+    for directory in campaigns(root)? {
+        let made = Provenance::read(&directory)?;
+        let Some(owner) = owner(&made, register) else {
+            if directory == root {
+                return Err(format!(
+                    "{}: these are records of \"{}\", which is no registered experiment; a report can be made of those",
+                    root.display(),
+                    made.scenario
+                ));
+            }
+            continue;
+        };
+        let path = directory.join(RECORDS);
+        let shown = |error: String| format!("{}: {error}", path.display());
+        // A campaign that has begun and not ended has no records yet.
+        if !made.complete && !path.exists() {
+            continue;
+        }
+        let lines = std::fs::read_to_string(&path).map_err(|error| shown(error.to_string()))?;
+        let records = Arc::new(observations::parse(&lines).map_err(shown)?);
+        let place = directory.strip_prefix(root).unwrap_or(Path::new("")).to_owned();
+        chapters.push(Chapter { runs: owner, records, made, place });
     }
+    if chapters.is_empty() {
+        return Err(format!(
+            "{}: no {MANIFEST} here or one directory down, so there is nothing to report",
+            root.display()
+        ));
+    }
+    let page = Book { register, chapters: &chapters }.render();
+    write_whole(root, PAGE, &page).map_err(|error| format!("{}: {error}", root.join(PAGE).display()))?;
+    Ok(root.join(PAGE))
 }
 
-/// Writes the report of the records in `directory`, replacing the one that is there. Returns its path.
-///
-/// # Errors
-/// If the records cannot be read or the page cannot be written.
-pub fn write(directory: &Path) -> Result<PathBuf, String> {
-    let (experiment, provenance) = experiment_of(directory)?;
-    let path = directory.join(RECORDS);
-    let shown = |error| format!("{}: {error}", path.display());
-    let lines = std::fs::read_to_string(&path).map_err(|error| shown(error.to_string()))?;
-    let page = match experiment.account() {
-        Account::Figure(published) => {
-            let results = Results::read(&lines, &published).map_err(shown)?;
-            Page { published: &published, results: &results, provenance: &provenance }.render()
+/// The directory itself if it has a manifest, or those in it that have one, by name.
+fn campaigns(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let has_manifest = |directory: &Path| directory.join(MANIFEST).is_file();
+    if has_manifest(root) {
+        return Ok(vec![root.to_owned()]);
+    }
+    let shown = |error: std::io::Error| format!("{}: {error}", root.display());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root).map_err(shown)? {
+        let path = entry.map_err(shown)?.path();
+        if has_manifest(&path) {
+            found.push(path);
         }
-        Account::Tables(tables) => {
-            let records = table::read(&lines).map_err(shown)?;
-            let command = provenance.command(experiment.id);
-            TablePage { tables: &tables, records: &records, provenance: &provenance, command: &command }.render()
-        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The experiment that runs belong to: the one the manifest names, or the one whose scenario has that title.
+fn owner(made: &Provenance, register: &Register) -> Option<String> {
+    let titled = || {
+        let experiments = register.experiments.iter().filter(|experiment| experiment.scenario.is_some());
+        let found =
+            experiments.filter_map(|experiment| register.runs(experiment, crate::register::Effort::Paper).ok()?);
+        found.into_iter().find(|runs| runs.scenario.name == made.scenario).map(|runs| runs.id)
     };
-    write_whole(directory, PAGE, &page).map_err(|error| format!("{}: {error}", directory.join(PAGE).display()))?;
-    Ok(directory.join(PAGE))
+    made.experiment.clone().filter(|id| register.find(id).is_some()).or_else(titled)
 }

@@ -1,7 +1,9 @@
 //! One colour, one marker and one label per transport, the same everywhere.
 //!
-//! The colours are those of M. Okabe and K. Ito, "Color Universal Design", 2008, which people with any kind of colour
-//! vision can tell apart; the shape of the marker says the same without colour.
+//! A family of transports has a colour and a shape; its members differ in the fill of the marker and the dashes of the line. The
+//! colours are those of M. Okabe and K. Ito, "Color Universal Design", 2008, and for the families beyond those the dark ones
+//! of P. Tol, "Colour schemes", SRON 2021, which people with any kind of colour vision can tell apart; shape and fill say
+//! the same without colour.
 
 use plotters::style::RGBColor;
 
@@ -20,30 +22,58 @@ pub enum Shape {
     Funnel,
     /// Two crossing strokes.
     Cross,
+    /// A pentagon.
+    Pentagon,
+    /// A hexagon.
+    Hexagon,
+    /// A bar lying down.
+    Slab,
+    /// A bar standing.
+    Post,
+    /// Two triangles tip to tip.
+    Bow,
+}
+
+/// How a marker is filled and its line is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fill {
+    /// Filled; the line is solid.
+    Full,
+    /// Hollow; the line is dashed.
+    Hollow,
+    /// Hollow with a dot; the line is dotted.
+    Dot,
+    /// Hollow with a stroke; the line has long dashes.
+    Stroke,
+}
+
+impl Fill {
+    /// Length of dashes and of the gaps between them, pixels; None for a solid line.
+    pub fn dashes(self) -> Option<(u32, u32)> {
+        match self {
+            Fill::Full => None,
+            Fill::Hollow => Some((6, 4)),
+            Fill::Dot => Some((2, 4)),
+            Fill::Stroke => Some((12, 4)),
+        }
+    }
 }
 
 /// How a transport is shown.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Look {
-    /// Its name in scenarios.
-    pub name: &'static str,
-    /// What people read.
-    pub label: &'static str,
     /// Its colour.
     pub color: RGBColor,
     /// Its marker.
     pub shape: Shape,
-    /// Whether the marker is hollow and the line dashed: a variant of the transport with the same colour and shape.
-    pub hollow: bool,
+    /// Which member of the family it is.
+    pub fill: Fill,
 }
 
-const fn full(name: &'static str, label: &'static str, color: RGBColor, shape: Shape) -> Look {
-    Look { name, label, color, shape, hollow: false }
-}
+const FILLS: [Fill; 4] = [Fill::Full, Fill::Hollow, Fill::Dot, Fill::Stroke];
 
-const fn hollow(name: &'static str, label: &'static str, color: RGBColor, shape: Shape) -> Look {
-    Look { name, label, color, shape, hollow: true }
-}
+/// A family: colour, shape, and its members with their labels, in the order of their fills.
+type Family = (RGBColor, Shape, &'static [(&'static str, &'static str)]);
 
 const VERMILLION: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
 const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xb2);
@@ -51,33 +81,95 @@ const GREEN: RGBColor = RGBColor(0x00, 0x9e, 0x73);
 const SKY: RGBColor = RGBColor(0x56, 0xb4, 0xe9);
 const ORANGE: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
 const PURPLE: RGBColor = RGBColor(0xcc, 0x79, 0xa7);
+const WINE: RGBColor = RGBColor(0x88, 0x22, 0x55);
+const INDIGO: RGBColor = RGBColor(0x33, 0x22, 0x88);
+const OLIVE: RGBColor = RGBColor(0x99, 0x99, 0x33);
+const TEAL: RGBColor = RGBColor(0x44, 0xaa, 0x99);
 
-const LOOKS: &[Look] = &[
-    full("newreno", "NewReno", VERMILLION, Shape::Disc),
-    hollow("newreno+dyn-delack", "NewReno + delayed ACK", VERMILLION, Shape::Disc),
-    full("tcp-ap", "TCP-AP (paper)", BLUE, Shape::Triangle),
-    hollow("tcp-ap+dyn-delack", "TCP-AP (paper) + delayed ACK", BLUE, Shape::Triangle),
-    full("tcp-ap-released", "TCP-AP (released agent)", GREEN, Shape::Square),
-    full("tcp-ap-sync", "TCP-AP, synchronized clocks", SKY, Shape::Diamond),
-    hollow("tcp-ap-sync+dyn-delack", "TCP-AP, synchronized clocks + delayed ACK", SKY, Shape::Diamond),
-    full("newreno-cwl", "NewReno, best window per hop count", ORANGE, Shape::Funnel),
-    full("udp-paced", "UDP, best rate per hop count", PURPLE, Shape::Cross),
+const FAMILIES: &[Family] = &[
+    (
+        VERMILLION,
+        Shape::Disc,
+        &[
+            ("newreno", "NewReno"),
+            ("newreno+dyn-delack", "NewReno + dynamic delayed ACK"),
+            ("newreno+delack", "NewReno + delayed ACK"),
+            ("newreno+ecn", "NewReno with ECN"),
+        ],
+    ),
+    (
+        ORANGE,
+        Shape::Funnel,
+        &[
+            ("newreno-cwl", "NewReno, best window limit"),
+            ("cwl", "NewReno, window limit by hops"),
+            ("tcp-2", "TCP-2"),
+            ("tcp-3", "TCP-3"),
+        ],
+    ),
+    (
+        BLUE,
+        Shape::Triangle,
+        &[
+            ("tcp-ap", "TCP-AP (paper)"),
+            ("tcp-ap+dyn-delack", "TCP-AP (paper) + dynamic delayed ACK"),
+            ("tcp-ap+delack", "TCP-AP (paper) + delayed ACK"),
+            ("tcp-ap-oid", "TCP-AP, out-of-interference delay"),
+        ],
+    ),
+    (
+        GREEN,
+        Shape::Square,
+        &[
+            ("tcp-ap-released", "TCP-AP (released agent)"),
+            ("tcp-ap-released+delack", "TCP-AP (released agent) + delayed ACK"),
+            ("tcp-ap-released+dyn-delack", "TCP-AP (released agent) + dynamic delayed ACK"),
+        ],
+    ),
+    (
+        SKY,
+        Shape::Diamond,
+        &[
+            ("tcp-ap-sync", "TCP-AP, synchronized clocks"),
+            ("tcp-ap-sync+dyn-delack", "TCP-AP, synchronized clocks + dynamic delayed ACK"),
+        ],
+    ),
+    (PURPLE, Shape::Cross, &[("udp-paced", "UDP, best rate"), ("udp", "UDP"), ("udp+llap", "UDP over LLAP")]),
+    (WINE, Shape::Pentagon, &[("tpa-2", "TPA-2"), ("tpa-3", "TPA-3"), ("tpa*-3", "TPA*-3"), ("tpa*-2", "TPA*-2")]),
+    (
+        INDIGO,
+        Shape::Hexagon,
+        &[("tpa-ap-2", "TPA-AP-2"), ("tpa-ap-3", "TPA-AP-3"), ("tpa*-ap-3", "TPA*-AP-3"), ("tpa*-ap-2", "TPA*-AP-2")],
+    ),
+    (TEAL, Shape::Slab, &[("newreno+llap", "NewReno over LLAP"), ("tcp-ap+llap", "TCP-AP over LLAP")]),
+    (
+        OLIVE,
+        Shape::Post,
+        &[("dcc", "DCC"), ("few", "TCP-FeW"), ("lred", "Link RED with pacing"), ("dack", "Delayed ACK")],
+    ),
 ];
 
-/// The look of anything that has none of its own: grey.
-const OTHER: Look = full("", "", RGBColor(0x77, 0x77, 0x77), Shape::Disc);
+/// Looks of curves that are no transport by name: grey, told apart by shape and fill.
+const OTHERS: [Shape; 6] = [Shape::Bow, Shape::Disc, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Funnel];
+const GREY: RGBColor = RGBColor(0x77, 0x77, 0x77);
 
-/// How the transport called `name` is shown.
-pub fn look(name: &str) -> Look {
-    LOOKS.iter().copied().find(|look| look.name == name).unwrap_or(OTHER)
+/// How the transport called `name` is shown; None if it has no look of its own.
+pub fn look(name: &str) -> Option<Look> {
+    FAMILIES.iter().find_map(|(color, shape, members)| {
+        let number = members.iter().position(|(other, _)| *other == name)?;
+        Some(Look { color: *color, shape: *shape, fill: FILLS[number] })
+    })
+}
+
+/// The look of number `number` of those that have none of their own.
+pub fn other(number: usize) -> Look {
+    Look { color: GREY, shape: OTHERS[number % OTHERS.len()], fill: FILLS[number / OTHERS.len() % FILLS.len()] }
 }
 
 /// What people read for the transport called `name`.
 pub fn label(name: &str) -> &str {
-    match look(name).label {
-        "" => name,
-        label => label,
-    }
+    let members = FAMILIES.iter().flat_map(|(_, _, members)| members.iter());
+    members.into_iter().find(|(other, _)| *other == name).map_or(name, |(_, label)| label)
 }
 
 /// A colour as CSS writes it.
@@ -91,11 +183,18 @@ mod tests {
 
     #[test]
     fn no_two_transports_look_alike_even_without_colour() {
-        for (i, a) in LOOKS.iter().enumerate() {
-            for b in &LOOKS[..i] {
-                assert!((a.shape, a.hollow) != (b.shape, b.hollow) && a.label != b.label, "{} and {}", a.name, b.name);
-                assert_eq!(a.color == b.color, a.shape == b.shape, "{} and {}", a.name, b.name);
+        for (number, (color, shape, members)) in FAMILIES.iter().enumerate() {
+            assert!(members.len() <= FILLS.len());
+            for (other_color, other_shape, other_members) in &FAMILIES[..number] {
+                assert!(color != other_color && shape != other_shape);
+                for (name, label) in *members {
+                    assert!(other_members.iter().all(|other| other.0 != *name && other.1 != *label), "{name}");
+                }
             }
+        }
+        let others: Vec<Look> = (0..12).map(other).collect();
+        for (number, look) in others.iter().enumerate() {
+            assert!(!others[..number].contains(look));
         }
     }
 }

@@ -220,6 +220,10 @@ impl Sender {
             self.state = State::Finished;
         }
         self.closing = true;
+        // Of data without end nothing more is sent than what is already cut.
+        if self.written == ENDLESS {
+            self.written = self.cut_bytes;
+        }
         self.recovery.lift_allowance();
         self.release(now);
         self.refresh(now);

@@ -108,9 +108,12 @@ impl Sender {
         self.write(now, ENDLESS);
     }
 
-    /// The application will write no more.
+    /// The application will write no more. Of data without end only the block under way is still sent.
     pub fn close(&mut self) {
         self.closing = true;
+        if self.written == ENDLESS {
+            self.written = self.block.start + u64::from(self.block.bytes);
+        }
     }
 
     /// The handshake is done; the peer takes `window` segments.

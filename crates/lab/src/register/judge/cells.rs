@@ -1,0 +1,107 @@
+//! Published numbers beside ours.
+//!
+//! Reproduced: they differ by no more than their joined half widths (the root of the sum of their squares; no more than half
+//! of the larger number), or than the metric's tolerance. In shape: ours stands to every other row as published, wherever the published numbers differ by more
+//! than their joined half widths. Differs otherwise.
+
+use super::Verdict;
+use crate::register::data::{Curve, Metric, Number, Numbers};
+use crate::register::observations::Observations;
+use crate::register::select::X;
+use crate::statistics::{Estimate, estimate};
+
+/// A published number, judged.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The row.
+    pub curve: String,
+    /// The metric.
+    pub metric: String,
+    /// The x.
+    pub x: X,
+    /// What was published.
+    pub published: Number,
+    /// Ours.
+    pub ours: Estimate,
+    /// How they agree.
+    pub verdict: Verdict,
+    /// Rows to which ours stands otherwise than published.
+    pub against: Vec<String>,
+    /// Whether it counts: another reading of a row does not.
+    pub counts: bool,
+}
+
+/// All published numbers of a panel that count.
+pub fn cells(observations: &Observations, panel: usize) -> Vec<Cell> {
+    let published = observations.published;
+    let mut cells = Vec::new();
+    for curve in &published.curves {
+        let row = published.published.get(curve.reading_of.as_ref().unwrap_or(&curve.id));
+        for id in row.into_iter().flat_map(|row| row.keys()) {
+            let Some(metric) = published.metric(id) else { continue };
+            cells.extend(observations.xs().iter().filter_map(|x| cell(observations, panel, curve, &metric, x)));
+        }
+    }
+    cells
+}
+
+/// The published number of a curve, if there is one.
+fn published_at(observations: &Observations, curve: &Curve, metric: &str, x: &X) -> Option<Number> {
+    let row = observations.published.published.get(curve.reading_of.as_ref().unwrap_or(&curve.id))?;
+    match row.get(metric)? {
+        Numbers::One(number) => Some(*number),
+        Numbers::ByX(numbers) => numbers.get(&x.text).copied(),
+    }
+}
+
+fn cell(observations: &Observations, panel: usize, curve: &Curve, metric: &Metric, x: &X) -> Option<Cell> {
+    let ours_of =
+        |curve: &Curve| estimate(&observations.values(panel, curve, metric, None, x), observations.published.level);
+    let number = published_at(observations, curve, &metric.id, x)?;
+    let ours = ours_of(curve);
+    let cell = |verdict, against| Cell {
+        curve: curve.id.clone(),
+        metric: metric.id.clone(),
+        x: x.clone(),
+        published: number,
+        ours,
+        verdict,
+        against,
+        counts: curve.reading_of.is_none(),
+    };
+    if !ours.half_width.is_finite() {
+        return Some(cell(Verdict::CannotBeJudged, Vec::new()));
+    }
+    let same_row = |other: &Curve| other.id == curve.id || Some(&other.id) == curve.reading_of.as_ref();
+    let stands_otherwise = |other: &&Curve| {
+        if same_row(other) || other.reading_of.is_some() {
+            return false;
+        }
+        let Some(theirs) = published_at(observations, other, &metric.id, x) else { return false };
+        let difference = number.mean() - theirs.mean();
+        let is_clear = difference.abs() > number.half_width().hypot(theirs.half_width());
+        is_clear && (ours.mean - ours_of(other).mean) * difference <= 0.0
+    };
+    let against: Vec<String> =
+        observations.published.curves.iter().filter(stands_otherwise).map(|other| other.id.clone()).collect();
+    let distance = (ours.mean - number.mean()).abs();
+    let joined = ours.half_width.hypot(number.half_width());
+    // Half widths that hold everything show nothing.
+    let is_narrow = joined <= 0.5 * number.mean().abs().max(ours.mean.abs());
+    let verdict = if distance <= joined && is_narrow || distance <= metric.tolerance_pct / 100.0 * number.mean().abs() {
+        Verdict::Reproduced
+    } else if against.is_empty() && has_others(observations, curve, metric, x) {
+        Verdict::InShape
+    } else {
+        Verdict::Differs
+    };
+    Some(cell(verdict, against))
+}
+
+/// Whether there is another row to stand to: a number alone has no shape.
+fn has_others(observations: &Observations, curve: &Curve, metric: &Metric, x: &X) -> bool {
+    let own = curve.reading_of.as_ref().unwrap_or(&curve.id);
+    let is_other = |other: &Curve| other.id != *own && other.reading_of.is_none();
+    let with_number = |other: &&Curve| published_at(observations, other, &metric.id, x).is_some();
+    observations.published.curves.iter().filter(with_number).any(is_other)
+}

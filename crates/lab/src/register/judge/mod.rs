@@ -1,0 +1,182 @@
+//! Verdicts: a published statement held against our records. The rules of each kind of check are in the table "Claims" of
+//! `docs/register.md`; each function here is one row of it.
+//!
+//! Observations are independent runs or batches. Intervals are those of the experiment's level for single quantities, and
+//! 95 % for gains ([`Gain`](super::Gain)).
+
+mod cells;
+mod compare;
+mod levels;
+mod relations;
+mod shapes;
+#[cfg(test)]
+mod tests;
+
+pub use cells::{Cell, cells};
+
+use super::data::{Check, Claim, Term};
+use super::observations::{Observations, Sample};
+
+/// How a statement fared, the most favourable first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Verdict {
+    /// The numbers agree.
+    Reproduced,
+    /// The direction agrees, the numbers do not.
+    InShape,
+    /// Neither.
+    Differs,
+    /// There is nothing to judge by.
+    CannotBeJudged,
+}
+
+impl Verdict {
+    /// All of them.
+    pub const ALL: [Verdict; 4] = [Verdict::Reproduced, Verdict::InShape, Verdict::Differs, Verdict::CannotBeJudged];
+
+    /// The verdict in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::InShape => "reproduced in shape",
+            Verdict::Differs => "differs",
+            Verdict::CannotBeJudged => "cannot be judged",
+        }
+    }
+
+    /// The verdict of several together: the least favourable of those that could be given.
+    pub fn of_all(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
+        let given = verdicts.into_iter().filter(|verdict| *verdict != Verdict::CannotBeJudged);
+        given.max().unwrap_or(Verdict::CannotBeJudged)
+    }
+}
+
+/// A verdict with the numbers that decided it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The numbers.
+    pub evidence: String,
+}
+
+/// A claim judged: as it counts, for other readings, and in the other panels.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Judged {
+    /// What counts.
+    pub own: Judgement,
+    /// The same for other readings of its subject, by curve.
+    pub readings: Vec<(String, Judgement)>,
+    /// The same in other panels, by number.
+    pub panels: Vec<(usize, Judgement)>,
+}
+
+/// Judges a claim.
+pub fn judge(claim: &Claim, observations: &Observations) -> Judged {
+    let panels = &observations.published.panels;
+    let counts = claim.panel.as_ref().and_then(|id| panels.iter().position(|panel| panel.id == *id)).unwrap_or(0);
+    let others = (0..panels.len().max(1)).filter(|panel| *panel != counts);
+    Judged {
+        own: check(&claim.check, counts, observations),
+        readings: claim
+            .also
+            .iter()
+            .map(|curve| (curve.clone(), check(&claim.check.about(curve), counts, observations)))
+            .collect(),
+        panels: others.map(|panel| (panel, check(&claim.check, panel, observations))).collect(),
+    }
+}
+
+/// The verdict on an experiment: the least favourable of its claims and published numbers.
+pub fn overall(observations: &Observations) -> Verdict {
+    let claims = observations.published.claims.iter().map(|claim| judge(claim, observations).own.verdict);
+    Verdict::of_all(
+        claims.chain(cells(observations, 0).into_iter().filter(|cell| cell.counts).map(|cell| cell.verdict)),
+    )
+}
+
+/// A verdict with its evidence, or why there is none.
+type Given = Result<(Verdict, String), String>;
+
+fn check(check: &Check, panel: usize, observations: &Observations) -> Judgement {
+    let look = Look { observations, panel };
+    let given = match check {
+        Check::NotJudged { why } => Err(why.clone()),
+        Check::Gain { of, over, at, published_pct, tolerance_pct, core } => {
+            relations::gain(&look, of, over, *at, published_pct.ends(), *tolerance_pct, *core)
+        }
+        Check::BestGain { of, over, smaller, published_pct } => {
+            levels::best_gain(&look, of, over, *smaller, *published_pct)
+        }
+        Check::Above { of, over, by_pct, core } => relations::above(&look, of, over, *by_pct, *core),
+        Check::Order { of, core } => relations::order(&look, of, *core),
+        Check::AboveBeyond { of, over, beyond } => relations::above_beyond(&look, of, over, *beyond),
+        Check::Same { of, over, within_pct, core } => relations::same(&look, of, over, *within_pct, *core),
+        Check::Level { of, is, core } => levels::level(&look, of, *is, *core),
+        Check::Value { of, published, tolerance_pct } => levels::value(&look, of, *published, *tolerance_pct),
+        Check::Falls { of, tolerance_pct, core } => shapes::monotone(&look, of, -1.0, *tolerance_pct, *core),
+        Check::Rises { of, tolerance_pct, core } => shapes::monotone(&look, of, 1.0, *tolerance_pct, *core),
+        Check::Flat { of, within_pct, core } => shapes::flat(&look, of, *within_pct, *core),
+        Check::Peak { of, over, x } => shapes::peak(&look, of, over.as_ref(), x.ends()),
+        Check::TunedBelow { of, limit, core } => shapes::tuned_below(&look, of, *limit, *core),
+    };
+    let (verdict, evidence) = given.unwrap_or_else(|why| (Verdict::CannotBeJudged, why));
+    Judgement { verdict, evidence: capital(&evidence) }
+}
+
+/// What a check looks at.
+struct Look<'a> {
+    observations: &'a Observations<'a>,
+    panel: usize,
+}
+
+impl Look<'_> {
+    fn sample(&self, term: &Term) -> Result<Vec<Sample>, String> {
+        self.observations.sample(self.panel, term)
+    }
+
+    /// The samples within a range of x.
+    fn within(&self, term: &Term, core: Option<[f64; 2]>) -> Result<Vec<Sample>, String> {
+        let mut samples = self.sample(term)?;
+        samples.retain(|sample| is_within(sample.x.value, core));
+        if samples.is_empty() { Err("there are no runs in the range that is judged".to_owned()) } else { Ok(samples) }
+    }
+
+    fn told(&self, term: &Term) -> String {
+        self.observations.told(term)
+    }
+
+    fn level(&self) -> f64 {
+        self.observations.published.level
+    }
+
+    /// "at 7 hops", "at 20 kbit/s"; nothing without an axis.
+    fn at(&self, x: &super::select::X) -> String {
+        match &self.observations.published.x {
+            None => String::new(),
+            // "20 kbit/s" says what it is.
+            Some(_) if x.text.contains(' ') => format!(" at {}", x.text),
+            Some(axis) => match axis.title.as_str() {
+                "hops" if x.value == 1.0 => " at 1 hop".to_owned(),
+                "hops" => format!(" at {} hops", x.text),
+                title => format!(" at {} {}", title.split(',').next().unwrap_or(title), x.text),
+            },
+        }
+    }
+}
+
+fn is_within(x: f64, core: Option<[f64; 2]>) -> bool {
+    core.is_none_or(|[first, last]| (first..=last).contains(&x))
+}
+
+/// Several judged together: the least favourable verdict, unless one cannot be given at all.
+fn together(parts: Vec<(Verdict, String)>) -> Given {
+    let worst = parts.iter().map(|(verdict, _)| *verdict).max().ok_or("there is nothing to compare")?;
+    Ok((worst, parts.into_iter().map(|(_, evidence)| capital(&evidence)).collect::<Vec<_>>().join(". ")))
+}
+
+/// A sentence begins with a capital letter, unless it begins with a name that has none.
+fn capital(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,179 @@
+//! One curve against another.
+
+use super::compare::{Comparison, pairs, told};
+use super::{Given, Look, Verdict, is_within, together};
+use crate::register::data::{At, Term};
+use crate::register::select::X;
+
+/// The comparison of two terms at every x.
+fn compared(look: &Look, of: &Term, over: &Term) -> Result<Vec<(X, Comparison)>, String> {
+    let pairs = pairs(look.sample(of)?, look.sample(over)?, (of.x.is_some(), over.x.is_some()));
+    if pairs.is_empty() {
+        return Err(format!("{} and {} have no runs at the same x", look.told(of), look.told(over)));
+    }
+    let compare = |(one, other): (crate::register::observations::Sample, crate::register::observations::Sample)| {
+        let comparison = Comparison::of(&one.values, &other.values);
+        let why = || format!("fewer than two runs of {} or {}{}", look.told(of), look.told(over), look.at(&one.x));
+        comparison.map(|comparison| (one.x.clone(), comparison)).ok_or_else(why)
+    };
+    pairs.into_iter().map(compare).collect()
+}
+
+fn at(look: &Look, (x, comparison): &(X, Comparison)) -> String {
+    format!("{}{}", told(comparison), look.at(x))
+}
+
+fn least(all: &[(X, Comparison)]) -> Option<&(X, Comparison)> {
+    all.iter().min_by(|a, b| a.1.pct.total_cmp(&b.1.pct))
+}
+
+fn most(all: &[(X, Comparison)]) -> Option<&(X, Comparison)> {
+    all.iter().max_by(|a, b| a.1.pct.total_cmp(&b.1.pct))
+}
+
+/// How much the first gains.
+pub fn gain(
+    look: &Look,
+    of: &Term,
+    over: &Term,
+    place: At,
+    published: [f64; 2],
+    tolerance: f64,
+    core: Option<[f64; 2]>,
+) -> Given {
+    let mut all = compared(look, of, over)?;
+    all.retain(|(x, _)| is_within(x.value, core));
+    let (Some(smallest), Some(largest)) = (least(&all), most(&all)) else {
+        return Err("there are no runs in the range that is judged".to_owned());
+    };
+    let [low, high] = published;
+    // Distances from zero on the published side.
+    let (sign, weak, strong) = if high <= 0.0 && low < 0.0 { (-1.0, -high, -low) } else { (1.0, low, high) };
+    let is_on_its_side = |gain: &Comparison| if sign > 0.0 { gain.low > 0.0 } else { gain.high < 0.0 };
+    let near_half_or_twice = |pct: f64| (weak / 2.0..=strong * 2.0).contains(&(sign * pct));
+    let published_told = if low == high { format!("{low:+} %") } else { format!("{low:+} % to {high:+} %") };
+    if place == At::Every {
+        let mut sorted: Vec<&Comparison> = all.iter().map(|(_, gain)| gain).collect();
+        sorted.sort_by(|a, b| a.pct.total_cmp(&b.pct));
+        let median = sorted[sorted.len() / 2].pct;
+        let verdict = if all.iter().all(|(_, gain)| (low - tolerance..=high + tolerance).contains(&gain.pct)) {
+            Verdict::Reproduced
+        } else if all.iter().all(|(_, gain)| is_on_its_side(gain)) && near_half_or_twice(median) {
+            Verdict::InShape
+        } else {
+            Verdict::Differs
+        };
+        return Ok((
+            verdict,
+            format!("from {} to {}; published {published_told}", at(look, smallest), at(look, largest)),
+        ));
+    }
+    let chosen = if place == At::Largest { largest } else { smallest };
+    let gain = &chosen.1;
+    let is_near = (low - tolerance..=high + tolerance).contains(&gain.pct);
+    // An interval that holds everything shows nothing.
+    let holds = gain.low <= high && low <= gain.high && gain.high - gain.low <= strong;
+    let verdict = if is_near || holds {
+        Verdict::Reproduced
+    } else if is_on_its_side(gain) && near_half_or_twice(gain.pct) {
+        Verdict::InShape
+    } else {
+        Verdict::Differs
+    };
+    let which = match place {
+        _ if all.len() == 1 => "",
+        At::Largest => "largest: ",
+        _ => "smallest: ",
+    };
+    Ok((verdict, format!("{which}{}; published {published_told}", at(look, chosen))))
+}
+
+/// Each of the first above each of the others.
+pub fn above(look: &Look, of: &[Term], over: &[Term], by_pct: f64, core: Option<[f64; 2]>) -> Given {
+    let mut parts = Vec::new();
+    for one in of {
+        for other in over {
+            parts.push(pair_above(look, one, other, by_pct, core)?);
+        }
+    }
+    together(parts)
+}
+
+/// Each above the next.
+pub fn order(look: &Look, of: &[Term], core: Option<[f64; 2]>) -> Given {
+    together(of.windows(2).map(|pair| pair_above(look, &pair[0], &pair[1], 0.0, core)).collect::<Result<_, _>>()?)
+}
+
+fn pair_above(
+    look: &Look,
+    of: &Term,
+    over: &Term,
+    by_pct: f64,
+    core: Option<[f64; 2]>,
+) -> Result<(Verdict, String), String> {
+    let all = compared(look, of, over)?;
+    let is_above = |gain: &Comparison| gain.low > by_pct;
+    let names = format!("{} over {}", look.told(of), look.told(over));
+    let failing: Vec<_> = all.iter().filter(|(_, gain)| !is_above(gain)).cloned().collect();
+    let Some(lowest) = least(&failing) else {
+        let least = least(&all).map(|least| at(look, least)).unwrap_or_default();
+        let which = if all.len() > 1 { "at least " } else { "" };
+        return Ok((Verdict::Reproduced, format!("{names}: {which}{least}")));
+    };
+    let not = if all.len() > 1 {
+        let places: Vec<&str> = failing.iter().map(|(x, _)| x.text.as_str()).collect();
+        format!("not clearly at {}, lowest {}", places.join(", "), at(look, lowest))
+    } else {
+        at(look, lowest)
+    };
+    let inner: Vec<_> = all.iter().filter(|(x, _)| is_within(x.value, core)).cloned().collect();
+    if core.is_some() && !inner.is_empty() && inner.iter().all(|(_, gain)| is_above(gain)) {
+        let least = least(&inner).map(|least| at(look, least)).unwrap_or_default();
+        return Ok((Verdict::InShape, format!("{names}: in the range that counts at least {least}; {not}")));
+    }
+    Ok((Verdict::Differs, format!("{names}: {not}")))
+}
+
+/// Above beyond an x where the curves cross.
+pub fn above_beyond(look: &Look, of: &Term, over: &Term, beyond: f64) -> Given {
+    let all = compared(look, of, over)?;
+    let is_above = |gain: &Comparison| gain.low > 0.0;
+    let (near, far): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|(x, _)| x.value <= beyond);
+    let Some(lowest) = least(&far) else { return Err(format!("there are no runs beyond {beyond}")) };
+    // The last x at which it is not above.
+    let last = all.iter().rposition(|(_, gain)| !is_above(gain));
+    let crossing = match last {
+        None => "above everywhere".to_owned(),
+        Some(last) if last + 1 == all.len() => "not above at the last".to_owned(),
+        Some(last) => format!("above from {} on", all[last + 1].0.text),
+    };
+    let before = near.last().map_or(String::new(), |last| format!(", {}", at(look, last)));
+    let evidence = format!("{}; {crossing}{before}", at(look, lowest));
+    // The published crossing is after the last x that is not beyond; one x earlier is as near.
+    let is_close = last.is_some_and(|last| last + 1 == near.len() || last + 2 == near.len());
+    Ok(if !far.iter().all(|(_, gain)| is_above(gain)) {
+        (Verdict::Differs, evidence)
+    } else if is_close {
+        (Verdict::Reproduced, evidence)
+    } else {
+        (Verdict::InShape, evidence)
+    })
+}
+
+/// The same within a margin.
+pub fn same(look: &Look, of: &Term, over: &Term, within: f64, core: Option<[f64; 2]>) -> Given {
+    let all = compared(look, of, over)?;
+    let farthest =
+        all.iter().filter(|(x, _)| is_within(x.value, core)).max_by(|a, b| a.1.pct.abs().total_cmp(&b.1.pct.abs()));
+    let Some(farthest) = farthest else { return Err("there are no runs in the range that is judged".to_owned()) };
+    let clear = |gain: &Comparison| gain.low >= -within && gain.high <= within;
+    let verdict = if all.iter().all(|(_, gain)| clear(gain)) {
+        Verdict::Reproduced
+    } else if farthest.1.pct.abs() <= within {
+        Verdict::InShape
+    } else {
+        Verdict::Differs
+    };
+    let names = format!("{} against {}", look.told(of), look.told(over));
+    Ok((verdict, format!("{names}: {}; the margin is {within} %", at(look, farthest))))
+}

@@ -1,0 +1,221 @@
+//! What records say about the curves of an experiment: for each panel, curve, quantity and x a list of observations.
+
+use super::data::{Curve, Metric, Published, Term};
+use super::select::X;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The records of an experiment, sorted by panel, curve and x.
+#[derive(Clone, Debug)]
+pub struct Observations<'a> {
+    /// What they are held against.
+    pub published: &'a Published,
+    records: Arc<Vec<Value>>,
+    xs: Vec<X>,
+    /// Numbers of records, by (panel, curve, x), each the number in its list; ascending in the seed.
+    places: BTreeMap<(usize, usize, usize), Vec<usize>>,
+}
+
+/// The observations of a quantity at one x.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sample {
+    /// The x.
+    pub x: X,
+    /// One value for each run, or for each batch of runs in batches.
+    pub values: Vec<f64>,
+}
+
+/// One value of a tuned parameter.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// As the sweep writes it.
+    pub text: String,
+    /// Its number.
+    pub value: f64,
+    /// Observations of the first metric.
+    pub values: Vec<f64>,
+    places: Vec<usize>,
+}
+
+/// Records, one JSON object per line.
+///
+/// # Errors
+/// The number of the line that is no record, and why.
+pub fn parse(lines: &str) -> Result<Vec<Value>, String> {
+    let line = |(number, line): (usize, &str)| match serde_json::from_str(line) {
+        Ok(record @ Value::Object(_)) => Ok(record),
+        Ok(_) => Err(format!("line {}: no record", number + 1)),
+        Err(error) => Err(format!("line {}: {error}", number + 1)),
+    };
+    lines.lines().enumerate().map(line).collect()
+}
+
+impl<'a> Observations<'a> {
+    /// Sorts `records`.
+    pub fn new(published: &'a Published, records: Arc<Vec<Value>>) -> Observations<'a> {
+        let nothing = Map::new();
+        let point = |record: &'_ Value| record.get("point").and_then(Value::as_object).cloned().unwrap_or_default();
+        let panels = published.panels.len().max(1);
+        let mut found: Vec<(usize, usize, X, u64, usize)> = Vec::new();
+        for (number, record) in records.iter().enumerate() {
+            let point = point(record);
+            let seed = record.get("seed").and_then(Value::as_u64).unwrap_or(0);
+            let x = match &published.x {
+                None => X { value: 0.0, text: String::new() },
+                Some(axis) => match axis.of(&point) {
+                    Some(x) => x,
+                    None => continue,
+                },
+            };
+            for panel in 0..panels {
+                let in_panel = published.panels.get(panel).map_or(&nothing, |panel| &panel.point);
+                if !super::select::holds(in_panel, &point) {
+                    continue;
+                }
+                for (curve, _) in published.curves.iter().enumerate().filter(|(_, curve)| curve.has(&point)) {
+                    found.push((panel, curve, x.clone(), seed, number));
+                }
+            }
+        }
+        let mut xs: Vec<X> = Vec::new();
+        for (_, _, x, _, _) in &found {
+            if !xs.contains(x) {
+                xs.push(x.clone());
+            }
+        }
+        xs.sort_by(|a, b| a.value.total_cmp(&b.value));
+        found.sort_by_key(|(_, _, _, seed, number)| (*seed, *number));
+        let mut places: BTreeMap<(usize, usize, usize), Vec<usize>> = BTreeMap::new();
+        for (panel, curve, x, _, number) in found {
+            let place = xs.iter().position(|other| *other == x).unwrap_or(0);
+            places.entry((panel, curve, place)).or_default().push(number);
+        }
+        Observations { published, records, xs, places }
+    }
+
+    /// Every x, ascending; one without a text if there is no axis.
+    pub fn xs(&self) -> &[X] {
+        &self.xs
+    }
+
+    /// Whether there are no records at all.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The records of a curve at an x, ascending in the seed; those of the best choice if the curve is tuned.
+    pub fn records(&self, panel: usize, curve: &Curve, x: &X) -> Vec<&Value> {
+        self.chosen(panel, curve, x).into_iter().map(|number| &self.records[number]).collect()
+    }
+
+    fn chosen(&self, panel: usize, curve: &Curve, x: &X) -> Vec<usize> {
+        let mean = |choice: &Choice| choice.values.iter().sum::<f64>() / choice.values.len() as f64;
+        match &curve.tuned {
+            None => self.all(panel, curve, x).to_vec(),
+            Some(_) => {
+                let choices = self.choices(panel, curve, x).into_iter().filter(|choice| mean(choice).is_finite());
+                choices.max_by(|a, b| mean(a).total_cmp(&mean(b))).map(|choice| choice.places).unwrap_or_default()
+            }
+        }
+    }
+
+    fn all(&self, panel: usize, curve: &Curve, x: &X) -> &[usize] {
+        let curve = self.published.curves.iter().position(|other| other.id == curve.id);
+        let x = self.xs.iter().position(|other| other == x);
+        let place = curve.zip(x).and_then(|(curve, x)| self.places.get(&(panel, curve, x)));
+        place.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What a tuned curve is chosen from at an x, ascending in the parameter.
+    pub fn choices(&self, panel: usize, curve: &Curve, x: &X) -> Vec<Choice> {
+        let Some(metric) = self.published.metric(&self.published.first_metric()) else { return Vec::new() };
+        let mut choices: Vec<Choice> = Vec::new();
+        for &number in self.all(panel, curve, x) {
+            let record = &self.records[number];
+            let Some((text, value)) =
+                record.get("point").and_then(Value::as_object).and_then(|point| curve.choice(point))
+            else {
+                continue;
+            };
+            let at = choices.iter().position(|choice| choice.text == text).unwrap_or_else(|| {
+                choices.push(Choice { text, value, values: Vec::new(), places: Vec::new() });
+                choices.len() - 1
+            });
+            choices[at].values.extend(observe(record, &metric, None));
+            choices[at].places.push(number);
+        }
+        choices.sort_by(|a, b| a.value.total_cmp(&b.value));
+        choices
+    }
+
+    /// The observations of a quantity of a curve at an x.
+    pub fn values(&self, panel: usize, curve: &Curve, metric: &Metric, flow: Option<usize>, x: &X) -> Vec<f64> {
+        self.records(panel, curve, x).into_iter().flat_map(|record| observe(record, metric, flow)).collect()
+    }
+
+    /// What a term is about: the observations at every x, or at the one it names. An x without any run is left out.
+    ///
+    /// # Errors
+    /// If the curve or the metric is not there, or there are no runs.
+    pub fn sample(&self, panel: usize, term: &Term) -> Result<Vec<Sample>, String> {
+        let curve = self.published.curve(&term.curve).ok_or_else(|| format!("there is no curve {}", term.curve))?;
+        let id = term.metric.clone().unwrap_or_else(|| self.published.first_metric());
+        let metric = self.published.metric(&id).ok_or_else(|| format!("there is no metric {id}"))?;
+        let at = |x: &&X| term.x.is_none_or(|wanted| wanted == x.value);
+        let sample = |x: &X| Sample { x: x.clone(), values: self.values(panel, curve, &metric, term.flow, x) };
+        let samples: Vec<Sample> =
+            self.xs.iter().filter(at).filter(|x| !self.all(panel, curve, x).is_empty()).map(sample).collect();
+        if samples.is_empty() { Err(format!("there are no runs of {}", self.told(term))) } else { Ok(samples) }
+    }
+
+    /// A term for people.
+    pub fn told(&self, term: &Term) -> String {
+        let curve = self.published.label(&term.curve);
+        let metric = term.metric.as_ref().and_then(|id| self.published.metric(id)).map(|metric| metric.title);
+        let flow = term.flow.map(|flow| format!(" of flow {}", flow + 1)).unwrap_or_default();
+        match metric {
+            Some(title) => format!("{curve} ({title}{flow})"),
+            None => curve,
+        }
+    }
+}
+
+/// The observations in one record: its batches but the first, or itself.
+fn observe(record: &Value, metric: &Metric, flow: Option<usize>) -> Vec<f64> {
+    let batches = record.get("batches").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let of_batches: Vec<f64> = batches.iter().skip(1).filter_map(|batch| metric.of(batch, flow)).collect();
+    if of_batches.is_empty() { metric.of(record, flow).into_iter().collect() } else { of_batches }
+}
+
+impl Published {
+    /// What people read for the curve `id`.
+    pub fn label(&self, id: &str) -> String {
+        let own = self.curve(id).and_then(|curve| curve.label.clone());
+        own.unwrap_or_else(|| crate::report::palette::label(id).to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::data::standard;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_first_batch_of_a_run_is_the_transient() {
+        let batch = |bps: f64| json!({"aggregate_goodput_bps": bps});
+        let record =
+            json!({"aggregate_goodput_bps": 1.0, "jain": 0.5, "batches": [batch(9e3), batch(2e3), batch(4e3)]});
+        let observe = |id: &str| observe(&record, &standard(id).unwrap(), None);
+        assert_eq!(observe("goodput"), [2.0, 4.0]);
+        assert_eq!(observe("jain"), [0.5], "not in the batches: of the run");
+    }
+
+    #[test]
+    fn a_line_that_is_no_record_is_named() {
+        assert_eq!(parse("{}\n{}\n").unwrap().len(), 2);
+        assert!(parse("{}\n{\"a\":").unwrap_err().starts_with("line 2"));
+        assert!(parse("3").is_err());
+    }
+}

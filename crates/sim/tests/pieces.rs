@@ -1,0 +1,81 @@
+//! Runs in windows of time and in batches of packets, and applications that stop.
+
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_mesh::MeshConfig;
+use meshpace_mesh::config::Position;
+use meshpace_sim::config::Batches;
+use meshpace_sim::{Config, Flow, Traffic, run};
+use meshpace_transport::names;
+
+/// Two hops, one flow from time zero.
+fn config(transport: &str, seconds: u64) -> Config {
+    let positions = [0.0, 200.0, 400.0].map(|x| Position { x, y: 0.0 }).to_vec();
+    let flow = Flow {
+        from: NodeId(0),
+        to: NodeId(2),
+        transport: names::lookup(transport).unwrap(),
+        traffic: Traffic::Ftp,
+        start: Time::ZERO,
+        start_jitter: Duration::ZERO,
+        stop: None,
+    };
+    Config {
+        duration: Duration::from_secs(seconds),
+        positions,
+        mesh: MeshConfig::default(),
+        flows: vec![flow],
+        ..Config::default()
+    }
+}
+
+#[test]
+fn windows_add_up_to_the_run_and_do_not_change_it() {
+    let whole = config("tcp-ap", 30);
+    let in_windows = Config { series: Some(Duration::from_millis(700)), ..whole.clone() };
+    let (whole, pieces) = (run(&whole, 3), run(&in_windows, 3));
+    assert_eq!(whole.fingerprint, pieces.fingerprint, "watching changes nothing");
+    // As text, because what was not measured is NaN.
+    assert_eq!(format!("{:?}", whole.flows), format!("{:?}", pieces.flows));
+    let series = pieces.series.unwrap();
+    assert_eq!(series.windows.len(), 42, "the windows of 0.7 s that 30 s complete");
+    let in_windows: u64 = series.windows.iter().map(|window| window[0].delivered_bytes).sum();
+    let left = whole.flows[0].delivered_bytes - in_windows;
+    // The last 0.6 s are in no window: at most what the window of 64 segments and the air let through.
+    assert!(left < 600_000 / 8, "{left}");
+    assert!(series.windows[10][0].rtt_mean_s > 0.0 && series.windows[10][0].hops == Some(2));
+}
+
+#[test]
+fn a_run_ends_with_its_last_batch() {
+    let batches = Some(Batches { packets: 200, count: 5 });
+    let outcome = run(&Config { batches, ..config("newreno", 1000) }, 1);
+    assert_eq!(outcome.batches.len(), 5);
+    let mut before = 0.0;
+    for batch in &outcome.batches {
+        assert_eq!(batch.start_s, before);
+        before = batch.end_s;
+        // Looked at every 0.1 s, in which 2 Mbit/s carry at most 17 segments of 1460 bytes.
+        let packets = batch.flows[0].segments_received;
+        assert!((200..217).contains(&packets), "{packets}");
+        let bits = batch.flows[0].delivered_bytes as f64 * 8.0;
+        assert!((batch.aggregate_goodput_bps - bits / (batch.end_s - batch.start_s)).abs() < 1e-6);
+    }
+    assert_eq!(outcome.ended_s, before);
+    assert_eq!(outcome.measured_s, before, "measured until then");
+    // With too little time there are fewer, and the run ends where it is told to.
+    let short = run(&Config { batches, ..config("newreno", 10) }, 1);
+    assert!(short.batches.len() < 5 && short.ended_s == 10.0);
+}
+
+#[test]
+fn a_transfer_without_end_ends_when_its_application_stops() {
+    for transport in ["newreno", "tcp-ap", "tpa-3", "tpa-ap-2"] {
+        let mut config = Config { series: Some(Duration::from_secs(1)), ..config(transport, 30) };
+        config.flows[0].stop = Some(Time(10_000_000_000));
+        let series = run(&config, 1).series.unwrap();
+        let delivered = |second: usize| series.windows[second][0].delivered_bytes;
+        assert!((2..9).all(|second| delivered(second) > 20_000), "{transport}");
+        // What was on its way arrives; then nothing.
+        assert!((12..30).all(|second| delivered(second) == 0), "{transport}: {}", delivered(12));
+    }
+}
