@@ -29,9 +29,20 @@ pub struct Config {
     pub traces: Vec<Vec<TraceWrite>>,
     /// Windows of time that are measured one by one, from time zero on.
     pub series: Option<Duration>,
+    /// Links whose state is noted at the end of every window of the series.
+    pub watch: Vec<Watch>,
     /// Batches of delivered packets that are measured one by one from `warmup` on; the run ends with the last of them,
     /// or with `duration` if that is earlier.
     pub batches: Option<Batches>,
+}
+
+/// The link that a node uses toward a destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watch {
+    /// The node.
+    pub node: NodeId,
+    /// The destination.
+    pub toward: NodeId,
 }
 
 /// How a run is cut into batches.

@@ -18,7 +18,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{AodvDetection, Position};
 use meshpace_mesh::link::arp::{Arp, Resolve};
-use meshpace_mesh::link::discipline::{Attempt, Discipline};
+use meshpace_mesh::link::discipline::{Attempt, Discipline, LinkState};
 use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::{Action, Dcf, Frame, Heard, Timing};
 use meshpace_mesh::radio::{Arriving, Channel, Neighbours, power};
@@ -297,6 +297,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             Routing::Aodv(nodes) => nodes[from.index()].next_hop(self.now, to),
             Routing::Olsr(nodes) => nodes[from.index()].next_hop(to),
         }
+    }
+
+    /// What the link layer of `node` knows about the way toward `destination`; None without a route.
+    pub fn link_state(&mut self, node: NodeId, destination: NodeId) -> Option<LinkState> {
+        let (next_hop, hops) = (self.next_hop(node, destination)?, self.hops(node, destination)?);
+        Some(self.nodes[node.index()].queue.link_state(self.now, next_hop, destination, hops))
     }
 
     /// The power in dBm with which `receiver` hears `sender`, as their places were when its neighbours were last found.

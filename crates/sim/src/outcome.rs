@@ -2,6 +2,7 @@
 
 use crate::traffic::Completion;
 use alloc::vec::Vec;
+use meshpace_mesh::link::LinkState;
 
 /// The result of one run. Definitions: goodput, Jain's index and the retransmission index cover the measured interval
 /// [warmup, duration]; counters of segments cover the whole run.
@@ -40,6 +41,8 @@ pub struct Series {
     pub window_s: f64,
     /// The complete windows, each with one entry per flow.
     pub windows: Vec<Vec<FlowWindow>>,
+    /// At the end of each window, the state of every watched link; none while the node knows no route.
+    pub links: Vec<Vec<Option<LinkState>>>,
 }
 
 /// One batch of delivered packets.

@@ -125,7 +125,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         while let Some(recorder) = recorder.as_mut().filter(|recorder| recorder.next() <= until) {
             let at = recorder.next();
             self.advance_sampling(at);
-            recorder.take(self.counted(at));
+            let watched = self.config.watch.iter();
+            let links = watched.map(|watch| self.engine.link_state(watch.node, watch.toward)).collect();
+            recorder.take(self.counted(at), links);
         }
         self.advance_sampling(until);
     }

@@ -6,7 +6,7 @@ mod pieces;
 pub mod store;
 pub mod table;
 
-pub use pieces::{BatchRecord, FlowPiece, FlowSeries, SeriesRecord};
+pub use pieces::{BatchRecord, FlowPiece, FlowSeries, LinkSeries, SeriesRecord};
 
 use crate::scenario::{Point, Scenario};
 use meshpace_sim::{FlowOutcome, Outcome};

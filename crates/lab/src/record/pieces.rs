@@ -2,6 +2,8 @@
 //! same names here, so that whatever reads the one reads the other.
 
 use super::measured;
+use meshpace_mesh::link::LinkState;
+use meshpace_mesh::link::dcc::congestion_index;
 use meshpace_sim::outcome::{Batch, FlowWindow, Series};
 use serde::Serialize;
 
@@ -14,6 +16,38 @@ pub struct SeriesRecord {
     pub window_s: f64,
     /// One entry per flow.
     pub flows: Vec<FlowSeries>,
+    /// One entry per watched link; only if the scenario watches any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkSeries>,
+}
+
+/// The state of a watched link at the end of each window. `null` without a route, or where the link layer does not
+/// measure that.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LinkSeries {
+    /// The share of attempts that failed, as DCC averages it.
+    pub collision_probability: Vec<Option<f64>>,
+    /// The share of time on the air, as DCC averages it.
+    pub air_time: Vec<Option<f64>>,
+    /// DCC's congestion index: the former times the square of the latter.
+    pub congestion_index: Vec<Option<f64>>,
+    /// LLAP's estimate of the four-hop delay, seconds.
+    pub four_hop_delay_s: Vec<Option<f64>>,
+}
+
+impl LinkSeries {
+    fn new(series: &Series, number: usize) -> LinkSeries {
+        let state = |of: fn(&LinkState) -> f64| {
+            let at = |window: &Vec<Option<LinkState>>| window[number].as_ref().and_then(|state| measured(of(state)));
+            series.links.iter().map(at).collect()
+        };
+        LinkSeries {
+            collision_probability: state(|link| link.collision_probability),
+            air_time: state(|link| link.air_time),
+            congestion_index: state(|link| congestion_index(link.collision_probability, link.air_time)),
+            four_hop_delay_s: state(|link| link.four_hop_delay_s),
+        }
+    }
 }
 
 /// What a flow did in each window. `null` where there was nothing to average.
@@ -90,7 +124,13 @@ impl SeriesRecord {
                 hops: windows().map(|window| window.hops).collect(),
             }
         };
-        SeriesRecord { start_s: 0.0, window_s: series.window_s, flows: (0..flows).map(flow).collect() }
+        let links = series.links.first().map_or(0, Vec::len);
+        SeriesRecord {
+            start_s: 0.0,
+            window_s: series.window_s,
+            flows: (0..flows).map(flow).collect(),
+            links: (0..links).map(|number| LinkSeries::new(series, number)).collect(),
+        }
     }
 }
 

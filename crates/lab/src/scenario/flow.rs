@@ -14,6 +14,9 @@ use meshpace_sim::{Flow, Traffic};
 use meshpace_transport::{Config, names};
 use std::path::{Path, PathBuf};
 
+/// The most flows that one table makes.
+const MAX_COUNT: u64 = 1000;
+
 /// The flows and what records call their transports.
 #[derive(Default, Debug)]
 pub struct Flows {
@@ -29,6 +32,8 @@ pub struct Flows {
 
 /// One flow with what belongs to it.
 struct One {
+    /// So many flows alike.
+    count: u64,
     flow: Flow,
     label: String,
     trace: Option<Vec<TraceWrite>>,
@@ -37,13 +42,13 @@ struct One {
 
 impl Flows {
     fn add(&mut self, one: One) {
-        let One { mut flow, label, trace, file } = one;
+        let One { count, mut flow, label, trace, file } = one;
         if let (Traffic::Trace { number }, Some(trace)) = (&mut flow.traffic, trace) {
             *number = self.traces.len() as u16;
             self.traces.push(trace);
         }
-        self.flows.push(flow);
-        self.labels.push(label);
+        self.flows.extend(std::iter::repeat_n(flow, count as usize));
+        self.labels.extend(std::iter::repeat_n(label, count as usize));
         self.files.extend(file);
     }
 }
@@ -82,6 +87,9 @@ pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration, dire
                 if let Some(flow) = flow {
                     all.add(flow);
                 }
+            }
+            if all.flows.len() > usize::from(u16::MAX) {
+                root.wrong("flow", format!("{} flows with their counts", all.flows.len()), "expected at most 65535");
             }
             if topology.makes_flows {
                 make_flows(&mut all, root, topology, items.len());
@@ -126,6 +134,11 @@ fn read_one(
         keys.wrong("to", format!("from and to are both node {to}"), "expected another node than from");
     }
 
+    let count = keys.whole("count", 1..=MAX_COUNT, "flows alike").unwrap_or(1);
+    if topology.makes_flows && count > 1 {
+        keys.wrong("count", "topology.flows says how many flows there are", "expected no count");
+    }
+
     let segment = keys.whole("segment", 1..=65495, "bytes");
     let max_window = keys.whole("max_window", 1..=65535, "segments");
     let application = traffic::read(keys, directory, segment.map(|bytes| bytes as u32));
@@ -167,7 +180,7 @@ fn read_one(
     }
     let (from, to) = (NodeId(from? as u16), NodeId(to? as u16));
     let flow = Flow { from, to, transport: config, traffic: application.traffic, start, start_jitter, stop };
-    Some(One { flow, label: transport.label, trace: application.trace, file: application.file })
+    Some(One { count, flow, label: transport.label, trace: application.trace, file: application.file })
 }
 
 fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: Option<u64>) -> Option<u64> {

@@ -174,6 +174,7 @@ fn read_point(
     let mesh = mesh::read(&mut root);
     let channel = Channel::new(&mesh.radio);
     let mut topology = Topology::read(&mut root, directory, &channel);
+    let watch = pieces::watch(&mut root, topology.positions.len());
     let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, duration, directory);
     propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
     // Nodes that move may part and meet again.
@@ -192,8 +193,19 @@ fn read_point(
     let positions = std::mem::take(&mut topology.positions);
     let firewall = topology.accepted_links();
     let mobility = topology.mobility;
-    let config =
-        meshpace_sim::Config { duration, warmup, positions, mobility, firewall, mesh, flows, traces, series, batches };
+    let config = meshpace_sim::Config {
+        duration,
+        warmup,
+        positions,
+        mobility,
+        firewall,
+        mesh,
+        flows,
+        traces,
+        series,
+        watch,
+        batches,
+    };
     topology.files.extend(files);
     (Point { values, config, transports: labels, draw: topology.draw }, title, topology.files)
 }

@@ -1,9 +1,10 @@
-//! `series` and `[batches]`: the pieces of a run that are measured one by one.
+//! `series`, `watch` and `[batches]`: the pieces of a run that are measured one by one.
 
 use super::quantity::TIME;
 use super::reader::{Reader, Sign};
-use meshpace_core::Duration;
-use meshpace_sim::config::Batches;
+use super::value::{Kind, Value};
+use meshpace_core::{Duration, NodeId};
+use meshpace_sim::config::{Batches, Watch};
 
 /// The most windows of a time series: what a record can hold without becoming a burden.
 const MAX_WINDOWS: f64 = 100_000.0;
@@ -12,7 +13,44 @@ const MOST: u64 = 1_000_000_000;
 /// AP05, section 5: 11 batches of 5,000 packets.
 const DEFAULT: Batches = Batches { packets: 5_000, count: 11 };
 
-/// Reads both.
+/// Reads `watch`: links whose state the time series tells.
+pub fn watch(root: &mut Reader<'_>, nodes: usize) -> Vec<Watch> {
+    let Some(value) = root.get("watch") else { return Vec::new() };
+    let expected = "expected a list such as [{ node = 0, toward = 9 }]";
+    let Kind::Array(items) = &value.kind else {
+        root.wrong("watch", format!("expected a list, found {}", value.describe()), expected);
+        return Vec::new();
+    };
+    if root.value("series").is_none() {
+        root.wrong("watch", "there is no time series", "expected series = \"1 s\" or so");
+    }
+    let mut watched = Vec::new();
+    for (number, item) in items.iter().enumerate() {
+        let Value { kind: Kind::Table(table), origin } = item else {
+            root.problems().at(
+                &item.origin,
+                format!("watch.{number}: expected a table, found {}", item.describe()),
+                expected,
+            );
+            continue;
+        };
+        let mut keys = Reader::new(table, Some(origin), format!("watch.{number}"), root.problems());
+        let mut node = |key| {
+            if keys.get(key).is_none() {
+                keys.wrong(key, "is missing", format!("expected {key} = the number of a node"));
+            }
+            // Without nodes the topology was refused, and that has been said.
+            keys.whole(key, 0..=nodes.max(1) as u64 - 1, "a node").map(|node| NodeId(node as u16))
+        };
+        if let (Some(node), Some(toward)) = (node("node"), node("toward")) {
+            watched.push(Watch { node, toward });
+        }
+        keys.finish("a watched link");
+    }
+    watched
+}
+
+/// Reads the others.
 pub fn read(root: &mut Reader<'_>, duration: Duration) -> (Option<Duration>, Option<Batches>) {
     let seconds = duration.as_secs_f64();
     let series = root.quantity("series", &TIME, Sign::Positive, seconds);

@@ -40,6 +40,18 @@ pub struct Attempt<'a, P> {
     pub acknowledged: bool,
 }
 
+/// What the link layer of a node knows about a link and a destination behind it. NaN where its queue or marker does not
+/// measure that.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkState {
+    /// DCC's gamma: the share of attempts that failed, from 0 to 1.
+    pub collision_probability: f64,
+    /// DCC's T: the share of time that this station was on the air for the link, from 0 to 1.
+    pub air_time: f64,
+    /// LLAP's k NHT: how long a source should wait between two packets, seconds.
+    pub four_hop_delay_s: f64,
+}
+
 /// The queue discipline of one node.
 #[derive(Clone, Debug)]
 enum Queue<P> {
@@ -129,6 +141,19 @@ impl<P: Packet> Discipline<P> {
         if let Some(packet) = displaced {
             lost(packet, QueueLoss::Full);
         }
+    }
+
+    /// What is known about the link to `next_hop` and the way to `destination`, `hops` away.
+    pub fn link_state(&mut self, now: Time, next_hop: NodeId, destination: NodeId, hops: u8) -> LinkState {
+        let (collision_probability, air_time) = match &mut self.marker {
+            Marker::Dcc(marker) => marker.0.link_state(now, next_hop),
+            Marker::None | Marker::Lred(_) => (f64::NAN, f64::NAN),
+        };
+        let four_hop_delay_s = match &self.queue {
+            Queue::Llap(queue) => queue.estimate(destination).and_then(|estimate| estimate.source_delay(hops)),
+            Queue::DropTail(_) | Queue::FqCodel(_) => None,
+        };
+        LinkState { collision_probability, air_time, four_hop_delay_s: four_hop_delay_s.unwrap_or(f64::NAN) }
     }
 
     /// The next packet for the MAC, marked if it is to be. `lost` gets what is dropped on the way.

@@ -12,4 +12,4 @@ pub mod lred;
 pub mod queue;
 
 pub use config::{LinkConfig, MarkerConfig, QueueConfig};
-pub use discipline::{Attempt, Discipline, QueueLoss};
+pub use discipline::{Attempt, Discipline, LinkState, QueueLoss};

@@ -9,6 +9,7 @@ use crate::config::Batches;
 use crate::outcome::{Batch, FlowWindow, Series, jain};
 use alloc::vec::Vec;
 use meshpace_core::{Duration, Time};
+use meshpace_mesh::link::LinkState;
 
 /// How often the delivered packets are counted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -38,13 +39,14 @@ pub struct Recorder {
     window: Duration,
     before: Vec<Counted>,
     windows: Vec<Vec<FlowWindow>>,
+    links: Vec<Vec<Option<LinkState>>>,
 }
 
 impl Recorder {
     /// A recorder of windows of this length from time zero; None without.
     pub fn new(window: Option<Duration>, flows: usize) -> Option<Recorder> {
         let before = alloc::vec![Counted::default(); flows];
-        window.map(|window| Recorder { window, before, windows: Vec::new() })
+        window.map(|window| Recorder { window, before, windows: Vec::new(), links: Vec::new() })
     }
 
     /// The end of the window under way.
@@ -52,8 +54,9 @@ impl Recorder {
         Time::ZERO + self.window * (self.windows.len() as u64 + 1)
     }
 
-    /// Ends the window with what each flow has counted so far and the hops it has now.
-    pub fn take(&mut self, counted: Vec<(Counted, Option<u8>)>) {
+    /// Ends the window with what each flow has counted so far and the hops it has now, and with the state of the links.
+    pub fn take(&mut self, counted: Vec<(Counted, Option<u8>)>, links: Vec<Option<LinkState>>) {
+        self.links.push(links);
         let seconds = self.window.as_secs_f64();
         let window = |(before, (after, hops)): (&Counted, &(Counted, Option<u8>))| {
             FlowWindow::between(before, after, seconds, *hops)
@@ -64,7 +67,7 @@ impl Recorder {
 
     /// The complete windows.
     pub fn finish(self) -> Series {
-        Series { window_s: self.window.as_secs_f64(), windows: self.windows }
+        Series { window_s: self.window.as_secs_f64(), windows: self.windows, links: self.links }
     }
 }
 

@@ -16,7 +16,8 @@ pub struct Metric {
     pub unit: String,
     /// The field: one of the record ("jain"), of each flow ("flows.goodput_bps"), or of each flow and window of its time
     /// series ("series.cov_rtt"). Besides those of the record there are flows.share, flows.averaged_goodput_bps,
-    /// flows.download_delay_s, flows.retransmission_index and series.jain.
+    /// flows.download_delay_s, flows.retransmission_index and series.jain. For a field of each watched link ("links.air_time")
+    /// links stand in the place of flows.
     pub field: String,
     /// What it is multiplied by.
     #[serde(default = "one")]
@@ -24,9 +25,12 @@ pub struct Metric {
     /// Which flows, for a field of flows.
     #[serde(default)]
     pub flow: Option<FlowChoice>,
-    /// Seconds of the run, for a field of the time series: the mean over the windows that lie within counts.
+    /// Seconds of the run, for a field of the time series: only the windows that lie within count.
     #[serde(default)]
     pub window: Option<[f64; 2]>,
+    /// What is taken of the windows, for a field of the time series; their mean without.
+    #[serde(default)]
+    pub take: Take,
     /// How far from a published number ours may be, per cent of it, and still reproduce it.
     #[serde(default = "ten")]
     pub tolerance_pct: f64,
@@ -38,6 +42,37 @@ fn one() -> f64 {
 
 fn ten() -> f64 {
     10.0
+}
+
+/// What is taken of the windows of a time series.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Take {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// The smallest.
+    Smallest,
+    /// The largest.
+    Largest,
+    /// Their standard deviation over their mean: how unsteady the quantity is.
+    Variation,
+}
+
+impl Take {
+    fn of(self, values: &[f64]) -> f64 {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        match self {
+            Take::Mean => mean,
+            Take::Smallest => values.iter().copied().reduce(f64::min).unwrap_or(f64::NAN),
+            Take::Largest => values.iter().copied().reduce(f64::max).unwrap_or(f64::NAN),
+            Take::Variation => {
+                let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+                (squares / (n - 1.0)).sqrt() / mean
+            }
+        }
+    }
 }
 
 /// Which flows a quantity is of.
@@ -119,6 +154,7 @@ pub fn standard(id: &str) -> Option<Metric> {
         scale: *scale,
         flow: flow.map(FlowChoice::All),
         window: None,
+        take: Take::Mean,
         tolerance_pct: ten(),
     })
 }
@@ -131,7 +167,7 @@ impl Metric {
 
     /// Whether it is taken from the time series.
     pub fn is_series(&self) -> bool {
-        self.field.starts_with("series.")
+        self.field.starts_with("series.") || self.field.starts_with("links.")
     }
 
     /// Whether a record has a value for each flow.
@@ -152,8 +188,11 @@ impl Metric {
                 self.id, self.field
             ));
         }
-        if self.window.is_some() && !self.is_series() {
-            return Err(format!("metric {}: `window` is for fields of the time series, series.*", self.id));
+        if (self.window.is_some() || self.take != Take::Mean) && !self.is_series() {
+            return Err(format!(
+                "metric {}: `window` and `take` are for fields of the time series, series.* and links.*",
+                self.id
+            ));
         }
         match self.window {
             Some([from, to]) if from.is_nan() || to.is_nan() || from >= to => {
@@ -187,8 +226,7 @@ impl Metric {
 
     /// The quantity against time, in seconds, for each flow; one list for a quantity of all flows together.
     pub fn over_time(&self, record: &Value) -> Vec<Vec<(f64, f64)>> {
-        let Some(field) = self.field.strip_prefix("series.") else { return Vec::new() };
-        let Some(series) = Series::of(record) else { return Vec::new() };
+        let Some((series, field)) = Series::of(record, &self.field) else { return Vec::new() };
         let curve = |values: Vec<Option<f64>>| {
             let point = |(number, value): (usize, Option<f64>)| Some((series.middle(number), value? * self.scale));
             values.into_iter().enumerate().filter_map(point).collect()
@@ -205,23 +243,23 @@ impl Metric {
             let all: f64 = flows.iter().filter_map(|flow| flow.get("goodput_bps")?.as_f64()).sum();
             return Some(Parts::Flows(flows.iter().map(|flow| of_flow(flow, field, all)).collect()));
         }
-        let Some(field) = self.field.strip_prefix("series.") else {
+        if !self.is_series() {
             return record.get(&self.field)?.as_f64().map(Parts::Whole);
-        };
-        let series = Series::of(record)?;
-        let mean = |values: Vec<Option<f64>>| {
+        }
+        let (series, field) = Series::of(record, &self.field)?;
+        let taken = |values: Vec<Option<f64>>| {
             let within: Vec<f64> = values
                 .into_iter()
                 .enumerate()
                 .filter(|(number, _)| series.is_within(*number, self.window))
                 .filter_map(|(_, value)| value)
                 .collect();
-            within.iter().sum::<f64>() / within.len() as f64
+            self.take.of(&within)
         };
         if field == "jain" {
-            return Some(Parts::Whole(mean(series.jain())));
+            return Some(Parts::Whole(taken(series.jain())));
         }
-        Some(Parts::Flows((0..series.flows.len()).map(|flow| mean(series.values(flow, field))).collect()))
+        Some(Parts::Flows((0..series.flows.len()).map(|flow| taken(series.values(flow, field))).collect()))
     }
 }
 
@@ -268,7 +306,7 @@ fn of_flow(flow: &Value, field: &str, all_goodput: f64) -> f64 {
     }
 }
 
-/// The time series of a record.
+/// The time series of a record: of its flows, or of the links it watched.
 struct Series<'a> {
     start: f64,
     window: f64,
@@ -276,10 +314,13 @@ struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    fn of(record: &'a Value) -> Option<Series<'a>> {
+    /// The series of a `field`, of flows or of links, and the field's name in it.
+    fn of<'b>(record: &'a Value, field: &'b str) -> Option<(Series<'a>, &'b str)> {
+        let (of, field) = field.split_once('.')?;
         let series = record.get("series")?;
+        let flows = series.get(if of == "links" { "links" } else { "flows" })?.as_array()?;
         let number = |field: &str| series.get(field)?.as_f64();
-        Some(Series { start: number("start_s")?, window: number("window_s")?, flows: series.get("flows")?.as_array()? })
+        Some((Series { start: number("start_s")?, window: number("window_s")?, flows }, field))
     }
 
     fn values(&self, flow: usize, field: &str) -> Vec<Option<f64>> {
@@ -324,7 +365,7 @@ mod tests {
             "series": {"start_s": 0.0, "window_s": 2.0, "flows": [
                 {"goodput_bps": [10.0, 20.0, 30.0, 0.0], "cov_rtt": [null, 0.2, 0.4, null]},
                 {"goodput_bps": [10.0, 0.0, 30.0, 0.0], "cov_rtt": [null, null, null, null]},
-            ]},
+            ], "links": [{"air_time": [0.5, null, 0.3, 0.1]}]},
         })
     }
 
@@ -362,6 +403,12 @@ mod tests {
         assert!((cov.of(&record(), Some(0)).unwrap() - 0.3).abs() < 1e-12, "windows without a sample do not count");
         assert_eq!(cov.of(&record(), Some(1)), None);
         assert_eq!(cov.over_time(&record())[0], [(3.0, 0.2), (5.0, 0.4)]);
+        // Of 20 and 30 the mean is 25 and the standard deviation the root of 50.
+        let take = |take| Metric { take, ..goodput.clone() }.of(&record(), Some(0));
+        assert_eq!((take(Take::Smallest), take(Take::Largest)), (Some(20.0), Some(30.0)));
+        assert!((take(Take::Variation).unwrap() - 50f64.sqrt() / 25.0).abs() < 1e-12);
+        let air = Metric { field: "links.air_time".into(), flow: Some(FlowChoice::Number(0)), ..goodput.clone() };
+        assert_eq!(air.of(&record(), None), Some(0.3));
         // Jain's index: 1, 0.5, 1 and a window in which nothing arrived.
         assert_eq!(standard("jain-over-time").unwrap().over_time(&record()), [[(1.0, 1.0), (3.0, 0.5), (5.0, 1.0)]]);
         assert!((value("jain-over-time", None).unwrap() - 2.5 / 3.0).abs() < 1e-12);

@@ -6,7 +6,7 @@ mod metric;
 mod term;
 
 pub use check::{At, Bound, Check, Range};
-pub use metric::{FlowChoice, Metric, Together, standard};
+pub use metric::{FlowChoice, Metric, Take, Together, standard};
 pub use term::Term;
 
 use serde::Deserialize;
