@@ -102,6 +102,9 @@ pub struct FlowOutcome {
     pub retransmissions: u64,
     /// Retransmission timer expiries in the whole run.
     pub timeouts: u64,
+    /// Segments sent again over distinct segments received, both in the measured interval (TPA, section 4.2); NaN if
+    /// none were.
+    pub retransmission_index: f64,
     /// Mean of the RTT samples in the measured interval, seconds; NaN without samples.
     pub rtt_mean_s: f64,
     /// Mean over samples of the coefficient of variation of the last N RTT samples; NaN without samples.

@@ -178,8 +178,10 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             .enumerate()
             .map(|(number, (flow, base))| {
                 let counted = flow.counted(end);
-                retransmissions += counted.sender.retransmissions - base.sender.retransmissions;
-                distinct += counted.receiver.distinct_segments_received - base.receiver.distinct_segments_received;
+                let repeated = counted.sender.retransmissions - base.sender.retransmissions;
+                let received = counted.receiver.distinct_segments_received - base.receiver.distinct_segments_received;
+                retransmissions += repeated;
+                distinct += received;
                 let delivered_bytes = counted.delivered - base.delivered;
                 let mean =
                     |sum: f64, sum_before: f64, n: u64, n_before: u64| (sum - sum_before) / (n - n_before) as f64;
@@ -200,6 +202,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     segments_sent: s.segments_sent,
                     retransmissions: s.retransmissions,
                     timeouts: s.timeouts,
+                    retransmission_index: repeated as f64 / received as f64,
                     rtt_mean_s: mean(s.rtt_sum_s, b.rtt_sum_s, s.rtt_samples, b.rtt_samples),
                     cov_rtt: mean(s.cov_sum, b.cov_sum, s.cov_samples, b.cov_samples),
                     pacing: PacingMeans {

@@ -74,6 +74,8 @@ pub struct FlowRecord {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer in the whole run.
     pub timeouts: u64,
+    /// Segments sent again over distinct segments received, both in the measured interval, a ratio.
+    pub retransmission_index: f64,
     /// Mean RTT, seconds.
     pub rtt_mean_s: f64,
     /// Mean coefficient of variation of the RTT.
@@ -165,6 +167,7 @@ impl FlowRecord {
             segments_sent: outcome.segments_sent,
             retransmissions: outcome.retransmissions,
             timeouts: outcome.timeouts,
+            retransmission_index: outcome.retransmission_index,
             rtt_mean_s: outcome.rtt_mean_s,
             cov_rtt: outcome.cov_rtt,
             pacing: is_paced(flow).then_some(PacingRecord {

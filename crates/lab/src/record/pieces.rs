@@ -103,6 +103,8 @@ pub struct FlowPiece {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Data segments sent again over distinct ones received, a ratio.
+    pub retransmission_index: f64,
     /// Seconds in which a file was under way.
     pub transferring_s: f64,
 }
@@ -144,6 +146,7 @@ impl BatchRecord {
             cov_rtt: flow.cov_rtt,
             retransmissions: flow.retransmissions,
             timeouts: flow.timeouts,
+            retransmission_index: flow.retransmissions as f64 / flow.segments_received as f64,
             transferring_s: flow.transferring_s,
         };
         BatchRecord {
