@@ -65,6 +65,7 @@ fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowReco
         segments_sent: stats.segments_sent,
         retransmissions: stats.retransmissions,
         timeouts: stats.timeouts,
+        retransmission_index: stats.retransmissions as f64 / (stats.segments_sent - stats.retransmissions) as f64,
         rtt_mean_s: mean(stats.rtt_sum_s, stats.rtt_samples),
         cov_rtt: mean(stats.cov_sum, stats.cov_samples),
         pacing: is_paced.then(|| PacingRecord {
