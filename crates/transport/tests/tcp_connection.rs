@@ -287,6 +287,31 @@ fn the_window_is_never_exceeded_nor_its_edge_withdrawn() {
 }
 
 #[test]
+fn duplicate_acks_stay_duplicates_while_the_application_reads() {
+    // RFC 5681, section 2: a duplicate ACK has the window of the one before. One segment is lost while the application takes
+    // what is there at its own pace: three duplicate ACKs are to repair it, not the timer.
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.reads[1] = false;
+    pair.ends[0].open(Time::ZERO);
+    pair.ends[0].write(Time::ZERO, 60 * 1460);
+    let mut count = 0;
+    for step in 0..400u64 {
+        let until = Time(step * 1_300_000);
+        pair.drive(until, &mut |side, s| {
+            count += u64::from(side == 0 && s.payload > 0);
+            side == 0 && s.payload > 0 && count == 20
+        });
+        let there = pair.ends[1].delivered() - pair.taken[1];
+        let bytes = there.min(2000);
+        pair.taken[1] += bytes;
+        pair.ends[1].take(until, bytes);
+    }
+    assert_eq!(pair.ends[1].delivered(), 60 * 1460);
+    let stats = pair.ends[0].sent();
+    assert_eq!((stats.fast_retransmits, stats.timeouts, stats.retransmissions), (1, 0, 1));
+}
+
+#[test]
 fn a_lost_syn_ack_and_a_lost_answer_to_it_are_repeated() {
     // The server speaks first. Its SYN-ACK is lost once: the client's SYN brings another. Then the client's ACK is lost:
     // the server, which waits for it, repeats by its timer.

@@ -301,6 +301,7 @@ impl<I: Interface> Stack<I> {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.connection.abort(now);
             self.pump(id, now);
+            self.forget_if_over(id, now);
         }
     }
 
@@ -374,7 +375,7 @@ impl<I: Interface> Stack<I> {
         self.ready = ready;
         waited?;
         if readable {
-            self.receive()?;
+            self.take_packets()?;
         }
         let now = Clock.now();
         while let Some((_, id)) = self.deadlines.pop_due(now) {
@@ -388,7 +389,8 @@ impl<I: Interface> Stack<I> {
         Ok(())
     }
 
-    fn receive(&mut self) -> io::Result<()> {
+    /// Takes what has arrived without waiting, 64 packets at most; for interfaces that cannot be watched.
+    pub fn take_packets(&mut self) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut self.incoming);
         let mut result = Ok(());
         for _ in 0..AT_ONCE {

@@ -59,6 +59,8 @@ pub struct Receiver {
     taken: Option<u64>,
     /// The offset up to which the peer has been told to send, if the application does not take everything at once.
     told: u64,
+    /// The window that was told last.
+    offered: u32,
     /// Everything before this offset has been delivered.
     next: u64,
     /// Everything before this offset has been acknowledged.
@@ -97,6 +99,7 @@ impl Receiver {
             window: config.segment.saturating_mul(config.max_window),
             taken: None,
             told: 0,
+            offered: 0,
             next: 0,
             acknowledged: 0,
             beyond: Vec::with_capacity(config.max_window.min(256) as usize + 1),
@@ -120,6 +123,7 @@ impl Receiver {
         let mut half = Receiver::new(config);
         half.taken = Some(0);
         half.told = u64::from(half.window);
+        half.offered = half.window;
         half
     }
 
@@ -165,7 +169,8 @@ impl Receiver {
         let (offered, edge) = (self.told.saturating_sub(self.next), self.edge());
         let grown = edge.saturating_sub(self.told);
         let stalled = offered < u64::from(self.segment) && grown >= self.silly_below();
-        if self.state == State::Joined && !self.is_closed() && (stalled || grown > u64::from(self.window / 2)) {
+        let may_tell = self.state == State::Joined && !self.is_closed() && self.beyond.is_empty();
+        if may_tell && (stalled || grown > u64::from(self.window / 2)) {
             self.ack_due = true;
         }
     }
@@ -186,10 +191,15 @@ impl Receiver {
             return self.window;
         }
         let edge = self.edge();
-        if edge.saturating_sub(self.told) >= self.silly_below() {
+        if !self.beyond.is_empty() {
+            // While there is a gap the window stays what it was: duplicate ACKs must look like ones (RFC 5681, section 2),
+            // and those that fill a part of it make room for as much at the other end.
+            self.told = self.told.max(edge.min(self.next.saturating_add(u64::from(self.offered))));
+        } else if edge.saturating_sub(self.told) >= self.silly_below() {
             self.told = edge;
         }
-        u32::try_from(self.told.saturating_sub(self.next)).unwrap_or(u32::MAX)
+        self.offered = u32::try_from(self.told.saturating_sub(self.next)).unwrap_or(u32::MAX);
+        self.offered
     }
 
     /// The next offset expected; a received FIN counts as one byte.
