@@ -2,6 +2,7 @@
 
 mod captures;
 mod doctor;
+mod merge;
 mod network;
 mod output;
 mod recv;
@@ -31,12 +32,14 @@ enum Command {
     Run(run::Arguments),
     /// List the transports that scenarios can name.
     Transports(transports::Arguments),
-    /// List the scenario files of a directory.
+    /// List the published experiments and the scenario files of a directory.
     Scenarios(scenarios::Arguments),
     /// Run published experiments again, and write a report with a verdict for every published claim.
     Reproduce(reproduce::Arguments),
     /// Write the report of records on disk anew.
     Report(report::Arguments),
+    /// Put campaigns together that were run in several places or with several ranges of seeds.
+    Merge(merge::Arguments),
     /// Compare with ns-2.35, point by point; exit status 1 if a point does not meet its rule.
     Validate(validate::Arguments),
     /// Send traffic to a host over our transports or the kernel's TCP, and measure it.
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Scenarios(arguments) => scenarios::main(&arguments),
         Command::Reproduce(arguments) => reproduce::main(&arguments),
         Command::Report(arguments) => report::main(&arguments),
+        Command::Merge(arguments) => merge::main(&arguments),
         Command::Validate(arguments) => validate::main(&arguments),
         Command::Send(arguments) => send::main(&arguments),
         Command::Recv(arguments) => recv::main(&arguments),

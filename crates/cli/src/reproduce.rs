@@ -8,9 +8,9 @@ use indicatif::ProgressBar;
 use meshpace_lab::campaign::{Campaign, End, Run};
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::store::{self, Key, Store};
-use meshpace_lab::record::{Record, csv};
+use meshpace_lab::record::{Record, csv, parquet};
 use meshpace_lab::register::{Effort, Experiment, Register, Runs, consistency, replication};
-use meshpace_lab::report::{self, Provenance, TABLE, write_whole};
+use meshpace_lab::report::{self, PARQUET, Provenance, TABLE, write_whole};
 use meshpace_lab::scenario::{MAX_SEEDS, Point};
 use serde_json::Value;
 use std::io;
@@ -227,11 +227,14 @@ impl Job<'_> {
                     .enumerate()
                     .flat_map(move |(point, key)| (1..=seeds[point]).map(move |seed| (key.clone(), seed)))
             };
+            let lines = in_order().filter_map(|key: Key| store.line(&key).map(str::to_owned));
+            let records = lines.map(|line| serde_json::from_str(&line)).collect::<Result<Vec<Value>, _>>()?;
             let mut table = String::new();
-            for line in in_order().filter_map(|key: Key| store.line(&key).map(str::to_owned)) {
-                table.push_str(&csv::rows_of(&serde_json::from_str(&line)?, table.is_empty())?);
+            for record in &records {
+                table.push_str(&csv::rows_of(record, table.is_empty())?);
             }
             write_whole(&self.directory, TABLE, &table)?;
+            write_whole(&self.directory, PARQUET, parquet::file(&records).map_err(io::Error::other)?)?;
             store.finish(in_order(), &manifest)
         };
         finish().map_err(|error| self.broken(&error))?;

@@ -1,11 +1,12 @@
-//! `meshpace scenarios`: the scenario files there are.
+//! `meshpace scenarios`: the published experiments and the scenario files there are.
 
 use crate::REFUSED;
 use crate::output::{complain, finish};
 use clap::{Args, ValueEnum};
 use meshpace_lab::record::table::listing;
+use meshpace_lab::register::{Effort, Experiment, Register};
 use meshpace_lab::scenario::{Scenario, Source};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,9 +14,10 @@ use std::process::ExitCode;
 /// The arguments of `meshpace scenarios`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Where to look [default: the directory `scenarios` here or in a directory above].
+    /// Where to look [default: the directory `scenarios` here or in a directory above; without one, what is part of the
+    /// program].
     directory: Option<PathBuf>,
-    /// `table` for people, `json` one object per file and line.
+    /// `table` for people, `json` one object per experiment and per file, one on each line.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -26,29 +28,105 @@ enum Format {
     Json,
 }
 
+/// One line of the list.
+struct Row {
+    /// The experiment's id, if it is one.
+    id: Option<String>,
+    /// Its file; none if it has no file yet.
+    file: Option<String>,
+    title: String,
+    /// Runs of a scenario file.
+    runs: Option<u64>,
+    /// Runs of an experiment of its own at either quality.
+    own: Option<[u64; 2]>,
+}
+
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let files = match arguments.directory.clone().or_else(find) {
-        Some(directory) => collect(&directory).map_err(|error| format!("{}: {error}", directory.display())),
-        None => Err("there is no directory `scenarios` here or above; name one".to_owned()),
-    };
-    let mut files = match files {
-        Ok(files) => files,
+    match rows(arguments.directory.clone().or_else(find)) {
+        Ok((experiments, files)) => finish(&match arguments.format {
+            Format::Json => experiments.iter().chain(&files).map(|row| format!("{}\n", row.json())).collect(),
+            Format::Table => table(experiments, files),
+        }),
         Err(message) => {
             complain(&message);
-            return ExitCode::from(REFUSED);
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+fn rows(directory: Option<PathBuf>) -> Result<(Vec<Row>, Vec<Row>), String> {
+    let Some(directory) = directory else { return Ok((experiments(&Register::embedded()), Vec::new())) };
+    let mut files = collect(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    files.sort();
+    let files = files.iter().map(|file| describe(file)).collect();
+    if !directory.join("register.toml").is_file() {
+        return Ok((Vec::new(), files));
+    }
+    let register = Register::read(&directory).map_err(|problems| problems.join("\n"))?;
+    Ok((experiments(&register), files))
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        let mut object = json!({"file": self.file, "title": self.title, "runs": self.runs});
+        if let Some(id) = &self.id {
+            object["experiment"] = json!(id);
+            object["runs"] = json!(self.own.map(|[_, paper]| paper));
+            object["runs_quick"] = json!(self.own.map(|[quick, _]| quick));
+        }
+        object
+    }
+}
+
+fn table(experiments: Vec<Row>, files: Vec<Row>) -> String {
+    let count = |runs: Option<u64>| runs.map(|runs| runs.to_string()).unwrap_or_default();
+    let mut text = String::new();
+    if !experiments.is_empty() {
+        let row = |row: Row| {
+            let [quick, paper] = row.own.map_or([None, None], |own| own.map(Some));
+            [row.id.unwrap_or_default(), row.title, count(quick), count(paper)]
+        };
+        text += &listing(["experiment", "title", "quick", "paper runs"], experiments.into_iter().map(row));
+        text += "\n";
+    }
+    if !files.is_empty() {
+        let row = |row: Row| [row.file.unwrap_or_default(), row.title, count(row.runs)];
+        text += &listing(["file", "title", "runs"], files.into_iter().map(row));
+    }
+    text
+}
+
+/// Every experiment, those that have no file included, in the order of the papers.
+fn experiments(register: &Register) -> Vec<Row> {
+    let runs = |experiment: &Experiment, effort| {
+        let runs = register.runs(experiment, effort).ok().flatten()?;
+        (runs.id == experiment.published.id).then(|| runs.scenario.points.len() as u64 * runs.scenario.seeds)
+    };
+    let row = |experiment: &Experiment| {
+        let published = &experiment.published;
+        let own = runs(experiment, Effort::Quick).zip(runs(experiment, Effort::Paper));
+        let aside = match (&published.runs, &published.unjudged) {
+            (_, Some(_)) => " (cannot be judged)".to_owned(),
+            (Some(owner), _) => format!(" (the runs of {owner})"),
+            (None, None) => String::new(),
+        };
+        Row {
+            id: Some(published.id.clone()),
+            file: Some(experiment.file.clone()),
+            title: format!("{}{aside}", published.title),
+            runs: None,
+            own: own.map(|(quick, paper)| [quick, paper]),
         }
     };
-    files.sort();
-    let rows = files.iter().map(|file| describe(file));
-    let text = match arguments.format {
-        Format::Json => rows
-            .map(|[file, title, runs]| json!({"file": file, "title": title, "runs": runs.parse::<u64>().ok()}))
-            .map(|object| format!("{object}\n"))
-            .collect(),
-        Format::Table => listing(["file", "title", "runs"], rows),
+    let missing = |id: &String| Row {
+        id: Some(id.clone()),
+        file: None,
+        title: "not in the register yet".to_owned(),
+        runs: None,
+        own: None,
     };
-    finish(&text)
+    register.experiments.iter().map(row).chain(register.missing.iter().map(missing)).collect()
 }
 
 /// The directory `scenarios` nearest above.
@@ -64,7 +142,7 @@ fn collect(directory: &Path) -> io::Result<Vec<PathBuf>> {
         let path = entry?.path();
         if path.is_dir() {
             files.extend(collect(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "toml") && !is_claims(&path) {
+        } else if path.extension().is_some_and(|extension| extension == "toml") && !is_of_register(&path) {
             files.push(path);
         }
     }
@@ -72,25 +150,26 @@ fn collect(directory: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Whether a file belongs to the register and is no scenario itself.
-fn is_claims(path: &Path) -> bool {
+fn is_of_register(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".published.toml") || name == "register.toml"
 }
 
 /// File, title and number of runs; a scenario that is refused says so instead.
-fn describe(file: &Path) -> [String; 3] {
+fn describe(file: &Path) -> Row {
     let name = file.display().to_string();
+    let row = |title: String, runs| Row { id: None, file: Some(name.clone()), title, runs, own: None };
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) => return [name, error.to_string(), String::new()],
+        Err(error) => return row(error.to_string(), None),
     };
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let source = Source { name: name.clone(), text, sets: Vec::new() };
     match Scenario::read(source, file.parent().unwrap_or(Path::new("")), &stem) {
         Ok(scenario) => {
             let runs = scenario.points.len() as u64 * scenario.seeds;
-            [name, scenario.name, runs.to_string()]
+            row(scenario.name, Some(runs))
         }
-        Err(refusal) => [name, format!("refused: {}", refusal.problems[0].message), String::new()],
+        Err(refusal) => row(format!("refused: {}", refusal.problems[0].message), None),
     }
 }

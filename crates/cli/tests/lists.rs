@@ -53,6 +53,23 @@ fn scenarios_are_found_from_below_with_what_is_wrong_with_them() {
 }
 
 #[test]
+fn every_published_experiment_is_listed_from_anywhere() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let here = std::env::current_dir().unwrap();
+    for directory in [elsewhere.path(), &here] {
+        let listed = lines(&["scenarios", "--format", "json"], directory);
+        let ids: Vec<&str> = listed.iter().filter_map(|row| row["experiment"].as_str()).collect();
+        assert_eq!(ids.len(), 110);
+        let of = |id: &str| listed.iter().find(|row| row["experiment"] == id).unwrap().clone();
+        // 3 kinds of routes, 5 transports, 10 hop counts; and the tables that share the runs of another.
+        assert_eq!(of("AP05-F14")["runs"].as_u64().unwrap() % 150, 0);
+        assert!(
+            of("TPA-T5")["title"].as_str().unwrap().contains("the runs of TPA-T4") && of("TPA-T5")["runs"].is_null()
+        );
+    }
+}
+
+#[test]
 fn without_scenarios_there_is_nothing_to_list() {
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::cargo_bin("meshpace").unwrap();

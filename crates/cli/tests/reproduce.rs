@@ -56,7 +56,7 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     assert_eq!(records.lines().count(), 12, "2 transports, 2 hop counts, 3 seeds");
     assert_eq!(read(&runs, "records.csv").lines().count(), 13, "a header and one flow per run");
     let page = read(&out, "index.html");
-    assert!(page.contains("✓ reproduced") && page.contains("meshpace reproduce AP05-F3 --quality quick"));
+    assert!(page.contains("class=\"chip reproduced\"") && page.contains("meshpace reproduce AP05-F3 --quality quick"));
     assert!(!page.contains("what was tried"), "a finding is for what differs");
 
     // The same again: nothing is run, the page comes back to the byte.
@@ -85,7 +85,7 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     fs::write(runs.join("records.jsonl"), falsified).unwrap();
     let (status, _, stderr) = meshpace(&["report", out.to_str().unwrap(), "--register", &register]);
     assert_eq!(status, 0, "{stderr}");
-    assert!(read(&out, "index.html").contains("✗ differs"));
+    assert!(read(&out, "index.html").contains("class=\"chip differs\""));
     let left = fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(
         left.into_iter().all(|name| !name.starts_with('.') && name != "records.partial.jsonl"),
@@ -101,7 +101,7 @@ fn a_claim_that_cannot_hold_is_reported_as_different() {
     let (status, _, stderr) = meshpace(&["reproduce", "all", "--register", &register, "--out", out.to_str().unwrap()]);
     assert_eq!(status, 0, "{stderr}");
     let page = read(&out, "index.html");
-    assert!(page.contains("✗ differs") && page.contains("what was tried"), "with what was found");
+    assert!(page.contains("class=\"chip differs\"") && page.contains("what was tried"), "with what was found");
     assert!(!page.contains("1 claims: 1 reproduced"));
 }
 
@@ -139,7 +139,7 @@ fn records(out: &Path) -> String {
 #[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
 fn a_campaign_that_is_killed_again_and_again_ends_as_one_that_is_not() {
     let scratch = tempfile::tempdir().unwrap();
-    let register = register(&scratch.path().join("register"), 400, 20, FALLS);
+    let register = register(&scratch.path().join("register"), 150, 20, FALLS);
     let arguments = |out: &Path| {
         ["reproduce", "AP05-F3", "--jobs", "2", "--register", &register, "--out", out.to_str().unwrap()]
             .map(str::to_owned)
@@ -177,6 +177,90 @@ fn a_campaign_that_is_killed_again_and_again_ends_as_one_that_is_not() {
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(records(&out), records(&undisturbed));
     assert!(!partial.exists());
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
+fn an_interrupted_campaign_says_how_it_goes_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let register = register(&scratch.path().join("register"), 2000, 50, FALLS);
+    let out = scratch.path().join("out");
+    let child = Process::new(assert_cmd::cargo::cargo_bin("meshpace"))
+        .args(["reproduce", "AP05-F3", "--jobs", "1", "--register", &register, "--out", out.to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Until two records are there, so that there is something to keep.
+    let partial = out.join("AP05-F3/records.partial.jsonl");
+    let lines = || fs::read_to_string(&partial).unwrap_or_default().lines().count();
+    while lines() < 2 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(Process::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert!(told.contains("goes on from there") && told.lines().count() == 1, "{told}");
+    assert!(lines() >= 2);
+}
+
+/// Needs a file system of a few kilobytes, which only root can make, in a mount namespace that ends with the test.
+#[test]
+fn a_full_disk_is_one_clear_error_and_no_half_written_record() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let register = register(&scratch.path().join("register"), 20, 30, FALLS);
+    fs::create_dir(place("disk")).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=48k none '{disk}' || exit 77\n'{meshpace}' reproduce AP05-F3 --register '{register}' --out '{disk}/out'\n\
+         status=$?\ncp -r '{disk}/out' '{copy}'\nexit $status",
+        disk = place("disk"),
+        copy = place("copy"),
+        meshpace = assert_cmd::cargo::cargo_bin("meshpace").display(),
+    );
+    let Ok(ended) = Process::new("unshare").args(["--mount", "sh", "-c", &script]).output() else {
+        eprintln!("skipped: no unshare");
+        return;
+    };
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    if ended.status.code() == Some(77) || told.contains("unshare") {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    assert_eq!(ended.status.code(), Some(1), "{told}");
+    assert!(told.contains("No space left on device") && told.lines().count() == 1, "{told}");
+    let copy = Path::new(&place("copy")).to_owned();
+    let partial = read(&copy.join("AP05-F3"), "records.partial.jsonl");
+    assert!(partial.lines().count() > 5 && partial.ends_with("}\n"), "{partial}");
+    assert!(partial.lines().all(|line| line.starts_with('{') && line.ends_with('}')));
+    // With room again it goes on, and ends as if nothing had happened.
+    let (status, _, stderr) =
+        meshpace(&["reproduce", "AP05-F3", "--register", &register, "--out", copy.to_str().unwrap()]);
+    assert_eq!(status, 0, "{stderr}");
+    let (status, _, stderr) = meshpace(&["reproduce", "AP05-F3", "--register", &register, "--out", &place("other")]);
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(records(&copy), records(Path::new(&place("other"))));
+}
+
+#[test]
+fn campaigns_in_two_places_become_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let register = register(&scratch.path().join("register"), 20, 4, FALLS);
+    let place = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let whole = ["reproduce", "AP05-F3", "--register", &register, "--out", &place("whole")];
+    assert_eq!(meshpace(&whole).0, 0);
+    let (scenario, one, two, merged) =
+        (format!("{register}/ap05/F3.toml"), place("one"), place("two"), place("merged/AP05-F3"));
+    assert_eq!(meshpace(&["run", &scenario, "--seeds", "2", "--out", &one]).0, 0);
+    assert_eq!(meshpace(&["run", &scenario, "--seed", "3", "--seeds", "2", "--out", &two]).0, 0);
+    let (status, _, stderr) = meshpace(&["merge", &two, &one, "--out", &merged]);
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(records(&scratch.path().join("merged")), records(&scratch.path().join("whole")));
+    // What was merged is a campaign like any other: nothing of it is run again.
+    let again = ["reproduce", "AP05-F3", "--register", &register, "--out", &place("merged")];
+    let (status, _, stderr) = meshpace(&again);
+    assert!(status == 0 && stderr.contains("complete"), "{stderr}");
 }
 
 #[test]

@@ -37,28 +37,43 @@ pub fn rows(record: &Record, header: bool) -> io::Result<String> {
 /// None are known: it writes to memory.
 pub fn rows_of(record: &Value, header: bool) -> io::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let empty = serde_json::Map::new();
-    let point = record.get("point").and_then(Value::as_object).unwrap_or(&empty);
     if header {
-        writer.write_record(
-            ["scenario", "seed"].into_iter().chain(point.keys().map(String::as_str)).chain(RUN).chain(FLOW),
-        )?;
+        writer.write_record(header_of(record))?;
     }
-    for flow in record.get("flows").and_then(Value::as_array).into_iter().flatten() {
-        let mut row = vec![cell(record, "scenario"), cell(record, "seed")];
-        row.extend(point.values().map(plain));
-        row.extend(RUN.map(|column| cell(record, column)));
-        row.extend(FLOW.map(|column| cell(flow, if column == "flow" { "id" } else { column })));
-        writer.write_record(row)?;
+    for row in values_of(record) {
+        writer.write_record(row.iter().map(cell))?;
     }
     let bytes = writer.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 
-fn cell(object: &Value, field: &str) -> String {
-    match object.get(field) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::Number(number)) if number.is_f64() => number.as_f64().unwrap_or(f64::NAN).to_string(),
-        Some(value) => plain(value),
+/// The names of the columns.
+pub fn header_of(record: &Value) -> Vec<String> {
+    let keys = point(record).into_iter().flat_map(|point| point.keys().map(String::as_str));
+    ["scenario", "seed"].into_iter().chain(keys).chain(RUN).chain(FLOW).map(str::to_owned).collect()
+}
+
+/// The values of each row, by column.
+pub fn values_of(record: &Value) -> Vec<Vec<Value>> {
+    let field = |object: &Value, name: &str| object.get(name).cloned().unwrap_or(Value::Null);
+    let flows = record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let row = |flow: &Value| {
+        let keys = point(record).into_iter().flat_map(|point| point.values().cloned());
+        let of_run = ["scenario", "seed"].map(|name| field(record, name)).into_iter().chain(keys);
+        let of_flow = FLOW.map(|name| field(flow, if name == "flow" { "id" } else { name }));
+        of_run.chain(RUN.map(|name| field(record, name))).chain(of_flow).collect()
+    };
+    flows.iter().map(row).collect()
+}
+
+fn point(record: &Value) -> Option<&serde_json::Map<String, Value>> {
+    record.get("point").and_then(Value::as_object)
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or(f64::NAN).to_string(),
+        value => plain(value),
     }
 }

@@ -2,6 +2,8 @@
 
 pub mod csv;
 pub mod directory;
+pub mod merge;
+pub mod parquet;
 mod pieces;
 pub mod store;
 pub mod table;

@@ -134,7 +134,7 @@ impl Store {
 
     fn write_manifest(&self, manifest: &Manifest) -> io::Result<()> {
         let text = serde_json::to_string_pretty(manifest)?;
-        write_whole(&self.directory, MANIFEST, &format!("{text}\n"))
+        write_whole(&self.directory, MANIFEST, format!("{text}\n"))
     }
 
     /// Whether the run is there.
@@ -145,6 +145,12 @@ impl Store {
     /// The line of a run, without its newline.
     pub fn line(&self, key: &Key) -> Option<&str> {
         self.lines.get(key).map(String::as_str)
+    }
+
+    /// Every seed of which there is a run, ascending.
+    pub fn seeds(&self) -> Vec<u64> {
+        let seeds: std::collections::BTreeSet<u64> = self.lines.keys().map(|(_, seed)| *seed).collect();
+        seeds.into_iter().collect()
     }
 
     /// How many runs are there.

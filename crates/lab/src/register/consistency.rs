@@ -65,6 +65,14 @@ fn names(published: &Published, told: &mut Vec<String>) {
     for reading in published.curves.iter().filter_map(|curve| curve.reading_of.as_ref()) {
         curve(reading, "reading_of", told);
     }
+    if let Some(parts) = &published.decomposition {
+        parts.of.iter().chain([&parts.over]).for_each(|id| curve(id, "decomposition", told));
+        for step in &parts.steps {
+            if !published.panels.iter().any(|panel| panel.id == step.panel) {
+                told.push(format!("decomposition: there is no panel \"{}\"", step.panel));
+            }
+        }
+    }
     for (number, figure) in published.figures.iter().enumerate() {
         let place = format!("figure {}", number + 1);
         figure.metrics.iter().for_each(|id| drop(metric(id, &place, told)));

@@ -154,10 +154,10 @@ impl<'a> Book<'a> {
                         @for (experiment, state) in states.iter().filter(|(experiment, _)| experiment.paper() == paper) {
                             li { (index_entry(experiment, state)) }
                         }
-                        @for id in self.register.missing.iter().filter(|id| id.split('-').next() == Some(paper)) {
-                            li { (id) " " span.note { "not in the register yet" } }
-                        }
                     }
+                    @let missing = self.register.missing.iter().filter(|id| id.split('-').next() == Some(paper));
+                    @let missing: Vec<&str> = missing.map(String::as_str).collect();
+                    @if !missing.is_empty() { p.note { "Not in the register yet: " (missing.join(", ")) "." } }
                 }
             }
         }
@@ -180,6 +180,7 @@ impl<'a> Book<'a> {
                 }
                 p.tally { (tally("claims", &counted)) @if !numbers.is_empty() { "; " (tally("published numbers", &numbers)) } "." }
                 @for figure in &published.figures { (painter.figure(figure)) }
+                @if let Some(parts) = &published.decomposition { (super::decomposition::section(parts, &observations)) }
                 @if !published.claims.is_empty() { (claims(published, &observations)) }
                 @if verdict == Verdict::Differs { @if let Some(finding) = &published.finding {
                     div.finding { h3 { "Finding" } p { (finding) } }
@@ -258,7 +259,7 @@ fn colophon(id: &str, chapter: &Chapter) -> Markup {
                 dt { "Runs" } dd { (chapter.records.len()) " of " (made.points) " points, " (made.seeds) " seeds from " (made.first_seed)
                     @if made.failed_runs > 0 { ", of which " strong { (made.failed_runs) " failed" } }
                     @if chapter.runs != id { ", those of " (chapter.runs) } }
-                dt { "Files" } dd { a href=(file("records.jsonl")) { "records.jsonl" } ", " a href=(file("records.csv")) { "records.csv" } ", "
+                dt { "Files" } dd { a href=(file("records.jsonl")) { "records.jsonl" } ", " a href=(file("records.csv")) { "records.csv" } ", " a href=(file("records.parquet")) { "records.parquet" } ", "
                     a href=(file("manifest.json")) { "manifest.json" } }
             }
         }

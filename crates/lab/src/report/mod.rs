@@ -1,6 +1,7 @@
 //! Reports of records on disk: one self-contained page for everything in a directory.
 
 mod book;
+mod decomposition;
 mod figure;
 pub mod palette;
 mod parts;
@@ -20,6 +21,8 @@ use std::sync::Arc;
 pub const PAGE: &str = "index.html";
 /// The records as a table for spreadsheets.
 pub const TABLE: &str = "records.csv";
+/// The same with types, for analysis.
+pub const PARQUET: &str = "records.parquet";
 
 /// How the records of a directory came to be: what a report needs of its manifest.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

@@ -24,7 +24,7 @@ pub fn chip(verdict: Verdict) -> Markup {
         Verdict::Differs => "✗",
         Verdict::CannotBeJudged => "–",
     };
-    html! { span class=(format!("chip {}", class(verdict))) { (sign) " " (verdict.words()) } }
+    html! { span class=(format!("chip {}", class(verdict))) { (sign) " " span.words { (verdict.words()) } } }
 }
 
 /// Hyphens before digits become minus signs, unless they are part of a name such as TPA-2.

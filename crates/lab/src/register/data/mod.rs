@@ -56,6 +56,9 @@ pub struct Published {
     /// What is drawn, in this order.
     #[serde(rename = "figure", default)]
     pub figures: Vec<Figure>,
+    /// Where the gain of one curve over another comes from.
+    #[serde(default)]
+    pub decomposition: Option<Decomposition>,
     /// Published numbers by curve and metric.
     #[serde(default)]
     pub published: BTreeMap<String, BTreeMap<String, Numbers>>,
@@ -204,6 +207,31 @@ pub enum FigureKind {
     Cdf,
     /// Rows are curves; columns are the metrics, each for every x. Published numbers stand beside ours.
     Table,
+}
+
+/// A gain taken apart into factors, by panels each of which adds one cause.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decomposition {
+    /// The curves that gain, each for itself.
+    pub of: Vec<String>,
+    /// What they are compared with.
+    pub over: String,
+    /// The causes; the panel of the last has all of them.
+    #[serde(rename = "step")]
+    pub steps: Vec<Step>,
+}
+
+/// A cause of a gain.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The panel that has it besides those before.
+    pub panel: String,
+    /// What it is called.
+    pub noun: String,
+    /// What it is.
+    pub meaning: String,
 }
 
 /// Published numbers of a curve and metric.
