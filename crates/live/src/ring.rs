@@ -27,6 +27,11 @@ impl SendRing {
         taken
     }
 
+    /// Bytes it holds at most.
+    pub fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Bytes it has room for.
     pub fn room(&self) -> usize {
         self.bytes.len() - self.len()

@@ -7,6 +7,7 @@ use super::runtime::Outbox;
 use super::shared::{Failure, Shared, State, Status};
 use super::socket::Addresses;
 use crate::drive::pump;
+use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::{self, Flags, Segment};
 use meshpace_transport::{Arrival, PathInfo};
@@ -61,6 +62,8 @@ pub(super) struct Connection {
     travelled: Option<u8>,
     path: Option<PathInfo>,
     path_at: Time,
+    /// The latest time the machine has heard.
+    told: Time,
     /// The machine knows that the application will write no more.
     closed: bool,
     /// The window the machine announces.
@@ -133,6 +136,7 @@ impl Connection {
             travelled: None,
             path: None,
             path_at: now,
+            told: now,
             closed: false,
             window_told: config.receive_window,
             over_at: None,
@@ -150,6 +154,12 @@ impl Connection {
     /// Whether the peer may open another one from the same address.
     pub(super) fn is_over(&self) -> bool {
         self.over_at.is_some() && self.machine.is_done()
+    }
+
+    /// The time as the machine is to hear it: never earlier than before.
+    fn tell_time(&mut self, now: Time) -> Time {
+        self.told = self.told.max(now);
+        self.told
     }
 
     /// A datagram that decodes arrived.
@@ -183,6 +193,7 @@ impl Connection {
                 return;
             }
         }
+        let now = self.tell_time(now);
         let travelled = hops_travelled(ttl);
         if travelled.is_some() && travelled != self.travelled {
             self.travelled = travelled;
@@ -207,16 +218,17 @@ impl Connection {
         self.work_locked(now, &mut state, out);
     }
 
-    /// The application, a timer or an earlier event may have changed something. Returns when to come back.
-    pub(super) fn work(&mut self, now: Time, out: &mut Outbox) -> Time {
+    /// The application, a timer or an earlier event may have changed something.
+    pub(super) fn work(&mut self, now: Time, out: &mut Outbox) {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         self.work_locked(now, &mut state, out);
         drop(state);
-        self.next_wakeup()
+        self.tell_application();
     }
 
     fn work_locked(&mut self, now: Time, state: &mut State, out: &mut Outbox) {
+        let now = self.tell_time(now);
         state.called = false;
         if now >= self.path_at {
             self.look_up_path(now);
@@ -246,7 +258,11 @@ impl Connection {
             self.machine.abort(now);
             pump(&mut self.machine, now, |segment| out.push(addresses, &segment, &[], &[]));
         }
-        self.tell_application(now, state);
+        self.note(now, state);
+        if state.abort && !self.machine.is_done() {
+            // Nobody waits for it any more: once more round, which ends it.
+            self.work_locked(now, state, out);
+        }
     }
 
     /// What the application has wished since.
@@ -286,14 +302,13 @@ impl Connection {
         }
     }
 
-    /// What the application has to know.
-    fn tell_application(&mut self, now: Time, state: &mut State) {
-        let before = (state.status, state.finished, state.end_of_stream, state.send.room());
-        state.stats = *self.machine.stats();
+    /// What the machine has come to.
+    fn note(&mut self, now: Time, state: &mut State) {
         state.send.release(self.machine.acknowledged());
         state.busy = self.machine.sender().outstanding() > 0;
         state.finished |= self.machine.sender().is_finished();
         state.end_of_stream |= self.machine.has_peer_closed();
+        state.lacks_last_word = self.lacks_last_word();
         match self.machine.state() {
             tpa::State::Established if state.status == Status::Opening => {
                 state.status = Status::Open;
@@ -304,25 +319,48 @@ impl Connection {
                 }
             }
             tpa::State::Done if state.status != Status::Failed => state.status = Status::Done,
-            tpa::State::Reset if state.failure.is_none() => {
-                let failure = match (state.status, state.finished) {
-                    (Status::Opening, _) => Failure::new(libc::ECONNREFUSED, "the peer refused the connection"),
-                    _ => Failure::new(libc::ECONNRESET, "the peer reset the connection"),
-                };
-                self.fail(state, failure);
-            }
+            tpa::State::Reset if matches!(state.status, Status::Opening | Status::Open) => match state.status {
+                _ if self.lacks_last_word() => self.end(state),
+                Status::Opening => {
+                    self.fail(state, Failure::new(libc::ECONNREFUSED, "the peer refused the connection"));
+                }
+                _ => self.fail(state, Failure::new(libc::ECONNRESET, "the peer reset the connection")),
+            },
             _ => {}
         }
         if self.machine.is_done() || (state.dropped && state.finished) {
             self.over_at.get_or_insert(now);
         }
-        let room = state.send.room();
-        if state.receive.available() > 0 || before.2 != state.end_of_stream || before.0 != state.status {
-            self.shared.readable.notify_all();
+        if self.machine.is_done() && state.dropped {
+            // Only the machine is needed to answer a peer that is late.
+            (state.send, state.receive) = (SendRing::new(0), ReceiveRing::new(0));
         }
-        if before.0 != state.status || before.1 != state.finished || room != before.3 {
-            self.shared.writable.notify_all();
+    }
+
+    /// Wakes the application if there is news for it. To be called once after everything that came together.
+    pub(super) fn tell_application(&mut self) {
+        let mut state = self.shared.lock();
+        state.stats = *self.machine.stats();
+        let news = state.status != Status::Open || state.finished;
+        if news || state.end_of_stream || state.receive.available() > 0 {
+            self.shared.wake_readers(&state);
         }
+        // Not for every block: a writer that fills a quarter of the ring at a time keeps up.
+        if news || state.send.room() >= state.send.capacity() / 4 {
+            self.shared.wake_writers(&state);
+        }
+    }
+
+    /// Whether all data have arrived both ways and only the acknowledgement of our closing has not. The peer may be gone by
+    /// now, and nobody needs it.
+    fn lacks_last_word(&self) -> bool {
+        self.closed && self.machine.has_peer_closed() && self.machine.acknowledged() == self.written
+    }
+
+    /// The connection is over, and well.
+    fn end(&self, state: &mut State) {
+        state.finished = true;
+        state.status = Status::Done;
     }
 
     /// What the way to the peer is, now.
@@ -346,6 +384,7 @@ impl Connection {
         }
         match errno {
             libc::EMSGSIZE => {
+                let mtu = if mtu > 0 { mtu.to_string() } else { "less".to_owned() };
                 let message = format!(
                     "segments of {} bytes need an MTU of {}, the way to {} has {mtu}: choose smaller ones",
                     self.segment,
@@ -357,7 +396,10 @@ impl Connection {
             }
             libc::ECONNREFUSED => {
                 self.refusals += 1;
-                if state.status == Status::Opening || self.refusals >= REFUSALS {
+                if self.lacks_last_word() {
+                    self.end(&mut state);
+                    self.machine.abort(now);
+                } else if state.status == Status::Opening || self.refusals >= REFUSALS {
                     let message = format!("nobody listens on UDP port {}", self.addresses.peer);
                     self.fail(&mut state, Failure::new(libc::ECONNREFUSED, message));
                     self.machine.abort(now);
@@ -383,8 +425,8 @@ impl Connection {
     fn fail(&self, state: &mut State, failure: Failure) {
         state.failure = Some(failure);
         state.status = Status::Failed;
-        self.shared.readable.notify_all();
-        self.shared.writable.notify_all();
+        self.shared.wake_readers(state);
+        self.shared.wake_writers(state);
     }
 
     /// Whether something is expected from the peer.
@@ -418,9 +460,15 @@ impl Connection {
                 silence.as_secs_f64(),
                 reason.unwrap_or_default()
             );
-            self.fail(&mut state, Failure::new(errno, message));
+            if self.lacks_last_word() {
+                self.end(&mut state);
+            } else {
+                self.fail(&mut state, Failure::new(errno, message));
+            }
             self.machine.abort(now);
             self.work_locked(now, &mut state, out);
+            drop(state);
+            self.tell_application();
         }
         // A handshake of the peer's that was never finished.
         let lapsed = matches!(self.origin, Origin::Theirs { .. }) && self.machine.state() == tpa::State::Listen;

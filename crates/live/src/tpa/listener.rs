@@ -1,8 +1,8 @@
 //! Connections that wait to be accepted, and the listener that hands them out.
 
 use super::port::TpaPort;
-use super::shared::Shared;
-use super::stream::{TpaStream, wait_until};
+use super::shared::{Shared, wait_until};
+use super::stream::TpaStream;
 use crate::Clock;
 use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
@@ -142,7 +142,9 @@ impl TpaListener {
             if queue.closed {
                 return Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"));
             }
-            queue = wait_until(&self.backlog.arrived, queue, deadline)?;
+            let (guard, in_time) = wait_until(&self.backlog.arrived, queue, deadline);
+            in_time?;
+            queue = guard;
         }
     }
 

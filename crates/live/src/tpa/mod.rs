@@ -24,6 +24,7 @@ mod listener;
 mod options;
 pub mod path;
 mod port;
+mod route_metric;
 mod runtime;
 mod shared;
 pub mod socket;

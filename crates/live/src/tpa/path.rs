@@ -1,5 +1,7 @@
 //! Where a connection learns how many hops away its peer is and how fast the channel: TPA with adaptive pacing needs both.
 
+pub use super::route_metric::RouteMetric;
+
 use meshpace_core::Rate;
 use meshpace_transport::PathInfo;
 use std::fmt::Debug;

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::runtime::{Command, Handle};
 use super::shared::{Failure, Shared, Status};
 use super::socket::Socket;
-use super::stream::{TpaStream, wait_until};
+use super::stream::TpaStream;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa;
 use nix::libc;
@@ -74,7 +74,7 @@ impl TpaPort {
         inner.runtime.send(Command::Connect { port: inner.id, shared: Arc::clone(&shared), config: Box::new(config) });
         let mut state = shared.lock();
         while state.status == Status::Opening {
-            state = wait_until(&shared.writable, state, Time::NEVER)?;
+            state = shared.wait_writable(state, Time::NEVER)?;
         }
         match &state.failure {
             Some(failure) => Err(failure.error()),

@@ -34,6 +34,9 @@ const WAITING: usize = 4096;
 /// Half-open connections per port. Each lasts a round trip unless its peer gives up.
 const HALF_OPEN: usize = 256;
 
+/// Up to this a wake-up counts as being on time.
+const LATENESS: Duration = Duration::from_millis(1);
+
 /// What applications ask of the runtime.
 #[derive(Debug)]
 pub(super) enum Command {
@@ -235,7 +238,7 @@ impl Worker {
             self.wake_due();
             for Ready { token, readable, writable, error } in ready.drain(..) {
                 if error {
-                    self.complaints(token);
+                    self.complaints(token, None);
                 }
                 if writable && let Some(port) = self.ports.get_mut(&token) {
                     port.blocked = false;
@@ -253,8 +256,11 @@ impl Worker {
     fn wake_due(&mut self) {
         loop {
             let now = Clock.now();
-            let Some((_, id)) = self.deadlines.pop_due(now) else { return };
-            if let Some(port) = self.work(id, now) {
+            let Some((due, id)) = self.deadlines.pop_due(now) else { return };
+            // The protocol hears the time it asked for, not the time at which this thread came to it: pacing counts from one
+            // segment to the next, and lateness must not add up. Only a real delay is told.
+            let told = if now.since(due) <= LATENESS { due } else { now };
+            if let Some(port) = self.work(id, told) {
                 self.flush(port);
             }
         }
@@ -360,6 +366,15 @@ impl Worker {
         }
     }
 
+    /// After what came from `peer` has been handled, all at once.
+    fn settle_peer(&mut self, id: u64, now: Time, peer: SocketAddrV4) {
+        let Some(number) = self.ports.get(&id).and_then(|port| port.by_peer.get(&peer)).copied() else { return };
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.tell_application();
+        }
+        self.settle(number, now);
+    }
+
     fn forget(&mut self, id: u64) {
         self.deadlines.set(id, Time::NEVER);
         let Some(connection) = self.connections.remove(&id) else { return };
@@ -392,6 +407,7 @@ impl Worker {
                         self.on_datagram(id, now, &received, datagram);
                     }
                     self.buffer = buffer;
+                    self.settle_peer(id, now, received.addresses.peer);
                     self.flush(id);
                 }
                 Err(error) => {
@@ -400,7 +416,7 @@ impl Worker {
                         return;
                     }
                     // A complaint that was waiting; it is in the queue of errors too.
-                    self.complaints(id);
+                    self.complaints(id, None);
                 }
             }
         }
@@ -417,8 +433,7 @@ impl Worker {
         {
             let again = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && connection.is_over();
             if !again {
-                connection.on_segment(now, &segment, payload, received.ttl, &mut port.out);
-                return self.settle(number, now);
+                return connection.on_segment(now, &segment, payload, received.ttl, &mut port.out);
             }
             // The last one is over; the peer begins another.
         }
@@ -530,7 +545,7 @@ impl Worker {
                     let done = port.out.full.pop_front();
                     done.into_iter().for_each(|message| port.out.recycle(message));
                     if let Err(error) = result {
-                        self.complaints(id);
+                        self.complaints(id, Some(to.peer));
                         self.complain(id, to.peer, error.raw_os_error().unwrap_or(libc::EIO), 0);
                     }
                 }
@@ -538,12 +553,14 @@ impl Worker {
         }
     }
 
-    /// What the network has said about datagrams of a port.
-    fn complaints(&mut self, id: u64) {
+    /// What the network has said about datagrams of a port; `last` is whom the last one was for, if it has just been
+    /// refused. This host's own complaints do not name the port they are about.
+    fn complaints(&mut self, id: u64, last: Option<SocketAddrV4>) {
         while let Some(port) = self.ports.get_mut(&id)
             && let Some(complaint) = port.socket.complaint()
         {
-            self.complain(id, complaint.peer, complaint.errno, complaint.mtu);
+            let here = last.filter(|last| complaint.peer.port() == 0 && complaint.peer.ip() == last.ip());
+            self.complain(id, here.unwrap_or(complaint.peer), complaint.errno, complaint.mtu);
         }
     }
 
@@ -569,6 +586,6 @@ impl Worker {
 fn fail(shared: &Shared, failure: Failure) {
     let mut state = shared.lock();
     (state.failure, state.status) = (Some(failure), Status::Failed);
-    shared.readable.notify_all();
-    shared.writable.notify_all();
+    shared.wake_readers(&state);
+    shared.wake_writers(&state);
 }

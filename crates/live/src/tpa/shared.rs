@@ -2,7 +2,9 @@
 
 use super::options::Options;
 use super::runtime::Mailbox;
+use crate::Clock;
 use crate::ring::{ReceiveRing, SendRing};
+use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use nix::libc;
 use std::io;
@@ -87,12 +89,17 @@ pub(super) struct State {
     pub(super) abort: bool,
     /// Everything written and the end of it have arrived.
     pub(super) finished: bool,
+    /// Everything has arrived both ways, the peer has closed, and only its answer to our closing is missing.
+    pub(super) lacks_last_word: bool,
     /// The runtime will look at this connection soon without being called: new bytes can wait until then.
     pub(super) busy: bool,
     /// The runtime has been called and has not looked yet.
     pub(super) called: bool,
     /// The peer has been told to wait: reading has to be reported.
     pub(super) window_closed: bool,
+    /// Threads waiting to read, and to write or for the end: waking nobody still costs a system call.
+    pub(super) readers: u32,
+    pub(super) writers: u32,
     /// What was counted.
     pub(super) stats: Stats,
 }
@@ -102,9 +109,9 @@ pub(super) struct State {
 pub(super) struct Shared {
     state: Mutex<State>,
     /// There is something to read, or never will be.
-    pub(super) readable: Condvar,
+    readable: Condvar,
     /// There is room to write, or an end, or the connection is open.
-    pub(super) writable: Condvar,
+    writable: Condvar,
     pub(super) id: u64,
     pub(super) local: SocketAddrV4,
     pub(super) peer: SocketAddrV4,
@@ -132,9 +139,12 @@ impl Shared {
             dropped: false,
             abort: false,
             finished: false,
+            lacks_last_word: false,
             busy: false,
             called: false,
             window_closed: false,
+            readers: 0,
+            writers: 0,
             stats: Stats::default(),
         };
         Shared {
@@ -153,6 +163,44 @@ impl Shared {
         self.state.lock().expect("nobody panics while holding it")
     }
 
+    /// Waits for something to read.
+    pub(super) fn wait_readable<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        deadline: Time,
+    ) -> io::Result<MutexGuard<'a, State>> {
+        state.readers += 1;
+        let (mut state, in_time) = wait_until(&self.readable, state, deadline);
+        state.readers -= 1;
+        in_time.map(|()| state)
+    }
+
+    /// Waits for room to write, or for an end.
+    pub(super) fn wait_writable<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        deadline: Time,
+    ) -> io::Result<MutexGuard<'a, State>> {
+        state.writers += 1;
+        let (mut state, in_time) = wait_until(&self.writable, state, deadline);
+        state.writers -= 1;
+        in_time.map(|()| state)
+    }
+
+    /// Wakes whoever waits to read.
+    pub(super) fn wake_readers(&self, state: &State) {
+        if state.readers > 0 {
+            self.readable.notify_all();
+        }
+    }
+
+    /// Wakes whoever waits to write or for the end.
+    pub(super) fn wake_writers(&self, state: &State) {
+        if state.writers > 0 {
+            self.writable.notify_all();
+        }
+    }
+
     /// Has the runtime look at this connection.
     pub(super) fn call(&self, state: &mut State) {
         if !state.called {
@@ -160,4 +208,21 @@ impl Shared {
             self.mailbox.touch(self.id);
         }
     }
+}
+
+/// Waits for `condition` until `deadline`; [`io::ErrorKind::WouldBlock`] when that has passed.
+pub(super) fn wait_until<'a, T>(
+    condition: &Condvar,
+    guard: MutexGuard<'a, T>,
+    deadline: Time,
+) -> (MutexGuard<'a, T>, io::Result<()>) {
+    if deadline == Time::NEVER {
+        return (condition.wait(guard).expect("nobody panics while holding it"), Ok(()));
+    }
+    let left = deadline.since(Clock.now());
+    if left == Duration::ZERO {
+        return (guard, Err(io::ErrorKind::WouldBlock.into()));
+    }
+    let left = std::time::Duration::from_nanos(left.0);
+    (condition.wait_timeout(guard, left).expect("nobody panics while holding it").0, Ok(()))
 }

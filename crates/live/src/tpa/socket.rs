@@ -140,7 +140,7 @@ impl Socket {
         if self.segments && bytes.len() > size {
             match self.send_message(to, bytes, Some(size as u16)) {
                 // Too big for the device, or the device cannot: one by one, which says which it is.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE)) => {}
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => self.segments = false,
                 done => return done,
             }

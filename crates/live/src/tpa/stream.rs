@@ -7,7 +7,7 @@ use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A TPA connection. Calls wait unless it is set non-blocking.
 ///
@@ -29,23 +29,6 @@ struct Waiting {
     read: Option<Duration>,
     write: Option<Duration>,
     linger: Duration,
-}
-
-/// Waits for `condition` until `deadline`; [`io::ErrorKind::WouldBlock`] when that has passed.
-pub(super) fn wait_until<'a, T>(
-    condition: &Condvar,
-    guard: MutexGuard<'a, T>,
-    deadline: Time,
-) -> io::Result<MutexGuard<'a, T>> {
-    if deadline == Time::NEVER {
-        return Ok(condition.wait(guard).expect("nobody panics while holding it"));
-    }
-    let left = deadline.since(Clock.now());
-    if left == Duration::ZERO {
-        return Err(io::ErrorKind::WouldBlock.into());
-    }
-    let left = std::time::Duration::from_nanos(left.0);
-    Ok(condition.wait_timeout(guard, left).expect("nobody panics while holding it").0)
 }
 
 impl TpaStream {
@@ -77,8 +60,17 @@ impl TpaStream {
         }
     }
 
-    fn read_into(&self, into: &mut [u8]) -> io::Result<usize> {
-        let deadline = self.deadline(self.waiting().read);
+    /// Reads what is there; [`io::ErrorKind::WouldBlock`] if nothing is, whatever else is set.
+    pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into, Time::ZERO)
+    }
+
+    /// Writes what there is room for; [`io::ErrorKind::WouldBlock`] if there is none, whatever else is set.
+    pub fn try_write(&self, from: &[u8]) -> io::Result<usize> {
+        self.write_from(from, Time::ZERO)
+    }
+
+    fn read_into(&self, into: &mut [u8], deadline: Time) -> io::Result<usize> {
         let mut state = self.shared.lock();
         loop {
             // What arrived before a failure is still good.
@@ -95,12 +87,11 @@ impl TpaStream {
             if let Some(failure) = &state.failure {
                 return Err(failure.error());
             }
-            state = wait_until(&self.shared.readable, state, deadline)?;
+            state = self.shared.wait_readable(state, deadline)?;
         }
     }
 
-    fn write_from(&self, from: &[u8]) -> io::Result<usize> {
-        let deadline = self.deadline(self.waiting().write);
+    fn write_from(&self, from: &[u8], deadline: Time) -> io::Result<usize> {
         let mut state = self.shared.lock();
         loop {
             if let Some(failure) = &state.failure {
@@ -116,7 +107,7 @@ impl TpaStream {
                 }
                 return Ok(length);
             }
-            state = wait_until(&self.shared.writable, state, deadline)?;
+            state = self.shared.wait_writable(state, deadline)?;
         }
     }
 
@@ -130,13 +121,19 @@ impl TpaStream {
         state.closed |= how != Shutdown::Read;
         state.deaf |= how != Shutdown::Write;
         self.shared.call(&mut state);
-        self.shared.readable.notify_all();
-        self.shared.writable.notify_all();
+        self.shared.wake_readers(&state);
+        self.shared.wake_writers(&state);
         Ok(())
     }
 
-    /// Closes both directions and waits until the peer has everything that was written, or it is clear that it never will.
+    /// Closes both directions and waits, at most for the linger time, until the peer has everything that was written, or it
+    /// is clear that it never will.
     pub fn close(self) -> io::Result<()> {
+        self.finish()
+    }
+
+    /// The same for a stream that others hold too: their calls end.
+    pub fn finish(&self) -> io::Result<()> {
         let mut state = self.shared.lock();
         let_go(&self.shared, &mut state);
         let linger = Clock.now().saturating_add(self.waiting().linger);
@@ -212,8 +209,17 @@ fn let_go(shared: &Shared, state: &mut State) {
     // As TCP (RFC 2525, section 2.17): a peer whose data nobody read is told, not left to believe otherwise.
     state.abort |= state.receive.available() > 0 && state.status == Status::Open;
     (state.closed, state.deaf, state.dropped) = (true, true, true);
+    shared.wake_readers(state);
     shared.call(state);
 }
+
+/// How long closing waits, when the peer has everything, for the peer to close too: a process that ends at once would leave
+/// the peer's closing without an answer.
+const PEER_CLOSES: Duration = Duration::from_millis(500);
+
+/// How long it waits for the answer to our closing when the peer has closed and everything has arrived: the peer may have
+/// ended without it.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Waits until our direction is over; the second value is whether it is.
 fn wait_for_end<'a>(
@@ -221,13 +227,25 @@ fn wait_for_end<'a>(
     mut state: MutexGuard<'a, State>,
     deadline: Time,
 ) -> (MutexGuard<'a, State>, bool) {
+    let (mut peer_closes, mut last_word) = (Time::NEVER, Time::NEVER);
     loop {
-        if state.finished || matches!(state.status, Status::Done | Status::Failed) {
+        if matches!(state.status, Status::Done | Status::Failed) {
             return (state, true);
         }
-        match wait_until(&shared.writable, state, deadline) {
+        let now = Clock.now();
+        if state.finished {
+            peer_closes = peer_closes.min(now + PEER_CLOSES);
+        }
+        if state.lacks_last_word {
+            last_word = last_word.min(now + LAST_WORD);
+        }
+        match shared.wait_writable(state, deadline.min(peer_closes).min(last_word)) {
             Ok(guard) => state = guard,
-            Err(_) => return (shared.lock(), false),
+            Err(_) => {
+                let state = shared.lock();
+                let over = state.finished || state.lacks_last_word;
+                return (state, over);
+            }
         }
     }
 }
@@ -247,19 +265,19 @@ impl Drop for TpaStream {
 
 impl Read for TpaStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.read_into(into)
+        self.read_into(into, self.deadline(self.waiting().read))
     }
 }
 
 impl Read for &TpaStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.read_into(into)
+        self.read_into(into, self.deadline(self.waiting().read))
     }
 }
 
 impl Write for TpaStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.write_from(from)
+        self.write_from(from, self.deadline(self.waiting().write))
     }
 
     /// Nothing to do: what is written leaves as soon as the protocol lets it.
@@ -270,7 +288,7 @@ impl Write for TpaStream {
 
 impl Write for &TpaStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.write_from(from)
+        self.write_from(from, self.deadline(self.waiting().write))
     }
 
     fn flush(&mut self) -> io::Result<()> {

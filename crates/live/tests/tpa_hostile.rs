@@ -1,0 +1,375 @@
+//! TPA over UDP against strangers: garbage, forged and replayed segments, floods, paths too narrow.
+#![expect(clippy::disallowed_methods, reason = "floods are bounded in time")]
+
+mod common;
+
+use common::{exchange, listener, ms, noise, pair, quick};
+use meshpace_core::Rng;
+use meshpace_core::rng::Purpose;
+use meshpace_live::testbed::{Impairment, Link, Relay, tun_link::ADDRESSES};
+use meshpace_live::tpa::handshake::{Cookie, Kind, Opening, Terms};
+use meshpace_live::tpa::{Options, TpaListener, TpaPort, TpaStream};
+use meshpace_transport::tpa::{self, Flags, Segment, wire};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// A peer made by hand: it can say anything.
+struct Puppet {
+    socket: UdpSocket,
+    opening: Opening,
+    /// Its first block and the other end's.
+    block: u16,
+    other: u16,
+}
+
+impl Puppet {
+    fn new(server: SocketAddr) -> Puppet {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(server).unwrap();
+        socket.set_read_timeout(Some(ms(2000))).unwrap();
+        let terms = Terms::of(&tpa::Config::default());
+        let opening = Opening { kind: Kind::Request, terms, nonce: *b"notsafe!", cookie: Cookie::default() };
+        Puppet { socket, opening, block: 100, other: 0 }
+    }
+
+    fn say(&self, segment: Segment, payload: &[u8]) {
+        self.socket.send(&[&wire::encode_inside_udp(&segment)[..], payload].concat()).unwrap();
+    }
+
+    fn hear(&self) -> Option<(Segment, Vec<u8>)> {
+        let mut buffer = [0; 2048];
+        let length = self.socket.recv(&mut buffer).ok()?;
+        let (segment, payload) = wire::decode_inside_udp(&buffer[..length]).unwrap();
+        Some((segment, payload.to_vec()))
+    }
+
+    fn syn(&self) {
+        let syn = Segment { block: self.block, window: 255, flags: Flags::SYN, ..Segment::default() };
+        self.say(syn, &self.opening.encode());
+    }
+
+    /// Fetches a cookie.
+    fn ask(&mut self) {
+        self.syn();
+        let (answer, payload) = self.hear().expect("a challenge");
+        assert!(answer.flags.has(Flags::SYN.with(Flags::ACK)) && answer.ack_block == self.block);
+        let challenge = Opening::decode(&payload).unwrap();
+        assert_eq!((challenge.kind, challenge.nonce), (Kind::Challenge, self.opening.nonce));
+        self.opening.cookie = challenge.cookie;
+    }
+
+    /// Opens a connection.
+    fn open(mut self) -> Puppet {
+        self.ask();
+        self.syn();
+        let (answer, payload) = self.hear().expect("an acceptance");
+        assert_eq!(Opening::decode(&payload).unwrap().kind, Kind::Acceptance);
+        self.other = answer.block;
+        self.say(Segment { ack_block: self.other, window: 255, flags: Flags::ACK, ..Segment::default() }, &[]);
+        self
+    }
+}
+
+/// A line of `/proc/self/status` in KiB.
+fn memory(name: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn still_works(listener: &TpaListener) {
+    let client = TpaStream::connect(listener.local_addr().unwrap()).unwrap();
+    let server = listener.accept().unwrap().0;
+    exchange(client, server, &noise(1, 50_000), b"fine");
+}
+
+#[test]
+fn garbage_is_counted_and_nothing_else() {
+    let listener = listener(quick());
+    let (client, server) = (TpaStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let targets = [listener.local_addr().unwrap(), client_address(&client)];
+            let mut rng = Rng::stream(1, Purpose::Test, 0);
+            for count in 0.. {
+                let length = rng.below(60) as usize;
+                let bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
+                let _ = stranger.send_to(&bytes, targets[count % 2]);
+                if count % 100 == 0 {
+                    std::thread::sleep(ms(1));
+                }
+                if done.load(Ordering::Relaxed) && count > 5000 {
+                    return;
+                }
+            }
+        });
+        let (client, server) = (&client, &server);
+        scope.spawn(move || (&*client).write_all(&noise(2, 1_000_000)).unwrap());
+        let mut got = vec![0; 1_000_000];
+        (&*server).read_exact(&mut got).unwrap();
+        assert!(got == noise(2, 1_000_000));
+        done.store(true, Ordering::Relaxed);
+    });
+    let counters = listener.counters();
+    // Of 60 lengths 12 are shorter than a header, and most of the others are none either.
+    assert!(counters.malformed > 1000, "{counters:?}");
+}
+
+fn client_address(stream: &TpaStream) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], stream.local_addr().unwrap().port()))
+}
+
+#[test]
+fn a_peer_that_says_anything_breaks_nothing_but_its_own_connection() {
+    let listener = listener(quick());
+    for seed in 0..40 {
+        let mut rng = Rng::stream(seed, Purpose::Test, 0);
+        let puppet = Puppet::new(listener.local_addr().unwrap()).open();
+        let mut stream = listener.accept().unwrap().0;
+        stream.set_nonblocking(true).unwrap();
+        stream.write_all(&noise(seed, 5000)).unwrap();
+        for _ in 0..500 {
+            let near = |rng: &mut Rng, block: u16| (block + 4094 + rng.below(5) as u16) % 4096;
+            let carries = rng.below(2) == 0;
+            let segment = Segment {
+                block: near(&mut rng, puppet.block),
+                place: if carries { 1 << rng.below(12) } else { 0 },
+                ack_block: near(&mut rng, puppet.other),
+                ack_places: rng.below(4096) as u16,
+                tx: rng.below(8) as u8,
+                ack_tx: rng.below(8) as u8,
+                window: rng.next_u64() as u8,
+                congested: rng.below(2) == 0,
+                // Resets are another test's.
+                flags: [Flags::NONE, Flags::ACK, Flags::FIN, Flags::SYN, Flags::ACK][rng.below(5) as usize],
+                ..Segment::default()
+            };
+            let length = [1, 700, 1460, 1461][rng.below(4) as usize];
+            puppet.say(segment, &noise(seed, length)[..if carries { length } else { 0 }]);
+            let _ = stream.read(&mut [0; 3000]);
+        }
+        stream.abort();
+    }
+    still_works(&listener);
+}
+
+#[test]
+fn a_reset_counts_only_inside_the_window() {
+    let listener = listener(quick());
+    let puppet = Puppet::new(listener.local_addr().unwrap()).open();
+    let mut stream = listener.accept().unwrap().0;
+    stream.set_read_timeout(Some(ms(100))).unwrap();
+    let reset =
+        |block, ack_block| Segment { block, ack_block, flags: Flags::RST.with(Flags::ACK), ..Segment::default() };
+    // Every number but the three that count: this block, the next one, and the block that a reset answers.
+    let mut tx = 0;
+    for distance in 2..4096 {
+        puppet.say(reset((puppet.block + distance) % 4096, (puppet.other + 1) % 4096), &[]);
+        if distance % 100 == 0 || distance == 4095 {
+            // The answer to this shows that all the others have been read, and the connection lives.
+            tx += 1;
+            puppet
+                .say(Segment { block: puppet.block, place: 1, tx, congested: true, ..Segment::default() }, &[1; 1460]);
+            let (answer, _) = puppet.hear().expect("an acknowledgement");
+            assert_eq!((answer.flags, answer.ack_tx), (Flags::ACK, tx));
+        }
+    }
+    stream.read_exact(&mut [0; 1460]).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    puppet.say(reset(puppet.block, 0), &[]);
+    stream.set_read_timeout(Some(ms(10_000))).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn nothing_is_kept_of_a_request_without_a_cookie() {
+    let listener = listener(quick());
+    let mut puppet = Puppet::new(listener.local_addr().unwrap());
+    // Whoever cannot hear the answers gets nowhere, however often he asks.
+    for _ in 0..50 {
+        puppet.ask();
+        puppet.opening.cookie = [7; 16];
+    }
+    // A cookie that was overheard is good for nobody else.
+    puppet.ask();
+    let mut thief = Puppet::new(listener.local_addr().unwrap());
+    thief.opening.cookie = puppet.opening.cookie;
+    thief.ask();
+    listener.set_nonblocking(true).unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    let counters = listener.counters();
+    assert_eq!(counters.challenges, 52, "{counters:?}");
+    // An answer is not longer than the question.
+    puppet.opening.cookie = Cookie::default();
+    puppet.syn();
+    let mut buffer = [0; 2048];
+    let answered = puppet.socket.recv(&mut buffer).unwrap();
+    assert!(answered <= wire::INSIDE_UDP + puppet.opening.encode().len());
+}
+
+#[test]
+fn a_forged_answer_opens_nothing() {
+    // A server that does not know the nonce.
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let forger = std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        let (length, client) = server.recv_from(&mut buffer).unwrap();
+        let (syn, payload) = wire::decode_inside_udp(&buffer[..length]).unwrap();
+        let opening = Opening { kind: Kind::Acceptance, nonce: [0; 8], ..Opening::decode(payload).unwrap() };
+        let flags = Flags::SYN.with(Flags::ACK);
+        let answer = Segment { ack_block: syn.block, window: 255, flags, ..Segment::default() };
+        server.send_to(&[&wire::encode_inside_udp(&answer)[..], &opening.encode()].concat(), client).unwrap();
+        server
+    });
+    let error = TpaStream::connect_timeout(&address, ms(500)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    drop(forger.join().unwrap());
+}
+
+#[test]
+fn a_flood_of_requests_takes_no_memory_and_keeps_nobody_out() {
+    let listener = listener(quick());
+    let address = listener.local_addr().unwrap();
+    still_works(&listener);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let flood = scope.spawn(|| {
+            // As from many hosts: each with another port now and then, and always another block and nonce.
+            let mut sockets: Vec<UdpSocket> = (0..20).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+            let opening = Puppet::new(address).opening;
+            let mut sent = 0u64;
+            let end = Instant::now() + ms(5000);
+            while !done.load(Ordering::Relaxed) && Instant::now() < end {
+                let syn = Segment { block: (sent % 4096) as u16, flags: Flags::SYN, ..Segment::default() };
+                let bytes = Opening { nonce: sent.to_le_bytes(), ..opening }.encode();
+                let datagram = [&wire::encode_inside_udp(&syn)[..], &bytes].concat();
+                let _ = sockets[(sent % 20) as usize].send_to(&datagram, address);
+                sent += 1;
+                if sent.is_multiple_of(1000) {
+                    sockets[(sent / 1000 % 20) as usize] = UdpSocket::bind("127.0.0.1:0").unwrap();
+                }
+            }
+            sent
+        });
+        let honest = || {
+            let port = TpaPort::with_options("127.0.0.1:0", quick()).unwrap();
+            let client = port.connect(address).unwrap();
+            exchange(client, listener.accept().unwrap().0, &noise(1, 10_000), b"in");
+        };
+        // What such connections take anyway is taken before measuring.
+        (0..5).for_each(|_| honest());
+        let before = memory("VmRSS:");
+        (0..5).for_each(|_| honest());
+        std::thread::sleep(ms(500));
+        let grown = memory("VmRSS:").saturating_sub(before);
+        done.store(true, Ordering::Relaxed);
+        let sent = flood.join().unwrap();
+        assert!(sent > 5000, "{sent} requests are no flood");
+        // Connections that are over keep their machines for a while; a flood that were remembered would take 100 bytes per
+        // request at the very least.
+        assert!(grown < 2000, "{grown} KiB for {sent} requests");
+        eprintln!("{sent} requests, {grown} KiB more");
+    });
+}
+
+#[test]
+fn segments_of_connections_that_are_over_are_answered_with_a_reset() {
+    let listener = listener(quick());
+    let puppet = Puppet::new(listener.local_addr().unwrap());
+    puppet.say(Segment { block: 5, place: 1, ack_block: 9, flags: Flags::ACK, ..Segment::default() }, b"late");
+    let (reset, _) = puppet.hear().expect("a reset");
+    assert!(reset.flags.has(Flags::RST) && reset.ack_block == 5);
+    // But a reset is never answered.
+    puppet.say(Segment { flags: Flags::RST, ..Segment::default() }, &[]);
+    puppet.socket.set_read_timeout(Some(ms(200))).unwrap();
+    assert!(puppet.hear().is_none());
+    assert_eq!(listener.counters().strays, 2);
+}
+
+#[test]
+fn replayed_packets_change_nothing() {
+    let options = quick();
+    let listener = listener(options.clone());
+    let all = || Impairment { duplicate: 1.0, ..Impairment::default() };
+    let relay = Relay::new(listener.local_addr().unwrap(), all(), all(), true).unwrap();
+    let client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
+    exchange(client, listener.accept().unwrap().0, &noise(3, 100_000), &noise(4, 100_000));
+    // The whole conversation once more, from elsewhere: nothing opens, nothing is delivered.
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for passed in relay.take_record().iter().filter(|passed| passed.from == 0) {
+        stranger.send_to(&passed.bytes, listener.local_addr().unwrap()).unwrap();
+    }
+    listener.set_timeout(Some(ms(300))).unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    listener.set_timeout(Some(ms(20_000))).unwrap();
+    still_works(&listener);
+}
+
+#[test]
+fn a_narrow_path() {
+    if let Some(reason) = Link::missing() {
+        eprintln!("{reason}");
+        return;
+    }
+    let link = Link::new(Impairment::default(), Impairment::default(), 600, false).unwrap();
+    let to = SocketAddr::from((ADDRESSES[1], 5000));
+    let listener = link.sides[1].run(|| TpaPort::with_options(to, quick()).unwrap().listen(4).unwrap());
+    // Segments are made to fit where that is allowed, and otherwise the error says what would.
+    let (client, server) = link.sides[0].run(|| {
+        let port = TpaPort::with_options("0.0.0.0:0", Options { fit_mtu: false, ..quick() }).unwrap();
+        let error = port.connect(to).unwrap_err();
+        assert!(error.to_string().contains("1460 bytes need an MTU of 1500"), "{error}");
+        assert!(error.to_string().contains("has 600"), "{error}");
+        let client = TpaPort::with_options("0.0.0.0:0", quick()).unwrap().connect(to).unwrap();
+        (client, listener.accept().unwrap().0)
+    });
+    exchange(client, server, &noise(5, 100_000), &noise(6, 100_000));
+    // A path that becomes narrower under way.
+    let mut client = link.sides[0].run(|| {
+        let client = TpaPort::with_options("0.0.0.0:0", quick()).unwrap().connect(to).unwrap();
+        meshpace_live::tun::ip(&["link", "set", "lossy", "mtu", "500"]).unwrap();
+        client
+    });
+    let error = loop {
+        if let Err(error) = client.write(&[0; 10_000]) {
+            break error;
+        }
+    };
+    assert!(error.to_string().contains("segments of 560 bytes need an MTU of 600"), "{error}");
+    assert!(error.to_string().contains("has 500"), "{error}");
+}
+
+#[test]
+fn opening_bytes_of_any_kind_decode_to_nothing_or_to_themselves() {
+    let mut decoded = 0;
+    for seed in 0..50_000 {
+        let mut rng = Rng::stream(seed, Purpose::Test, 0);
+        let length = if rng.below(4) == 0 { rng.below(40) as usize } else { 32 };
+        let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
+        // Half of them with a right beginning.
+        if rng.below(2) == 0 && length == 32 {
+            (bytes[0], bytes[1], bytes[7]) = (1, rng.below(4) as u8, 0);
+        }
+        if let Some(opening) = Opening::decode(&bytes) {
+            decoded += 1;
+            assert_eq!(opening.encode()[..], bytes[..]);
+            let _ = opening.terms.apply(&tpa::Config::default());
+        }
+    }
+    assert!(decoded > 1000, "{decoded}");
+}
+
+#[test]
+fn pairs_survive_each_other() {
+    let (a, b) = pair(quick());
+    let (c, d) = pair(quick());
+    a.abort();
+    exchange(c, d, &noise(7, 50_000), &noise(8, 50_000));
+    let mut b = b;
+    assert_eq!(b.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
