@@ -1,0 +1,149 @@
+//! A program in C and one in Rust exchange bytes over TPA, both ways at once, either of them opening the connection; also
+//! over a link that loses, reorders and delays.
+//!
+//! `MESHPACE_EXCHANGE_MB` sets the megabytes each way over a good link (default 20), `MESHPACE_LOSSY_MB` over a bad one
+//! (default 1).
+
+use meshpace_core::Duration;
+use meshpace_live::testbed::{Impairment, Loss, Relay};
+use meshpace_live::tpa::{Options, TpaPort, TpaStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+/// What the C program fills its buffers with: xorshift64*.
+struct Noise(u64);
+
+impl Noise {
+    fn fill(&mut self, into: &mut [u8]) {
+        for word in into.chunks_exact_mut(8) {
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            word.copy_from_slice(&self.0.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes());
+        }
+    }
+}
+
+/// Installs the library into a temporary directory and compiles the C program against what pkg-config would say. None
+/// without a C compiler.
+fn peer() -> Option<&'static Path> {
+    static PEER: OnceLock<Option<(tempfile::TempDir, PathBuf)>> = OnceLock::new();
+    let made = PEER.get_or_init(|| {
+        Command::new("cc").arg("--version").stdout(Stdio::null()).status().ok()?;
+        let directory = tempfile::tempdir().expect("a place for it");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        // Cargo puts the libraries of this very build beside the test.
+        let test = std::env::current_exe().expect("this test");
+        let built = test.parent().expect("a file's directory");
+        let installed = Command::new(root.join("install")).arg(directory.path()).arg(built).status().expect("bash");
+        assert!(installed.success(), "install failed");
+        let page = std::fs::read_to_string(directory.path().join("lib/pkgconfig/meshpace.pc")).expect("installed");
+        let prefix = page.lines().next().and_then(|line| line.strip_prefix("prefix=")).expect("its first line");
+        let line = |name: &str| {
+            let line = page.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+            line.replace("${libdir}", "${prefix}/lib")
+                .replace("${includedir}", "${prefix}/include")
+                .replace("${prefix}", prefix)
+        };
+        let program = directory.path().join("peer");
+        let compiled = Command::new("cc")
+            .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+            .arg(&program)
+            .args(line("Cflags:").split_whitespace())
+            .arg(root.join("tests/peer.c"))
+            .args(line("Libs:").split_whitespace())
+            .args(["-lpthread", &format!("-Wl,-rpath,{prefix}/lib")])
+            .status()
+            .expect("cc runs");
+        assert!(compiled.success(), "the program does not compile");
+        Some((directory, program))
+    });
+    match made {
+        Some((_, program)) => Some(program),
+        None => {
+            eprintln!("skipped: no C compiler (cc)");
+            None
+        }
+    }
+}
+
+fn start(role: &str, address: SocketAddr, bytes: usize, own: u64, other: u64) -> Option<Child> {
+    let numbers = [address.port() as u64, bytes as u64, own, other].map(|number| number.to_string());
+    let child = Command::new(peer()?)
+        .args([role, &address.ip().to_string()])
+        .args(numbers)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it was compiled");
+    Some(child)
+}
+
+/// Our side of the exchange.
+fn exchange(stream: TpaStream, bytes: usize, own: u64, other: u64) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut noise, mut chunk, mut left) = (Noise(own), vec![0; 8192], bytes);
+            while left > 0 {
+                noise.fill(&mut chunk);
+                let part = left.min(chunk.len());
+                (&stream).write_all(&chunk[..part]).unwrap();
+                left -= part;
+            }
+        });
+        let (mut noise, mut expected, mut got, mut left) = (Noise(other), vec![0; 8192], vec![0; 8192], bytes);
+        while left > 0 {
+            noise.fill(&mut expected);
+            let part = left.min(got.len());
+            (&stream).read_exact(&mut got[..part]).unwrap();
+            assert!(got[..part] == expected[..part], "another byte than was sent, {left} before the end");
+            left -= part;
+        }
+    });
+    stream.close().unwrap();
+}
+
+fn finish(mut child: Child) {
+    let mut said = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut said).unwrap();
+    assert!(child.wait().unwrap().success() && said.ends_with("done\n"), "the C program said {said:?}");
+}
+
+fn megabytes(variable: &str, default: usize) -> usize {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number")) * 1_000_000
+}
+
+#[test]
+fn c_connects_to_rust() {
+    let listener = TpaPort::bind("127.0.0.1:0").unwrap().listen(1).unwrap();
+    let bytes = megabytes("MESHPACE_EXCHANGE_MB", 20);
+    let Some(child) = start("connect", listener.local_addr().unwrap(), bytes, 11, 12) else { return };
+    exchange(listener.accept().unwrap().0, bytes, 12, 11);
+    finish(child);
+}
+
+#[test]
+fn rust_connects_to_c_over_a_bad_link() {
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let bytes = megabytes("MESHPACE_LOSSY_MB", 1);
+    let Some(mut child) = start("listen", free, bytes, 21, 22) else { return };
+    let mut said = String::new();
+    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut said).unwrap();
+    assert_eq!(said, "listening\n");
+    let bad = |seed| Impairment {
+        delay: Duration::from_millis(10),
+        loss: Loss::Random(0.02),
+        reorder: 0.02,
+        seed,
+        ..Impairment::default()
+    };
+    let relay = Relay::new(free, bad(1), bad(2), false).unwrap();
+    let mut options = Options::named("tpa-3").unwrap();
+    // The default waits three seconds for the handshake's packets, and they may be lost too.
+    options.transport.rto.initial = Duration::from_millis(500);
+    let stream = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
+    exchange(stream, bytes, 22, 21);
+    finish(child);
+}
