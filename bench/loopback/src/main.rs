@@ -1,0 +1,149 @@
+//! Throughput over loopback and processor time per gigabyte: kernel TCP, QUIC (quinn) and TPA over UDP, one after the other.
+//!
+//! `cargo run --release -- [MEGABYTES] [ROUNDS]`. Every run sends from one thread to another of this process, which
+//! counts; processor time is that of the process, kernel included.
+
+use meshpace_live::tpa::{Options, Runtime, TpaPort};
+use meshpace_transport::tpa::ack::Rule;
+use nix::sys::resource::{UsageWho, getrusage};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+const CHUNK: usize = 64 << 10;
+
+fn cpu() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).expect("the kernel counts");
+    let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    seconds(usage.user_time()) + seconds(usage.system_time())
+}
+
+fn measure(name: &str, bytes: u64, transfer: impl FnOnce(u64) -> u64) {
+    let (start, before) = (Instant::now(), cpu());
+    let got = transfer(bytes);
+    let (wall, used) = (start.elapsed().as_secs_f64(), cpu() - before);
+    assert_eq!(got, bytes, "{name}: not everything arrived");
+    println!("{name:44} {:8.2} Gbit/s {:8.2} CPU s/GB", bytes as f64 * 8e-9 / wall, used / (bytes as f64 / 1e9));
+}
+
+fn send(mut stream: impl Write, bytes: u64) {
+    let chunk = vec![7u8; CHUNK];
+    let mut left = bytes;
+    while left > 0 {
+        let part = left.min(CHUNK as u64) as usize;
+        stream.write_all(&chunk[..part]).expect("the receiver is there");
+        left -= part as u64;
+    }
+}
+
+fn receive(mut stream: impl Read) -> u64 {
+    let mut chunk = vec![0; CHUNK];
+    let mut got = 0;
+    loop {
+        match stream.read(&mut chunk).expect("the sender is there") {
+            0 => return got,
+            length => got += length as u64,
+        }
+    }
+}
+
+fn tcp(bytes: u64) -> u64 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let sender = std::thread::spawn(move || send(TcpStream::connect(address).expect("it listens"), bytes));
+    let got = receive(listener.accept().expect("it connects").0);
+    sender.join().expect("no panic");
+    got
+}
+
+/// TPA, both ends on one thread or each on its own.
+fn tpa(bytes: u64, options: Options, two: bool) -> u64 {
+    let first = Runtime::start().expect("a thread");
+    let second = if two { Runtime::start().expect("a thread") } else { first.clone() };
+    let listener = TpaPort::on(&first, "127.0.0.1:0", options.clone()).expect("a free port").listen(1).expect("listens");
+    let address = listener.local_addr().expect("bound");
+    let sender = std::thread::spawn(move || {
+        let stream = TpaPort::on(&second, "127.0.0.1:0", options).expect("a free port").connect(address).expect("it listens");
+        send(&stream, bytes);
+        stream.close().expect("all arrives");
+    });
+    let stream = listener.accept().expect("it connects").0;
+    let got = receive(&stream);
+    stream.close().expect("closed");
+    sender.join().expect("no panic");
+    got
+}
+
+fn options(window: u8, segment: u32) -> Options {
+    let mut options = Options::default();
+    options.transport.congestion.window = window;
+    options.transport.segment = segment;
+    options.transport.ack = Rule::EveryWindow;
+    options.send_buffer = 2 << 20;
+    options.receive_buffer = 2 << 20;
+    options
+}
+
+fn quic(bytes: u64) -> u64 {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let certificate = quinn::rustls::pki_types::CertificateDer::from(made.cert);
+    let key = quinn::rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let server_config = quinn::ServerConfig::with_single_cert(vec![certificate.clone()], key.into()).expect("usable");
+    let mut roots = quinn::rustls::RootCertStore::empty();
+    roots.add(certificate).expect("a root");
+    let client_config = quinn::ClientConfig::with_root_certificates(std::sync::Arc::new(roots)).expect("usable");
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (tell, told) = std::sync::mpsc::channel();
+    let server = std::thread::spawn(move || {
+        runtime().block_on(async {
+            let endpoint = quinn::Endpoint::server(server_config, "127.0.0.1:0".parse().expect("one")).expect("a port");
+            tell.send(endpoint.local_addr().expect("bound")).expect("it waits");
+            let connection = endpoint.accept().await.expect("one").await.expect("open");
+            let mut stream = connection.accept_uni().await.expect("one");
+            let mut got = 0;
+            while let Some(chunk) = stream.read_chunk(CHUNK, true).await.expect("data") {
+                got += chunk.bytes.len() as u64;
+            }
+            connection.close(0u32.into(), b"");
+            endpoint.wait_idle().await;
+            got
+        })
+    });
+    let address = told.recv().expect("an address");
+    runtime().block_on(async {
+        let mut endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().expect("one")).expect("a port");
+        endpoint.set_default_client_config(client_config);
+        let connection = endpoint.connect(address, "localhost").expect("tries").await.expect("open");
+        let mut stream = connection.open_uni().await.expect("one");
+        let chunk = vec![7u8; CHUNK];
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(CHUNK as u64) as usize;
+            stream.write_all(&chunk[..part]).await.expect("the receiver is there");
+            left -= part as u64;
+        }
+        stream.finish().expect("open");
+        let _ = stream.stopped().await;
+        connection.closed().await;
+    });
+    server.join().expect("no panic")
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |default| arguments.next().map_or(default, |text: String| text.parse().expect("a number"));
+    let (megabytes, rounds) = (number(500), number(3));
+    let bytes = megabytes * 1_000_000;
+    for _ in 0..rounds {
+        measure("kernel TCP", bytes, tcp);
+        measure("QUIC (quinn, TLS 1.3)", bytes, quic);
+        for (window, segment) in [(3, 1460), (12, 1460), (12, 8960), (12, 65000)] {
+            for two in [false, true] {
+                let threads = if two { 2 } else { 1 };
+                let name = format!("TPA cwnd_max {window}, {segment} B, {threads} runtime(s)");
+                measure(&name, bytes / if window == 3 { 5 } else { 1 }, |bytes| tpa(bytes, options(window, segment), two));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
