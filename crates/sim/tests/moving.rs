@@ -2,7 +2,7 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::Position;
-use meshpace_mesh::{LocalRepair, MeshConfig, RoutingConfig};
+use meshpace_mesh::{LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Move, Waypoint};
 use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
@@ -163,5 +163,29 @@ fn a_trace_is_replayed_to_the_byte() {
         assert_eq!(run(&config, 1).flows[0].delivered_bytes, expected - 1, "{transport}");
         config.duration = Duration::from_millis(5_999);
         assert_eq!(run(&config, 1).flows[0].delivered_bytes, 0, "{transport}");
+    }
+}
+
+/// TPA, section 4.5 and figure 17: the roaming node, seen by OLSR at the sender while a transfer runs.
+#[test]
+fn olsr_sees_the_roaming_node_at_one_two_three_two_one_hops() {
+    let places = vec![at(0.0, 0.0), at(200.0, 0.0), at(400.0, 0.0), at(100.0, 50.0)];
+    let (p1, p2, p3) = (at(100.0, 50.0), at(350.0, 50.0), at(580.0, 50.0));
+    let second = |s: u64| Time(s * 1_000_000_000);
+    let leg = |start, to| Move { node: NodeId(3), start: second(start), end: second(start + 20), to };
+    let mut config = config(280, places, vec![flow(3, 0, "tcp-3", Traffic::Ftp)]);
+    config.mesh.routing = RoutingConfig::Olsr { metric: OlsrMetric::Hops, link_layer: false };
+    config.mobility = Mobility::Scripted(vec![leg(40, p2), leg(100, p3), leg(160, p2), leg(220, p1)]);
+    config.series = Some(Duration::from_secs(1));
+    for seed in 1..=3 {
+        let series = run(&config, seed).series.expect("asked for");
+        let hops = |from: usize, until: usize| series.windows[from..until].iter().map(|window| window[0].hops);
+        // A link is lost 6 s after the last HELLO; in these 16 s of each stay the map has caught up. There may be no route for
+        // some seconds where three HELLOs in a row were lost to the transfer, but no other one.
+        for (arrived, expected) in [(0, 1), (60, 2), (120, 3), (180, 2), (240, 1)] {
+            let (from, until) = (arrived + 16, arrived + 40);
+            assert!(hops(from, until).flatten().all(|hops| hops == expected), "seed {seed}, {arrived} s");
+            assert!(hops(from, until).flatten().count() > 12, "seed {seed}, {arrived} s: hardly any route");
+        }
     }
 }
