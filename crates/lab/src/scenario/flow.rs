@@ -2,6 +2,7 @@
 
 use super::MAX_SECONDS;
 use super::diagnostic::Problem;
+use super::pacing::usual_interference;
 use super::quantity::TIME;
 use super::reader::{Reader, Sign};
 use super::topology::Topology;
@@ -9,8 +10,10 @@ use super::traffic;
 use super::transport::{self, Transport};
 use super::value::{Kind, Origin, Value};
 use meshpace_core::{Duration, NodeId, Time};
+use meshpace_mesh::RadioConfig;
 use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Flow, Traffic};
+use meshpace_transport::pacing::OutOfInterference;
 use meshpace_transport::{Config, names};
 use std::path::{Path, PathBuf};
 
@@ -69,7 +72,14 @@ fn make_flows(all: &mut Flows, root: &Reader<'_>, topology: &Topology, tables: u
 }
 
 /// Reads every `[[flow]]`.
-pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration, directory: &Path) -> Flows {
+pub fn read(
+    root: &mut Reader<'_>,
+    topology: &Topology,
+    radio: &RadioConfig,
+    duration: Duration,
+    directory: &Path,
+) -> Flows {
+    let usual = usual_interference(radio);
     let mut all = Flows::default();
     match root.get("flow") {
         Some(Value { kind: Kind::Array(items), .. }) if !items.is_empty() && items.len() <= usize::from(u16::MAX) => {
@@ -82,7 +92,7 @@ pub fn read(root: &mut Reader<'_>, topology: &Topology, duration: Duration, dire
                 };
                 let mut keys = Reader::new(table, Some(&item.origin), path, root.problems());
                 let set_by = root.value("duration").and_then(Value::set_by);
-                let flow = read_one(&mut keys, number, topology, duration, set_by, directory);
+                let flow = read_one(&mut keys, number, topology, &usual, (duration, set_by), directory);
                 keys.finish("a flow");
                 if let Some(flow) = flow {
                     all.add(flow);
@@ -111,8 +121,8 @@ fn read_one(
     keys: &mut Reader<'_>,
     number: usize,
     topology: &Topology,
-    duration: Duration,
-    duration_set_by: Option<Origin>,
+    usual: &OutOfInterference,
+    (duration, duration_set_by): (Duration, Option<Origin>),
     directory: &Path,
 ) -> Option<One> {
     let before = keys.problems().count();
@@ -147,7 +157,7 @@ fn read_one(
     let (start, start_jitter, stop) = times(keys, duration, duration_set_by);
     let transport = match application.transport.filter(|_| keys.get("transport").is_none()) {
         Some(name) => Transport { config: names::lookup(name)?, label: name.to_owned() },
-        None => transport::read(keys)?,
+        None => transport::read(keys, usual)?,
     };
     let mut config = transport.config;
     match &mut config {

@@ -4,7 +4,8 @@ use super::quantity::{POWER, RATE, RATIO, TIME};
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
 use meshpace_core::{Duration, Rate};
-use meshpace_transport::pacing::carrier_sense::{CarrierSense, PowerSource};
+use meshpace_mesh::config::{Propagation, RadioConfig, RtsPolicy};
+use meshpace_transport::pacing::carrier_sense::{CarrierSense, LinkBudget, PowerSource};
 use meshpace_transport::pacing::rules::{self, Kind as Rule};
 use meshpace_transport::pacing::{
     self, AdaptiveConfig, DccConfig, Dispersion, HopSource, LinkDelay, Measure, OutOfInterference, RateLimit, Recovery,
@@ -25,8 +26,28 @@ enum PacingKind {
     Rule(Rule),
 }
 
-/// Reads the key `pacing`, a kind or a table.
-pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config) {
+/// The out-of-interference delay as a node with this radio has it unless the flow says otherwise: the threshold, exponent
+/// and budget of a log-distance radio are its own (AP10 asks the driver), and there are RTS and CTS or not.
+pub fn usual_interference(radio: &RadioConfig) -> OutOfInterference {
+    let Propagation::LogDistance(model) = &radio.propagation else { return OutOfInterference::default() };
+    let budget = LinkBudget {
+        transmit_power_dbm: model.transmit_power_dbm,
+        antenna_gain_dbi: model.antenna_gain_dbi,
+        cable_db: model.cable_db,
+        attenuator_db: model.attenuator_db,
+    };
+    let (threshold_dbm, exponent) = (radio.carrier_sense_dbm, model.exponent);
+    let sense = CarrierSense { budget, threshold_dbm, exponent, ..CarrierSense::two_ray() };
+    let rts = if radio.rts == RtsPolicy::Never { RtsCts::Off } else { RtsCts::EveryAttempt };
+    OutOfInterference {
+        sensing: Sensing::Estimated(sense),
+        link_delay: LinkDelay::Midpoint(rts),
+        ..OutOfInterference::default()
+    }
+}
+
+/// Reads the key `pacing`, a kind or a table; `usual` is the out-of-interference delay that belongs to the radio.
+pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInterference) {
     let mut kinds = vec![("none", PacingKind::None), ("adaptive", PacingKind::Adaptive), ("dcc", PacingKind::Dcc)];
     kinds.extend(Rule::ALL.iter().map(|rule| (rule.about().name, PacingKind::Rule(*rule))));
     match keys.get("pacing") {
@@ -70,11 +91,17 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config) {
                         ("paper", AdaptiveConfig::paper()),
                         ("released", AdaptiveConfig::released()),
                         ("synchronized", AdaptiveConfig::synchronized()),
-                        ("out-of-interference", AdaptiveConfig::out_of_interference()),
+                        (
+                            "out-of-interference",
+                            AdaptiveConfig {
+                                measure: Measure::OutOfInterference(usual.clone()),
+                                ..AdaptiveConfig::out_of_interference()
+                            },
+                        ),
                     ];
                     let profile = keys.choice("profile", &profiles, &[]);
                     let mut config = profile.or(before).unwrap_or_else(AdaptiveConfig::paper);
-                    read_adaptive(&mut keys, &mut config);
+                    read_adaptive(&mut keys, &mut config, usual);
                     keys.finish("adaptive pacing");
                     *pacing = pacing::Config::Adaptive(config);
                 }
@@ -90,13 +117,13 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config) {
     }
 }
 
-fn read_adaptive(keys: &mut Reader<'_>, config: &mut AdaptiveConfig) {
+fn read_adaptive(keys: &mut Reader<'_>, config: &mut AdaptiveConfig, usual: &OutOfInterference) {
     assign(&mut config.alpha, keys.number("alpha", 0.0..=1.0));
     assign(&mut config.history, keys.whole("history", 2..=65536, "samples").map(|n| n as usize));
     assign(&mut config.reuse_hops, keys.whole("reuse_hops", 1..=255, "hops").map(|n| n as u8));
     assign(&mut config.data_overhead, keys.whole("data_overhead", 0..=65535, "bytes").map(|n| n as u32));
     assign(&mut config.ack_size, keys.whole("ack_size", 0..=65535, "bytes").map(|n| n as u32));
-    read_measure(keys, &mut config.measure);
+    read_measure(keys, &mut config.measure, usual);
     let hops = [("routing-table", HopSource::RoutingTable), ("ack-travelled", HopSource::AckTravelled)];
     assign(&mut config.hops, keys.choice("hops", &hops, &[]));
     let short_path = [("whole-path", ShortPath::WholePath), ("one-hop", ShortPath::OneHop)];
@@ -124,11 +151,11 @@ fn read_adaptive(keys: &mut Reader<'_>, config: &mut AdaptiveConfig) {
     assign(&mut config.recovery, keys.choice("recovery", &recovery, &[]));
 }
 
-fn read_measure(keys: &mut Reader<'_>, measure: &mut Measure) {
+fn read_measure(keys: &mut Reader<'_>, measure: &mut Measure, usual: &OutOfInterference) {
     let kinds = [
         ("round-trip", Measure::RoundTrip),
         ("one-way", Measure::OneWay),
-        ("out-of-interference", Measure::OutOfInterference(OutOfInterference::default())),
+        ("out-of-interference", Measure::OutOfInterference(usual.clone())),
     ];
     assign(measure, keys.choice("measure", &kinds, &[]));
     if let Measure::OutOfInterference(config) = measure

@@ -3,6 +3,7 @@
 use super::pacing::{self, assign, time};
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
+use meshpace_transport::pacing::OutOfInterference;
 use meshpace_transport::tcp::window::{self, CubicConfig, HopRule};
 use meshpace_transport::tcp::{self, ack, ecn, rtt};
 
@@ -10,12 +11,12 @@ use meshpace_transport::tcp::{self, ack, ecn, rtt};
 const USUAL_LIMIT: u32 = 3;
 
 /// Reads all of them.
-pub fn read(keys: &mut Reader<'_>, config: &mut tcp::Config) {
+pub fn read(keys: &mut Reader<'_>, config: &mut tcp::Config, usual: &OutOfInterference) {
     assign(&mut config.initial_window, keys.whole("initial_window", 1..=65535, "segments").map(|n| n as u32));
     assign(&mut config.limited_transmit, keys.flag("limited_transmit"));
     assign(&mut config.sack, keys.flag("sack"));
     read_window(keys, &mut config.window);
-    pacing::read(keys, &mut config.pacing);
+    pacing::read(keys, &mut config.pacing, usual);
     read_ack(keys, &mut config.ack);
     read_ecn(keys, &mut config.ecn);
     if keys.get("rto").is_some() {

@@ -7,6 +7,7 @@ use super::reader::{Reader, Sign};
 use super::tcp;
 use super::value::{Kind, Table, Value};
 use meshpace_core::Rate;
+use meshpace_transport::pacing::{Config as Pacing, Measure, OutOfInterference};
 use meshpace_transport::{Config, names, tpa};
 
 /// The name of a transport that is not given.
@@ -20,20 +21,21 @@ pub struct Transport {
     pub label: String,
 }
 
-/// Reads the key `transport` of a flow; `None` if it is wrong.
-pub fn read(flow: &mut Reader<'_>) -> Option<Transport> {
+/// Reads the key `transport` of a flow; `None` if it is wrong. `usual` is the out-of-interference delay that belongs to the
+/// radio.
+pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transport> {
     match flow.get("transport") {
         None => Some(Transport { config: names::lookup(DEFAULT_NAME)?, label: DEFAULT_NAME.to_owned() }),
         Some(Value { kind: Kind::String(name), .. }) => {
-            Some(Transport { config: named(flow, "transport", name)?, label: name.clone() })
+            Some(Transport { config: named(flow, "transport", name, usual)?, label: name.clone() })
         }
         Some(Value { kind: Kind::Table(table), .. }) => {
             let mut keys = flow.table("transport");
             let name = if keys.get("name").is_some() { keys.text("name")? } else { "newreno" };
-            let mut config = named(&keys, "name", name)?;
+            let mut config = named(&keys, "name", name, usual)?;
             match &mut config {
-                Config::Tcp(config) => tcp::read(&mut keys, config),
-                Config::Tpa(config) => read_tpa(&mut keys, config),
+                Config::Tcp(config) => tcp::read(&mut keys, config, usual),
+                Config::Tpa(config) => read_tpa(&mut keys, config, usual),
                 Config::Udp(config) => {
                     if let Some(bps) = keys.quantity("rate", &RATE, Sign::Positive, 1e12) {
                         config.rate = Some(Rate::from_bps((bps.round() as u64).max(1)));
@@ -51,8 +53,18 @@ pub fn read(flow: &mut Reader<'_>) -> Option<Transport> {
     }
 }
 
-fn named(reader: &Reader<'_>, key: &str, name: &str) -> Option<Config> {
-    let config = names::lookup(name);
+fn named(reader: &Reader<'_>, key: &str, name: &str, usual: &OutOfInterference) -> Option<Config> {
+    let mut config = names::lookup(name);
+    let pacing = match &mut config {
+        Some(Config::Tcp(config)) => Some(&mut config.pacing),
+        Some(Config::Tpa(config)) => Some(&mut config.pacing),
+        _ => None,
+    };
+    if let Some(Pacing::Adaptive(config)) = pacing
+        && let Measure::OutOfInterference(interference) = &mut config.measure
+    {
+        *interference = usual.clone();
+    }
     if config.is_none() {
         let table: Vec<&str> = names::table().iter().map(|entry| entry.name).collect();
         reader.problems().add(Problem {
@@ -84,7 +96,7 @@ fn flatten(path: &str, table: &Table, changes: &mut Vec<String>) {
     }
 }
 
-fn read_tpa(keys: &mut Reader<'_>, config: &mut tpa::Config) {
+fn read_tpa(keys: &mut Reader<'_>, config: &mut tpa::Config, usual: &OutOfInterference) {
     assign(&mut config.congestion.window, keys.whole("window", 1..=12, "segments").map(|n| n as u8));
     assign(&mut config.block_segments, keys.whole("block_segments", 1..=12, "segments").map(|n| n as u8));
     assign(&mut config.fill_timeout, time(keys, "fill_timeout", Sign::NotNegative));
@@ -97,7 +109,7 @@ fn read_tpa(keys: &mut Reader<'_>, config: &mut tpa::Config) {
         ("failure-and-recovery", tpa::congestion::Notices::FailureAndRecovery),
     ];
     assign(&mut config.congestion.notices, keys.choice("notices", &notices, &[]));
-    pacing::read(keys, &mut config.pacing);
+    pacing::read(keys, &mut config.pacing, usual);
     if keys.get("rto").is_some() {
         let mut rto = keys.table("rto");
         assign(&mut config.rto.g, rto.number("g", 0.0..=1.0));
