@@ -245,7 +245,8 @@ impl Worker {
                     let _ = self.poller.watch_writable(&port.socket, token, false);
                     self.flush(token);
                 }
-                if readable {
+                // Receiving also clears an error that is in no queue.
+                if readable || error {
                     self.receive(token);
                 }
             }
