@@ -18,7 +18,7 @@ const SEND_BUFFER: usize = 256 << 10;
 
 /// Where a transport of ours stands in the network, and what it is told of it.
 #[derive(Args, Debug)]
-pub struct Arguments {
+pub struct Placement {
     /// Where our own TCP has its address: behind a TUN device of this process, or at this machine's own address through
     /// raw sockets and a packet filter.
     #[arg(long, value_enum, default_value_t = Interface::Tun)]
@@ -124,7 +124,7 @@ fn refused(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
-impl Arguments {
+impl Placement {
     /// The transport's parameters as the command line changes them.
     pub fn adjust(&self, config: &mut Config) -> io::Result<()> {
         match (&mut *config, self.segment) {
@@ -210,6 +210,11 @@ fn way_to(peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
 
 /// Whether packets from an address behind a TUN device get to `peer`: to this machine always, further if it forwards.
 fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
+    if peer.is_loopback() {
+        let host = Ipv4Addr::from(u32::from(address).wrapping_sub(1));
+        let text = format!("{peer} never answers {address}: this machine is {host} to it; or use --interface raw");
+        return Err(io::Error::new(io::ErrorKind::NetworkUnreachable, text));
+    }
     let is_here = way_to(peer)? == peer;
     let forwards = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|text| text.trim() == "1");
     if is_here || forwards {

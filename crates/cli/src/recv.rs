@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
     #[command(flatten)]
-    network: network::Arguments,
+    network: network::Placement,
     /// What to print of every transfer: `table` one line for people, `json` one object as `meshpace run` prints it.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,

@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
     /// One file after the other for --seconds, a connection for each, with pauses: Pareto sizes (mean 30 kB, shape 1.5).
-    #[arg(long, requires = "seconds")]
+    #[arg(long, requires = "seconds", conflicts_with = "bytes")]
     http_like: bool,
     /// Mean pause between files, exponential.
     #[arg(long, value_parser = seconds, default_value = "1 s", requires = "http_like")]
@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(long, value_parser = rate)]
     send_rate: Option<Rate>,
     #[command(flatten)]
-    network: network::Arguments,
+    network: network::Placement,
     /// What to print: `table` for people, `json` one object as `meshpace run` prints it.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,

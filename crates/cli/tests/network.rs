@@ -1,0 +1,268 @@
+//! `send`, `recv` and `doctor` as people use them: records, errors, and nothing left behind.
+
+use meshpace_live::testbed::Namespace;
+use serde_json::Value;
+use std::net::TcpListener;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+fn meshpace(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_meshpace"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A process that ends with its owner.
+struct Running(Option<Child>);
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        Running(Some(command.spawn().unwrap()))
+    }
+
+    fn child(&mut self) -> &mut Child {
+        self.0.as_mut().unwrap()
+    }
+
+    fn output(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Asks until the answer is yes, for ten seconds.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..200 {
+        if is_so() {
+            return;
+        }
+        #[expect(clippy::disallowed_methods, reason = "other processes take their time")]
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{what} does not come about");
+}
+
+/// A network with an address to be raw on; none, with a message, without the rights.
+fn network() -> Option<Namespace> {
+    let network = match Namespace::new() {
+        Ok(network) => network,
+        Err(error) => {
+            eprintln!("skipped: no network namespace here ({error}); needs root");
+            return None;
+        }
+    };
+    network.run(|| meshpace_live::tun::ip(&["address", "add", "10.9.9.1/32", "dev", "lo"]).unwrap());
+    Some(network)
+}
+
+/// The same where nftables are to be had.
+fn filtered_network() -> Option<Namespace> {
+    let network = network()?;
+    match network.run(meshpace_live::tcp::filter::tables) {
+        Ok(_) => Some(network),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_record_has_the_fields_of_the_simulators() {
+    // A free port: one that was just given.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    for transport in ["kernel", "tpa-2"] {
+        let recv = meshpace(&["recv", "--transport", transport, "--port", &port, "--count", "1", "--format", "json"]);
+        let recv = Running::start(recv);
+        let arguments =
+            ["send", "127.0.0.1", "--port", &port, "--transport", transport, "--bytes", "300k", "--format", "json"];
+        let mut sent = String::new();
+        // Until somebody listens.
+        eventually("a transfer", || {
+            let output = meshpace(&arguments).output().unwrap();
+            sent = text(&output.stdout);
+            output.status.success()
+        });
+        let received = recv.output();
+        assert!(received.status.success(), "{}", text(&received.stderr));
+        for line in [sent, text(&received.stdout)] {
+            let record: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            let fields = [
+                "scenario",
+                "seed",
+                "point",
+                "duration_s",
+                "aggregate_goodput_bps",
+                "jain",
+                "jain_2s",
+                "idle_windows",
+                "retransmission_index",
+                "frames",
+                "flows",
+            ];
+            let of_flows = [
+                "id",
+                "from",
+                "to",
+                "hops",
+                "transport",
+                "goodput_bps",
+                "delivered_bytes",
+                "segments_sent",
+                "retransmissions",
+                "timeouts",
+                "rtt_mean_s",
+                "cov_rtt",
+            ];
+            assert!(fields.iter().all(|field| record.get(field).is_some()), "{line}");
+            let flow = &record["flows"][0];
+            assert!(of_flows.iter().all(|field| flow.get(field).is_some()), "{line}");
+            assert_eq!(flow["delivered_bytes"], 300_000);
+            let goodput = 300_000.0 * 8.0 / record["duration_s"].as_f64().unwrap();
+            assert!((flow["goodput_bps"].as_f64().unwrap() / goodput - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    let refused = |arguments: &[&str], what: &str| {
+        let output = meshpace(arguments).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(what), "{arguments:?}: {said}");
+    };
+    refused(&["send", "127.0.0.1"], "--bytes");
+    refused(&["send", "127.0.0.1", "--bytes", "0"], "--bytes");
+    refused(&["send", "127.0.0.1", "--bytes", "1", "--seconds", "1"], "--seconds");
+    refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "tcp-xy"], "tcp-xy");
+    refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "udp"], "--send-rate");
+    refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "tcp-ap", "--segment", "0"], "segment");
+    refused(&["send", "127.0.0.1", "--bytes", "1", "--channel-rate", "2"], "2 Mbit/s");
+    refused(&["send", "127.0.0.1", "--bytes", "1", "--http-like"], "--http-like");
+    refused(&["recv", "--transport", "nothing"], "nothing");
+    refused(&["recv", "--count", "0"], "--count");
+}
+
+#[test]
+fn doctor_tells_every_thing_on_a_line() {
+    let output = meshpace(&["doctor", "--json"]).output().unwrap();
+    assert!(output.status.success());
+    let lines: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let subjects: Vec<_> = lines.iter().map(|line| line["subject"].as_str().unwrap()).collect();
+    for subject in ["kernel", "rights", "TUN", "nftables", "timers"] {
+        assert!(subjects.contains(&subject), "{subjects:?}");
+    }
+}
+
+#[test]
+fn after_kill_minus_nine_nothing_is_left() {
+    let Some(network) = filtered_network() else { return };
+    network.run(|| {
+        let tables = || meshpace_live::tcp::filter::tables().unwrap();
+        let raw = ["--interface", "raw", "--address", "10.9.9.1", "--transport", "newreno"];
+        let send = |load: [&str; 2]| meshpace(&[&["send", "10.9.9.1"][..], &load, &raw].concat());
+        let _recv = Running::start(meshpace(&["recv"]));
+        let killed = || {
+            let mut sender = Running::start(send(["--seconds", "60"]));
+            eventually("a table", || !tables().is_empty());
+            // While it lives its table is nobody's to remove.
+            assert!(meshpace(&["doctor", "--clean"]).output().unwrap().status.success());
+            assert_eq!(tables().len(), 1);
+            sender.child().kill().unwrap();
+            sender.child().wait().unwrap();
+            assert_eq!(tables().len(), 1, "a killed process cannot clean up");
+        };
+        killed();
+        let told = text(&meshpace(&["doctor"]).output().unwrap().stdout);
+        assert!(told.contains("meshpace doctor --clean"), "{told}");
+        let cleaned = text(&meshpace(&["doctor", "--clean"]).output().unwrap().stderr);
+        assert!(cleaned.contains("removed meshpace_"), "{cleaned}");
+        assert_eq!(tables(), [""; 0]);
+        // The next start does it as well, and leaves nothing of its own.
+        killed();
+        eventually("a transfer", || send(["--bytes", "100k"]).output().unwrap().status.success());
+        assert_eq!(tables(), [""; 0]);
+        // Asked to terminate, it goes in order.
+        let mut sender = Running::start(send(["--seconds", "60"]));
+        eventually("a table", || !tables().is_empty());
+        let pid = nix::unistd::Pid::from_raw(sender.child().id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        assert_eq!(sender.output().status.code(), Some(130));
+        assert_eq!(tables(), [""; 0]);
+    });
+}
+
+#[test]
+fn what_somebody_else_has_is_said() {
+    let Some(network) = network() else { return };
+    network.run(|| {
+        let failed = |command: &mut Command, what: &str| {
+            let output = command.output().unwrap();
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains(what), "{said}");
+        };
+        // A port of the kernel's.
+        let _taken = TcpListener::bind("10.9.9.1:7700").unwrap();
+        let raw = ["recv", "--transport", "newreno", "--interface", "raw", "--address", "10.9.9.1"];
+        if meshpace_live::tcp::filter::tables().is_ok() {
+            failed(&mut meshpace(&raw), "has port 7700");
+        }
+        failed(&mut meshpace(&["recv", "--transport", "kernel"]), "7700");
+        // An address of another one's device.
+        let tun = ["recv", "--transport", "newreno"];
+        let _first = Running::start(meshpace(&tun));
+        eventually("a device", || {
+            text(&Command::new("ip").args(["route"]).output().unwrap().stdout).contains("10.78.0.2")
+        });
+        failed(&mut meshpace(&tun), "10.78.0.2 is in use");
+        // Nobody at the port; another machine, without forwarding; an MTU that holds no headers.
+        failed(
+            &mut meshpace(&["send", "10.9.9.1", "--port", "9", "--bytes", "1", "--address", "10.78.1.2"]),
+            "refuses",
+        );
+        meshpace_live::tun::ip(&["route", "add", "10.99.0.0/16", "dev", "lo"]).unwrap();
+        let away = ["send", "10.99.0.1", "--bytes", "1", "--address", "10.78.1.2"];
+        failed(&mut meshpace(&away), "ip_forward");
+        failed(&mut meshpace(&["send", "127.0.0.1", "--bytes", "1", "--address", "10.78.1.2"]), "10.78.1.1");
+        failed(
+            &mut meshpace(&["send", "10.9.9.1", "--bytes", "1", "--address", "10.78.1.2", "--mtu", "70"]),
+            "MTU of 70",
+        );
+    });
+}
+
+#[test]
+fn without_rights_it_says_which() {
+    use std::os::unix::process::CommandExt;
+    let Some(network) = network() else { return };
+    network.run(|| {
+        const NOBODY: u32 = 65_534;
+        let run = |arguments: &[&str]| meshpace(arguments).uid(NOBODY).gid(NOBODY).output();
+        let Ok(output) = run(&["doctor", "--json"]) else {
+            eprintln!("skipped: the program cannot be started by others than its owner");
+            return;
+        };
+        let rights = text(&output.stdout).lines().find(|line| line.contains("\"rights\"")).unwrap().to_owned();
+        assert!(rights.contains("CAP_NET_ADMIN") && rights.contains("setcap"), "{rights}");
+        for interface in ["tun", "raw"] {
+            let output = run(&["send", "10.9.9.1", "--bytes", "1", "--interface", interface]).unwrap();
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains("permitted") || said.contains("denied"), "{interface}: {said}");
+        }
+    });
+}
