@@ -23,7 +23,7 @@ use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::{Action, Dcf, Frame, Heard, Timing};
 use meshpace_mesh::radio::{Arriving, Channel, Neighbours, power};
 use meshpace_mesh::routing::aodv::{DropReason, Sink};
-use meshpace_mesh::routing::{Aodv, Olsr, StaticRoutes};
+use meshpace_mesh::routing::{Aodv, HopCount, Olsr, StaticRoutes};
 use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
 
 /// What ns-2's link layer takes each way.
@@ -128,6 +128,16 @@ impl<P> Sink<P> for Wishes<P> {
     }
 }
 
+/// Static routes, if they are used: a tree per destination is much in a large mesh.
+fn trees<P>(
+    routing: &Routing<P>,
+    links: &[Vec<NodeId>],
+    destinations: impl IntoIterator<Item = NodeId>,
+) -> StaticRoutes {
+    let is_used = matches!(routing, Routing::Static);
+    StaticRoutes::new(links, destinations.into_iter().filter(|_| is_used))
+}
+
 /// A mesh under way.
 pub struct Engine<P, O> {
     now: Time,
@@ -137,7 +147,9 @@ pub struct Engine<P, O> {
     motion: Option<Motion>,
     /// By node, the neighbours from which it accepts frames, sorted; empty if all accept everything.
     firewall: Vec<Vec<NodeId>>,
-    /// Shortest paths: the routes under static routing, the reference for hop counts otherwise.
+    /// Who can exchange frames with whom, by node.
+    links: Vec<Vec<NodeId>>,
+    /// The routes under static routing; no tree in it otherwise.
     shortest: StaticRoutes,
     routing: Routing<P>,
     nodes: Vec<Node<P>>,
@@ -158,7 +170,7 @@ pub struct Engine<P, O> {
 
 impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// The nodes at `positions`, silent at time zero. `destinations` are the nodes that packets will be sent to: static
-    /// routes and shortest paths are computed for them.
+    /// routes are computed for them.
     pub fn new(
         positions: &[Position],
         config: &MeshConfig,
@@ -169,7 +181,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let timing = Timing::new(config);
         let channel = Channel::new(&config.radio);
         let neighbours = Neighbours::new(&channel, positions);
-        let shortest = StaticRoutes::new(&neighbours.adjacency(), destinations);
+        let links = neighbours.adjacency();
         let ids = || (0..positions.len()).map(|i| NodeId(i as u16));
         let stream = |purpose, node: NodeId| Rng::stream(seed, purpose, u64::from(node.0));
         let aodv = |local_repair, detection| {
@@ -199,12 +211,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             })
             .collect();
+        let shortest = trees(&routing, &links, destinations);
         let mut engine = Engine {
             now: Time::ZERO,
             timing,
             neighbours,
             motion: None,
             firewall: Vec::new(),
+            links,
             shortest,
             routing,
             nodes,
@@ -225,7 +239,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         engine
     }
 
-    /// Lets the nodes move, from time zero on. Static routes and shortest paths stay those of the places given before.
+    /// Lets the nodes move, from time zero on. Static routes stay those of the places given before.
     pub fn set_motion(&mut self, motion: Motion) {
         let channel = self.neighbours.channel();
         self.neighbours = Neighbours::moving(channel, self.nodes.len());
@@ -243,7 +257,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     /// From now on every node drops the frames of all but its neighbours along `links`, which work both ways: above the
-    /// MAC, which acknowledges them and sets its NAV all the same. Static routes and shortest paths to `destinations`
+    /// MAC, which acknowledges them and sets its NAV all the same. Static routes to `destinations`
     /// follow the links that remain.
     pub fn set_firewall(&mut self, links: &[(NodeId, NodeId)], destinations: impl IntoIterator<Item = NodeId>) {
         let mut accepted = alloc::vec![Vec::new(); self.nodes.len()];
@@ -252,11 +266,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             accepted[b.index()].push(a);
         }
         accepted.iter_mut().for_each(|neighbours: &mut Vec<NodeId>| neighbours.sort());
-        let mut adjacency = self.neighbours.adjacency();
-        for (node, neighbours) in adjacency.iter_mut().enumerate() {
+        for (node, neighbours) in self.links.iter_mut().enumerate() {
             neighbours.retain(|neighbour| accepted[node].binary_search(neighbour).is_ok());
         }
-        self.shortest = StaticRoutes::new(&adjacency, destinations);
+        self.shortest = trees(&self.routing, &self.links, destinations);
         self.firewall = accepted;
     }
 
@@ -284,7 +297,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     #[inline]
     pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
         match &self.routing {
-            Routing::Static => self.shortest_hops(from, to),
+            Routing::Static => self.shortest.hops(from, to).map(|hops| hops.min(255) as u8),
             Routing::Aodv(nodes) => nodes[from.index()].hops_to(self.now, to),
             Routing::Olsr(nodes) => nodes[from.index()].hops_to(to),
         }
@@ -320,9 +333,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Hops on the shortest path, if `to` is one of the destinations and connected.
+    /// Hops on the shortest path, if there is one: a search, for outcomes.
     pub fn shortest_hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
-        self.shortest.hops(from, to).map(|hops| hops.min(255) as u8)
+        HopCount::default().between(&self.links, from, to, u64::MAX).map(|hops| hops.min(255) as u8)
     }
 
     /// Sets the driver's timer `number` (small numbers, they index a table), which belongs to `node`. [`Time::NEVER`]

@@ -150,8 +150,8 @@ fn cell_width(channel: &Channel, slack: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Vicinity {
     width: f64,
-    /// Sorted by column, then row, then node: a column's three neighbouring cells are one run.
-    cells: Vec<(i64, i64, NodeId)>,
+    /// Sorted by column, then row, then node: a column's three neighbouring cells are one run. With the places at that time.
+    cells: Vec<(i64, i64, NodeId, Position)>,
 }
 
 impl Vicinity {
@@ -166,18 +166,24 @@ impl Vicinity {
         let width = self.width;
         self.cells.extend(positions.enumerate().map(|(node, place)| {
             let (column, row) = cell(place, width);
-            (column, row, NodeId(node as u16))
+            (column, row, NodeId(node as u16), place)
         }));
-        self.cells.sort_unstable();
+        self.cells.sort_unstable_by_key(|&(column, row, node, _)| (column, row, node));
     }
 
     /// Everybody who may be in sensing range of `place`, whoever is there included.
     pub fn near(&self, place: Position) -> impl Iterator<Item = NodeId> {
         let (column, row) = cell(place, self.width);
+        // A cell is as wide as the reach and the slack together, so nobody who was farther away is in reach now.
+        let farthest = self.width * self.width;
         (column - 1..=column + 1).flat_map(move |column| {
-            let from = self.cells.partition_point(|&(c, r, _)| (c, r) < (column, row - 1));
-            let to = self.cells.partition_point(|&(c, r, _)| (c, r) <= (column, row + 1));
-            self.cells[from..to].iter().map(|&(_, _, node)| node)
+            let from = self.cells.partition_point(|&(c, r, ..)| (c, r) < (column, row - 1));
+            let to = self.cells.partition_point(|&(c, r, ..)| (c, r) <= (column, row + 1));
+            let near = self.cells[from..to].iter().filter(move |cell| {
+                let (dx, dy) = (cell.3.x - place.x, cell.3.y - place.y);
+                dx * dx + dy * dy <= farthest
+            });
+            near.map(|cell| cell.2)
         })
     }
 }

@@ -6,4 +6,4 @@ pub mod static_routes;
 
 pub use aodv::Aodv;
 pub use olsr::Olsr;
-pub use static_routes::StaticRoutes;
+pub use static_routes::{HopCount, StaticRoutes};

@@ -93,6 +93,53 @@ impl Tree {
     }
 }
 
+/// Hops between single pairs of nodes: a breadth-first search that ends where it may, with memory that serves many.
+#[derive(Clone, Debug, Default)]
+pub struct HopCount {
+    /// In which search each node was reached last.
+    seen: Vec<u32>,
+    search: u32,
+    /// Nodes at the distance that is reached, and at the next.
+    rim: Vec<NodeId>,
+    next: Vec<NodeId>,
+}
+
+impl HopCount {
+    /// Hops from `from` to `to` over the links of `neighbours`, 0 if they are the same node. None if there is no way of at
+    /// most `most` hops.
+    pub fn between(&mut self, neighbours: &[Vec<NodeId>], from: NodeId, to: NodeId, most: u64) -> Option<u64> {
+        if self.seen.len() != neighbours.len() || self.search == u32::MAX {
+            self.seen = vec![0; neighbours.len()];
+            self.search = 0;
+        }
+        self.search += 1;
+        self.seen[from.index()] = self.search;
+        self.rim.clear();
+        self.rim.push(from);
+        let mut hops = 0;
+        while !self.rim.is_empty() {
+            if self.seen[to.index()] == self.search {
+                return Some(hops);
+            }
+            if hops == most {
+                return None;
+            }
+            hops += 1;
+            self.next.clear();
+            for node in &self.rim {
+                for &neighbour in &neighbours[node.index()] {
+                    if self.seen[neighbour.index()] != self.search {
+                        self.seen[neighbour.index()] = self.search;
+                        self.next.push(neighbour);
+                    }
+                }
+            }
+            core::mem::swap(&mut self.rim, &mut self.next);
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +180,22 @@ mod tests {
         // The other way round, the tie is at node 3 and 4's common neighbour.
         let routes = StaticRoutes::new(&graph(4, &[(0, 2), (0, 1), (1, 3), (2, 3)]), [NodeId(0)]);
         assert_eq!(routes.next_hop(NodeId(3), NodeId(0)), Some(NodeId(1)));
+    }
+
+    #[test]
+    fn hops_between_pairs_are_those_of_the_trees() {
+        // A ring of ten with a chord, and two nodes apart.
+        let mut links: Vec<_> = (0..10).map(|n| (n, (n + 1) % 10)).collect();
+        links.extend([(0, 5), (10, 11)]);
+        let graph = graph(12, &links);
+        let routes = StaticRoutes::new(&graph, (0..12).map(NodeId));
+        let mut count = HopCount::default();
+        for (from, to) in (0..12).flat_map(|from| (0..12).map(move |to| (NodeId(from), NodeId(to)))) {
+            let expected = routes.hops(from, to).map(u64::from);
+            assert_eq!(count.between(&graph, from, to, u64::MAX), expected, "{from:?} {to:?}");
+            assert_eq!(count.between(&graph, from, to, 2), expected.filter(|&hops| hops <= 2), "{from:?} {to:?}");
+        }
+        assert_eq!(count.between(&graph, NodeId(0), NodeId(7), 9), Some(3), "worked by hand: 0, 9, 8, 7");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! rejected and drawn again, a bounded number of times.
 
 use super::super::MAX_SECONDS;
-use super::super::connectivity::{components, hops_from};
+use super::super::connectivity::components;
 use super::super::quantity::{SPEED, TIME};
 use super::super::reader::{Reader, Sign};
 use super::super::value::Kind;
@@ -14,9 +14,9 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::{Channel, Neighbours};
+use meshpace_mesh::routing::HopCount;
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::{Motion, Waypoint};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// Placements tried when a scenario is read: one that is found so rarely would make every run wait.
@@ -170,7 +170,9 @@ fn draw_pairs(pairs: Pairs, positions: &[Position], channel: &Channel, rng: &mut
             let nodes = positions.len() as u64;
             let any_distance = min_hops <= 1 && max_hops >= nodes;
             let adjacency = if any_distance { Vec::new() } else { Neighbours::new(channel, positions).adjacency() };
-            let mut hops: BTreeMap<u64, Vec<Option<u64>>> = BTreeMap::new();
+            // What is too far even as the crow flies needs no search.
+            let farthest = max_hops as f64 * channel.link_reach() * 1.001;
+            let mut count_hops = HopCount::default();
             let mut used = vec![false; positions.len()];
             let mut ends = Vec::new();
             for _ in 0..count {
@@ -180,8 +182,10 @@ fn draw_pairs(pairs: Pairs, positions: &[Position], channel: &Channel, rng: &mut
                         return None;
                     }
                     let fits = any_distance || {
-                        let hops = hops.entry(from).or_insert_with(|| hops_from(&adjacency, NodeId(from as u16)));
-                        hops[to as usize].is_some_and(|hops| (min_hops..=max_hops).contains(&hops))
+                        positions[from as usize].distance(positions[to as usize]) <= farthest
+                            && count_hops
+                                .between(&adjacency, NodeId(from as u16), NodeId(to as u16), max_hops)
+                                .is_some_and(|hops| hops >= min_hops)
                     };
                     fits.then_some((from, to))
                 })?;

@@ -69,6 +69,8 @@ pub struct Olsr {
     /// Messages already flooded.
     seen: Duplicates,
     routes: Routes,
+    /// Whether the map has changed since the routes were computed: a node that nobody asks for routes needs none.
+    stale: bool,
     /// Destinations of this node's own packets, ascending, and whether their route is lost.
     in_use: Vec<(NodeId, bool)>,
     /// Numbers of the next message and the next packet.
@@ -101,6 +103,7 @@ impl Olsr {
             topology: Topology::default(),
             seen: Duplicates::default(),
             routes: Routes::default(),
+            stale: false,
             in_use: Vec::new(),
             sequence: 0,
             packet: 0,
@@ -125,6 +128,9 @@ impl Olsr {
             return out.drop_packet(packet, DropReason::TtlExpired);
         }
         let destination = packet.destination();
+        if self.stale {
+            self.compute();
+        }
         let Some(route) = self.routes.get(destination) else {
             return out.drop_packet(packet, DropReason::NoRoute);
         };
@@ -210,18 +216,28 @@ impl Olsr {
     /// Hops to `destination` if there is a route, for pacing at a source.
     #[inline]
     pub fn hops_to(&self, destination: NodeId) -> Option<u8> {
-        self.routes.get(destination).map(|route| route.hops)
+        self.route(destination).map(|route| route.hops)
     }
 
     /// The neighbour that packets to `destination` go to now, if there is a route.
     #[inline]
     pub fn next_hop(&self, destination: NodeId) -> Option<NodeId> {
-        self.routes.get(destination).map(|route| route.next_hop)
+        self.route(destination).map(|route| route.next_hop)
     }
 
     /// The route to `destination` with its cost: hops, or ETX in units of 1 / [`ETX_ONE`].
     pub fn route(&self, destination: NodeId) -> Option<Route> {
+        if self.stale {
+            let mut routes = Routes::default();
+            routes.compute(self.me, self.links.edges().chain(self.topology.edges()));
+            return routes.get(destination);
+        }
         self.routes.get(destination)
+    }
+
+    fn compute(&mut self) {
+        self.routes.compute(self.me, self.links.edges().chain(self.topology.edges()));
+        self.stale = false;
     }
 
     /// The neighbours this node has chosen as relays, ascending.
@@ -247,8 +263,9 @@ impl Olsr {
         if change.neighbourhood {
             self.links.choose_relays();
         }
-        if change.neighbourhood || map {
-            self.routes.compute(self.me, self.links.edges().chain(self.topology.edges()));
+        self.stale |= change.neighbourhood || map;
+        if self.stale && !self.in_use.is_empty() {
+            self.compute();
             for (destination, lost) in &mut self.in_use {
                 let there = self.routes.get(*destination).is_some();
                 if there && *lost {

@@ -51,7 +51,8 @@ impl Routes {
     pub fn compute(&mut self, me: NodeId, links: impl Iterator<Item = Edge>) {
         self.edges.clear();
         self.edges.extend(links);
-        self.edges.sort_unstable();
+        // They come in a few sorted runs, which this sort only merges.
+        self.edges.sort();
         let nodes = self.edges.iter().map(|edge| edge.from.index().max(edge.to.index()) + 1).max().unwrap_or(0);
         self.routes.clear();
         self.routes.resize(nodes, None);
