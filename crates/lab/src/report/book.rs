@@ -152,9 +152,12 @@ impl<'a> Book<'a> {
                     h3 id=(paper) { (paper) }
                     ul.index {
                         @for (experiment, state) in states.iter().filter(|(experiment, _)| experiment.paper() == paper) {
-                            li { (index_entry(experiment, state)) }
+                            @if !matches!(state, State::NotRun) { li { (index_entry(experiment, state)) } }
                         }
                     }
+                    @let left = states.iter().filter(|(experiment, state)| experiment.paper() == paper && matches!(state, State::NotRun));
+                    @let left: Vec<&str> = left.map(|(experiment, _)| experiment.published.id.as_str()).collect();
+                    @if !left.is_empty() { p.note { "Not run here: " (left.join(", ")) "." } }
                     @let missing = self.register.missing.iter().filter(|id| id.split('-').next() == Some(paper));
                     @let missing: Vec<&str> = missing.map(String::as_str).collect();
                     @if !missing.is_empty() { p.note { "Not in the register yet: " (missing.join(", ")) "." } }
@@ -197,7 +200,7 @@ fn index_entry(experiment: &Experiment, state: &State) -> Markup {
     match state {
         State::Judged(verdict, _) => html! { a href={ "#" (id) } { (id) } " " (chip(*verdict)) " " (title) },
         State::Unjudged(_) => html! { a href={ "#" (id) } { (id) } " " (chip(Verdict::CannotBeJudged)) " " (title) },
-        State::NotRun => html! { (id) " " span.note { "not run" } " " (title) },
+        State::NotRun => html! {},
     }
 }
 

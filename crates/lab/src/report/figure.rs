@@ -347,7 +347,8 @@ fn range(bars: impl Iterator<Item = Bar> + Clone, log: bool) -> Option<(f64, f64
 
 fn flow_swatch(flow: usize) -> Markup {
     let dashes = FLOW_DASHES[flow % FLOW_DASHES.len()].map(|(length, gap)| format!("{length} {gap}"));
-    let color = if flow.is_multiple_of(2) { "#0072B2" } else { "#666666" };
+    // The first has the colour of its transport, whichever that is.
+    let color = if flow.is_multiple_of(2) { "currentColor" } else { "#666666" };
     html! { svg.flow viewBox="0 0 30 16" aria-hidden="true" { line x1="0" y1="8" x2="30" y2="8" stroke=(color) stroke-width="2.5" stroke-dasharray=[dashes] {} } }
 }
 

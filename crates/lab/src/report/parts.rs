@@ -53,8 +53,11 @@ pub fn number(estimate: &Estimate) -> Markup {
     }
 }
 
-/// As many digits as mean something.
+/// As many digits as mean something; a dash for what could not be measured.
 pub fn digits(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
     let text = match value.abs() {
         size if size == 0.0 || size >= 10.0 => format!("{value:.1}"),
         size if size >= 1.0 => format!("{value:.2}"),
@@ -94,6 +97,7 @@ mod tests {
     #[test]
     fn names_keep_their_hyphens() {
         assert_eq!(signs("TPA-2 with -3.5 (-4 to -3)"), "TPA-2 with \u{2212}3.5 (\u{2212}4 to \u{2212}3)");
+        assert_eq!(digits(f64::NAN), "–");
         assert_eq!((digits(0.0), digits(306.31), digits(0.0123)), ("0.0".into(), "306.3".into(), "0.012".into()));
     }
 }
