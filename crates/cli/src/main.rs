@@ -1,10 +1,12 @@
 //! The `meshpace` command.
 
+mod bench;
 mod captures;
 mod doctor;
 mod merge;
 mod network;
 mod output;
+mod prospect;
 mod recv;
 mod report;
 mod reproduce;
@@ -40,6 +42,8 @@ enum Command {
     Report(report::Arguments),
     /// Put campaigns together that were run in several places or with several ranges of seeds.
     Merge(merge::Arguments),
+    /// Measure the simulator's own speed on named workloads, beside ns-2 where that is installed.
+    Bench(bench::Arguments),
     /// Compare with ns-2.35, point by point; exit status 1 if a point does not meet its rule.
     Validate(validate::Arguments),
     /// Send traffic to a host over our transports or the kernel's TCP, and measure it.
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Command::Reproduce(arguments) => reproduce::main(&arguments),
         Command::Report(arguments) => report::main(&arguments),
         Command::Merge(arguments) => merge::main(&arguments),
+        Command::Bench(arguments) => bench::main(&arguments),
         Command::Validate(arguments) => validate::main(&arguments),
         Command::Send(arguments) => send::main(&arguments),
         Command::Recv(arguments) => recv::main(&arguments),

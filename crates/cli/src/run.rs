@@ -2,7 +2,7 @@
 
 use crate::captures::Captures;
 use crate::output::{complain, failed, results};
-use crate::{FAILED, INTERRUPTED, REFUSED};
+use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use meshpace_lab::campaign::{Campaign, End, Run};
@@ -45,6 +45,9 @@ pub struct Arguments {
     /// subdirectory each.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
+    /// Start even if the estimate says that it takes days, or more memory than there is.
+    #[arg(long)]
+    anyway: bool,
     /// Replace the records that are in the directory of --out and the captures in that of --pcap.
     #[arg(long, requires = "written")]
     force: bool,
@@ -68,6 +71,12 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         complain(&format!("--seed {} leaves no room for {seeds} seeds", arguments.seed));
         return ExitCode::from(REFUSED);
     }
+    let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
+    let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
+    if let Some(why) = prospect::too_much(&campaign, jobs).filter(|_| !arguments.anyway) {
+        complain(&format!("{why}; --anyway starts it all the same"));
+        return ExitCode::from(REFUSED);
+    }
     let writer = match arguments.out.as_deref().map(|directory| Writer::create(directory, arguments.force)).transpose()
     {
         Ok(writer) => writer,
@@ -76,7 +85,6 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
     let captures = arguments.pcap.as_deref().map(|directory| Captures::new(directory, &campaign, arguments.force));
     match captures.transpose() {
         Ok(captures) => execute(arguments, campaign, &source, writer, captures),

@@ -242,3 +242,24 @@ fn an_interruption_leaves_whole_lines_and_no_files() {
     assert!(!records(&text).is_empty());
     assert!(directory_of(directory.path()).is_empty());
 }
+
+/// Thirty years of a chain, which take days.
+const ENDLESS: &str = "duration = '1000000000 s'\n[topology]\nhops = 1\n[[flow]]\n";
+
+#[test]
+fn what_takes_days_or_too_much_memory_says_so_before_it_starts() {
+    assert_refused(&["run", "-", "--jobs", "1"], ENDLESS, &["days", "1 runs at a time", "--anyway"]);
+    // Everybody senses everybody: 3.6 thousand million pairs, and as many receivers per frame as nodes.
+    let crowd = "duration = '100000 s'\n[topology]\nkind = 'random'\nnodes = 60000\nwidth = '400 m'\nheight = '400 m'\n\
+        allow_partition = true\nflows = { count = 1 }\n[[flow]]\n";
+    assert_refused(&["run", "-"], crowd, &["this ", "about", "--anyway"]);
+}
+
+#[test]
+fn what_takes_days_starts_when_told_to() {
+    let mut command = Command::cargo_bin("meshpace").unwrap();
+    command.args(["run", "-", "--anyway"]).write_stdin(ENDLESS).timeout(std::time::Duration::from_secs(3));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), None, "still running when it was ended");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("--anyway"));
+}

@@ -1,6 +1,9 @@
 //! Many runs on several threads; results come in the order of the runs, whatever finishes first.
 
+pub mod estimate;
+
 use crate::scenario::{Point, Scenario};
+use estimate::Estimate;
 use meshpace_sim::Outcome;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,9 +62,22 @@ impl Campaign {
         &self.scenario.points[run.point]
     }
 
-    /// Makes all runs on `jobs` threads. `simulate` makes one (and may attach a probe of its own to it) of the point as it
-    /// is drawn for the run's seed; a panic in it fails that run alone. `on_result` gets every run in order, as soon as those before it are done, with its outcome
-    /// or the panic's message; it ends the campaign by returning an error. `on_idle` is called about every 0.1 s.
+    /// What each point costs, about.
+    pub fn estimates(&self) -> Vec<Estimate> {
+        self.scenario.points.iter().map(Estimate::of).collect()
+    }
+
+    /// Puts the longest runs first, so that none is left to the end with one thread at work. Runs that cost the same keep
+    /// their order.
+    fn longest_first(&self, runs: &mut [Run]) {
+        let estimates = self.estimates();
+        let cost = |run: &Run| estimates[run.point].cpu_s;
+        runs.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+    }
+
+    /// Makes all runs on `jobs` threads, the longest first. `simulate` makes one (and may attach a probe of its own to it) of
+    /// the point as it is drawn for the run's seed; a panic in it fails that run alone. `on_result` gets every run in order,
+    /// as soon as those before it are done, with its outcome or the panic's message; it ends the campaign by returning an error. `on_idle` is called about every 0.1 s.
     ///
     /// When `stop` is set the campaign ends without waiting for the runs under way: their threads end with the process.
     ///
@@ -75,7 +91,12 @@ impl Campaign {
         mut on_result: impl FnMut(Run, Result<Outcome, String>) -> Result<(), E>,
         mut on_idle: impl FnMut(),
     ) -> Result<End, E> {
-        let results = self.start(jobs, stop, (0..self.runs()).map(|index| self.run(index)).collect(), simulate);
+        let mut runs: Vec<Run> = (0..self.runs()).map(|index| self.run(index)).collect();
+        // One thread gains nothing, and a reader waits for the first results.
+        if jobs > 1 {
+            self.longest_first(&mut runs);
+        }
+        let results = self.start(jobs, stop, runs, simulate);
         let mut waiting = BTreeMap::new();
         let (mut next, mut failed) = (0, 0);
         while next < self.runs() {
@@ -114,8 +135,7 @@ impl Campaign {
         mut on_idle: impl FnMut(),
     ) -> Result<End, E> {
         let (mut left, mut failed) = (runs.len(), 0);
-        // A stable sort: runs of one size keep their order.
-        runs.sort_by(|a, b| self.weight(*b).total_cmp(&self.weight(*a)));
+        self.longest_first(&mut runs);
         let results = self.start(jobs, stop, runs, simulate);
         while left > 0 {
             if stop.load(Ordering::Relaxed) {
@@ -135,12 +155,6 @@ impl Campaign {
             }
         }
         Ok(End::Complete { failed })
-    }
-
-    /// How long a run takes beside the others, roughly: what is simulated, and how many keep the air busy.
-    fn weight(&self, run: Run) -> f64 {
-        let config = &self.point(run).config;
-        config.duration.as_secs_f64() * (1.0 + config.flows.len() as f64)
     }
 
     fn start(
@@ -241,6 +255,16 @@ mod tests {
         let expected: Vec<_> = (0..3).flat_map(|point| (10..14).map(move |seed| (point, seed))).collect();
         assert_eq!(order, expected);
         assert_eq!(end, End::Complete { failed: 0 });
+    }
+
+    #[test]
+    fn long_runs_start_first() {
+        let campaign = campaign(3, 4);
+        // Chains of one, two and three hops: the more nodes, the more patches and listeners.
+        let mut runs: Vec<Run> = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
+        campaign.longest_first(&mut runs);
+        let places: Vec<usize> = runs.iter().map(|run| run.index).collect();
+        assert_eq!(places, [8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3], "by points, in the order of seeds within");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use meshpace_core::NodeId;
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::Channel;
-use std::collections::VecDeque;
 
 /// For each node the lowest number of the nodes it can reach, itself included: equal for nodes that are connected. With
 /// `links` (a firewall's), only over these, as far as they are strong enough.
@@ -38,22 +37,6 @@ fn root(parent: &mut [usize], mut node: usize) -> usize {
     node
 }
 
-/// Hops from `from` to every node; `None` where there is no way.
-pub fn hops_from(adjacency: &[Vec<NodeId>], from: NodeId) -> Vec<Option<u64>> {
-    let mut hops = vec![None; adjacency.len()];
-    hops[from.index()] = Some(0);
-    let mut open = VecDeque::from([(from, 0)]);
-    while let Some((node, distance)) = open.pop_front() {
-        for &next in &adjacency[node.index()] {
-            if hops[next.index()].is_none() {
-                hops[next.index()] = Some(distance + 1);
-                open.push_back((next, distance + 1));
-            }
-        }
-    }
-    hops
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,13 +63,5 @@ mod tests {
             [0, 1, 2],
             "too far, firewall or not"
         );
-    }
-
-    #[test]
-    fn hops_are_counted_along_the_shortest_way() {
-        let node = NodeId;
-        let adjacency =
-            [vec![node(1), node(2)], vec![node(0), node(2)], vec![node(0), node(1), node(3)], vec![node(2)], vec![]];
-        assert_eq!(hops_from(&adjacency, node(0)), [Some(0), Some(1), Some(1), Some(2), None]);
     }
 }

@@ -22,16 +22,18 @@ pub mod value;
 pub use diagnostic::{Problem, Refusal, Source};
 pub use topology::{Draw, Unplaced};
 
+use crate::campaign::estimate;
 use diagnostic::Problems;
 use meshpace_core::{Duration, NodeId};
 use meshpace_mesh::config::RoutingConfig;
 use meshpace_mesh::radio::{Channel, Neighbours};
+use meshpace_mesh::routing::HopCount;
 use meshpace_sim::Mobility;
 use quantity::TIME;
 use reader::{Reader, Sign};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use sweep::Sweep;
 use topology::Topology;
@@ -41,6 +43,8 @@ use value::{Origin, Table, Value};
 const MAX_SECONDS: f64 = 1e9;
 /// The most points of a sweep.
 pub const MAX_POINTS: usize = 1_000_000;
+/// Pairs of nodes that sense each other up to which paths are looked at when a scenario is read (some 2 GB).
+const MAX_PAIRS_IN_READING: f64 = 5e7;
 /// The most seeds per point.
 pub const MAX_SEEDS: u64 = 1_000_000;
 /// Duration of a scenario that does not say.
@@ -258,6 +262,10 @@ fn refuse_long_paths(
     if topology.positions.len() as u64 <= limit + 1 {
         return;
     }
+    // A crowd: what it costs is told before it is built.
+    if estimate::pairs(&topology.positions, channel) > MAX_PAIRS_IN_READING {
+        return;
+    }
     let mut adjacency = Neighbours::new(channel, &topology.positions).adjacency();
     if let Some(links) = topology.accepted_links() {
         let links: BTreeSet<_> = links.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
@@ -266,10 +274,10 @@ fn refuse_long_paths(
             neighbours.retain(|&other| links.contains(&(node, other)));
         }
     }
-    let mut hops = BTreeMap::new();
+    let mut count = HopCount::default();
     for (number, flow) in flows.iter().enumerate() {
-        let hops = hops.entry(flow.from).or_insert_with(|| connectivity::hops_from(&adjacency, flow.from));
-        let Some(hops) = hops[flow.to.index()].filter(|&hops| hops > limit) else { continue };
+        let hops = count.between(&adjacency, flow.from, flow.to, u64::MAX);
+        let Some(hops) = hops.filter(|&hops| hops > limit) else { continue };
         root.problems().add(Problem {
             message: format!(
                 "topology: flow {number} needs {hops} hops from node {} to node {}, and packets die after {limit}",
