@@ -27,6 +27,8 @@ const FLOW_BYTES: f64 = 40_000.0;
 const MAP_BYTES: f64 = 150.0;
 /// Bytes of the program itself.
 const PROGRAM_BYTES: f64 = 8e6;
+/// Meshes of up to so many nodes are counted pair by pair.
+const COUNTED: usize = 200;
 /// Static routes: bytes per destination and node.
 const TREE_BYTES: f64 = 4.0;
 
@@ -67,10 +69,15 @@ impl Estimate {
     }
 }
 
-/// About how many ordered pairs of nodes sense each other: counted by cells of a grid, so that a mesh which is too large is
-/// not built to find that out.
+/// About how many ordered pairs of nodes sense each other: in a large mesh counted by cells of a grid, so that a mesh which
+/// is too large is not built to find that out.
 pub(crate) fn pairs(positions: &[Position], channel: &Channel) -> f64 {
     let width = channel.reach().max(1e-3);
+    if positions.len() <= COUNTED {
+        let near = |a: &Position, b: &Position| (a.x - b.x).powi(2) + (a.y - b.y).powi(2) <= width * width;
+        let around = |a: &Position| positions.iter().filter(|b| near(a, b)).count() as f64 - 1.0;
+        return positions.iter().map(around).sum();
+    }
     let mut cells: BTreeMap<(i64, i64), f64> = BTreeMap::new();
     for place in positions {
         *cells.entry(((place.x / width).floor() as i64, (place.y / width).floor() as i64)).or_default() += 1.0;
@@ -98,7 +105,8 @@ mod tests {
     fn random(nodes: u32, side_m: u32, duration_s: u32) -> Estimate {
         Estimate::of(&point(&format!(
             "duration = \"{duration_s} s\"\n[topology]\nkind = \"random\"\nnodes = {nodes}\nwidth = \"{side_m} m\"\n\
-             height = \"{side_m} m\"\nallow_partition = true\nflows = {{ count = {} }}\n[routing]\nprotocol = \"aodv\"\n[[flow]]\n",
+             height = \"{side_m} m\"\nallow_partition = true\n\
+             flows = {{ count = {}, min_hops = 2, max_hops = 6 }}\n[routing]\nprotocol = \"aodv\"\n[[flow]]\n",
             nodes / 12
         )))
     }
