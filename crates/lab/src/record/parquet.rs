@@ -1,4 +1,4 @@
-//! Records as Parquet: the table of [`csv`](super::csv) with types. A column is of whole numbers, of numbers, or of text, as
+//! Records as Parquet: the table of [`super::csv`] with types. A column is of whole numbers, of numbers, or of text, as
 //! the values in it are; what could not be measured is null.
 
 use super::csv;
