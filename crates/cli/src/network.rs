@@ -161,7 +161,7 @@ impl Placement {
             Some(_) => Arc::new(tpa::path::Fixed(self.path())),
             None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
         };
-        tpa::Options { transport, path: Some(path), ..tpa::Options::default() }
+        tpa::Options { path: Some(path), ..tpa::Options::of(transport) }
     }
 
     /// A stack behind a TUN device, for connections with `peer` if there is one already.

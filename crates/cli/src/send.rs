@@ -12,6 +12,7 @@ use meshpace_live::generator::tpa::Tpa;
 use meshpace_live::generator::udp::Udp;
 use meshpace_live::generator::{Carrier, Load, Measured, Tick, send};
 use meshpace_transport::Config;
+use meshpace_transport::tcp::window::LIMIT;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddrV4;
 use std::process::ExitCode;
@@ -53,6 +54,10 @@ pub struct Arguments {
     /// The rate of `udp`, payload.
     #[arg(long, value_parser = rate)]
     send_rate: Option<Rate>,
+    /// Let the window of our TCP grow by a step per ACK, as ns-2 does. Without it the window grows by what an ACK covers
+    /// (`+abc`, RFC 3465), since hosts delay their ACKs and the papers' receivers do not.
+    #[arg(long)]
+    count_acks: bool,
     #[command(flatten)]
     network: network::Placement,
     /// What to print: `table` for people, `json` one object as `meshpace run` prints it.
@@ -99,6 +104,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn adjusted(arguments: &Arguments, mut transport: Transport) -> io::Result<Transport> {
     let refused = |text: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     if let Transport::Ours(config) = &mut transport {
+        if let (Config::Tcp(tcp), false) = (&mut *config, arguments.count_acks) {
+            tcp.byte_counting.get_or_insert(LIMIT);
+        }
         if let Config::Udp(udp) = config {
             match arguments.send_rate {
                 Some(rate) => udp.rate = Some(rate),
@@ -203,7 +211,11 @@ fn report(arguments: &Arguments, transport: &Transport, to: SocketAddrV4, hops: 
         Transport::Kernel(_) => None,
     };
     let title = format!("send to {to}");
-    let about = About { title, transport: &arguments.transport, config, hops, seed: arguments.seed };
+    let counts = matches!(config, Some(Config::Tcp(tcp)) if tcp.byte_counting.is_some());
+    // The name under which the simulator has the same.
+    let name = &arguments.transport;
+    let name = if counts && !name.ends_with("+abc") { format!("{name}+abc") } else { name.clone() };
+    let about = About { title, transport: &name, config, hops, seed: arguments.seed };
     let record = sent(&about, measured);
     let status = match arguments.format {
         Format::Json => finish(&record.json_line()),

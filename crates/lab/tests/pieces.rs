@@ -106,8 +106,18 @@ fn every_reading_of_the_out_of_interference_delay_has_a_key() {
 }
 
 #[test]
+fn byte_counting_is_a_key_of_the_window_and_a_modifier() {
+    assert_eq!(read("'newreno'").unwrap().byte_counting, None, "as in ns-2");
+    assert_eq!(read("'newreno+abc'").unwrap().byte_counting, Some(2), "L of RFC 3465");
+    assert_eq!(read("{ window = { kind = 'clamp', byte_counting = 3 } }").unwrap().byte_counting, Some(3));
+    assert_eq!(read("{ name = 'few+abc', window = { byte_counting = 0 } }").unwrap().byte_counting, None);
+}
+
+#[test]
 fn what_lies_outside_a_parameters_meaning_is_refused() {
     for (transport, expected) in [
+        ("{ window = { kind = 'constant', byte_counting = 2 } }", "transport.window.byte_counting"),
+        ("{ window = { byte_counting = -1 } }", "transport.window.byte_counting"),
         ("{ window = { kind = 'few', increment = 2 } }", "transport.window.increment"),
         ("{ window = { kind = 'constant', segments = 0 } }", "transport.window.segments"),
         ("{ window = { kind = 'few', segments = 2 } }", "transport.window.segments"),

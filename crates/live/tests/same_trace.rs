@@ -1,12 +1,9 @@
 //! One connection in the simulator and the same one on sockets, with the same losses: the same segments in the same order.
 //!
 //! Both worlds run the same state machines; what is compared is everything around them: that each tells them what happened
-//! in the same order and sends exactly what they say. Packets are lost by their number in each direction. In the simulator
-//! two nodes talk over 802.11; the driver holds each packet for 50 ms before it hands it to the mesh, and the link between the
-//! sockets for 50 ms too, so that the milliseconds by which the worlds differ decide nothing.
+//! in the same order and sends exactly what they say. Packets are lost by their number in each direction.
 //!
-//! One parameter is not the default: over a steady path the RTO is RTT + margin, and an ACK that waited for its timer arrives
-//! after RTT + 100 ms. With the default margin, 100 ms too, microseconds would decide whether a segment is sent again.
+//! Both have the parameters of the wire, whose RTO keeps a wider margin than the simulator's default.
 //!
 //! Left out of the comparison: times; WinSize, which is a count of segments here and the room of a buffer there; and the
 //! number of the first block, which is random on the wire. The handshake's cookie, which the simulator does not need, is
@@ -14,23 +11,19 @@
 #![expect(clippy::disallowed_methods, reason = "waiting for the last packets")]
 
 mod common;
+mod mesh_pair;
 
 use common::noise;
-use meshpace_core::{Duration, FlowId, NodeId, Time};
-use meshpace_live::drive::pump;
+use mesh_pair::{DELAY, converse};
+use meshpace_core::{Duration, Time};
 use meshpace_live::testbed::{Impairment, Link, Loss, tun_link::ADDRESSES};
 use meshpace_live::tpa::{Options, TpaPort};
 use meshpace_mesh::MeshConfig;
-use meshpace_mesh::config::Position;
-use meshpace_sim::engine::{Engine, Happening};
-use meshpace_sim::packet::SimPacket;
 use meshpace_transport::tpa::{self, Segment, segment::blocks_between, wire};
-use meshpace_transport::{Arrival, PathInfo, Role};
-use std::collections::{BTreeSet, VecDeque};
+use meshpace_transport::{PathInfo, Role};
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr};
-
-const DELAY: Duration = Duration::from_millis(50);
 
 /// How long an application takes to react: longer than nothing, far below any timer.
 const REACTION: Duration = Duration::from_millis(1);
@@ -42,85 +35,35 @@ fn plain(segment: &Segment) -> Segment {
     Segment { window: 0, offset: 0, ..*segment }
 }
 
-/// Where packets wait before the mesh gets them.
-const HELD: u32 = 2;
-/// When the applications act.
-const APPLICATION: u32 = 3;
-
 /// The simulator's side: a client that writes `bytes` once connected and closes, a server that closes when that is read.
 fn simulate(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace {
     let config = tpa::Config { close_with_peer: false, ..config.clone() };
-    let nodes = [NodeId(0), NodeId(1)];
-    let positions = [Position { x: 0.0, y: 0.0 }, Position { x: 200.0, y: 0.0 }];
-    let mesh = MeshConfig::default();
-    let mut engine: Engine<SimPacket, ()> = Engine::new(&positions, &mesh, nodes, 1, ());
     let mut ends = [Role::Sender, Role::Receiver].map(|role| tpa::Connection::new(&config, role));
-    let path = PathInfo { hops: 1, rate: mesh.radio.rate, received_power_dbm: None };
+    let path = PathInfo { hops: 1, rate: MeshConfig::default().radio.rate, received_power_dbm: None };
     ends.iter_mut().for_each(|end| end.on_path(path));
     ends[0].open(Time::ZERO);
-    let (mut trace, mut counts, mut id) = (Trace::new(), [0u64; 2], 0);
-    let mut held: VecDeque<(Time, usize, Segment)> = VecDeque::new();
     let (mut wrote, mut closed, mut acts_at) = (false, false, Time::NEVER);
-    loop {
-        for side in 0..2 {
-            let now = engine.now();
-            let wakeup = pump(&mut ends[side], now, |segment| {
-                let lost = losses[side].contains(&counts[side]);
-                counts[side] += 1;
-                trace.push((side, lost, plain(&segment)));
-                if !lost {
-                    held.push_back((now + DELAY, side, segment));
-                }
-            });
-            engine.set_timer(side as u32, nodes[side], wakeup);
+    let trace = converse(&mut ends, losses, 1, |now, ends| {
+        if acts_at <= now {
+            acts_at = Time::NEVER;
+            if !wrote && ends[0].state() == tpa::State::Established {
+                wrote = true;
+                ends[0].write(now, bytes);
+                ends[0].close(now);
+            } else if !closed && ends[1].has_peer_closed() {
+                closed = true;
+                ends[1].close(now);
+            }
         }
         // The applications react a little later, as threads do.
         let client_acts = !wrote && ends[0].state() == tpa::State::Established;
         let server_acts = !closed && ends[1].has_peer_closed();
         if (client_acts || server_acts) && acts_at == Time::NEVER {
-            acts_at = engine.now() + REACTION;
+            acts_at = now + REACTION;
         }
-        engine.set_timer(HELD, nodes[0], held.front().map_or(Time::NEVER, |(at, ..)| *at));
-        engine.set_timer(APPLICATION, nodes[0], acts_at);
-        let Some(happening) = engine.advance(Time(300_000_000_000)) else { return trace };
-        let now = engine.now();
-        match happening {
-            Happening::Delivered { node, packet, .. } => {
-                let meshpace_transport::Segment::Tpa(segment) = packet.segment else { continue };
-                let arrival = Arrival { hops: packet.hops, ..Arrival::default() };
-                ends[node.index()].on_segment(now, &segment, arrival);
-            }
-            Happening::Timer { number: HELD } => {
-                let Some((_, side, segment)) = held.pop_front() else { continue };
-                id += 1;
-                let packet = SimPacket {
-                    id,
-                    source: nodes[side],
-                    destination: nodes[1 - side],
-                    flow: FlowId(0),
-                    connection: 0,
-                    ttl: 64,
-                    hops: 0,
-                    ce: false,
-                    segment: meshpace_transport::Segment::Tpa(segment),
-                };
-                engine.inject(nodes[side], packet);
-            }
-            Happening::Timer { number: APPLICATION } => {
-                acts_at = Time::NEVER;
-                if client_acts {
-                    wrote = true;
-                    ends[0].write(now, bytes);
-                    ends[0].close(now);
-                } else if server_acts {
-                    closed = true;
-                    ends[1].close(now);
-                }
-            }
-            // The endpoints' timers are seen to by `pump`.
-            Happening::Timer { .. } | Happening::Route { .. } => {}
-        }
-    }
+        acts_at
+    });
+    trace.into_iter().map(|(side, lost, segment)| (side, lost, plain(&segment))).collect()
 }
 
 /// The same over sockets in two namespaces.
@@ -186,9 +129,7 @@ fn compare(name: &str, losses: [&[u64]; 2]) {
         eprintln!("{reason}");
         return;
     }
-    let Some(meshpace_transport::Config::Tpa(config)) = meshpace_transport::names::lookup(name) else {
-        panic!("{name}")
-    };
+    let config = Options::named(name).unwrap().transport;
     let losses = losses.map(|indices| indices.iter().copied().collect::<BTreeSet<u64>>());
     let bytes = 3 * 12 * 1460 + 700;
     let simulated = simulate(&config, bytes, &losses);

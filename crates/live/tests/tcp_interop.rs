@@ -2,29 +2,12 @@
 
 mod tcp_common;
 
-use meshpace_core::Duration;
-use meshpace_live::testbed::{Impairment, Loss};
-use tcp_common::{PORT, World, accept, peer, python_receiver, python_sender, receive, secs, send, transport};
+use tcp_common::{PORT, World, accept, peer, python_receiver, python_sender, receive, secs, send, some, transport};
 
 /// Bytes of a transfer over the clean link.
 const MANY: u64 = 100_000_000;
-/// Bytes over the link that loses: what takes seconds there.
-const SOME: u64 = 10_000_000;
-
-fn bad(seed: u64) -> Impairment {
-    Impairment {
-        delay: Duration::from_micros(500),
-        loss: Loss::Random(0.005),
-        duplicate: 0.002,
-        reorder: 0.01,
-        reorder_delay: Duration::from_millis(2),
-        seed,
-        ..Impairment::default()
-    }
-}
-
 fn world(is_bad: bool) -> Option<World> {
-    if is_bad { World::new(bad(11), bad(12), 1500, false) } else { World::plain() }
+    if is_bad { World::bad(false) } else { World::plain() }
 }
 
 /// We connect and send to a Python program.
@@ -35,7 +18,7 @@ fn as_client(name: &str, bytes: u64, is_bad: bool) {
         let mut stack = World::device(1500);
         let id = stack.connect(peer(), &transport(name)).unwrap();
         let start = tcp_common::now();
-        let sent = send(&mut stack, id, bytes, secs(100));
+        let sent = send(&mut stack, id, bytes, secs(600));
         let took = tcp_common::now().since(start).as_secs_f64();
         let stats = *stack.connection(id).unwrap().sent();
         eprintln!(
@@ -63,7 +46,10 @@ fn as_server(name: &str, bytes: u64, is_bad: bool) {
         stack.listen(PORT, &transport(name)).unwrap();
         let python = world.python(&python_sender(bytes));
         let id = accept(&mut stack, PORT, secs(20));
-        let received = receive(&mut stack, id, secs(100));
+        let start = tcp_common::now();
+        let received = receive(&mut stack, id, secs(600));
+        let took = tcp_common::now().since(start).as_secs_f64();
+        eprintln!("{name} from the kernel: {:.1} Mbit/s", bytes as f64 * 8e-6 / took);
         assert_eq!(stack.trouble().malformed + stack.trouble().checksums, 0);
         (received, python)
     });
@@ -93,8 +79,8 @@ fn tcp_ap_receives_from_a_python_socket() {
 #[test]
 fn over_a_bad_link() {
     for name in ["newreno", "tcp-ap", "newreno+sack"] {
-        as_client(name, SOME, true);
-        as_server(name, SOME, true);
+        as_client(name, some(), true);
+        as_server(name, some(), true);
     }
 }
 

@@ -4,11 +4,10 @@ mod tcp_common;
 
 use meshpace_core::Duration;
 use meshpace_live::tcp::{Id, Interface, Stack};
-use meshpace_live::testbed::{Impairment, Loss};
 use std::io::Write;
 use std::net::SocketAddrV4;
 use std::process::{Command, Stdio};
-use tcp_common::{OURS, PEER, PORT, World, accept, now, peer, python_receiver, receive, secs, send, transport};
+use tcp_common::{OURS, PEER, PORT, World, accept, now, peer, python_receiver, receive, secs, send, some, transport};
 
 /// Whether a program is there; if not, says that its test is skipped.
 fn has(program: &str, asked: &str) -> bool {
@@ -19,12 +18,8 @@ fn has(program: &str, asked: &str) -> bool {
     there
 }
 
-#[test]
-fn nc_takes_and_gives() {
-    if !has("nc", "-h") {
-        return;
-    }
-    let Some(world) = World::plain() else { return };
+/// nc takes as many bytes from us, and gives us as many.
+fn nc(world: &World, name: &str, bytes: u64) {
     let port = PORT.to_string();
     let script = format!("nc -l -N {PEER} {port} < /dev/null | sha256sum");
     let mut taking = world.peer("sh", &["-c", &script]);
@@ -32,22 +27,44 @@ fn nc_takes_and_gives() {
         let mut stack = World::device(1500);
         // nc needs a moment to listen.
         tcp_common::run_for(&mut stack, Duration::from_millis(500));
-        let id = stack.connect(peer(), &transport("newreno")).unwrap();
-        send(&mut stack, id, 100_000_000, secs(100))
+        let id = stack.connect(peer(), &transport(name)).unwrap();
+        send(&mut stack, id, bytes, secs(600))
     });
     let hash = taking.output();
     assert_eq!(hash.split_whitespace().next(), sent.split_whitespace().nth(1));
     let script =
-        format!("head -c 100000000 /dev/urandom > $0; sha256sum < $0; nc -N {OURS} {port} < $0 > /dev/null; rm $0");
+        format!("head -c {bytes} /dev/urandom > $0; sha256sum < $0; nc -N {OURS} {port} < $0 > /dev/null; rm $0");
     let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
     let (received, mut giving) = world.ours(|| {
         let mut stack = World::device(1500);
-        stack.listen(PORT, &transport("newreno")).unwrap();
+        stack.listen(PORT, &transport(name)).unwrap();
         let giving = world.peer("sh", &["-c", &script, file.to_str().unwrap()]);
         let id = accept(&mut stack, PORT, secs(20));
-        (receive(&mut stack, id, secs(100)), giving)
+        (receive(&mut stack, id, secs(600)), giving)
     });
-    assert_eq!(received, format!("100000000 {}", giving.output().split_whitespace().next().unwrap()));
+    assert_eq!(received, format!("{bytes} {}", giving.output().split_whitespace().next().unwrap()));
+}
+
+#[test]
+fn nc_takes_and_gives() {
+    if !has("nc", "-h") {
+        return;
+    }
+    let Some(world) = World::plain() else { return };
+    nc(&world, "newreno", 100_000_000);
+}
+
+#[test]
+fn nc_takes_and_gives_over_a_bad_link() {
+    if !has("nc", "-h") {
+        return;
+    }
+    for name in ["newreno", "tcp-ap"] {
+        let Some(world) = World::bad(false) else { return };
+        let start = now();
+        nc(&world, name, some());
+        eprintln!("{name}: {} bytes each way in {:.1} s", some(), now().since(start).as_secs_f64());
+    }
 }
 
 /// Reads exactly as many bytes.
@@ -68,9 +85,9 @@ fn message(text: &str) -> Vec<u8> {
     [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat()
 }
 
-#[test]
-fn an_iperf3_server_takes_a_hundred_megabytes() {
-    // Its protocol: a cookie of 37 bytes on every connection; the server steers by single bytes on the first.
+/// Runs a test against an iperf3 server, whose protocol is a cookie of 37 bytes on every connection, and single bytes on the
+/// first with which the server steers. It counts the bytes that we send, or, in `reverse`, sends them.
+fn iperf3(world: &World, name: &str, bytes: u64, reverse: bool) {
     const PARAMETERS: u8 = 9;
     const CREATE_STREAMS: u8 = 10;
     const START: u8 = 1;
@@ -79,59 +96,92 @@ fn an_iperf3_server_takes_a_hundred_megabytes() {
     const EXCHANGE: u8 = 13;
     const SHOW: u8 = 14;
     const DONE: u8 = 16;
-    const BYTES: u64 = 100_000_000;
+    let mut server = world.peer("iperf3", &["-s", "-1", "-J", "-p", "5201"]);
+    world.ours(|| {
+        let mut stack = World::device(1500);
+        tcp_common::run_for(&mut stack, Duration::from_millis(700));
+        let to = SocketAddrV4::new(PEER, 5201);
+        let cookie = b"abcdefghijklmnopqrstuvwxyz0123456789\0";
+        let control = stack.connect(to, &transport(name)).unwrap();
+        stack.write(control, cookie);
+        assert_eq!(exactly(&mut stack, control, 1), [PARAMETERS]);
+        let reversed = if reverse { "\"reverse\":true," } else { "" };
+        let parameters = format!(
+            "{{\"tcp\":true,\"omit\":0,\"num\":{bytes},\"blockcount\":0,\"time\":0,\"parallel\":1,\"len\":65536,{reversed}\
+             \"pacing_timer\":1000,\"client_version\":\"3.12\"}}"
+        );
+        stack.write(control, &message(&parameters));
+        assert_eq!(exactly(&mut stack, control, 1), [CREATE_STREAMS]);
+        let data = stack.connect(to, &transport(name)).unwrap();
+        stack.write(data, cookie);
+        assert_eq!(exactly(&mut stack, control, 1), [START]);
+        assert_eq!(exactly(&mut stack, control, 1), [RUNNING]);
+        let (mut left, mut block) = (bytes, vec![7; 65_536]);
+        let end = now() + secs(600);
+        while left > 0 || stack.status(data).unwrap().unacknowledged > 0 {
+            let most = block.len().min(left as usize);
+            left -= if reverse {
+                stack.read(data, &mut block[..most]) as u64
+            } else {
+                stack.write(data, &block[..most]) as u64
+            };
+            assert!(now() < end, "{left} bytes left");
+            stack.step(now() + Duration::from_millis(20)).unwrap();
+        }
+        stack.write(control, &[END]);
+        // A server that sends may have gone on until told.
+        while reverse && stack.read(data, &mut block) > 0 {}
+        assert_eq!(exactly(&mut stack, control, 1), [EXCHANGE]);
+        let results = format!(
+            "{{\"cpu_util_total\":0,\"cpu_util_user\":0,\"cpu_util_system\":0,\"sender_has_retransmits\":0,\
+             \"streams\":[{{\"id\":1,\"bytes\":{bytes},\"retransmits\":0,\"jitter\":0,\"errors\":0,\"packets\":0,\
+             \"start_time\":0,\"end_time\":1}}]}}"
+        );
+        stack.write(control, &message(&results));
+        let length = exactly(&mut stack, control, 4);
+        let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
+        let theirs = String::from_utf8(exactly(&mut stack, control, length as usize)).unwrap();
+        let counted = theirs.split("\"bytes\":").nth(1).and_then(|rest| rest.split([',', '}']).next());
+        let counted: u64 = counted.unwrap_or_else(|| panic!("{theirs}")).parse().unwrap();
+        assert!(if reverse { counted >= bytes } else { counted == bytes }, "{theirs}");
+        assert_eq!(exactly(&mut stack, control, 1), [SHOW]);
+        stack.write(control, &[DONE]);
+        stack.close(data);
+        stack.close(control);
+        tcp_common::run_for(&mut stack, Duration::from_millis(300));
+    });
+    let said = server.output();
+    if !reverse {
+        let received = said.split("\"sum_received\"").nth(1).unwrap_or_else(|| panic!("{said}"));
+        assert!(received.split('}').next().unwrap().contains(&bytes.to_string()), "{name}: {received}");
+    }
+}
+
+#[test]
+fn an_iperf3_server_takes_a_hundred_megabytes() {
     if !has("iperf3", "--version") {
         return;
     }
     let Some(world) = World::plain() else { return };
     for name in ["newreno", "tcp-ap"] {
-        let mut server = world.peer("iperf3", &["-s", "-1", "-J", "-p", "5201"]);
-        world.ours(|| {
-            let mut stack = World::device(1500);
-            tcp_common::run_for(&mut stack, Duration::from_millis(700));
-            let to = SocketAddrV4::new(PEER, 5201);
-            let cookie = b"abcdefghijklmnopqrstuvwxyz0123456789\0";
-            let control = stack.connect(to, &transport(name)).unwrap();
-            stack.write(control, cookie);
-            assert_eq!(exactly(&mut stack, control, 1), [PARAMETERS]);
-            let parameters = format!(
-                "{{\"tcp\":true,\"omit\":0,\"num\":{BYTES},\"blockcount\":0,\"time\":0,\"parallel\":1,\"len\":65536,\
-                 \"pacing_timer\":1000,\"client_version\":\"3.12\"}}"
-            );
-            stack.write(control, &message(&parameters));
-            assert_eq!(exactly(&mut stack, control, 1), [CREATE_STREAMS]);
-            let data = stack.connect(to, &transport(name)).unwrap();
-            stack.write(data, cookie);
-            assert_eq!(exactly(&mut stack, control, 1), [START]);
-            assert_eq!(exactly(&mut stack, control, 1), [RUNNING]);
-            let (mut left, block) = (BYTES, vec![7; 65_536]);
-            let end = now() + secs(100);
-            while left > 0 || stack.status(data).unwrap().unacknowledged > 0 {
-                left -= stack.write(data, &block[..block.len().min(left as usize)]) as u64;
-                assert!(now() < end, "{left} bytes left");
-                stack.step(end).unwrap();
-            }
-            stack.write(control, &[END]);
-            assert_eq!(exactly(&mut stack, control, 1), [EXCHANGE]);
-            let results = format!(
-                "{{\"cpu_util_total\":0,\"cpu_util_user\":0,\"cpu_util_system\":0,\"sender_has_retransmits\":0,\
-                 \"streams\":[{{\"id\":1,\"bytes\":{BYTES},\"retransmits\":0,\"jitter\":0,\"errors\":0,\"packets\":0,\
-                 \"start_time\":0,\"end_time\":1}}]}}"
-            );
-            stack.write(control, &message(&results));
-            let length = exactly(&mut stack, control, 4);
-            let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
-            let theirs = String::from_utf8(exactly(&mut stack, control, length as usize)).unwrap();
-            assert!(theirs.contains(&format!("\"bytes\":{BYTES}")), "{theirs}");
-            assert_eq!(exactly(&mut stack, control, 1), [SHOW]);
-            stack.write(control, &[DONE]);
-            stack.close(data);
-            stack.close(control);
-            tcp_common::run_for(&mut stack, Duration::from_millis(300));
-        });
-        let said = server.output();
-        let received = said.split("\"sum_received\"").nth(1).unwrap_or_else(|| panic!("{said}"));
-        assert!(received.split('}').next().unwrap().contains(&BYTES.to_string()), "{name}: {received}");
+        iperf3(&world, name, 100_000_000, false);
+    }
+    iperf3(&world, "newreno", 100_000_000, true);
+}
+
+#[test]
+fn an_iperf3_server_takes_and_gives_over_a_bad_link() {
+    if !has("iperf3", "--version") {
+        return;
+    }
+    for name in ["newreno", "tcp-ap"] {
+        for reverse in [false, true] {
+            let Some(world) = World::bad(false) else { return };
+            let start = now();
+            iperf3(&world, name, some(), reverse);
+            let took = now().since(start).as_secs_f64();
+            eprintln!("{name}: {} bytes {} in {took:.1} s", some(), if reverse { "back" } else { "there" });
+        }
     }
 }
 
@@ -172,27 +222,20 @@ fn tshark_finds_nothing_wrong() {
     if !has("tshark", "--version") {
         return;
     }
-    let bad = Impairment {
-        delay: Duration::from_millis(1),
-        loss: Loss::Random(0.02),
-        reorder: 0.02,
-        seed: 5,
-        ..Impairment::default()
-    };
     for name in ["newreno", "tcp-ap", "newreno+sack", "newreno+ecn"] {
-        let Some(world) = World::new(bad.clone(), bad.clone(), 1500, true) else { return };
+        let Some(world) = World::bad(true) else { return };
         let mut python = world.python(&python_receiver());
         let sent = world.ours(|| {
             let mut stack = World::device(1500);
             let id = stack.connect(peer(), &transport(name)).unwrap();
-            send(&mut stack, id, 1_000_000, secs(60))
+            send(&mut stack, id, some(), secs(600))
         });
         assert_eq!(python.output(), sent);
         // Ours only: the kernel's are its own affair.
         let record = world.link.take_record();
         let mut packets: Vec<Vec<u8>> = record.iter().filter(|p| p.from == 0).map(|p| p.bytes.clone()).collect();
         let count = packets.len();
-        assert!(count > 690, "{count} packets");
+        assert!(count as u64 > some() / 1448, "{count} packets");
         assert_eq!(judged(&packets), (0, count), "{name}");
         // The witness is awake: one wrong byte.
         packets[count / 2][45] ^= 1;

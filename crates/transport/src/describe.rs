@@ -28,6 +28,10 @@ fn tcp(config: &tcp::Config) -> String {
         window::Config::Constant { segments } => format!("constant {segments}"),
         window::Config::Cubic(cubic) => format!("CUBIC, C {}, beta {}", cubic.c, cubic.beta),
     };
+    let counting = match config.byte_counting {
+        Some(limit) => format!(" by bytes, L {limit}"),
+        None => String::new(),
+    };
     let ack = match &config.ack {
         ack::Config::EverySegment => String::from("every segment"),
         ack::Config::Delayed(delayed) => format!("every {} or {} s", delayed.segments, delayed.timer.as_secs_f64()),
@@ -36,7 +40,7 @@ fn tcp(config: &tcp::Config) -> String {
             format!("every 1..4 (from segment {l1}, {l2}, {l3}) or {} s", dynamic.timer.as_secs_f64())
         }
     };
-    let mut line = format!("window {window}; ACK {ack}; {}", pacing(&config.pacing));
+    let mut line = format!("window {window}{counting}; ACK {ack}; {}", pacing(&config.pacing));
     match config.ecn {
         ecn::Config::Off => {}
         ecn::Config::On { reaction: true, .. } => line.push_str("; ECN"),

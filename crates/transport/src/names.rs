@@ -238,6 +238,11 @@ const MODIFIERS: &[Modifier] = &[
         apply: |config| config.sack = true,
     },
     Modifier {
+        name: "abc",
+        description: "a window that grows by what ACKs cover, not by their number (RFC 3465, L = 2)",
+        apply: |config| config.byte_counting = Some(window::LIMIT),
+    },
+    Modifier {
         name: "ecn",
         description: "explicit congestion notification, a mark taken as a loss (RFC 3168)",
         apply: |config| config.ecn = tcp::ecn::Config::RFC_3168,

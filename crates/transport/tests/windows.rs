@@ -1,7 +1,7 @@
 //! Worked vectors of the window rules, each named after its source; checked to half a unit of the last digit given.
 
 use meshpace_core::{Duration, Rate, Time};
-use meshpace_transport::tcp::window::{Config, Cubic, CubicConfig, HopRule, few_increase};
+use meshpace_transport::tcp::window::{Config, Cubic, CubicConfig, HopRule, LIMIT, few_increase};
 use meshpace_transport::tcp::{self, Flags, Segment as Tcp};
 use meshpace_transport::{Arrival, Config as Transport, Endpoint, PathInfo, Role, Segment, names};
 
@@ -176,4 +176,69 @@ fn parameters_outside_their_meaning_are_refused() {
     }
     assert_eq!(refused(Config::Cubic(CubicConfig { beta: 1.0, ..CubicConfig::default() })), "window.beta");
     assert_eq!(refused(Config::Cubic(CubicConfig { c: f64::INFINITY, ..CubicConfig::default() })), "window.c");
+}
+
+#[test]
+fn byte_counting_rfc_3465_sections_2_1_to_2_3() {
+    let mut window = Config::NewReno.build(64).counting_bytes(LIMIT);
+    let mut after = |step: &dyn Fn(&mut meshpace_transport::tcp::window::Window)| {
+        step(&mut window);
+        window.cwnd()
+    };
+    // Slow start: what an ACK covers, at most L = 2.
+    after(&|w| w.restart(4));
+    assert_eq!(after(&|w| w.on_ack(1)), 5.0);
+    assert_eq!(after(&|w| w.on_ack(2)), 7.0);
+    assert_eq!(after(&|w| w.on_ack(5)), 9.0);
+    assert_eq!(after(&|w| w.on_ack(1)), 10.0);
+    // Congestion avoidance from 5: one more for 5 segments, however many ACKs they take; what is left over counts on.
+    assert_eq!(after(&|w| w.on_fast_retransmit(0)), 5.0);
+    assert_eq!(after(&|w| w.on_recovered(9)), 5.0, "sent before the loss");
+    assert_eq!(after(&|w| (0..2).for_each(|_| w.on_ack(2))), 5.0);
+    assert_eq!(after(&|w| w.on_ack(2)), 6.0);
+    assert_eq!(after(&|w| w.on_ack(4)), 6.0);
+    assert_eq!(after(&|w| w.on_ack(1)), 7.0);
+    // After a timeout L = 1, until slow start is over: threshold 3.
+    assert_eq!(after(&|w| w.on_timeout(0)), 1.0);
+    assert_eq!(after(&|w| w.on_ack(8)), 2.0);
+    assert_eq!(after(&|w| w.on_ack(2)), 3.0);
+    assert_eq!(after(&|w| w.on_ack(3)), 4.0);
+}
+
+#[test]
+fn byte_counting_makes_up_for_delayed_acks() {
+    // 60 segments acknowledged one by one, and two by two, from a window of 10 in congestion avoidance.
+    let grown = |counts: bool, per_ack: u64| {
+        let window = Config::NewReno.build(64);
+        let mut window = if counts { window.counting_bytes(LIMIT) } else { window };
+        window.restart(20);
+        window.on_fast_retransmit(0);
+        (0..60 / per_ack).for_each(|_| window.on_ack(per_ack));
+        window.cwnd()
+    };
+    // 10 + 11 + 12 + 13 = 46 segments for four steps, 14 more for a fifth.
+    assert_eq!((grown(true, 1), grown(true, 2)), (15.0, 15.0));
+    assert!(grown(false, 1) > 14.5 && grown(false, 2) < 13.0, "without: half as fast");
+}
+
+#[test]
+fn byte_counting_leaves_other_rules_their_own() {
+    let mut few = Config::Few { increment: 0.01 }.build(64).counting_bytes(LIMIT);
+    few.restart(4);
+    few.on_fast_retransmit(0);
+    few.on_ack(2);
+    shows("FeW", few.cwnd(), "2.010000");
+    let mut constant = Config::Constant { segments: 3 }.build(64).counting_bytes(LIMIT);
+    constant.on_ack(2);
+    assert_eq!(constant.cwnd(), 3.0);
+    let cubic = |counts: bool| {
+        let window = Config::Cubic(CubicConfig::default()).build(64);
+        let mut window = if counts { window.counting_bytes(LIMIT) } else { window };
+        window.restart(10);
+        window.on_fast_retransmit(0);
+        window.on_clock(Time::ZERO + Duration::from_secs(1), 0.1);
+        window.on_ack(2);
+        window.cwnd()
+    };
+    assert_eq!(cubic(true), cubic(false), "counts by itself");
 }

@@ -15,7 +15,7 @@ pub fn read(keys: &mut Reader<'_>, config: &mut tcp::Config, usual: &OutOfInterf
     assign(&mut config.initial_window, keys.whole("initial_window", 1..=65535, "segments").map(|n| n as u32));
     assign(&mut config.limited_transmit, keys.flag("limited_transmit"));
     assign(&mut config.sack, keys.flag("sack"));
-    read_window(keys, &mut config.window);
+    read_window(keys, config);
     pacing::read(keys, &mut config.pacing, usual);
     read_ack(keys, &mut config.ack);
     read_ecn(keys, &mut config.ecn);
@@ -30,7 +30,8 @@ fn is_table(value: Option<&Value>) -> bool {
     matches!(value, Some(Value { kind: Kind::Table(_), .. }))
 }
 
-fn read_window(keys: &mut Reader<'_>, window: &mut window::Config) {
+fn read_window(keys: &mut Reader<'_>, config: &mut tcp::Config) {
+    let window = &mut config.window;
     let kinds = [
         ("newreno", window::Config::NewReno),
         ("clamp", window::Config::Clamp { segments: USUAL_LIMIT }),
@@ -48,6 +49,12 @@ fn read_window(keys: &mut Reader<'_>, window: &mut window::Config) {
         && core::mem::discriminant(&kind) != core::mem::discriminant(window)
     {
         *window = kind;
+    }
+    if !matches!(window, window::Config::Constant { .. })
+        && let Some(limit) =
+            keys.whole("byte_counting", 0..=65535, "segments an ACK may count for (0: one step per ACK)")
+    {
+        config.byte_counting = (limit > 0).then_some(limit as u32);
     }
     match window {
         window::Config::NewReno => keys.finish("a window"),

@@ -6,7 +6,7 @@ use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_live::Clock;
 use meshpace_live::tcp::{Device, Id, Interface, Limits, Stack};
 use meshpace_live::testbed::tun_link::{ADDRESSES, DEVICE};
-use meshpace_live::testbed::{Impairment, Link};
+use meshpace_live::testbed::{Impairment, Link, Loss};
 use meshpace_transport::tcp::connection::End;
 use meshpace_transport::{Config, PathInfo, names, tcp};
 use sha2::{Digest, Sha256};
@@ -22,6 +22,11 @@ pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 pub const PEER: Ipv4Addr = ADDRESSES[1];
 /// Its port, or ours.
 pub const PORT: u16 = 5000;
+
+/// Bytes of a transfer over the bad link: `MESHPACE_BAD_MB` megabytes, 5 if it does not say, which takes seconds.
+pub fn some() -> u64 {
+    std::env::var("MESHPACE_BAD_MB").map_or(5, |text| text.parse::<u64>().expect("a number")) * 1_000_000
+}
 
 /// The link, with our host on side 0 and the ordinary one on side 1.
 pub struct World {
@@ -44,6 +49,20 @@ impl World {
 
     pub fn plain() -> Option<World> {
         World::new(Impairment::default(), Impairment::default(), 1500, false)
+    }
+
+    /// Over a link that loses 0.5 %, holds 1 % back so that they are overtaken, and doubles 0.2 %, each way.
+    pub fn bad(recording: bool) -> Option<World> {
+        let way = |seed| Impairment {
+            delay: Duration::from_micros(500),
+            loss: Loss::Random(0.005),
+            duplicate: 0.002,
+            reorder: 0.01,
+            reorder_delay: Duration::from_millis(2),
+            seed,
+            ..Impairment::default()
+        };
+        World::new(way(11), way(12), 1500, recording)
     }
 
     /// Our TCP behind a TUN device of our host. To be called, like everything that uses it, within [`World::ours`].

@@ -34,6 +34,9 @@ pub struct Config {
     pub initial_window: u32,
     /// Growth of the congestion window.
     pub window: window::Config,
+    /// L of byte counting in segments, 1 or more: the window grows by what ACKs cover, in slow start by at most L segments
+    /// per ACK (RFC 3465). Default none: by one step per ACK, as in ns-2.
+    pub byte_counting: Option<u32>,
     /// Spacing of the segments the window allows.
     pub pacing: pacing::Config,
     /// When the receiver acknowledges.
@@ -55,6 +58,7 @@ impl Default for Config {
             max_window: 64,
             initial_window: 2,
             window: window::Config::NewReno,
+            byte_counting: None,
             pacing: pacing::Config::None,
             ack: ack::Config::EverySegment,
             limited_transmit: true,
@@ -79,6 +83,8 @@ impl Config {
         let one_slot = self.sack && self.pacing.needs_one_way_delay();
         require(!one_slot, "sack", self.sack, "false with synchronized clocks: their echo takes its place in the ACK")?;
         self.window.check()?;
+        let limit = self.byte_counting;
+        require(limit != Some(0), "window.byte_counting", 0, "1 or more segments")?;
         self.pacing.check()?;
         self.ack.check()?;
         self.rto.check()

@@ -86,14 +86,19 @@ impl Recovery {
             self.allowance = BURST_IN_RECOVERY;
             return Action::Partial { restart_timer };
         }
-        if self.cause == Cause::FastRetransmit {
+        let recovered = self.cause == Cause::FastRetransmit;
+        if recovered {
             self.cause = Cause::None;
         }
         self.inflation = 0;
         self.duplicates = 0;
         self.partial_seen = false;
         self.allowance = u32::MAX;
-        window.on_ack(newly);
+        if recovered {
+            window.on_recovered(newly);
+        } else {
+            window.on_ack(newly);
+        }
         Action::Advance
     }
 

@@ -109,6 +109,10 @@ impl Sender {
     /// A closed sender.
     pub fn new(config: &Config) -> Sender {
         let window = config.window.build(config.max_window);
+        let window = match config.byte_counting {
+            Some(limit) => window.counting_bytes(limit),
+            None => window,
+        };
         let capacity = window.limit().min(256) as usize + 2;
         Sender {
             state: State::Closed,

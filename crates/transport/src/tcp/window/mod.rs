@@ -1,10 +1,12 @@
 //! When may I send more: the growth of the congestion window and its limits.
 
+mod byte_counting;
 mod cubic;
 mod few;
 mod hop_limit;
 mod newreno;
 
+pub use byte_counting::{ByteCounting, LIMIT};
 pub use cubic::{Cubic, CubicConfig};
 pub use few::increase as few_increase;
 pub use hop_limit::HopRule;
@@ -69,7 +71,7 @@ impl Config {
         if rule == Rule::Constant {
             base.restart(base.limit());
         }
-        Window { base, max_window, rule, now: Time::ZERO, rtt: 0.0 }
+        Window { base, max_window, rule, counting: None, now: Time::ZERO, rtt: 0.0 }
     }
 
     /// The most segments such a window can hold if its receiver takes `max_window` segments.
@@ -98,12 +100,19 @@ pub struct Window {
     /// What the receiver takes, segments.
     max_window: u32,
     rule: Rule,
+    /// Growth by what ACKs cover; none: by one step per ACK.
+    counting: Option<ByteCounting>,
     /// For rules that follow the clock: the time of the latest ACK and the smoothed RTT in seconds then.
     now: Time,
     rtt: f64,
 }
 
 impl Window {
+    /// The same window growing by what ACKs cover, in slow start by at most `limit` segments per ACK (RFC 3465).
+    pub fn counting_bytes(self, limit: u32) -> Window {
+        Window { counting: Some(ByteCounting::new(limit)), ..self }
+    }
+
     /// Congestion window in segments, before the limit.
     pub fn cwnd(&self) -> f64 {
         self.base.cwnd()
@@ -157,6 +166,27 @@ impl Window {
 
     /// An ACK of `segments` of new data outside recovery.
     pub fn on_ack(&mut self, segments: u64) {
+        let Some(counting) = &mut self.counting else { return self.grow_per_ack(segments) };
+        let cwnd = self.base.cwnd();
+        let slow = cwnd < f64::from(self.base.ssthresh());
+        let step = if slow { counting.in_slow_start(segments) } else { counting.in_avoidance(cwnd, segments) };
+        match &self.rule {
+            Rule::Few { increment } if !slow => self.base.set_cwnd(cwnd + increment * step),
+            Rule::Cubic(_) if !slow => self.grow_per_ack(segments),
+            Rule::Cubic(_) => self.base.set_cwnd((cwnd + step).min(f64::from(self.base.limit()))),
+            Rule::Constant => {}
+            _ => self.base.set_cwnd(cwnd + step),
+        }
+    }
+
+    /// The ACK of `segments` that ends a recovery.
+    pub fn on_recovered(&mut self, segments: u64) {
+        if self.counting.is_none() {
+            self.on_ack(segments);
+        }
+    }
+
+    fn grow_per_ack(&mut self, segments: u64) {
         match &mut self.rule {
             Rule::NewReno | Rule::HopLimit(_) => self.base.on_ack(),
             Rule::Few { increment } => {
@@ -172,8 +202,15 @@ impl Window {
         }
     }
 
+    fn count_anew(&mut self, timeout: bool) {
+        if let Some(counting) = &mut self.counting {
+            counting.on_reduction(timeout);
+        }
+    }
+
     /// Loss seen by duplicate ACKs, or a congestion mark: reduce.
     pub fn on_fast_retransmit(&mut self, inflation: u32) {
+        self.count_anew(false);
         match &mut self.rule {
             Rule::Constant => {}
             Rule::Cubic(cubic) => {
@@ -186,6 +223,7 @@ impl Window {
 
     /// Loss seen by the timer: start over with one segment.
     pub fn on_timeout(&mut self, inflation: u32) {
+        self.count_anew(true);
         match &mut self.rule {
             Rule::Constant => {}
             Rule::Cubic(cubic) => {

@@ -1,0 +1,114 @@
+//! Two endpoints at two nodes of the simulator's mesh: what the tests of equal traces compare the wire with.
+//!
+//! The nodes talk over 802.11, one hop, in the simulator's engine. Packets are lost by their number in each direction, and
+//! the driver holds each one for as long as the link between the sockets delays it before it hands it to the mesh, so that the
+//! milliseconds by which the worlds differ decide nothing.
+
+use meshpace_core::{Duration, FlowId, NodeId, Time};
+use meshpace_live::drive::{Machine, pump};
+use meshpace_mesh::MeshConfig;
+use meshpace_mesh::config::Position;
+use meshpace_sim::engine::{Engine, Happening};
+use meshpace_sim::packet::SimPacket;
+use meshpace_transport::{Arrival, Segment};
+use std::collections::{BTreeSet, VecDeque};
+
+/// How long a packet waits before the mesh gets it, and how long the link between sockets delays it.
+pub const DELAY: Duration = Duration::from_millis(50);
+
+/// Where packets wait before the mesh gets them.
+const HELD: u32 = 2;
+/// When the applications act.
+const APPLICATION: u32 = 3;
+/// When it ends whatever happens.
+const END: Time = Time(300_000_000_000);
+
+/// A segment sent: by which side, and whether it was lost.
+pub type Sent<S> = (usize, bool, S);
+
+/// What a conversation needs to know of its endpoints.
+pub trait Speaker: Machine {
+    /// Its segment as the mesh carries it.
+    fn wrap(segment: Self::Segment) -> Segment;
+    /// A segment arrives.
+    fn hear(&mut self, now: Time, segment: &Segment, arrival: Arrival);
+}
+
+impl Speaker for meshpace_transport::Endpoint {
+    fn wrap(segment: Segment) -> Segment {
+        segment
+    }
+    fn hear(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
+        self.on_segment(now, segment, arrival);
+    }
+}
+
+impl Speaker for meshpace_transport::tpa::Connection {
+    fn wrap(segment: meshpace_transport::tpa::Segment) -> Segment {
+        Segment::Tpa(segment)
+    }
+    fn hear(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
+        let Segment::Tpa(segment) = segment else { panic!("not TPA") };
+        self.on_segment(now, segment, arrival);
+    }
+}
+
+/// Lets the two talk until neither has anything to say. `act` is what their applications do: it is called after everything
+/// that happens and says when it wants to be called although nothing does. `hops` is what packets seem to have travelled.
+pub fn converse<M: Speaker>(
+    ends: &mut [M; 2],
+    losses: &[BTreeSet<u64>; 2],
+    hops: u8,
+    mut act: impl FnMut(Time, &mut [M; 2]) -> Time,
+) -> Vec<Sent<M::Segment>>
+where
+    M::Segment: Copy,
+{
+    let nodes = [NodeId(0), NodeId(1)];
+    let positions = [Position { x: 0.0, y: 0.0 }, Position { x: 200.0, y: 0.0 }];
+    let mut engine: Engine<SimPacket, ()> = Engine::new(&positions, &MeshConfig::default(), nodes, 1, ());
+    let (mut trace, mut counts, mut id) = (Vec::new(), [0u64; 2], 0);
+    let mut held: VecDeque<(Time, usize, Segment)> = VecDeque::new();
+    loop {
+        let now = engine.now();
+        let acts_at = act(now, ends);
+        for side in 0..2 {
+            let wakeup = pump(&mut ends[side], now, |segment| {
+                let lost = losses[side].contains(&counts[side]);
+                counts[side] += 1;
+                trace.push((side, lost, segment));
+                if !lost {
+                    held.push_back((now + DELAY, side, M::wrap(segment)));
+                }
+            });
+            engine.set_timer(side as u32, nodes[side], wakeup);
+        }
+        engine.set_timer(HELD, nodes[0], held.front().map_or(Time::NEVER, |(at, ..)| *at));
+        engine.set_timer(APPLICATION, nodes[0], acts_at);
+        let Some(happening) = engine.advance(END) else { return trace };
+        match happening {
+            Happening::Delivered { node, packet, .. } => {
+                let arrival = Arrival { hops, ..Arrival::default() };
+                ends[node.index()].hear(engine.now(), &packet.segment, arrival);
+            }
+            Happening::Timer { number: HELD } => {
+                let Some((_, side, segment)) = held.pop_front() else { continue };
+                id += 1;
+                let packet = SimPacket {
+                    id,
+                    source: nodes[side],
+                    destination: nodes[1 - side],
+                    flow: FlowId(0),
+                    connection: 0,
+                    ttl: 64,
+                    hops: 0,
+                    ce: false,
+                    segment,
+                };
+                engine.inject(nodes[side], packet);
+            }
+            // The endpoints' timers are seen to by `pump`, the applications' by `act`.
+            Happening::Timer { .. } | Happening::Route { .. } => {}
+        }
+    }
+}
