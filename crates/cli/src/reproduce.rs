@@ -1,5 +1,7 @@
 //! `meshpace reproduce`: published experiments, run again, with one report.
 
+mod price;
+
 use crate::output::{complain, results};
 use crate::run::{describe, host, processors, progress, silence_panics, stop_on_interrupt};
 use crate::{FAILED, INTERRUPTED, REFUSED};
@@ -43,6 +45,12 @@ pub struct Arguments {
     /// A directory with the register's files, instead of those that are part of the program.
     #[arg(long, value_name = "DIR")]
     register: Option<PathBuf>,
+    /// Say what it would take, from short pieces of the runs, and run nothing else.
+    #[arg(long)]
+    estimate: bool,
+    /// The estimate as one JSON object.
+    #[arg(long, requires = "estimate")]
+    json: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,6 +114,10 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
             plans.push(runs);
         }
     }
+    let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
+    if arguments.estimate {
+        return estimate(&plans, jobs, arguments.json);
+    }
     let default = if arguments.quality == Quality::Quick { "report" } else { "report-paper" };
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(default));
     let stop = stop_on_interrupt();
@@ -118,7 +130,7 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
             directory: out.join(&runs.id),
             register: &register,
             quality: arguments.seeds.is_none().then(|| arguments.quality.name()),
-            jobs: usize::from(arguments.jobs.unwrap_or_else(processors)),
+            jobs,
             force: arguments.force,
             stop: &stop,
             progress: &progress,
@@ -129,6 +141,17 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let page = report::write(&out, &register).map_err(|message| (FAILED, message))?;
     results(&format!("{}\n", page.display())).map_err(|error| (FAILED, error.to_string()))?;
     if failed > 0 { Err((FAILED, format!("{failed} runs failed"))) } else { Ok(()) }
+}
+
+/// What the plans would take.
+fn estimate(plans: &[Runs], jobs: usize, as_json: bool) -> Result<(), Failure> {
+    let progress = progress(plans.len() as u64);
+    let priced = plans.iter().map(|runs| price::of(runs).inspect(|_| progress.inc(1)));
+    let prices = priced.collect::<Result<Vec<_>, _>>();
+    progress.finish_and_clear();
+    let prices = prices.map_err(|why| (FAILED, why))?;
+    let text = if as_json { format!("{}\n", price::json(&prices, jobs)) } else { price::table(prices, jobs) };
+    results(&text).map_err(|error| (FAILED, error.to_string()))
 }
 
 fn choose<'a>(register: &'a Register, ids: &[String]) -> Result<Vec<&'a Experiment>, String> {

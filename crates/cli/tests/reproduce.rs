@@ -106,6 +106,27 @@ fn a_claim_that_cannot_hold_is_reported_as_different() {
 }
 
 #[test]
+fn an_estimate_runs_nothing_and_grows_with_the_work() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let estimate = |seconds: u32, seeds: u32| {
+        let place = directory.path().join(format!("register-{seconds}"));
+        let register = register(&place, seconds, seeds, FALLS);
+        let arguments = ["reproduce", "--estimate", "--json", "--register", &register, "--out", out.to_str().unwrap()];
+        let (status, stdout, stderr) = meshpace(&arguments);
+        assert_eq!(status, 0, "{stderr}");
+        serde_json::from_str::<serde_json::Value>(&stdout).unwrap()
+    };
+    let (small, large) = (estimate(60, 2), estimate(6000, 3));
+    assert_eq!(small["experiments"][0]["runs"], 8);
+    assert_eq!(large["experiments"][0]["runs"], 12);
+    // 150 times the simulated time. Other work on the machine changes CPU time, but not by a factor of ten.
+    let ratio = large["cpu_s"].as_f64().unwrap() / small["cpu_s"].as_f64().unwrap();
+    assert!((15.0..1500.0).contains(&ratio), "{ratio}");
+    assert!(!out.exists(), "nothing is run");
+}
+
+#[test]
 fn a_register_that_does_not_fit_together_is_refused_with_its_place() {
     let scratch = tempfile::tempdir().unwrap();
     let claim = |text: &str| register(&scratch.path().join("register"), 20, 3, text);

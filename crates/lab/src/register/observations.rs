@@ -24,6 +24,8 @@ pub struct Sample {
     pub x: X,
     /// One value for each run, or for each batch of runs in batches.
     pub values: Vec<f64>,
+    /// The seed of each value, where runs of the same seed are compared with each other ([`Published::paired`]).
+    pub seeds: Option<Vec<u64>>,
 }
 
 /// One value of a tuned parameter.
@@ -60,7 +62,7 @@ impl<'a> Observations<'a> {
         let mut found: Vec<(usize, usize, X, u64, usize)> = Vec::new();
         for (number, record) in records.iter().enumerate() {
             let point = point(record);
-            let seed = record.get("seed").and_then(Value::as_u64).unwrap_or(0);
+            let seed = seed(record);
             let x = match &published.x {
                 None => X { value: 0.0, text: String::new() },
                 Some(axis) => match axis.of(&point) {
@@ -163,7 +165,17 @@ impl<'a> Observations<'a> {
         let id = term.metric.clone().unwrap_or_else(|| self.published.first_metric());
         let metric = self.published.metric(&id).ok_or_else(|| format!("there is no metric {id}"))?;
         let at = |x: &&X| term.x.is_none_or(|wanted| wanted == x.value);
-        let sample = |x: &X| Sample { x: x.clone(), values: self.values(panel, curve, &metric, term.flow, x) };
+        let sample = |x: &X| {
+            let seeded: Vec<(u64, f64)> = self
+                .records(panel, curve, x)
+                .into_iter()
+                .flat_map(|record| observe(record, &metric, term.flow).into_iter().map(|value| (seed(record), value)))
+                .collect();
+            let (seeds, values): (Vec<u64>, Vec<f64>) = seeded.into_iter().unzip();
+            // Batches of a run would be several values with one seed.
+            let is_one_each = seeds.windows(2).all(|pair| pair[0] < pair[1]);
+            Sample { x: x.clone(), values, seeds: Some(seeds).filter(|_| self.published.paired && is_one_each) }
+        };
         let samples: Vec<Sample> =
             self.xs.iter().filter(at).filter(|x| !self.all(panel, curve, x).is_empty()).map(sample).collect();
         if samples.is_empty() { Err(format!("there are no runs of {}", self.told(term))) } else { Ok(samples) }
@@ -179,6 +191,10 @@ impl<'a> Observations<'a> {
             None => curve,
         }
     }
+}
+
+fn seed(record: &Value) -> u64 {
+    record.get("seed").and_then(Value::as_u64).unwrap_or(0)
 }
 
 /// The observations in one record: its batches but the first, or itself.

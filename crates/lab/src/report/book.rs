@@ -33,8 +33,8 @@ pub struct Book<'a> {
 
 /// What became of an experiment.
 enum State<'a> {
-    /// It was judged.
-    Judged(Verdict, &'a Chapter),
+    /// It was judged: each of its claims and published numbers.
+    Judged(Vec<Verdict>, &'a Chapter),
     /// It cannot be, and never is run.
     Unjudged(&'a str),
     /// Its runs are not here.
@@ -63,13 +63,13 @@ impl<'a> Book<'a> {
                 }
                 body { main {
                     @if is_one {
-                        @for (experiment, state) in shown() { @if let State::Judged(verdict, chapter) = state {
-                            (self.section(experiment, *verdict, chapter, true))
+                        @for (experiment, state) in shown() { @if let State::Judged(verdicts, chapter) = state {
+                            (self.section(experiment, Verdict::of_all(verdicts.iter().copied()), chapter, true))
                         } }
                     } @else {
                         (self.front(&states))
                         @for (experiment, state) in &states { @match state {
-                            State::Judged(verdict, chapter) => (self.section(experiment, *verdict, chapter, false)),
+                            State::Judged(verdicts, chapter) => (self.section(experiment, Verdict::of_all(verdicts.iter().copied()), chapter, false)),
                             State::Unjudged(why) => (unjudged(experiment, why)),
                             State::NotRun => {},
                         } }
@@ -90,7 +90,7 @@ impl<'a> Book<'a> {
         match chapter {
             Some(chapter) => {
                 let observations = Observations::new(&experiment.published, Arc::clone(&chapter.records));
-                State::Judged(judge::overall(&observations), chapter)
+                State::Judged(judge::all(&observations), chapter)
             }
             None => State::NotRun,
         }
@@ -102,10 +102,18 @@ impl<'a> Book<'a> {
         };
         let with = |paper: &str, verdict: Verdict| {
             of(paper, &|state| match state {
-                State::Judged(found, _) => *found == verdict,
+                State::Judged(found, _) => Verdict::of_all(found.iter().copied()) == verdict,
                 State::Unjudged(_) => verdict == Verdict::CannotBeJudged,
                 State::NotRun => false,
             })
+        };
+        let parts = |paper: &str, verdict: Verdict| {
+            let of_paper = states.iter().filter(|(experiment, _)| experiment.paper() == paper);
+            let judged = of_paper.filter_map(|(_, state)| match state {
+                State::Judged(verdicts, _) => Some(verdicts),
+                _ => None,
+            });
+            judged.flatten().filter(|found| **found == verdict).count()
         };
         let missing = |paper: &str| {
             let without_file = self.register.missing.iter().filter(|id| id.split('-').next() == Some(paper)).count();
@@ -127,7 +135,8 @@ impl<'a> Book<'a> {
                 p { (runs) " runs in " (duration(seconds)) ". "
                     @if quick { "Not all of them have the length and the number of seeds of the papers: read this as a first look." } }
                 p { em { "Reproduced" } ": the numbers agree. " em { "In shape" } ": the direction does, the numbers do not. " em { "Differs" }
-                    ": neither. An experiment is as good as the least of its claims and published numbers." }
+                    ": neither. An experiment is as good as the least of its claims and published numbers; \"7 of 9\" behind its title: so \
+                    many of them are reproduced, or are in shape." }
             }
             section { h2 { "By paper" } div.scroll { table.board {
                 thead { tr {
@@ -144,6 +153,23 @@ impl<'a> Book<'a> {
                             span class=(class(verdict)) style={ "flex-grow:" (with(paper, verdict)) } {}
                         }
                         span.missing style={ "flex-grow:" (missing(paper)) } {}
+                    } }
+                } } }
+            } } }
+            section { h2 { "By claim and published number" }
+                p.note { "The same without the rule that one miss is enough: every statement and every number that a paper prints counts once." }
+                div.scroll { table.board {
+                thead { tr {
+                    th scope="col" { "paper" }
+                    @for verdict in Verdict::ALL { th scope="col" { (chip(verdict)) } }
+                    th scope="col" { "all" } th scope="col" { }
+                } }
+                tbody { @for paper in PAPERS { tr {
+                    td { a href={ "#" (paper) } { (paper) } }
+                    @for verdict in Verdict::ALL { td { (parts(paper, verdict)) } }
+                    td { (Verdict::ALL.iter().map(|verdict| parts(paper, *verdict)).sum::<usize>()) }
+                    td { div.bar aria-hidden="true" {
+                        @for verdict in Verdict::ALL { span class=(class(verdict)) style={ "flex-grow:" (parts(paper, verdict)) } {} }
                     } }
                 } } }
             } } }
@@ -198,7 +224,12 @@ impl<'a> Book<'a> {
 fn index_entry(experiment: &Experiment, state: &State) -> Markup {
     let (id, title) = (&experiment.published.id, &experiment.published.title);
     match state {
-        State::Judged(verdict, _) => html! { a href={ "#" (id) } { (id) } " " (chip(*verdict)) " " (title) },
+        State::Judged(verdicts, _) => {
+            let held = verdicts.iter().filter(|verdict| **verdict <= Verdict::InShape).count();
+            let verdict = Verdict::of_all(verdicts.iter().copied());
+            html! { a href={ "#" (id) } { (id) } " " (chip(verdict)) " " (title) " "
+            span.held { (held) " of " (verdicts.len()) } }
+        }
         State::Unjudged(_) => html! { a href={ "#" (id) } { (id) } " " (chip(Verdict::CannotBeJudged)) " " (title) },
         State::NotRun => html! {},
     }

@@ -41,6 +41,10 @@ pub struct Published {
     /// Confidence level of the published half widths and of ours, 0.95 by default.
     #[serde(default = "usual_level")]
     pub level: f64,
+    /// Whether runs of the same seed are compared with each other. For scenarios in which a seed draws the places of the
+    /// nodes, their movement or the ends of the flows: these then differ far more than what is compared on them.
+    #[serde(default)]
+    pub paired: bool,
     /// The key of the sweep that is the horizontal axis.
     #[serde(default)]
     pub x: Option<Axis>,

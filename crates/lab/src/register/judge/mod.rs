@@ -87,12 +87,11 @@ pub fn judge(claim: &Claim, observations: &Observations) -> Judged {
     }
 }
 
-/// The verdict on an experiment: the least favourable of its claims and published numbers.
-pub fn overall(observations: &Observations) -> Verdict {
+/// The verdicts on an experiment: one for each of its claims, then one for each published number.
+pub fn all(observations: &Observations) -> Vec<Verdict> {
     let claims = observations.published.claims.iter().map(|claim| judge(claim, observations).own.verdict);
-    Verdict::of_all(
-        claims.chain(cells(observations, 0).into_iter().filter(|cell| cell.counts).map(|cell| cell.verdict)),
-    )
+    let numbers = cells(observations, 0).into_iter().filter(|cell| cell.counts).map(|cell| cell.verdict);
+    claims.chain(numbers).collect()
 }
 
 /// A verdict with its evidence, or why there is none.

@@ -12,7 +12,7 @@ fn compared(look: &Look, of: &Term, over: &Term) -> Result<Vec<(X, Comparison)>,
         return Err(format!("{} and {} have no runs at the same x", look.told(of), look.told(over)));
     }
     let compare = |(one, other): (crate::register::observations::Sample, crate::register::observations::Sample)| {
-        let comparison = Comparison::of(&one.values, &other.values);
+        let comparison = Comparison::of(&one, &other);
         let why = || format!("fewer than two runs of {} or {}{}", look.told(of), look.told(over), look.at(&one.x));
         comparison.map(|comparison| (one.x.clone(), comparison)).ok_or_else(why)
     };

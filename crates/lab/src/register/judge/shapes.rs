@@ -8,7 +8,7 @@ use crate::register::observations::Sample;
 
 fn compare(look: &Look, of: &Term, one: &Sample, other: &Sample) -> Result<Comparison, String> {
     let why = || format!("fewer than two runs of {}{} or{}", look.told(of), look.at(&one.x), look.at(&other.x));
-    Comparison::of(&one.values, &other.values).ok_or_else(why)
+    Comparison::of(one, other).ok_or_else(why)
 }
 
 /// Rises (`sign` 1) or falls (-1) from each x to the next.
@@ -159,7 +159,7 @@ pub fn tuned_below(look: &Look, of: &Term, limit: f64, core: Option<[f64; 2]>) -
         if best.value < limit {
             continue;
         }
-        let lost = Comparison::of(&best.values, &small.values)
+        let lost = Comparison::of_independent(&best.values, &small.values)
             .ok_or_else(|| format!("fewer than two runs of {}{}", look.told(of), look.at(x)))?;
         verdict = verdict.max(if lost.low > 0.0 { Verdict::Differs } else { Verdict::InShape });
     }
