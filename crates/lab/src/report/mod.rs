@@ -1,6 +1,7 @@
 //! Reports of records on disk: one self-contained page for everything in a directory.
 
 mod book;
+mod compact;
 mod decomposition;
 mod figure;
 pub mod palette;

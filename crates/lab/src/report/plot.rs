@@ -1,6 +1,7 @@
 //! Plots as SVG with text that stays text. Colours other than those of the transports are left to the page's style
 //! sheet, so that they follow a dark theme: ink is black here, grid lines are a light grey.
 
+use super::compact::compact;
 use super::palette::{Fill, Look, Shape};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
@@ -150,7 +151,7 @@ fn drawn(frame: &Frame, across: (f64, f64), paint: impl Fn(&mut dyn Plot, &Frame
         return String::new();
     }
     let description = frame.description.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
-    svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{description}\" "), 1)
+    compact(&svg).replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{description}\" "), 1)
 }
 
 /// 1, 2 and 5 of every power of ten in a range.
