@@ -286,7 +286,9 @@ impl Painter<'_> {
                     th scope="col" { }
                     @for (metric, x) in &columns { th scope="col" {
                         @if x.text.is_empty() { (metric.heading()) } @else {
-                            (x.text) @if let Some(axis) = &self.observations.published.x { " " (axis.title) }
+                            (x.text) @if let Some(axis) = &self.observations.published.x {
+                                " " (if x.value == 1.0 && axis.title == "hops" { "hop" } else { &axis.title })
+                            }
                             @if metrics.len() > 1 { br; (metric.heading()) }
                         }
                     } }
