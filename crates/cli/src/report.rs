@@ -14,12 +14,15 @@ pub struct Arguments {
     /// A directory with the register's files, instead of those that are part of the program.
     #[arg(long, value_name = "DIR")]
     register: Option<PathBuf>,
+    /// Write the page here, to be read away from the records: without links to them.
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
     let written = crate::reproduce::register(arguments.register.as_deref())
-        .and_then(|register| meshpace_lab::report::write(&arguments.directory, &register));
+        .and_then(|register| meshpace_lab::report::write(&arguments.directory, &register, arguments.page.as_deref()));
     match written {
         Ok(page) => finish(&format!("{}\n", page.display())),
         Err(message) => {

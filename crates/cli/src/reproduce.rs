@@ -138,7 +138,7 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
         failed += job.run(runs).inspect_err(|_| progress.finish_and_clear())?;
     }
     progress.finish_and_clear();
-    let page = report::write(&out, &register).map_err(|message| (FAILED, message))?;
+    let page = report::write(&out, &register, None).map_err(|message| (FAILED, message))?;
     results(&format!("{}\n", page.display())).map_err(|error| (FAILED, error.to_string()))?;
     if failed > 0 { Err((FAILED, format!("{failed} runs failed"))) } else { Ok(()) }
 }

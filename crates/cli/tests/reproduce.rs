@@ -86,6 +86,16 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     let (status, _, stderr) = meshpace(&["report", out.to_str().unwrap(), "--register", &register]);
     assert_eq!(status, 0, "{stderr}");
     assert!(read(&out, "index.html").contains("class=\"chip differs\""));
+
+    // The page alone, to be sent to somebody: no links to what is not with it.
+    let alone = scratch.path().join("alone.html");
+    let arguments = ["report", out.to_str().unwrap(), "--register", &register, "--page", alone.to_str().unwrap()];
+    let (status, stdout, stderr) = meshpace(&arguments);
+    assert_eq!((status, stdout.trim()), (0, alone.to_str().unwrap()), "{stderr}");
+    let (beside, alone) = (read(&out, "index.html"), read(scratch.path(), "alone.html"));
+    assert!(beside.contains("records.jsonl") && !alone.contains("records.jsonl"));
+    assert!(alone.contains("class=\"chip differs\""));
+
     let left = fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(
         left.into_iter().all(|name| !name.starts_with('.') && name != "records.partial.jsonl"),

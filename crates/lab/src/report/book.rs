@@ -8,7 +8,7 @@ use crate::register::observations::Observations;
 use crate::register::{Experiment, PAPERS, Register, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The runs of one or more experiments.
@@ -19,8 +19,8 @@ pub struct Chapter {
     pub records: Arc<Vec<Value>>,
     /// How they came to be.
     pub made: Provenance,
-    /// Where they are, from the page.
-    pub place: PathBuf,
+    /// Where they are, from the page; none if the page is read elsewhere.
+    pub place: Option<PathBuf>,
 }
 
 /// Everything a page is made from.
@@ -283,7 +283,7 @@ fn verdict(judgement: &Judgement) -> Markup {
 
 fn colophon(id: &str, chapter: &Chapter) -> Markup {
     let made = &chapter.made;
-    let file = |name: &str| chapter.place.join(name).display().to_string();
+    let file = |place: &Path, name: &str| place.join(name).display().to_string();
     html! {
         details.colophon {
             summary { "Repeat it: " code { (made.command(id)) } }
@@ -293,8 +293,10 @@ fn colophon(id: &str, chapter: &Chapter) -> Markup {
                 dt { "Runs" } dd { (chapter.records.len()) " of " (made.points) " points, " (made.seeds) " seeds from " (made.first_seed)
                     @if made.failed_runs > 0 { ", of which " strong { (made.failed_runs) " failed" } }
                     @if chapter.runs != id { ", those of " (chapter.runs) } }
-                dt { "Files" } dd { a href=(file("records.jsonl")) { "records.jsonl" } ", " a href=(file("records.csv")) { "records.csv" } ", " a href=(file("records.parquet")) { "records.parquet" } ", "
-                    a href=(file("manifest.json")) { "manifest.json" } }
+                @if let Some(place) = &chapter.place {
+                    dt { "Files" } dd { a href=(file(place, "records.jsonl")) { "records.jsonl" } ", " a href=(file(place, "records.csv")) { "records.csv" }
+                        ", " a href=(file(place, "records.parquet")) { "records.parquet" } ", " a href=(file(place, "manifest.json")) { "manifest.json" } }
+                }
             }
         }
     }
@@ -350,7 +352,7 @@ mod tests {
                 runs: runs.id,
                 records: Arc::new(observations::parse(&lines).unwrap()),
                 made: made(),
-                place: PathBuf::from("x"),
+                place: Some(PathBuf::from("x")),
             });
         }
         let page = Book { register: &register, chapters: &chapters }.render();

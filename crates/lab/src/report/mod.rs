@@ -81,11 +81,12 @@ impl Provenance {
 }
 
 /// Writes the report of everything in `root`, a directory of records or one that has such directories in it, replacing the
-/// one that is there. Returns its path.
+/// one that is there. It goes into that directory, or to `page`, without links to the records then: it is read elsewhere.
+/// Returns its path.
 ///
 /// # Errors
 /// If there are no records, they cannot be read, or the page cannot be written.
-pub fn write(root: &Path, register: &Register) -> Result<PathBuf, String> {
+pub fn write(root: &Path, register: &Register, page: Option<&Path>) -> Result<PathBuf, String> {
     let mut chapters = Vec::new();
     for directory in campaigns(root)? {
         let made = Provenance::read(&directory)?;
@@ -107,7 +108,7 @@ pub fn write(root: &Path, register: &Register) -> Result<PathBuf, String> {
         }
         let lines = std::fs::read_to_string(&path).map_err(|error| shown(error.to_string()))?;
         let records = Arc::new(observations::parse(&lines).map_err(shown)?);
-        let place = directory.strip_prefix(root).unwrap_or(Path::new("")).to_owned();
+        let place = page.is_none().then(|| directory.strip_prefix(root).unwrap_or(Path::new("")).to_owned());
         chapters.push(Chapter { runs: owner, records, made, place });
     }
     if chapters.is_empty() {
@@ -116,9 +117,14 @@ pub fn write(root: &Path, register: &Register) -> Result<PathBuf, String> {
             root.display()
         ));
     }
-    let page = Book { register, chapters: &chapters }.render();
-    write_whole(root, PAGE, &page).map_err(|error| format!("{}: {error}", root.join(PAGE).display()))?;
-    Ok(root.join(PAGE))
+    let text = Book { register, chapters: &chapters }.render();
+    let path = page.map_or_else(|| root.join(PAGE), Path::to_owned);
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(format!("{}: this is no name of a file", path.display()));
+    };
+    let directory = if directory == Path::new("") { Path::new(".") } else { directory };
+    write_whole(directory, name, &text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
 }
 
 /// The directory itself if it has a manifest, or those in it that have one, by name.
