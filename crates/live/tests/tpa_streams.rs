@@ -219,3 +219,41 @@ fn a_peer_whose_process_ends_is_noticed() {
     };
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
 }
+
+#[test]
+fn connecting_without_waiting() {
+    let listener = listener(Options::default());
+    let port = TpaPort::bind("127.0.0.1:0").unwrap();
+    // Over a link of 2 x 50 ms: nothing is open yet when the call returns.
+    let delay = || Impairment { delay: meshpace_core::Duration::from_millis(50), ..Impairment::default() };
+    let relay = Relay::new(listener.local_addr().unwrap(), delay(), delay(), false).unwrap();
+    let mut client = port.connect_nonblocking(relay.address()).unwrap();
+    assert!(!client.is_open().unwrap());
+    assert_eq!(client.write(b"early").unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(client.shutdown(Shutdown::Both).unwrap_err().kind(), ErrorKind::NotConnected);
+    while !client.is_open().unwrap() {
+        std::thread::yield_now();
+    }
+    client.set_nonblocking(false).unwrap();
+    exchange(client, listener.accept().unwrap().0, &noise(8, 20_000), b"back");
+    // The reason comes with whatever is asked first.
+    let mut refused = port.connect_nonblocking(nowhere()).unwrap();
+    let error = loop {
+        match refused.write(b"?") {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
+            other => break other.unwrap_err(),
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
+    assert_eq!(refused.is_open().unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    // One that is dropped while it opens is forgotten: the same port may connect there again.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let start = Instant::now();
+    drop(port.connect_nonblocking(silent.local_addr().unwrap()).unwrap());
+    let again = port.connect_nonblocking(silent.local_addr().unwrap()).unwrap();
+    std::thread::sleep(ms(50));
+    assert!(!again.is_open().unwrap(), "no error");
+    drop(again);
+    assert!(start.elapsed() < ms(5000));
+}

@@ -49,6 +49,10 @@ impl<I: Interface> Tcp<I> {
 
     fn failure(&self, end: End, status: &Status) -> io::Error {
         let to = self.to;
+        if let Some(bytes) = status.too_long {
+            let text = format!("packets of {bytes} bytes are too long for the way to {to}: choose a smaller MTU");
+            return io::Error::new(io::ErrorKind::InvalidInput, text);
+        }
         if let (Some(error), false) = (status.unreachable, status.established) {
             return io::Error::new(io::ErrorKind::HostUnreachable, format!("{to}: {error}"));
         }
@@ -128,6 +132,10 @@ impl<I: Interface> Carrier for Tcp<I> {
             progress.stats += *connection.sent();
             match connection.end() {
                 None => {}
+                Some(End::Aborted) if self.status()?.1.too_long.is_some() => {
+                    let (_, status) = self.status()?;
+                    return Err(self.failure(End::Aborted, &status));
+                }
                 Some(End::Closed | End::Aborted) => progress.is_over = true,
                 Some(end) => {
                     let (_, status) = self.status()?;

@@ -8,21 +8,27 @@
 //! A connection that is being opened has no buffers yet, and only [`Limits::opening`] of them are kept: a flood of SYNs
 //! pushes out the oldest, not the memory. An honest peer needs one round trip.
 
+mod arrivals;
+mod entry;
+mod output;
+
 use super::interface::Interface;
-use super::packet::{self, Packet, Unreachable};
+use super::packet::Unreachable;
 use crate::clock::{Clock, sharpen_timers};
 use crate::drive::Deadlines;
 use crate::poll::{Poller, Ready};
 use crate::ring::{ReceiveRing, SendRing};
-use crate::tpa::path::hops_travelled;
+use entry::{Entry, Key};
 use meshpace_core::{Rate, Time};
 use meshpace_transport::tcp::connection::End;
-use meshpace_transport::tcp::wire::{self, Addresses, Header, Numbers, Options};
-use meshpace_transport::tcp::{Config, Connection, Extension, Flags, Segment};
-use meshpace_transport::{Arrival, PathInfo, Role};
+use meshpace_transport::tcp::wire::{self, Numbers};
+use meshpace_transport::tcp::{Config, Connection};
+use meshpace_transport::{PathInfo, Role};
+use nix::libc;
+use output::Output;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 
 /// The first of the ports that connections are opened from (RFC 6335, section 6: dynamic ports).
 const FIRST_PORT: u16 = 49_152;
@@ -68,6 +74,8 @@ pub struct Status {
     pub end: Option<End>,
     /// The last error reported from the way.
     pub unreachable: Option<Unreachable>,
+    /// Bytes of a packet that the way out refused as too long, which has ended the connection.
+    pub too_long: Option<u16>,
 }
 
 /// What arrived and was no use, counted.
@@ -83,30 +91,6 @@ pub struct Trouble {
     pub pushed_out: u64,
     /// Packets that the interface would not take.
     pub unsent: u64,
-}
-
-/// The four numbers that tell a connection; our address is the interface's.
-type Key = (Ipv4Addr, u16, u16);
-
-#[derive(Debug)]
-struct Entry {
-    key: Key,
-    connection: Connection,
-    numbers: Numbers,
-    /// The options of our SYN or SYN-ACK.
-    syn_options: Options,
-    /// Payload and options of a full segment of the path.
-    path_mss: u16,
-    /// None before the handshake is over, at an end that listens.
-    buffers: Option<(SendRing, ReceiveRing)>,
-    window: usize,
-    /// The hops the peer's packets come.
-    hops: u8,
-    accepted: bool,
-    claimed: bool,
-    /// The application has let go: the entry goes when the connection is forgotten.
-    released: bool,
-    unreachable: Option<Unreachable>,
 }
 
 #[derive(Debug)]
@@ -134,17 +118,6 @@ pub struct Stack<I> {
     trouble: Trouble,
     incoming: Vec<u8>,
     ready: Vec<Ready>,
-}
-
-/// The way out.
-#[derive(Debug)]
-struct Output<I> {
-    interface: I,
-    next_number: u16,
-    sent: u64,
-    unsent: u64,
-    /// Where packets are put together.
-    buffer: Vec<u8>,
 }
 
 impl<I: Interface> Stack<I> {
@@ -231,6 +204,7 @@ impl<I: Interface> Stack<I> {
             claimed: true,
             released: false,
             unreachable: None,
+            too_long: None,
         };
         let id = self.insert(entry);
         self.pump(id, now);
@@ -331,6 +305,7 @@ impl<I: Interface> Stack<I> {
             at_end: readable == 0 && connection.peer_has_closed(),
             end: connection.end(),
             unreachable: entry.unreachable,
+            too_long: entry.too_long,
         })
     }
 
@@ -408,171 +383,16 @@ impl<I: Interface> Stack<I> {
         result
     }
 
-    fn on_packet(&mut self, now: Time, bytes: &[u8]) {
-        match packet::decode(bytes, self.output.interface.check()) {
-            Ok(Packet::Tcp { addresses, header, payload, ttl, ce }) => {
-                if addresses.destination != self.output.interface.address().octets() {
-                    return;
-                }
-                let arrival = Arrival { hops: hops_travelled(ttl).unwrap_or(0), ce, received_power_dbm: None };
-                self.on_segment(now, addresses.source.into(), &header, payload, arrival);
-            }
-            Ok(Packet::Unreachable(error)) => self.on_unreachable(now, error),
-            Err(packet::Error::IpChecksum | packet::Error::Tcp(wire::Error::Checksum)) => self.trouble.checksums += 1,
-            Err(packet::Error::Other) => {}
-            Err(_) => self.trouble.malformed += 1,
-        }
-    }
-
-    fn on_segment(&mut self, now: Time, from: Ipv4Addr, header: &Header, payload: &[u8], arrival: Arrival) {
-        let key = (from, header.source, header.destination);
-        let id = match self.by_key.get(&key) {
-            Some(id) => *id,
-            None => match self.begin(now, key, header) {
-                Some(id) => id,
-                None => return self.on_stray(key, header, payload.len()),
-            },
-        };
-        let Some(entry) = self.entries.get_mut(&id) else { return };
-        let flags = header.flags;
-        let was_established = entry.connection.is_established();
-        if !was_established && entry.buffers.is_some() && flags.has(Flags::SYN) && flags.has(Flags::ACK) {
-            entry.on_syn_ack(now, header);
-        } else if !was_established
-            && entry.buffers.is_none()
-            && flags.has(Flags::SYN)
-            && header.seq != entry.numbers.peer
-        {
-            // Another SYN than the one that began this: the peer has started over, or it is forged.
-            return;
-        }
-        let (expected, acknowledged) = (entry.connection.expected(), entry.connection.acknowledged());
-        // Longer than a packet can be: not so, for the decoder has seen to it.
-        let length = u16::try_from(payload.len()).unwrap_or(u16::MAX);
-        let Some(understood) = entry.numbers.segment(header, length, expected, acknowledged) else { return };
-        if !was_established && flags.has(Flags::ACK) && !flags.has(Flags::RST) && understood.segment.ack != 0 {
-            // It acknowledges something this connection never said (RFC 9293, section 3.10.7.3 and 4).
-            return self.on_stray(key, header, payload.len());
-        }
-        if self.follow_time_to_live && arrival.hops > 0 && arrival.hops != entry.hops {
-            entry.hops = arrival.hops;
-            entry.connection.on_path(PathInfo { hops: arrival.hops, ..self.path });
-        }
-        let is_taken = entry.connection.on_segment(now, &understood.segment, understood.more(), arrival);
-        if !was_established && entry.connection.is_established() && entry.buffers.is_none() {
-            entry.buffers = Some((SendRing::new(self.limits.send_buffer), ReceiveRing::new(entry.window)));
-            self.opening.retain(|opening| *opening != id);
-            let listener = self.listeners.get_mut(&key.2);
-            match listener {
-                Some(listener) if listener.ready.len() < self.limits.backlog => listener.ready.push_back(id),
-                _ => {
-                    self.trouble.pushed_out += 1;
-                    entry.released = true;
-                    entry.connection.abort(now);
-                }
-            }
-        }
-        if let (true, Some((_, receive))) = (is_taken && !payload.is_empty(), &mut entry.buffers) {
-            let limit = expected.saturating_add(receive.room() as u64);
-            let fitting = limit.saturating_sub(understood.segment.seq).min(payload.len() as u64) as usize;
-            let placed = receive.place(understood.segment.seq, &payload[..fitting]);
-            debug_assert!(placed, "cut to what has room");
-            receive.deliver(entry.connection.delivered());
-        }
-        self.pump(id, now);
-        self.forget_if_over(id, now);
-    }
-
-    /// A SYN to a port that is listened to begins a connection.
-    fn begin(&mut self, now: Time, key: Key, syn: &Header) -> Option<Id> {
-        let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);
-        let listener = self.listeners.get(&key.2).filter(|_| opens)?;
-        let mut config = listener.config.clone();
-        let path_mss = self.path_mss().ok()?;
-        let window = config.segment.min(u32::from(path_mss)).saturating_mul(config.max_window);
-        let options = wire::answer(path_mss, window, &syn.options);
-        let agreed = wire::agreed(path_mss, &syn.options);
-        config.segment = config.segment.min(u32::from(path_mss));
-        let mut connection = Connection::new(&config, Role::Receiver);
-        connection.on_path(self.path);
-        connection.on_agreed(now, &agreed);
-        let scaled = syn.options.window_scale.is_some();
-        let numbers = Numbers {
-            own: random_number().ok()?,
-            peer: syn.seq,
-            own_scale: options.window_scale.unwrap_or(0),
-            peer_scale: if scaled { syn.options.window_scale.unwrap_or(0) } else { 0 },
-            timestamps: agreed.timestamps,
-        };
-        while self.opening.len() >= self.limits.opening.max(1) {
-            let Some(oldest) = self.opening.pop_front() else { break };
-            self.trouble.pushed_out += 1;
-            self.remove(oldest);
-        }
-        let id = self.insert(Entry {
-            key,
-            connection,
-            numbers,
-            syn_options: options,
-            path_mss,
-            buffers: None,
-            window: window as usize,
-            hops: 0,
-            accepted: false,
-            claimed: false,
-            released: false,
-            unreachable: None,
-        });
-        self.opening.push_back(id);
-        Some(id)
-    }
-
-    /// A segment for no connection is answered with a reset (RFC 9293, section 3.10.7.1), if the port is ours.
-    fn on_stray(&mut self, key: Key, header: &Header, payload: usize) {
-        self.trouble.strays += 1;
-        let ours = self.output.interface.owns_address() || self.listeners.contains_key(&key.2);
-        if header.flags.has(Flags::RST) || !ours {
-            return;
-        }
-        let has_ack = header.flags.has(Flags::ACK);
-        let length = payload as u32 + u32::from(header.flags.has(Flags::SYN)) + u32::from(header.flags.has(Flags::FIN));
-        let reset = Header {
-            source: key.2,
-            destination: key.1,
-            seq: if has_ack { header.ack } else { 0 },
-            ack: if has_ack { 0 } else { header.seq.wrapping_add(length) },
-            flags: if has_ack { Flags::RST } else { Flags::RST.with(Flags::ACK) },
-            ..Header::default()
-        };
-        self.output.transmit(key.0, &reset, (&[], &[]), false);
-    }
-
-    fn on_unreachable(&mut self, now: Time, error: Unreachable) {
-        if error.addresses.source != self.output.interface.address().octets() {
-            return;
-        }
-        let key = (error.addresses.destination.into(), error.destination, error.source);
-        let Some(id) = self.by_key.get(&key).copied() else { return };
-        let Some(entry) = self.entries.get_mut(&id) else { return };
-        // Only what this connection may have sent is believed (RFC 5927, section 4.1).
-        let connection = &entry.connection;
-        let from = entry.numbers.own.wrapping_add(connection.acknowledged() as u32);
-        let out = connection.outstanding_end() - connection.acknowledged() + 1;
-        if u64::from(error.seq.wrapping_sub(from)) > out {
-            return;
-        }
-        entry.unreachable = Some(error);
-        if !connection.is_established() {
-            entry.connection.abort(now);
-        }
-        self.pump(id, now);
-    }
-
     /// Sends what a connection has to say, and notes when it wants to be woken.
     fn pump(&mut self, id: Id, now: Time) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         while let Some(segment) = entry.connection.poll_transmit(now) {
-            self.output.send(entry, &segment);
+            let sent = self.output.send(entry, &segment);
+            // Nothing so long will ever get out: better an end that says so than silence.
+            if entry.too_long.is_none() && matches!(sent, Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE)) {
+                entry.too_long = Some(self.output.interface.mtu());
+                entry.connection.abort(now);
+            }
         }
         if let Some((send, _)) = &mut entry.buffers {
             send.release(entry.connection.acknowledged());
@@ -634,53 +454,6 @@ impl<I: Interface> Stack<I> {
             }
         }
         Err(last)
-    }
-}
-
-impl<I: Interface> Output<I> {
-    fn send(&mut self, entry: &Entry, segment: &Segment) {
-        let (peer, peer_port, own_port) = entry.key;
-        let mut header = entry.numbers.header(segment, (own_port, peer_port), entry.connection.blocks());
-        if segment.flags.has(Flags::SYN) {
-            header.options = Options { timestamps: header.options.timestamps, ..entry.syn_options };
-        }
-        let length = usize::from(segment.payload);
-        let payload = match &entry.buffers {
-            Some((ring, _)) if length > 0 => ring.range(segment.seq, length),
-            _ => Some((&[][..], &[][..])),
-        };
-        debug_assert!(payload.is_some(), "what is not acknowledged is kept");
-        let Some(payload) = payload else { return };
-        self.transmit(peer, &header, payload, segment.extension == Extension::EcnCapable);
-    }
-
-    fn transmit(&mut self, to: Ipv4Addr, header: &Header, payload: (&[u8], &[u8]), ecn_capable: bool) {
-        let addresses = Addresses { source: self.interface.address().octets(), destination: to.octets() };
-        self.next_number = self.next_number.wrapping_add(1);
-        let packet = packet::encode(&mut self.buffer, header, addresses, payload, self.next_number, ecn_capable);
-        // A packet that the interface does not take is lost, as on any link: the protocols repair that.
-        match self.interface.send(packet) {
-            Ok(()) => self.sent += 1,
-            Err(_) => self.unsent += 1,
-        }
-    }
-}
-
-impl Entry {
-    /// The SYN-ACK tells what the peer agrees to.
-    fn on_syn_ack(&mut self, now: Time, header: &Header) {
-        if header.ack != self.numbers.own.wrapping_add(1) {
-            return;
-        }
-        let options = &header.options;
-        let agreed = wire::agreed(self.path_mss, options);
-        self.numbers.peer = header.seq;
-        self.numbers.timestamps = agreed.timestamps;
-        match options.window_scale {
-            Some(scale) => self.numbers.peer_scale = scale,
-            None => self.numbers.own_scale = 0,
-        }
-        self.connection.on_agreed(now, &agreed);
     }
 }
 

@@ -5,6 +5,7 @@ pub mod impairment;
 pub mod namespace;
 pub mod relay;
 pub mod tun_link;
+pub mod veth;
 
 pub use carrier::Passed;
 pub use impairment::{Impairment, Loss};

@@ -2,8 +2,8 @@
 
 use super::handshake::{Cookie, Kind, Opening, Terms};
 use super::listener::Backlog;
+use super::outbox::Outbox;
 use super::path::hops_travelled;
-use super::runtime::Outbox;
 use super::shared::{Failure, Shared, State, Status};
 use super::socket::Addresses;
 use crate::drive::pump;

@@ -19,9 +19,11 @@
 //! ```
 
 mod connection;
+mod handle;
 pub mod handshake;
 mod listener;
 mod options;
+mod outbox;
 pub mod path;
 mod port;
 mod route_metric;
@@ -30,10 +32,10 @@ mod shared;
 pub mod socket;
 mod stream;
 
+pub use handle::Handle as Runtime;
 pub use listener::{BACKLOG, PortCounters, TpaListener};
 pub use options::Options;
 pub use path::PathSource;
 pub use port::TpaPort;
-pub use runtime::Handle as Runtime;
 pub use shared::TpaError;
 pub use stream::TpaStream;

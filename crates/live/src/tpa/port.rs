@@ -1,13 +1,13 @@
 //! A UDP port with any number of connections on it, opened from either end.
 
+use super::handle::{Command, Handle};
 use super::handshake::Terms;
 use super::listener::{Backlog, Counters, PortCounters, TpaListener};
 use super::options::Options;
-use super::runtime::{Command, Handle};
-use super::shared::{Failure, Shared, Status};
+use super::shared::{Failure, Shared};
 use super::socket::Socket;
 use super::stream::TpaStream;
-use meshpace_core::{Duration, Time};
+use meshpace_core::Duration;
 use meshpace_transport::tpa;
 use nix::libc;
 use std::io;
@@ -59,6 +59,20 @@ impl TpaPort {
 
     /// The same, waiting for at most `timeout`.
     pub fn connect_timeout(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
+        let stream = self.begin(address, timeout)?;
+        stream.wait_until_open()?;
+        Ok(stream)
+    }
+
+    /// Begins to open a connection and returns at once: as a non-blocking `connect` does. The stream is non-blocking; until
+    /// [`TpaStream::is_open`] reading and writing return [`io::ErrorKind::WouldBlock`], and should it never be open, the reason.
+    pub fn connect_nonblocking(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
+        let stream = self.begin(address, self.0.options.connect_timeout)?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    }
+
+    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
         let peer = first_v4(address)?;
         if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.ip().is_broadcast() {
             return Err(Failure::new(libc::EINVAL, format!("{peer}: not an address to connect to")).error());
@@ -71,18 +85,8 @@ impl TpaPort {
         let options = Arc::new(Options { connect_timeout: timeout, ..(*inner.options).clone() });
         let shared = Arc::new(Shared::new(id, inner.local, peer, block, options, inner.runtime.mailbox()));
         let stream = TpaStream::new(Arc::clone(&shared), self.clone());
-        inner.runtime.send(Command::Connect { port: inner.id, shared: Arc::clone(&shared), config: Box::new(config) });
-        let mut state = shared.lock();
-        while state.status == Status::Opening {
-            state = shared.wait_writable(state, Time::NEVER)?;
-        }
-        match &state.failure {
-            Some(failure) => Err(failure.error()),
-            None => {
-                drop(state);
-                Ok(stream)
-            }
-        }
+        inner.runtime.send(Command::Connect { port: inner.id, shared, config: Box::new(config) });
+        Ok(stream)
     }
 
     /// The transport for the way to `peer`: with smaller segments if its MTU asks for them.

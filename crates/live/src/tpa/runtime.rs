@@ -1,24 +1,27 @@
 //! The thread that runs the connections: it waits for datagrams, for the next time a connection wants to be woken, and for
 //! its applications; nobody else touches a state machine.
 
+mod requests;
+
 use super::connection::Connection;
-use super::handshake::{Baker, Kind, Opening};
+use super::handle::{Command, Mailbox};
+use super::handshake::Baker;
 use super::listener::{Backlog, Counters, count};
 use super::options::Options;
+use super::outbox::Outbox;
 use super::shared::{Failure, Shared, Status};
-use super::socket::{Addresses, Message, Received, Socket};
+use super::socket::{Addresses, Received, Socket};
 use crate::Clock;
 use crate::clock::sharpen_timers;
 use crate::drive::Deadlines;
-use crate::poll::{Poller, Ready, Waker};
+use crate::poll::{Poller, Ready};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::{self, Flags, Segment, wire};
 use nix::libc;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddrV4;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Messages taken from one socket before the timers are looked at again.
 const TURN: usize = 32;
@@ -27,149 +30,13 @@ const TURN: usize = 32;
 /// ports (net.ipv4.icmp_ratelimit), so that nobody can use a port to flood others.
 const ANSWERS_PER_SECOND: u32 = 1000;
 
-/// Messages that may wait for room in the kernel's buffer, per socket. Windows are 12 segments at most; what comes on top is
-/// dropped, as a full interface queue would.
-const WAITING: usize = 4096;
-
-/// Half-open connections per port. Each lasts a round trip unless its peer gives up.
-const HALF_OPEN: usize = 256;
-
 /// Up to this a wake-up counts as being on time.
 const LATENESS: Duration = Duration::from_millis(1);
 
-/// What applications ask of the runtime.
-#[derive(Debug)]
-pub(super) enum Command {
-    /// A port was bound.
-    Bind { id: u64, socket: Socket, options: Arc<Options>, counters: Arc<Counters> },
-    /// Nobody holds the port any more; its connections may.
-    Release { port: u64 },
-    /// Accept connections.
-    Listen { port: u64, backlog: Arc<Backlog> },
-    /// No longer.
-    Unlisten { port: u64 },
-    /// Open a connection.
-    Connect { port: u64, shared: Arc<Shared>, config: Box<tpa::Config> },
-    /// Look at a connection.
-    Touch(u64),
-    /// Nobody needs the runtime any more.
-    Stop,
-}
-
-/// How applications reach the thread. Connections hold this and no handle: that would keep the thread alive for ever.
-#[derive(Debug)]
-pub(super) struct Mailbox {
-    commands: Mutex<Vec<Command>>,
-    waker: Waker,
-    ids: AtomicU64,
-}
-
-/// A runtime: one thread for any number of ports and connections. It ends with its last handle, port and stream.
-#[derive(Clone, Debug)]
-pub struct Handle(Arc<Owner>);
-
-#[derive(Debug)]
-struct Owner(Arc<Mailbox>);
-
-impl Handle {
-    /// Starts one.
-    pub fn start() -> io::Result<Handle> {
-        let poller = Poller::new()?;
-        let mailbox = Arc::new(Mailbox { commands: Mutex::default(), waker: poller.waker(), ids: AtomicU64::new(1) });
-        let mut key = [0; 16];
-        random(&mut key)?;
-        let mut worker = Worker::new(Arc::clone(&mailbox), poller, Baker::new(key));
-        std::thread::Builder::new().name("tpa".into()).spawn(move || worker.run())?;
-        Ok(Handle(Arc::new(Owner(mailbox))))
-    }
-
-    /// The one of this process, started when first asked for.
-    pub fn global() -> io::Result<Handle> {
-        static GLOBAL: Mutex<Option<Handle>> = Mutex::new(None);
-        let mut global = GLOBAL.lock().expect("nobody panics while holding it");
-        match &*global {
-            Some(handle) => Ok(handle.clone()),
-            None => Ok(global.insert(Handle::start()?).clone()),
-        }
-    }
-
-    pub(super) fn next_id(&self) -> u64 {
-        self.0.0.ids.fetch_add(1, Ordering::Relaxed)
-    }
-
-    pub(super) fn send(&self, command: Command) {
-        self.0.0.send(command);
-    }
-
-    pub(super) fn mailbox(&self) -> Arc<Mailbox> {
-        Arc::clone(&self.0.0)
-    }
-}
-
-impl Mailbox {
-    pub(super) fn touch(&self, id: u64) {
-        self.send(Command::Touch(id));
-    }
-
-    fn send(&self, command: Command) {
-        let mut commands = self.commands.lock().expect("nobody panics while holding it");
-        commands.push(command);
-        let first = commands.len() == 1;
-        drop(commands);
-        if first {
-            self.waker.wake();
-        }
-    }
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        self.0.send(Command::Stop);
-    }
-}
-
 /// Fills `bytes` with unpredictable ones.
-fn random(bytes: &mut [u8]) -> io::Result<()> {
+pub(super) fn random(bytes: &mut [u8]) -> io::Result<()> {
     let got = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty())?;
     if got == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
-/// Segments on their way out of a port.
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
-    open: Message,
-    full: VecDeque<Message>,
-    spare: Vec<Message>,
-}
-
-impl Outbox {
-    /// Puts a segment behind the others; its payload comes in two pieces.
-    pub(super) fn push(&mut self, to: Addresses, segment: &Segment, a: &[u8], b: &[u8]) {
-        let length = wire::INSIDE_UDP + a.len() + b.len();
-        if !self.open.takes(to, length) {
-            self.seal();
-        }
-        self.open.push(to, length, |bytes| {
-            bytes.extend_from_slice(&wire::encode_inside_udp(segment));
-            bytes.extend_from_slice(a);
-            bytes.extend_from_slice(b);
-        });
-    }
-
-    fn seal(&mut self) {
-        let empty = self.spare.pop().unwrap_or_default();
-        let sealed = std::mem::replace(&mut self.open, empty);
-        if sealed.content().is_some() && self.full.len() < WAITING {
-            self.full.push_back(sealed);
-        }
-    }
-
-    fn recycle(&mut self, mut message: Message) {
-        message.clear();
-        if self.spare.len() < 64 {
-            self.spare.push(message);
-        }
-    }
 }
 
 /// One UDP port in the hands of the runtime.
@@ -202,7 +69,8 @@ impl Port {
     }
 }
 
-struct Worker {
+/// The thread's own.
+pub(super) struct Worker {
     mailbox: Arc<Mailbox>,
     poller: Poller,
     baker: Baker,
@@ -214,7 +82,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(mailbox: Arc<Mailbox>, poller: Poller, baker: Baker) -> Worker {
+    pub(super) fn new(mailbox: Arc<Mailbox>, poller: Poller, baker: Baker) -> Worker {
         Worker {
             mailbox,
             poller,
@@ -227,7 +95,8 @@ impl Worker {
         }
     }
 
-    fn run(&mut self) {
+    /// Until nobody needs it any more.
+    pub(super) fn run(&mut self) {
         sharpen_timers();
         let mut ready = Vec::new();
         while !self.stopped {
@@ -268,8 +137,7 @@ impl Worker {
     }
 
     fn obey(&mut self) {
-        let commands = std::mem::take(&mut *self.mailbox.commands.lock().expect("nobody panics while holding it"));
-        for command in commands {
+        for command in self.mailbox.take() {
             match command {
                 Command::Bind { id, socket, options, counters } => {
                     let now = Clock.now();
@@ -447,79 +315,6 @@ impl Worker {
                     port.out.push(received.addresses, &reset, &[], &[]);
                 }
             }
-        }
-    }
-
-    /// A SYN for a listener.
-    fn on_request(
-        &mut self,
-        id: u64,
-        now: Time,
-        received: &Received,
-        syn: &Segment,
-        payload: &[u8],
-        backlog: Arc<Backlog>,
-    ) {
-        let Some(port) = self.ports.get_mut(&id) else { return };
-        let addresses = received.addresses;
-        let request = Opening::decode(payload).filter(|opening| opening.kind == Kind::Request);
-        let Some(request) = request else { return count(&port.counters.malformed) };
-        let base = tpa::Config { close_with_peer: false, ..port.options.transport.clone() };
-        let Some(mut config) = request.terms.apply(&base) else { return count(&port.counters.malformed) };
-        if !self.baker.accepts(now, addresses.peer, syn.block, &request) {
-            count(&port.counters.challenges);
-            let cookie = self.baker.cookie(now, addresses.peer, syn.block, &request);
-            let challenge = Opening { kind: Kind::Challenge, cookie, ..request };
-            let flags = Flags::SYN.with(Flags::ACK);
-            let answer = Segment { ack_block: syn.block, flags, ..Segment::default() };
-            return port.out.push(addresses, &answer, &challenge.encode(), &[]);
-        }
-        let counters = Arc::clone(&port.counters);
-        if !backlog.has_room() || !self.make_room(id, now) {
-            return count(&counters.crowded);
-        }
-        let mut bytes = [0; 2];
-        if random(&mut bytes).is_err() {
-            return;
-        }
-        config.first_block = u16::from_be_bytes(bytes) % tpa::segment::BLOCK_NUMBERS;
-        if let Some(old) = self.ports.get(&id).and_then(|port| port.by_peer.get(&addresses.peer)).copied() {
-            self.forget(old);
-        }
-        let handle = self.mailbox.ids.fetch_add(1, Ordering::Relaxed);
-        let Some(port) = self.ports.get_mut(&id) else { return };
-        let block = config.segment as usize * usize::from(config.block_segments);
-        let mut local = port.socket.local();
-        if let Some(own) = addresses.own {
-            local.set_ip(own);
-        }
-        let mailbox = Arc::clone(&self.mailbox);
-        let shared = Arc::new(Shared::new(handle, local, addresses.peer, block, Arc::clone(&port.options), mailbox));
-        let connection = Connection::accept(id, addresses, shared, &config, (syn, &request), backlog, now);
-        port.by_peer.insert(addresses.peer, handle);
-        self.connections.insert(handle, connection);
-        self.work(handle, now);
-    }
-
-    /// Whether a port may have another half-open connection, after forgetting one that has been so for too long: its cookie
-    /// was good, but whoever does not go on must not keep others out.
-    fn make_room(&mut self, id: u64, now: Time) -> bool {
-        let Some(port) = self.ports.get(&id) else { return false };
-        let half_open = |number: &u64| Some((self.connections.get(number)?.half_open_since()?, *number));
-        let (mut oldest, mut count) = (None, 0);
-        for found in port.by_peer.values().filter_map(half_open) {
-            count += 1;
-            oldest = Some(oldest.map_or(found, |oldest: (Time, u64)| oldest.min(found)));
-        }
-        match oldest {
-            Some((since, number)) if count >= HALF_OPEN => {
-                let stale = now.since(since) >= port.options.transport.rto.initial;
-                if stale {
-                    self.forget(number);
-                }
-                stale
-            }
-            _ => true,
         }
     }
 

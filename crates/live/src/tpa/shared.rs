@@ -1,7 +1,7 @@
 //! What the application's threads and the runtime's thread share of one connection: bytes, wishes and news.
 
+use super::handle::Mailbox;
 use super::options::Options;
-use super::runtime::Mailbox;
 use crate::Clock;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};

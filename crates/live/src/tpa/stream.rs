@@ -49,6 +49,27 @@ impl TpaStream {
         TpaStream { shared, _port: port, waiting }
     }
 
+    /// Waits until it is open, or never will be.
+    pub(super) fn wait_until_open(&self) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        while state.status == Status::Opening {
+            state = self.shared.wait_writable(state, Time::NEVER)?;
+        }
+        match &state.failure {
+            Some(failure) => Err(failure.error()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the handshake is over; the reason if the connection could not be opened, or has failed since.
+    pub fn is_open(&self) -> io::Result<bool> {
+        let state = self.shared.lock();
+        match &state.failure {
+            Some(failure) => Err(failure.error()),
+            None => Ok(state.status != Status::Opening),
+        }
+    }
+
     fn waiting(&self) -> Waiting {
         *self.waiting.lock().expect("nobody panics while holding it")
     }
@@ -100,7 +121,7 @@ impl TpaStream {
             if state.closed {
                 return Err(io::Error::new(io::ErrorKind::BrokenPipe, "closed for writing"));
             }
-            if state.send.room() > 0 || from.is_empty() {
+            if state.status != Status::Opening && (state.send.room() > 0 || from.is_empty()) {
                 let length = state.send.write(from);
                 if !state.busy {
                     self.shared.call(&mut state);
@@ -208,6 +229,8 @@ impl TpaStream {
 fn let_go(shared: &Shared, state: &mut State) {
     // As TCP (RFC 2525, section 2.17): a peer whose data nobody read is told, not left to believe otherwise.
     state.abort |= state.receive.available() > 0 && state.status == Status::Open;
+    // And what is not open need not become so.
+    state.abort |= state.status == Status::Opening;
     (state.closed, state.deaf, state.dropped) = (true, true, true);
     shared.wake_readers(state);
     shared.call(state);

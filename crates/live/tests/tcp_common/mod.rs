@@ -86,24 +86,12 @@ impl World {
 
     /// Starts a program on the ordinary host.
     pub fn peer(&self, program: &str, arguments: &[&str]) -> Peer {
-        let start = || {
-            Command::new(program)
-                .args(arguments)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-        };
-        Peer(self.link.sides[1].run(start).unwrap_or_else(|e| panic!("{program}: {e}")))
+        self.link.sides[1].run(|| Peer::start(program, arguments))
     }
 
     /// Starts a Python program there, and waits for its first line, "ready".
     pub fn python(&self, program: &str) -> Peer {
-        let mut peer = self.peer("python3", &["-c", program]);
-        let mut line = [0; 6];
-        peer.0.stdout.as_mut().unwrap().read_exact(&mut line).unwrap_or_else(|_| panic!("{}", peer.complaint()));
-        assert_eq!(&line, b"ready\n");
-        peer
+        self.link.sides[1].run(|| Peer::python(program))
     }
 }
 
@@ -111,6 +99,22 @@ impl World {
 pub struct Peer(pub Child);
 
 impl Peer {
+    /// Starts a program in the calling thread's namespace.
+    pub fn start(program: &str, arguments: &[&str]) -> Peer {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Peer(command.spawn().unwrap_or_else(|e| panic!("{program}: {e}")))
+    }
+
+    /// Starts a Python program there, and waits for its first line, "ready".
+    pub fn python(program: &str) -> Peer {
+        let mut peer = Peer::start("python3", &["-c", program]);
+        let mut line = [0; 6];
+        peer.0.stdout.as_mut().unwrap().read_exact(&mut line).unwrap_or_else(|_| panic!("{}", peer.complaint()));
+        assert_eq!(&line, b"ready\n");
+        peer
+    }
+
     /// What it says until it ends.
     pub fn output(&mut self) -> String {
         let mut text = String::new();
@@ -136,9 +140,14 @@ impl Drop for Peer {
 
 /// A Python program that takes one connection and says how many bytes came, and their SHA-256.
 pub fn python_receiver() -> String {
+    python_receiver_on(PEER)
+}
+
+/// The same at another address.
+pub fn python_receiver_on(address: Ipv4Addr) -> String {
     format!(
         "import socket, hashlib\n\
-         s = socket.create_server(('{PEER}', {PORT}))\n\
+         s = socket.create_server(('{address}', {PORT}))\n\
          print('ready', flush=True)\n\
          c, _ = s.accept()\n\
          h = hashlib.sha256(); n = 0\n\
@@ -150,10 +159,15 @@ pub fn python_receiver() -> String {
 
 /// A Python program that connects to us, sends as many bytes and says their SHA-256.
 pub fn python_sender(bytes: u64) -> String {
+    python_sender_to(OURS, bytes)
+}
+
+/// The same to another address.
+pub fn python_sender_to(address: Ipv4Addr, bytes: u64) -> String {
     format!(
         "import socket, hashlib, random\n\
          print('ready', flush=True)\n\
-         c = socket.create_connection(('{OURS}', {PORT}))\n\
+         c = socket.create_connection(('{address}', {PORT}))\n\
          h = hashlib.sha256(); r = random.Random(7)\n\
          left = {bytes}\n\
          while left:\n    b = r.randbytes(min(left, 65536)); c.sendall(b); h.update(b); left -= len(b)\n\

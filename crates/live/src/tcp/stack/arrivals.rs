@@ -1,0 +1,177 @@
+//! What arrives at the stack: to which connection it belongs, whether it begins one, and what answers the rest.
+
+use super::super::interface::Interface;
+use super::super::packet::{self, Packet, Unreachable};
+use super::entry::{Entry, Key};
+use super::{Id, Stack, random_number};
+use crate::ring::{ReceiveRing, SendRing};
+use crate::tpa::path::hops_travelled;
+use meshpace_core::Time;
+use meshpace_transport::tcp::wire::{self, Header, Numbers};
+use meshpace_transport::tcp::{Connection, Flags};
+use meshpace_transport::{Arrival, PathInfo, Role};
+use std::net::Ipv4Addr;
+
+impl<I: Interface> Stack<I> {
+    pub(super) fn on_packet(&mut self, now: Time, bytes: &[u8]) {
+        match packet::decode(bytes, self.output.interface.check()) {
+            Ok(Packet::Tcp { addresses, header, payload, ttl, ce }) => {
+                if addresses.destination != self.output.interface.address().octets() {
+                    return;
+                }
+                let arrival = Arrival { hops: hops_travelled(ttl).unwrap_or(0), ce, received_power_dbm: None };
+                self.on_segment(now, addresses.source.into(), &header, payload, arrival);
+            }
+            Ok(Packet::Unreachable(error)) => self.on_unreachable(now, error),
+            Err(packet::Error::IpChecksum | packet::Error::Tcp(wire::Error::Checksum)) => self.trouble.checksums += 1,
+            Err(packet::Error::Other) => {}
+            Err(_) => self.trouble.malformed += 1,
+        }
+    }
+
+    fn on_segment(&mut self, now: Time, from: Ipv4Addr, header: &Header, payload: &[u8], arrival: Arrival) {
+        let key = (from, header.source, header.destination);
+        let id = match self.by_key.get(&key) {
+            Some(id) => *id,
+            None => match self.begin(now, key, header) {
+                Some(id) => id,
+                None => return self.on_stray(key, header, payload.len()),
+            },
+        };
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let flags = header.flags;
+        let was_established = entry.connection.is_established();
+        if !was_established && entry.buffers.is_some() && flags.has(Flags::SYN) && flags.has(Flags::ACK) {
+            entry.on_syn_ack(now, header);
+        } else if !was_established
+            && entry.buffers.is_none()
+            && flags.has(Flags::SYN)
+            && header.seq != entry.numbers.peer
+        {
+            // Another SYN than the one that began this: the peer has started over, or it is forged.
+            return;
+        }
+        let (expected, acknowledged) = (entry.connection.expected(), entry.connection.acknowledged());
+        // Longer than a packet can be: not so, for the decoder has seen to it.
+        let length = u16::try_from(payload.len()).unwrap_or(u16::MAX);
+        let Some(understood) = entry.numbers.segment(header, length, expected, acknowledged) else { return };
+        if !was_established && flags.has(Flags::ACK) && !flags.has(Flags::RST) && understood.segment.ack != 0 {
+            // It acknowledges something this connection never said (RFC 9293, section 3.10.7.3 and 4).
+            return self.on_stray(key, header, payload.len());
+        }
+        if self.follow_time_to_live && arrival.hops > 0 && arrival.hops != entry.hops {
+            entry.hops = arrival.hops;
+            entry.connection.on_path(PathInfo { hops: arrival.hops, ..self.path });
+        }
+        let is_taken = entry.connection.on_segment(now, &understood.segment, understood.more(), arrival);
+        if !was_established && entry.connection.is_established() && entry.buffers.is_none() {
+            entry.buffers = Some((SendRing::new(self.limits.send_buffer), ReceiveRing::new(entry.window)));
+            self.opening.retain(|opening| *opening != id);
+            let listener = self.listeners.get_mut(&key.2);
+            match listener {
+                Some(listener) if listener.ready.len() < self.limits.backlog => listener.ready.push_back(id),
+                _ => {
+                    self.trouble.pushed_out += 1;
+                    entry.released = true;
+                    entry.connection.abort(now);
+                }
+            }
+        }
+        if let (true, Some((_, receive))) = (is_taken && !payload.is_empty(), &mut entry.buffers) {
+            let limit = expected.saturating_add(receive.room() as u64);
+            let fitting = limit.saturating_sub(understood.segment.seq).min(payload.len() as u64) as usize;
+            let placed = receive.place(understood.segment.seq, &payload[..fitting]);
+            debug_assert!(placed, "cut to what has room");
+            receive.deliver(entry.connection.delivered());
+        }
+        self.pump(id, now);
+        self.forget_if_over(id, now);
+    }
+
+    /// A SYN to a port that is listened to begins a connection.
+    fn begin(&mut self, now: Time, key: Key, syn: &Header) -> Option<Id> {
+        let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);
+        let listener = self.listeners.get(&key.2).filter(|_| opens)?;
+        let mut config = listener.config.clone();
+        let path_mss = self.path_mss().ok()?;
+        let window = config.segment.min(u32::from(path_mss)).saturating_mul(config.max_window);
+        let options = wire::answer(path_mss, window, &syn.options);
+        let agreed = wire::agreed(path_mss, &syn.options);
+        config.segment = config.segment.min(u32::from(path_mss));
+        let mut connection = Connection::new(&config, Role::Receiver);
+        connection.on_path(self.path);
+        connection.on_agreed(now, &agreed);
+        let scaled = syn.options.window_scale.is_some();
+        let numbers = Numbers {
+            own: random_number().ok()?,
+            peer: syn.seq,
+            own_scale: options.window_scale.unwrap_or(0),
+            peer_scale: if scaled { syn.options.window_scale.unwrap_or(0) } else { 0 },
+            timestamps: agreed.timestamps,
+        };
+        while self.opening.len() >= self.limits.opening.max(1) {
+            let Some(oldest) = self.opening.pop_front() else { break };
+            self.trouble.pushed_out += 1;
+            self.remove(oldest);
+        }
+        let id = self.insert(Entry {
+            key,
+            connection,
+            numbers,
+            syn_options: options,
+            path_mss,
+            buffers: None,
+            window: window as usize,
+            hops: 0,
+            accepted: false,
+            claimed: false,
+            released: false,
+            unreachable: None,
+            too_long: None,
+        });
+        self.opening.push_back(id);
+        Some(id)
+    }
+
+    /// A segment for no connection is answered with a reset (RFC 9293, section 3.10.7.1), if the port is ours.
+    fn on_stray(&mut self, key: Key, header: &Header, payload: usize) {
+        self.trouble.strays += 1;
+        let ours = self.output.interface.owns_address() || self.listeners.contains_key(&key.2);
+        if header.flags.has(Flags::RST) || !ours {
+            return;
+        }
+        let has_ack = header.flags.has(Flags::ACK);
+        let length = payload as u32 + u32::from(header.flags.has(Flags::SYN)) + u32::from(header.flags.has(Flags::FIN));
+        let reset = Header {
+            source: key.2,
+            destination: key.1,
+            seq: if has_ack { header.ack } else { 0 },
+            ack: if has_ack { 0 } else { header.seq.wrapping_add(length) },
+            flags: if has_ack { Flags::RST } else { Flags::RST.with(Flags::ACK) },
+            ..Header::default()
+        };
+        // Who is not told now asks again.
+        let _ = self.output.transmit(key.0, &reset, (&[], &[]), false);
+    }
+
+    fn on_unreachable(&mut self, now: Time, error: Unreachable) {
+        if error.addresses.source != self.output.interface.address().octets() {
+            return;
+        }
+        let key = (error.addresses.destination.into(), error.destination, error.source);
+        let Some(id) = self.by_key.get(&key).copied() else { return };
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        // Only what this connection may have sent is believed (RFC 5927, section 4.1).
+        let connection = &entry.connection;
+        let from = entry.numbers.own.wrapping_add(connection.acknowledged() as u32);
+        let out = connection.outstanding_end() - connection.acknowledged() + 1;
+        if u64::from(error.seq.wrapping_sub(from)) > out {
+            return;
+        }
+        entry.unreachable = Some(error);
+        if !connection.is_established() {
+            entry.connection.abort(now);
+        }
+        self.pump(id, now);
+    }
+}

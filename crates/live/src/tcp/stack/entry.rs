@@ -1,0 +1,53 @@
+//! One connection in the hands of the stack.
+
+use super::super::packet::Unreachable;
+use crate::ring::{ReceiveRing, SendRing};
+use meshpace_core::Time;
+use meshpace_transport::tcp::Connection;
+use meshpace_transport::tcp::wire::{self, Header, Numbers, Options};
+use std::net::Ipv4Addr;
+
+/// The four numbers that tell a connection; our address is the interface's.
+pub(super) type Key = (Ipv4Addr, u16, u16);
+
+/// A connection and what the stack keeps of it.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) key: Key,
+    pub(super) connection: Connection,
+    pub(super) numbers: Numbers,
+    /// The options of our SYN or SYN-ACK.
+    pub(super) syn_options: Options,
+    /// Payload and options of a full segment of the path.
+    pub(super) path_mss: u16,
+    /// None before the handshake is over, at an end that listens.
+    pub(super) buffers: Option<(SendRing, ReceiveRing)>,
+    pub(super) window: usize,
+    /// The hops the peer's packets come.
+    pub(super) hops: u8,
+    pub(super) accepted: bool,
+    pub(super) claimed: bool,
+    /// The application has let go: the entry goes when the connection is forgotten.
+    pub(super) released: bool,
+    pub(super) unreachable: Option<Unreachable>,
+    /// Bytes of a packet that the way out refused as too long.
+    pub(super) too_long: Option<u16>,
+}
+
+impl Entry {
+    /// The SYN-ACK tells what the peer agrees to.
+    pub(super) fn on_syn_ack(&mut self, now: Time, header: &Header) {
+        if header.ack != self.numbers.own.wrapping_add(1) {
+            return;
+        }
+        let options = &header.options;
+        let agreed = wire::agreed(self.path_mss, options);
+        self.numbers.peer = header.seq;
+        self.numbers.timestamps = agreed.timestamps;
+        match options.window_scale {
+            Some(scale) => self.numbers.peer_scale = scale,
+            None => self.numbers.own_scale = 0,
+        }
+        self.connection.on_agreed(now, &agreed);
+    }
+}

@@ -1,0 +1,56 @@
+//! The way out of the stack: segments become packets.
+
+use super::super::interface::Interface;
+use super::super::packet;
+use super::entry::Entry;
+use meshpace_transport::tcp::wire::{Addresses, Header, Options};
+use meshpace_transport::tcp::{Extension, Flags, Segment};
+use std::io;
+use std::net::Ipv4Addr;
+
+/// The way out.
+#[derive(Debug)]
+pub(super) struct Output<I> {
+    pub(super) interface: I,
+    pub(super) next_number: u16,
+    pub(super) sent: u64,
+    pub(super) unsent: u64,
+    /// Where packets are put together.
+    pub(super) buffer: Vec<u8>,
+}
+
+impl<I: Interface> Output<I> {
+    /// Sends a segment of a connection.
+    pub(super) fn send(&mut self, entry: &Entry, segment: &Segment) -> io::Result<()> {
+        let (peer, peer_port, own_port) = entry.key;
+        let mut header = entry.numbers.header(segment, (own_port, peer_port), entry.connection.blocks());
+        if segment.flags.has(Flags::SYN) {
+            header.options = Options { timestamps: header.options.timestamps, ..entry.syn_options };
+        }
+        let length = usize::from(segment.payload);
+        let payload = match &entry.buffers {
+            Some((ring, _)) if length > 0 => ring.range(segment.seq, length),
+            _ => Some((&[][..], &[][..])),
+        };
+        debug_assert!(payload.is_some(), "what is not acknowledged is kept");
+        let Some(payload) = payload else { return Ok(()) };
+        self.transmit(peer, &header, payload, segment.extension == Extension::EcnCapable)
+    }
+
+    /// Sends a packet.
+    pub(super) fn transmit(
+        &mut self,
+        to: Ipv4Addr,
+        header: &Header,
+        payload: (&[u8], &[u8]),
+        ecn_capable: bool,
+    ) -> io::Result<()> {
+        let addresses = Addresses { source: self.interface.address().octets(), destination: to.octets() };
+        self.next_number = self.next_number.wrapping_add(1);
+        let packet = packet::encode(&mut self.buffer, header, addresses, payload, self.next_number, ecn_capable);
+        // A packet that the interface does not take is lost, as on any link: the protocols repair that, unless it is too long.
+        let result = self.interface.send(packet);
+        *(if result.is_ok() { &mut self.sent } else { &mut self.unsent }) += 1;
+        result
+    }
+}

@@ -1,0 +1,49 @@
+//! Segments on their way out of a port, gathered into messages.
+
+use super::socket::{Addresses, Message};
+use meshpace_transport::tpa::{Segment, wire};
+use std::collections::VecDeque;
+
+/// Messages that may wait for room in the kernel's buffer, per socket. Windows are 12 segments at most; what comes on top is
+/// dropped, as a full interface queue would.
+const WAITING: usize = 4096;
+
+/// Segments on their way out of a port.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    open: Message,
+    pub(super) full: VecDeque<Message>,
+    spare: Vec<Message>,
+}
+
+impl Outbox {
+    /// Puts a segment behind the others; its payload comes in two pieces.
+    pub(super) fn push(&mut self, to: Addresses, segment: &Segment, a: &[u8], b: &[u8]) {
+        let length = wire::INSIDE_UDP + a.len() + b.len();
+        if !self.open.takes(to, length) {
+            self.seal();
+        }
+        self.open.push(to, length, |bytes| {
+            bytes.extend_from_slice(&wire::encode_inside_udp(segment));
+            bytes.extend_from_slice(a);
+            bytes.extend_from_slice(b);
+        });
+    }
+
+    /// What comes next begins another message.
+    pub(super) fn seal(&mut self) {
+        let empty = self.spare.pop().unwrap_or_default();
+        let sealed = std::mem::replace(&mut self.open, empty);
+        if sealed.content().is_some() && self.full.len() < WAITING {
+            self.full.push_back(sealed);
+        }
+    }
+
+    /// Keeps a message's memory for another.
+    pub(super) fn recycle(&mut self, mut message: Message) {
+        message.clear();
+        if self.spare.len() < 64 {
+            self.spare.push(message);
+        }
+    }
+}
