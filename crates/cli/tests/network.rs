@@ -266,3 +266,64 @@ fn without_rights_it_says_which() {
         }
     });
 }
+
+/// Stops a process for three seconds, as a machine that sleeps does.
+fn doze(child: &Child) {
+    let signal = |name: &str| {
+        let number = child.id().to_string();
+        assert!(Command::new("kill").args([name, &number]).status().unwrap().success());
+    };
+    signal("-STOP");
+    #[expect(clippy::disallowed_methods, reason = "a nap takes its time")]
+    std::thread::sleep(Duration::from_secs(3));
+    signal("-CONT");
+}
+
+/// A transfer that takes some seconds, during which first the receiver and then the sender sleeps: all bytes arrive, once.
+fn naps(transport: &str, more: &[&str], bytes: u64) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let taking = if transport.starts_with("tpa") { transport } else { "kernel" };
+    let recv = ["recv", "--transport", taking, "--port", &port, "--count", "1", "--format", "json"];
+    let mut recv = Running::start(meshpace(&recv));
+    let bytes_text = bytes.to_string();
+    let mut arguments = vec!["send", "10.9.9.1", "--port", &port, "--transport", transport, "--bytes", &bytes_text];
+    arguments.extend_from_slice(&["--format", "json"]);
+    arguments.extend_from_slice(more);
+    // It listens when it has something to say about a signal; until then a sender is refused.
+    let mut send = Running::start(meshpace(&arguments));
+    eventually("a transfer", || {
+        let refused = send.child().try_wait().unwrap().is_some();
+        if refused {
+            send = Running::start(meshpace(&arguments));
+        }
+        #[expect(clippy::disallowed_methods, reason = "long enough to have begun")]
+        std::thread::sleep(Duration::from_millis(700));
+        send.child().try_wait().unwrap().is_none()
+    });
+    doze(recv.child());
+    assert!(send.child().try_wait().unwrap().is_none(), "too short a transfer to sleep during it");
+    doze(send.child());
+    let sent = send.output();
+    let line = text(&sent.stdout);
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let record: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(record["flows"][0]["delivered_bytes"], bytes, "{line}");
+    assert!(record["duration_s"].as_f64().unwrap() > 6.0, "nobody slept: {line}");
+    let received = recv.output();
+    let record: Value = serde_json::from_str(&text(&received.stdout)).unwrap();
+    assert_eq!(record["flows"][0]["delivered_bytes"], bytes);
+}
+
+#[test]
+fn processes_that_sleep_lose_nothing() {
+    let Some(network) = network() else { return };
+    network.run(|| {
+        // Paced for 7 hops at 0.5 Mbit/s: a few packets in a second.
+        let slow = ["--hops", "7", "--channel-rate", "500 kbit/s"];
+        std::thread::scope(|scope| {
+            for transport in ["tpa-ap-3", "tcp-ap"] {
+                scope.spawn(move || naps(transport, &slow, 60_000));
+            }
+        });
+    });
+}

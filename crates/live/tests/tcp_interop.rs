@@ -2,7 +2,12 @@
 
 mod tcp_common;
 
-use tcp_common::{PORT, World, accept, peer, python_receiver, python_sender, receive, secs, send, some, transport};
+use meshpace_live::testbed::{Namespace, veth};
+use std::net::SocketAddrV4;
+use tcp_common::{
+    PEER, PORT, Peer, World, accept, ip, peer, python_receiver, python_receiver_on, python_sender, receive, secs, send,
+    some, transport,
+};
 
 /// Bytes of a transfer over the clean link.
 const MANY: u64 = 100_000_000;
@@ -90,4 +95,33 @@ fn other_transports() {
         as_client(name, 1_000_000, false);
         as_server(name, 1_000_000, false);
     }
+}
+
+/// The peer stands behind a router and a link of 600 bytes. Our packets may be cut on the way, so they arrive; the kernel's
+/// may not, so it learns of the MTU itself.
+#[test]
+fn through_a_link_too_narrow_for_full_segments() {
+    let Some(world) = World::plain() else { return };
+    let peer = std::net::Ipv4Addr::new(10, 82, 0, 2);
+    let beyond = Namespace::new().unwrap();
+    let router = &world.link.sides[1];
+    veth::join([router, &beyond], "far", [std::net::Ipv4Addr::new(10, 82, 0, 1), peer], 600).unwrap();
+    router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
+    beyond.run(|| ip(&["route", "add", "10.64.0.0/10", "via", "10.82.0.1"]));
+    world.ours(|| ip(&["route", "add", "10.82.0.0/24", "via", &PEER.to_string()]));
+    let mut receiver = beyond.run(|| Peer::python(&python_receiver_on(peer)));
+    let sent = world.ours(|| {
+        let mut stack = World::device(1500);
+        let id = stack.connect(SocketAddrV4::new(peer, PORT), &transport("newreno")).unwrap();
+        send(&mut stack, id, 2_000_000, secs(60))
+    });
+    assert_eq!(receiver.output(), sent);
+    let (received, mut sender) = world.ours(|| {
+        let mut stack = World::device(1500);
+        stack.listen(PORT, &transport("newreno")).unwrap();
+        let sender = beyond.run(|| Peer::python(&python_sender(2_000_000)));
+        let id = accept(&mut stack, PORT, secs(20));
+        (receive(&mut stack, id, secs(60)), sender)
+    });
+    assert_eq!(sender.output(), received);
 }

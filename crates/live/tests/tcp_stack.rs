@@ -38,16 +38,6 @@ impl Interface for Memory {
     fn mtu(&self) -> u16 {
         self.mtu
     }
-    fn check(&self) -> Check {
-        Check::Full
-    }
-    fn owns_address(&self) -> bool {
-        true
-    }
-    fn claim(&mut self, _: u16) -> io::Result<()> {
-        Ok(())
-    }
-    fn release(&mut self, _: u16) {}
     fn watch(&self, _: &Poller, _: Token) -> io::Result<()> {
         Ok(())
     }

@@ -1,8 +1,10 @@
 //! What a sender is driven through, whichever the transport.
 
-use meshpace_core::Time;
+use crate::Clock;
+use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
-use std::io;
+use std::io::{self, Read, Write};
+use std::net::SocketAddrV4;
 use std::sync::atomic::AtomicBool;
 
 /// What a carrier has achieved so far, all its connections together.
@@ -32,6 +34,36 @@ pub trait Carrier {
     fn wait(&mut self, until: Time) -> io::Result<()>;
     /// What has been achieved. An error if the connection failed.
     fn progress(&mut self) -> io::Result<Progress>;
+}
+
+/// Writes what there is room for to a stream that does not wait; how much.
+pub(super) fn write_some(stream: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
+    match stream.write(bytes) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        written => written,
+    }
+}
+
+/// Takes what a stream that does not wait has brought, and forgets it; whether that was all.
+pub(super) fn discard(stream: &mut impl Read) -> io::Result<bool> {
+    loop {
+        match stream.read(&mut [0; 4096]) {
+            Ok(0) => return Ok(true),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// How long there is to connect: a moment at least.
+pub(super) fn time_left(until: Time) -> Duration {
+    until.since(Clock.now()).max(Duration::from_millis(1))
+}
+
+/// An error with the host it is about.
+pub(super) fn about(to: SocketAddrV4) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{to}: {error}"))
 }
 
 impl<C: Carrier> Carrier for &mut C {

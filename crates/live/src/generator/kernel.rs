@@ -1,11 +1,11 @@
 //! The kernel's TCP as a carrier, for comparison.
 
-use super::carrier::{Carrier, Progress};
+use super::carrier::{Carrier, Progress, about, discard, time_left, write_some};
 use crate::poll::{Poller, Ready};
 use crate::sys;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
 use std::sync::atomic::AtomicBool;
 
@@ -66,10 +66,8 @@ impl Carrier for Kernel {
         let (acknowledged, stats) = self.present()?;
         self.past.acknowledged += acknowledged;
         self.past_stats += stats;
-        let left = until.since(crate::Clock.now()).max(Duration::from_millis(1));
-        let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.to));
-        let stream =
-            TcpStream::connect_timeout(&self.to.into(), std::time::Duration::from_nanos(left.0)).map_err(explain)?;
+        let left = std::time::Duration::from_nanos(time_left(until).0);
+        let stream = TcpStream::connect_timeout(&self.to.into(), left).map_err(about(self.to))?;
         if let Some(name) = &self.congestion {
             rustix::net::sockopt::set_tcp_congestion(&stream, name).map_err(|error| {
                 let error = io::Error::from(error);
@@ -84,11 +82,7 @@ impl Carrier for Kernel {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match self.stream()?.write(bytes) {
-            Ok(written) => written,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(error),
-        };
+        let written = write_some(self.stream()?, bytes)?;
         self.written += written as u64;
         Ok(written)
     }
@@ -108,19 +102,9 @@ impl Carrier for Kernel {
         let soon = crate::Clock.now() + Duration::from_millis(2);
         let ended = self.ended;
         let Some(stream) = &mut self.stream else { return self.poller.wait(until, &mut self.ready) };
-        if !ended {
-            loop {
-                match stream.read(&mut [0; 4096]) {
-                    Ok(0) => {
-                        self.ended = true;
-                        self.poller.remove(&*stream)?;
-                        break;
-                    }
-                    Ok(_) => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) => return Err(error),
-                }
-            }
+        if !ended && discard(stream)? {
+            self.ended = true;
+            self.poller.remove(&*stream)?;
         }
         self.poller.wait(until.min(soon), &mut self.ready)
     }

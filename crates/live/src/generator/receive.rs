@@ -9,7 +9,7 @@ use meshpace_transport::Stats;
 use meshpace_transport::tcp::connection::End;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 
@@ -90,50 +90,50 @@ pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io:
 
 /// Serves the kernel's TCP.
 pub fn kernel(listener: TcpListener, look: Look<'_>) -> io::Result<()> {
-    let (sender, ended) = channel();
-    thread::Builder::new().name("accept".into()).spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let sender = sender.clone();
-            // A peer that no thread can be had for is not served.
-            let _ = thread::Builder::new().name("take".into()).spawn(move || {
-                if let Ok(peer) = stream.peer_addr() {
-                    let _ = sender.send(drain(peer, stream, TcpStream::shutdown));
-                }
-            });
-        }
-    })?;
-    collect(&ended, look)
+    streams(move || listener.accept(), TcpStream::shutdown, look)
 }
 
 /// Serves TPA.
 pub fn tpa(listener: TpaListener, look: Look<'_>) -> io::Result<()> {
+    streams(move || listener.accept(), TpaStream::shutdown, look)
+}
+
+/// Serves whatever is accepted, each on a thread of its own.
+fn streams<S: Read + Send + 'static>(
+    mut accept: impl FnMut() -> io::Result<(S, SocketAddr)> + Send + 'static,
+    close: fn(&S, Shutdown) -> io::Result<()>,
+    look: Look<'_>,
+) -> io::Result<()> {
     let (sender, ended) = channel();
     thread::Builder::new().name("accept".into()).spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let sender = sender.clone();
-            let _ = thread::Builder::new().name("take".into()).spawn(move || {
-                if let Ok(peer) = stream.peer_addr() {
-                    let _ = sender.send(drain(peer, stream, TpaStream::shutdown));
+        loop {
+            match accept() {
+                Ok((stream, peer)) => {
+                    let sender = sender.clone();
+                    // A peer that no thread can be had for is not served.
+                    let _ = thread::Builder::new().name("take".into()).spawn(move || {
+                        let _ = sender.send(drain(peer, stream, close));
+                    });
                 }
-            });
+                // The listener is closed.
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => return,
+                // One that is gone before it was accepted, or no descriptor left: the next one may do better.
+                Err(_) => {}
+            }
         }
     })?;
     collect(&ended, look)
 }
 
 /// Takes all that a stream brings, and closes it.
-fn drain<S: Read>(
-    peer: SocketAddr,
-    mut stream: S,
-    close: impl Fn(&S, std::net::Shutdown) -> io::Result<()>,
-) -> Received {
+fn drain<S: Read>(peer: SocketAddr, mut stream: S, close: fn(&S, Shutdown) -> io::Result<()>) -> Received {
     let since = Clock.now();
     let mut received = Received { peer, bytes: 0, duration: Duration::ZERO, in_order: false, stats: Stats::default() };
     let mut block = vec![0; 1 << 16];
     loop {
         match stream.read(&mut block) {
             Ok(0) => {
-                received.in_order = close(&stream, std::net::Shutdown::Write).is_ok();
+                received.in_order = close(&stream, Shutdown::Write).is_ok();
                 return received;
             }
             Ok(taken) => {

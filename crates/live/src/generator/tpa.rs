@@ -1,12 +1,12 @@
 //! TPA over UDP as a carrier.
 
-use super::carrier::{Carrier, Progress};
+use super::carrier::{Carrier, Progress, about, discard, time_left, write_some};
 use crate::Clock;
 use crate::poll::{Poller, Ready};
 use crate::tpa::{Options, TpaPort, TpaStream};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Shutdown, SocketAddrV4};
 use std::sync::atomic::AtomicBool;
 
@@ -56,9 +56,7 @@ impl Carrier for Tpa {
         if let Some(stream) = self.stream.take() {
             self.past_stats += stream.stats();
         }
-        let left = until.since(Clock.now()).max(Duration::from_millis(1));
-        let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.to));
-        let stream = self.port.connect_timeout(self.to, left).map_err(explain)?;
+        let stream = self.port.connect_timeout(self.to, time_left(until)).map_err(about(self.to))?;
         stream.set_nonblocking(true)?;
         self.stream = Some(stream);
         (self.written, self.ended) = (0, false);
@@ -66,11 +64,7 @@ impl Carrier for Tpa {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match self.stream()?.write(bytes) {
-            Ok(written) => written,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(error),
-        };
+        let written = write_some(self.stream()?, bytes)?;
         self.written += written as u64;
         Ok(written)
     }
@@ -90,15 +84,8 @@ impl Carrier for Tpa {
         // The connection has a thread of its own, which does not call: look every few milliseconds.
         let soon = Clock.now() + Duration::from_millis(2);
         self.poller.wait(until.min(soon), &mut self.ready)?;
-        if self.ended {
-            return Ok(());
-        }
-        let Some(stream) = &mut self.stream else { return Ok(()) };
-        match stream.read(&mut [0; 4096]) {
-            Ok(0) => self.ended = true,
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+        if let (Some(stream), false) = (&mut self.stream, self.ended) {
+            self.ended = discard(stream)?;
         }
         Ok(())
     }

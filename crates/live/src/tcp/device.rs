@@ -6,7 +6,6 @@
 use super::interface::Interface;
 use crate::poll::{Poller, Token};
 use crate::tun::{self, Tun};
-use meshpace_transport::tcp::wire::Check;
 use std::io;
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -56,20 +55,6 @@ impl Interface for Device {
     fn mtu(&self) -> u16 {
         self.mtu
     }
-
-    fn check(&self) -> Check {
-        Check::Full
-    }
-
-    fn owns_address(&self) -> bool {
-        true
-    }
-
-    fn claim(&mut self, _: u16) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn release(&mut self, _: u16) {}
 
     fn watch(&self, poller: &Poller, token: Token) -> io::Result<()> {
         poller.add(&self.tun, token)

@@ -5,20 +5,27 @@ use meshpace_transport::tcp::wire::Check;
 use std::io;
 use std::net::Ipv4Addr;
 
-/// Something that carries IPv4 packets of one address of ours.
+/// Something that carries IPv4 packets of one address of ours. What has a default is as for an address that nobody shares,
+/// over a link that brings whole packets.
 pub trait Interface {
     /// Our address.
     fn address(&self) -> Ipv4Addr;
     /// The longest packet in bytes.
     fn mtu(&self) -> u16;
     /// How far checksums are believed.
-    fn check(&self) -> Check;
+    fn check(&self) -> Check {
+        Check::Full
+    }
     /// Whether everything that is sent to the address is ours. If not, only [claimed](Interface::claim) ports are.
-    fn owns_address(&self) -> bool;
+    fn owns_address(&self) -> bool {
+        true
+    }
     /// Takes a port for ourselves before it is used. The error says who else has it.
-    fn claim(&mut self, port: u16) -> io::Result<()>;
+    fn claim(&mut self, _port: u16) -> io::Result<()> {
+        Ok(())
+    }
     /// Gives a port back.
-    fn release(&mut self, port: u16);
+    fn release(&mut self, _port: u16) {}
     /// Watches for packets.
     fn watch(&self, poller: &Poller, token: Token) -> io::Result<()>;
     /// Takes a packet; [`io::ErrorKind::WouldBlock`] if there is none.
