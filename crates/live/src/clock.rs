@@ -33,3 +33,22 @@ pub fn sharpen_timers() {
 pub(crate) fn until(deadline: Time) -> Duration {
     deadline.since(Clock.now())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_day_has_no_part_in_it() {
+        let reading = |clock| {
+            let now = clock_gettime(clock);
+            Time(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+        };
+        // Whoever sets the time of day sets the real-time clock; the monotonic one goes on (clock_gettime(2)).
+        let before = reading(ClockId::Monotonic);
+        let ours = Clock.now();
+        assert!(before <= ours && ours <= reading(ClockId::Monotonic));
+        // Decades since 1970 on one, the time since the machine's start on the other.
+        assert!(reading(ClockId::Realtime).since(ours) > Duration::from_secs(365 * 86_400));
+    }
+}

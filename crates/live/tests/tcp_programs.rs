@@ -7,7 +7,9 @@ use meshpace_live::tcp::{Id, Interface, Stack};
 use std::io::Write;
 use std::net::SocketAddrV4;
 use std::process::{Command, Stdio};
-use tcp_common::{OURS, PEER, PORT, World, accept, now, peer, python_receiver, receive, secs, send, some, transport};
+use tcp_common::{
+    OURS, PEER, PORT, World, accept, now, peer, python_receiver, python_sender, receive, secs, send, some, transport,
+};
 
 /// Whether a program is there; if not, says that its test is skipped.
 fn has(program: &str, asked: &str) -> bool {
@@ -240,5 +242,21 @@ fn tshark_finds_nothing_wrong() {
         // The witness is awake: one wrong byte.
         packets[count / 2][45] ^= 1;
         assert_eq!(judged(&packets), (1, count));
+    }
+    // What we say when we receive: acknowledgements, with reports of what is missing.
+    for name in ["newreno", "newreno+sack"] {
+        let Some(world) = World::bad(true) else { return };
+        let (received, mut python) = world.ours(|| {
+            let mut stack = World::device(1500);
+            stack.listen(PORT, &transport(name)).unwrap();
+            let python = world.python(&python_sender(some()));
+            let id = accept(&mut stack, PORT, secs(20));
+            (receive(&mut stack, id, secs(600)), python)
+        });
+        assert_eq!(python.output(), received);
+        let record = world.link.take_record();
+        let packets: Vec<Vec<u8>> = record.iter().filter(|p| p.from == 0).map(|p| p.bytes.clone()).collect();
+        assert!(packets.len() > 100, "{} packets", packets.len());
+        assert_eq!(judged(&packets), (0, packets.len()), "{name}, receiving");
     }
 }
