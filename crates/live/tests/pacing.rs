@@ -126,11 +126,13 @@ fn tpa_with_adaptive_pacing_keeps_the_interval_it_computes() {
     let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1].since(pair[0]).0).collect();
     gaps.sort_unstable();
     let asked = stats.interval_sum_s / stats.interval_samples as f64 * 1e3;
+    let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64 / 1e6;
     println!(
-        "asked for {asked:.3} ms on average; gaps {:.3} ms (5 %), {:.3} ms (median)",
+        "asked for {asked:.3} ms on average; gaps {:.3} ms (5 %), {:.3} ms (median), {mean:.3} ms (mean)",
         quantile(&gaps, 0.05),
         quantile(&gaps, 0.5)
     );
     assert!(stats.interval_samples >= 300 && asked > 1.0, "it did not pace: {asked} ms");
-    assert!(quantile(&gaps, 0.5) > 0.9 * asked, "segments left closer together than asked for");
+    // Means on both sides: a machine that is busy makes some RTTs long, and with them some intervals.
+    assert!(mean > 0.9 * asked, "segments left closer together than asked for");
 }
