@@ -5,9 +5,12 @@ mod common;
 
 use common::{exchange, listener, ms, noise, nowhere, pair, quick};
 use meshpace_live::testbed::{Impairment, Loss, Relay};
-use meshpace_live::tpa::{Options, TpaListener, TpaPort, TpaStream};
+use meshpace_live::tpa::{Options, PathSource, Runtime, TpaListener, TpaPort, TpaStream};
+use meshpace_transport::PathInfo;
 use std::io::{ErrorKind, Read, Write};
-use std::net::Shutdown;
+use std::net::{Ipv4Addr, Shutdown};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 #[test]
@@ -256,4 +259,34 @@ fn connecting_without_waiting() {
     assert!(!again.is_open().unwrap(), "no error");
     drop(again);
     assert!(start.elapsed() < ms(5000));
+}
+
+/// Holds up the thread that asks it, the fourth time, as if the process had been stopped.
+#[derive(Debug, Default)]
+struct Absent(AtomicU32);
+
+impl PathSource for Absent {
+    fn path(&self, _: Ipv4Addr, _: Option<u8>) -> Option<PathInfo> {
+        if self.0.fetch_add(1, Ordering::Relaxed) == 3 {
+            std::thread::sleep(ms(2000));
+        }
+        None
+    }
+}
+
+#[test]
+fn who_was_absent_does_not_hold_the_silence_against_the_peer() {
+    let absent = Arc::new(Absent::default());
+    let mut options = quick();
+    options.silence_timeout = meshpace_core::Duration::from_millis(900);
+    let listener = listener(options.clone());
+    let delay = || Impairment { delay: meshpace_core::Duration::from_millis(10), ..Impairment::default() };
+    let relay = Relay::new(listener.local_addr().unwrap(), delay(), delay(), false).unwrap();
+    options.path = Some(Arc::clone(&absent) as _);
+    // A thread of its own: the peer's is not to be held up.
+    let runtime = Runtime::start().unwrap();
+    let port = TpaPort::on(&runtime, "127.0.0.1:0", options).unwrap();
+    let client = port.connect(relay.address()).unwrap();
+    exchange(client, listener.accept().unwrap().0, &noise(9, 500_000), b"still here");
+    assert!(absent.0.load(Ordering::Relaxed) > 3, "it never was absent");
 }

@@ -33,6 +33,9 @@ const ANSWERS_PER_SECOND: u32 = 1000;
 /// Up to this a wake-up counts as being on time.
 const LATENESS: Duration = Duration::from_millis(1);
 
+/// From this on this process has not been running: stopped, or its machine asleep or overwhelmed.
+const ABSENCE: Duration = Duration::from_millis(500);
+
 /// Fills `bytes` with unpredictable ones.
 pub(super) fn random(bytes: &mut [u8]) -> io::Result<()> {
     let got = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty())?;
@@ -99,12 +102,17 @@ impl Worker {
     pub(super) fn run(&mut self) {
         sharpen_timers();
         let mut ready = Vec::new();
+        let mut absent = false;
         while !self.stopped {
             if let Err(error) = self.poller.wait(self.deadlines.next(), &mut ready) {
                 return self.fail_all(&error);
             }
-            // Timers first: what is due does not wait for what has just come.
-            self.wake_due();
+            // Timers first: what is due does not wait for what has just come. But after an absence the answers they wait for
+            // may long be here: these are taken first, and nobody is heard until then.
+            let catches_up = absent;
+            if !catches_up {
+                absent = !self.wake_due(false);
+            }
             for Ready { token, readable, writable, error } in ready.drain(..) {
                 if error {
                     self.complaints(token, None);
@@ -119,14 +127,24 @@ impl Worker {
                     self.receive(token);
                 }
             }
-            self.obey();
+            if catches_up {
+                absent = !self.wake_due(true);
+            }
+            if !absent {
+                self.obey();
+            }
         }
     }
 
-    fn wake_due(&mut self) {
+    /// Wakes whose time has come; false if that was so long ago that this process has not been running, unless it has caught
+    /// up since.
+    fn wake_due(&mut self, caught_up: bool) -> bool {
         loop {
             let now = Clock.now();
-            let Some((due, id)) = self.deadlines.pop_due(now) else { return };
+            if !caught_up && now.since(self.deadlines.next()) >= ABSENCE {
+                return false;
+            }
+            let Some((due, id)) = self.deadlines.pop_due(now) else { return true };
             // The protocol hears the time it asked for, not the time at which this thread came to it: pacing counts from one
             // segment to the next, and lateness must not add up. Only a real delay is told.
             let told = if now.since(due) <= LATENESS { due } else { now };
