@@ -1,30 +1,43 @@
-//! `meshpace bench`: how fast the simulator is on named workloads, beside ns-2 where that is installed.
+//! `meshpace bench`: how fast the simulator is on named workloads, beside ns-2 and ns-3 where those are installed.
 //!
 //! Every measured run is a process of its own, and what is counted is its user + system CPU time as the operating system
-//! accounts for it. Runs of the two simulators alternate (A B A B), so that a machine whose speed drifts favours neither.
+//! accounts for it. Runs of two simulators alternate (A B A B), so that a machine whose speed drifts favours neither.
+
+mod mesh_file;
+mod ns2;
+mod ns3;
+mod outcome;
+mod pairs;
 
 use crate::output::{complain, failed, results};
 use crate::{FAILED, REFUSED};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use meshpace_lab::scenario::{Point, Scenario, Source};
-use nix::sys::resource::{UsageWho, getrusage};
+use outcome::Outcome;
+use pairs::{Own, Rival, median};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
 /// The arguments of `meshpace bench`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Workloads to run [default: chain-7, grid-25, random-120]; `all` takes some minutes.
     names: Vec<String>,
-    /// Measured runs of each, each beside one of ns-2 where that is possible.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    pairs: u16,
-    /// Leave ns-2 out.
-    #[arg(long)]
+    /// Measured runs of each, each beside one of another simulator where that is possible [default: 5, beside ns-3 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pairs: Option<u16>,
+    /// Run beside this simulator only [default: those that are installed]
+    #[arg(long, value_name = "SIMULATOR")]
+    beside: Option<Other>,
+    /// Leave the other simulators out.
+    #[arg(long, conflicts_with = "beside")]
     alone: bool,
+    /// Let ns-3 simulate as long as the workload says, not a part of it.
+    #[arg(long, conflicts_with = "alone")]
+    full: bool,
     /// Print one JSON object per workload and line.
     #[arg(long)]
     json: bool,
@@ -36,30 +49,49 @@ pub struct Arguments {
     once: bool,
 }
 
+/// Another simulator.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Other {
+    /// ns-2.35
+    #[value(name = "ns-2")]
+    Ns2,
+    /// ns-3.44
+    #[value(name = "ns-3")]
+    Ns3,
+}
+
 /// A workload.
 struct Workload {
     name: &'static str,
     text: &'static str,
-    /// The window of its flows in segments, if ns-2 can do the same work.
-    ns2_window: Option<u32>,
+    /// What other simulators need to do the same work, if they can.
+    others: Option<Others>,
+}
+
+/// The same work elsewhere.
+struct Others {
+    /// The window of the flows in segments.
+    window: u32,
+    /// The seconds that ns-3 simulates unless asked for all: what takes it 10 to 30 s of CPU.
+    ns3_s: f64,
 }
 
 macro_rules! workload {
-    ($name:literal, $ns2_window:expr) => {
+    ($name:literal, $others:expr) => {
         Workload {
             name: $name,
             text: include_str!(concat!("../../../scenarios/bench/", $name, ".toml")),
-            ns2_window: $ns2_window,
+            others: $others,
         }
     };
 }
 
 /// The scenarios of `scenarios/bench`.
 const WORKLOADS: [Workload; 10] = [
-    workload!("chain-7", Some(3)),
-    workload!("grid-25", Some(64)),
-    workload!("random-120", Some(64)),
-    workload!("chain-1", Some(3)),
+    workload!("chain-7", Some(Others { window: 3, ns3_s: 60.0 })),
+    workload!("grid-25", Some(Others { window: 64, ns3_s: 40.0 })),
+    workload!("random-120", Some(Others { window: 64, ns3_s: 20.0 })),
+    workload!("chain-1", Some(Others { window: 3, ns3_s: 60.0 })),
     workload!("random-1000", None),
     workload!("random-3000", None),
     workload!("random-10000", None),
@@ -69,8 +101,10 @@ const WORKLOADS: [Workload; 10] = [
 ];
 /// Those that are run unless told otherwise.
 const USUAL: usize = 3;
-/// The script that does the same work in ns-2.
-const NS2_SCRIPT: &str = include_str!("../../../validation/ns2/mesh.tcl");
+/// Runs of each workload unless told otherwise.
+const PAIRS: u16 = 5;
+/// The same beside ns-3, which takes so long.
+const NS3_PAIRS: u16 = 1;
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
@@ -85,8 +119,18 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
+    let mut there = There::default();
+    if !arguments.once && chosen.iter().any(|workload| workload.others.is_some()) {
+        match look(arguments) {
+            Ok(found) => there = found,
+            Err(message) => {
+                complain(&message);
+                return ExitCode::from(REFUSED);
+            }
+        }
+    }
     for workload in chosen {
-        let done = if arguments.once { once(workload) } else { measure(workload, arguments) };
+        let done = if arguments.once { once(workload) } else { measure(workload, arguments, &there) };
         match done {
             Ok(text) => {
                 if let Err(error) = results(&text) {
@@ -144,137 +188,94 @@ fn peak_kib() -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok())
 }
 
-/// Runs `command` to its end; its CPU seconds and what it printed.
-fn cpu_seconds(command: &mut Command) -> io::Result<(f64, String)> {
-    let used = || {
-        let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-        let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
-        Ok::<f64, io::Error>(seconds(usage.user_time()) + seconds(usage.system_time()))
-    };
-    let before = used()?;
-    let output = command.stderr(Stdio::null()).output()?;
-    if !output.status.success() {
-        return Err(io::Error::other(format!("{command:?} ended with {}", output.status)));
+/// The other simulators that are there.
+#[derive(Default)]
+struct There {
+    ns2: bool,
+    /// ns-3's library, and the program compiled against it.
+    ns3: Option<(ns3::Library, PathBuf)>,
+    /// What is missing, as lines for people.
+    missing: String,
+}
+
+/// Looks for the other simulators. One that was asked for and cannot be had is an error; else it is left out and that said.
+fn look(arguments: &Arguments) -> Result<There, String> {
+    let mut there = There::default();
+    let wanted = |other| !arguments.alone && arguments.beside.is_none_or(|only| only == other);
+    if wanted(Other::Ns2) {
+        there.ns2 = ns2::installed();
+        if !there.ns2 {
+            let why = "ns-2 is not installed (apt-get install ns2)";
+            if arguments.beside.is_some() {
+                return Err(why.to_owned());
+            }
+            let _ = writeln!(there.missing, "  {why}: no comparison");
+        }
     }
-    Ok((used()? - before, String::from_utf8_lossy(&output.stdout).into_owned()))
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
-}
-
-fn installed(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
-}
-
-/// The same work in ns-2: the command, and the files it needs while it runs.
-fn ns2(workload: &Workload, point: &Point) -> io::Result<Option<(Command, tempfile::TempDir)>> {
-    let Some(window) = workload.ns2_window.filter(|_| installed("ns")) else { return Ok(None) };
-    let directory = tempfile::tempdir()?;
-    let mesh = directory.path().join("mesh.txt");
-    let script = directory.path().join("mesh.tcl");
-    let mut text = String::new();
-    for place in &point.config.positions {
-        let _ = writeln!(text, "node {} {}", place.x, place.y);
+    if wanted(Other::Ns3) {
+        let found = match ns3::find() {
+            Ok(Some(library)) => ns3::compile(&library).map(|program| (library, program)),
+            Ok(None) => Err(format!("ns-3 is not installed ({})", ns3::REMEDY)),
+            Err(why) => Err(format!("ns-3 cannot be used: {why}")),
+        };
+        match found {
+            Ok(found) => there.ns3 = Some(found),
+            Err(why) if arguments.beside.is_some() => return Err(why),
+            Err(why) => {
+                let _ = writeln!(there.missing, "  {why}: no comparison");
+            }
+        }
     }
-    for flow in &point.config.flows {
-        let _ = writeln!(text, "flow {} {}", flow.from.0, flow.to.0);
-    }
-    std::fs::write(&mesh, text)?;
-    std::fs::write(&script, NS2_SCRIPT)?;
-    let mut command = Command::new("ns");
-    command.arg(&script).arg(format!("mesh={}", mesh.display())).arg(format!("window={window}"));
-    command.arg(format!("warmup={}", point.config.warmup.as_secs_f64()));
-    command.arg(format!("duration={}", point.config.duration.as_secs_f64()));
-    Ok(Some((command, directory)))
+    Ok(there)
 }
 
-fn measure(workload: &Workload, arguments: &Arguments) -> io::Result<String> {
+fn measure(workload: &Workload, arguments: &Arguments, there: &There) -> io::Result<String> {
     let point = read(workload)?;
     let simulated_s = point.config.duration.as_secs_f64();
-    let mut ours = Command::new(std::env::current_exe()?);
-    ours.args(["bench", "--once", workload.name]);
-    let mut theirs = if arguments.alone { None } else { ns2(workload, &point)? };
-    let (mut mine, mut other, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut last, mut ns2_kbps) = (Value::Null, None);
-    for pair in 1..=arguments.pairs {
-        let (seconds, line) = cpu_seconds(&mut ours)?;
-        let record: Value = serde_json::from_str(&line).map_err(io::Error::other)?;
-        if !last.is_null() && last["fingerprint"] != record["fingerprint"] {
-            return Err(io::Error::other("two runs of the same scenario differ"));
-        }
-        last = record;
-        mine.push(seconds);
-        if let Some((command, _)) = &mut theirs {
-            let (seconds, line) = cpu_seconds(command)?;
-            other.push(seconds);
-            ratios.push(seconds / mine[mine.len() - 1]);
-            let kbps = line.split_whitespace().find_map(|word| word.strip_prefix("goodput_kbps="));
-            ns2_kbps = kbps.and_then(|kbps| kbps.parse::<f64>().ok());
-        }
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bench", "--once", workload.name]);
+    let mut own = Own { command, simulated_s, last: Value::Null };
+    let said = |line: &str| {
         if !arguments.json {
-            let beside = other.last().zip(ratios.last());
-            let beside = beside.map(|(ns2, ratio)| format!(", ns-2 {ns2:.3} s, ratio {ratio:.2}"));
-            let _ = writeln!(
-                io::stderr(),
-                "{} {pair}: {:.3} s CPU{}",
-                workload.name,
-                mine[mine.len() - 1],
-                beside.unwrap_or_default()
-            );
+            let _ = writeln!(io::stderr(), "{} {line}", workload.name);
+        }
+    };
+    let (mut beside_ns2, mut beside_ns3) = (None, None);
+    if let Some(others) = &workload.others {
+        if there.ns2 {
+            let (command, files) = ns2::command(&point, others.window)?;
+            let mut rival = Rival { name: "ns-2", command, simulated_s, _files: files };
+            beside_ns2 = Some(pairs::run(&mut own, Some(&mut rival), arguments.pairs.unwrap_or(PAIRS), said)?);
+        }
+        if let Some((library, program)) = &there.ns3 {
+            let part_s = if arguments.full { simulated_s } else { others.ns3_s };
+            let (command, files) = ns3::command(program, &point, others.window, part_s)?;
+            let mut rival = Rival { name: "ns-3", command, simulated_s: part_s, _files: files };
+            let series = pairs::run(&mut own, Some(&mut rival), arguments.pairs.unwrap_or(NS3_PAIRS), said)?;
+            beside_ns3 = Some((series, part_s, library.slowdown()));
         }
     }
-    let cpu_s = median(&mine);
-    let frames = last["frames"].as_f64().unwrap_or(f64::NAN);
-    let goodput_bps = last["goodput_bps"].as_f64().unwrap_or(f64::NAN);
-    let mut record = json!({
-        "workload": workload.name,
-        "nodes": point.config.positions.len(),
-        "flows": point.config.flows.len(),
-        "simulated_s": simulated_s,
-        "frames": last["frames"],
-        "cpu_s": cpu_s,
-        "frames_per_cpu_s": frames / cpu_s,
-        "simulated_s_per_cpu_s": simulated_s / cpu_s,
-        "peak_kib": last["peak_kib"],
-        "goodput_bps": goodput_bps,
-        "fingerprint": last["fingerprint"],
-    });
-    if !ratios.is_empty() {
-        record["ns2_cpu_s"] = json!(median(&other));
-        record["ns2_goodput_bps"] = json!(ns2_kbps.map(|kbps| kbps * 1e3));
-        record["ns2_ratios"] = json!(ratios);
-        record["ns2_ratio"] = json!(median(&ratios));
+    let mut ours: Vec<f64> = Vec::new();
+    ours.extend(beside_ns2.iter().flat_map(|series| &series.ours));
+    ours.extend(beside_ns3.iter().flat_map(|(series, ..)| &series.ours));
+    if ours.is_empty() {
+        ours = pairs::run(&mut own, None, arguments.pairs.unwrap_or(PAIRS), said)?.ours;
+    }
+    let config = &point.config;
+    let (nodes, flows) = (config.positions.len(), config.flows.len());
+    let mut outcome = Outcome::new(workload.name, nodes, flows, simulated_s, median(&ours), &own.last);
+    if let Some(series) = beside_ns2 {
+        outcome.beside_ns2(&series);
+    }
+    if let Some((series, part_s, slowdown)) = beside_ns3 {
+        outcome.beside_ns3(&series, part_s, slowdown);
     }
     if arguments.json {
-        return Ok(format!("{record}\n"));
+        return Ok(outcome.json());
     }
-    let mut text = format!(
-        "{}: {} nodes, {} flows, {simulated_s} simulated s, {frames} frames, {:.1} kbit/s, fingerprint {}\n  \
-         {cpu_s:.3} s CPU, {:.2} million frames/s, {:.1} simulated s per CPU s, {:.2} us per frame, {:.1} MiB\n",
-        workload.name,
-        point.config.positions.len(),
-        point.config.flows.len(),
-        goodput_bps / 1e3,
-        last["fingerprint"].as_str().unwrap_or("?"),
-        frames / cpu_s / 1e6,
-        simulated_s / cpu_s,
-        cpu_s * 1e6 / frames,
-        last["peak_kib"].as_f64().unwrap_or(f64::NAN) / 1024.0,
-    );
-    if !ratios.is_empty() {
-        let _ = writeln!(
-            text,
-            "  ns-2: {:.3} s CPU, {:.1} kbit/s; ratio of CPU times, pair by pair: median {:.2}",
-            median(&other),
-            ns2_kbps.unwrap_or(f64::NAN),
-            median(&ratios)
-        );
-    } else if workload.ns2_window.is_some() && !arguments.alone {
-        text.push_str("  ns-2 is not installed (apt-get install ns2): no comparison\n");
+    let mut text = outcome.text();
+    if workload.others.is_some() {
+        text.push_str(&there.missing);
     }
     Ok(text)
 }

@@ -39,3 +39,62 @@ fn what_is_measured_is_what_run_simulates() {
     }
     assert!(measured.get("ns2_ratio").is_none());
 }
+
+/// What `bench` answers with no program on the path and `MESHPACE_NS3` set to `ns3`.
+fn bench_without(ns3: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::cargo_bin("meshpace").unwrap();
+    let output = command
+        .arg("bench")
+        .args(arguments)
+        .env("PATH", "")
+        .env("MESHPACE_NS3", ns3)
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn simulators_that_are_not_there_are_left_out_and_that_is_said() {
+    let (status, stdout, stderr) = bench_without("", &["grid-25", "--pairs", "1"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    for missing in ["ns-2 is not installed (apt-get install ns2)", "ns-3 is not installed (pip install ns3"] {
+        assert!(stdout.contains(missing), "{stdout}");
+    }
+}
+
+#[test]
+fn a_simulator_that_was_asked_for_must_be_there() {
+    for (simulator, message) in [("ns-2", "apt-get install ns2"), ("ns-3", "pip install ns3")] {
+        let (status, stdout, stderr) = bench_without("", &["grid-25", "--beside", simulator]);
+        assert_eq!(status, Some(2));
+        assert!(stdout.is_empty());
+        assert!(stderr.contains(message), "{stderr}");
+    }
+}
+
+#[test]
+fn an_ns3_that_does_not_serve_is_refused_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let named = directory.path().to_str().unwrap();
+    let refused = || {
+        let (status, _, stderr) = bench_without(named, &["grid-25", "--beside", "ns-3"]);
+        assert_eq!(status, Some(2));
+        assert!(stderr.contains(named), "{stderr}");
+        stderr
+    };
+    assert!(refused().contains("no include/ns3/core-module.h"));
+    std::fs::create_dir_all(directory.path().join("include/ns3")).unwrap();
+    std::fs::write(directory.path().join("include/ns3/core-module.h"), "").unwrap();
+    assert!(refused().contains("no lib or lib64"));
+    std::fs::create_dir(directory.path().join("lib")).unwrap();
+    std::fs::write(directory.path().join("lib/libns3.37-core.so"), "").unwrap();
+    assert!(refused().contains("ns-3.37"));
+    // Of the right release, and not a library: what fails now is the compiler, which is not on the path.
+    std::fs::rename(directory.path().join("lib/libns3.37-core.so"), directory.path().join("lib/libns3.44-core.so"))
+        .unwrap();
+    let (status, _, stderr) = bench_without(named, &["grid-25", "--beside", "ns-3"]);
+    assert_eq!(status, Some(2));
+    assert!(stderr.contains("cannot run"), "{stderr}");
+}

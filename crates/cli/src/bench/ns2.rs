@@ -1,0 +1,29 @@
+//! The same work in ns-2: `validation/ns2/mesh.tcl`, run by Debian's `ns`.
+
+use super::mesh_file;
+use meshpace_lab::scenario::Point;
+use std::io;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// The script that does it.
+const SCRIPT: &str = include_str!("../../../../validation/ns2/mesh.tcl");
+
+/// Whether `ns` is on the path.
+pub fn installed() -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join("ns").is_file()))
+}
+
+/// The command for flows with a window of `window` segments, and the files it needs while it runs.
+pub fn command(point: &Point, window: u32) -> io::Result<(Command, TempDir)> {
+    let directory = tempfile::tempdir()?;
+    let mesh = directory.path().join("mesh.txt");
+    let script = directory.path().join("mesh.tcl");
+    mesh_file::write(point, &mesh)?;
+    std::fs::write(&script, SCRIPT)?;
+    let mut command = Command::new("ns");
+    command.arg(&script).arg(format!("mesh={}", mesh.display())).arg(format!("window={window}"));
+    command.arg(format!("warmup={}", point.config.warmup.as_secs_f64()));
+    command.arg(format!("duration={}", point.config.duration.as_secs_f64()));
+    Ok((command, directory))
+}
