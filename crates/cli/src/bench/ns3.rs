@@ -23,8 +23,8 @@ pub const REMEDY: &str = "pip install ns3==3.44.post0, or MESHPACE_NS3=DIR for o
 /// The modules to link with.
 const MODULES: [&str; 9] =
     ["core", "network", "mobility", "propagation", "wifi", "internet", "aodv", "applications", "traffic-control"];
-/// How much longer a library takes that was built with assertions and logging, as the wheel is, than a release build: CPU
-/// time of the workloads, measured side by side (`docs/performance.md`).
+/// About how much longer a library takes that was built with assertions and logging, as the wheel is, than a release build;
+/// where that is from: `validation/ns3/README.md`.
 const ASSERTIONS_COST: f64 = 1.3;
 
 /// An ns-3 to compile against.
@@ -39,7 +39,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// How much longer it takes than a release build would, measured on the workloads.
+    /// About how much longer it takes than a release build would, 1 for one.
     pub fn slowdown(&self) -> f64 {
         if self.assertions { ASSERTIONS_COST } else { 1.0 }
     }
