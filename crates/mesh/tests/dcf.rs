@@ -4,7 +4,7 @@
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
 use meshpace_mesh::link::queue::Queued;
-use meshpace_mesh::mac::{Action, Dcf, Frame, FrameKind, Heard, Timing};
+use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, FrameKind, Heard, Moment, Timing};
 use meshpace_mesh::radio::Arriving;
 use meshpace_mesh::{Body, MacProfile, MeshConfig, Packet, RtsPolicy};
 
@@ -74,7 +74,7 @@ impl Station {
     /// Runs the station's timers until it does something.
     fn act(&mut self) -> (Time, Action<Parcel>) {
         loop {
-            let now = self.mac.next_wakeup();
+            let now = self.mac.next_wakeup(&self.timing);
             assert_ne!(now, Time::NEVER, "the station has nothing to do");
             match self.mac.on_timer(now, &self.timing) {
                 Action::None => {}
@@ -92,15 +92,22 @@ impl Station {
 
     /// A frame arrives from `start` on, alone. The station does nothing of its own until then.
     fn hear(&mut self, start: Time, frame: Frame<Parcel>, decodable: bool) -> (Time, Action<Parcel>) {
-        while self.mac.next_wakeup() < start {
-            let now = self.mac.next_wakeup();
+        while self.mac.next_wakeup(&self.timing) < start {
+            let now = self.mac.next_wakeup(&self.timing);
             assert_eq!(self.mac.on_timer(now, &self.timing), Action::None);
         }
         self.transmissions += 1;
         let end = start + frame.air_time;
         let arriving = arriving(self.transmissions, decodable, end);
-        self.mac.on_frame_start(start, arriving, &self.timing);
+        self.depart(start, arriving, &frame);
         (end, self.mac.on_frame_end(end, Heard { id: self.transmissions, power: STRONG, frame: &frame }, &self.timing))
+    }
+
+    /// A frame is on its way that will begin to arrive at `start`.
+    fn depart(&mut self, start: Time, arriving: Arriving, frame: &Frame<Parcel>) {
+        let (sender, nav_ns) = (frame.from, frame.nav.0 as u32);
+        let arrival = Arrival { start, frame: arriving, nav_ns, sender, is_told: true };
+        self.mac.on_departure(Moment::timer(start), arrival, &self.timing);
     }
 
     fn control(&self, kind: FrameKind, from: NodeId, to: NodeId, nav: u64) -> Frame<Parcel> {
@@ -247,8 +254,8 @@ fn a_set_nav_keeps_a_station_from_answering_an_rts() {
         let (end, _) = station.hear(us(1000), cts, true);
         let rts = station.control(FrameKind::Rts, PEER, ME, 7000);
         station.hear(end + Duration::from_micros(100), rts, true);
-        while station.mac.next_wakeup() != Time::NEVER {
-            let now = station.mac.next_wakeup();
+        while station.mac.next_wakeup(&station.timing) != Time::NEVER {
+            let now = station.mac.next_wakeup(&station.timing);
             assert_eq!(station.mac.on_timer(now, &station.timing), Action::None, "{profile:?}: no CTS");
         }
         let rts = station.control(FrameKind::Rts, PEER, ME, 7000);
@@ -269,7 +276,7 @@ fn ieee_resets_the_nav_of_an_rts_that_nothing_follows() {
         let (end, _) = station.hear(us(1000), foreign, true);
         let rts = station.control(FrameKind::Rts, PEER, ME, 7000);
         let (end, _) = station.hear(end + Duration::from_micros(400), rts, true);
-        let at = station.mac.next_wakeup();
+        let at = station.mac.next_wakeup(&station.timing);
         assert_eq!(at, end + Duration::from_micros(10));
         let action = station.mac.on_timer(at, &station.timing);
         assert_eq!(matches!(action, Action::Transmit(_)), answers, "{profile:?}");
@@ -284,7 +291,8 @@ fn a_damaged_frame_costs_eifs() {
         let noise = station.data(OTHER, 1);
         let (id, start) = (1, us(1000));
         let end = start + noise.air_time;
-        station.mac.on_frame_start(start, arriving(id, false, end), &station.timing);
+        station.depart(start, arriving(id, false, end), &noise);
+        station.mac.catch_up(Moment::timer(us(2000)), &station.timing);
         station.send(us(2000));
         station.mac.on_frame_end(end, Heard { id, power: STRONG, frame: &noise }, &station.timing);
         let (at, _) = station.transmits();
@@ -302,7 +310,7 @@ fn ieee_waits_difs_after_a_collision_of_its_own() {
     let (start, rts) = station.transmits();
     let other = station.control(FrameKind::Rts, OTHER, PEER, 7000);
     let (begins, ends) = (start + Duration::from_micros(3), start + Duration::from_micros(3) + rts.air_time);
-    station.mac.on_frame_start(begins, arriving(1, true, ends), &station.timing);
+    station.depart(begins, arriving(1, true, ends), &other);
     station.mac.on_frame_end(ends, Heard { id: 1, power: STRONG, frame: &other }, &station.timing);
     let (again, _) = station.transmits();
     let backoff = again.since(start + Duration::from_micros(352 + 10 + 304 + 20 + 50)).0;

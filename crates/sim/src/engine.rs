@@ -4,11 +4,13 @@
 //! or one of the driver's timers fired. The simulator drives it with transports, the emulator from the machine's clock,
 //! a viewer frame by frame. It is generic over the packets it carries and over the [`Probe`] that watches.
 //!
-//! A transmission is one slab entry. Its leading and its trailing edge are one queue entry each, with a cursor over the
-//! sender's neighbours by distance: popped, an edge serves receivers in order as long as nothing else in the queue comes
-//! first, so that every receiver sees it at its own time at the price of about one queue operation.
+//! A transmission is told to every station that senses it when it begins ([`Dcf::on_departure`]); a station lives through
+//! the frames that are past before anything else happens to it. What a station does, and when, is exactly what it would be
+//! if both ends of a frame were events at every receiver, but an event is only the end of a frame at a station that it may
+//! be for ([`crate::on_air`]).
 
 use crate::mobility::Motion;
+use crate::on_air::{Audience, OnAir};
 use crate::probe::{Loss, Probe};
 use crate::queue::{EventQueue, Key, Owner};
 use crate::slab::Slab;
@@ -16,12 +18,12 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
-use meshpace_mesh::config::{AodvDetection, Position};
+use meshpace_mesh::config::{AodvDetection, Position, Reception};
 use meshpace_mesh::link::arp::{Arp, Resolve};
 use meshpace_mesh::link::discipline::{Attempt, Discipline, LinkState};
 use meshpace_mesh::link::queue::Queued;
-use meshpace_mesh::mac::{Action, Dcf, Frame, Heard, Timing};
-use meshpace_mesh::radio::{Arriving, Channel, Neighbours, power};
+use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, Heard, Moment, Timing};
+use meshpace_mesh::radio::{Arriving, Channel, Neighbour, Neighbours, power};
 use meshpace_mesh::routing::aodv::{DropReason, Sink};
 use meshpace_mesh::routing::{Aodv, HopCount, Olsr, StaticRoutes};
 use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
@@ -30,8 +32,13 @@ use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
 const LINK_DELAY: Duration = Duration::from_micros(25);
 /// What ns-2's ARP takes for a packet of its own or one it releases.
 const ARP_DELAY: Duration = Duration::from_micros(5);
-/// The place of the link layer among a node's timers of equal time.
-const LINK_RANK: u32 = 2;
+/// Places among a node's timers of equal time, after those of MAC and routing: packets that were held back, in the order in
+/// which they were, then discipline and link layer, then the driver's timers.
+const DELAYED_RANK: u32 = 2;
+/// How many packets are held back before their places repeat: more than ever are at a time.
+const DELAYED_RANKS: u32 = 1 << 28;
+const LINK_RANK: u32 = DELAYED_RANK + DELAYED_RANKS;
+const HOST_RANK: u32 = LINK_RANK + 1;
 
 /// Something the driver has to see to.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,15 +77,6 @@ struct Node<P> {
     /// When the event queue wakes the discipline.
     queue_wakeup: Time,
     arp: Arp<P>,
-}
-
-struct OnAir<P> {
-    frame: Frame<P>,
-    began: Time,
-    /// Where the edges are in the sender's neighbour table, and where it ends.
-    start_cursor: u32,
-    end_cursor: u32,
-    table_end: u32,
 }
 
 /// A packet inside the link layer, up or down.
@@ -157,9 +155,15 @@ pub struct Engine<P, O> {
     /// Packets that cross a link layer, which takes the same time everywhere: first in, first out.
     link: VecDeque<(Time, NodeId, InLink<P>)>,
     delayed: Slab<Delayed<P>>,
+    /// How many there have been.
+    delays: u32,
+    /// The frames of which somebody is still to be told.
     on_air: Slab<OnAir<P>>,
-    /// A leading edge that has just left: it is nearly always the next thing to happen and then needs no queue.
-    departing: Option<(Key, u32)>,
+    /// Whether every station must be told of the end of every frame: a receiver that adds up powers cannot say before when
+    /// the medium will be idle.
+    tells_everybody: bool,
+    /// Whether every station that can decode a frame must be told of it, whomever it is for.
+    tells_decoders: bool,
     /// Notices of routes that the driver has not been told yet.
     notices: VecDeque<(NodeId, NodeId, bool)>,
     wishes: Wishes<P>,
@@ -197,7 +201,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 ids().map(|node| Olsr::new(node, metric, link_layer, stream(Purpose::RoutingJitter, node))).collect(),
             ),
         };
-        let nodes = ids()
+        let nodes: Vec<Node<P>> = ids()
             .map(|node| {
                 let queue = Discipline::new(node, config, &timing, stream(Purpose::Marking, node));
                 Node {
@@ -212,6 +216,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             })
             .collect();
         let shortest = trees(&routing, &links, destinations);
+        let tells_decoders = O::DECODED || nodes.iter().any(|node| node.queue.wants_overheard());
         let mut engine = Engine {
             now: Time::ZERO,
             timing,
@@ -225,8 +230,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             queue: EventQueue::default(),
             link: VecDeque::new(),
             delayed: Slab::default(),
+            delays: 0,
             on_air: Slab::default(),
-            departing: None,
+            tells_everybody: config.radio.reception == Reception::Sinr,
+            tells_decoders,
             notices: VecDeque::new(),
             wishes: Wishes(Vec::new()),
             frames: 0,
@@ -342,7 +349,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// cancels it.
     #[inline]
     pub fn set_timer(&mut self, number: u32, node: NodeId, at: Time) {
-        self.queue.set(Owner::Host, number, Key::timer(at, node, LINK_RANK + 1 + number));
+        self.queue.set(Owner::Host, number, Key::timer(at, node, HOST_RANK + number));
     }
 
     /// The transport of `node` sends `packet`.
@@ -353,8 +360,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// When something happens next, whomever it concerns. [`Time::NEVER`] if nothing ever does.
     pub fn next_event(&self) -> Time {
-        let departing = self.departing.map_or(Key::NEVER, |departing| departing.0);
-        self.queue.first().min(self.link_key()).min(departing).time()
+        self.queue.first().min(self.link_key()).time()
     }
 
     /// Runs until something happens that concerns the driver, or until `until`; then returns None.
@@ -362,13 +368,6 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         loop {
             if let Some((node, destination, found)) = self.notices.pop_front() {
                 return Some(Happening::Route { node, destination, found });
-            }
-            if let Some((key, id)) = self.departing.take() {
-                if self.is_next(key, until) {
-                    self.leading_edge(id, until);
-                    continue;
-                }
-                self.queue.set(Owner::FrameStart, id, key);
             }
             let link_key = self.link_key();
             let first = self.queue.first();
@@ -396,13 +395,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let Some((key, owner, index)) = self.queue.pop() else { break };
             self.now = key.time();
             match owner {
-                Owner::FrameStart => self.leading_edge(index, until),
                 Owner::FrameEnd => self.trailing_edge(index, until),
                 Owner::Mac => {
                     let node = NodeId(index as u16);
                     let state = &mut self.nodes[index as usize];
                     state.mac_wakeup = Time::NEVER;
-                    if state.mac.next_wakeup() <= self.now {
+                    state.mac.catch_up(Moment::timer(self.now), &self.timing);
+                    if state.mac.next_wakeup(&self.timing) <= self.now {
                         let action = state.mac.on_timer(self.now, &self.timing);
                         self.settle(node, action);
                     } else {
@@ -428,7 +427,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let state = &mut self.nodes[index as usize];
                     state.queue_wakeup = Time::NEVER;
                     state.queue.on_timer(self.now);
-                    self.feed(node);
+                    self.offer(node);
                 }
                 Owner::Host => return Some(Happening::Timer { number: index }),
             }
@@ -445,70 +444,39 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Whether an event at `key` comes before everything else, and not after `until`.
     #[inline]
     fn is_next(&self, key: Key, until: Time) -> bool {
-        key.time() <= until
-            && key < self.queue.first()
-            && key < self.link_key()
-            && self.departing.is_none_or(|departing| key < departing.0)
+        key.time() <= until && key < self.queue.first() && key < self.link_key()
     }
 
-    fn leading_edge(&mut self, id: u32, until: Time) {
-        loop {
-            let Some(air) = self.on_air.get_mut(id) else { return };
-            let receiver = self.neighbours.entry(air.start_cursor);
-            let arrives = air.began + receiver.delay;
-            self.now = arrives;
-            let end = arrives + air.frame.air_time;
-            let node = &mut self.nodes[receiver.node.index()];
-            let at_data_rate = air.frame.at_data_rate;
-            let arriving = Arriving { id, power: receiver.power, decodable: receiver.decodable, at_data_rate, end };
-            node.mac.on_frame_start(arrives, arriving, &self.timing);
-            air.start_cursor += 1;
-            let more = air.start_cursor < air.table_end;
-            let (began, sender, cursor) = (air.began, air.frame.from, air.start_cursor);
-            let receiver = receiver.node;
-            self.schedule_mac(receiver);
-            if !more {
-                return;
-            }
-            let next = self.neighbours.entry(cursor);
-            let key = Key::frame_start(began + next.delay, next.node, sender);
-            if !self.is_next(key, until) {
-                self.queue.set(Owner::FrameStart, id, key);
-                return;
-            }
-        }
-    }
-
+    /// Transmission `id` ends at the next of its listeners, and at those after it as long as nothing else comes first.
     fn trailing_edge(&mut self, id: u32, until: Time) {
         loop {
             let Some(air) = self.on_air.get_mut(id) else { return };
-            let receiver = *self.neighbours.entry(air.end_cursor);
-            let ends = air.began + air.frame.air_time + receiver.delay;
+            let receiver = *self.neighbours.entry(air.listener);
+            let ends = air.ends_at(&receiver);
             self.now = ends;
-            air.end_cursor += 1;
             let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
             let overhears = queue.wants_overheard();
-            if (O::DECODED || overhears) && mac.decodes(ends, id) {
-                self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
-                if let Some(Body::Data(packet)) = &air.frame.body {
-                    queue.on_overheard(ends, air.frame.from, packet);
+            if O::DECODED || overhears {
+                mac.catch_up(Moment::end(ends, air.frame.from), &self.timing);
+                if mac.decodes(ends, air.number) {
+                    self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
+                    if let Some(Body::Data(packet)) = &air.frame.body {
+                        queue.on_overheard(ends, air.frame.from, packet);
+                    }
                 }
             }
-            let action = mac.on_frame_end(ends, Heard { id, power: receiver.power, frame: &air.frame }, &self.timing);
-            let more = air.end_cursor < air.table_end;
-            let (finished, sender, cursor) = (air.began + air.frame.air_time, air.frame.from, air.end_cursor);
+            let heard = Heard { id: air.number, power: receiver.power, frame: &air.frame };
+            let action = mac.on_frame_end(ends, heard, &self.timing);
+            let next = air.next_listener(&self.neighbours);
             if matches!(action, Action::None) && !overhears {
-                // Most receivers only learn that the medium is idle again.
                 self.schedule_mac(receiver.node);
             } else {
                 self.settle(receiver.node, action);
             }
-            if !more {
+            let Some(key) = next else {
                 self.on_air.remove(id);
                 return;
-            }
-            let next = self.neighbours.entry(cursor);
-            let key = Key::frame_end(finished + next.delay, next.node, sender);
+            };
             if !self.is_next(key, until) {
                 self.queue.set(Owner::FrameEnd, id, key);
                 return;
@@ -559,7 +527,19 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         !self.firewall.is_empty() && self.firewall[node.index()].binary_search(&from).is_err()
     }
 
-    /// Gives the MAC its next packet if it can take one.
+    /// Something new is in the queue of `node`.
+    #[inline]
+    fn offer(&mut self, node: NodeId) {
+        let state = &mut self.nodes[node.index()];
+        if state.mac.wants_packet() {
+            state.mac.catch_up(Moment::timer(self.now), &self.timing);
+            self.feed(node);
+        } else {
+            self.schedule_queue(node);
+        }
+    }
+
+    /// Gives the MAC, to which everything until now has happened, its next packet if it can take one.
     #[inline]
     fn feed(&mut self, node: NodeId) {
         let state = &mut self.nodes[node.index()];
@@ -588,7 +568,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     #[inline]
     fn schedule_mac(&mut self, node: NodeId) {
         let state = &mut self.nodes[node.index()];
-        let at = state.mac.next_wakeup();
+        let at = state.mac.next_wakeup(&self.timing);
         // A wake-up that has moved to later stays where it is: when it comes, the station is asked again. A backoff is
         // paused and resumed far more often than it expires.
         if at < state.mac_wakeup {
@@ -612,22 +592,36 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.frames += 1;
         self.mix(sender, frame.kind as u64, frame.bytes);
         self.probe.on_air(self.now, &frame);
-        let (first, table_end) = match &mut self.motion {
+        let (first, end) = match &mut self.motion {
             None => self.neighbours.range(sender),
-            // Kept under the transmission's own number, which it gets below.
+            // Kept under the place of the transmission, which it gets below.
             Some(motion) => motion.table(sender, self.now, self.on_air.next(), &mut self.neighbours),
         };
-        if first == table_end {
-            return;
+        let audience = Audience::of(&frame, self.tells_everybody, self.tells_decoders, self.timing.profile);
+        let Frame { nav, air_time, at_data_rate, .. } = frame;
+        let (began, moment) = (self.now, Moment::timer(self.now));
+        // No frame is in the air for 2^32 transmissions.
+        let number = self.frames as u32;
+        let mut listeners = None;
+        for (place, &Neighbour { node, decodable, delay, power }) in
+            self.neighbours.slice(first, end).iter().enumerate()
+        {
+            let start = began + delay;
+            let is_told = audience.has(node, decodable);
+            if is_told {
+                let place = first + place as u32;
+                listeners = Some((listeners.map_or(place, |(first, _)| first), place + 1));
+            }
+            let frame = Arriving { id: number, power, decodable, at_data_rate, end: start + air_time };
+            let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_told };
+            self.nodes[node.index()].mac.on_departure(moment, arrival, &self.timing);
         }
-        let (began, air_time) = (self.now, frame.air_time);
-        let id = self.on_air.insert(OnAir { frame, began, start_cursor: first, end_cursor: first, table_end });
-        let nearest = self.neighbours.entry(first);
-        let arrives = began + nearest.delay;
-        if let Some((key, id)) = self.departing.replace((Key::frame_start(arrives, nearest.node, sender), id)) {
-            self.queue.set(Owner::FrameStart, id, key);
+        if let Some((listener, end)) = listeners {
+            let air = OnAir { frame, number, began, audience, listener, end };
+            let key = air.key(&self.neighbours);
+            let id = self.on_air.insert(air);
+            self.queue.set(Owner::FrameEnd, id, key);
         }
-        self.queue.set(Owner::FrameEnd, id, Key::frame_end(arrives + air_time, nearest.node, sender));
     }
 
     /// A packet from below: returns it if it is for this node's transport.
@@ -749,8 +743,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     fn delay(&mut self, what: Delayed<P>, delay: Duration) {
         let node = what.node;
+        let rank = DELAYED_RANK + self.delays % DELAYED_RANKS;
+        self.delays = self.delays.wrapping_add(1);
         let number = self.delayed.insert(what);
-        self.queue.set(Owner::Delayed, number, Key::timer(self.now + delay, node, LINK_RANK));
+        self.queue.set(Owner::Delayed, number, Key::timer(self.now + delay, node, rank));
     }
 
     fn enqueue(&mut self, node: NodeId, queued: Queued<P>) {
@@ -763,7 +759,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let (now, probe) = (self.now, &mut self.probe);
         let lost = |lost, why| probe.on_loss(now, node, &lost, Loss::Queue(why));
         self.nodes[node.index()].queue.push(now, queued, hops, lost);
-        self.feed(node);
+        self.offer(node);
     }
 
     fn link_failed(&mut self, node: NodeId, queued: Queued<P>) {

@@ -7,6 +7,7 @@ extern crate alloc;
 pub mod config;
 pub mod engine;
 pub mod mobility;
+mod on_air;
 pub mod outcome;
 pub mod packet;
 pub mod probe;

@@ -33,12 +33,6 @@ impl Key {
         Key::new(time, 1, node, rank)
     }
 
-    /// The start of a frame from `sender` at `node`.
-    #[inline]
-    pub fn frame_start(time: Time, node: NodeId, sender: NodeId) -> Key {
-        Key::new(time, 2, node, u32::from(sender.0))
-    }
-
     /// The time.
     #[inline]
     pub fn time(self) -> Time {
@@ -53,9 +47,7 @@ pub enum Owner {
     Mac,
     /// The routing protocol of a node.
     Routing,
-    /// The leading edge of a transmission.
-    FrameStart,
-    /// The trailing edge of a transmission.
+    /// A transmission: its end at somebody who is told.
     FrameEnd,
     /// A packet that routing holds back.
     Delayed,
@@ -94,12 +86,12 @@ impl Slot {
 const BY_NUMBER: [Owner; SLOTS_PER_INDEX as usize] = [
     Owner::Mac,
     Owner::Routing,
-    Owner::FrameStart,
     Owner::FrameEnd,
     Owner::Delayed,
     Owner::Link,
     Owner::Host,
     // Not used.
+    Owner::Host,
     Owner::Host,
 ];
 
@@ -228,24 +220,9 @@ mod tests {
     #[test]
     fn equal_times_are_ordered_by_kind_then_node() {
         let (t, a, b) = (Time(5), NodeId(1), NodeId(2));
-        let mut keys = [
-            Key::frame_start(t, a, b),
-            Key::timer(t, b, 0),
-            Key::frame_end(t, b, a),
-            Key::timer(t, a, 1),
-            Key::frame_end(t, a, b),
-        ];
+        let mut keys = [Key::timer(t, b, 0), Key::frame_end(t, b, a), Key::timer(t, a, 1), Key::frame_end(t, a, b)];
         keys.sort();
-        assert_eq!(
-            keys,
-            [
-                Key::frame_end(t, a, b),
-                Key::frame_end(t, b, a),
-                Key::timer(t, a, 1),
-                Key::timer(t, b, 0),
-                Key::frame_start(t, a, b)
-            ]
-        );
+        assert_eq!(keys, [Key::frame_end(t, a, b), Key::frame_end(t, b, a), Key::timer(t, a, 1), Key::timer(t, b, 0),]);
     }
 
     #[test]

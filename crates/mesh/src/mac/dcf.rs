@@ -15,8 +15,11 @@
 //!
 //! The machine owns neither queue nor clock: it is told of frame edges and timers and answers with at most one [`Action`];
 //! when [`Dcf::wants_packet`] is true it takes the next packet through [`Dcf::send`]. NAV and EIFS are time stamps. A
-//! station that has nothing to send and nothing to answer has no timer.
+//! station that has nothing to send and nothing to answer has no timer, and frames for others pass it by: it is told of a
+//! frame when that leaves its sender ([`Dcf::on_departure`]) and lives through it when something of its own happens
+//! ([`super::arrivals`]).
 
+use super::arrivals::{Arrival, Moment, Others, Underway};
 use super::backoff::Backoff;
 use super::frame::{Frame, FrameKind};
 use super::timing::{CTS_ACK_BYTES, RTS_BYTES, Timing};
@@ -24,7 +27,7 @@ use crate::config::MacProfile;
 use crate::link::arp::ARP_BYTES;
 use crate::link::queue::Queued;
 use crate::packet::{Body, Packet};
-use crate::radio::reception::{Arriving, FrameEnd, FrameStart, Receiver};
+use crate::radio::reception::{FrameEnd, FrameStart, Receiver};
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
@@ -133,22 +136,33 @@ struct LastHeard {
 }
 
 /// One station.
+///
+/// The first cache line holds all that a frame for somebody else touches where nothing else goes on; in a large mesh that
+/// is nearly all there is to do.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Dcf<P> {
-    me: NodeId,
-    rng: Rng,
-    receiver: Receiver,
-    exchange: Exchange,
+    underway: Underway,
     /// The end of this station's own transmission.
     transmitting_until: Time,
     nav_until: Time,
-    /// `ieee`: the NAV came from an RTS and falls at this time unless a frame is heard before.
-    nav_provisional: Option<Time>,
-    /// `ieee`: when the medium became idle, and whether EIFS must pass from then.
-    idle_since: Time,
-    after_error: bool,
+    /// No frame is at the receiver, one at most is on its way, and nothing waits for the medium: a frame for somebody
+    /// else comes and goes without being looked at in between.
+    calm: bool,
     /// `ieee`: the frame that arrives began while this station was transmitting: its preamble was missed.
     missed_start: bool,
+    /// `ieee`: whether EIFS must pass from when the medium became idle.
+    after_error: bool,
+    exchange: Exchange,
+    me: NodeId,
+    /// The frame that [`Receiver::keeps`].
+    kept: Option<Arrival>,
+    others: Others,
+    receiver: Receiver,
+    /// `ieee`: when the medium became idle.
+    idle_since: Time,
+    /// `ieee`: the NAV came from an RTS and falls at this time unless a frame is heard before.
+    nav_provisional: Option<Time>,
     backoff: Backoff,
     cw: u32,
     short_retries: u32,
@@ -166,22 +180,26 @@ pub struct Dcf<P> {
     heard: Vec<LastHeard>,
     reports_attempts: bool,
     attempted: Option<Attempted<P>>,
+    rng: Rng,
 }
 
 impl<P: Packet> Dcf<P> {
     /// An idle station. `rng` draws its backoffs.
     pub fn new(me: NodeId, timing: &Timing, rng: Rng) -> Self {
         Dcf {
-            me,
-            rng,
-            receiver: Receiver::default(),
-            exchange: Exchange::Idle,
+            underway: Underway::default(),
             transmitting_until: Time::ZERO,
             nav_until: Time::ZERO,
-            nav_provisional: None,
-            idle_since: Time::ZERO,
-            after_error: false,
+            calm: true,
             missed_start: false,
+            after_error: false,
+            exchange: Exchange::Idle,
+            me,
+            kept: None,
+            others: Others::default(),
+            receiver: Receiver::default(),
+            idle_since: Time::ZERO,
+            nav_provisional: None,
             backoff: Backoff::Off,
             cw: timing.cw_min,
             short_retries: 0,
@@ -196,6 +214,7 @@ impl<P: Packet> Dcf<P> {
             heard: Vec::new(),
             reports_attempts: false,
             attempted: None,
+            rng,
         }
     }
 
@@ -212,7 +231,8 @@ impl<P: Packet> Dcf<P> {
 
     /// The same station with another receiver than that of ns-2.
     pub fn with_receiver(self, receiver: Receiver) -> Self {
-        Dcf { receiver, ..self }
+        let calm = receiver.keeps_one();
+        Dcf { receiver, calm, ..self }
     }
 
     /// Lengthens the backoff that runs or waits by `extra` (LRED's adaptive pacing).
@@ -233,24 +253,27 @@ impl<P: Packet> Dcf<P> {
         self.wants_packet = false;
     }
 
-    /// When [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not.
+    /// When [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not. Frames on their way can only move it to
+    /// later: then the call finds nothing to do.
     #[inline]
-    pub fn next_wakeup(&self) -> Time {
+    pub fn next_wakeup(&self, t: &Timing) -> Time {
         let mut at = self.defer.min(self.timeout);
         match self.backoff {
             Backoff::Off => {}
             Backoff::Running { from, remaining } => at = at.min(from + remaining),
-            Backoff::Paused { .. } => {
-                // The end of the NAV is an event only for a station that waits for it.
-                if !self.receiver.busy() && self.exchange == Exchange::Idle {
-                    at = at.min(self.nav());
+            Backoff::Paused { remaining } => {
+                // Neither the end of the frame that arrives nor that of the NAV needs a timer: the backoff expires DIFS and
+                // what remains after both, or later.
+                if self.exchange == Exchange::Idle {
+                    let idle = self.receiver.busy_until().max(self.nav());
+                    at = at.min(idle.saturating_add(t.difs + remaining));
                 }
             }
         }
         at
     }
 
-    /// A packet to send. Only while [`Dcf::wants_packet`].
+    /// A packet to send. Only while [`Dcf::wants_packet`], and after [`Dcf::catch_up`].
     pub fn send(&mut self, now: Time, packet: Queued<P>, t: &Timing) {
         debug_assert!(self.wants_packet() && self.outgoing.is_none());
         let size = match &packet.body {
@@ -283,11 +306,87 @@ impl<P: Packet> Dcf<P> {
         if !self.backoff.busy() && !answering {
             self.contend(now, t);
         }
+        self.note_calm();
+    }
+
+    /// A frame leaves its sender `now` and will arrive here, not before.
+    #[inline]
+    pub fn on_departure(&mut self, now: Moment, arrival: Arrival, t: &Timing) {
+        match self.underway.first() {
+            None => self.underway.replace(arrival),
+            Some(&passed) if self.calm && passed.frame.end < now.time() => {
+                self.pass(passed, t);
+                self.underway.replace(arrival);
+            }
+            Some(_) => {
+                self.live_through(now, t);
+                self.underway.push(arrival, &mut self.others);
+                self.note_calm();
+            }
+        }
+    }
+
+    /// Lets the station live through what begins and ends here before `now`.
+    #[inline]
+    pub fn catch_up(&mut self, now: Moment, t: &Timing) {
+        if self.underway.begins() < now || self.kept.is_some() {
+            self.live_through(now, t);
+            self.note_calm();
+        }
+        self.follow_nav(now.time(), t);
+    }
+
+    /// What a frame for somebody else does to a station that is calm all the time.
+    #[inline]
+    fn pass(&mut self, frame: Arrival, t: &Timing) {
+        debug_assert!(!frame.is_told);
+        let (start, end) = (frame.start, frame.frame.end);
+        self.missed_start = start < self.transmitting_until;
+        let decoded = frame.frame.decodable && !self.missed_start;
+        if self.end_reception(end, decoded, t) && decoded {
+            self.hear_nav(end, frame.nav_ns);
+        }
+    }
+
+    fn live_through(&mut self, now: Moment, t: &Timing) {
+        loop {
+            let begins = self.underway.begins();
+            match self.kept {
+                Some(kept) if !kept.is_told && Moment::end(kept.frame.end, kept.sender) < begins.min(now) => {
+                    self.kept = None;
+                    self.on_foreign_end(kept, t);
+                }
+                _ if begins < now => {
+                    let arrival = self.underway.pop(&mut self.others);
+                    self.on_frame_start(arrival, t);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Notes whether the station is calm: after whatever may have changed it.
+    #[inline]
+    fn note_calm(&mut self) {
+        self.calm = self.kept.is_none()
+            && self.others.is_empty()
+            && !self.backoff.busy()
+            && self.nav_provisional.is_none()
+            && self.receiver.keeps_one();
+    }
+
+    /// Lets the backoff resume if the medium is idle since a NAV ended, at `now` at the latest: no timer told the station.
+    #[inline]
+    fn follow_nav(&mut self, now: Time, t: &Timing) {
+        if matches!(self.backoff, Backoff::Paused { .. }) && self.nav() <= now {
+            self.sense(self.nav(), t);
+        }
     }
 
     /// A frame begins to arrive.
-    #[inline]
-    pub fn on_frame_start(&mut self, now: Time, frame: Arriving, t: &Timing) {
+    fn on_frame_start(&mut self, arrival: Arrival, t: &Timing) {
+        let (now, frame) = (arrival.start, arrival.frame);
+        self.follow_nav(now, t);
         let transmitting = now < self.transmitting_until;
         match self.receiver.on_start(now, frame, transmitting) {
             FrameStart::Locked => {
@@ -308,6 +407,48 @@ impl<P: Packet> Dcf<P> {
             FrameStart::Collided => self.missed_start &= transmitting,
             FrameStart::Interference => {}
         }
+        if self.receiver.keeps(frame.id) {
+            self.kept = Some(arrival);
+        }
+    }
+
+    /// A frame for somebody else ends that the receiver has kept.
+    fn on_foreign_end(&mut self, frame: Arrival, t: &Timing) {
+        let now = frame.frame.end;
+        self.follow_nav(now, t);
+        let Some(outcome) = self.receiver.on_end(now, frame.frame.id, frame.frame.power) else { return };
+        let decoded = outcome == FrameEnd::Decoded;
+        if self.end_reception(now, decoded, t) && decoded {
+            self.hear_nav(now, frame.nav_ns);
+        }
+        self.sense(now, t);
+    }
+
+    #[inline]
+    fn hear_nav(&mut self, now: Time, nav_ns: u32) {
+        if nav_ns > 0 {
+            self.set_nav(now, Duration(u64::from(nav_ns)));
+        }
+    }
+
+    /// Something that was received, decoded or not, has ended. False if this station is on the air itself and does not notice.
+    #[inline]
+    fn end_reception(&mut self, now: Time, decoded: bool, t: &Timing) -> bool {
+        if t.profile == MacProfile::Ieee {
+            self.idle_since = now;
+        }
+        if now < self.transmitting_until {
+            return false;
+        }
+        if decoded {
+            self.after_error = false;
+        } else if t.profile == MacProfile::Ns2 {
+            self.set_nav(now, t.eifs);
+        } else {
+            // 9.2.3.4 counts what the PHY began to receive.
+            self.after_error |= !self.missed_start;
+        }
+        true
     }
 
     /// The medium becomes busy.
@@ -324,24 +465,24 @@ impl<P: Packet> Dcf<P> {
         now >= self.transmitting_until && self.receiver.decodes(now, id)
     }
 
-    /// A frame ends here.
+    /// A frame ends here that the station was to be told of.
     #[inline]
     pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
+        self.catch_up(Moment::end(now, heard.frame.from), t);
+        let kept = self.receiver.keeps(heard.id);
         let Some(outcome) = self.receiver.on_end(now, heard.id, heard.power) else { return Action::None };
+        if kept {
+            self.kept = None;
+        }
         let mut action = Action::None;
-        self.idle_since = now;
-        if now >= self.transmitting_until && outcome != FrameEnd::Quiet {
-            if outcome == FrameEnd::Decoded {
-                self.after_error = false;
-                action = self.on_decoded(now, heard.frame, t);
-            } else if t.profile == MacProfile::Ns2 {
-                self.set_nav(now, t.eifs);
-            } else {
-                // 9.2.3.4 counts what the PHY began to receive.
-                self.after_error |= !self.missed_start;
-            }
+        let decoded = outcome == FrameEnd::Decoded;
+        if outcome == FrameEnd::Quiet {
+            self.idle_since = now;
+        } else if self.end_reception(now, decoded, t) && decoded {
+            action = self.on_decoded(now, heard.frame, t);
         }
         self.sense(now, t);
+        self.note_calm();
         action
     }
 
@@ -462,6 +603,13 @@ impl<P: Packet> Dcf<P> {
 
     /// One of the timers is due. Call again while [`Dcf::next_wakeup`] is not later than `now`.
     pub fn on_timer(&mut self, now: Time, t: &Timing) -> Action<P> {
+        self.catch_up(Moment::timer(now), t);
+        let action = self.on_due(now, t);
+        self.note_calm();
+        action
+    }
+
+    fn on_due(&mut self, now: Time, t: &Timing) -> Action<P> {
         if self.timeout <= now {
             self.timeout = Time::NEVER;
             return self.on_timeout(now, t);

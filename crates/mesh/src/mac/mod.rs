@@ -1,10 +1,12 @@
 //! The 802.11 medium access control: frames, air times, the distributed coordination function.
 
+pub mod arrivals;
 pub mod backoff;
 pub mod dcf;
 pub mod frame;
 pub mod timing;
 
+pub use arrivals::{Arrival, Moment};
 pub use dcf::{Action, Attempted, Dcf, Heard};
 pub use frame::{Frame, FrameKind};
 pub use timing::Timing;

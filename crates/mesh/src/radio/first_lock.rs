@@ -36,6 +36,18 @@ impl FirstLock {
         self.end != Time::ZERO
     }
 
+    /// When the medium will be idle if nothing else arrives; [`Time::ZERO`] if it is.
+    #[inline]
+    pub fn busy_until(&self) -> Time {
+        self.end
+    }
+
+    /// Whether transmission `id` holds the receiver.
+    #[inline]
+    pub fn holds(&self, id: u32) -> bool {
+        self.busy() && self.held == id
+    }
+
     /// Transmission `id` begins to arrive with `power` and will end here at `end`. `damaged`: it cannot be decoded,
     /// because it is too weak or this node is transmitting.
     #[inline]
@@ -65,13 +77,13 @@ impl FirstLock {
 
     /// Whether transmission `id` holds the receiver, unharmed so far.
     pub fn decodes(&self, id: u32) -> bool {
-        self.busy() && self.held == id && !self.collided && !self.damaged
+        self.holds(id) && !self.collided && !self.damaged
     }
 
     /// Transmission `id` ends. None if it did not hold the receiver; otherwise the receiver is free again.
     #[inline]
     pub fn on_end(&mut self, id: u32) -> Option<FrameEnd> {
-        if !self.busy() || self.held != id {
+        if !self.holds(id) {
             return None;
         }
         self.end = Time::ZERO;

@@ -93,6 +93,12 @@ impl Neighbours {
         &self.entries[cursor as usize]
     }
 
+    /// The entries from a cursor to an end.
+    #[inline]
+    pub fn slice(&self, first: u32, end: u32) -> &[Neighbour] {
+        &self.entries[first as usize..end as usize]
+    }
+
     /// Begins tables for `nodes` nodes that move: nobody senses anybody until [`Neighbours::around`] says so.
     pub fn moving(channel: &Channel, nodes: usize) -> Neighbours {
         Neighbours { channel: channel.clone(), starts: alloc::vec![0; nodes + 1], entries: Vec::new() }

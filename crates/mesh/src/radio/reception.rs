@@ -76,6 +76,29 @@ impl Receiver {
         }
     }
 
+    /// When the medium will be idle if nothing else arrives: [`Time::ZERO`] if it is, [`Time::NEVER`] if only the ends of
+    /// frames can tell.
+    #[inline]
+    pub fn busy_until(&self) -> Time {
+        match self {
+            Receiver::FirstLock(receiver) => receiver.busy_until(),
+            Receiver::Sinr(receiver) if receiver.busy() => Time::NEVER,
+            Receiver::Sinr(_) => Time::ZERO,
+        }
+    }
+
+    /// Whether the receiver is by the rule of ns-2, which keeps one frame and forgets the others.
+    #[inline]
+    pub fn keeps_one(&self) -> bool {
+        matches!(self, Receiver::FirstLock(_))
+    }
+
+    /// Whether transmission `id` is the one frame that is kept.
+    #[inline]
+    pub fn keeps(&self, id: u32) -> bool {
+        matches!(self, Receiver::FirstLock(receiver) if receiver.holds(id))
+    }
+
     /// A frame begins to arrive; `transmitting`: this node is on the air itself.
     #[inline]
     pub fn on_start(&mut self, now: Time, frame: Arriving, transmitting: bool) -> FrameStart {
