@@ -370,7 +370,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 return Some(Happening::Route { node, destination, found });
             }
             let link_key = self.link_key();
-            let first = self.queue.first();
+            let next = self.queue.next();
+            let first = next.map_or(Key::NEVER, |next| next.0);
             if link_key < first {
                 if link_key.time() > until {
                     break;
@@ -392,8 +393,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             if first.time() > until {
                 break;
             }
-            let Some((key, owner, index)) = self.queue.pop() else { break };
+            let Some((key, owner, index)) = next else { break };
             self.now = key.time();
+            // A station's own timer is nearly always set again, which moves it.
+            if owner != Owner::Mac {
+                self.queue.set(owner, index, Key::NEVER);
+            }
             match owner {
                 Owner::FrameEnd => self.trailing_edge(index, until),
                 Owner::Mac => {
@@ -406,6 +411,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                         self.settle(node, action);
                     } else {
                         self.schedule_mac(node);
+                    }
+                    if self.nodes[index as usize].mac_wakeup == Time::NEVER {
+                        self.queue.set(Owner::Mac, index, Key::NEVER);
                     }
                 }
                 Owner::Routing => {

@@ -1,24 +1,30 @@
-//! The event queue: an indexed heap of timers, one slot per owner, so that setting a timer again moves it.
+//! The event queue: timers, one slot per owner, so that setting a timer again moves it.
 //!
-//! Events at equal times are ordered by what they are: frames end before timers fire, timers fire before frames start
-//! (a station cannot sense in zero time); then by node. The order never depends on when something was inserted, so
-//! another queue would give the same results.
+//! Each kind of owner has a tournament: a binary tree over its slots in which every inner node holds the earlier of the two
+//! below it. Nothing is moved but the winners on one path, which ends early where somebody else wins anyway, and the
+//! slots of a mesh lie where its nodes do. (D. E. Knuth, The Art of Computer Programming, vol. 3, 5.4.1.)
+//!
+//! Events at equal times are ordered by what they are: frames end before timers fire; then by node. (Frames that begin are
+//! no events, see [`meshpace_mesh::mac::Moment`].) The order never depends on when something was inserted, so another queue
+//! would give the same results.
 
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
-/// When an event happens, and its place among events of the same time: one number to compare.
+/// When an event happens, and its place among events of the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Key(u128);
+pub struct Key {
+    time: Time,
+    order: u64,
+}
 
 impl Key {
     /// After everything.
-    pub const NEVER: Key = Key(u128::MAX);
+    pub const NEVER: Key = Key { time: Time::NEVER, order: u64::MAX };
 
     #[inline]
     fn new(time: Time, class: u64, node: NodeId, rank: u32) -> Key {
-        let order = class << 62 | u64::from(node.0) << 32 | u64::from(rank);
-        Key(u128::from(time.0) << 64 | u128::from(order))
+        Key { time, order: class << 62 | u64::from(node.0) << 32 | u64::from(rank) }
     }
 
     /// The end of a frame from `sender` at `node`.
@@ -36,7 +42,7 @@ impl Key {
     /// The time.
     #[inline]
     pub fn time(self) -> Time {
-        Time((self.0 >> 64) as u64)
+        self.time
     }
 }
 
@@ -57,82 +63,43 @@ pub enum Owner {
     Host,
 }
 
-/// A power of two not below the number of owners, so that a slot comes apart with shifts.
-const SLOTS_PER_INDEX: u32 = 8;
-const NOT_QUEUED: u32 = u32::MAX;
-
-/// A slot: an owner and its number, in one index.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Slot(u32);
-
-impl Slot {
-    #[inline]
-    fn new(owner: Owner, index: u32) -> Slot {
-        debug_assert!(index < u32::MAX / SLOTS_PER_INDEX);
-        Slot(index * SLOTS_PER_INDEX + owner as u32)
-    }
-
-    #[inline]
-    fn place(self) -> usize {
-        self.0 as usize
-    }
-
-    #[inline]
-    fn parts(self) -> (Owner, u32) {
-        (BY_NUMBER[(self.0 % SLOTS_PER_INDEX) as usize], self.0 / SLOTS_PER_INDEX)
-    }
-}
-
-const BY_NUMBER: [Owner; SLOTS_PER_INDEX as usize] = [
-    Owner::Mac,
-    Owner::Routing,
-    Owner::FrameEnd,
-    Owner::Delayed,
-    Owner::Link,
-    Owner::Host,
-    // Not used.
-    Owner::Host,
-    Owner::Host,
-];
+const OWNERS: [Owner; 6] = [Owner::Mac, Owner::Routing, Owner::FrameEnd, Owner::Delayed, Owner::Link, Owner::Host];
 
 /// The queue.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
-    /// A heap with four children per entry: shallower, and the children share a cache line or two.
-    heap: Vec<(Key, Slot)>,
-    /// Where each slot is in the heap.
-    place: Vec<u32>,
+    /// By owner.
+    tournaments: [Tournament; OWNERS.len()],
+    /// The winners of the tournaments.
+    winners: [Contender; OWNERS.len()],
+    /// The owner of the earliest event of all.
+    first: usize,
 }
 
 impl EventQueue {
     /// The earliest key, or [`Key::NEVER`].
     #[inline]
     pub fn first(&self) -> Key {
-        self.heap.first().map_or(Key::NEVER, |entry| entry.0)
+        self.next().map_or(Key::NEVER, |next| next.0)
+    }
+
+    /// The earliest event, which stays where it is.
+    #[inline]
+    pub fn next(&self) -> Option<(Key, Owner, u32)> {
+        let Contender { time, index } = self.winners[self.first];
+        (time != Time::NEVER).then(|| (Key { time, order: self.order(self.first) }, OWNERS[self.first], index))
     }
 
     /// Sets the event of `owner` number `index` to `key`; a time of [`Time::NEVER`] cancels it.
     #[inline]
     pub fn set(&mut self, owner: Owner, index: u32, key: Key) {
-        let slot = Slot::new(owner, index);
-        if self.place.len() <= slot.place() {
-            self.place.resize(slot.place() + 1, NOT_QUEUED);
-        }
-        let at = self.place[slot.place()];
-        if key.time() == Time::NEVER {
-            if at != NOT_QUEUED {
-                self.remove(at as usize);
-            }
-        } else if at == NOT_QUEUED {
-            self.heap.push((key, slot));
-            self.rise(self.heap.len() - 1);
-        } else {
-            let old = self.heap[at as usize].0;
-            self.heap[at as usize].0 = key;
-            if key < old {
-                self.rise(at as usize);
-            } else if key > old {
-                self.sink(at as usize);
+        let owner = owner as usize;
+        if let Some(winner) = self.tournaments[owner].set(index, key) {
+            self.winners[owner] = winner;
+            if owner == self.first || winner.time == self.winners[self.first].time {
+                self.find_first();
+            } else if winner.time < self.winners[self.first].time {
+                self.first = owner;
             }
         }
     }
@@ -140,74 +107,97 @@ impl EventQueue {
     /// Takes out the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Key, Owner, u32)> {
-        let &(key, slot) = self.heap.first()?;
-        self.remove(0);
-        let (owner, index) = slot.parts();
-        Some((key, owner, index))
+        let next = self.next()?;
+        self.set(next.1, next.2, Key::NEVER);
+        Some(next)
     }
 
-    /// The number of queued events.
-    pub fn len(&self) -> usize {
-        self.heap.len()
-    }
-
-    /// Whether nothing is queued.
-    pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
-
-    fn remove(&mut self, at: usize) {
-        self.place[self.heap[at].1.place()] = NOT_QUEUED;
-        let Some(last) = self.heap.pop() else { return };
-        if at < self.heap.len() {
-            self.heap[at] = last;
-            if at > 0 && last.0 < self.heap[(at - 1) / 4].0 {
-                self.rise(at);
-            } else {
-                self.sink(at);
-            }
-        }
-    }
-
-    fn rise(&mut self, mut at: usize) {
-        let entry = self.heap[at];
-        while at > 0 {
-            let parent = (at - 1) / 4;
-            if self.heap[parent].0 <= entry.0 {
-                break;
-            }
-            self.put(at, self.heap[parent]);
-            at = parent;
-        }
-        self.put(at, entry);
-    }
-
-    fn sink(&mut self, mut at: usize) {
-        let entry = self.heap[at];
-        loop {
-            let first = 4 * at + 1;
-            let end = (first + 4).min(self.heap.len());
-            let Some(children) = self.heap.get(first..end).filter(|children| !children.is_empty()) else { break };
-            let (mut least, mut key) = (0, children[0].0);
-            for (place, child) in children.iter().enumerate().skip(1) {
-                if child.0 < key {
-                    (least, key) = (place, child.0);
-                }
-            }
-            if entry.0 <= key {
-                break;
-            }
-            self.put(at, self.heap[first + least]);
-            at = first + least;
-        }
-        self.put(at, entry);
+    /// The place of an owner's winner among the events of its time.
+    #[inline]
+    fn order(&self, owner: usize) -> u64 {
+        self.tournaments[owner].orders[self.winners[owner].index as usize]
     }
 
     #[inline]
-    fn put(&mut self, at: usize, entry: (Key, Slot)) {
-        self.heap[at] = entry;
-        self.place[entry.1.place()] = at as u32;
+    fn find_first(&mut self) {
+        let mut first = 0;
+        for owner in 1..OWNERS.len() {
+            let (one, best) = (self.winners[owner].time, self.winners[first].time);
+            if one < best || one == best && one != Time::NEVER && self.order(owner) < self.order(first) {
+                first = owner;
+            }
+        }
+        self.first = first;
     }
+}
+
+/// A slot and when its event is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Contender {
+    time: Time,
+    index: u32,
+}
+
+impl Default for Contender {
+    fn default() -> Self {
+        Contender { time: Time::NEVER, index: 0 }
+    }
+}
+
+/// The slots of one kind of owner.
+#[derive(Clone, Debug, Default)]
+struct Tournament {
+    /// The winner of all at 1, the winners of its halves at 2 and 3, and so on; the slots are the second half. Empty, or a
+    /// power of two long.
+    tree: Vec<Contender>,
+    /// The places of the slots' events among those of the same time.
+    orders: Vec<u64>,
+}
+
+impl Tournament {
+    /// Returns the winner if that may have changed.
+    #[inline]
+    fn set(&mut self, index: u32, key: Key) -> Option<Contender> {
+        if self.orders.len() <= index as usize {
+            self.grow(index as usize + 1);
+        }
+        let Tournament { tree, orders } = self;
+        orders[index as usize] = key.order;
+        let mut place = orders.len() + index as usize;
+        let mut winner = Contender { time: key.time, index };
+        tree[place] = winner;
+        while place > 1 {
+            winner = earlier(orders, tree[place ^ 1], winner);
+            place /= 2;
+            // Another slot wins here as it did before: nothing changes further up.
+            if winner.index != index && tree[place] == winner {
+                return None;
+            }
+            tree[place] = winner;
+        }
+        Some(winner)
+    }
+
+    #[cold]
+    fn grow(&mut self, slots: usize) {
+        let slots = slots.next_power_of_two();
+        let place = |place| Contender { index: (place % slots) as u32, ..Contender::default() };
+        let mut tree: Vec<Contender> = (0..2 * slots).map(place).collect();
+        let half = self.tree.len() / 2;
+        tree[slots..slots + half].copy_from_slice(&self.tree[half..]);
+        self.orders.resize(slots, u64::MAX);
+        for place in (1..slots).rev() {
+            tree[place] = earlier(&self.orders, tree[2 * place], tree[2 * place + 1]);
+        }
+        self.tree = tree;
+    }
+}
+
+#[inline]
+fn earlier(orders: &[u64], a: Contender, b: Contender) -> Contender {
+    // Slots without an event are equal in time, and it does not matter which of them wins.
+    let tie = || a.time == b.time && a.time != Time::NEVER && orders[a.index as usize] < orders[b.index as usize];
+    if a.time < b.time || tie() { a } else { b }
 }
 
 #[cfg(test)]
@@ -230,35 +220,44 @@ mod tests {
         let seed = 42;
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
         let mut queue = EventQueue::default();
-        let mut model: BTreeMap<(Key, u32), ()> = BTreeMap::new();
-        let mut keys = [None; 40];
-        for step in 0..20_000 {
-            let index = rng.below(40) as u32;
+        let mut model: BTreeMap<Key, (Owner, u32)> = BTreeMap::new();
+        let mut keys: BTreeMap<(u8, u32), Key> = BTreeMap::new();
+        for step in 0..40_000u64 {
+            // More and more slots, so that the trees grow while they are full.
+            let index = rng.below(1 + step / 400) as u32;
+            let owner = OWNERS[rng.below(6) as usize];
+            let slot = (owner as u8, index);
             match rng.below(4) {
                 0 => {
-                    if let Some(old) = keys[index as usize].take() {
-                        model.remove(&(old, index));
+                    if let Some(old) = keys.remove(&slot) {
+                        model.remove(&old);
                     }
-                    queue.set(Owner::Mac, index, Key::NEVER);
+                    queue.set(owner, index, Key::NEVER);
                 }
                 1 => {
                     let popped = queue.pop();
-                    let expected = model.pop_first().map(|((key, index), ())| (key, index));
-                    assert_eq!(popped.map(|(k, _, i)| (k, i)), expected, "seed {seed} step {step}");
-                    if let Some((_, index)) = expected {
-                        keys[index as usize] = None;
+                    let expected = model.pop_first().map(|(key, (owner, index))| (key, owner, index));
+                    assert_eq!(popped, expected, "seed {seed} step {step}");
+                    if let Some((_, owner, index)) = expected {
+                        keys.remove(&(owner as u8, index));
                     }
                 }
                 _ => {
-                    let key = Key::timer(Time(rng.below(1000)), NodeId(index as u16), 0);
-                    if let Some(old) = keys[index as usize].replace(key) {
-                        model.remove(&(old, index));
+                    // Few different times, so that many are equal; keys differ all the same.
+                    let (time, node) = (Time(rng.below(50)), NodeId(rng.below(5) as u16));
+                    let key = match owner {
+                        Owner::FrameEnd => Key::frame_end(time, node, NodeId(index as u16)),
+                        _ => Key::timer(time, node, 8 * index + owner as u32),
+                    };
+                    if let Some(old) = keys.insert(slot, key) {
+                        model.remove(&old);
                     }
-                    model.insert((key, index), ());
-                    queue.set(Owner::Mac, index, key);
+                    model.insert(key, (owner, index));
+                    queue.set(owner, index, key);
                 }
             }
-            assert_eq!(queue.len(), model.len());
+            let first = model.first_key_value().map_or(Key::NEVER, |(&key, _)| key);
+            assert_eq!(queue.first(), first, "seed {seed} step {step}");
         }
     }
 }

@@ -329,7 +329,8 @@ impl<P: Packet> Dcf<P> {
     /// Lets the station live through what begins and ends here before `now`.
     #[inline]
     pub fn catch_up(&mut self, now: Moment, t: &Timing) {
-        if self.underway.begins() < now || self.kept.is_some() {
+        let ends = self.kept.map_or(Time::NEVER, |kept| kept.frame.end);
+        if self.underway.begins() < now || ends <= now.time() {
             self.live_through(now, t);
             self.note_calm();
         }
