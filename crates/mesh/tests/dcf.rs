@@ -323,3 +323,78 @@ fn ieee_sends_at_once_on_a_medium_that_was_idle() {
     station.send(us(1000));
     assert_eq!(station.transmits().0, us(1000), "9.2.5.1: idle for longer than DIFS, no backoff due");
 }
+
+/// A station among frames for others, and what it does.
+struct Bystander {
+    mac: Dcf<Parcel>,
+    timing: Timing,
+    deeds: Vec<(Time, String)>,
+}
+
+impl Bystander {
+    fn new(profile: MacProfile, seed: u64) -> Bystander {
+        let timing = Timing::new(&MeshConfig { mac: profile, ..MeshConfig::default() });
+        Bystander { mac: Dcf::new(ME, &timing, Rng::stream(seed, Purpose::Backoff, 0)), timing, deeds: Vec::new() }
+    }
+
+    /// Runs the timers that are due before `now`.
+    fn run(&mut self, now: Time) {
+        while self.mac.next_wakeup(&self.timing) < now {
+            let at = self.mac.next_wakeup(&self.timing);
+            let action = self.mac.on_timer(at, &self.timing);
+            if action != Action::None {
+                self.deeds.push((at, format!("{action:?}")));
+            }
+        }
+    }
+
+    fn live(&mut self, now: Time) {
+        self.run(now);
+        self.mac.catch_up(Moment::timer(now), &self.timing);
+    }
+}
+
+#[test]
+fn a_frame_lived_through_late_does_what_it_does_when_lived_through_at_once() {
+    for (profile, seed) in [(MacProfile::Ns2, 1), (MacProfile::Ns2, 2), (MacProfile::Ieee, 3), (MacProfile::Ieee, 4)] {
+        let mut rng = Rng::stream(seed, Purpose::Test, 0);
+        let (mut late, mut prompt) = (Bystander::new(profile, seed), Bystander::new(profile, seed));
+        let (mut now, mut edges, mut sent) = (Time(1_000_000), Vec::<Time>::new(), 0);
+        for id in 0..4_000 {
+            // Bursts, in which frames overlap and some leave within a propagation delay of each other, and pauses.
+            now =
+                now + Duration([rng.below(1_500), rng.below(300_000), rng.below(9_000_000)][rng.below(3) as usize] + 1);
+            edges.sort();
+            while edges.first().is_some_and(|&edge| edge < now) {
+                // Whatever happens at that instant has happened by the next nanosecond.
+                prompt.live(Time(edges.remove(0).0 + 1));
+            }
+            late.run(now);
+            prompt.run(now);
+            if rng.below(4) == 0 {
+                late.live(now);
+                prompt.live(now);
+                assert_eq!(late.mac.wants_packet(), prompt.mac.wants_packet(), "seed {seed} frame {id}");
+                if late.mac.wants_packet() {
+                    sent += 1;
+                    for station in [&mut late, &mut prompt] {
+                        let packet = Queued { next_hop: PEER, body: Body::Data(Parcel { hops: 0 }) };
+                        station.mac.send(now, packet, &station.timing);
+                    }
+                }
+            }
+            let start = now + Duration(rng.below(1_800));
+            let end = start + Duration(200_000 + rng.below(1_000_000));
+            let power = STRONG / [1.0, 3.0, 30.0][rng.below(3) as usize];
+            let frame = Arriving { id, power, decodable: rng.below(2) == 0, at_data_rate: false, end };
+            let nav_ns = rng.below(3) as u32 * 400_000;
+            let arrival = Arrival { start, frame, nav_ns, sender: NodeId(2 + id as u16 % 7), is_told: false };
+            edges.extend([start, end]);
+            for station in [&mut late, &mut prompt] {
+                station.mac.on_departure(Moment::timer(now), arrival, &station.timing);
+            }
+        }
+        assert_eq!(late.deeds, prompt.deeds, "seed {seed}");
+        assert!(sent > 20 && late.deeds.len() > 100, "seed {seed}: {sent} packets, {} deeds", late.deeds.len());
+    }
+}
