@@ -362,8 +362,7 @@ fn a_frame_lived_through_late_does_what_it_does_when_lived_through_at_once() {
         let (mut now, mut edges, mut sent) = (Time(1_000_000), Vec::<Time>::new(), 0);
         for id in 0..4_000 {
             // Bursts, in which frames overlap and some leave within a propagation delay of each other, and pauses.
-            now =
-                now + Duration([rng.below(1_500), rng.below(300_000), rng.below(9_000_000)][rng.below(3) as usize] + 1);
+            now += Duration([rng.below(1_500), rng.below(300_000), rng.below(9_000_000)][rng.below(3) as usize] + 1);
             edges.sort();
             while edges.first().is_some_and(|&edge| edge < now) {
                 // Whatever happens at that instant has happened by the next nanosecond.
