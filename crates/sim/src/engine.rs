@@ -7,7 +7,7 @@
 //! A transmission is told to every station that senses it when it begins ([`Dcf::on_departure`]); a station lives through
 //! the frames that are past before anything else happens to it. What a station does, and when, is exactly what it would be
 //! if both ends of a frame were events at every receiver, but an event is only the end of a frame at a station that it may
-//! be for ([`crate::on_air`]).
+//! be for (`on_air`).
 
 use crate::mobility::Motion;
 use crate::on_air::{Audience, OnAir};
