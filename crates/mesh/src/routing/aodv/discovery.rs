@@ -2,9 +2,9 @@
 
 use super::Aodv;
 use super::message::{Message, Reply, Request};
+use super::route::{ACTIVE_ROUTE_TIMEOUT, Route, State, UNREACHABLE, newest};
 use super::search::{NETWORK_DIAMETER, Step};
 use super::sink::{DropReason, Sink};
-use super::table::{ACTIVE_ROUTE_TIMEOUT, Route, State, UNREACHABLE, newest};
 use crate::config::LocalRepair;
 use crate::packet::{Body, Packet};
 use meshpace_core::{Duration, NodeId, Time};
@@ -21,11 +21,12 @@ pub(super) const BUFFER_SPACING: Duration = Duration::from_millis(10);
 impl<P: Packet> Aodv<P> {
     /// Asks for a route to `destination`, which has an entry, if the search allows; begins the hold-down if it was in vain.
     pub(super) fn request(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
-        let route = self.routes.entry(now, destination);
+        let mut route = self.routes.entry(now, destination);
         if route.state == State::Up {
             return;
         }
-        match route.search.step(now, route.lost_hops) {
+        let lost_hops = route.lost_hops;
+        match route.search().step(now, lost_hops) {
             Step::Wait => {}
             Step::GiveUp => self.drop_waiting(now, destination, out),
             Step::Ask { ttl } => self.send_request(now, destination, ttl, out),
@@ -34,7 +35,7 @@ impl<P: Packet> Aodv<P> {
 
     /// Broadcasts a new request over `ttl` hops.
     pub(super) fn send_request(&mut self, now: Time, destination: NodeId, ttl: u8, out: &mut impl Sink<P>) {
-        let route = self.routes.entry(now, destination);
+        let mut route = self.routes.entry(now, destination);
         route.expires = Time::ZERO;
         let destination_sequence = route.sequence;
         self.sequence = self.sequence.wrapping_add(2);
@@ -74,12 +75,12 @@ impl<P: Packet> Aodv<P> {
         }
         let accepts_repairing = self.local_repair == LocalRepair::Ns2;
         if let Some(route) = self.routes.get(now, request.destination) {
-            if usable(route, accepts_repairing)
+            if usable(&route, accepts_repairing)
                 && newest(route.sequence, request.destination_sequence) == route.sequence
             {
                 let (hops, sequence, next_hop) = (route.hops, route.sequence, route.next_hop);
                 let lifetime = whole_seconds(now, route.expires);
-                if let Some(reverse) =
+                if let Some(mut reverse) =
                     self.routes.get(now, request.origin).filter(|reverse| reverse.hops != UNREACHABLE)
                 {
                     reverse.add_precursor(next_hop);
@@ -101,15 +102,16 @@ impl<P: Packet> Aodv<P> {
 
     /// A request shows the way back to its origin, over the neighbour it came from.
     fn learn_reverse_route(&mut self, now: Time, from: NodeId, request: &Request, out: &mut impl Sink<P>) {
-        let route = self.routes.entry(now, request.origin);
+        let mut route = self.routes.entry(now, request.origin);
         route.expires = route.expires.max(now + REVERSE_ROUTE_LIFE);
         if !route.yields_to(request.origin_sequence, request.hop_count) {
             return;
         }
-        route.set(request.origin_sequence, request.hop_count, from, route.expires);
-        if route.search.wait_until() > Time::ZERO {
+        let expires = route.expires;
+        route.set(request.origin_sequence, request.hop_count, from, expires);
+        if route.waits_until() > Time::ZERO {
             // This node asked for the origin itself: the route is used forward.
-            route.search.answered(request.hop_count);
+            route.search().answered(request.hop_count);
             route.expires = now + ACTIVE_ROUTE_TIMEOUT;
         }
         self.send_waiting(now, request.origin, Duration::ZERO, out);
@@ -142,22 +144,23 @@ impl<P: Packet> Aodv<P> {
 
     /// A neighbour knows a route; the answer is passed on towards the node that asked if it is news here.
     pub(super) fn on_reply(&mut self, now: Time, from: NodeId, mut reply: Reply, out: &mut impl Sink<P>) {
-        let route = self.routes.entry(now, reply.destination);
+        let mut route = self.routes.entry(now, reply.destination);
         if !route.yields_to(reply.destination_sequence, reply.hop_count) {
             return;
         }
         let expires = now + Duration::from_secs(u64::from(reply.lifetime));
         route.set(reply.destination_sequence, reply.hop_count, from, expires);
-        route.search.answered(reply.hop_count);
+        route.search().answered(reply.hop_count);
         if reply.origin == self.me {
-            route.search.measured(now.since(reply.asked).as_secs_f64() / f64::from(reply.hop_count.max(1)));
+            route.search().measured(now.since(reply.asked).as_secs_f64() / f64::from(reply.hop_count.max(1)));
         }
         self.send_waiting(now, reply.destination, BUFFER_SPACING, out);
         if reply.origin == self.me {
             return;
         }
         let accepts_repairing = self.local_repair == LocalRepair::Ns2;
-        let Some(reverse) = self.routes.get(now, reply.origin).filter(|route| usable(route, accepts_repairing)) else {
+        let Some(mut reverse) = self.routes.get(now, reply.origin).filter(|route| usable(route, accepts_repairing))
+        else {
             return;
         };
         let next_hop = reverse.next_hop;
@@ -173,7 +176,7 @@ impl<P: Packet> Aodv<P> {
     /// The route to `destination` has just been learnt. Sends all that waits for it, `spacing` apart, the first at once.
     pub(super) fn send_waiting(&mut self, now: Time, destination: NodeId, spacing: Duration, out: &mut impl Sink<P>) {
         let mut delay = Duration::ZERO;
-        let route = self.routes.entry(now, destination);
+        let mut route = self.routes.entry(now, destination);
         if core::mem::take(&mut route.missed) {
             // Told once more if it is lost again, even if nothing was sent meanwhile.
             route.used_here = true;
@@ -181,7 +184,7 @@ impl<P: Packet> Aodv<P> {
         }
         self.sought.retain(|&sought| sought != destination);
         while let Some(packet) = self.buffer.pop(now, destination, out) {
-            let route = self.routes.entry(now, destination);
+            let mut route = self.routes.entry(now, destination);
             route.used_here |= packet.source() == self.me;
             route.expires = now + ACTIVE_ROUTE_TIMEOUT;
             out.send(Body::Data(packet), route.next_hop, delay);

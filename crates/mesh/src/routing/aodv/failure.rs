@@ -2,8 +2,8 @@
 
 use super::Aodv;
 use super::message::{Message, Unreachable};
+use super::route::{UNREACHABLE, newer};
 use super::sink::{DropReason, Sink};
-use super::table::{UNREACHABLE, newer};
 use crate::packet::{Body, Packet};
 use meshpace_core::{Duration, NodeId, Time};
 
@@ -25,7 +25,8 @@ impl<P: Packet> Aodv<P> {
     /// Brings down every route over `neighbour` and says so.
     pub(super) fn lose_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Sink<P>) {
         let mut lost = Unreachable::new();
-        for route in self.routes.iter(now) {
+        for route in self.routes.iter_mut() {
+            route.settle(now);
             if route.hops != UNREACHABLE && route.next_hop == neighbour {
                 route.sequence = route.sequence.wrapping_add(1);
                 route.go_down();
@@ -39,8 +40,8 @@ impl<P: Packet> Aodv<P> {
                     let _ = lost.push(route.destination, route.sequence);
                 }
             }
-            route.remove_precursor(neighbour);
         }
+        self.routes.remove_precursor(neighbour);
         send_error(lost, Duration::ZERO, out);
     }
 
@@ -57,7 +58,7 @@ impl<P: Packet> Aodv<P> {
     pub(super) fn on_error(&mut self, now: Time, from: NodeId, error: &Unreachable, out: &mut impl Sink<P>) {
         let mut lost = Unreachable::new();
         for (destination, sequence) in error.iter() {
-            let Some(route) = self.routes.get(now, destination) else { continue };
+            let Some(mut route) = self.routes.get(now, destination) else { continue };
             if route.hops == UNREACHABLE || route.next_hop != from || newer(route.sequence, sequence) {
                 continue;
             }

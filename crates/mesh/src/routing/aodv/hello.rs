@@ -20,8 +20,8 @@
 use super::Aodv;
 use super::discovery::BUFFER_SPACING;
 use super::message::{Message, Reply};
+use super::route::{State, newest};
 use super::sink::Sink;
-use super::table::{State, newest};
 use crate::packet::{Body, Packet};
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
@@ -146,7 +146,7 @@ impl<P: Packet> Aodv<P> {
         if !self.neighbours.is_on() {
             return;
         }
-        let route = self.routes.entry(now, from);
+        let mut route = self.routes.entry(now, from);
         let expires = route.expires.max(now + PATIENCE);
         let sequence = hello.destination_sequence;
         let up = route.state == State::Up;
@@ -155,7 +155,7 @@ impl<P: Packet> Aodv<P> {
             route.expires = expires;
         } else if !up || route.yields_to(sequence, 1) {
             route.set(sequence, 1, from, expires);
-            route.search.answered(1);
+            route.search().answered(1);
             self.send_waiting(now, from, BUFFER_SPACING, out);
         }
     }

@@ -5,7 +5,7 @@
 //! - no HELLO, unless asked for (`hello.rs`): a link fails when the MAC gives up a *data* packet; a lost reply is only lost;
 //! - a failure drops the packet and all that wait for the same next hop; the RERR is broadcast at once, precursors or not;
 //!   forwarded RERRs and RREQs are jittered, uniform on [0, 10 ms);
-//! - the waits and rings of `search.rs`; entries are never deleted and expire on a half-second grid (`table.rs`);
+//! - the waits and rings of `search.rs`; entries are never deleted and expire on a half-second grid (`table.rs`, `route.rs`);
 //! - a node raises its own sequence number by two at each request and each failure, so that numbers of valid routes are even;
 //! - an intermediate node answers when its number is at least the one asked for, with the rest of its route's life in whole
 //!   seconds; no gratuitous RREP, no RREP-ACK, no blacklist, no D flag;
@@ -28,8 +28,10 @@ mod buffer;
 mod discovery;
 mod failure;
 mod hello;
+mod index;
 mod message;
 mod repair;
+mod route;
 mod search;
 mod seen;
 mod sink;
@@ -47,8 +49,9 @@ use buffer::Buffer;
 use core::cmp::Reverse;
 use hello::Neighbours;
 use meshpace_core::{Duration, NodeId, Rng, Time};
+use route::{ACTIVE_ROUTE_TIMEOUT, Route, State, tick_after, tick_from};
 use seen::Seen;
-use table::{ACTIVE_ROUTE_TIMEOUT, State, Table, tick_after, tick_from};
+use table::Table;
 
 /// One node's AODV.
 #[derive(Clone, Debug)]
@@ -125,7 +128,7 @@ impl<P: Packet> Aodv<P> {
             }
         }
         let destination = packet.destination();
-        let route = self.routes.entry(now, destination);
+        let mut route = self.routes.entry(now, destination);
         match route.state {
             State::Up => {
                 route.expires = now + ACTIVE_ROUTE_TIMEOUT;
@@ -217,7 +220,7 @@ impl<P: Packet> Aodv<P> {
         self.valid_route(now, destination).map(|route| route.next_hop)
     }
 
-    fn valid_route(&self, now: Time, destination: NodeId) -> Option<&table::Route> {
+    fn valid_route(&self, now: Time, destination: NodeId) -> Option<&Route> {
         self.routes.peek(destination).filter(|route| route.state == State::Up && !route.lapsed(now))
     }
 
@@ -226,8 +229,8 @@ impl<P: Packet> Aodv<P> {
     fn plan_tick(&mut self, now: Time) {
         let mut next = Time::NEVER;
         for destination in self.buffer.destinations().chain(self.sought.iter().copied()) {
-            if let Some(route) = self.routes.peek(destination) {
-                next = next.min(tick_from(route.search.wait_until()));
+            if let Some(until) = self.routes.waits_until(destination) {
+                next = next.min(tick_from(until));
             }
         }
         self.next_tick = next.max(tick_after(now));

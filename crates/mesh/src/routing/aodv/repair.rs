@@ -19,8 +19,8 @@
 //! `off` leaves it all to the source.
 
 use super::Aodv;
+use super::route::State;
 use super::sink::Sink;
-use super::table::State;
 use crate::config::LocalRepair;
 use crate::packet::Packet;
 use core::cmp::Reverse;
@@ -36,7 +36,7 @@ impl<P: Packet> Aodv<P> {
     pub(super) fn repair(&mut self, now: Time, next_hop: NodeId, packet: P, out: &mut impl Sink<P>) -> Option<P> {
         let destination = packet.destination();
         let travelled = packet.hops();
-        let route = self.routes.entry(now, destination);
+        let mut route = self.routes.entry(now, destination);
         if travelled <= route.hops {
             return Some(packet);
         }
@@ -46,7 +46,7 @@ impl<P: Packet> Aodv<P> {
                 self.buffer.push(now, packet, out);
                 self.routes.entry(now, destination).state = State::InRepair;
                 self.request(now, destination, out);
-                let instant = self.routes.entry(now, destination).search.wait_until();
+                let instant = self.routes.entry(now, destination).waits_until();
                 self.repairs.push(Reverse((now.saturating_add(Duration(instant.0)), destination)));
                 None
             }
@@ -59,8 +59,8 @@ impl<P: Packet> Aodv<P> {
                     let ttl = route.hops.max(travelled / 2).saturating_add(LOCAL_ADD_TTL);
                     route.state = State::InRepair;
                     route.sequence = route.sequence.wrapping_add(1);
-                    route.search.ask_once(now, ttl);
-                    let ends = route.search.wait_until();
+                    route.search().ask_once(now, ttl);
+                    let ends = route.waits_until();
                     self.repairs.push(Reverse((ends, destination)));
                     self.send_request(now, destination, ttl, out);
                 }
@@ -72,7 +72,7 @@ impl<P: Packet> Aodv<P> {
 
     /// The end set for a repair of the route to `destination` has come.
     pub(super) fn on_repair_timeout(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
-        let Some(route) = self.routes.get(now, destination).filter(|route| route.state == State::InRepair) else {
+        let Some(mut route) = self.routes.get(now, destination).filter(|route| route.state == State::InRepair) else {
             return;
         };
         if self.local_repair == LocalRepair::Ns2 {
@@ -83,7 +83,7 @@ impl<P: Packet> Aodv<P> {
             return;
         }
         // The timer may be that of an earlier repair, which succeeded.
-        if route.search.wait_until() <= now {
+        if route.waits_until() <= now {
             let sequence = route.sequence;
             route.go_down();
             if route.note_loss() {

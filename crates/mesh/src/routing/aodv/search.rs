@@ -59,9 +59,8 @@ pub(super) enum Step {
 
 impl Search {
     /// Nothing asked, nothing measured.
-    pub fn new() -> Self {
-        Search { wait_until: Time::ZERO, network_wide: 0, last_ttl: 0, latencies: [0.0; 3], next_latency: 0 }
-    }
+    pub const NEW: Search =
+        Search { wait_until: Time::ZERO, network_wide: 0, last_ttl: 0, latencies: [0.0; 3], next_latency: 0 };
 
     /// Takes the next step. `lost_hops` is the hop count of the route when it was last lost, 255 if there never was one.
     pub fn step(&mut self, now: Time, lost_hops: u8) -> Step {
@@ -145,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_ring_grows_by_two_until_seven_then_covers_the_network() {
-        let mut search = Search::new();
+        let mut search = Search::NEW;
         search.answered(4);
         let ask = |ttl| Step::Ask { ttl };
         // Lost at 4 hops: 6, 8, then 30; waits 2 x TTL x 30 ms = 360, 480, 1800 ms, the network-wide ones times 1, 2, 3, 4.
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_hold_down_lasts_ten_seconds_and_then_the_search_is_network_wide() {
-        let mut search = Search::new();
+        let mut search = Search::NEW;
         let list = steps(&mut search, Time::ZERO, 255, 6);
         assert_eq!(list[0], (0, Step::Ask { ttl: 30 }), "a route never known starts network-wide");
         let (gave_up, step) = list[4];
@@ -175,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_wait_follows_the_mean_of_three_latencies_and_is_at_most_ten_seconds() {
-        let mut search = Search::new();
+        let mut search = Search::NEW;
         for latency in [9.0, 0.010, 0.020, 0.060] {
             search.measured(latency);
         }
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(search.step(Time::ZERO, 1), Step::Ask { ttl: 3 });
         // (10 + 20 + 60) / 3 = 30 ms; 2 x 3 x 30 ms.
         assert_eq!(search.wait_until(), Time(180_000_000));
-        let mut slow = Search::new();
+        let mut slow = Search::NEW;
         slow.measured(1.0);
         assert_eq!(slow.step(Time::ZERO, 255), Step::Ask { ttl: 30 });
         assert_eq!(slow.wait_until(), Time(10_000_000_000));
