@@ -2,6 +2,7 @@
 
 use super::Aodv;
 use super::message::{Message, Reply, Request};
+use super::recent::Recent;
 use super::route::{ACTIVE_ROUTE_TIMEOUT, Route, State, UNREACHABLE, newest};
 use super::search::{NETWORK_DIAMETER, Step};
 use super::sink::{DropReason, Sink};
@@ -61,11 +62,21 @@ impl<P: Packet> Aodv<P> {
         }
     }
 
-    /// A neighbour asks, or passes a request on.
-    pub(super) fn on_request(&mut self, now: Time, from: NodeId, mut request: Request, out: &mut impl Sink<P>) {
-        if request.origin == self.me || !self.seen.first_time(now, request.origin, request.id) {
-            return;
+    /// Whether this request is this node's own or was here before; if not, it has been now.
+    #[inline]
+    pub(super) fn has_handled(&mut self, now: Time, request: &Request) -> bool {
+        if request.origin == self.me {
+            return true;
         }
+        if self.seen.sweep(now) {
+            self.recent = Recent::NONE;
+        }
+        let (origin, id) = (request.origin, request.id);
+        self.recent.holds(origin, id) || !self.seen.first_time(now, origin, id)
+    }
+
+    /// A neighbour asks, or passes a request on, and it is the first copy.
+    pub(super) fn on_request(&mut self, now: Time, from: NodeId, mut request: Request, out: &mut impl Sink<P>) {
         self.learn_reverse_route(now, from, &request, out);
         if request.destination == self.me {
             // Somebody may have raised the number since.

@@ -18,6 +18,7 @@ impl Slot {
     /// There are fewer nodes than 2^16 and so no such place.
     const FREE: Slot = Slot { destination: NodeId::BROADCAST, place: u16::MAX };
 
+    #[inline]
     fn is_free(self) -> bool {
         self.place == u16::MAX
     }

@@ -30,6 +30,7 @@ mod failure;
 mod hello;
 mod index;
 mod message;
+mod recent;
 mod repair;
 mod route;
 mod search;
@@ -49,12 +50,15 @@ use buffer::Buffer;
 use core::cmp::Reverse;
 use hello::Neighbours;
 use meshpace_core::{Duration, NodeId, Rng, Time};
+use recent::Recent;
 use route::{ACTIVE_ROUTE_TIMEOUT, Route, State, tick_after, tick_from};
 use seen::Seen;
 use table::Table;
 
-/// One node's AODV.
+/// One node's AODV. What a copy of a request needs, which in a large mesh is nearly all that happens, comes first and on one
+/// cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Aodv<P> {
     /// This node.
     me: NodeId,
@@ -62,26 +66,30 @@ pub struct Aodv<P> {
     local_repair: LocalRepair,
     /// How it finds lost links.
     detection: AodvDetection,
-    /// Neighbours heard of late, under HELLO detection.
-    neighbours: Neighbours,
-    /// Destinations to which [`Self::seek`] wants a route.
-    sought: Vec<NodeId>,
-    /// Jitter of broadcasts.
-    rng: Rng,
-    /// Its own sequence number; even.
-    sequence: u32,
-    /// The number of its next request.
-    next_request: u32,
+    /// The last of the requests in `seen`.
+    recent: Recent,
+    /// Requests already handled.
+    seen: Seen,
+    /// The first of the times at which something is due; as of the end of the last call.
+    next_wakeup: Time,
     /// What it knows of routes.
     routes: Table,
     /// Packets without a route.
     buffer: Buffer<P>,
-    /// Requests already handled.
-    seen: Seen,
-    /// When a local repair ends, and of the route to which destination.
-    repairs: BinaryHeap<Reverse<(Time, NodeId)>>,
+    /// Destinations to which [`Self::seek`] wants a route.
+    sought: Vec<NodeId>,
+    /// Its own sequence number; even.
+    sequence: u32,
+    /// The number of its next request.
+    next_request: u32,
     /// The next purge tick that can cause a request; [`Time::NEVER`] if no packet waits.
     next_tick: Time,
+    /// When a local repair ends, and of the route to which destination.
+    repairs: BinaryHeap<Reverse<(Time, NodeId)>>,
+    /// Jitter of broadcasts.
+    rng: Rng,
+    /// Neighbours heard of late, under HELLO detection.
+    neighbours: Neighbours,
 }
 
 impl<P: Packet> Aodv<P> {
@@ -102,16 +110,18 @@ impl<P: Packet> Aodv<P> {
             me,
             local_repair,
             detection,
-            neighbours,
-            sought: Vec::new(),
-            rng,
-            sequence: 2,
-            next_request: 1,
+            recent: Recent::NONE,
+            seen: Seen::default(),
+            next_wakeup: neighbours.next_wakeup(),
             routes: Table::default(),
             buffer: Buffer::new(),
-            seen: Seen::default(),
-            repairs: BinaryHeap::new(),
+            sought: Vec::new(),
+            sequence: 2,
+            next_request: 1,
             next_tick: Time::NEVER,
+            repairs: BinaryHeap::new(),
+            rng,
+            neighbours,
         }
     }
 
@@ -147,19 +157,25 @@ impl<P: Packet> Aodv<P> {
                 return out.drop_packet(packet, DropReason::NoRoute);
             }
         }
-        self.plan_tick(now);
+        self.plan(now);
     }
 
     /// `from`, one hop away, sent `message`.
     pub fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Sink<P>) {
+        let is_copy = matches!(&message, Message::Request(request) if self.has_handled(now, request));
+        if is_copy && self.next_wakeup == Time::NEVER {
+            // Nothing waits and nobody counts HELLOs: nothing changes.
+            return;
+        }
         self.neighbours.heard(now, from, &message);
         match message {
             Message::Reply(hello) if hello.is_hello() => self.on_hello(now, from, &hello, out),
+            Message::Request(_) if is_copy => {}
             Message::Request(request) => self.on_request(now, from, request, out),
             Message::Reply(reply) => self.on_reply(now, from, reply, out),
             Message::Error(lost) => self.on_error(now, from, &lost, out),
         }
-        self.plan_tick(now);
+        self.plan(now);
     }
 
     /// The MAC gave up a unicast frame to `next_hop` at its retry limit.
@@ -170,7 +186,7 @@ impl<P: Packet> Aodv<P> {
         }
         self.neighbours.forget(next_hop);
         self.on_lost_packet(now, next_hop, packet, out);
-        self.plan_tick(now);
+        self.plan(now);
     }
 
     /// The time of [`Self::next_wakeup`] has come.
@@ -190,7 +206,7 @@ impl<P: Packet> Aodv<P> {
         if self.next_tick <= now {
             self.ask_again(now, out);
         }
-        self.plan_tick(now);
+        self.plan(now);
     }
 
     /// Looks for a route to `destination` without a packet, as long as it takes: for a transport that was told
@@ -199,15 +215,14 @@ impl<P: Packet> Aodv<P> {
         if self.routes.entry(now, destination).state != State::Up && !self.sought.contains(&destination) {
             self.sought.push(destination);
             self.request(now, destination, out);
-            self.plan_tick(now);
+            self.plan(now);
         }
     }
 
     /// When [`Self::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
     #[inline]
     pub fn next_wakeup(&self) -> Time {
-        let repair = self.repairs.peek().map_or(Time::NEVER, |&Reverse((due, _))| due);
-        repair.min(self.next_tick).min(self.neighbours.next_wakeup())
+        self.next_wakeup
     }
 
     /// Hops to `destination` if there is a valid route, for pacing at a source.
@@ -224,12 +239,17 @@ impl<P: Packet> Aodv<P> {
         self.routes.peek(destination).filter(|route| route.state == State::Up && !route.lapsed(now))
     }
 
-    /// Sets `next_tick`. Of all that ns-2's purge does each half second only one thing cannot be done later: asking again
-    /// for packets that wait. So there is no timer without waiting packets, and none before the wait of a search is over.
-    fn plan_tick(&mut self, now: Time) {
+    /// Sets `next_tick` and `next_wakeup`. Of all that ns-2's purge does each half second only one thing cannot be done
+    /// later: asking again for packets that wait. So there is no timer without waiting packets, and none before the wait of a
+    /// search is over.
+    fn plan(&mut self, now: Time) {
         let mut next = Time::NEVER;
+        let mut last = None;
         for destination in self.buffer.destinations().chain(self.sought.iter().copied()) {
-            if let Some(until) = self.routes.waits_until(destination) {
+            // Most that waits at a node goes to one destination.
+            if last.replace(destination) != Some(destination)
+                && let Some(until) = self.routes.waits_until(destination)
+            {
                 next = next.min(tick_from(until));
             }
         }
@@ -237,6 +257,8 @@ impl<P: Packet> Aodv<P> {
         if next == Time::NEVER {
             self.next_tick = Time::NEVER;
         }
+        let repair = self.repairs.peek().map_or(Time::NEVER, |&Reverse((due, _))| due);
+        self.next_wakeup = repair.min(self.next_tick).min(self.neighbours.next_wakeup());
     }
 
     /// What a purge tick does for the packets that wait: asks for their routes, as far as the searches allow.
@@ -248,5 +270,18 @@ impl<P: Packet> Aodv<P> {
                 self.request(now, destination, out);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::offset_of;
+
+    #[test]
+    fn a_copy_of_a_request_is_dealt_with_on_one_cache_line() {
+        let end = offset_of!(Aodv<()>, next_wakeup) + size_of::<Time>();
+        assert!(end <= 64 && align_of::<Aodv<()>>() == 64, "{end}");
+        assert!(size_of::<Aodv<()>>() <= 320, "{}", size_of::<Aodv<()>>());
     }
 }

@@ -16,6 +16,12 @@ const NUMBERS: u32 = u8::BITS;
 /// Room for blocks at first: a cache line.
 const FIRST_ROOM: usize = 8;
 
+/// When sweep `number` is made.
+#[inline]
+fn sweep_at(number: u32) -> Time {
+    Time(u64::from(number).saturating_mul(BCAST_ID_SAVE.0))
+}
+
 /// Eight successive request numbers of one node.
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -32,6 +38,7 @@ struct Block {
 impl Block {
     const FREE: Block = Block { numbers: 0, origin: NodeId(0), next: 0, later: 0 };
 
+    #[inline]
     fn is_free(self) -> bool {
         self.next | self.later == 0
     }
@@ -45,17 +52,25 @@ pub(super) struct Seen {
     blocks: Box<[Block]>,
     /// Blocks that are not free.
     used: u32,
-    /// The next sweep, or one that has not been made yet.
-    sweep: Time,
+    /// The next sweep, or one that has not been made yet, counted from time 0 on.
+    next_sweep: u32,
 }
 
 impl Seen {
+    /// Forgets what is over by `now`; whether a sweep was due.
+    #[inline]
+    pub fn sweep(&mut self, now: Time) -> bool {
+        let due = now >= sweep_at(self.next_sweep);
+        if due {
+            self.forget(now);
+        }
+        due
+    }
+
     /// Whether this is the first copy of the request; notes it if so.
     #[inline]
     pub fn first_time(&mut self, now: Time, origin: NodeId, id: u32) -> bool {
-        if now >= self.sweep {
-            self.forget(now);
-        }
+        self.sweep(now);
         let (numbers, bit) = (id / NUMBERS, 1 << (id % NUMBERS));
         let mut at = self.place_of(origin, numbers);
         if let Some(at) = at
@@ -74,7 +89,7 @@ impl Seen {
             let block = &mut self.blocks[at];
             (block.numbers, block.origin) = (numbers, origin);
             // Exactly at a sweep six seconds end at the next one.
-            if now + BCAST_ID_SAVE == self.sweep {
+            if now + BCAST_ID_SAVE == sweep_at(self.next_sweep) {
                 block.next |= bit;
             } else {
                 block.later |= bit;
@@ -100,15 +115,16 @@ impl Seen {
     /// Does what the sweeps up to `now` would have done.
     #[cold]
     fn forget(&mut self, now: Time) {
-        let next = Time((now.0 / BCAST_ID_SAVE.0 + 1) * BCAST_ID_SAVE.0);
-        let one = next.since(self.sweep) == BCAST_ID_SAVE;
+        // Time ends before 32 bits of sweeps.
+        let next = (now.0 / BCAST_ID_SAVE.0) as u32 + 1;
+        let one = next == self.next_sweep + 1;
         self.used = 0;
         for block in &mut self.blocks {
             block.next = if one { block.later } else { 0 };
             block.later = 0;
             self.used += u32::from(!block.is_free());
         }
-        self.sweep = next;
+        self.next_sweep = next;
         // Who was in the middle of a storm need not keep the room for it.
         let idle = self.used as usize * 8 < self.blocks.len();
         self.resize(if idle { self.blocks.len() / 2 } else { self.blocks.len() });
