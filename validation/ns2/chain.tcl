@@ -24,6 +24,7 @@
 # header to every packet, also to those that TCP has already given one; TCP's own is made 20 bytes shorter, so that
 # frames are as long as under AODV.
 
+source [file join [file dirname [info script]] radio.tcl]
 array set opt {
     hops 4 spacing 200 agent newreno routes aodv window 64 cwl 0 rate 2000000 packet 1460 rts 1 datarate 2e6
     queue 50 warmup 20 duration 200 seed 1 trace ""
@@ -53,14 +54,7 @@ set ns [new Simulator]
 set jitter [new RNG]
 $jitter seed [expr {$opt(seed) + 7919}]
 
-Phy/WirelessPhy set Pt_ 0.28183815
-Phy/WirelessPhy set RXThresh_ 3.652e-10
-Phy/WirelessPhy set CSThresh_ 1.559e-11
-Phy/WirelessPhy set CPThresh_ 10.0
-Phy/WirelessPhy set freq_ 914e+6
-Mac/802_11 set basicRate_ 1Mb
-Mac/802_11 set dataRate_ $opt(datarate)
-Mac/802_11 set RTSThreshold_ [expr {$opt(rts) ? 0 : 3000}]
+set_radio $opt(datarate) $opt(rts)
 if {$static} {
     Agent/TCP set tcpip_base_hdr_size_ 20
     Agent/TCPSink set packetSize_ 20

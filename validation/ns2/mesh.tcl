@@ -10,8 +10,9 @@
 #   duration=200    ... to here, in seconds
 #   seed=1          any whole number > 0
 #
-# Each flow starts at 1 s + U(0, 0.1 s). Radio and MAC are those of chain.tcl.
+# Each flow starts at 1 s + U(0, 0.1 s). Radio and MAC are those of radio.tcl.
 
+source [file join [file dirname [info script]] radio.tcl]
 array set opt {mesh "" window 64 packet 1460 warmup 20 duration 200 seed 1}
 foreach word $argv {
     if {![regexp {^([a-z]+)=(.*)$} $word -> key value] || ![info exists opt($key)]} {
@@ -38,14 +39,7 @@ ns-random $opt(seed)
 set ns [new Simulator]
 set jitter [new RNG]
 $jitter seed [expr {$opt(seed) + 7919}]
-Phy/WirelessPhy set Pt_ 0.28183815
-Phy/WirelessPhy set RXThresh_ 3.652e-10
-Phy/WirelessPhy set CSThresh_ 1.559e-11
-Phy/WirelessPhy set CPThresh_ 10.0
-Phy/WirelessPhy set freq_ 914e+6
-Mac/802_11 set basicRate_ 1Mb
-Mac/802_11 set dataRate_ 2Mb
-Mac/802_11 set RTSThreshold_ 0
+set_radio 2e6 1
 
 # A wireless node needs a trace file even if nothing is traced.
 $ns trace-all [open /dev/null w]

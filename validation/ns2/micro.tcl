@@ -14,6 +14,7 @@
 #
 # Routing is AODV; each flow starts at 1 s + U(0, 0.1 s).
 
+source [file join [file dirname [info script]] radio.tcl]
 array set opt {x 0,200 flows 0-1 rts 1 rate 2e6 packet 1460 datarate 2e6 warmup 10 duration 60 seed 1}
 foreach word $argv {
     if {![regexp {^([a-z]+)=(.*)$} $word -> key value] || ![info exists opt($key)]} {
@@ -30,14 +31,7 @@ set jitter [new RNG]
 $jitter seed [expr {$opt(seed) + 7919}]
 # The first numbers of neighbouring seeds hardly differ in ns-2's generator; these are thrown away.
 for {set i 0} {$i < 1000} {incr i} { $jitter uniform 0 1 }
-Phy/WirelessPhy set Pt_ 0.28183815
-Phy/WirelessPhy set RXThresh_ 3.652e-10
-Phy/WirelessPhy set CSThresh_ 1.559e-11
-Phy/WirelessPhy set CPThresh_ 10.0
-Phy/WirelessPhy set freq_ 914e+6
-Mac/802_11 set basicRate_ 1Mb
-Mac/802_11 set dataRate_ $opt(datarate)
-Mac/802_11 set RTSThreshold_ [expr {$opt(rts) ? 0 : 3000}]
+set_radio $opt(datarate) $opt(rts)
 # A wireless node needs a trace file even if nothing is traced.
 $ns trace-all [open /dev/null w]
 set places [split $opt(x) ,]

@@ -6,8 +6,11 @@ use std::io;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The script that does it.
-const SCRIPT: &str = include_str!("../../../../validation/ns2/mesh.tcl");
+/// The script that does it, and what it reads.
+const SCRIPTS: [(&str, &str); 2] = [
+    ("mesh.tcl", include_str!("../../../../validation/ns2/mesh.tcl")),
+    ("radio.tcl", include_str!("../../../../validation/ns2/radio.tcl")),
+];
 
 /// Whether `ns` is on the path.
 pub fn installed() -> bool {
@@ -18,11 +21,12 @@ pub fn installed() -> bool {
 pub fn command(point: &Point, window: u32) -> io::Result<(Command, TempDir)> {
     let directory = tempfile::tempdir()?;
     let mesh = directory.path().join("mesh.txt");
-    let script = directory.path().join("mesh.tcl");
     mesh_file::write(point, &mesh)?;
-    std::fs::write(&script, SCRIPT)?;
+    for (name, text) in SCRIPTS {
+        std::fs::write(directory.path().join(name), text)?;
+    }
     let mut command = Command::new("ns");
-    command.arg(&script).arg(format!("mesh={}", mesh.display())).arg(format!("window={window}"));
+    command.arg(directory.path().join(SCRIPTS[0].0)).arg(format!("mesh={}", mesh.display())).arg(format!("window={window}"));
     command.arg(format!("warmup={}", point.config.warmup.as_secs_f64()));
     command.arg(format!("duration={}", point.config.duration.as_secs_f64()));
     Ok((command, directory))
