@@ -1,5 +1,7 @@
 //! Every class of mistake in a scenario is refused, and the message names the file, the line and the key.
 
+mod refused;
+
 use meshpace_lab::scenario::{Refusal, Scenario, Source};
 use std::path::Path;
 
@@ -18,16 +20,7 @@ fn refusal(text: &str, sets: &[&str]) -> String {
 /// The line marked with `#!` is the wrong one; the message must name it, the file, the key, and each of `words`.
 #[track_caller]
 fn assert_refused(text: &str, key: &str, words: &[&str]) {
-    let line = 1 + text.lines().position(|line| line.contains("#!")).expect("the text marks its wrong line");
-    let message = refusal(text, &[]);
-    for part in [&format!("mesh.toml:{line}:"), &format!("error: {key}")] {
-        assert!(message.contains(part.as_str()), "no {part:?} in:\n{message}");
-    }
-    for word in words {
-        assert!(message.contains(word), "no {word:?} in:\n{message}");
-    }
-    let errors = message.matches("error: ").count();
-    assert_eq!(errors, 1, "one mistake, but {errors} errors:\n{message}");
+    refused::assert_names_the_place(&refusal(text, &[]), text, key, words);
 }
 
 #[test]

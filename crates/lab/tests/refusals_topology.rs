@@ -1,5 +1,7 @@
 //! What is wrong with a topology, a movement, a map or a kind of traffic is refused, and the message names the place.
 
+mod refused;
+
 use meshpace_lab::scenario::{Refusal, Scenario, Source};
 use std::path::Path;
 
@@ -10,19 +12,11 @@ fn read_in(directory: &Path, text: &str) -> Result<Scenario, Refusal> {
 /// The line marked with `#!` is the wrong one; the message must name it, the file, the key, and each of `words`.
 #[track_caller]
 fn assert_refused_in(directory: &Path, text: &str, key: &str, words: &[&str]) {
-    let line = 1 + text.lines().position(|line| line.contains("#!")).expect("the text marks its wrong line");
     let message = match read_in(directory, text) {
         Ok(_) => panic!("accepted:\n{text}"),
         Err(refusal) => refusal.to_string(),
     };
-    for part in [&format!("mesh.toml:{line}:"), &format!("error: {key}")] {
-        assert!(message.contains(part.as_str()), "no {part:?} in:\n{message}");
-    }
-    for word in words {
-        assert!(message.contains(word), "no {word:?} in:\n{message}");
-    }
-    let errors = message.matches("error: ").count();
-    assert_eq!(errors, 1, "one mistake, but {errors} errors:\n{message}");
+    refused::assert_names_the_place(&message, text, key, words);
 }
 
 #[track_caller]
