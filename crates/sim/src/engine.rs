@@ -12,7 +12,7 @@
 use crate::mobility::Motion;
 use crate::on_air::{Audience, OnAir};
 use crate::probe::{Loss, Probe};
-use crate::queue::{EventQueue, Key, Owner};
+use crate::queue::{DELAYED_RANK, DELAYED_RANKS, Event, EventQueue, HOST_RANK, Key, LINK_RANK, Owner};
 use crate::slab::Slab;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -32,13 +32,10 @@ use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
 const LINK_DELAY: Duration = Duration::from_micros(25);
 /// What ns-2's ARP takes for a packet of its own or one it releases.
 const ARP_DELAY: Duration = Duration::from_micros(5);
-/// Places among a node's timers of equal time, after those of MAC and routing: packets that were held back, in the order in
-/// which they were, then discipline and link layer, then the driver's timers.
-const DELAYED_RANK: u32 = 2;
-/// How many packets are held back before their places repeat: more than ever are at a time.
-const DELAYED_RANKS: u32 = 1 << 28;
-const LINK_RANK: u32 = DELAYED_RANK + DELAYED_RANKS;
-const HOST_RANK: u32 = LINK_RANK + 1;
+/// From so many nodes on their state is not all in a processor's cache.
+const LARGE: usize = 1_000;
+/// How many packets ahead routing's state is read.
+const AHEAD: usize = 16;
 
 /// Something the driver has to see to.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,11 +68,7 @@ pub enum Happening<P> {
 
 struct Node<P> {
     mac: Dcf<P>,
-    /// When the queue wakes the station: never later than [`Dcf::next_wakeup`].
-    mac_wakeup: Time,
     queue: Discipline<P>,
-    /// When the event queue wakes the discipline.
-    queue_wakeup: Time,
     arp: Arp<P>,
 }
 
@@ -154,11 +147,17 @@ pub struct Engine<P, O> {
     queue: EventQueue,
     /// Packets that cross a link layer, which takes the same time everywhere: first in, first out.
     link: VecDeque<(Time, NodeId, InLink<P>)>,
+    /// Packets in `link` for which routing's state has been read ahead.
+    touched: usize,
     delayed: Slab<Delayed<P>>,
     /// How many there have been.
     delays: u32,
     /// The frames of which somebody is still to be told.
     on_air: Slab<OnAir<P>>,
+    /// What the queue disciplines ask for, the same at all nodes: see [`Discipline`].
+    overhears: bool,
+    reports_attempts: bool,
+    holds_back: bool,
     /// Whether every station must be told of the end of every frame: a receiver that adds up powers cannot say before when
     /// the medium will be idle.
     tells_everybody: bool,
@@ -208,15 +207,15 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     mac: Dcf::new(node, &timing, stream(Purpose::Backoff, node))
                         .with_receiver(channel.new_receiver(stream(Purpose::Radio, node)))
                         .reporting_attempts(queue.wants_attempts()),
-                    mac_wakeup: Time::NEVER,
                     queue,
-                    queue_wakeup: Time::NEVER,
                     arp: Arp::new(node),
                 }
             })
             .collect();
         let shortest = trees(&routing, &links, destinations);
-        let tells_decoders = O::DECODED || nodes.iter().any(|node| node.queue.wants_overheard());
+        let any = |wants: fn(&Discipline<P>) -> bool| nodes.iter().any(|node| wants(&node.queue));
+        let (overhears, reports_attempts) = (any(Discipline::wants_overheard), any(Discipline::wants_attempts));
+        let holds_back = any(Discipline::holds_back);
         let mut engine = Engine {
             now: Time::ZERO,
             timing,
@@ -229,11 +228,15 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             nodes,
             queue: EventQueue::default(),
             link: VecDeque::new(),
+            touched: 0,
             delayed: Slab::default(),
             delays: 0,
             on_air: Slab::default(),
             tells_everybody: config.radio.reception == Reception::Sinr,
-            tells_decoders,
+            tells_decoders: O::DECODED || overhears,
+            overhears,
+            reports_attempts,
+            holds_back,
             notices: VecDeque::new(),
             wishes: Wishes(Vec::new()),
             frames: 0,
@@ -360,7 +363,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// When something happens next, whomever it concerns. [`Time::NEVER`] if nothing ever does.
     pub fn next_event(&self) -> Time {
-        self.queue.first().min(self.link_key()).time()
+        self.queue.time().min(self.link_key().time())
     }
 
     /// Runs until something happens that concerns the driver, or until `until`; then returns None.
@@ -370,12 +373,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 return Some(Happening::Route { node, destination, found });
             }
             let link_key = self.link_key();
-            let next = self.queue.next();
-            let first = next.map_or(Key::NEVER, |next| next.0);
+            let Event { key: first, owner, index } = self.queue.first();
             if link_key < first {
                 if link_key.time() > until {
                     break;
                 }
+                self.touch_routing();
                 let Some((time, node, item)) = self.link.pop_front() else { break };
                 self.now = time;
                 match item {
@@ -390,30 +393,25 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
                 continue;
             }
-            if first.time() > until {
+            if first.time() > until || first.time() == Time::NEVER {
                 break;
             }
-            let Some((key, owner, index)) = next else { break };
-            self.now = key.time();
+            self.now = first.time();
             // A station's own timer is nearly always set again, which moves it.
             if owner != Owner::Mac {
-                self.queue.set(owner, index, Key::NEVER);
+                self.queue.cancel(owner, index);
             }
             match owner {
                 Owner::FrameEnd => self.trailing_edge(index, until),
                 Owner::Mac => {
                     let node = NodeId(index as u16);
                     let state = &mut self.nodes[index as usize];
-                    state.mac_wakeup = Time::NEVER;
                     state.mac.catch_up(Moment::timer(self.now), &self.timing);
                     if state.mac.next_wakeup(&self.timing) <= self.now {
                         let action = state.mac.on_timer(self.now, &self.timing);
                         self.settle(node, action);
                     } else {
                         self.schedule_mac(node);
-                    }
-                    if self.nodes[index as usize].mac_wakeup == Time::NEVER {
-                        self.queue.set(Owner::Mac, index, Key::NEVER);
                     }
                 }
                 Owner::Routing => {
@@ -433,7 +431,6 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 Owner::Link => {
                     let node = NodeId(index as u16);
                     let state = &mut self.nodes[index as usize];
-                    state.queue_wakeup = Time::NEVER;
                     state.queue.on_timer(self.now);
                     self.offer(node);
                 }
@@ -451,20 +448,22 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// Whether an event at `key` comes before everything else, and not after `until`.
     #[inline]
-    fn is_next(&self, key: Key, until: Time) -> bool {
-        key.time() <= until && key < self.queue.first() && key < self.link_key()
+    fn is_next(&mut self, key: Key, until: Time) -> bool {
+        key.time() <= until && key < self.queue.first().key && key < self.link_key()
     }
 
     /// Transmission `id` ends at the next of its listeners, and at those after it as long as nothing else comes first.
     fn trailing_edge(&mut self, id: u32, until: Time) {
+        if let Some(air) = self.on_air.get(id) {
+            self.touch(air.listener, air.end, Some(air.audience));
+        }
         loop {
             let Some(air) = self.on_air.get_mut(id) else { return };
             let receiver = *self.neighbours.entry(air.listener);
             let ends = air.ends_at(&receiver);
             self.now = ends;
             let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
-            let overhears = queue.wants_overheard();
-            if O::DECODED || overhears {
+            if O::DECODED || self.overhears {
                 mac.catch_up(Moment::end(ends, air.frame.from), &self.timing);
                 if mac.decodes(ends, air.number) {
                     self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
@@ -476,7 +475,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let heard = Heard { id: air.number, power: receiver.power, frame: &air.frame };
             let action = mac.on_frame_end(ends, heard, &self.timing);
             let next = air.next_listener(&self.neighbours);
-            if matches!(action, Action::None) && !overhears {
+            if matches!(action, Action::None) && !self.overhears {
                 self.schedule_mac(receiver.node);
             } else {
                 self.settle(receiver.node, action);
@@ -495,7 +494,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Carries out what a MAC asks for, feeds it, and sets its timer.
     #[inline]
     fn settle(&mut self, node: NodeId, action: Action<P>) {
-        if let Some(attempt) = self.nodes[node.index()].mac.take_attempt() {
+        if self.reports_attempts
+            && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
+        {
             let (air_time, acknowledged) = (attempt.air_time, attempt.acknowledged);
             let attempt =
                 Attempt { next_hop: attempt.queued.next_hop, body: &attempt.queued.body, air_time, acknowledged };
@@ -565,23 +566,17 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Sets the timer of a discipline that holds packets back.
     #[inline]
     fn schedule_queue(&mut self, node: NodeId) {
-        let state = &mut self.nodes[node.index()];
-        let at = state.queue.next_wakeup();
-        if at != state.queue_wakeup {
-            state.queue_wakeup = at;
-            self.queue.set(Owner::Link, u32::from(node.0), Key::timer(at, node, LINK_RANK));
+        if self.holds_back {
+            let at = self.nodes[node.index()].queue.next_wakeup();
+            self.queue.set_timer(Owner::Link, node, at);
         }
     }
 
     #[inline]
     fn schedule_mac(&mut self, node: NodeId) {
-        let state = &mut self.nodes[node.index()];
-        let at = state.mac.next_wakeup(&self.timing);
-        // A wake-up that has moved to later stays where it is: when it comes, the station is asked again. A backoff is
-        // paused and resumed far more often than it expires.
-        if at < state.mac_wakeup {
-            state.mac_wakeup = at;
-            self.queue.set(Owner::Mac, u32::from(node.0), Key::timer(at, node, 0));
+        let at = self.nodes[node.index()].mac.next_wakeup(&self.timing);
+        if at != self.queue.timer(Owner::Mac, node) {
+            self.queue.set_timer(Owner::Mac, node, at);
         }
     }
 
@@ -592,7 +587,40 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             Routing::Aodv(nodes) => nodes[node.index()].next_wakeup(),
             Routing::Olsr(nodes) => nodes[node.index()].next_wakeup(),
         };
-        self.queue.set(Owner::Routing, u32::from(node.0), Key::timer(at, node, 1));
+        self.queue.set_timer(Owner::Routing, node, at);
+    }
+
+    /// Reads what the stations under the cursors keep for a frame, so that the cache misses of a large mesh come together.
+    #[inline]
+    fn touch(&self, first: u32, end: u32, audience: Option<Audience>) {
+        if self.nodes.len() < LARGE {
+            return;
+        }
+        let mut sum = 0;
+        for neighbour in self.neighbours.slice(first, end) {
+            if audience.is_none_or(|audience| audience.has(neighbour.node, neighbour.decodable)) {
+                let mac = &self.nodes[neighbour.node.index()].mac;
+                sum ^= if audience.is_some() { mac.touch_more() } else { mac.touch() };
+                sum ^= self.queue.timer(Owner::Mac, neighbour.node).0;
+            }
+        }
+        core::hint::black_box(sum);
+    }
+
+    /// Reads what routing keeps for the packets that come up next, in the same way.
+    #[inline]
+    fn touch_routing(&mut self) {
+        if self.nodes.len() < LARGE {
+            return;
+        }
+        if self.touched == 0
+            && let Routing::Aodv(nodes) = &self.routing
+        {
+            let next = self.link.iter().take(AHEAD);
+            core::hint::black_box(next.fold(0, |sum, (_, node, _)| sum ^ nodes[node.index()].next_wakeup().0));
+            self.touched = AHEAD;
+        }
+        self.touched -= 1;
     }
 
     fn transmit(&mut self, frame: Frame<P>) {
@@ -611,6 +639,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         // No frame is in the air for 2^32 transmissions.
         let number = self.frames as u32;
         let mut listeners = None;
+        self.touch(first, end, None);
         for (place, &Neighbour { node, decodable, delay, power }) in
             self.neighbours.slice(first, end).iter().enumerate()
         {
@@ -622,7 +651,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             }
             let frame = Arriving { id: number, power, decodable, at_data_rate, end: start + air_time };
             let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_told };
-            self.nodes[node.index()].mac.on_departure(moment, arrival, &self.timing);
+            let mac = &mut self.nodes[node.index()].mac;
+            if mac.on_departure(moment, arrival, &self.timing) {
+                // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
+                let at = mac.next_wakeup(&self.timing);
+                if at != self.queue.timer(Owner::Mac, node) {
+                    self.queue.set_timer(Owner::Mac, node, at);
+                }
+            }
         }
         if let Some((listener, end)) = listeners {
             let air = OnAir { frame, number, began, audience, listener, end };

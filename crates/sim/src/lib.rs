@@ -13,6 +13,7 @@ pub mod packet;
 pub mod probe;
 pub mod queue;
 mod slab;
+mod tournament;
 pub mod traffic;
 pub mod world;
 

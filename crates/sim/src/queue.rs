@@ -1,13 +1,13 @@
 //! The event queue: timers, one slot per owner, so that setting a timer again moves it.
 //!
-//! Each kind of owner has a tournament: a binary tree over its slots in which every inner node holds the earlier of the two
-//! below it. Nothing is moved but the winners on one path, which ends early where somebody else wins anyway, and the
-//! slots of a mesh lie where its nodes do. (D. E. Knuth, The Art of Computer Programming, vol. 3, 5.4.1.)
+//! Each kind of owner has a [`Tournament`] of times; the slots of a mesh lie in it as its nodes do. Places among events of
+//! equal time are looked at only where times are equal.
 //!
 //! Events at equal times are ordered by what they are: frames end before timers fire; then by node. (Frames that begin are
 //! no events, see [`meshpace_mesh::mac::Moment`].) The order never depends on when something was inserted, so another queue
 //! would give the same results.
 
+use crate::tournament::{Group, Tournament, WIDTH};
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
@@ -46,6 +46,16 @@ impl Key {
     }
 }
 
+/// Places among a node's timers of equal time, after those of MAC and routing: packets that were held back, in the order in
+/// which they were, then discipline and link layer, then the driver's timers.
+pub const DELAYED_RANK: u32 = 2;
+/// How many packets are held back before their places repeat: more than ever are at a time.
+pub const DELAYED_RANKS: u32 = 1 << 28;
+/// The place of discipline and link layer.
+pub const LINK_RANK: u32 = DELAYED_RANK + DELAYED_RANKS;
+/// The place of the driver's first timer.
+pub const HOST_RANK: u32 = LINK_RANK + 1;
+
 /// Whose event it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
@@ -63,141 +73,158 @@ pub enum Owner {
     Host,
 }
 
+impl Owner {
+    /// The place among a node's timers of one that each node has one of, whose number is the node's; None for other events.
+    #[inline]
+    const fn rank(self) -> Option<u32> {
+        match self {
+            Owner::Mac => Some(0),
+            Owner::Routing => Some(1),
+            Owner::Link => Some(LINK_RANK),
+            Owner::FrameEnd | Owner::Delayed | Owner::Host => None,
+        }
+    }
+}
+
 const OWNERS: [Owner; 6] = [Owner::Mac, Owner::Routing, Owner::FrameEnd, Owner::Delayed, Owner::Link, Owner::Host];
+const _: () = assert!(OWNERS.len() <= WIDTH);
+
+/// An event in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When, and its place among those of the same time. [`Key::NEVER`] or another key of [`Time::NEVER`]: there is none.
+    pub key: Key,
+    /// Whose it is.
+    pub owner: Owner,
+    /// The number of the node, transmission, packet or timer.
+    pub index: u32,
+}
 
 /// The queue.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct EventQueue {
     /// By owner.
     tournaments: [Tournament; OWNERS.len()],
-    /// The winners of the tournaments.
-    winners: [Contender; OWNERS.len()],
-    /// The owner of the earliest event of all.
-    first: usize,
+    /// The earliest time of each tournament.
+    earliest: Group,
+    /// By owner and number, the places among events of the same time; empty where the number tells.
+    orders: [Vec<u64>; OWNERS.len()],
+    /// The earliest event of all.
+    first: Event,
+    /// Whether `first` must be looked for.
+    stale: bool,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        EventQueue {
+            tournaments: Default::default(),
+            earliest: Group::EMPTY,
+            orders: Default::default(),
+            first: Event { key: Key::NEVER, owner: Owner::Host, index: 0 },
+            stale: false,
+        }
+    }
 }
 
 impl EventQueue {
-    /// The earliest key, or [`Key::NEVER`].
-    #[inline]
-    pub fn first(&self) -> Key {
-        self.next().map_or(Key::NEVER, |next| next.0)
+    /// When the next event is, or [`Time::NEVER`].
+    pub fn time(&self) -> Time {
+        self.earliest.earliest()
     }
 
     /// The earliest event, which stays where it is.
     #[inline]
-    pub fn next(&self) -> Option<(Key, Owner, u32)> {
-        let Contender { time, index } = self.winners[self.first];
-        (time != Time::NEVER).then(|| (Key { time, order: self.order(self.first) }, OWNERS[self.first], index))
+    pub fn first(&mut self) -> Event {
+        if self.stale {
+            self.find_first();
+        }
+        self.first
     }
 
-    /// Sets the event of `owner` number `index` to `key`; a time of [`Time::NEVER`] cancels it.
+    /// When the timer of `owner` at `node` is due; for timers of which each node has one.
+    #[inline]
+    pub fn timer(&self, owner: Owner, node: NodeId) -> Time {
+        self.tournaments[owner as usize].get(u32::from(node.0))
+    }
+
+    /// Sets the timer of `owner` at `node`, of which each node has one; [`Time::NEVER`] cancels it.
+    #[inline]
+    pub fn set_timer(&mut self, owner: Owner, node: NodeId, at: Time) {
+        debug_assert!(owner.rank().is_some());
+        self.put(Event { key: Key::timer(at, node, owner.rank().unwrap_or(0)), owner, index: u32::from(node.0) });
+    }
+
+    /// Sets the event of `owner` number `index` to `key`; for events of which a node may have several.
     #[inline]
     pub fn set(&mut self, owner: Owner, index: u32, key: Key) {
-        let owner = owner as usize;
-        if let Some(winner) = self.tournaments[owner].set(index, key) {
-            self.winners[owner] = winner;
-            if owner == self.first || winner.time == self.winners[self.first].time {
-                self.find_first();
-            } else if winner.time < self.winners[self.first].time {
-                self.first = owner;
-            }
+        debug_assert!(owner.rank().is_none());
+        let orders = &mut self.orders[owner as usize];
+        if orders.len() <= index as usize {
+            orders.resize(index as usize + 1, u64::MAX);
         }
+        orders[index as usize] = key.order;
+        self.put(Event { key, owner, index });
     }
 
-    /// Takes out the earliest event.
+    /// Takes the event of `owner` number `index` out.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Key, Owner, u32)> {
-        let next = self.next()?;
-        self.set(next.1, next.2, Key::NEVER);
-        Some(next)
+    pub fn cancel(&mut self, owner: Owner, index: u32) {
+        self.put(Event { key: Key::NEVER, owner, index });
     }
 
-    /// The place of an owner's winner among the events of its time.
     #[inline]
-    fn order(&self, owner: usize) -> u64 {
-        self.tournaments[owner].orders[self.winners[owner].index as usize]
+    fn put(&mut self, event: Event) {
+        let owner = event.owner as usize;
+        if let Some(earliest) = self.tournaments[owner].set(event.index, event.key.time) {
+            self.earliest.0[owner] = earliest;
+        }
+        if event.key < self.first.key {
+            self.first = event;
+            self.stale = false;
+        } else if event.index == self.first.index && event.owner == self.first.owner {
+            self.stale = true;
+        }
     }
 
     #[inline]
     fn find_first(&mut self) {
-        let mut first = 0;
-        for owner in 1..OWNERS.len() {
-            let (one, best) = (self.winners[owner].time, self.winners[first].time);
-            if one < best || one == best && one != Time::NEVER && self.order(owner) < self.order(first) {
-                first = owner;
-            }
+        self.stale = false;
+        let time = self.earliest.earliest();
+        if time == Time::NEVER {
+            self.first.key = Key::NEVER;
+            return;
         }
-        self.first = first;
+        let owners = self.earliest.equal(time);
+        self.first = self.winner(OWNERS[owners.trailing_zeros() as usize], time);
+        if !owners.is_power_of_two() {
+            self.settle_tie(time);
+        }
     }
-}
 
-/// A slot and when its event is due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Contender {
-    time: Time,
-    index: u32,
-}
-
-impl Default for Contender {
-    fn default() -> Self {
-        Contender { time: Time::NEVER, index: 0 }
-    }
-}
-
-/// The slots of one kind of owner.
-#[derive(Clone, Debug, Default)]
-struct Tournament {
-    /// The winner of all at 1, the winners of its halves at 2 and 3, and so on; the slots are the second half. Empty, or a
-    /// power of two long.
-    tree: Vec<Contender>,
-    /// The places of the slots' events among those of the same time.
-    orders: Vec<u64>,
-}
-
-impl Tournament {
-    /// Returns the winner if that may have changed.
+    /// The first event of an owner, which is at `time`.
     #[inline]
-    fn set(&mut self, index: u32, key: Key) -> Option<Contender> {
-        if self.orders.len() <= index as usize {
-            self.grow(index as usize + 1);
-        }
-        let Tournament { tree, orders } = self;
-        orders[index as usize] = key.order;
-        let mut place = orders.len() + index as usize;
-        let mut winner = Contender { time: key.time, index };
-        tree[place] = winner;
-        while place > 1 {
-            winner = earlier(orders, tree[place ^ 1], winner);
-            place /= 2;
-            // Another slot wins here as it did before: nothing changes further up.
-            if winner.index != index && tree[place] == winner {
-                return None;
-            }
-            tree[place] = winner;
-        }
-        Some(winner)
+    fn winner(&self, owner: Owner, time: Time) -> Event {
+        let orders = &self.orders[owner as usize];
+        let order = |index| match owner.rank() {
+            Some(rank) => Key::timer(time, NodeId(index as u16), rank).order,
+            None => orders[index as usize],
+        };
+        let index = self.tournaments[owner as usize].due_at(time, order);
+        Event { key: Key { time, order: order(index) }, owner, index }
     }
 
     #[cold]
-    fn grow(&mut self, slots: usize) {
-        let slots = slots.next_power_of_two();
-        let place = |place| Contender { index: (place % slots) as u32, ..Contender::default() };
-        let mut tree: Vec<Contender> = (0..2 * slots).map(place).collect();
-        let half = self.tree.len() / 2;
-        tree[slots..slots + half].copy_from_slice(&self.tree[half..]);
-        self.orders.resize(slots, u64::MAX);
-        for place in (1..slots).rev() {
-            tree[place] = earlier(&self.orders, tree[2 * place], tree[2 * place + 1]);
+    fn settle_tie(&mut self, time: Time) {
+        for owner in OWNERS {
+            if self.earliest.0[owner as usize] == time {
+                let event = self.winner(owner, time);
+                if event.key < self.first.key {
+                    self.first = event;
+                }
+            }
         }
-        self.tree = tree;
     }
-}
-
-#[inline]
-fn earlier(orders: &[u64], a: Contender, b: Contender) -> Contender {
-    // Slots without an event are equal in time, and it does not matter which of them wins.
-    let tie = || a.time == b.time && a.time != Time::NEVER && orders[a.index as usize] < orders[b.index as usize];
-    if a.time < b.time || tie() { a } else { b }
 }
 
 #[cfg(test)]
@@ -232,32 +259,42 @@ mod tests {
                     if let Some(old) = keys.remove(&slot) {
                         model.remove(&old);
                     }
-                    queue.set(owner, index, Key::NEVER);
+                    queue.cancel(owner, index);
                 }
                 1 => {
-                    let popped = queue.pop();
-                    let expected = model.pop_first().map(|(key, (owner, index))| (key, owner, index));
-                    assert_eq!(popped, expected, "seed {seed} step {step}");
-                    if let Some((_, owner, index)) = expected {
+                    if let Some((_, (owner, index))) = model.pop_first() {
+                        queue.cancel(owner, index);
                         keys.remove(&(owner as u8, index));
                     }
                 }
                 _ => {
                     // Few different times, so that many are equal; keys differ all the same.
                     let (time, node) = (Time(rng.below(50)), NodeId(rng.below(5) as u16));
-                    let key = match owner {
-                        Owner::FrameEnd => Key::frame_end(time, node, NodeId(index as u16)),
-                        _ => Key::timer(time, node, 8 * index + owner as u32),
+                    let key = match (owner, owner.rank()) {
+                        (Owner::FrameEnd, _) => Key::frame_end(time, node, NodeId(index as u16)),
+                        (_, Some(rank)) => Key::timer(time, NodeId(index as u16), rank),
+                        _ => Key::timer(time, node, 8 + 8 * index + owner as u32),
                     };
                     if let Some(old) = keys.insert(slot, key) {
                         model.remove(&old);
                     }
                     model.insert(key, (owner, index));
-                    queue.set(owner, index, key);
+                    match owner.rank() {
+                        Some(_) => queue.set_timer(owner, NodeId(index as u16), time),
+                        None => queue.set(owner, index, key),
+                    }
+                    if owner.rank().is_some() {
+                        assert_eq!(queue.timer(owner, NodeId(index as u16)), time, "seed {seed} step {step}");
+                    }
                 }
             }
-            let first = model.first_key_value().map_or(Key::NEVER, |(&key, _)| key);
-            assert_eq!(queue.first(), first, "seed {seed} step {step}");
+            // Asked for only now and then, so that several changes come between.
+            let expected = model.first_key_value().map(|(&key, &(owner, index))| Event { key, owner, index });
+            assert_eq!(queue.time(), expected.map_or(Time::NEVER, |event| event.key.time), "seed {seed} step {step}");
+            if rng.below(3) == 0 {
+                let first = Some(queue.first()).filter(|first| first.key.time != Time::NEVER);
+                assert_eq!(first, expected, "seed {seed} step {step}");
+            }
         }
     }
 }

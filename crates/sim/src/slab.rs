@@ -47,6 +47,12 @@ impl<T> Slab<T> {
         value
     }
 
+    /// The value under `number`.
+    #[inline]
+    pub fn get(&self, number: u32) -> Option<&T> {
+        self.entries[number as usize].as_ref()
+    }
+
     /// The value under `number`, to change it.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {

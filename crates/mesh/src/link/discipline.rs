@@ -115,6 +115,12 @@ impl<P: Packet> Discipline<P> {
         matches!(self.queue, Queue::Llap(_))
     }
 
+    /// Whether it holds packets back although the MAC could take them: whether [`Discipline::next_wakeup`] ever tells of anything.
+    #[inline]
+    pub fn holds_back(&self) -> bool {
+        matches!(self.queue, Queue::Llap(_))
+    }
+
     /// The number of packets waiting.
     pub fn len(&self) -> usize {
         match &self.queue {

@@ -118,25 +118,53 @@ impl Underway {
         self.first = arrival;
     }
 
-    /// Notes one more frame.
+    /// Notes one more frame. Whether there was one already, so that there are `others` now.
     #[inline]
-    pub fn push(&mut self, arrival: Arrival, others: &mut Others) {
+    pub fn push(&mut self, arrival: Arrival, others: &mut Others) -> bool {
         if self.first.start == Time::NEVER {
             self.first = arrival;
+            false
         } else {
             let (sooner, later) =
                 if arrival.begins() < self.begins() { (arrival, self.first) } else { (self.first, arrival) };
             self.first = sooner;
             others.0.push(later);
+            true
         }
     }
 
-    /// Takes out the frame that begins first. There must be one.
+    /// Takes out the frame that begins first, which must be the only one.
     #[inline]
-    pub fn pop(&mut self, others: &mut Others) -> Arrival {
+    pub fn take(&mut self) -> Arrival {
         let first = self.first;
-        self.first = if others.0.is_empty() { Arrival::NONE } else { others.pop() };
+        self.first.start = Time::NEVER;
         first
+    }
+
+    /// Takes out the frame that begins first. There must be one.
+    pub fn pop(&mut self, others: &mut Others) -> Arrival {
+        core::mem::replace(&mut self.first, others.pop())
+    }
+}
+
+/// What has to be kept of a frame while it holds the receiver, which knows the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Its duration field, ns.
+    pub nav_ns: u32,
+    /// Who sent it.
+    pub sender: NodeId,
+    /// As in [`Arrival`].
+    pub is_told: bool,
+    /// Whether it is strong enough to be decoded on a quiet medium.
+    pub decodable: bool,
+}
+
+impl From<&Arrival> for Kept {
+    #[inline]
+    fn from(arrival: &Arrival) -> Kept {
+        let &Arrival { nav_ns, sender, is_told, frame: Arriving { decodable, .. }, .. } = arrival;
+        Kept { nav_ns, sender, is_told, decodable }
     }
 }
 

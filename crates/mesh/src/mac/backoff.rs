@@ -6,7 +6,7 @@
 
 use meshpace_core::{Duration, Time};
 
-/// A backoff timer.
+/// A backoff timer. What remains to be counted down is in ns, at most 4.2 s: the longest contention window takes 20 ms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Backoff {
     /// Not in use.
@@ -14,19 +14,25 @@ pub enum Backoff {
     Off,
     /// The medium is busy.
     Paused {
-        /// What remains to be counted down.
-        remaining: Duration,
+        /// What remains to be counted down, ns.
+        remaining_ns: u32,
     },
     /// The medium is idle.
     Running {
         /// When counting down begins: the end of the interframe space.
         from: Time,
-        /// What remains to be counted down from then.
-        remaining: Duration,
+        /// What remains to be counted down from then, ns.
+        remaining_ns: u32,
     },
 }
 
 impl Backoff {
+    /// A timer that waits, with `remaining` to count down.
+    #[inline]
+    pub fn paused(remaining: Duration) -> Backoff {
+        Backoff::Paused { remaining_ns: remaining.0 as u32 }
+    }
+
     /// Whether the timer is in use.
     #[inline]
     pub fn busy(self) -> bool {
@@ -37,15 +43,15 @@ impl Backoff {
     #[inline]
     pub fn expiry(self) -> Option<Time> {
         match self {
-            Backoff::Running { from, remaining } => Some(from + remaining),
+            Backoff::Running { from, remaining_ns } => Some(from + Duration(u64::from(remaining_ns))),
             _ => None,
         }
     }
 
     /// Adds `extra` to what remains.
     pub fn extend(&mut self, extra: Duration) {
-        if let Backoff::Paused { remaining } | Backoff::Running { remaining, .. } = self {
-            *remaining = *remaining + extra;
+        if let Backoff::Paused { remaining_ns } | Backoff::Running { remaining_ns, .. } = self {
+            *remaining_ns = (u64::from(*remaining_ns) + extra.0).min(u64::from(u32::MAX)) as u32;
         }
     }
 
@@ -53,17 +59,17 @@ impl Backoff {
     /// not idle to its end.
     #[inline]
     pub fn pause(&mut self, now: Time, slot: Duration, commit: Duration) {
-        if let Backoff::Running { from, remaining } = *self {
+        if let Backoff::Running { from, remaining_ns } = *self {
             let elapsed = (now.since(from) + commit).0 / slot.0 * slot.0;
-            *self = Backoff::Paused { remaining: remaining.saturating_sub(Duration(elapsed)) };
+            *self = Backoff::Paused { remaining_ns: u64::from(remaining_ns).saturating_sub(elapsed) as u32 };
         }
     }
 
     /// The medium is idle; counting down goes on at `from`.
     #[inline]
     pub fn resume(&mut self, from: Time) {
-        if let Backoff::Paused { remaining } = *self {
-            *self = Backoff::Running { from, remaining };
+        if let Backoff::Paused { remaining_ns } = *self {
+            *self = Backoff::Running { from, remaining_ns };
         }
     }
 }
@@ -72,21 +78,21 @@ impl Backoff {
 mod tests {
     use super::*;
 
+    fn running(remaining: Duration) -> Backoff {
+        Backoff::Running { from: Time(1_000_000), remaining_ns: remaining.0 as u32 }
+    }
+
     #[test]
     fn only_whole_slots_are_deducted() {
         let slot = Duration::from_micros(20);
-        let mut backoff = Backoff::Paused { remaining: slot * 10 };
+        let mut backoff = Backoff::paused(slot * 10);
         backoff.resume(Time(50_000));
         assert_eq!(backoff.expiry(), Some(Time(250_000)));
         backoff.pause(Time(50_000 + 59_999), slot, Duration::ZERO);
-        assert_eq!(backoff, Backoff::Paused { remaining: slot * 8 });
+        assert_eq!(backoff, Backoff::paused(slot * 8));
         backoff.resume(Time(1_000_000));
         backoff.pause(Time(999_000), slot, Duration::ZERO);
-        assert_eq!(
-            backoff,
-            Backoff::Paused { remaining: slot * 8 },
-            "nothing is deducted before the interframe space ends"
-        );
+        assert_eq!(backoff, Backoff::paused(slot * 8), "nothing is deducted before the interframe space ends");
     }
 
     #[test]
@@ -94,12 +100,12 @@ mod tests {
         // CCA takes 15 us: what begins in the last 15 us of a slot, or the first 5 us of the next, begins between the two.
         let (slot, commit) = (Duration::from_micros(20), Duration::from_micros(15));
         for (busy_us, slots) in [(0, 10), (4, 10), (5, 9), (20, 9), (24, 9), (25, 8), (179, 1)] {
-            let mut backoff = Backoff::Running { from: Time(1_000_000), remaining: slot * 10 };
+            let mut backoff = running(slot * 10);
             backoff.pause(Time(1_000_000 + busy_us * 1_000), slot, commit);
-            assert_eq!(backoff, Backoff::Paused { remaining: slot * slots }, "busy after {busy_us} us");
+            assert_eq!(backoff, Backoff::paused(slot * slots), "busy after {busy_us} us");
         }
-        let mut backoff = Backoff::Running { from: Time(1_000_000), remaining: slot };
+        let mut backoff = running(slot);
         backoff.pause(Time(990_000), slot, commit);
-        assert_eq!(backoff, Backoff::Paused { remaining: slot }, "the interframe space is no slot");
+        assert_eq!(backoff, Backoff::paused(slot), "the interframe space is no slot");
     }
 }

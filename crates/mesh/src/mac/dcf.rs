@@ -19,7 +19,7 @@
 //! frame when that leaves its sender ([`Dcf::on_departure`]) and lives through it when something of its own happens
 //! ([`super::arrivals`]).
 
-use super::arrivals::{Arrival, Moment, Others, Underway};
+use super::arrivals::{Arrival, Kept, Moment, Others, Underway};
 use super::backoff::Backoff;
 use super::frame::{Frame, FrameKind};
 use super::timing::{CTS_ACK_BYTES, RTS_BYTES, Timing};
@@ -137,50 +137,67 @@ struct LastHeard {
 
 /// One station.
 ///
-/// The first cache line holds all that a frame for somebody else touches where nothing else goes on; in a large mesh that
-/// is nearly all there is to do.
+/// The first cache line holds all that a frame for somebody else touches where nothing else goes on, the first two what it
+/// touches where a frame waits to be sent: in a large mesh that is nearly all there is to do.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Dcf<P> {
     underway: Underway,
     /// The end of this station's own transmission.
     transmitting_until: Time,
+    /// Until when the medium is reserved, as far as is known.
     nav_until: Time,
+    me: NodeId,
     /// No frame is at the receiver, one at most is on its way, and nothing waits for the medium: a frame for somebody
     /// else comes and goes without being looked at in between.
     calm: bool,
+    /// Whether there is anything in `others`.
+    crowded: bool,
     /// `ieee`: the frame that arrives began while this station was transmitting: its preamble was missed.
     missed_start: bool,
     /// `ieee`: whether EIFS must pass from when the medium became idle.
     after_error: bool,
+    /// `ieee`: the NAV came from an RTS. It falls at `nav_until` unless a frame is heard before; then it lasts for all of
+    /// `nav_beyond`.
+    nav_provisional: bool,
     exchange: Exchange,
-    me: NodeId,
-    /// The frame that [`Receiver::keeps`].
-    kept: Option<Arrival>,
-    others: Others,
     receiver: Receiver,
-    /// `ieee`: when the medium became idle.
-    idle_since: Time,
-    /// `ieee`: the NAV came from an RTS and falls at this time unless a frame is heard before.
-    nav_provisional: Option<Time>,
+    /// The frame that [`Receiver::keeps`].
+    kept: Option<Kept>,
     backoff: Backoff,
-    cw: u32,
-    short_retries: u32,
-    long_retries: u32,
-    answer: Option<Answer>,
-    outgoing: Option<Outgoing<P>>,
-    /// Whether the MAC holds or has just finished a packet, so that the queue must wait.
-    occupied: bool,
-    wants_packet: bool,
-    next_sequence: u16,
     /// Fires a SIFS after a frame that is to be followed up.
     defer: Time,
     /// Fires when an exchange times out or a transmission without answer ends.
     timeout: Time,
+    /// `ieee`: when the medium became idle.
+    idle_since: Time,
+    /// Whether the MAC holds or has just finished a packet, so that the queue must wait.
+    occupied: bool,
+    wants_packet: bool,
+    next_sequence: u16,
+    cw: u32,
+    short_retries: u32,
+    long_retries: u32,
+    answer: Option<Answer>,
+    nav_beyond: Time,
+    others: Others,
+    outgoing: Option<Outgoing<P>>,
     heard: Vec<LastHeard>,
     reports_attempts: bool,
     attempted: Option<Attempted<P>>,
     rng: Rng,
+}
+
+/// How long the medium will be reserved at least when `frame`, which may be lost to a collision, is over.
+#[inline]
+fn least_nav(frame: &Kept, t: &Timing) -> Duration {
+    match t.profile {
+        MacProfile::Ns2 if frame.is_told => Duration::ZERO,
+        MacProfile::Ns2 if frame.decodable => t.eifs.min(Duration(u64::from(frame.nav_ns))),
+        MacProfile::Ns2 => t.eifs,
+        // After a frame that is lost a longer space follows instead.
+        MacProfile::Ieee => Duration::ZERO,
+    }
 }
 
 impl<P: Packet> Dcf<P> {
@@ -190,27 +207,29 @@ impl<P: Packet> Dcf<P> {
             underway: Underway::default(),
             transmitting_until: Time::ZERO,
             nav_until: Time::ZERO,
+            me,
             calm: true,
+            crowded: false,
             missed_start: false,
             after_error: false,
+            nav_provisional: false,
             exchange: Exchange::Idle,
-            me,
-            kept: None,
-            others: Others::default(),
             receiver: Receiver::default(),
-            idle_since: Time::ZERO,
-            nav_provisional: None,
+            kept: None,
             backoff: Backoff::Off,
+            defer: Time::NEVER,
+            timeout: Time::NEVER,
+            idle_since: Time::ZERO,
+            occupied: false,
+            wants_packet: false,
+            next_sequence: 1,
             cw: timing.cw_min,
             short_retries: 0,
             long_retries: 0,
             answer: None,
+            nav_beyond: Time::ZERO,
+            others: Others::default(),
             outgoing: None,
-            occupied: false,
-            wants_packet: false,
-            next_sequence: 1,
-            defer: Time::NEVER,
-            timeout: Time::NEVER,
             heard: Vec::new(),
             reports_attempts: false,
             attempted: None,
@@ -253,24 +272,36 @@ impl<P: Packet> Dcf<P> {
         self.wants_packet = false;
     }
 
-    /// When [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not. Frames on their way can only move it to
-    /// later: then the call finds nothing to do.
+    /// When [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not. What becomes of the frames that the station
+    /// has been told of can only move it to later: then the call finds nothing to do.
     #[inline]
     pub fn next_wakeup(&self, t: &Timing) -> Time {
-        let mut at = self.defer.min(self.timeout);
-        match self.backoff {
-            Backoff::Off => {}
-            Backoff::Running { from, remaining } => at = at.min(from + remaining),
-            Backoff::Paused { remaining } => {
-                // Neither the end of the frame that arrives nor that of the NAV needs a timer: the backoff expires DIFS and
-                // what remains after both, or later.
-                if self.exchange == Exchange::Idle {
-                    let idle = self.receiver.busy_until().max(self.nav());
-                    at = at.min(idle.saturating_add(t.difs + remaining));
-                }
+        let at = self.defer.min(self.timeout);
+        let busy = self.receiver.busy_until();
+        let (from, remaining_ns) = match self.backoff {
+            Backoff::Off => return at,
+            Backoff::Running { from, remaining_ns } => (from, remaining_ns),
+            // Neither the end of the frame that arrives nor that of the NAV needs a timer: the backoff expires DIFS and what
+            // remains after both, or later.
+            Backoff::Paused { remaining_ns } if self.exchange == Exchange::Idle => {
+                let quiet = self.kept.map_or(Duration::ZERO, |kept| least_nav(&kept, t));
+                let idle = busy.saturating_add(quiet).max(self.nav_until);
+                (idle.saturating_add(t.difs), remaining_ns)
             }
+            Backoff::Paused { .. } => return at,
+        };
+        let remaining = Duration(u64::from(remaining_ns));
+        let expiry = from.saturating_add(remaining);
+        let locks = busy == Time::ZERO && self.receiver.keeps_one();
+        match self.underway.first() {
+            // A frame that begins before pauses it, and it goes on DIFS after that at the earliest.
+            Some(next) if locks && next.start < expiry && expiry.since(next.start) >= t.commit => {
+                let idle = (next.frame.end + least_nav(&next.into(), t)).max(self.nav_until);
+                let elapsed = (next.start + t.commit).since(from);
+                at.min(idle + t.difs + remaining.saturating_sub(elapsed))
+            }
+            _ => at.min(expiry),
         }
-        at
     }
 
     /// A packet to send. Only while [`Dcf::wants_packet`], and after [`Dcf::catch_up`].
@@ -309,9 +340,23 @@ impl<P: Packet> Dcf<P> {
         self.note_calm();
     }
 
-    /// A frame leaves its sender `now` and will arrive here, not before.
+    /// Reads from the cache lines that a frame touches as it leaves its sender, so that a processor fetches those of several
+    /// stations at a time. What it returns means nothing.
     #[inline]
-    pub fn on_departure(&mut self, now: Moment, arrival: Arrival, t: &Timing) {
+    pub fn touch(&self) -> u64 {
+        self.transmitting_until.0 ^ self.timeout.0
+    }
+
+    /// As [`Dcf::touch`], for a frame that ends at a station that it may be for.
+    #[inline]
+    pub fn touch_more(&self) -> u64 {
+        self.touch() ^ self.idle_since.0
+    }
+
+    /// A frame leaves its sender `now` and will arrive here, not before. Returns whether that may move
+    /// [`Dcf::next_wakeup`].
+    #[inline]
+    pub fn on_departure(&mut self, now: Moment, arrival: Arrival, t: &Timing) -> bool {
         match self.underway.first() {
             None => self.underway.replace(arrival),
             Some(&passed) if self.calm && passed.frame.end < now.time() => {
@@ -320,17 +365,17 @@ impl<P: Packet> Dcf<P> {
             }
             Some(_) => {
                 self.live_through(now, t);
-                self.underway.push(arrival, &mut self.others);
+                self.crowded |= self.underway.push(arrival, &mut self.others);
                 self.note_calm();
             }
         }
+        !self.calm && self.backoff.busy()
     }
 
     /// Lets the station live through what begins and ends here before `now`.
     #[inline]
     pub fn catch_up(&mut self, now: Moment, t: &Timing) {
-        let ends = self.kept.map_or(Time::NEVER, |kept| kept.frame.end);
-        if self.underway.begins() < now || ends <= now.time() {
+        if self.underway.begins() < now || self.kept.is_some() && self.receiver.busy_until() <= now.time() {
             self.live_through(now, t);
             self.note_calm();
         }
@@ -353,12 +398,19 @@ impl<P: Packet> Dcf<P> {
         loop {
             let begins = self.underway.begins();
             match self.kept {
-                Some(kept) if !kept.is_told && Moment::end(kept.frame.end, kept.sender) < begins.min(now) => {
-                    self.kept = None;
+                Some(kept)
+                    if !kept.is_told && Moment::end(self.receiver.busy_until(), kept.sender) < begins.min(now) =>
+                {
                     self.on_foreign_end(kept, t);
                 }
                 _ if begins < now => {
-                    let arrival = self.underway.pop(&mut self.others);
+                    let arrival = if self.crowded {
+                        let first = self.underway.pop(&mut self.others);
+                        self.crowded = !self.others.is_empty();
+                        first
+                    } else {
+                        self.underway.take()
+                    };
                     self.on_frame_start(arrival, t);
                 }
                 _ => return,
@@ -370,17 +422,17 @@ impl<P: Packet> Dcf<P> {
     #[inline]
     fn note_calm(&mut self) {
         self.calm = self.kept.is_none()
-            && self.others.is_empty()
+            && !self.crowded
             && !self.backoff.busy()
-            && self.nav_provisional.is_none()
+            && !self.nav_provisional
             && self.receiver.keeps_one();
     }
 
     /// Lets the backoff resume if the medium is idle since a NAV ended, at `now` at the latest: no timer told the station.
     #[inline]
     fn follow_nav(&mut self, now: Time, t: &Timing) {
-        if matches!(self.backoff, Backoff::Paused { .. }) && self.nav() <= now {
-            self.sense(self.nav(), t);
+        if matches!(self.backoff, Backoff::Paused { .. }) && self.nav_until <= now {
+            self.sense(self.nav_until, t);
         }
     }
 
@@ -392,10 +444,11 @@ impl<P: Packet> Dcf<P> {
         match self.receiver.on_start(now, frame, transmitting) {
             FrameStart::Locked => {
                 self.missed_start = transmitting;
-                if let Some(deadline) = self.nav_provisional.take()
-                    && now >= deadline
-                {
-                    self.nav_until = deadline;
+                if self.nav_provisional {
+                    self.nav_provisional = false;
+                    if now < self.nav_until {
+                        self.nav_until = self.nav_beyond;
+                    }
                 }
                 self.sense_onset(now, t);
             }
@@ -409,15 +462,16 @@ impl<P: Packet> Dcf<P> {
             FrameStart::Interference => {}
         }
         if self.receiver.keeps(frame.id) {
-            self.kept = Some(arrival);
+            self.kept = Some(Kept::from(&arrival));
         }
     }
 
     /// A frame for somebody else ends that the receiver has kept.
-    fn on_foreign_end(&mut self, frame: Arrival, t: &Timing) {
-        let now = frame.frame.end;
+    fn on_foreign_end(&mut self, frame: Kept, t: &Timing) {
+        let now = self.receiver.busy_until();
+        self.kept = None;
         self.follow_nav(now, t);
-        let Some(outcome) = self.receiver.on_end(now, frame.frame.id, frame.frame.power) else { return };
+        let Some(outcome) = self.receiver.end_kept() else { return };
         let decoded = outcome == FrameEnd::Decoded;
         if self.end_reception(now, decoded, t) && decoded {
             self.hear_nav(now, frame.nav_ns);
@@ -493,7 +547,9 @@ impl<P: Packet> Dcf<P> {
                 let extended = self.set_nav(now, frame.nav);
                 if t.profile == MacProfile::Ieee && extended && frame.kind == FrameKind::Rts {
                     // 9.2.5.4: no frame within 2 SIFS + CTS + 2 slots of the RTS resets the NAV.
-                    self.nav_provisional = Some(now + t.sifs * 2 + t.cts_air + t.slot * 2);
+                    self.nav_provisional = true;
+                    self.nav_beyond = self.nav_until;
+                    self.nav_until = self.nav_until.min(now + t.sifs * 2 + t.cts_air + t.slot * 2);
                 }
             }
             if !frame.to.is_broadcast() {
@@ -736,7 +792,7 @@ impl<P: Packet> Dcf<P> {
     fn contend(&mut self, now: Time, t: &Timing) {
         if t.profile == MacProfile::Ieee && self.medium_idle(now) && now.since(self.idle_since) >= self.interframe(t) {
             // 9.2.5.1: idle for DIFS already. The frame leaves with the timer, at once.
-            self.backoff = Backoff::Running { from: now, remaining: Duration::ZERO };
+            self.backoff = Backoff::Running { from: now, remaining_ns: 0 };
         } else {
             self.start_backoff(now, t);
         }
@@ -748,7 +804,7 @@ impl<P: Packet> Dcf<P> {
             MacProfile::Ns2 => self.rng.below(u64::from(self.cw)),
             MacProfile::Ieee => self.rng.below(u64::from(self.cw) + 1),
         };
-        self.backoff = Backoff::Paused { remaining: t.slot * slots };
+        self.backoff = Backoff::paused(t.slot * slots);
         self.sense(now, t);
     }
 
@@ -768,7 +824,7 @@ impl<P: Packet> Dcf<P> {
                         MacProfile::Ns2 => now + t.difs,
                         MacProfile::Ieee => {
                             // The space counts from when the medium, physical or virtual, became idle.
-                            let idle_since = self.idle_since.max(self.nav().min(now));
+                            let idle_since = self.idle_since.max(self.nav_until.min(now));
                             (idle_since + self.interframe(t)).max(now)
                         }
                     };
@@ -786,24 +842,16 @@ impl<P: Packet> Dcf<P> {
     /// Physical and virtual carrier sense, and no exchange of this station's own.
     #[inline]
     fn medium_idle(&self, now: Time) -> bool {
-        !self.receiver.busy() && self.exchange == Exchange::Idle && self.nav() <= now
-    }
-
-    #[inline]
-    fn nav(&self) -> Time {
-        match self.nav_provisional {
-            Some(deadline) => self.nav_until.min(deadline),
-            None => self.nav_until,
-        }
+        !self.receiver.busy() && self.exchange == Exchange::Idle && self.nav_until <= now
     }
 
     /// Extends the NAV; false if it was longer already.
     fn set_nav(&mut self, now: Time, span: Duration) -> bool {
         let until = now + span;
-        let longer = until > self.nav();
+        let longer = until > self.nav_until;
         if longer {
             self.nav_until = until;
-            self.nav_provisional = None;
+            self.nav_provisional = false;
         }
         longer
     }
@@ -814,7 +862,7 @@ impl<P: Packet> Dcf<P> {
             FrameKind::Cts => {
                 let free = match t.profile {
                     MacProfile::Ns2 => self.medium_idle(now),
-                    MacProfile::Ieee => self.nav() <= now,
+                    MacProfile::Ieee => self.nav_until <= now,
                 };
                 if !free {
                     self.answer = None;

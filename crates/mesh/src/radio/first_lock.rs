@@ -83,17 +83,20 @@ impl FirstLock {
     /// Transmission `id` ends. None if it did not hold the receiver; otherwise the receiver is free again.
     #[inline]
     pub fn on_end(&mut self, id: u32) -> Option<FrameEnd> {
-        if !self.holds(id) {
-            return None;
-        }
+        self.holds(id).then(|| self.release())
+    }
+
+    /// What held the receiver ends.
+    #[inline]
+    pub fn release(&mut self) -> FrameEnd {
         self.end = Time::ZERO;
-        Some(if self.collided {
+        if self.collided {
             FrameEnd::Collided
         } else if self.damaged {
             FrameEnd::Damaged
         } else {
             FrameEnd::Decoded
-        })
+        }
     }
 }
 

@@ -99,6 +99,15 @@ impl Receiver {
         matches!(self, Receiver::FirstLock(receiver) if receiver.holds(id))
     }
 
+    /// The one frame that is kept ends; the receiver is free again. None if there is no such frame.
+    #[inline]
+    pub fn end_kept(&mut self) -> Option<FrameEnd> {
+        match self {
+            Receiver::FirstLock(receiver) if receiver.busy() => Some(receiver.release()),
+            _ => None,
+        }
+    }
+
     /// A frame begins to arrive; `transmitting`: this node is on the air itself.
     #[inline]
     pub fn on_start(&mut self, now: Time, frame: Arriving, transmitting: bool) -> FrameStart {

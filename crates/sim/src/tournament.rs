@@ -1,0 +1,142 @@
+//! Times by slot, and which of them is the earliest: a tree of groups of eight, a group to a cache line.
+//!
+//! Every entry above the slots is the earliest of the group below it (D. E. Knuth, The Art of Computer Programming, vol. 3,
+//! 5.4.1: a tree of winners, here with eight contenders to a match). Moving a slot that is not the earliest of its group
+//! to later touches that group and one entry above, whatever the number of slots.
+
+use alloc::vec::Vec;
+use meshpace_core::Time;
+
+/// Entries of a group.
+pub const WIDTH: usize = 8;
+
+/// Contenders that meet, on one cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct Group(pub [Time; WIDTH]);
+
+impl Group {
+    /// Nobody.
+    pub const EMPTY: Group = Group([Time::NEVER; WIDTH]);
+
+    /// The earliest time.
+    #[inline]
+    pub fn earliest(&self) -> Time {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
+    }
+
+    /// One bit for each entry that equals `time`.
+    #[inline]
+    pub fn equal(&self, time: Time) -> u32 {
+        self.0.iter().enumerate().fold(0, |mask, (entry, &at)| mask | u32::from(at == time) << entry)
+    }
+}
+
+/// A tournament of slots 0, 1, 2 and so on; those never set are at [`Time::NEVER`].
+#[derive(Clone, Debug)]
+pub struct Tournament {
+    /// The entry at place `p` is entry `p % 8` of group `p / 8`, and the earliest of group `p + 1` if that is not below the
+    /// slots. Group 0 is the final.
+    groups: Vec<Group>,
+    /// The place of slot 0, a multiple of [`WIDTH`].
+    slots: usize,
+}
+
+impl Default for Tournament {
+    fn default() -> Self {
+        Tournament { groups: alloc::vec![Group::EMPTY], slots: 0 }
+    }
+}
+
+impl Tournament {
+    /// When slot `slot` is due.
+    #[inline]
+    pub fn get(&self, slot: u32) -> Time {
+        let place = self.slots + slot as usize;
+        self.groups.get(place / WIDTH).map_or(Time::NEVER, |group| group.0[place % WIDTH])
+    }
+
+    /// Moves slot `slot` to `time`. Returns the earliest time of all if that may have changed.
+    #[inline]
+    pub fn set(&mut self, slot: u32, time: Time) -> Option<Time> {
+        let place = self.slots + slot as usize;
+        let Some(group) = self.groups.get_mut(place / WIDTH) else {
+            self.grow(slot as usize);
+            return self.set(slot, time);
+        };
+        let before = core::mem::replace(&mut group.0[place % WIDTH], time);
+        if place < WIDTH { Some(group.earliest()) } else { self.tell(place / WIDTH, before, time) }
+    }
+
+    /// An entry of `group`, which is not the final, has moved from `before` to `after`: tells those above.
+    fn tell(&mut self, mut group: usize, mut before: Time, mut after: Time) -> Option<Time> {
+        loop {
+            let place = group - 1;
+            let above = self.groups[place / WIDTH].0[place % WIDTH];
+            if after > above {
+                if before != above {
+                    // Another entry is the earliest of the group, as before.
+                    return None;
+                }
+                after = self.groups[group].earliest();
+            }
+            if after == above {
+                return None;
+            }
+            (before, group) = (above, place / WIDTH);
+            self.groups[group].0[place % WIDTH] = after;
+            if group == 0 {
+                return Some(self.groups[0].earliest());
+            }
+        }
+    }
+
+    /// A slot that is due at `time`, the earliest time of all and not [`Time::NEVER`]; of several the one of least `order`.
+    #[inline]
+    pub fn due_at(&self, time: Time, order: impl Fn(u32) -> u64) -> u32 {
+        let mut group = 0;
+        loop {
+            let equal = self.groups[group].equal(time);
+            if !equal.is_power_of_two() {
+                return self.first_of_equals(group, time, &order).1;
+            }
+            let place = WIDTH * group + equal.trailing_zeros() as usize;
+            if place >= self.slots {
+                return (place - self.slots) as u32;
+            }
+            group = place + 1;
+        }
+    }
+
+    /// The slot of least order, which it returns too, among those below `group` that are due at `time`.
+    #[cold]
+    fn first_of_equals(&self, group: usize, time: Time, order: &impl Fn(u32) -> u64) -> (u64, u32) {
+        let equal = self.groups[group].equal(time);
+        let places = (WIDTH * group..WIDTH * (group + 1)).filter(|place| equal >> (place % WIDTH) & 1 == 1);
+        let best = places.map(|place| match place.checked_sub(self.slots) {
+            Some(slot) => (order(slot as u32), slot as u32),
+            None => self.first_of_equals(place + 1, time, order),
+        });
+        best.min().unwrap_or((u64::MAX, 0))
+    }
+
+    /// Makes room for slot `slot`.
+    #[cold]
+    fn grow(&mut self, slot: usize) {
+        // A tree whose slots begin at place p has 7 p + 8 of them.
+        while slot >= (WIDTH - 1) * self.slots + WIDTH {
+            let below = self.groups.split_off(self.slots / WIDTH);
+            self.slots = WIDTH * (self.slots + 1);
+            self.groups.clear();
+            self.groups.resize(self.slots / WIDTH, Group::EMPTY);
+            self.groups.extend(below);
+            for group in (1..self.groups.len()).rev() {
+                let place = group - 1;
+                self.groups[place / WIDTH].0[place % WIDTH] = self.groups[group].earliest();
+            }
+        }
+        let groups = (self.slots + slot) / WIDTH + 1;
+        self.groups.resize(self.groups.len().max(groups), Group::EMPTY);
+    }
+}
