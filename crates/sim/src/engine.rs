@@ -654,9 +654,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let mac = &mut self.nodes[node.index()].mac;
             if mac.on_departure(moment, arrival, &self.timing) {
                 // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
-                let at = mac.next_wakeup(&self.timing);
-                if at != self.queue.timer(Owner::Mac, node) {
-                    self.queue.set_timer(Owner::Mac, node, at);
+                let due = self.queue.timer(Owner::Mac, node);
+                if due <= arrival.frame.end || mac.is_crowded() {
+                    let at = mac.next_wakeup(&self.timing);
+                    if at != due {
+                        self.queue.set_timer(Owner::Mac, node, at);
+                    }
                 }
             }
         }

@@ -90,8 +90,18 @@ pub struct Underway {
 }
 
 /// All but the first frame of [`Underway`], which is kept where a processor has it at hand.
-#[derive(Clone, Debug, Default)]
-pub struct Others(Vec<Arrival>);
+#[derive(Clone, Debug)]
+pub struct Others {
+    /// The one that begins first among them.
+    next: Arrival,
+    rest: Vec<Arrival>,
+}
+
+impl Default for Others {
+    fn default() -> Self {
+        Others { next: Arrival::NONE, rest: Vec::new() }
+    }
+}
 
 impl Default for Underway {
     fn default() -> Self {
@@ -128,7 +138,7 @@ impl Underway {
             let (sooner, later) =
                 if arrival.begins() < self.begins() { (arrival, self.first) } else { (self.first, arrival) };
             self.first = sooner;
-            others.0.push(later);
+            others.push(later);
             true
         }
     }
@@ -169,15 +179,25 @@ impl From<&Arrival> for Kept {
 }
 
 impl Others {
+    fn push(&mut self, arrival: Arrival) {
+        if self.is_empty() {
+            self.next = arrival;
+        } else if arrival.begins() < self.next.begins() {
+            self.rest.push(core::mem::replace(&mut self.next, arrival));
+        } else {
+            self.rest.push(arrival);
+        }
+    }
+
     fn pop(&mut self) -> Arrival {
-        let next = (0..self.0.len()).min_by_key(|&place| self.0[place].begins());
-        next.map_or(Arrival::NONE, |place| self.0.swap_remove(place))
+        let sooner = (0..self.rest.len()).min_by_key(|&place| self.rest[place].begins());
+        core::mem::replace(&mut self.next, sooner.map_or(Arrival::NONE, |place| self.rest.swap_remove(place)))
     }
 
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.next.start == Time::NEVER
     }
 }
 

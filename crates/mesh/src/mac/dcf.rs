@@ -340,6 +340,12 @@ impl<P: Packet> Dcf<P> {
         self.note_calm();
     }
 
+    /// Whether several frames are on their way.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
     /// Reads from the cache lines that a frame touches as it leaves its sender, so that a processor fetches those of several
     /// stations at a time. What it returns means nothing.
     #[inline]
