@@ -9,34 +9,32 @@
 //! if both ends of a frame were events at every receiver, but an event is only the end of a frame at a station that it may
 //! be for (`on_air`).
 
+mod frames;
+mod packets;
+
 use crate::mobility::Motion;
-use crate::on_air::{Audience, OnAir};
-use crate::probe::{Loss, Probe};
-use crate::queue::{DELAYED_RANK, DELAYED_RANKS, Event, EventQueue, HOST_RANK, Key, LINK_RANK, Owner};
+use crate::on_air::OnAir;
+use crate::probe::Probe;
+use crate::queue::{Event, EventQueue, HOST_RANK, Key, LINK_RANK, Owner};
 use crate::slab::Slab;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{AodvDetection, Position, Reception};
-use meshpace_mesh::link::arp::{Arp, Resolve};
-use meshpace_mesh::link::discipline::{Attempt, Discipline, LinkState};
+use meshpace_mesh::link::arp::Arp;
+use meshpace_mesh::link::discipline::{Discipline, LinkState};
 use meshpace_mesh::link::queue::Queued;
-use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, Heard, Moment, Timing};
-use meshpace_mesh::radio::{Arriving, Channel, Neighbour, Neighbours, power};
-use meshpace_mesh::routing::aodv::{DropReason, Sink};
+use meshpace_mesh::mac::{Dcf, Moment, Timing};
+use meshpace_mesh::radio::{Channel, Neighbours, power};
 use meshpace_mesh::routing::{Aodv, HopCount, Olsr, StaticRoutes};
 use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
+use packets::{Delayed, Wishes};
 
 /// What ns-2's link layer takes each way.
 const LINK_DELAY: Duration = Duration::from_micros(25);
 /// What ns-2's ARP takes for a packet of its own or one it releases.
 const ARP_DELAY: Duration = Duration::from_micros(5);
-/// From so many nodes on their state is not all in a processor's cache.
-const LARGE: usize = 1_000;
-/// How many packets ahead routing's state is read.
-const AHEAD: usize = 16;
-
 /// Something the driver has to see to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Happening<P> {
@@ -78,45 +76,10 @@ enum InLink<P> {
     Down(Queued<P>),
 }
 
-/// A packet that waits elsewhere: routing's jitter before the link layer, or ARP's delay before the queue.
-struct Delayed<P> {
-    node: NodeId,
-    queued: Queued<P>,
-    past_link: bool,
-}
-
 enum Routing<P> {
     Static,
     Aodv(Vec<Aodv<P>>),
     Olsr(Vec<Olsr>),
-}
-
-/// What a routing protocol asked for, in order.
-enum Asked<P> {
-    Send { body: Body<P>, next_hop: NodeId, delay: Duration },
-    Drop { packet: P, reason: DropReason },
-    Flush { next_hop: NodeId },
-    Notice { destination: NodeId, found: bool },
-}
-
-struct Wishes<P>(Vec<Asked<P>>);
-
-impl<P> Sink<P> for Wishes<P> {
-    fn send(&mut self, body: Body<P>, next_hop: NodeId, delay: Duration) {
-        self.0.push(Asked::Send { body, next_hop, delay });
-    }
-    fn drop_packet(&mut self, packet: P, reason: DropReason) {
-        self.0.push(Asked::Drop { packet, reason });
-    }
-    fn flush_queue(&mut self, next_hop: NodeId) {
-        self.0.push(Asked::Flush { next_hop });
-    }
-    fn route_lost(&mut self, destination: NodeId) {
-        self.0.push(Asked::Notice { destination, found: false });
-    }
-    fn route_found(&mut self, destination: NodeId) {
-        self.0.push(Asked::Notice { destination, found: true });
-    }
 }
 
 /// Static routes, if they are used: a tree per destination is much in a large mesh.
@@ -238,7 +201,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             reports_attempts,
             holds_back,
             notices: VecDeque::new(),
-            wishes: Wishes(Vec::new()),
+            wishes: Wishes::new(),
             frames: 0,
             fingerprint: 0xcbf2_9ce4_8422_2325,
             probe,
@@ -450,377 +413,6 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     #[inline]
     fn is_next(&mut self, key: Key, until: Time) -> bool {
         key.time() <= until && key < self.queue.first().key && key < self.link_key()
-    }
-
-    /// Transmission `id` ends at the next of its listeners, and at those after it as long as nothing else comes first.
-    fn trailing_edge(&mut self, id: u32, until: Time) {
-        if let Some(air) = self.on_air.get(id) {
-            self.touch(air.listener, air.end, Some(air.audience));
-        }
-        loop {
-            let Some(air) = self.on_air.get_mut(id) else { return };
-            let receiver = *self.neighbours.entry(air.listener);
-            let ends = air.ends_at(&receiver);
-            self.now = ends;
-            let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
-            if O::DECODED || self.overhears {
-                mac.catch_up(Moment::end(ends, air.frame.from), &self.timing);
-                if mac.decodes(ends, air.number) {
-                    self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
-                    if let Some(Body::Data(packet)) = &air.frame.body {
-                        queue.on_overheard(ends, air.frame.from, packet);
-                    }
-                }
-            }
-            let heard = Heard { id: air.number, power: receiver.power, frame: &air.frame };
-            let action = mac.on_frame_end(ends, heard, &self.timing);
-            let next = air.next_listener(&self.neighbours);
-            if matches!(action, Action::None) && !self.overhears {
-                self.schedule_mac(receiver.node);
-            } else {
-                self.settle(receiver.node, action);
-            }
-            let Some(key) = next else {
-                self.on_air.remove(id);
-                return;
-            };
-            if !self.is_next(key, until) {
-                self.queue.set(Owner::FrameEnd, id, key);
-                return;
-            }
-        }
-    }
-
-    /// Carries out what a MAC asks for, feeds it, and sets its timer.
-    #[inline]
-    fn settle(&mut self, node: NodeId, action: Action<P>) {
-        if self.reports_attempts
-            && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
-        {
-            let (air_time, acknowledged) = (attempt.air_time, attempt.acknowledged);
-            let attempt =
-                Attempt { next_hop: attempt.queued.next_hop, body: &attempt.queued.body, air_time, acknowledged };
-            self.nodes[node.index()].queue.on_attempt(self.now, attempt);
-        }
-        match action {
-            Action::None => {}
-            Action::Sent { next_hop, retries, data_air } => {
-                let state = &mut self.nodes[node.index()];
-                let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
-                if extra > Duration::ZERO {
-                    state.mac.extend_backoff(extra);
-                }
-            }
-            Action::Transmit(frame) => self.transmit(frame),
-            Action::Deliver { from, .. } if self.refuses(node, from) => {}
-            Action::Deliver { from, body } => match body {
-                Body::Arp { request, sender, target } => {
-                    let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
-                    for queued in heard.release.into_iter().chain(heard.reply) {
-                        self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
-                    }
-                }
-                body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
-            },
-            Action::Failed { queued, retries } => {
-                self.nodes[node.index()].queue.on_failed(retries);
-                self.link_failed(node, queued);
-            }
-        }
-        self.feed(node);
-    }
-
-    /// Whether the firewall of `node` drops what `from` sends.
-    #[inline]
-    fn refuses(&self, node: NodeId, from: NodeId) -> bool {
-        !self.firewall.is_empty() && self.firewall[node.index()].binary_search(&from).is_err()
-    }
-
-    /// Something new is in the queue of `node`.
-    #[inline]
-    fn offer(&mut self, node: NodeId) {
-        let state = &mut self.nodes[node.index()];
-        if state.mac.wants_packet() {
-            state.mac.catch_up(Moment::timer(self.now), &self.timing);
-            self.feed(node);
-        } else {
-            self.schedule_queue(node);
-        }
-    }
-
-    /// Gives the MAC, to which everything until now has happened, its next packet if it can take one.
-    #[inline]
-    fn feed(&mut self, node: NodeId) {
-        let state = &mut self.nodes[node.index()];
-        if state.mac.wants_packet() {
-            let (now, probe) = (self.now, &mut self.probe);
-            match state.queue.pop(now, |lost, why| probe.on_loss(now, node, &lost, Loss::Queue(why))) {
-                Some(queued) => state.mac.send(self.now, queued, &self.timing),
-                None => state.mac.rest(),
-            }
-        }
-        self.schedule_queue(node);
-        self.schedule_mac(node);
-    }
-
-    /// Sets the timer of a discipline that holds packets back.
-    #[inline]
-    fn schedule_queue(&mut self, node: NodeId) {
-        if self.holds_back {
-            let at = self.nodes[node.index()].queue.next_wakeup();
-            self.queue.set_timer(Owner::Link, node, at);
-        }
-    }
-
-    #[inline]
-    fn schedule_mac(&mut self, node: NodeId) {
-        let at = self.nodes[node.index()].mac.next_wakeup(&self.timing);
-        if at != self.queue.timer(Owner::Mac, node) {
-            self.queue.set_timer(Owner::Mac, node, at);
-        }
-    }
-
-    #[inline]
-    fn schedule_routing(&mut self, node: NodeId) {
-        let at = match &self.routing {
-            Routing::Static => return,
-            Routing::Aodv(nodes) => nodes[node.index()].next_wakeup(),
-            Routing::Olsr(nodes) => nodes[node.index()].next_wakeup(),
-        };
-        self.queue.set_timer(Owner::Routing, node, at);
-    }
-
-    /// Reads what the stations under the cursors keep for a frame, so that the cache misses of a large mesh come together.
-    #[inline]
-    fn touch(&self, first: u32, end: u32, audience: Option<Audience>) {
-        if self.nodes.len() < LARGE {
-            return;
-        }
-        let mut sum = 0;
-        for neighbour in self.neighbours.slice(first, end) {
-            if audience.is_none_or(|audience| audience.has(neighbour.node, neighbour.decodable)) {
-                let mac = &self.nodes[neighbour.node.index()].mac;
-                sum ^= if audience.is_some() { mac.touch_more() } else { mac.touch() };
-                sum ^= self.queue.timer(Owner::Mac, neighbour.node).0;
-            }
-        }
-        core::hint::black_box(sum);
-    }
-
-    /// Reads what routing keeps for the packets that come up next, in the same way.
-    #[inline]
-    fn touch_routing(&mut self) {
-        if self.nodes.len() < LARGE {
-            return;
-        }
-        if self.touched == 0
-            && let Routing::Aodv(nodes) = &self.routing
-        {
-            let next = self.link.iter().take(AHEAD);
-            core::hint::black_box(next.fold(0, |sum, (_, node, _)| sum ^ nodes[node.index()].next_wakeup().0));
-            self.touched = AHEAD;
-        }
-        self.touched -= 1;
-    }
-
-    fn transmit(&mut self, frame: Frame<P>) {
-        let sender = frame.from;
-        self.frames += 1;
-        self.mix(sender, frame.kind as u64, frame.bytes);
-        self.probe.on_air(self.now, &frame);
-        let (first, end) = match &mut self.motion {
-            None => self.neighbours.range(sender),
-            // Kept under the place of the transmission, which it gets below.
-            Some(motion) => motion.table(sender, self.now, self.on_air.next(), &mut self.neighbours),
-        };
-        let audience = Audience::of(&frame, self.tells_everybody, self.tells_decoders, self.timing.profile);
-        let Frame { nav, air_time, at_data_rate, .. } = frame;
-        let (began, moment) = (self.now, Moment::timer(self.now));
-        // No frame is in the air for 2^32 transmissions.
-        let number = self.frames as u32;
-        let mut listeners = None;
-        self.touch(first, end, None);
-        for (place, &Neighbour { node, decodable, delay, power }) in
-            self.neighbours.slice(first, end).iter().enumerate()
-        {
-            let start = began + delay;
-            let is_told = audience.has(node, decodable);
-            if is_told {
-                let place = first + place as u32;
-                listeners = Some((listeners.map_or(place, |(first, _)| first), place + 1));
-            }
-            let frame = Arriving { id: number, power, decodable, at_data_rate, end: start + air_time };
-            let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_told };
-            let mac = &mut self.nodes[node.index()].mac;
-            if mac.on_departure(moment, arrival, &self.timing) {
-                // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
-                let due = self.queue.timer(Owner::Mac, node);
-                if due <= arrival.frame.end || mac.is_crowded() {
-                    let at = mac.next_wakeup(&self.timing);
-                    if at != due {
-                        self.queue.set_timer(Owner::Mac, node, at);
-                    }
-                }
-            }
-        }
-        if let Some((listener, end)) = listeners {
-            let air = OnAir { frame, number, began, audience, listener, end };
-            let key = air.key(&self.neighbours);
-            let id = self.on_air.insert(air);
-            self.queue.set(Owner::FrameEnd, id, key);
-        }
-    }
-
-    /// A packet from below: returns it if it is for this node's transport.
-    fn receive(&mut self, node: NodeId, from: NodeId, body: Body<P>) -> Option<P> {
-        match body {
-            Body::Data(packet) => {
-                if packet.destination() == node {
-                    return Some(packet);
-                }
-                self.route(node, packet, Some(from));
-            }
-            Body::Aodv(message) => {
-                if let Routing::Aodv(nodes) = &mut self.routing {
-                    nodes[node.index()].on_message(self.now, from, message, &mut self.wishes);
-                }
-                self.grant(node);
-            }
-            Body::Olsr(message) => {
-                if let Routing::Olsr(nodes) = &mut self.routing {
-                    nodes[node.index()].on_message(self.now, from, message, &mut self.wishes);
-                }
-                self.grant(node);
-            }
-            // ARP is answered below the link delay.
-            Body::Arp { .. } => {}
-        }
-        None
-    }
-
-    fn route(&mut self, node: NodeId, mut packet: P, previous_hop: Option<NodeId>) {
-        match &mut self.routing {
-            Routing::Static => {
-                let lost = if previous_hop.is_some() && !packet.decrement_ttl() {
-                    Some(DropReason::TtlExpired)
-                } else {
-                    match self.shortest.next_hop(node, packet.destination()) {
-                        Some(next_hop) => {
-                            self.send_down(node, Queued { next_hop, body: Body::Data(packet) });
-                            return;
-                        }
-                        None => Some(DropReason::NoRoute),
-                    }
-                };
-                if let Some(reason) = lost {
-                    let lost = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
-                    self.probe.on_loss(self.now, node, &lost, Loss::Routing(reason));
-                }
-            }
-            Routing::Aodv(nodes) => {
-                nodes[node.index()].on_packet(self.now, packet, previous_hop, &mut self.wishes);
-                self.grant(node);
-            }
-            Routing::Olsr(nodes) => {
-                nodes[node.index()].on_packet(self.now, packet, previous_hop, &mut self.wishes);
-                self.grant(node);
-            }
-        }
-    }
-
-    /// Carries out what routing asked for.
-    fn grant(&mut self, node: NodeId) {
-        // Granting can make routing ask again (an ARP failure), so the list is taken out meanwhile.
-        while !self.wishes.0.is_empty() {
-            let mut asked = core::mem::take(&mut self.wishes.0);
-            for wish in asked.drain(..) {
-                match wish {
-                    Asked::Send { body, next_hop, delay } => {
-                        let queued = Queued { next_hop, body };
-                        if delay == Duration::ZERO {
-                            self.send_down(node, queued);
-                        } else {
-                            self.delay(Delayed { node, queued, past_link: false }, delay);
-                        }
-                    }
-                    Asked::Drop { packet, reason } => {
-                        let lost = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
-                        self.probe.on_loss(self.now, node, &lost, Loss::Routing(reason));
-                    }
-                    Asked::Notice { destination, found } => self.notices.push_back((node, destination, found)),
-                    Asked::Flush { next_hop } => {
-                        while let Some(lost) = self.nodes[node.index()].queue.take_for(next_hop) {
-                            self.probe.on_loss(self.now, node, &lost, Loss::Flushed);
-                        }
-                    }
-                }
-            }
-            if self.wishes.0.is_empty() {
-                self.wishes.0 = asked;
-                break;
-            }
-        }
-        self.schedule_routing(node);
-    }
-
-    /// From routing to the link layer: address resolution, then the delay.
-    fn send_down(&mut self, node: NodeId, queued: Queued<P>) {
-        if queued.next_hop.is_broadcast() {
-            self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(queued)));
-            return;
-        }
-        let next_hop = queued.next_hop;
-        match self.nodes[node.index()].arp.resolve(next_hop, queued.body) {
-            Resolve::Known(body) => {
-                self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(Queued { next_hop, body })));
-            }
-            Resolve::Ask { request, displaced } => {
-                if let Some(body) = displaced {
-                    self.probe.on_loss(self.now, node, &Queued { next_hop, body }, Loss::ArpDisplaced);
-                }
-                self.delay(Delayed { node, queued: request, past_link: true }, ARP_DELAY);
-            }
-            Resolve::Unreachable { held, packet } => {
-                for body in held.into_iter().chain([packet]) {
-                    self.link_failed(node, Queued { next_hop, body });
-                }
-            }
-        }
-    }
-
-    fn delay(&mut self, what: Delayed<P>, delay: Duration) {
-        let node = what.node;
-        let rank = DELAYED_RANK + self.delays % DELAYED_RANKS;
-        self.delays = self.delays.wrapping_add(1);
-        let number = self.delayed.insert(what);
-        self.queue.set(Owner::Delayed, number, Key::timer(self.now + delay, node, rank));
-    }
-
-    fn enqueue(&mut self, node: NodeId, queued: Queued<P>) {
-        let hops = match &queued.body {
-            Body::Data(packet) if packet.source() == node && self.nodes[node.index()].queue.wants_hops() => {
-                self.hops(node, packet.destination())
-            }
-            _ => None,
-        };
-        let (now, probe) = (self.now, &mut self.probe);
-        let lost = |lost, why| probe.on_loss(now, node, &lost, Loss::Queue(why));
-        self.nodes[node.index()].queue.push(now, queued, hops, lost);
-        self.offer(node);
-    }
-
-    fn link_failed(&mut self, node: NodeId, queued: Queued<P>) {
-        match &mut self.routing {
-            Routing::Static => self.probe.on_loss(self.now, node, &queued, Loss::RetryLimit),
-            Routing::Aodv(nodes) => {
-                nodes[node.index()].on_link_failure(self.now, queued.next_hop, queued.body, &mut self.wishes);
-                self.grant(node);
-            }
-            Routing::Olsr(nodes) => {
-                nodes[node.index()].on_link_failure(self.now, queued.next_hop, queued.body, &mut self.wishes);
-                self.grant(node);
-            }
-        }
     }
 
     #[inline]

@@ -1,0 +1,129 @@
+//! Frames that were received without error: the NAV of others, the answers of a handshake, data to hand up.
+//!
+//! Source: IEEE Std 802.11-1999, 9.2.5.4 (setting and resetting the NAV), 9.2.5.7 (CTS), 9.2.8 (ACK), 9.2.9 (duplicates).
+
+use super::{Action, Answer, Dcf, Exchange, LastHeard};
+use crate::config::MacProfile;
+use crate::mac::frame::{Frame, FrameKind};
+use crate::mac::timing::Timing;
+use crate::packet::{Body, Packet};
+use meshpace_core::{Duration, Time};
+
+impl<P: Packet> Dcf<P> {
+    pub(super) fn on_decoded(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
+        if frame.to != self.me {
+            if frame.nav > Duration::ZERO {
+                let extended = self.set_nav(now, frame.nav);
+                if t.profile == MacProfile::Ieee && extended && frame.kind == FrameKind::Rts {
+                    // 9.2.5.4: no frame within 2 SIFS + CTS + 2 slots of the RTS resets the NAV.
+                    self.nav_provisional = true;
+                    self.nav_beyond = self.nav_until;
+                    self.nav_until = self.nav_until.min(now + t.sifs * 2 + t.cts_air + t.slot * 2);
+                }
+            }
+            if !frame.to.is_broadcast() {
+                return Action::None;
+            }
+        }
+        let awaited = match self.exchange {
+            Exchange::Rts => frame.kind == FrameKind::Cts,
+            Exchange::Data => frame.kind == FrameKind::Ack,
+            _ => true,
+        };
+        if t.profile == MacProfile::Ieee && !awaited {
+            // 9.2.5.7, 9.2.8: any other valid frame means that the exchange failed; it is processed all the same.
+            self.timeout = now;
+        }
+        match frame.kind {
+            FrameKind::Rts => {
+                if (self.exchange == Exchange::Idle || self.timeout == now) && self.answer.is_none() {
+                    let nav = t.field(frame.nav.saturating_sub(t.sifs + t.cts_air));
+                    self.answer = Some(Answer { kind: FrameKind::Cts, to: frame.from, nav });
+                    if self.exchange == Exchange::Idle {
+                        self.resume(now, t);
+                    }
+                }
+                Action::None
+            }
+            FrameKind::Cts => {
+                if self.exchange == Exchange::Rts {
+                    self.timeout = Time::NEVER;
+                    self.short_retries = 0;
+                    if let Some(outgoing) = &mut self.outgoing {
+                        outgoing.rts_next = false;
+                    }
+                    self.resume(now, t);
+                }
+                Action::None
+            }
+            FrameKind::Ack => {
+                if self.exchange != Exchange::Data {
+                    return Action::None;
+                }
+                self.timeout = Time::NEVER;
+                self.note_attempt(true, t);
+                let Some(sent) = self.outgoing.take() else { return Action::None };
+                if sent.uses_rts {
+                    self.long_retries = 0
+                } else {
+                    self.short_retries = 0
+                }
+                self.cw = t.cw_min;
+                self.start_backoff(now, t);
+                self.resume(now, t);
+                sent.done()
+            }
+            FrameKind::Data => self.on_data(now, frame, t),
+        }
+    }
+
+    pub(super) fn on_data(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
+        if frame.to == self.me {
+            let acknowledge = Answer { kind: FrameKind::Ack, to: frame.from, nav: Duration::ZERO };
+            if t.uses_rts(frame.bytes) && t.profile == MacProfile::Ns2 {
+                // ns-2 takes such a frame only as the answer to its own CTS.
+                if self.exchange != Exchange::Cts {
+                    return Action::None;
+                }
+                self.timeout = Time::NEVER;
+                self.answer = Some(acknowledge);
+                self.resume(now, t);
+            } else {
+                if t.profile == MacProfile::Ieee && self.exchange == Exchange::Cts {
+                    self.timeout = Time::NEVER;
+                } else if self.answer.is_some() {
+                    return Action::None;
+                }
+                self.answer = Some(acknowledge);
+                // While an answer to a frame of this station's own is awaited, the ACK follows the end of that wait.
+                if self.timeout == Time::NEVER {
+                    self.resume(now, t);
+                }
+            }
+            if self.is_duplicate(frame) {
+                return Action::None;
+            }
+        }
+        match &frame.body {
+            Some(body) => {
+                let mut body = body.clone();
+                if let Body::Data(packet) = &mut body {
+                    packet.count_hop();
+                }
+                Action::Deliver { from: frame.from, body }
+            }
+            None => Action::None,
+        }
+    }
+
+    /// Whether the last frame from this neighbour had the same sequence number (9.2.9).
+    pub(super) fn is_duplicate(&mut self, frame: &Frame<P>) -> bool {
+        match self.heard.iter_mut().find(|h| h.from == frame.from) {
+            Some(last) => core::mem::replace(&mut last.sequence, frame.sequence) == frame.sequence,
+            None => {
+                self.heard.push(LastHeard { from: frame.from, sequence: frame.sequence });
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What a station puts on the air: its own frames and its answers, time-outs and retries.
+//!
+//! Source: IEEE Std 802.11-1999, 9.2.4 (contention window), 9.2.5.3 (retries), 9.2.5.6 and 9.2.5.7 (RTS/CTS), 9.2.8 (ACK).
+
+use super::{Action, Attempted, Dcf, Exchange, Outgoing};
+use crate::config::MacProfile;
+use crate::mac::arrivals::Moment;
+use crate::mac::backoff::Backoff;
+use crate::mac::frame::{Frame, FrameKind};
+use crate::mac::timing::{CTS_ACK_BYTES, RTS_BYTES, Timing};
+use crate::packet::Packet;
+use meshpace_core::{Duration, Time};
+
+impl<P: Packet> Dcf<P> {
+    /// One of the timers is due. Call again while [`Dcf::next_wakeup`] is not later than `now`.
+    pub fn on_timer(&mut self, now: Time, t: &Timing) -> Action<P> {
+        self.catch_up(Moment::timer(now), t);
+        let action = self.on_due(now, t);
+        self.note_calm();
+        action
+    }
+
+    pub(super) fn on_due(&mut self, now: Time, t: &Timing) -> Action<P> {
+        if self.timeout <= now {
+            self.timeout = Time::NEVER;
+            return self.on_timeout(now, t);
+        }
+        if self.defer <= now {
+            self.defer = Time::NEVER;
+            if self.answer.is_some() && !matches!(self.exchange, Exchange::Cts | Exchange::Ack) {
+                return self.transmit_answer(now, t);
+            }
+            return self.transmit_outgoing(now, t);
+        }
+        if self.backoff.expiry().is_some_and(|at| at <= now) {
+            self.backoff = Backoff::Off;
+            // While an answer is due the frame waits; it contends anew afterwards.
+            return if self.answer.is_some() { Action::None } else { self.transmit_outgoing(now, t) };
+        }
+        self.sense(now, t);
+        Action::None
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
+        self.idle_since = now;
+        let action = match self.exchange {
+            Exchange::Idle => Action::None,
+            Exchange::Cts | Exchange::Ack => {
+                self.answer = None;
+                Action::None
+            }
+            Exchange::Rts => {
+                self.note_attempt(false, t);
+                self.short_retries += 1;
+                if self.short_retries >= t.short_retry_limit {
+                    self.short_retries = 0;
+                    self.give_up(t)
+                } else {
+                    self.retry(now, t);
+                    Action::None
+                }
+            }
+            Exchange::Data => self.on_data_timeout(now, t),
+        };
+        self.resume(now, t);
+        action
+    }
+
+    pub(super) fn on_data_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
+        if outgoing.packet.next_hop.is_broadcast() {
+            let sent = outgoing.done();
+            self.outgoing = None;
+            self.cw = t.cw_min;
+            self.start_backoff(now, t);
+            return sent;
+        }
+        self.note_attempt(false, t);
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
+        let (retries, limit) = if outgoing.uses_rts {
+            (&mut self.long_retries, t.long_retry_limit)
+        } else {
+            (&mut self.short_retries, t.short_retry_limit)
+        };
+        *retries += 1;
+        if *retries >= limit {
+            *retries = 0;
+            self.give_up(t)
+        } else {
+            outgoing.rts_next = outgoing.uses_rts;
+            self.retry(now, t);
+            Action::None
+        }
+    }
+
+    /// An attempt to send the packet in hand is over.
+    pub(super) fn note_attempt(&mut self, acknowledged: bool, t: &Timing) {
+        let Some(outgoing) = &mut self.outgoing else { return };
+        outgoing.retries += u32::from(!acknowledged);
+        if self.reports_attempts {
+            let sent_rts = outgoing.uses_rts || self.exchange == Exchange::Rts;
+            let rts = if sent_rts { t.rts_air } else { Duration::ZERO };
+            let data = if self.exchange == Exchange::Data { outgoing.data_air } else { Duration::ZERO };
+            self.attempted = Some(Attempted { queued: outgoing.packet.clone(), air_time: rts + data, acknowledged });
+        }
+    }
+
+    pub(super) fn give_up(&mut self, t: &Timing) -> Action<P> {
+        self.cw = t.cw_min;
+        match self.outgoing.take() {
+            Some(Outgoing { packet: queued, retries, .. }) => Action::Failed { queued, retries },
+            None => Action::None,
+        }
+    }
+
+    pub(super) fn retry(&mut self, now: Time, t: &Timing) {
+        self.widen(t);
+        self.start_backoff(now, t);
+    }
+
+    pub(super) fn widen(&mut self, t: &Timing) {
+        self.cw = (2 * self.cw + 1).min(t.cw_max);
+    }
+
+    /// An exchange ended or a frame was answered: what comes next?
+    pub(super) fn resume(&mut self, now: Time, t: &Timing) {
+        if self.answer.is_some() {
+            self.defer = now + t.sifs;
+        } else if let Some(outgoing) = &self.outgoing {
+            if !self.backoff.busy() {
+                if outgoing.rts_next || !outgoing.uses_rts {
+                    self.contend(now, t);
+                } else {
+                    // The CTS is here.
+                    self.defer = now + t.sifs;
+                }
+            }
+        } else if self.occupied {
+            self.wants_packet = true;
+        }
+        self.exchange = Exchange::Idle;
+        self.sense(now, t);
+    }
+
+    pub(super) fn transmit_answer(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let Some(answer) = self.answer else { return Action::None };
+        let (exchange, timeout) = match answer.kind {
+            FrameKind::Cts => {
+                let free = match t.profile {
+                    MacProfile::Ns2 => self.medium_idle(now),
+                    MacProfile::Ieee => self.nav_until <= now,
+                };
+                if !free {
+                    self.answer = None;
+                    self.resume(now, t);
+                    return Action::None;
+                }
+                (Exchange::Cts, t.data_timeout(answer.nav))
+            }
+            _ => (Exchange::Ack, t.ack_air),
+        };
+        let frame = Frame {
+            kind: answer.kind,
+            from: self.me,
+            to: answer.to,
+            bytes: CTS_ACK_BYTES,
+            at_data_rate: false,
+            air_time: t.ack_air,
+            nav: answer.nav,
+            sequence: 0,
+            retry: false,
+            body: None,
+        };
+        self.transmit(now, frame, exchange, timeout, t)
+    }
+
+    pub(super) fn transmit_outgoing(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
+        let to = outgoing.packet.next_hop;
+        let (uses_rts, rts_next, bytes) = (outgoing.uses_rts, outgoing.rts_next, outgoing.bytes);
+        // Under `ieee` the backoff runs only while the medium is idle, or was until the CCA time before its end.
+        let free = match t.profile {
+            MacProfile::Ns2 => self.medium_idle(now),
+            MacProfile::Ieee => true,
+        };
+        if !free {
+            if let Some(outgoing) = &mut self.outgoing {
+                outgoing.rts_next = uses_rts;
+            }
+            self.retry(now, t);
+            return Action::None;
+        }
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
+        let data_air = outgoing.data_air;
+        if rts_next {
+            let frame = Frame {
+                kind: FrameKind::Rts,
+                from: self.me,
+                to,
+                bytes: RTS_BYTES,
+                at_data_rate: false,
+                air_time: t.rts_air,
+                nav: t.field(t.sifs * 3 + t.cts_air + data_air + t.ack_air),
+                sequence: 0,
+                retry: false,
+                body: None,
+            };
+            return self.transmit(now, frame, Exchange::Rts, t.answer_timeout(t.rts_air, t.cts_air), t);
+        }
+        let broadcast = to.is_broadcast();
+        let frame = Frame {
+            kind: FrameKind::Data,
+            from: self.me,
+            to,
+            bytes,
+            at_data_rate: !broadcast,
+            air_time: data_air,
+            nav: if broadcast { Duration::ZERO } else { t.field(t.ack_air + t.sifs) },
+            sequence: outgoing.sequence,
+            retry: outgoing.sent_before,
+            body: Some(outgoing.packet.body.clone()),
+        };
+        outgoing.sent_before = true;
+        let timeout = if broadcast { data_air } else { t.answer_timeout(data_air, t.ack_air) };
+        self.transmit(now, frame, Exchange::Data, timeout, t)
+    }
+
+    pub(super) fn transmit(
+        &mut self,
+        now: Time,
+        frame: Frame<P>,
+        exchange: Exchange,
+        timeout: Duration,
+        t: &Timing,
+    ) -> Action<P> {
+        self.exchange = exchange;
+        self.sense(now, t);
+        self.transmitting_until = now + frame.air_time;
+        self.after_error = false;
+        self.receiver.on_own_transmission();
+        self.timeout = now + timeout;
+        Action::Transmit(frame)
+    }
+}

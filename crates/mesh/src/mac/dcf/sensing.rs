@@ -1,0 +1,142 @@
+//! Physical and virtual carrier sense, the backoff that follows it, and when the station must be woken.
+//!
+//! Source: IEEE Std 802.11-1999, 9.2.1 (carrier sense), 9.2.5.1 and 9.2.5.2 (basic access, backoff), 9.2.5.4 (NAV).
+
+use super::{Dcf, Exchange};
+use crate::config::MacProfile;
+use crate::mac::arrivals::Kept;
+use crate::mac::backoff::Backoff;
+use crate::mac::timing::Timing;
+use crate::packet::Packet;
+use meshpace_core::{Duration, Time};
+
+/// How long the medium will be reserved at least when `frame`, which may be lost to a collision, is over.
+#[inline]
+fn least_nav(frame: &Kept, t: &Timing) -> Duration {
+    match t.profile {
+        MacProfile::Ns2 if frame.is_told => Duration::ZERO,
+        MacProfile::Ns2 if frame.decodable => t.eifs.min(Duration(u64::from(frame.nav_ns))),
+        MacProfile::Ns2 => t.eifs,
+        // After a frame that is lost a longer space follows instead.
+        MacProfile::Ieee => Duration::ZERO,
+    }
+}
+
+impl<P: Packet> Dcf<P> {
+    /// When [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not. What becomes of the frames that the station
+    /// has been told of can only move it to later: then the call finds nothing to do.
+    #[inline]
+    pub fn next_wakeup(&self, t: &Timing) -> Time {
+        let at = self.defer.min(self.timeout);
+        let busy = self.receiver.busy_until();
+        let (from, remaining_ns) = match self.backoff {
+            Backoff::Off => return at,
+            Backoff::Running { from, remaining_ns } => (from, remaining_ns),
+            // Neither the end of the frame that arrives nor that of the NAV needs a timer: the backoff expires DIFS and what
+            // remains after both, or later.
+            Backoff::Paused { remaining_ns } if self.exchange == Exchange::Idle => {
+                let quiet = self.kept.map_or(Duration::ZERO, |kept| least_nav(&kept, t));
+                let idle = busy.saturating_add(quiet).max(self.nav_until);
+                (idle.saturating_add(t.difs), remaining_ns)
+            }
+            Backoff::Paused { .. } => return at,
+        };
+        let remaining = Duration(u64::from(remaining_ns));
+        let expiry = from.saturating_add(remaining);
+        let locks = busy == Time::ZERO && self.receiver.keeps_one();
+        match self.underway.first() {
+            // A frame that begins before pauses it, and it goes on DIFS after that at the earliest.
+            Some(next) if locks && next.start < expiry && expiry.since(next.start) >= t.commit => {
+                let idle = (next.frame.end + least_nav(&next.into(), t)).max(self.nav_until);
+                let elapsed = (next.start + t.commit).since(from);
+                at.min(idle + t.difs + remaining.saturating_sub(elapsed))
+            }
+            _ => at.min(expiry),
+        }
+    }
+
+    /// Lets the backoff resume if the medium is idle since a NAV ended, at `now` at the latest: no timer told the station.
+    #[inline]
+    pub(super) fn follow_nav(&mut self, now: Time, t: &Timing) {
+        if matches!(self.backoff, Backoff::Paused { .. }) && self.nav_until <= now {
+            self.sense(self.nav_until, t);
+        }
+    }
+
+    /// The medium becomes busy.
+    #[inline]
+    pub(super) fn sense_onset(&mut self, now: Time, t: &Timing) {
+        // A station about to transmit within the CCA time does not notice and goes ahead.
+        if self.backoff.expiry().is_none_or(|at| at.since(now) >= t.commit) {
+            self.sense(now, t);
+        }
+    }
+
+    /// Begins to contend for the medium with the frame in hand.
+    pub(super) fn contend(&mut self, now: Time, t: &Timing) {
+        if t.profile == MacProfile::Ieee && self.medium_idle(now) && now.since(self.idle_since) >= self.interframe(t) {
+            // 9.2.5.1: idle for DIFS already. The frame leaves with the timer, at once.
+            self.backoff = Backoff::Running { from: now, remaining_ns: 0 };
+        } else {
+            self.start_backoff(now, t);
+        }
+    }
+
+    /// Draws a backoff; counting down begins an interframe space after the medium is idle.
+    pub(super) fn start_backoff(&mut self, now: Time, t: &Timing) {
+        let slots = match t.profile {
+            MacProfile::Ns2 => self.rng.below(u64::from(self.cw)),
+            MacProfile::Ieee => self.rng.below(u64::from(self.cw) + 1),
+        };
+        self.backoff = Backoff::paused(t.slot * slots);
+        self.sense(now, t);
+    }
+
+    /// The interframe space before a frame that is not an answer.
+    pub(super) fn interframe(&self, t: &Timing) -> Duration {
+        if self.after_error { t.eifs } else { t.difs }
+    }
+
+    /// Lets the backoff follow the state of the medium.
+    #[inline]
+    pub(super) fn sense(&mut self, now: Time, t: &Timing) {
+        match self.backoff {
+            Backoff::Off => {}
+            Backoff::Paused { .. } => {
+                if self.medium_idle(now) {
+                    let from = match t.profile {
+                        MacProfile::Ns2 => now + t.difs,
+                        MacProfile::Ieee => {
+                            // The space counts from when the medium, physical or virtual, became idle.
+                            let idle_since = self.idle_since.max(self.nav_until.min(now));
+                            (idle_since + self.interframe(t)).max(now)
+                        }
+                    };
+                    self.backoff.resume(from);
+                }
+            }
+            Backoff::Running { .. } => {
+                if !self.medium_idle(now) {
+                    self.backoff.pause(now, t.slot, t.commit);
+                }
+            }
+        }
+    }
+
+    /// Physical and virtual carrier sense, and no exchange of this station's own.
+    #[inline]
+    pub(super) fn medium_idle(&self, now: Time) -> bool {
+        !self.receiver.busy() && self.exchange == Exchange::Idle && self.nav_until <= now
+    }
+
+    /// Extends the NAV; false if it was longer already.
+    pub(super) fn set_nav(&mut self, now: Time, span: Duration) -> bool {
+        let until = now + span;
+        let longer = until > self.nav_until;
+        if longer {
+            self.nav_until = until;
+            self.nav_provisional = false;
+        }
+        longer
+    }
+}

@@ -1,0 +1,210 @@
+//! Stations and the frames between them: a transmission from when it leaves its sender until everybody has been told.
+
+use super::packets::Delayed;
+use super::{ARP_DELAY, Engine, InLink, LINK_DELAY, Node};
+use crate::on_air::{Audience, OnAir};
+use crate::probe::{Loss, Probe};
+use crate::queue::Owner;
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_mesh::link::discipline::Attempt;
+use meshpace_mesh::mac::{Action, Arrival, Frame, Heard, Moment};
+use meshpace_mesh::radio::{Arriving, Neighbour};
+use meshpace_mesh::{Body, Packet};
+
+/// From so many nodes on their state is not all in a processor's cache.
+pub(super) const LARGE: usize = 1_000;
+
+impl<P: Packet, O: Probe<P>> Engine<P, O> {
+    /// Transmission `id` ends at the next of its listeners, and at those after it as long as nothing else comes first.
+    pub(super) fn trailing_edge(&mut self, id: u32, until: Time) {
+        if let Some(air) = self.on_air.get(id) {
+            self.touch(air.listener, air.end, Some(air.audience));
+        }
+        loop {
+            let Some(air) = self.on_air.get_mut(id) else { return };
+            let receiver = *self.neighbours.entry(air.listener);
+            let ends = air.ends_at(&receiver);
+            self.now = ends;
+            let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
+            if O::DECODED || self.overhears {
+                mac.catch_up(Moment::end(ends, air.frame.from), &self.timing);
+                if mac.decodes(ends, air.number) {
+                    self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
+                    if let Some(Body::Data(packet)) = &air.frame.body {
+                        queue.on_overheard(ends, air.frame.from, packet);
+                    }
+                }
+            }
+            let heard = Heard { id: air.number, power: receiver.power, frame: &air.frame };
+            let action = mac.on_frame_end(ends, heard, &self.timing);
+            let next = air.next_listener(&self.neighbours);
+            if matches!(action, Action::None) && !self.overhears {
+                self.schedule_mac(receiver.node);
+            } else {
+                self.settle(receiver.node, action);
+            }
+            let Some(key) = next else {
+                self.on_air.remove(id);
+                return;
+            };
+            if !self.is_next(key, until) {
+                self.queue.set(Owner::FrameEnd, id, key);
+                return;
+            }
+        }
+    }
+
+    /// Carries out what a MAC asks for, feeds it, and sets its timer.
+    #[inline]
+    pub(super) fn settle(&mut self, node: NodeId, action: Action<P>) {
+        if self.reports_attempts
+            && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
+        {
+            let (air_time, acknowledged) = (attempt.air_time, attempt.acknowledged);
+            let attempt =
+                Attempt { next_hop: attempt.queued.next_hop, body: &attempt.queued.body, air_time, acknowledged };
+            self.nodes[node.index()].queue.on_attempt(self.now, attempt);
+        }
+        match action {
+            Action::None => {}
+            Action::Sent { next_hop, retries, data_air } => {
+                let state = &mut self.nodes[node.index()];
+                let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
+                if extra > Duration::ZERO {
+                    state.mac.extend_backoff(extra);
+                }
+            }
+            Action::Transmit(frame) => self.transmit(frame),
+            Action::Deliver { from, .. } if self.refuses(node, from) => {}
+            Action::Deliver { from, body } => match body {
+                Body::Arp { request, sender, target } => {
+                    let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
+                    for queued in heard.release.into_iter().chain(heard.reply) {
+                        self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
+                    }
+                }
+                body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
+            },
+            Action::Failed { queued, retries } => {
+                self.nodes[node.index()].queue.on_failed(retries);
+                self.link_failed(node, queued);
+            }
+        }
+        self.feed(node);
+    }
+
+    /// Whether the firewall of `node` drops what `from` sends.
+    #[inline]
+    pub(super) fn refuses(&self, node: NodeId, from: NodeId) -> bool {
+        !self.firewall.is_empty() && self.firewall[node.index()].binary_search(&from).is_err()
+    }
+
+    /// Something new is in the queue of `node`.
+    #[inline]
+    pub(super) fn offer(&mut self, node: NodeId) {
+        let state = &mut self.nodes[node.index()];
+        if state.mac.wants_packet() {
+            state.mac.catch_up(Moment::timer(self.now), &self.timing);
+            self.feed(node);
+        } else {
+            self.schedule_queue(node);
+        }
+    }
+
+    /// Gives the MAC, to which everything until now has happened, its next packet if it can take one.
+    #[inline]
+    pub(super) fn feed(&mut self, node: NodeId) {
+        let state = &mut self.nodes[node.index()];
+        if state.mac.wants_packet() {
+            let (now, probe) = (self.now, &mut self.probe);
+            match state.queue.pop(now, |lost, why| probe.on_loss(now, node, &lost, Loss::Queue(why))) {
+                Some(queued) => state.mac.send(self.now, queued, &self.timing),
+                None => state.mac.rest(),
+            }
+        }
+        self.schedule_queue(node);
+        self.schedule_mac(node);
+    }
+
+    /// Sets the timer of a discipline that holds packets back.
+    #[inline]
+    pub(super) fn schedule_queue(&mut self, node: NodeId) {
+        if self.holds_back {
+            let at = self.nodes[node.index()].queue.next_wakeup();
+            self.queue.set_timer(Owner::Link, node, at);
+        }
+    }
+
+    #[inline]
+    pub(super) fn schedule_mac(&mut self, node: NodeId) {
+        let at = self.nodes[node.index()].mac.next_wakeup(&self.timing);
+        if at != self.queue.timer(Owner::Mac, node) {
+            self.queue.set_timer(Owner::Mac, node, at);
+        }
+    }
+
+    /// Reads what the stations under the cursors keep for a frame, so that the cache misses of a large mesh come together.
+    #[inline]
+    pub(super) fn touch(&self, first: u32, end: u32, audience: Option<Audience>) {
+        if self.nodes.len() < LARGE {
+            return;
+        }
+        let mut sum = 0;
+        for neighbour in self.neighbours.slice(first, end) {
+            if audience.is_none_or(|audience| audience.has(neighbour.node, neighbour.decodable)) {
+                let mac = &self.nodes[neighbour.node.index()].mac;
+                sum ^= if audience.is_some() { mac.touch_more() } else { mac.touch() };
+                sum ^= self.queue.timer(Owner::Mac, neighbour.node).0;
+            }
+        }
+        core::hint::black_box(sum);
+    }
+
+    pub(super) fn transmit(&mut self, frame: Frame<P>) {
+        let sender = frame.from;
+        self.frames += 1;
+        self.mix(sender, frame.kind as u64, frame.bytes);
+        self.probe.on_air(self.now, &frame);
+        let (first, end) = match &mut self.motion {
+            None => self.neighbours.range(sender),
+            // Kept under the place of the transmission, which it gets below.
+            Some(motion) => motion.table(sender, self.now, self.on_air.next(), &mut self.neighbours),
+        };
+        let audience = Audience::of(&frame, self.tells_everybody, self.tells_decoders, self.timing.profile);
+        let Frame { nav, air_time, at_data_rate, .. } = frame;
+        let (began, moment) = (self.now, Moment::timer(self.now));
+        // No frame is in the air for 2^32 transmissions.
+        let number = self.frames as u32;
+        let mut listeners = None;
+        self.touch(first, end, None);
+        for (place, &Neighbour { node, decodable, delay, power }) in
+            self.neighbours.slice(first, end).iter().enumerate()
+        {
+            let start = began + delay;
+            let is_told = audience.has(node, decodable);
+            if is_told {
+                let place = first + place as u32;
+                listeners = Some((listeners.map_or(place, |(first, _)| first), place + 1));
+            }
+            let frame = Arriving { id: number, power, decodable, at_data_rate, end: start + air_time };
+            let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_told };
+            let mac = &mut self.nodes[node.index()].mac;
+            if mac.on_departure(moment, arrival, &self.timing) {
+                // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
+                let due = self.queue.timer(Owner::Mac, node);
+                if due <= arrival.frame.end || mac.is_crowded() {
+                    let at = mac.next_wakeup(&self.timing);
+                    if at != due {
+                        self.queue.set_timer(Owner::Mac, node, at);
+                    }
+                }
+            }
+        }
+        if let Some((listener, end)) = listeners {
+            let air = OnAir { frame, number, began, audience, listener, end };
+            let key = air.key(&self.neighbours);
+            let id = self.on_air.insert(air);
+            self.queue.set(Owner::FrameEnd, id, key);
+        }
+    }
+}
