@@ -26,7 +26,10 @@ pub fn command(point: &Point, window: u32) -> io::Result<(Command, TempDir)> {
         std::fs::write(directory.path().join(name), text)?;
     }
     let mut command = Command::new("ns");
-    command.arg(directory.path().join(SCRIPTS[0].0)).arg(format!("mesh={}", mesh.display())).arg(format!("window={window}"));
+    command
+        .arg(directory.path().join(SCRIPTS[0].0))
+        .arg(format!("mesh={}", mesh.display()))
+        .arg(format!("window={window}"));
     command.arg(format!("warmup={}", point.config.warmup.as_secs_f64()));
     command.arg(format!("duration={}", point.config.duration.as_secs_f64()));
     Ok((command, directory))
