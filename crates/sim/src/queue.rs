@@ -1,6 +1,6 @@
 //! The event queue: timers, one slot per owner, so that setting a timer again moves it.
 //!
-//! Each kind of owner has a [`Tournament`] of times; the slots of a mesh lie in it as its nodes do. Places among events of
+//! Each kind of owner has a tournament of times; the slots of a mesh lie in it as its nodes do. Places among events of
 //! equal time are looked at only where times are equal.
 //!
 //! Events at equal times are ordered by what they are: frames end before timers fire; then by node. (Frames that begin are
