@@ -35,6 +35,7 @@ use packets::{Delayed, Wishes};
 const LINK_DELAY: Duration = Duration::from_micros(25);
 /// What ns-2's ARP takes for a packet of its own or one it releases.
 const ARP_DELAY: Duration = Duration::from_micros(5);
+
 /// Something the driver has to see to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Happening<P> {
