@@ -122,6 +122,12 @@ impl Underway {
         (self.first.start != Time::NEVER).then_some(&self.first)
     }
 
+    /// Whether the next frame is transmission `id`.
+    #[inline]
+    pub fn first_is(&self, id: u32) -> bool {
+        self.first.start != Time::NEVER && self.first.frame.id == id
+    }
+
     /// Notes a frame in place of the only one, which is over.
     #[inline]
     pub fn replace(&mut self, arrival: Arrival) {

@@ -152,8 +152,7 @@ pub struct Dcf<P> {
     /// Until when the medium is reserved, as far as is known.
     nav_until: Time,
     me: NodeId,
-    /// No frame is at the receiver, one at most is on its way, and nothing waits for the medium: a frame for somebody
-    /// else comes and goes without being looked at in between.
+    /// No frame is at the receiver and one at most is on its way: a frame comes and goes without being looked at in between.
     calm: bool,
     /// Whether there is anything in `others`.
     crowded: bool,

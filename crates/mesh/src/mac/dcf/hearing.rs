@@ -28,7 +28,7 @@ impl<P: Packet> Dcf<P> {
                 self.note_calm();
             }
         }
-        !self.calm && self.backoff.busy()
+        self.backoff.busy()
     }
 
     /// Lets the station live through what begins and ends here before `now`.
@@ -45,12 +45,26 @@ impl<P: Packet> Dcf<P> {
     #[inline]
     pub(super) fn pass(&mut self, frame: Arrival, t: &Timing) {
         debug_assert!(!frame.is_told);
-        let (start, end) = (frame.start, frame.frame.end);
-        self.missed_start = start < self.transmitting_until;
-        let decoded = frame.frame.decodable && !self.missed_start;
+        let end = frame.frame.end;
+        let decoded = self.take_in(&frame, t);
         if self.end_reception(end, decoded, t) && decoded {
             self.hear_nav(end, frame.nav_ns);
         }
+        if self.backoff.busy() {
+            self.sense(end, t);
+        }
+    }
+
+    /// A frame arrives while the station is calm, from its first bit to its last: all but what comes of its end. Whether it
+    /// is decoded.
+    #[inline]
+    fn take_in(&mut self, frame: &Arrival, t: &Timing) -> bool {
+        if self.backoff.busy() {
+            self.follow_nav(frame.start, t);
+            self.pause_backoff(frame.start, t);
+        }
+        self.missed_start = frame.start < self.transmitting_until;
+        frame.frame.decodable && !self.missed_start
     }
 
     pub(super) fn live_through(&mut self, now: Moment, t: &Timing) {
@@ -80,11 +94,7 @@ impl<P: Packet> Dcf<P> {
     /// Notes whether the station is calm: after whatever may have changed it.
     #[inline]
     pub(super) fn note_calm(&mut self) {
-        self.calm = self.kept.is_none()
-            && !self.crowded
-            && !self.backoff.busy()
-            && !self.nav_provisional
-            && self.receiver.keeps_one();
+        self.calm = self.kept.is_none() && !self.crowded && !self.nav_provisional && self.receiver.keeps_one();
     }
 
     /// A frame begins to arrive.
@@ -165,12 +175,18 @@ impl<P: Packet> Dcf<P> {
     /// A frame ends here that the station was to be told of.
     #[inline]
     pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
-        self.catch_up(Moment::end(now, heard.frame.from), t);
-        let kept = self.receiver.keeps(heard.id);
-        let Some(outcome) = self.receiver.on_end(now, heard.id, heard.power) else { return Action::None };
-        if kept {
-            self.kept = None;
-        }
+        let outcome = if self.calm && self.underway.first_is(heard.id) {
+            let frame = self.underway.take();
+            if self.take_in(&frame, t) { FrameEnd::Decoded } else { FrameEnd::Damaged }
+        } else {
+            self.catch_up(Moment::end(now, heard.frame.from), t);
+            let kept = self.receiver.keeps(heard.id);
+            let Some(outcome) = self.receiver.on_end(now, heard.id, heard.power) else { return Action::None };
+            if kept {
+                self.kept = None;
+            }
+            outcome
+        };
         let mut action = Action::None;
         let decoded = outcome == FrameEnd::Decoded;
         if outcome == FrameEnd::Quiet {

@@ -63,12 +63,26 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
+    /// Whether a station whose backoff runs notices that the medium becomes busy: within the CCA time before a transmission it
+    /// does not, and goes ahead.
+    #[inline]
+    fn notices(&self, now: Time, t: &Timing) -> bool {
+        self.backoff.expiry().is_none_or(|at| at.since(now) >= t.commit)
+    }
+
     /// The medium becomes busy.
     #[inline]
     pub(super) fn sense_onset(&mut self, now: Time, t: &Timing) {
-        // A station about to transmit within the CCA time does not notice and goes ahead.
-        if self.backoff.expiry().is_none_or(|at| at.since(now) >= t.commit) {
+        if self.notices(now, t) {
             self.sense(now, t);
+        }
+    }
+
+    /// The medium becomes busy with a frame, whatever else there is.
+    #[inline(never)]
+    pub(super) fn pause_backoff(&mut self, now: Time, t: &Timing) {
+        if self.notices(now, t) {
+            self.backoff.pause(now, t.slot, t.commit);
         }
     }
 
