@@ -3,7 +3,8 @@
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_lab::scenario::{Scenario, Source};
 use meshpace_mesh::config::{
-    AodvDetection, LinkConfig, LocalRepair, MacProfile, MarkerConfig, OlsrMetric, QueueConfig, RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacProfile, MarkerConfig, OlsrMetric, QueueConfig,
+    RoutingConfig, RtsPolicy,
 };
 use meshpace_mesh::link::{dcc, fq_codel, llap, lred};
 use meshpace_sim::{Config, Traffic};
@@ -65,7 +66,7 @@ fn every_key_reaches_the_run() {
     assert_eq!((config.mesh.radio.rate, config.mesh.radio.basic_rate), (Rate::from_mbps(11), Rate::from_mbps(2)));
     assert_eq!((config.mesh.radio.rts, config.mesh.radio.queue), (RtsPolicy::Threshold(100), 9));
     assert_eq!(config.mesh.mac, MacProfile::Ieee);
-    assert_eq!(config.mesh.routing, RoutingConfig::Aodv { local_repair: LocalRepair::Rfc3561 });
+    assert_eq!(config.mesh.routing, RoutingConfig::aodv(LocalRepair::Rfc3561, AodvDetection::LinkLayer));
     let flow = &config.flows[0];
     assert_eq!((flow.from, flow.to), (NodeId(2), NodeId(1)));
     assert_eq!((flow.start, flow.start_jitter, flow.stop), (Time::ZERO, Duration::ZERO, Some(Time(90_000_000_000))));
@@ -160,7 +161,7 @@ fn set_takes_toml_values_and_bare_text() {
     }
     assert_eq!(config("[[flow]]\n", &["radio.rts_cts=false"]).mesh.radio.rts, RtsPolicy::Never);
     let routing = config("[[flow]]\n", &["routing={ protocol = 'aodv', local_repair = 'off' }"]).mesh.routing;
-    assert_eq!(routing, RoutingConfig::Aodv { local_repair: LocalRepair::Off });
+    assert_eq!(routing, RoutingConfig::aodv(LocalRepair::Off, AodvDetection::LinkLayer));
 }
 
 #[test]
@@ -293,6 +294,9 @@ fn routing_by_protocol_metric_and_detection() {
     assert_eq!(routing("protocol = 'aodv'\ndetection = 'link-layer'"), aodv(AodvDetection::LinkLayer));
     assert_eq!(routing("protocol = 'aodv'\ndetection = 'hello'"), aodv(AodvDetection::Hello));
     assert_eq!(routing("protocol = 'aodv'\ndetection = 'both'\nmetric = 'etx'"), aodv(AodvDetection::Both));
+    let forgetting =
+        AodvConfig { delete_period: Some(Duration::from_secs(50)), ..AodvConfig::repairing(LocalRepair::Ns2) };
+    assert_eq!(routing("protocol = 'aodv'\ndelete_period = '50 s'"), RoutingConfig::Aodv(forgetting));
     let olsr = |metric, link_layer| RoutingConfig::Olsr { metric, link_layer };
     assert_eq!(routing("protocol = 'olsr'"), olsr(OlsrMetric::Hops, false));
     assert_eq!(routing("protocol = 'olsr'\nmetric = 'etx'\ndetection = 'hello'"), olsr(OlsrMetric::Etx, false));

@@ -4,7 +4,7 @@
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_lab::pcap::PcapProbe;
 use meshpace_mesh::config::Position;
-use meshpace_mesh::{LocalRepair, MeshConfig, RoutingConfig};
+use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, RoutingConfig};
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run_with};
 use meshpace_transport::names;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// Nothing can be out of order where it is sent: what tshark takes for that is a retransmission as well.
 const RETRANSMISSIONS: &str = "tcp.analysis.retransmission || tcp.analysis.out_of_order";
-const AODV: RoutingConfig = RoutingConfig::Aodv { local_repair: LocalRepair::Ns2 };
+const AODV: RoutingConfig = RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::LinkLayer);
 
 /// Whether tshark is there; says so on standard error if not.
 fn tshark_is_installed(test: &str) -> bool {

@@ -188,6 +188,8 @@ fn olsr_cannot_do_without_hellos() {
     let text = "[routing]\nprotocol = 'olsr'\ndetection = 'link-layer' #!\n[[flow]]\n";
     assert_refused(text, "routing.detection", &["HELLOs", "\"both\""]);
     assert_refused("[routing]\nmetric = 'etc' #!\n[[flow]]\n", "routing.metric", &["\"etx\""]);
+    let text = "[routing]\nprotocol = 'aodv'\ndelete_period = '9 s' #!\n[[flow]]\n";
+    assert_refused(text, "routing.delete_period", &["at least \"10 s\""]);
 }
 
 /// A chain of two hops over the log-distance radio; `keys` follow in `[radio]`.

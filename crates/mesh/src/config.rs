@@ -2,7 +2,7 @@
 
 use crate::routing::aodv::NETWORK_DIAMETER;
 use meshpace_core::parameter::require;
-use meshpace_core::{ParameterError, Rate};
+use meshpace_core::{Duration, ParameterError, Rate};
 
 pub use crate::link::config::{LinkConfig, MarkerConfig, QueueConfig};
 use crate::radio::bit_errors::Modulation;
@@ -191,6 +191,25 @@ pub enum AodvDetection {
     Both,
 }
 
+/// How AODV is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AodvConfig {
+    /// What a node near the destination does about a broken link.
+    pub local_repair: LocalRepair,
+    /// How a node learns that a link is lost. HELLOs also teach neighbours.
+    pub detection: AodvDetection,
+    /// How long a lost route is remembered at least, for its sequence number (DELETE_PERIOD of RFC 3561, section 10, at least
+    /// [`ACTIVE_ROUTE_TIMEOUT`](crate::routing::aodv::ACTIVE_ROUTE_TIMEOUT), 50 s by its rule); mostly at most twice as long. None: for ever, as in ns-2.35.
+    pub delete_period: Option<Duration>,
+}
+
+impl AodvConfig {
+    /// Link-layer detection, and no route is ever forgotten.
+    pub const fn repairing(local_repair: LocalRepair) -> Self {
+        AodvConfig { local_repair, detection: AodvDetection::LinkLayer, delete_period: None }
+    }
+}
+
 /// What OLSR minimises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OlsrMetric {
@@ -211,18 +230,8 @@ pub enum RoutingConfig {
     /// Shortest paths by hops, computed once; ties go to the lowest node number. No packets, no failures.
     #[default]
     Static,
-    /// AODV with link-layer failure detection.
-    Aodv {
-        /// What a node near the destination does about a broken link.
-        local_repair: LocalRepair,
-    },
-    /// AODV with HELLO messages, which also teach neighbours; see [`RoutingConfig::aodv`].
-    AodvHello {
-        /// What a node near the destination does about a broken link.
-        local_repair: LocalRepair,
-        /// Whether the MAC's failures count as well ([`AodvDetection::Both`]).
-        link_layer: bool,
-    },
+    /// AODV.
+    Aodv(AodvConfig),
     /// OLSR, hysteresis off; links are lost when three HELLOs were missed.
     Olsr {
         /// What makes a path short.
@@ -233,20 +242,16 @@ pub enum RoutingConfig {
 }
 
 impl RoutingConfig {
-    /// AODV with any way of detecting lost links.
+    /// AODV that forgets no route, as in ns-2.
     pub const fn aodv(local_repair: LocalRepair, detection: AodvDetection) -> Self {
-        match detection {
-            AodvDetection::LinkLayer => RoutingConfig::Aodv { local_repair },
-            AodvDetection::Hello => RoutingConfig::AodvHello { local_repair, link_layer: false },
-            AodvDetection::Both => RoutingConfig::AodvHello { local_repair, link_layer: true },
-        }
+        RoutingConfig::Aodv(AodvConfig { local_repair, detection, delete_period: None })
     }
 
     /// The most hops a packet travels: its time to live when it leaves its source. AODV sets its network diameter, as ns-2
     /// does; otherwise it is what IP stacks start with (IANA, "IP Option Numbers", default time to live).
     pub const fn time_to_live(&self) -> u8 {
         match self {
-            RoutingConfig::Aodv { .. } | RoutingConfig::AodvHello { .. } => NETWORK_DIAMETER,
+            RoutingConfig::Aodv(_) => NETWORK_DIAMETER,
             RoutingConfig::Static | RoutingConfig::Olsr { .. } => IP_TIME_TO_LIVE,
         }
     }

@@ -14,7 +14,7 @@ pub mod radio;
 pub mod routing;
 
 pub use config::{
-    AodvDetection, LinkConfig, LocalRepair, MacProfile, MeshConfig, OlsrMetric, Preamble, Propagation, RadioConfig,
-    Reception, RetryLimits, RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacProfile, MeshConfig, OlsrMetric, Preamble, Propagation,
+    RadioConfig, Reception, RetryLimits, RoutingConfig, RtsPolicy,
 };
 pub use packet::{Body, Packet};

@@ -21,7 +21,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
-use meshpace_mesh::config::{AodvDetection, Position, Reception};
+use meshpace_mesh::config::{Position, Reception};
 use meshpace_mesh::link::arp::Arp;
 use meshpace_mesh::link::discipline::{Discipline, LinkState};
 use meshpace_mesh::link::queue::Queued;
@@ -151,15 +151,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let links = neighbours.adjacency();
         let ids = || (0..positions.len()).map(|i| NodeId(i as u16));
         let stream = |purpose, node: NodeId| Rng::stream(seed, purpose, u64::from(node.0));
-        let aodv = |local_repair, detection| {
-            let machine = |node| Aodv::detecting(node, local_repair, detection, stream(Purpose::RoutingJitter, node));
-            Routing::Aodv(ids().map(machine).collect())
-        };
         let routing = match config.routing {
             RoutingConfig::Static => Routing::Static,
-            RoutingConfig::Aodv { local_repair } => aodv(local_repair, AodvDetection::LinkLayer),
-            RoutingConfig::AodvHello { local_repair, link_layer: false } => aodv(local_repair, AodvDetection::Hello),
-            RoutingConfig::AodvHello { local_repair, link_layer: true } => aodv(local_repair, AodvDetection::Both),
+            RoutingConfig::Aodv(config) => {
+                Routing::Aodv(ids().map(|node| Aodv::new(node, config, stream(Purpose::RoutingJitter, node))).collect())
+            }
             RoutingConfig::Olsr { metric, link_layer } => Routing::Olsr(
                 ids().map(|node| Olsr::new(node, metric, link_layer, stream(Purpose::RoutingJitter, node))).collect(),
             ),

@@ -4,7 +4,7 @@ use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{LinkConfig, MarkerConfig, Position, QueueConfig};
 use meshpace_mesh::link::dcc::DccConfig;
 use meshpace_mesh::link::llap::LlapConfig;
-use meshpace_mesh::{LocalRepair, MeshConfig, RoutingConfig, RtsPolicy};
+use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, RoutingConfig, RtsPolicy};
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
 use meshpace_transport::{self as transport, names};
 
@@ -16,7 +16,7 @@ fn mesh(link: LinkConfig, routing: RoutingConfig) -> MeshConfig {
 }
 
 fn aodv() -> RoutingConfig {
-    RoutingConfig::Aodv { local_repair: LocalRepair::Ns2 }
+    RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::LinkLayer)
 }
 
 fn chain(hops: u16) -> Vec<Position> {

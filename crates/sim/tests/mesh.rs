@@ -2,7 +2,7 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::Position;
-use meshpace_mesh::{LocalRepair, MacProfile, MeshConfig, RoutingConfig, RtsPolicy};
+use meshpace_mesh::{AodvDetection, LocalRepair, MacProfile, MeshConfig, RoutingConfig, RtsPolicy};
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
 use meshpace_transport::{self as transport, names};
 
@@ -77,7 +77,7 @@ fn packets_reach_as_far_as_their_time_to_live() {
         };
         run(&config, 1).flows[0].delivered_bytes > 0
     };
-    let aodv = RoutingConfig::Aodv { local_repair: LocalRepair::Off };
+    let aodv = RoutingConfig::aodv(LocalRepair::Off, AodvDetection::LinkLayer);
     for (routing, limit) in [(RoutingConfig::Static, 64), (aodv, 30)] {
         assert_eq!(u16::from(routing.time_to_live()), limit);
         assert!(arrives(limit, routing), "{routing:?} over {limit} hops");
@@ -100,7 +100,7 @@ fn newreno_chain(hops: u16, routing: RoutingConfig, seed: u64) -> Outcome {
 
 #[test]
 fn a_run_is_a_function_of_scenario_and_seed() {
-    let routing = RoutingConfig::Aodv { local_repair: LocalRepair::Ns2 };
+    let routing = RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::LinkLayer);
     let first = newreno_chain(4, routing, 1);
     let again = newreno_chain(4, routing, 1);
     assert_eq!(format!("{first:?}"), format!("{again:?}"));
@@ -125,7 +125,10 @@ fn a_node_without_neighbours_transmits_into_the_void() {
         duration: Duration::from_secs(20),
         warmup: Duration::ZERO,
         positions: line(&[0.0, 5000.0]),
-        mesh: MeshConfig { routing: RoutingConfig::Aodv { local_repair: LocalRepair::Off }, ..MeshConfig::default() },
+        mesh: MeshConfig {
+            routing: RoutingConfig::aodv(LocalRepair::Off, AodvDetection::LinkLayer),
+            ..MeshConfig::default()
+        },
         flows: vec![flow(0, 1, udp, traffic)],
         ..Config::default()
     };
@@ -147,7 +150,7 @@ fn a_transport_that_asks_for_notices_is_told_of_broken_routes() {
             warmup: Duration::from_secs(20),
             positions: line(&[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0, 1200.0]),
             mesh: MeshConfig {
-                routing: RoutingConfig::Aodv { local_repair: LocalRepair::Off },
+                routing: RoutingConfig::aodv(LocalRepair::Off, AodvDetection::LinkLayer),
                 ..MeshConfig::default()
             },
             flows: vec![

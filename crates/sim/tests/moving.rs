@@ -2,13 +2,13 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::Position;
-use meshpace_mesh::{LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
+use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Move, Waypoint};
 use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
 use meshpace_transport::names;
 
-const AODV: RoutingConfig = RoutingConfig::Aodv { local_repair: LocalRepair::Ns2 };
+const AODV: RoutingConfig = RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::LinkLayer);
 
 fn at(x: f64, y: f64) -> Position {
     Position { x, y }

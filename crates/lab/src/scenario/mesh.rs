@@ -1,14 +1,16 @@
 //! `[radio]`, `[mac]` and `[routing]`; `[link]` has a file of its own.
 
+use super::MAX_SECONDS;
 use super::link;
 use super::propagation;
-use super::quantity::{RATE, SIZE};
+use super::quantity::{RATE, SIZE, TIME};
 use super::reader::{Reader, Sign};
-use meshpace_core::Rate;
+use meshpace_core::{Duration, Rate};
 use meshpace_mesh::config::{
-    AodvDetection, LocalRepair, MacProfile, MeshConfig, OlsrMetric, Preamble, RadioConfig, RetryLimits, RoutingConfig,
-    RtsPolicy,
+    AodvConfig, AodvDetection, LocalRepair, MacProfile, MeshConfig, OlsrMetric, Preamble, RadioConfig, RetryLimits,
+    RoutingConfig, RtsPolicy,
 };
+use meshpace_mesh::routing::aodv::ACTIVE_ROUTE_TIMEOUT;
 
 /// Reads everything below the transport.
 pub fn read(reader: &mut Reader<'_>) -> MeshConfig {
@@ -90,10 +92,18 @@ fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
             "expected \"hello\" or \"both\" under OLSR",
         );
     }
+    let delete_period = keys.quantity("delete_period", &TIME, Sign::Positive, MAX_SECONDS).map(Duration::from_secs_f64);
+    if delete_period.is_some_and(|period| period < ACTIVE_ROUTE_TIMEOUT) {
+        let least = ACTIVE_ROUTE_TIMEOUT.as_secs_f64();
+        let message = format!("is less than the {least} s for which a route may be used without a packet");
+        keys.wrong("delete_period", message, format!("expected at least \"{least} s\"; RFC 3561 has five times that"));
+    }
     keys.finish("[routing]");
     match protocol {
         Protocol::Static => RoutingConfig::Static,
-        Protocol::Aodv => RoutingConfig::aodv(local_repair, detection.unwrap_or_default()),
+        Protocol::Aodv => {
+            RoutingConfig::Aodv(AodvConfig { local_repair, detection: detection.unwrap_or_default(), delete_period })
+        }
         Protocol::Olsr => RoutingConfig::Olsr { metric, link_layer: detection == Some(AodvDetection::Both) },
     }
 }

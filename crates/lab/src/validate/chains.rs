@@ -1,7 +1,7 @@
 //! NewReno over chains of 1 to 10 hops.
 
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
-use meshpace_mesh::config::{LocalRepair, RoutingConfig};
+use meshpace_mesh::config::{AodvDetection, LocalRepair, RoutingConfig};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -63,7 +63,11 @@ pub fn aodv(options: &Options) -> Vec<Table> {
     for row in rows::<AodvRow>("chain_aodv", text) {
         let seeds = options.seeds(row.n_seeds);
         let ours = |local_repair| {
-            let config = scenes::chain(row.hops, scenes::transport("newreno"), RoutingConfig::Aodv { local_repair });
+            let config = scenes::chain(
+                row.hops,
+                scenes::transport("newreno"),
+                RoutingConfig::aodv(local_repair, AodvDetection::LinkLayer),
+            );
             Sample::of(&options.goodputs(&config, seeds))
         };
         let reference = Sample { mean: row.goodput_kbps, half_width: row.ci95, n: row.n_seeds };

@@ -2,14 +2,14 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::MeshConfig;
-use meshpace_mesh::config::{LocalRepair, MacProfile, Position, RoutingConfig, RtsPolicy};
+use meshpace_mesh::config::{AodvDetection, LocalRepair, MacProfile, Position, RoutingConfig, RtsPolicy};
 use meshpace_sim::{Config, Flow, Traffic};
 use meshpace_transport::config::Config as Transport;
 use meshpace_transport::names;
 use meshpace_transport::pacing::{self, Dispersion};
 
 /// AODV as ns-2 does it.
-pub const AODV: RoutingConfig = RoutingConfig::Aodv { local_repair: LocalRepair::Ns2 };
+pub const AODV: RoutingConfig = RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::LinkLayer);
 
 /// The transport called `name` in the table.
 ///

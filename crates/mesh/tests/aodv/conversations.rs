@@ -5,7 +5,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{NodeId, Rng, Time};
 use meshpace_mesh::routing::Aodv;
 use meshpace_mesh::routing::aodv::{DropReason, Message};
-use meshpace_mesh::{Body, LocalRepair};
+use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 
 /// The numbers of the first discovery over four hops in a trace of ns-2.35 (NewReno, AODV).
 #[test]
@@ -132,7 +132,7 @@ fn an_error_about_a_route_over_another_neighbour_is_ignored() {
     // Node 2 has no route and is made to forward: it reports so, with number 0.
     let packet = Datagram { id: 9, source: NodeId(0), destination: NodeId(3), ttl: 9, hops: 1 };
     let mut asked = Asked::default();
-    let mut stray = Aodv::new(NodeId(2), LocalRepair::Off, Rng::stream(1, Purpose::Test, 2));
+    let mut stray = Aodv::new(NodeId(2), AodvConfig::repairing(LocalRepair::Off), Rng::stream(1, Purpose::Test, 2));
     stray.on_packet(world.now, packet, Some(NodeId(0)), &mut asked);
     assert_eq!(asked.drops, [(Datagram { ttl: 8, ..packet }, DropReason::NoRoute)]);
     let [(Body::Aodv(message @ Message::Error(_)), NodeId::BROADCAST, _)] = asked.sends[..] else {
@@ -239,7 +239,7 @@ fn a_route_unused_for_ten_seconds_is_gone_at_the_next_half_second() {
 
 #[test]
 fn packets_that_come_home_or_grow_too_old_are_dropped() {
-    let mut node = Aodv::new(NodeId(1), LocalRepair::Ns2, Rng::stream(1, Purpose::Test, 1));
+    let mut node = Aodv::new(NodeId(1), AodvConfig::repairing(LocalRepair::Ns2), Rng::stream(1, Purpose::Test, 1));
     let mut asked = Asked::default();
     let packet = Datagram { id: 0, source: NodeId(1), destination: NodeId(3), ttl: 9, hops: 4 };
     node.on_packet(Time::ZERO, packet, Some(NodeId(2)), &mut asked);

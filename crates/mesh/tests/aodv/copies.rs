@@ -5,7 +5,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{NodeId, Rng, Time};
 use meshpace_mesh::routing::Aodv;
 use meshpace_mesh::routing::aodv::{Message, Request};
-use meshpace_mesh::{Body, LocalRepair};
+use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 
 const ME: NodeId = NodeId(350);
 const S: u64 = 1_000_000_000;
@@ -30,7 +30,8 @@ fn request(origin: NodeId, id: u32, now: u64) -> Request {
 fn a_request_is_passed_on_once_until_it_is_forgotten() {
     for seed in 1..=20 {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
-        let mut node: Aodv<Datagram> = Aodv::new(ME, LocalRepair::Off, Rng::stream(seed, Purpose::RoutingJitter, 0));
+        let mut node: Aodv<Datagram> =
+            Aodv::new(ME, AodvConfig::repairing(LocalRepair::Off), Rng::stream(seed, Purpose::RoutingJitter, 0));
         // When each is forgotten, its origin and its number.
         let mut heard: Vec<(u64, NodeId, u32)> = Vec::new();
         let (mut now, mut copies, mut again) = (0, 0, 0);

@@ -3,10 +3,10 @@
 use crate::world::World;
 use meshpace_core::NodeId;
 use meshpace_mesh::routing::aodv::DropReason;
-use meshpace_mesh::{AodvDetection, LocalRepair};
+use meshpace_mesh::{AodvConfig, AodvDetection, LocalRepair};
 
 fn world(links: &[(u16, u16)], nodes: u16, detection: AodvDetection) -> World {
-    World::detecting(nodes, links, LocalRepair::Off, detection, 7)
+    World::running(nodes, links, AodvConfig { detection, ..AodvConfig::repairing(LocalRepair::Off) }, 7)
 }
 
 /// The HELLOs a node has said, in seconds.

@@ -1,7 +1,7 @@
 //! ELFN: the source of packets is told when its route is lost and when it is back.
 
 use crate::world::{Notice, World};
-use meshpace_mesh::{AodvDetection, LocalRepair};
+use meshpace_mesh::{AodvConfig, AodvDetection, LocalRepair};
 
 fn of(world: &World) -> Vec<(u16, Notice)> {
     world.notices.iter().map(|&(_, node, notice)| (node, notice)).collect()
@@ -42,7 +42,8 @@ fn the_source_learns_of_a_loss_from_a_rerr_and_of_the_end_from_an_answer() {
 fn the_source_learns_of_a_loss_from_its_own_mac_or_from_silence() {
     for (detection, told) in [(AodvDetection::LinkLayer, 11.02..11.03), (AodvDetection::Hello, 11.0..13.1)] {
         let links = [(0, 1), (1, 2)];
-        let mut world = World::detecting(3, &links, LocalRepair::Off, detection, 1);
+        let mut world =
+            World::running(3, &links, AodvConfig { detection, ..AodvConfig::repairing(LocalRepair::Off) }, 1);
         world.run_until(10.0);
         world.originate(0, 2);
         world.run_until(11.0);

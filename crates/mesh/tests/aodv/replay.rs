@@ -12,7 +12,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{NodeId, Rng, Time};
 use meshpace_mesh::routing::Aodv;
 use meshpace_mesh::routing::aodv::{DropReason, Message};
-use meshpace_mesh::{Body, LocalRepair};
+use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 use std::collections::BTreeMap;
 
 const EVENTS: &str = include_str!("ns2_chain7.events");
@@ -103,7 +103,13 @@ impl Replay {
 
 #[test]
 fn every_node_does_what_it_did_in_ns2() {
-    let machine = |n| Aodv::new(NodeId(n), LocalRepair::Ns2, Rng::stream(1, Purpose::RoutingJitter, u64::from(n)));
+    let machine = |n| {
+        Aodv::new(
+            NodeId(n),
+            AodvConfig::repairing(LocalRepair::Ns2),
+            Rng::stream(1, Purpose::RoutingJitter, u64::from(n)),
+        )
+    };
     let nodes: Vec<_> = (0..11).map(machine).collect();
     let mut replay = Replay {
         deeds: nodes.iter().map(|_| Vec::new()).collect(),

@@ -4,7 +4,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
 use meshpace_mesh::routing::Aodv;
 use meshpace_mesh::routing::aodv::{DropReason, Message, Reply, Request, Sink, Unreachable};
-use meshpace_mesh::{AodvDetection, Body, LocalRepair, Packet};
+use meshpace_mesh::{AodvConfig, Body, LocalRepair, Packet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A packet of the tests.
@@ -127,19 +127,13 @@ pub struct World {
 impl World {
     /// `nodes` machines and the links between them.
     pub fn new(nodes: u16, links: &[(u16, u16)], local_repair: LocalRepair, seed: u64) -> Self {
-        World::detecting(nodes, links, local_repair, AodvDetection::LinkLayer, seed)
+        World::running(nodes, links, AodvConfig::repairing(local_repair), seed)
     }
 
-    /// The same with a choice of how links are found lost.
-    pub fn detecting(
-        nodes: u16,
-        links: &[(u16, u16)],
-        local_repair: LocalRepair,
-        detection: AodvDetection,
-        seed: u64,
-    ) -> Self {
+    /// The same with all choices.
+    pub fn running(nodes: u16, links: &[(u16, u16)], config: AodvConfig, seed: u64) -> Self {
         let rng = |n| Rng::stream(seed, Purpose::RoutingJitter, u64::from(n));
-        let machine = |n| Aodv::detecting(NodeId(n), local_repair, detection, rng(n));
+        let machine = |n| Aodv::new(NodeId(n), config, rng(n));
         let mut world = World {
             now: Time::ZERO,
             nodes: (0..nodes).map(machine).collect(),

@@ -70,6 +70,9 @@ impl<P: Packet> Aodv<P> {
         }
         if self.seen.sweep(now) {
             self.recent = Recent::NONE;
+            // Requests are what tables grow by.
+            let (buffer, sought) = (&self.buffer, &self.sought);
+            self.routes.sweep(now, |destination| buffer.waits_for(destination) || sought.contains(&destination));
         }
         let (origin, id) = (request.origin, request.id);
         self.recent.holds(origin, id) || !self.seen.first_time(now, origin, id)

@@ -5,7 +5,8 @@
 //! - no HELLO, unless asked for (`hello.rs`): a link fails when the MAC gives up a *data* packet; a lost reply is only lost;
 //! - a failure drops the packet and all that wait for the same next hop; the RERR is broadcast at once, precursors or not;
 //!   forwarded RERRs and RREQs are jittered, uniform on [0, 10 ms);
-//! - the waits and rings of `search.rs`; entries are never deleted and expire on a half-second grid (`table.rs`, `route.rs`);
+//! - the waits and rings of `search.rs`; entries expire on a half-second grid and are never deleted (`route.rs`, `table.rs`, which
+//!   can also delete them as the RFC has it);
 //! - a node raises its own sequence number by two at each request and each failure, so that numbers of valid routes are even;
 //! - an intermediate node answers when its number is at least the one asked for, with the rest of its route's life in whole
 //!   seconds; no gratuitous RREP, no RREP-ACK, no blacklist, no D flag;
@@ -39,10 +40,11 @@ mod sink;
 mod table;
 
 pub use message::{Message, Reply, Request, Unreachable};
+pub use route::ACTIVE_ROUTE_TIMEOUT;
 pub use search::NETWORK_DIAMETER;
 pub use sink::{DropReason, Sink};
 
-use crate::config::{AodvDetection, LocalRepair};
+use crate::config::{AodvConfig, AodvDetection, LocalRepair};
 use crate::packet::{Body, Packet};
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -51,7 +53,7 @@ use core::cmp::Reverse;
 use hello::Neighbours;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use recent::Recent;
-use route::{ACTIVE_ROUTE_TIMEOUT, Route, State, tick_after, tick_from};
+use route::{Route, State, tick_after, tick_from};
 use seen::Seen;
 use table::Table;
 
@@ -94,14 +96,10 @@ pub struct Aodv<P> {
 
 impl<P: Packet> Aodv<P> {
     /// The protocol at node `me`. `rng` is the node's own stream for routing jitter
-    /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)).
-    pub fn new(me: NodeId, local_repair: LocalRepair, rng: Rng) -> Self {
-        Self::detecting(me, local_repair, AodvDetection::LinkLayer, rng)
-    }
-
-    /// As [`Self::new`], with a choice of how lost links are found. With HELLOs the first one is due within an interval of
-    /// time 0.
-    pub fn detecting(me: NodeId, local_repair: LocalRepair, detection: AodvDetection, mut rng: Rng) -> Self {
+    /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)). With HELLOs the first one is due within an
+    /// interval of time 0.
+    pub fn new(me: NodeId, config: AodvConfig, mut rng: Rng) -> Self {
+        let AodvConfig { local_repair, detection, delete_period } = config;
         let neighbours = match detection {
             AodvDetection::LinkLayer => Neighbours::off(),
             AodvDetection::Hello | AodvDetection::Both => Neighbours::new(&mut rng),
@@ -113,7 +111,7 @@ impl<P: Packet> Aodv<P> {
             recent: Recent::NONE,
             seen: Seen::default(),
             next_wakeup: neighbours.next_wakeup(),
-            routes: Table::default(),
+            routes: Table::forgetting(delete_period),
             buffer: Buffer::new(),
             sought: Vec::new(),
             sequence: 2,

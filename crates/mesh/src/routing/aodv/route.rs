@@ -16,7 +16,7 @@ pub(super) const UNREACHABLE: u8 = u8::MAX;
 /// Distance of the purge ticks, which start at time 0.
 const PURGE_TICK: Duration = Duration::from_millis(500);
 /// How long a route lasts after a packet was forwarded along it.
-pub(super) const ACTIVE_ROUTE_TIMEOUT: Duration = Duration::from_secs(10);
+pub const ACTIVE_ROUTE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The usage of a route that has none: there are fewer routes than this.
 const NONE: u16 = u16::MAX;
 
@@ -74,6 +74,8 @@ pub(super) struct Route {
     pub used_here: bool,
     /// Whether the transport has been told that it is lost, and not yet that it is found.
     pub missed: bool,
+    /// Lost already, and of no use, when the table was last swept.
+    fading: bool,
 }
 
 impl Route {
@@ -90,7 +92,23 @@ impl Route {
             lost_hops: UNREACHABLE,
             used_here: false,
             missed: false,
+            fading: false,
         }
+    }
+
+    /// Brings the route up to date and notes whether it can be forgotten: it is lost, nobody asks or waits for it, and it was so
+    /// at the last call already. What it has among `old` goes into `kept` otherwise.
+    pub fn fades(&mut self, now: Time, is_wanted: bool, old: &mut [Usage], kept: &mut Vec<Usage>) -> bool {
+        self.settle(now);
+        let is_idle = self.state == State::Down && !self.missed && !is_wanted && waits_until(self, old) <= now;
+        let goes = is_idle && self.fading;
+        self.fading = is_idle;
+        if !goes && let Some(usage) = old.get_mut(usize::from(self.usage)) {
+            // At most one per route.
+            self.usage = kept.len() as u16;
+            kept.push(core::mem::replace(usage, Usage::NEW));
+        }
+        goes
     }
 
     /// Does what the purge ticks since the last visit would have done.
@@ -140,6 +158,7 @@ impl Route {
             self.state = State::Down;
             self.next_hop = NodeId::BROADCAST;
             self.expires = Time::ZERO;
+            self.fading = false;
         }
     }
 }

@@ -1,10 +1,15 @@
 //! The routing table. As in ns-2.35 an entry is never deleted, so that its sequence number never goes back: even while the
-//! route is valid, odd after it was lost (RFC 3561, section 6.1, lets a node forget it after DELETE_PERIOD).
+//! route is valid, odd after it was lost.
+//!
+//! RFC 3561, section 6.1, lets a node forget it after DELETE_PERIOD, when nobody can be left that sends over the lost route.
+//! With such a period a table is swept when that has passed since the last time, and what was lost then and is lost still
+//! goes. So an entry stays one to two periods; a node that hears no requests, whose table does not grow, is not swept.
 
 use super::index::Index;
 use super::route::{Entry, Route, Usage, waits_until};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
-use meshpace_core::{NodeId, Time};
+use meshpace_core::{Duration, NodeId, Time};
 
 /// All routes of a node.
 #[derive(Clone, Debug, Default)]
@@ -15,9 +20,39 @@ pub(super) struct Table {
     routes: Vec<Route>,
     /// In the order of first use.
     usages: Vec<Usage>,
+    /// When it is swept, if ever.
+    sweeps: Option<Box<Sweeps>>,
+}
+
+#[derive(Clone, Debug)]
+struct Sweeps {
+    period: Duration,
+    next: Time,
 }
 
 impl Table {
+    /// An empty table that forgets lost routes after `delete_period`, if it ever does.
+    pub fn forgetting(delete_period: Option<Duration>) -> Table {
+        let sweeps = delete_period.map(|period| Box::new(Sweeps { period, next: Time::ZERO }));
+        Table { sweeps, ..Table::default() }
+    }
+
+    /// Forgets routes that were lost long ago, if it is time for that; not those to destinations that `is_wanted`.
+    pub fn sweep(&mut self, now: Time, is_wanted: impl Fn(NodeId) -> bool) {
+        match &mut self.sweeps {
+            Some(sweeps) if sweeps.next <= now => sweeps.next = now + sweeps.period,
+            _ => return,
+        }
+        let (mut old, mut kept) = (core::mem::take(&mut self.usages), Vec::new());
+        self.routes.retain_mut(|route| !route.fades(now, is_wanted(route.destination), &mut old, &mut kept));
+        self.usages = kept;
+        self.routes.shrink_to(self.routes.len() + self.routes.len() / 4);
+        self.index = Index::default();
+        for (place, route) in self.routes.iter().enumerate() {
+            self.index.push(route.destination, place as u16);
+        }
+    }
+
     /// The route to `destination`, brought up to date; None if there is no entry.
     #[inline]
     pub fn get(&mut self, now: Time, destination: NodeId) -> Option<Entry<'_>> {
@@ -121,6 +156,61 @@ mod tests {
         assert_eq!(table.peek(NodeId(2)).unwrap().sequence, 8);
         assert!(table.peek(NodeId(3)).is_none());
         assert!(table.iter_mut().map(|route| route.destination.0).eq([9, 2, 5]));
+    }
+
+    #[test]
+    fn what_was_lost_for_two_sweeps_is_forgotten_and_nothing_else() {
+        let period = Duration::from_secs(50);
+        let mut table = Table::forgetting(Some(period));
+        table.sweep(Time(S), |_| false);
+        // 1 is lost at 20 s, 2 is found again at 90 s, 3 is used to the end, somebody waits for 4, the transport of 5 wants to
+        // hear of a new route, 6 is being asked for.
+        for (n, expires) in [(1, 20 * S), (2, 20 * S), (3, 900 * S), (4, 20 * S), (5, 20 * S), (6, 20 * S)] {
+            table.entry(Time(S), NodeId(n)).set(2, 3, NodeId(9), Time(expires));
+        }
+        table.entry(Time(S), NodeId(5)).missed = true;
+        table.entry(Time(S), NodeId(3)).add_precursor(NodeId(8));
+        table.entry(Time(S), NodeId(6)).add_precursor(NodeId(7));
+        let known = |table: &mut Table| table.iter_mut().map(|route| route.destination.0).collect::<Vec<_>>();
+        table.sweep(Time(51 * S), |_| false);
+        assert_eq!(table.get(Time(51 * S), NodeId(1)).unwrap().sequence, 3, "lost, and remembered for its number");
+        table.entry(Time(90 * S), NodeId(2)).set(6, 2, NodeId(9), Time(100 * S));
+        table.sweep(Time(100 * S), |_| false);
+        assert_eq!(known(&mut table), [6, 5, 4, 3, 2, 1]);
+        table.entry(Time(101 * S), NodeId(6)).search().ask_once(Time(101 * S), 30);
+        table.sweep(Time(101 * S), |destination| destination == NodeId(4));
+        assert_eq!(known(&mut table), [6, 5, 4, 3, 2]);
+        assert!(table.peek(NodeId(1)).is_none());
+        assert_eq!(table.peek(NodeId(2)).unwrap().sequence, 7, "lost since, but not for two sweeps");
+        // Each has kept what is its own.
+        assert!(table.entry(Time(101 * S), NodeId(3)).clear_precursors());
+        assert!(table.entry(Time(101 * S), NodeId(6)).clear_precursors());
+        assert!(!table.entry(Time(101 * S), NodeId(4)).clear_precursors());
+        assert_eq!(table.waits_until(NodeId(6)), Some(Time(101 * S + S * 18 / 10)), "2 x 30 hops x 30 ms");
+        for now in [151, 201, 251] {
+            table.sweep(Time(now * S), |_| false);
+        }
+        assert_eq!(known(&mut table), [5, 3]);
+    }
+
+    #[test]
+    fn with_a_delete_period_a_table_stops_growing() {
+        let entries = |delete_period, seconds| {
+            let mut table = Table::forgetting(delete_period);
+            for second in 1..=seconds {
+                // Each second somebody else asks.
+                let now = Time(u64::from(second) * S);
+                table.sweep(now, |_| false);
+                table.entry(now, NodeId(second)).set(2, 3, NodeId(0), Time(now.0 + 6 * S));
+            }
+            (table.len(), table.routes.capacity())
+        };
+        assert_eq!([entries(None, 300).0, entries(None, 3000).0], [300, 3000]);
+        let period = Some(Duration::from_secs(50));
+        for (len, capacity) in [entries(period, 300), entries(period, 3000)] {
+            // 6 s of life, half a second to the tick, at most two sweeps.
+            assert!((50..=6 + 1 + 2 * 50).contains(&len) && capacity < 160, "{len} in {capacity}");
+        }
     }
 
     /// What the table is to know of a destination.
