@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Let ns-3 simulate as long as the workload says, not a part of it.
     #[arg(long, conflicts_with = "alone")]
     full: bool,
+    /// Set a key of every workload: routing.protocol=static. The other simulators are left out.
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "beside")]
+    set: Vec<String>,
     /// Print one JSON object per workload and line.
     #[arg(long)]
     json: bool,
@@ -119,8 +122,16 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
+    // What was set may not go with a workload; the workloads themselves are right.
+    let refusal = |workload: &&Workload| read(workload, &arguments.set).err();
+    if !arguments.set.is_empty()
+        && let Some(error) = chosen.iter().find_map(refusal)
+    {
+        complain(&error.to_string());
+        return ExitCode::from(REFUSED);
+    }
     let mut there = There::default();
-    if !arguments.once && chosen.iter().any(|workload| workload.others.is_some()) {
+    if !arguments.once && arguments.set.is_empty() && chosen.iter().any(|workload| workload.others.is_some()) {
         match look(arguments) {
             Ok(found) => there = found,
             Err(message) => {
@@ -130,7 +141,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         }
     }
     for workload in chosen {
-        let done = if arguments.once { once(workload) } else { measure(workload, arguments, &there) };
+        let done = if arguments.once { once(workload, &arguments.set) } else { measure(workload, arguments, &there) };
         match done {
             Ok(text) => {
                 if let Err(error) = results(&text) {
@@ -161,8 +172,8 @@ fn choose(names: &[String]) -> Result<Vec<&'static Workload>, String> {
     names.iter().map(find).collect()
 }
 
-fn read(workload: &Workload) -> io::Result<Point> {
-    let source = Source { name: workload.name.to_owned(), text: workload.text.to_owned(), sets: Vec::new() };
+fn read(workload: &Workload, sets: &[String]) -> io::Result<Point> {
+    let source = Source { name: workload.name.to_owned(), text: workload.text.to_owned(), sets: sets.to_vec() };
     let scenario = Scenario::read(source, Path::new(""), workload.name);
     let scenario = scenario.map_err(|refusal| io::Error::other(refusal.render(false)))?;
     let point = scenario.points.first().ok_or_else(|| io::Error::other("no point"))?;
@@ -171,10 +182,12 @@ fn read(workload: &Workload) -> io::Result<Point> {
 }
 
 /// One run in this process: a line with what came of it.
-fn once(workload: &Workload) -> io::Result<String> {
-    let outcome = meshpace_sim::run(&read(workload)?.config, 1);
+fn once(workload: &Workload, sets: &[String]) -> io::Result<String> {
+    let outcome = meshpace_sim::run(&read(workload, sets)?.config, 1);
     let line = json!({
         "frames": outcome.frames,
+        "broadcasts": outcome.broadcasts,
+        "sensed": outcome.sensed,
         "fingerprint": format!("{:016x}", outcome.fingerprint),
         "goodput_bps": outcome.aggregate_goodput_bps,
         "peak_kib": peak_kib().unwrap_or(0),
@@ -230,10 +243,11 @@ fn look(arguments: &Arguments) -> Result<There, String> {
 }
 
 fn measure(workload: &Workload, arguments: &Arguments, there: &There) -> io::Result<String> {
-    let point = read(workload)?;
+    let point = read(workload, &arguments.set)?;
     let simulated_s = point.config.duration.as_secs_f64();
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bench", "--once", workload.name]);
+    command.args(arguments.set.iter().flat_map(|set| ["--set", set.as_str()]));
     let mut own = Own { command, simulated_s, last: Value::Null };
     let said = |line: &str| {
         if !arguments.json {

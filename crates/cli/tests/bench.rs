@@ -40,6 +40,22 @@ fn what_is_measured_is_what_run_simulates() {
     assert!(measured.get("ns2_ratio").is_none());
 }
 
+#[test]
+fn a_key_that_is_set_counts_and_what_was_sent_is_told() {
+    let sets = ["--set", "duration=5 s", "--set", "warmup=1 s", "--set", "routing.protocol=static"];
+    let (status, stdout, stderr) = bench(&[&["chain-1", "--pairs", "1", "--json"], &sets[..]].concat());
+    assert_eq!(status, Some(0), "{stderr}");
+    let measured: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(measured["simulated_s"], 5.0);
+    // There are two stations, so one other senses each frame; all that is broadcast is a question of ARP.
+    assert_eq!(measured["sensed"], measured["frames"]);
+    assert_eq!(measured["broadcasts"], 1);
+    assert!(measured.get("ns2_ratio").is_none());
+    let (status, stdout, stderr) = bench(&["chain-1", "--set", "routing.protocoll=static"]);
+    assert_eq!((status, stdout.as_str()), (Some(2), ""));
+    assert!(stderr.contains("protocoll"), "{stderr}");
+}
+
 /// What `bench` answers with no program on the path and `MESHPACE_NS3` set to `ns3`.
 fn bench_without(ns3: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::cargo_bin("meshpace").unwrap();

@@ -131,6 +131,8 @@ pub struct Engine<P, O> {
     notices: VecDeque<(NodeId, NodeId, bool)>,
     wishes: Wishes<P>,
     frames: u64,
+    broadcasts: u64,
+    sensed: u64,
     fingerprint: u64,
     probe: O,
 }
@@ -200,6 +202,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             notices: VecDeque::new(),
             wishes: Wishes::new(),
             frames: 0,
+            broadcasts: 0,
+            sensed: 0,
             fingerprint: 0xcbf2_9ce4_8422_2325,
             probe,
         };
@@ -251,6 +255,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Transmissions so far, control frames included.
     pub fn frames(&self) -> u64 {
         self.frames
+    }
+
+    /// How many of them were broadcasts.
+    pub fn broadcasts(&self) -> u64 {
+        self.broadcasts
+    }
+
+    /// Stations that sensed a transmission, summed over all.
+    pub fn sensed(&self) -> u64 {
+        self.sensed
     }
 
     /// A hash of (time, node, frame kind, bytes) of every transmission and every delivery so far.

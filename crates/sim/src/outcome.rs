@@ -22,6 +22,10 @@ pub struct Outcome {
     pub retransmission_index: f64,
     /// Transmissions put on the air in the whole run, control frames included.
     pub frames: u64,
+    /// How many of them were broadcasts.
+    pub broadcasts: u64,
+    /// Stations that sensed a transmission, summed over all: what a transmission costs goes by it.
+    pub sensed: u64,
     /// Hash of every transmission and delivery.
     pub fingerprint: u64,
     /// One entry per flow.

@@ -233,6 +233,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             idle_windows,
             retransmission_index: retransmissions as f64 / distinct as f64,
             frames: self.engine.frames(),
+            broadcasts: self.engine.broadcasts(),
+            sensed: self.engine.sensed(),
             fingerprint: self.engine.fingerprint(),
             flows,
             ended_s: end.as_secs_f64(),

@@ -166,7 +166,7 @@ mod tests {
         };
         let program = compile(&library).unwrap();
         let chain = WORKLOADS.iter().find(|workload| workload.name == "chain-1").unwrap();
-        let (mut command, _files) = command(&program, &read(chain).unwrap(), 3, 2.0).unwrap();
+        let (mut command, _files) = command(&program, &read(chain, &[]).unwrap(), 3, 2.0).unwrap();
         let output = command.output().unwrap();
         let line = String::from_utf8(output.stdout).unwrap();
         assert!(line.contains("nodes=2 flows=1 window=3 "), "{line}");

@@ -15,6 +15,8 @@ impl Outcome {
     /// That of our own runs: `cpu_s` each, and `last` is the record that they all printed.
     pub fn new(name: &str, nodes: usize, flows: usize, simulated_s: f64, cpu_s: f64, last: &Value) -> Self {
         let frames = last["frames"].as_f64().unwrap_or(f64::NAN);
+        let sensed = last["sensed"].as_f64().unwrap_or(f64::NAN);
+        let broadcasts = last["broadcasts"].as_f64().unwrap_or(f64::NAN);
         let goodput_bps = last["goodput_bps"].as_f64().unwrap_or(f64::NAN);
         let record = json!({
             "workload": name,
@@ -22,6 +24,8 @@ impl Outcome {
             "flows": flows,
             "simulated_s": simulated_s,
             "frames": last["frames"],
+            "broadcasts": last["broadcasts"],
+            "sensed": last["sensed"],
             "cpu_s": cpu_s,
             "frames_per_cpu_s": frames / cpu_s,
             "simulated_s_per_cpu_s": simulated_s / cpu_s,
@@ -31,13 +35,17 @@ impl Outcome {
         });
         let text = format!(
             "{name}: {nodes} nodes, {flows} flows, {simulated_s} simulated s, {frames} frames, {:.1} kbit/s, fingerprint {}\n  \
-             {cpu_s:.3} s CPU, {:.2} million frames/s, {:.1} simulated s per CPU s, {:.2} us per frame, {:.1} MiB\n",
+             {cpu_s:.3} s CPU, {:.2} million frames/s, {:.1} simulated s per CPU s, {:.2} us per frame, {:.1} MiB\n  \
+             a frame is sensed by {:.1} stations, {:.0} ns of CPU each; {:.0} % of the frames are broadcasts\n",
             goodput_bps / 1e3,
             last["fingerprint"].as_str().unwrap_or("?"),
             frames / cpu_s / 1e6,
             simulated_s / cpu_s,
             cpu_s * 1e6 / frames,
             last["peak_kib"].as_f64().unwrap_or(f64::NAN) / 1024.0,
+            sensed / frames,
+            cpu_s * 1e9 / sensed,
+            100.0 * broadcasts / frames,
         );
         Self { record, text, frames_per_s: frames / simulated_s }
     }

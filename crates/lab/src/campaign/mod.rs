@@ -215,6 +215,8 @@ mod tests {
             idle_windows: 0,
             retransmission_index: 0.0,
             frames,
+            broadcasts: 0,
+            sensed: 0,
             fingerprint: 0,
             flows: Vec::new(),
             ended_s: 1.0,

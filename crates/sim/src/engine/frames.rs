@@ -170,6 +170,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             // Kept under the place of the transmission, which it gets below.
             Some(motion) => motion.table(sender, self.now, self.on_air.next(), &mut self.neighbours),
         };
+        self.broadcasts += u64::from(frame.to.is_broadcast());
+        self.sensed += u64::from(end - first);
         let audience = Audience::of(&frame, self.tells_everybody, self.tells_decoders, self.timing.profile);
         let Frame { nav, air_time, at_data_rate, .. } = frame;
         let (began, moment) = (self.now, Moment::timer(self.now));
