@@ -41,7 +41,7 @@ impl Audience {
         match self {
             Audience::Everybody => true,
             Audience::Decoders => decodable,
-            Audience::One(to) => decodable && node == to,
+            Audience::One(to) => decodable & (node == to),
         }
     }
 }

@@ -53,7 +53,7 @@ impl Moment {
 /// A frame on its way to a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrival {
-    /// When it begins to arrive. [`Time::NEVER`]: there is no such frame.
+    /// When it begins to arrive. [`Time::NEVER`], as its end: there is no such frame.
     pub start: Time,
     /// What the receiver is told of it.
     pub frame: Arriving,
@@ -122,6 +122,12 @@ impl Underway {
         (self.first.start != Time::NEVER).then_some(&self.first)
     }
 
+    /// Whether there is a frame and the next one has ended before `now`.
+    #[inline]
+    pub fn is_over(&self, now: Time) -> bool {
+        self.first.frame.end < now
+    }
+
     /// Whether the next frame is transmission `id`.
     #[inline]
     pub fn first_is(&self, id: u32) -> bool {
@@ -154,6 +160,7 @@ impl Underway {
     pub fn take(&mut self) -> Arrival {
         let first = self.first;
         self.first.start = Time::NEVER;
+        self.first.frame.end = Time::NEVER;
         first
     }
 

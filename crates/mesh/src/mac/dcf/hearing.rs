@@ -9,6 +9,7 @@ use crate::mac::arrivals::{Arrival, Kept, Moment};
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
 use crate::radio::reception::{FrameEnd, FrameStart};
+use core::hint::select_unpredictable;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
@@ -16,17 +17,17 @@ impl<P: Packet> Dcf<P> {
     /// [`Dcf::next_wakeup`].
     #[inline]
     pub fn on_departure(&mut self, now: Moment, arrival: Arrival, t: &Timing) -> bool {
-        match self.underway.first() {
-            None => self.underway.replace(arrival),
-            Some(&passed) if self.calm && passed.frame.end < now.time() => {
-                self.pass(passed, t);
-                self.underway.replace(arrival);
-            }
-            Some(_) => {
-                self.live_through(now, t);
-                self.crowded |= self.underway.push(arrival, &mut self.others);
-                self.note_calm();
-            }
+        // One branch, which is often guessed wrong, and not two.
+        if self.calm & self.underway.is_over(now.time()) {
+            let passed = self.underway.take();
+            self.pass(passed, t);
+            self.underway.replace(arrival);
+        } else if self.underway.first().is_none() {
+            self.underway.replace(arrival);
+        } else {
+            self.live_through(now, t);
+            self.crowded |= self.underway.push(arrival, &mut self.others);
+            self.note_calm();
         }
         self.backoff.busy()
     }
@@ -47,9 +48,7 @@ impl<P: Packet> Dcf<P> {
         debug_assert!(!frame.is_told);
         let end = frame.frame.end;
         let decoded = self.take_in(&frame, t);
-        if self.end_reception(end, decoded, t) && decoded {
-            self.hear_nav(end, frame.nav_ns);
-        }
+        self.pass_on(end, decoded, frame.nav_ns, t);
         if self.backoff.busy() {
             self.sense(end, t);
         }
@@ -64,7 +63,26 @@ impl<P: Packet> Dcf<P> {
             self.pause_backoff(frame.start, t);
         }
         self.missed_start = frame.start < self.transmitting_until;
-        frame.frame.decodable && !self.missed_start
+        frame.frame.decodable & !self.missed_start
+    }
+
+    /// What the end of a frame for somebody else does to the NAV.
+    #[inline]
+    fn pass_on(&mut self, end: Time, decoded: bool, nav_ns: u32, t: &Timing) {
+        match t.profile {
+            MacProfile::Ns2 => {
+                if end >= self.transmitting_until {
+                    // Whether a frame can be decoded depends on who sent it: a branch would be guessed wrong every other time.
+                    let span = select_unpredictable(decoded, Duration(u64::from(nav_ns)), t.eifs);
+                    self.nav_until = self.nav_until.max(end + span);
+                }
+            }
+            MacProfile::Ieee => {
+                if self.end_reception(end, decoded, t) && decoded && nav_ns > 0 {
+                    self.set_nav(end, Duration(u64::from(nav_ns)));
+                }
+            }
+        }
     }
 
     pub(super) fn live_through(&mut self, now: Moment, t: &Timing) {
@@ -133,18 +151,8 @@ impl<P: Packet> Dcf<P> {
         self.kept = None;
         self.follow_nav(now, t);
         let Some(outcome) = self.receiver.end_kept() else { return };
-        let decoded = outcome == FrameEnd::Decoded;
-        if self.end_reception(now, decoded, t) && decoded {
-            self.hear_nav(now, frame.nav_ns);
-        }
+        self.pass_on(now, outcome == FrameEnd::Decoded, frame.nav_ns, t);
         self.sense(now, t);
-    }
-
-    #[inline]
-    pub(super) fn hear_nav(&mut self, now: Time, nav_ns: u32) {
-        if nav_ns > 0 {
-            self.set_nav(now, Duration(u64::from(nav_ns)));
-        }
     }
 
     /// Something that was received, decoded or not, has ended. False if this station is on the air itself and does not notice.
