@@ -115,6 +115,20 @@ impl Peer {
         peer
     }
 
+    /// Whether its host has acknowledged bytes for `port` that nobody has read yet (proc(5), /proc/pid/net/tcp).
+    pub fn leaves_unread(&self, port: u16) -> bool {
+        let pid = self.0.id();
+        ["tcp", "tcp6"].iter().any(|table| {
+            let table = std::fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap();
+            table.lines().skip(1).any(|line| {
+                let mut fields = line.split_whitespace();
+                let (local, queues) = (fields.nth(1).unwrap(), fields.nth(2).unwrap());
+                let unread = u32::from_str_radix(queues.split_once(':').unwrap().1, 16).unwrap();
+                local.ends_with(&format!(":{port:04X}")) && unread > 0
+            })
+        })
+    }
+
     /// What it says until it ends.
     pub fn output(&mut self) -> String {
         let mut text = String::new();
