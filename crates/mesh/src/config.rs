@@ -199,7 +199,8 @@ pub struct AodvConfig {
     /// How a node learns that a link is lost. HELLOs also teach neighbours.
     pub detection: AodvDetection,
     /// How long a lost route is remembered at least, for its sequence number (DELETE_PERIOD of RFC 3561, section 10, at least
-    /// [`ACTIVE_ROUTE_TIMEOUT`](crate::routing::aodv::ACTIVE_ROUTE_TIMEOUT), 50 s by its rule); mostly at most twice as long. None: for ever, as in ns-2.35.
+    /// [`ACTIVE_ROUTE_TIMEOUT`](crate::routing::aodv::ACTIVE_ROUTE_TIMEOUT), 50 s by its rule), and mostly at most twice as
+    /// long. None: for ever, as in ns-2.35.
     pub delete_period: Option<Duration>,
 }
 

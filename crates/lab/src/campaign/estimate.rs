@@ -29,6 +29,9 @@ const MAP_BYTES: f64 = 150.0;
 const PROGRAM_BYTES: f64 = 8e6;
 /// Meshes of up to so many nodes are counted pair by pair.
 const COUNTED: usize = 200;
+/// AODV: bytes per flow and node, as nearly every node learns of whoever asks. (More ask than there are flows, and not all hear
+/// it.)
+const ROUTE_BYTES: f64 = 35.0;
 /// Static routes: bytes per destination and node.
 const TREE_BYTES: f64 = 4.0;
 
@@ -56,6 +59,7 @@ impl Estimate {
         let is_map = matches!(config.mesh.routing, RoutingConfig::Olsr { .. });
         let frame_s = FRAME_S + sensed * (SENSED_S + if moves { MOVING_S } else { 0.0 });
         let map = if is_map { nodes * nodes } else { 0.0 };
+        let routes = if matches!(config.mesh.routing, RoutingConfig::Aodv(_)) { nodes * flows.min(nodes) } else { 0.0 };
         let trees = if config.mesh.routing == RoutingConfig::Static { 2.0 * flows * nodes } else { 0.0 };
         Estimate {
             cpu_s: duration_s * (FRAMES_PER_PATCH * patches * frame_s + map * MAP_S),
@@ -64,6 +68,7 @@ impl Estimate {
                 + pairs * PAIR_BYTES
                 + flows * FLOW_BYTES
                 + map * MAP_BYTES
+                + routes * ROUTE_BYTES
                 + trees * TREE_BYTES,
         }
     }
@@ -133,6 +138,19 @@ mod tests {
         assert_eq!(long.bytes, short.bytes, "memory does not grow with simulated time");
         let larger = random(2000, 6400, 100);
         assert!((2.5..8.0).contains(&(larger.cpu_s / short.cpu_s)), "{}", larger.cpu_s / short.cpu_s);
+    }
+
+    #[test]
+    fn memory_is_within_a_factor_of_two_of_what_was_measured() {
+        // The peaks of the processes, docs/performance.md.
+        let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bench/");
+        for (name, megabytes) in
+            [("random-120", 7.2), ("random-1000", 21.0), ("random-3000", 71.0), ("random-10000", 255.0)]
+        {
+            let point = point(&std::fs::read_to_string(format!("{bench}{name}.toml")).unwrap());
+            let ratio = Estimate::of(&point).bytes / 1e6 / megabytes;
+            assert!((0.5..2.0).contains(&ratio), "{name}: {ratio}");
+        }
     }
 
     #[test]
