@@ -141,8 +141,7 @@ struct LastHeard {
 
 /// One station.
 ///
-/// The first cache line holds all that a frame for somebody else touches where nothing else goes on, the first two what it
-/// touches where a frame waits to be sent: in a large mesh that is nearly all there is to do.
+/// The first two cache lines hold all that a frame for somebody else touches: in a large mesh that is nearly all there is to do.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Dcf<P> {
