@@ -65,6 +65,7 @@ pub enum Happening<P> {
     },
 }
 
+#[derive(Clone)]
 struct Node<P> {
     mac: Dcf<P>,
     queue: Discipline<P>,
@@ -72,11 +73,13 @@ struct Node<P> {
 }
 
 /// A packet inside the link layer, up or down.
+#[derive(Clone)]
 enum InLink<P> {
     Up { from: NodeId, body: Body<P> },
     Down(Queued<P>),
 }
 
+#[derive(Clone)]
 enum Routing<P> {
     Static,
     Aodv(Vec<Aodv<P>>),
@@ -93,7 +96,8 @@ fn trees<P>(
     StaticRoutes::new(links, destinations.into_iter().filter(|_| is_used))
 }
 
-/// A mesh under way.
+/// A mesh under way. A clone goes on as the original does.
+#[derive(Clone)]
 pub struct Engine<P, O> {
     now: Time,
     timing: Timing,

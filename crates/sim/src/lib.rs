@@ -23,4 +23,4 @@ pub use mobility::Mobility;
 pub use outcome::{FlowOutcome, Outcome};
 pub use packet::SimPacket;
 pub use probe::{Loss, Probe};
-pub use world::{run, run_with};
+pub use world::{World, run, run_with};

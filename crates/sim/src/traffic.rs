@@ -37,7 +37,7 @@ pub fn pareto(mean: f64, shape: f64, u: f64) -> f64 {
 }
 
 /// The application of a flow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Application {
     traffic: Traffic,
     /// Bytes per write of the traffic kinds that write at a rate.

@@ -34,7 +34,9 @@ pub fn run_with<O: Probe<SimPacket>>(config: &Config, seed: u64, probe: O) -> Ou
     World::new(config, seed, probe).measure()
 }
 
-struct World<'a, O> {
+/// An engine with the flows of a scenario. A clone goes on as the original does: a viewer steps back by it.
+#[derive(Clone)]
+pub struct World<'a, O> {
     config: &'a Config,
     engine: Engine<SimPacket, O>,
     flows: Vec<FlowState>,
@@ -44,7 +46,8 @@ struct World<'a, O> {
 }
 
 impl<'a, O: Probe<SimPacket>> World<'a, O> {
-    fn new(config: &'a Config, seed: u64, probe: O) -> Self {
+    /// The world of `config` at time zero, watched by `probe`.
+    pub fn new(config: &'a Config, seed: u64, probe: O) -> Self {
         let ends = || config.flows.iter().flat_map(|flow| [flow.from, flow.to]);
         let mut motion = Motion::new(&config.positions, &config.mobility, seed);
         let drawn = motion.as_mut().map(|motion| motion.positions(Time::ZERO));
@@ -243,7 +246,13 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    fn advance(&mut self, until: Time) {
+    /// The engine.
+    pub fn engine(&self) -> &Engine<SimPacket, O> {
+        &self.engine
+    }
+
+    /// Runs until `until`.
+    pub fn advance(&mut self, until: Time) {
         while let Some(happening) = self.engine.advance(until) {
             match happening {
                 Happening::Delivered { node, previous_hop, packet } => self.deliver(node, previous_hop, packet),

@@ -1,10 +1,10 @@
 //! Runs in windows of time and in batches of packets, and applications that stop.
 
 use meshpace_core::{Duration, NodeId, Time};
-use meshpace_mesh::MeshConfig;
 use meshpace_mesh::config::Position;
+use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, RoutingConfig};
 use meshpace_sim::config::Batches;
-use meshpace_sim::{Config, Flow, Traffic, run};
+use meshpace_sim::{Config, Flow, Traffic, World, run};
 use meshpace_transport::names;
 
 /// Two hops, one flow from time zero.
@@ -78,4 +78,24 @@ fn a_transfer_without_end_ends_when_its_application_stops() {
         // What was on its way arrives; then nothing.
         assert!((12..30).all(|second| delivered(second) == 0), "{transport}: {}", delivered(12));
     }
+}
+
+#[test]
+fn a_clone_of_a_world_goes_on_as_the_original() {
+    let mut config = config("tcp-ap", 30);
+    config.mesh.routing = RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::Both);
+    let (middle, end) = (Time(9_321_000_000), Time(20_000_000_000));
+    let mut world = World::new(&config, 5, ());
+    world.advance(middle);
+    let (before, mut copy) = (world.engine().fingerprint(), world.clone());
+    world.advance(end);
+    assert_eq!(copy.engine().fingerprint(), before, "the original has gone on alone");
+    copy.advance(end);
+    let whole = {
+        let mut whole = World::new(&config, 5, ());
+        whole.advance(end);
+        whole.engine().fingerprint()
+    };
+    assert_ne!(whole, before);
+    assert_eq!((world.engine().fingerprint(), copy.engine().fingerprint()), (whole, whole));
 }

@@ -15,6 +15,7 @@ use meshpace_mesh::{Body, Packet};
 const AHEAD: usize = 16;
 
 /// A packet that waits elsewhere: routing's jitter before the link layer, or ARP's delay before the queue.
+#[derive(Clone)]
 pub(super) struct Delayed<P> {
     pub node: NodeId,
     pub queued: Queued<P>,
@@ -22,6 +23,7 @@ pub(super) struct Delayed<P> {
 }
 
 /// What a routing protocol asked for, in order.
+#[derive(Clone)]
 enum Asked<P> {
     Send { body: Body<P>, next_hop: NodeId, delay: Duration },
     Drop { packet: P, reason: DropReason },
@@ -29,6 +31,7 @@ enum Asked<P> {
     Notice { destination: NodeId, found: bool },
 }
 
+#[derive(Clone)]
 pub(super) struct Wishes<P>(Vec<Asked<P>>);
 
 impl<P> Wishes<P> {

@@ -10,6 +10,7 @@ use meshpace_transport::{Config, Endpoint, Role, Stats};
 pub const CONNECTIONS: usize = 2;
 
 /// One end of a connection.
+#[derive(Clone)]
 pub struct End {
     pub endpoint: Endpoint,
     pub node: NodeId,
@@ -23,6 +24,7 @@ pub struct End {
 }
 
 /// A connection: the sender's end, the receiver's end.
+#[derive(Clone)]
 pub struct Connection {
     pub number: u16,
     pub ends: [End; 2],
@@ -63,6 +65,7 @@ impl Counted {
 }
 
 /// A flow under way.
+#[derive(Clone)]
 pub struct FlowState {
     pub application: Application,
     /// When the application starts.
