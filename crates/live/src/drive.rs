@@ -1,61 +1,7 @@
-//! Driving state machines in real time: what every runtime does with an endpoint, whatever carries its segments.
-//!
-//! The contract is that of [`meshpace_transport::Endpoint`]: after anything happened, take segments until there are none,
-//! then come back at the wake-up. [`Deadlines`] tells a thread with many endpoints which one is next.
+//! Which of many endpoints is next: what a thread that drives them asks.
 
 use meshpace_core::Time;
-use meshpace_transport::{Endpoint, Segment, tpa};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What a runtime asks of an endpoint.
-pub trait Machine {
-    /// What it sends.
-    type Segment;
-    /// The time of its wake-up has come.
-    fn on_timer(&mut self, now: Time);
-    /// The next segment that may leave now.
-    fn poll_transmit(&mut self, now: Time) -> Option<Self::Segment>;
-    /// When it wants to be woken; [`Time::NEVER`] if never.
-    fn next_wakeup(&self) -> Time;
-}
-
-impl Machine for Endpoint {
-    type Segment = Segment;
-    fn on_timer(&mut self, now: Time) {
-        Endpoint::on_timer(self, now);
-    }
-    fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        Endpoint::poll_transmit(self, now)
-    }
-    fn next_wakeup(&self) -> Time {
-        Endpoint::next_wakeup(self)
-    }
-}
-
-impl Machine for tpa::Connection {
-    type Segment = tpa::Segment;
-    fn on_timer(&mut self, now: Time) {
-        tpa::Connection::on_timer(self, now);
-    }
-    fn poll_transmit(&mut self, now: Time) -> Option<tpa::Segment> {
-        tpa::Connection::poll_transmit(self, now)
-    }
-    fn next_wakeup(&self) -> Time {
-        tpa::Connection::next_wakeup(self)
-    }
-}
-
-/// Lets `machine` do at `now` what is due, hands every segment to `send`, and returns when to come back. To be called
-/// after everything that happens to it, and at that time.
-pub fn pump<M: Machine>(machine: &mut M, now: Time, mut send: impl FnMut(M::Segment)) -> Time {
-    if machine.next_wakeup() <= now {
-        machine.on_timer(now);
-    }
-    while let Some(segment) = machine.poll_transmit(now) {
-        send(segment);
-    }
-    machine.next_wakeup()
-}
 
 /// When each of many endpoints wants to be woken.
 #[derive(Debug, Default)]

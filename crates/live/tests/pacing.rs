@@ -10,11 +10,10 @@ mod common;
 use common::{ms, noise, quick};
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_live::clock::{Clock, sharpen_timers};
-use meshpace_live::drive::pump;
 use meshpace_live::poll::Poller;
 use meshpace_live::testbed::{Impairment, Relay};
 use meshpace_live::tpa::{Options, TpaPort};
-use meshpace_transport::{Config, Endpoint, Role, udp};
+use meshpace_transport::{Config, Endpoint, Role, pump, udp};
 use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::sync::Mutex;
@@ -73,7 +72,7 @@ fn datagrams_leave_every_five_milliseconds() {
         let planned = due;
         let now = Clock.now();
         let mut count = 0;
-        due = pump(&mut endpoint, now, |_| {
+        due = pump(&mut endpoint, now, |_, _| {
             // Several at once only after a wake-up that came a whole interval late.
             sent.push((planned + INTERVAL * count, Clock.now()));
             count += 1;

@@ -14,7 +14,7 @@ use crate::traffic::Completion;
 use alloc::vec::Vec;
 use flow::{CONNECTIONS, Connection, Counted, FlowState};
 use meshpace_core::{Duration, FlowId, NodeId, Time};
-use meshpace_transport::{Arrival, PathInfo};
+use meshpace_transport::{Arrival, PathInfo, pump};
 use observe::{Cutter, Recorder};
 use routes::{Absence, SAMPLE};
 
@@ -265,7 +265,6 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                             let (place, end) = (end as usize / 2, end as usize % 2);
                             let Some(connection) = self.flows[flow].at(place) else { continue };
                             connection.ends[end].timer = Time::NEVER;
-                            connection.ends[end].endpoint.on_timer(self.engine.now());
                             self.pump(flow, place, end);
                             self.follow_file(flow, place);
                         }
@@ -389,11 +388,12 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let Some(Connection { number, ends }) = self.flows[flow].at(place) else { return };
         let (connection, state) = (*number, &mut ends[end]);
         let ttl = self.config.mesh.routing.time_to_live();
-        while let Some(segment) = state.endpoint.poll_transmit(now) {
+        let (node, peer) = (state.node, state.peer);
+        let at = pump(&mut state.endpoint, now, |_, segment| {
             let packet = SimPacket {
                 id: self.next_packet,
-                source: state.node,
-                destination: state.peer,
+                source: node,
+                destination: peer,
                 flow: FlowId(flow as u16),
                 connection,
                 ttl,
@@ -402,9 +402,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 segment,
             };
             self.next_packet = self.next_packet.wrapping_add(1);
-            self.engine.inject(state.node, packet);
-        }
-        let at = state.endpoint.next_wakeup();
+            self.engine.inject(node, packet);
+        });
         if at != state.timer {
             state.timer = at;
             self.engine.set_timer(flow as u32 * TIMERS_PER_FLOW + (place * 2 + end) as u32, state.node, at);

@@ -1,5 +1,6 @@
 //! One end of a transport connection, whichever the transport.
 
+use crate::output::{Machine, Output};
 use crate::stats::Stats;
 use crate::tcp::{Receiver, Sender};
 use crate::udp::{Sink, Source};
@@ -96,16 +97,6 @@ impl Endpoint {
         }
     }
 
-    /// The time of [`Endpoint::next_wakeup`] has come. Harmless at any other time.
-    pub fn on_timer(&mut self, now: Time) {
-        match self {
-            Endpoint::TcpSender(end) => end.on_timer(now),
-            Endpoint::TcpReceiver(end) => end.on_timer(now),
-            Endpoint::UdpSource(_) | Endpoint::UdpSink(_) => {}
-            Endpoint::Tpa(end) => end.on_timer(now),
-        }
-    }
-
     /// The network reports that the route to the peer broke. TCP and UDP know no such signal.
     pub fn on_route_failure(&mut self, now: Time) {
         if let Endpoint::Tpa(end) = self {
@@ -132,29 +123,6 @@ impl Endpoint {
             Endpoint::TcpSender(end) => end.on_path(path),
             Endpoint::Tpa(end) => end.on_path(path),
             _ => {}
-        }
-    }
-
-    /// The next segment that may leave now. To be called after every `on_*`, `open`, `write` and `close` until `None`.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        match self {
-            Endpoint::TcpSender(end) => end.poll_transmit(now).map(Segment::Tcp),
-            Endpoint::TcpReceiver(end) => end.poll_transmit(now).map(Segment::Tcp),
-            Endpoint::UdpSource(end) => end.poll_transmit(now).map(Segment::Udp),
-            Endpoint::UdpSink(_) => None,
-            Endpoint::Tpa(end) => end.poll_transmit(now).map(Segment::Tpa),
-        }
-    }
-
-    /// When [`Endpoint::on_timer`] is due; [`Time::NEVER`] if never. Valid once `poll_transmit` has returned `None`.
-    #[inline]
-    pub fn next_wakeup(&self) -> Time {
-        match self {
-            Endpoint::TcpSender(end) => end.next_wakeup(),
-            Endpoint::TcpReceiver(end) => end.next_wakeup(),
-            Endpoint::UdpSource(end) => end.next_wakeup(),
-            Endpoint::UdpSink(_) => Time::NEVER,
-            Endpoint::Tpa(end) => end.next_wakeup(),
         }
     }
 
@@ -189,6 +157,20 @@ impl Endpoint {
             Endpoint::UdpSource(end) => end.stats(),
             Endpoint::UdpSink(end) => end.stats(),
             Endpoint::Tpa(end) => end.stats(),
+        }
+    }
+}
+
+impl Machine for Endpoint {
+    type Segment = Segment;
+
+    fn poll(&mut self, now: Time) -> Output<Segment> {
+        match self {
+            Endpoint::TcpSender(end) => end.poll(now).map(Segment::Tcp),
+            Endpoint::TcpReceiver(end) => end.poll(now).map(Segment::Tcp),
+            Endpoint::UdpSource(end) => end.poll(now).map(Segment::Udp),
+            Endpoint::UdpSink(_) => Output::Idle,
+            Endpoint::Tpa(end) => end.poll(now).map(Segment::Tpa),
         }
     }
 }

@@ -2,8 +2,8 @@
 //! woken.
 //!
 //! An endpoint never holds payload. It decides about ranges of a byte stream; whoever runs it slices real bytes, or, in
-//! the simulator, has none. The caller's loop is: call any `on_*` method, then [`Endpoint::poll_transmit`] until it
-//! returns `None`, then come back at [`Endpoint::next_wakeup`].
+//! the simulator, has none. The caller's loop is: call any `on_*` method, then [`pump`] until there is nothing more to
+//! transmit, then come back at the time it returned.
 #![no_std]
 extern crate alloc;
 
@@ -13,6 +13,7 @@ pub mod describe;
 pub mod endpoint;
 pub mod flags;
 pub mod names;
+pub mod output;
 pub mod pacing;
 pub mod stats;
 pub mod tcp;
@@ -21,6 +22,7 @@ pub mod udp;
 
 pub use config::Config;
 pub use endpoint::{Endpoint, Role};
+pub use output::{Machine, Output, pump};
 pub use stats::Stats;
 
 use meshpace_core::Rate;

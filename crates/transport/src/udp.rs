@@ -2,6 +2,7 @@
 //!
 //! RFC 768. ns-2 counts 20 bytes for the IP and UDP headers together, and so do sizes here.
 
+use crate::output::{Machine, Output};
 use crate::stats::Stats;
 use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Rate, Time};
@@ -96,7 +97,7 @@ impl Source {
     }
 
     /// The next datagram that may leave.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
         if !self.opened || self.backlog == 0 || now < self.earliest {
             self.refresh(now);
             return None;
@@ -125,11 +126,6 @@ impl Source {
         self.config.rate.is_some()
     }
 
-    /// When to poll again.
-    pub fn next_wakeup(&self) -> Time {
-        self.wakeup
-    }
-
     /// Whether everything has been sent and nothing more will come.
     pub fn is_done(&self) -> bool {
         self.closed && self.backlog == 0
@@ -138,6 +134,15 @@ impl Source {
     /// What was counted.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+}
+
+impl Machine for Source {
+    type Segment = Datagram;
+
+    fn poll(&mut self, now: Time) -> Output<Datagram> {
+        let segment = self.poll_transmit(now);
+        Output::new(segment, self.wakeup)
     }
 }
 

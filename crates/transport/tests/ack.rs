@@ -2,19 +2,19 @@
 
 mod common;
 
-use common::{Fate, From, Pair, ms, tcp_of};
+use common::{Fate, From, Pair, ms, tcp_of, wakeup};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::pacing::{self, AdaptiveConfig};
 use meshpace_transport::tcp::ack::{Config as Ack, Delayed, Dynamic};
 use meshpace_transport::tcp::{Flags, Segment as Tcp};
-use meshpace_transport::{Arrival, Config, Endpoint, Role, Segment, names, tcp};
+use meshpace_transport::{Arrival, Config, Endpoint, Machine, Role, Segment, names, tcp};
 
 /// A receiver after its handshake.
 fn receiver(config: tcp::Config) -> Endpoint {
     let mut end = Endpoint::new(&Config::Tcp(config), Role::Receiver);
     let syn = Tcp { seq: 0, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload: 0, flags: Flags::SYN, ..Tcp::default() };
     end.on_segment(Time::ZERO, &Segment::Tcp(syn), Arrival::default());
-    assert!(matches!(end.poll_transmit(Time::ZERO), Some(Segment::Tcp(answer)) if answer.flags.has(Flags::SYN)));
+    assert!(matches!(end.poll(Time::ZERO).segment(), Some(Segment::Tcp(answer)) if answer.flags.has(Flags::SYN)));
     end
 }
 
@@ -35,8 +35,8 @@ fn arrive(end: &mut Endpoint, at: Time, number: u64, more: Flags) -> Option<u64>
 }
 
 fn polled(end: &mut Endpoint, at: Time) -> Option<u64> {
-    let answer = end.poll_transmit(at);
-    assert_eq!(end.poll_transmit(at), None);
+    let answer = end.poll(at).segment();
+    assert_eq!(end.poll(at).segment(), None);
     match answer? {
         Segment::Tcp(ack) => Some(ack.ack / 1460),
         _ => panic!("not a TCP segment"),
@@ -69,12 +69,11 @@ fn dynamic_rule_takes_other_thresholds() {
 fn dynamic_rule_waits_100_ms_at_most() {
     let mut end = receiver(tcp::Config { ack: Ack::Dynamic(Dynamic::default()), ..tcp::Config::default() });
     assert_eq!(arrive(&mut end, ms(10), 1, Flags::NONE), Some(1));
-    assert_eq!(end.next_wakeup(), Time::NEVER);
+    assert_eq!(wakeup(&mut end, ms(10)), Time::NEVER);
     assert_eq!(arrive(&mut end, ms(20), 2, Flags::NONE), None);
-    assert_eq!(end.next_wakeup(), ms(120));
-    end.on_timer(ms(120));
+    assert_eq!(wakeup(&mut end, ms(20)), ms(120));
     assert_eq!(polled(&mut end, ms(120)), Some(2));
-    assert_eq!(end.next_wakeup(), Time::NEVER);
+    assert_eq!(wakeup(&mut end, ms(120)), Time::NEVER);
 }
 
 #[test]
@@ -83,10 +82,8 @@ fn rfc_1122_acknowledges_every_second_segment_or_after_100_ms() {
     let mut end = receiver(delayed());
     let acks: Vec<Option<u64>> = (1..=5).map(|n| arrive(&mut end, ms(n * 30), n, Flags::NONE)).collect();
     assert_eq!(acks, [None, Some(2), None, Some(4), None]);
-    assert_eq!(end.next_wakeup(), ms(250));
-    end.on_timer(ms(249));
+    assert_eq!(wakeup(&mut end, ms(150)), ms(250));
     assert_eq!(polled(&mut end, ms(249)), None);
-    end.on_timer(ms(250));
     assert_eq!(polled(&mut end, ms(250)), Some(5));
     assert_eq!(end.stats().acks_sent, 3);
 }
@@ -106,7 +103,7 @@ fn a_gap_its_filling_and_a_repetition_are_acknowledged_at_once() {
     assert_eq!(arrive(&mut end, ms(60), 6, Flags::NONE), None);
     assert_eq!(arrive(&mut end, ms(70), 6, Flags::NONE), Some(6));
     // The ACK of the repetition covered what waited.
-    assert_eq!(end.next_wakeup(), Time::NEVER);
+    assert_eq!(wakeup(&mut end, ms(70)), Time::NEVER);
     // A FIN is answered with a FIN.
     assert_eq!(arrive(&mut end, ms(80), 7, Flags::FIN), Some(7));
 }
@@ -135,7 +132,7 @@ fn the_echoed_stamp_is_that_of_the_oldest_segment_that_waits() {
     let second =
         Tcp { seq: 1460, ack: 0, window: 0, ts_val: 2, ts_ecr: 0, payload: 1460, flags: Flags::ACK, ..Tcp::default() };
     end.on_segment(ms(50), &Segment::Tcp(second), Arrival::default());
-    let Some(Segment::Tcp(ack)) = end.poll_transmit(ms(50)) else { panic!() };
+    let Some(Segment::Tcp(ack)) = end.poll(ms(50)).segment() else { panic!() };
     assert_eq!(ack.ts_ecr, 1);
 }
 

@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::{Fate, From, Line, Pair, ms, tcp_of};
+use common::{Fate, From, Line, Pair, ms, tcp_of, wakeup};
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_transport::pacing::{self, AdaptiveConfig};
 use meshpace_transport::tcp::{Flags, Segment as Tcp};
-use meshpace_transport::{Arrival, Config, Endpoint, PathInfo, Role, Segment, names, tcp, udp};
+use meshpace_transport::{Arrival, Config, Endpoint, Machine, PathInfo, Role, Segment, names, tcp, udp};
 
 const SYN: Flags = Flags::SYN;
 const ACK: Flags = Flags::ACK;
@@ -284,7 +284,7 @@ fn idle_connection_starts_again_with_one_segment() {
 fn connected(config: tcp::Config, window: u32) -> (Endpoint, Time) {
     let mut sender = Endpoint::new(&Config::Tcp(config), Role::Sender);
     sender.open(Time::ZERO);
-    assert!(sender.poll_transmit(Time::ZERO).is_some());
+    assert!(sender.poll(Time::ZERO).segment().is_some());
     sender.on_segment(ms(60), &peer(SYN_ACK, 0, window), Arrival::default());
     (sender, ms(60))
 }
@@ -298,24 +298,23 @@ fn zero_window_is_probed_until_it_opens() {
     // RFC 9293, section 3.8.6.1: probes at growing intervals; data as soon as the window opens.
     let (mut sender, now) = connected(newreno(), 0);
     sender.write_endless(now);
-    let first = sender.poll_transmit(now).unwrap();
+    let first = sender.poll(now).segment().unwrap();
     assert_eq!(first.payload(), 0, "the handshake's ACK leaves without data");
-    assert_eq!(sender.poll_transmit(now), None);
+    assert_eq!(sender.poll(now).segment(), None);
     let mut gaps = vec![];
     let mut now = now;
     for _ in 0..3 {
-        let due = sender.next_wakeup();
+        let due = wakeup(&mut sender, now);
         assert_ne!(due, Time::NEVER, "a closed window must not stop the connection for ever");
         gaps.push(due.since(now).0);
         now = due;
-        sender.on_timer(now);
-        let Some(Segment::Tcp(probe)) = sender.poll_transmit(now) else { panic!("no probe") };
+        let Some(Segment::Tcp(probe)) = sender.poll(now).segment() else { panic!("no probe") };
         assert_eq!(probe.payload, 0);
-        assert_eq!(sender.poll_transmit(now), None);
+        assert_eq!(sender.poll(now).segment(), None);
     }
     assert_eq!((gaps[1], gaps[2]), (gaps[0] * 2, gaps[0] * 4));
     sender.on_segment(now, &peer(ACK, 0, 3000), Arrival::default());
-    let sizes: Vec<u32> = std::iter::from_fn(|| sender.poll_transmit(now)).map(|segment| segment.payload()).collect();
+    let sizes: Vec<u32> = std::iter::from_fn(|| sender.poll(now).segment()).map(|segment| segment.payload()).collect();
     assert_eq!(sizes, [1460, 1460]);
 }
 
@@ -323,11 +322,11 @@ fn zero_window_is_probed_until_it_opens() {
 fn receiver_answers_a_probe() {
     let mut receiver = Endpoint::new(&Config::Tcp(newreno()), Role::Receiver);
     receiver.on_segment(Time::ZERO, &peer(SYN, 0, 0), Arrival::default());
-    assert!(receiver.poll_transmit(Time::ZERO).is_some());
+    assert!(receiver.poll(Time::ZERO).segment().is_some());
     let Segment::Tcp(mut probe) = peer(ACK, 0, 0) else { unreachable!() };
     probe.seq = 0u64.wrapping_sub(1);
     receiver.on_segment(ms(1), &Segment::Tcp(probe), Arrival::default());
-    let Some(Segment::Tcp(answer)) = receiver.poll_transmit(ms(1)) else { panic!("no answer") };
+    let Some(Segment::Tcp(answer)) = receiver.poll(ms(1)).segment() else { panic!("no answer") };
     assert_eq!((answer.ack, answer.window), (0, 64 * 1460));
 }
 
@@ -335,7 +334,7 @@ fn receiver_answers_a_probe() {
 fn senseless_segments_change_nothing() {
     let (mut sender, now) = connected(newreno(), 64 * 1460);
     sender.write_endless(now);
-    let sent: Vec<Segment> = std::iter::from_fn(|| sender.poll_transmit(now)).collect();
+    let sent: Vec<Segment> = std::iter::from_fn(|| sender.poll(now).segment()).collect();
     assert_eq!(sent.len(), 2);
     // RFC 9293, section 3.10.7.4: an ACK of what was never sent.
     for ack in [3 * 1460, u64::MAX] {
@@ -346,24 +345,24 @@ fn senseless_segments_change_nothing() {
     reset.seq = 77;
     sender.on_segment(now, &Segment::Tcp(reset), Arrival::default());
     sender.on_segment(now, &Segment::Udp(udp::Datagram { number: 0, payload: 9 }), Arrival::default());
-    assert_eq!(sender.poll_transmit(now), None);
+    assert_eq!(sender.poll(now).segment(), None);
     assert!(!sender.is_done());
     assert_eq!(sender.stats().acked_bytes, 0);
     // One that fits ends it.
     sender.on_segment(now, &peer(Flags::RST, 0, 0), Arrival::default());
     assert!(sender.is_done());
-    assert_eq!(sender.next_wakeup(), Time::NEVER);
+    assert_eq!(wakeup(&mut sender, now), Time::NEVER);
 }
 
 #[test]
 fn data_outside_the_window_is_dropped_and_acknowledged() {
     let mut receiver = Endpoint::new(&Config::Tcp(tcp::Config { max_window: 2, ..newreno() }), Role::Receiver);
     receiver.on_segment(Time::ZERO, &peer(SYN, 0, 0), Arrival::default());
-    assert!(receiver.poll_transmit(Time::ZERO).is_some());
+    assert!(receiver.poll(Time::ZERO).segment().is_some());
     let mut at = |seq: u64, payload: u16| {
         let data = Tcp { seq, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload, flags: ACK, ..Tcp::default() };
         receiver.on_segment(ms(1), &Segment::Tcp(data), Arrival::default());
-        let Some(Segment::Tcp(answer)) = receiver.poll_transmit(ms(1)) else { panic!("no ACK") };
+        let Some(Segment::Tcp(answer)) = receiver.poll(ms(1)).segment() else { panic!("no ACK") };
         (answer.ack, receiver.delivered())
     };
     assert_eq!(at(10_000, 1460), (0, 0), "beyond the window");

@@ -10,7 +10,7 @@
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rate, Rng, Time};
-use meshpace_transport::{Arrival, Config, Endpoint, PathInfo, Role, Segment, names};
+use meshpace_transport::{Arrival, Config, Endpoint, PathInfo, Role, Segment, names, pump};
 use std::collections::VecDeque;
 
 /// One operation.
@@ -67,6 +67,8 @@ struct World {
     tcp_window: Option<u64>,
     acked: u64,
     is_udp: bool,
+    /// When each end wants to be polled again.
+    wakeups: [Time; 2],
 }
 
 impl World {
@@ -85,6 +87,7 @@ impl World {
             tcp_window,
             acked: 0,
             is_udp: matches!(config, Config::Udp(_)),
+            wakeups: [Time::NEVER; 2],
         }
     }
 
@@ -105,7 +108,7 @@ impl World {
     fn poll(&mut self) {
         for from in 0..2 {
             let mut polled = 0;
-            while let Some(segment) = self.ends[from].poll_transmit(self.now) {
+            self.wakeups[from] = pump(&mut self.ends[from], self.now, |_, segment| {
                 polled += 1;
                 assert!(polled < 1000, "it never stops sending");
                 if let (Segment::Tcp(tcp), Some(window), 0) = (&segment, self.tcp_window, from)
@@ -116,8 +119,8 @@ impl World {
                     assert!(end <= self.written, "what was not written");
                 }
                 self.flying[from].push_back(segment);
-            }
-            assert!(self.ends[from].next_wakeup() > self.now, "end {from} is due at once for ever");
+            });
+            assert!(self.wakeups[from] > self.now, "end {from} is due at once for ever");
         }
         let delivered = self.ends[1].delivered();
         assert!(delivered >= self.delivered, "delivery goes back");
@@ -142,17 +145,12 @@ impl World {
     }
 
     fn wakeup(&self) -> Time {
-        self.ends[0].next_wakeup().min(self.ends[1].next_wakeup())
+        self.wakeups[0].min(self.wakeups[1])
     }
 
     fn advance(&mut self, to: Time) {
         while self.wakeup() <= to {
             self.now = self.wakeup();
-            for end in &mut self.ends {
-                if end.next_wakeup() <= self.now {
-                    end.on_timer(self.now);
-                }
-            }
             self.poll();
         }
         self.now = to;

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{Fate, From, Line, Pair, ms};
+use common::{Fate, From, Line, Pair, ms, wakeup};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tcp::{Extension, Flags, Segment as Tcp};
-use meshpace_transport::{Arrival, Config, Endpoint, Role, Segment, names, tcp};
+use meshpace_transport::{Arrival, Config, Endpoint, Machine, Role, Segment, names, tcp};
 
 fn with_sack() -> tcp::Config {
     tcp::Config { sack: true, initial_window: 10, ..tcp::Config::default() }
@@ -37,11 +37,11 @@ fn an_ack_reports_the_block_of_the_segment_that_brought_it_about() {
     let mut end = Endpoint::new(&Config::Tcp(with_sack()), Role::Receiver);
     let syn = Tcp { flags: Flags::SYN, ..Tcp::default() };
     end.on_segment(Time::ZERO, &Segment::Tcp(syn), Arrival::default());
-    assert!(end.poll_transmit(Time::ZERO).is_some());
+    assert!(end.poll(Time::ZERO).segment().is_some());
     let mut report = |number: u64| {
         let data = Tcp { seq: (number - 1) * 1000, payload: 1000, flags: Flags::ACK, ..Tcp::default() };
         end.on_segment(Time::ZERO, &Segment::Tcp(data), Arrival::default());
-        let Some(Segment::Tcp(ack)) = end.poll_transmit(Time::ZERO) else { panic!("no ACK") };
+        let Some(Segment::Tcp(ack)) = end.poll(Time::ZERO).segment() else { panic!("no ACK") };
         (ack.ack, ack.sack_block())
     };
     assert_eq!(report(1), (1000, None));
@@ -118,26 +118,25 @@ fn reports_that_make_no_sense_do_no_harm() {
     let mut end = Endpoint::new(&Config::Tcp(with_sack()), Role::Sender);
     end.open(Time::ZERO);
     end.write_endless(Time::ZERO);
-    assert!(end.poll_transmit(Time::ZERO).is_some());
+    assert!(end.poll(Time::ZERO).segment().is_some());
     let answer = |words, ack, flags| {
         let extension = Extension::Sack;
         Segment::Tcp(Tcp { ack, window: 64 * 1460, flags, extension, words, ..Tcp::default() })
     };
     end.on_segment(ms(60), &answer([0, 0], 0, Flags::SYN.with(Flags::ACK)), Arrival::default());
-    while end.poll_transmit(ms(60)).is_some() {}
+    while end.poll(ms(60)).segment().is_some() {}
     for words in [[0, 0], [5, 3], [0, 1460], [1, u32::MAX], [u32::MAX, u32::MAX], [1_000_000, 2_000_000], [1, 1461]] {
         end.on_segment(ms(120), &answer(words, 0, Flags::ACK), Arrival::default());
         let mut polled = 0;
-        while end.poll_transmit(ms(120)).is_some() {
+        while end.poll(ms(120)).segment().is_some() {
             polled += 1;
             assert!(polled < 100);
         }
     }
     // A peer that reported everything and takes it back: the timer sends it again.
-    assert!(end.next_wakeup() != Time::NEVER);
-    let due = end.next_wakeup();
-    end.on_timer(due);
-    let Some(Segment::Tcp(again)) = end.poll_transmit(due) else { panic!("nothing is sent again") };
+    let due = wakeup(&mut end, ms(120));
+    assert_ne!(due, Time::NEVER);
+    let Some(Segment::Tcp(again)) = end.poll(due).segment() else { panic!("nothing is sent again") };
     assert_eq!((again.seq, again.payload), (0, 1460));
 }
 

@@ -6,7 +6,7 @@ use common::{Fate, From, Line, Pair, ms, tcp_of};
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_transport::tcp::connection::{Agreed, CHALLENGES, End, PATIENCE, SYN_ACK_ATTEMPTS, TIME_WAIT};
 use meshpace_transport::tcp::{Connection, Extension, Flags, Segment};
-use meshpace_transport::{Arrival, Config, PathInfo, Role, names, tcp};
+use meshpace_transport::{Arrival, Config, Machine, Output, PathInfo, Role, names, pump, tcp};
 
 const DELAY: Duration = Duration::from_millis(30);
 const ALL: Agreed = Agreed { segment: 1460, timestamps: true, sack: true };
@@ -24,6 +24,8 @@ struct Duplex {
     flying: Vec<(Time, u64, usize, Segment)>,
     order: u64,
     record: Vec<(Time, usize, Segment, bool)>,
+    /// When each end wants to be polled again.
+    wakeups: [Time; 2],
 }
 
 impl Duplex {
@@ -43,6 +45,7 @@ impl Duplex {
             flying: Vec::new(),
             order: 0,
             record: Vec::new(),
+            wakeups: [Time::NEVER; 2],
         }
     }
 
@@ -57,14 +60,14 @@ impl Duplex {
             if self.closes_after[side] && end.peer_has_closed() {
                 end.close(self.now);
             }
-            while let Some(segment) = self.ends[side].poll_transmit(self.now) {
+            self.wakeups[side] = pump(&mut self.ends[side], self.now, |_, segment| {
                 let lost = lose(side, &segment);
                 self.record.push((self.now, side, segment, lost));
                 self.order += 1;
                 if !lost {
                     self.flying.push((self.now + DELAY, self.order, side, segment));
                 }
-            }
+            });
         }
     }
 
@@ -73,7 +76,7 @@ impl Duplex {
             assert!(events < 200_000, "no end in sight: {:#?}", &self.record[self.record.len() - 8..]);
             self.flush(lose);
             let first = self.flying.iter().enumerate().min_by_key(|(_, f)| (f.0, f.1)).map(|(i, f)| (i, f.0));
-            let wakeup = self.ends.iter().map(Connection::next_wakeup).min().unwrap();
+            let wakeup = self.wakeups[0].min(self.wakeups[1]);
             let next = first.map_or(Time::NEVER, |(_, at)| at).min(wakeup);
             if next == Time::NEVER || next > until {
                 self.now = self.now.max(if until == Time::NEVER { self.now } else { until });
@@ -81,19 +84,10 @@ impl Duplex {
             }
             assert!(next >= self.now, "a wake-up in the past");
             self.now = next;
-            match first {
-                Some((index, at)) if at <= next => {
-                    let (_, _, from, segment) = self.flying.remove(index);
-                    let arrival = Arrival { hops: 7, ..Arrival::default() };
-                    self.ends[1 - from].on_segment(self.now, &segment, &[], arrival);
-                }
-                _ => {
-                    for end in &mut self.ends {
-                        if end.next_wakeup() <= next {
-                            end.on_timer(next);
-                        }
-                    }
-                }
+            if let Some((index, _)) = first.filter(|(_, at)| *at <= next) {
+                let (_, _, from, segment) = self.flying.remove(index);
+                let arrival = Arrival { hops: 7, ..Arrival::default() };
+                self.ends[1 - from].on_segment(self.now, &segment, &[], arrival);
             }
         }
     }
@@ -393,11 +387,11 @@ fn resets_and_syns_are_believed_as_rfc_5961_says() {
 fn a_refused_connection_says_so_and_an_abort_resets() {
     let mut pair = Duplex::new(&tcp::Config::default());
     pair.ends[0].open(Time::ZERO);
-    assert_eq!(pair.ends[0].poll_transmit(Time::ZERO).map(|s| s.flags), Some(SYN));
+    assert_eq!(pair.ends[0].poll(Time::ZERO).segment().map(|s| s.flags), Some(SYN));
     let refusal = Segment { flags: Flags::RST.with(ACK), ..Segment::default() };
     pair.ends[0].on_segment(ms(60), &refusal, &[], Arrival::default());
     assert_eq!(pair.ends[0].end(), Some(End::Refused));
-    assert_eq!((pair.ends[0].poll_transmit(ms(60)), pair.ends[0].next_wakeup()), (None, Time::NEVER));
+    assert_eq!(pair.ends[0].poll(ms(60)), Output::Idle);
 
     let mut pair = Duplex::new(&tcp::Config::default());
     pair.ends[0].open(Time::ZERO);

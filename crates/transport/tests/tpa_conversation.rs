@@ -6,7 +6,7 @@ use meshpace_core::ParameterError;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::congestion::{self, Notices};
 use meshpace_transport::tpa::{Config, Connection, Flags, Segment, State, ack, names};
-use meshpace_transport::{Arrival, Role, pacing};
+use meshpace_transport::{Arrival, Machine, Role, pacing};
 use tpa_common::{Net, ms};
 
 const NOW: Duration = Duration::ZERO;
@@ -343,9 +343,9 @@ fn a_segment_of_an_old_block_is_answered_at_once_with_a_full_bitmap() {
     let old = net.record.iter().find(|line| line.1 == 0 && line.2.payload > 0).unwrap().2;
     let before = net.ends[1].connection.delivered();
     net.ends[1].connection.on_segment(ms(3000), &old, Arrival::default());
-    let answer = net.ends[1].connection.poll_transmit(ms(3000)).unwrap();
+    let answer = net.ends[1].connection.poll(ms(3000)).segment().unwrap();
     assert_eq!((answer.ack_block, answer.ack_places, answer.ack_tx), (old.block, 0xfff, old.tx));
-    assert_eq!(net.ends[1].connection.poll_transmit(ms(3000)), None);
+    assert_eq!(net.ends[1].connection.poll(ms(3000)).segment(), None);
     assert_eq!(net.ends[1].connection.delivered(), before);
 }
 
@@ -433,7 +433,7 @@ fn listener() -> Connection {
     let mut connection = Connection::new(&Config::default(), Role::Receiver);
     let syn = Segment { window: 9, flags: Flags::SYN, ..Segment::default() };
     connection.on_segment(ms(0), &syn, Arrival::default());
-    while connection.poll_transmit(ms(0)).is_some() {}
+    while connection.poll(ms(0)).segment().is_some() {}
     connection
 }
 

@@ -3,7 +3,7 @@
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_transport::tcp::window::{Config, Cubic, CubicConfig, HopRule, LIMIT, few_increase};
 use meshpace_transport::tcp::{self, Flags, Segment as Tcp};
-use meshpace_transport::{Arrival, Config as Transport, Endpoint, PathInfo, Role, Segment, names};
+use meshpace_transport::{Arrival, Config as Transport, Endpoint, Machine, PathInfo, Role, Segment, names};
 
 fn shows(what: &str, actual: f64, shown: &str) {
     let decimals = shown.split_once('.').map_or(0, |(_, digits)| digits.len() as i32);
@@ -49,13 +49,13 @@ fn outstanding(end: &mut Endpoint, hops: u8, acks: u64) -> u64 {
     };
     end.open(now(0));
     end.write_endless(now(0));
-    assert!(end.poll_transmit(now(0)).is_some());
+    assert!(end.poll(now(0)).segment().is_some());
     end.on_segment(now(1), &answer(Flags::SYN.with(Flags::ACK), 0), Arrival::default());
     let mut sent = 0;
     let mut last = 0;
     for n in 2..2 + acks {
         last = 0;
-        while end.poll_transmit(now(n)).is_some() {
+        while end.poll(now(n)).segment().is_some() {
             sent += 1;
             last += 1;
         }

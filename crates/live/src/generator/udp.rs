@@ -8,6 +8,7 @@ use crate::clock::{Clock, sharpen_timers};
 use crate::poll::{Poller, Ready};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::udp::{Config, Source};
+use meshpace_transport::{Machine, Output};
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::sync::atomic::AtomicBool;
@@ -59,6 +60,8 @@ pub struct Udp {
     source: Source,
     poller: Poller,
     ready: Vec<Ready>,
+    /// When the source wants to be polled again.
+    wakeup: Time,
     progress: Progress,
     /// Bytes written and not sent.
     waiting: u64,
@@ -85,6 +88,7 @@ impl Udp {
             socket: None,
             poller: Poller::new()?,
             ready: Vec::new(),
+            wakeup: Time::NEVER,
             progress: Progress::default(),
             waiting: 0,
             reported: 0,
@@ -109,14 +113,20 @@ impl Udp {
     }
 
     fn pump(&mut self) -> io::Result<()> {
-        while let Some(datagram) = self.source.poll_transmit(Clock.now()) {
-            self.send(Kind::Data, datagram.number, usize::from(datagram.payload).max(HEADER))?;
-            self.progress.acknowledged += u64::from(datagram.payload);
-            self.waiting -= u64::from(datagram.payload);
-        }
+        self.wakeup = loop {
+            match self.source.poll(Clock.now()) {
+                Output::Transmit(datagram) => {
+                    self.send(Kind::Data, datagram.number, usize::from(datagram.payload).max(HEADER))?;
+                    self.progress.acknowledged += u64::from(datagram.payload);
+                    self.waiting -= u64::from(datagram.payload);
+                }
+                Output::Wait(until) => break until,
+                Output::Idle => break Time::NEVER,
+            }
+        };
         let Some((next, times)) = self.ending else { return Ok(()) };
         let now = Clock.now();
-        if self.source.next_wakeup() == Time::NEVER && now >= next && !self.progress.is_over {
+        if self.wakeup == Time::NEVER && now >= next && !self.progress.is_over {
             if times >= ATTEMPTS {
                 let text = format!("{}: nobody reports what arrived", self.to);
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
@@ -184,7 +194,7 @@ impl Carrier for Udp {
         // What waits is dropped; what was sent is asked after.
         let sent = *self.source.stats();
         self.progress.stats += sent;
-        (self.source, self.waiting) = (Source::new(&self.config), 0);
+        (self.source, self.wakeup, self.waiting) = (Source::new(&self.config), Time::NEVER, 0);
         self.ending = Some((Time::ZERO, 0));
         let patience = Clock.now() + Duration::from_secs(2);
         while !self.progress.is_over && Clock.now() < patience {
@@ -196,7 +206,7 @@ impl Carrier for Udp {
 
     fn wait(&mut self, until: Time) -> io::Result<()> {
         let again = self.ending.map_or(Time::NEVER, |(next, _)| next);
-        self.poller.wait(until.min(self.source.next_wakeup()).min(again), &mut self.ready)?;
+        self.poller.wait(until.min(self.wakeup).min(again), &mut self.ready)?;
         self.listen()?;
         self.pump()
     }

@@ -23,7 +23,7 @@ use meshpace_core::{Rate, Time};
 use meshpace_transport::tcp::connection::End;
 use meshpace_transport::tcp::wire::{self, Numbers};
 use meshpace_transport::tcp::{Config, Connection};
-use meshpace_transport::{PathInfo, Role};
+use meshpace_transport::{PathInfo, Role, pump};
 use nix::libc;
 use output::Output;
 use std::collections::{BTreeMap, VecDeque};
@@ -355,11 +355,8 @@ impl<I: Interface> Stack<I> {
         let now = Clock.now();
         while let Some((_, id)) = self.deadlines.pop_due(now) {
             let id = Id(id);
-            if let Some(entry) = self.entries.get_mut(&id) {
-                entry.connection.on_timer(now);
-                self.pump(id, now);
-                self.forget_if_over(id, now);
-            }
+            self.pump(id, now);
+            self.forget_if_over(id, now);
         }
         Ok(())
     }
@@ -386,18 +383,19 @@ impl<I: Interface> Stack<I> {
     /// Sends what a connection has to say, and notes when it wants to be woken.
     fn pump(&mut self, id: Id, now: Time) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        while let Some(segment) = entry.connection.poll_transmit(now) {
-            let sent = self.output.send(entry, &segment);
+        let output = &mut self.output;
+        let wakeup = pump(entry, now, |entry, segment| {
+            let sent = output.send(entry, &segment);
             // Nothing so long will ever get out: better an end that says so than silence.
             if entry.too_long.is_none() && matches!(sent, Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE)) {
-                entry.too_long = Some(self.output.interface.mtu());
+                entry.too_long = Some(output.interface.mtu());
                 entry.connection.abort(now);
             }
-        }
+        });
         if let Some((send, _)) = &mut entry.buffers {
             send.release(entry.connection.acknowledged());
         }
-        self.deadlines.set(id.0, entry.connection.next_wakeup());
+        self.deadlines.set(id.0, wakeup);
     }
 
     fn insert(&mut self, entry: Entry) -> Id {

@@ -6,11 +6,10 @@ use super::outbox::Outbox;
 use super::path::hops_travelled;
 use super::shared::{Failure, Shared, State, Status};
 use super::socket::Addresses;
-use crate::drive::pump;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::{self, Flags, Segment};
-use meshpace_transport::{Arrival, PathInfo};
+use meshpace_transport::{Arrival, PathInfo, pump};
 use nix::libc;
 use std::sync::Arc;
 
@@ -46,6 +45,8 @@ pub(super) struct Connection {
     pub(super) addresses: Addresses,
     pub(super) shared: Arc<Shared>,
     machine: tpa::Connection,
+    /// When the machine wants to be polled again.
+    machine_at: Time,
     origin: Origin,
     /// Bytes of the stream the machine knows to be written.
     written: u64,
@@ -125,6 +126,7 @@ impl Connection {
             addresses,
             shared,
             machine,
+            machine_at: Time::NEVER,
             origin,
             written: 0,
             segment,
@@ -236,7 +238,7 @@ impl Connection {
         self.hear_application(now, state);
         let (addresses, origin, send) = (self.addresses, &mut self.origin, &state.send);
         let mut broken = false;
-        pump(&mut self.machine, now, |segment| {
+        self.machine_at = pump(&mut self.machine, now, |_, segment| {
             if segment.flags.has(Flags::SYN) {
                 let opening = match origin {
                     Origin::Ours { opening, syn, .. } => {
@@ -256,7 +258,7 @@ impl Connection {
             // The transport contradicts itself; better an end than wrong bytes.
             self.fail(state, Failure::new(libc::EIO, "a segment was to be sent whose bytes are gone"));
             self.machine.abort(now);
-            pump(&mut self.machine, now, |segment| out.push(addresses, &segment, &[], &[]));
+            self.machine_at = pump(&mut self.machine, now, |_, segment| out.push(addresses, &segment, &[], &[]));
         }
         self.note(now, state);
         if state.abort && !self.machine.is_done() {
@@ -488,6 +490,6 @@ impl Connection {
     /// When to come back.
     pub(super) fn next_wakeup(&self) -> Time {
         let path = if self.machine.is_done() { Time::NEVER } else { self.path_at };
-        self.machine.next_wakeup().min(self.gives_up_at()).min(self.forgets_at()).min(path)
+        self.machine_at.min(self.gives_up_at()).min(self.forgets_at()).min(path)
     }
 }

@@ -5,12 +5,11 @@
 //! milliseconds by which the worlds differ decide nothing.
 
 use meshpace_core::{Duration, FlowId, NodeId, Time};
-use meshpace_live::drive::{Machine, pump};
 use meshpace_mesh::MeshConfig;
 use meshpace_mesh::config::Position;
 use meshpace_sim::engine::{Engine, Happening};
 use meshpace_sim::packet::SimPacket;
-use meshpace_transport::{Arrival, Segment};
+use meshpace_transport::{Arrival, Machine, Segment, pump};
 use std::collections::{BTreeSet, VecDeque};
 
 /// How long a packet waits before the mesh gets it, and how long the link between sockets delays it.
@@ -73,7 +72,7 @@ where
         let now = engine.now();
         let acts_at = act(now, ends);
         for side in 0..2 {
-            let wakeup = pump(&mut ends[side], now, |segment| {
+            let wakeup = pump(&mut ends[side], now, |_, segment| {
                 let lost = losses[side].contains(&counts[side]);
                 counts[side] += 1;
                 trace.push((side, lost, segment));

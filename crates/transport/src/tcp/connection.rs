@@ -11,6 +11,7 @@
 //! maximum lifetimes of section 3.4.2, as common hosts do.
 
 use super::{Config, Flags, Receiver, Segment, Sender};
+use crate::output::{Machine, Output};
 use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::{Duration, Time};
@@ -268,8 +269,8 @@ impl Connection {
         }
     }
 
-    /// The time of [`Connection::next_wakeup`] has come. Harmless at any other time.
-    pub fn on_timer(&mut self, now: Time) {
+    /// A timer is due.
+    fn on_timer(&mut self, now: Time) {
         if self.end.is_some() {
             self.refresh(now);
             return;
@@ -291,8 +292,8 @@ impl Connection {
         self.refresh(now);
     }
 
-    /// The next segment that may leave now. To be called after every other method until `None`.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+    /// The next segment that may leave now.
+    fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let segment = self.next_segment(now);
         self.refresh(now);
         segment
@@ -347,11 +348,6 @@ impl Connection {
             .min(self.receiver.next_wakeup())
             .min(self.syn_ack_again_at)
             .min(self.waiting_since.saturating_add(PATIENCE));
-    }
-
-    /// When [`Connection::on_timer`] is due; [`Time::NEVER`] if never. Valid once `poll_transmit` has returned `None`.
-    pub fn next_wakeup(&self) -> Time {
-        self.wakeup
     }
 
     /// Payload bytes that arrived in order.
@@ -412,5 +408,17 @@ impl Connection {
     /// The sending half.
     pub fn sender(&self) -> &Sender {
         &self.sender
+    }
+}
+
+impl Machine for Connection {
+    type Segment = Segment;
+
+    fn poll(&mut self, now: Time) -> Output<Segment> {
+        if self.wakeup <= now {
+            self.on_timer(now);
+        }
+        let segment = self.poll_transmit(now);
+        Output::new(segment, self.wakeup)
     }
 }

@@ -15,6 +15,7 @@ use super::segment::Extension;
 use super::sender::stamp;
 use super::{Config, Flags, Segment};
 use crate::Arrival;
+use crate::output::{Machine, Output};
 use crate::stats::Stats;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, Time};
@@ -386,7 +387,7 @@ impl Receiver {
     }
 
     /// A timer is due.
-    pub fn on_timer(&mut self, now: Time) {
+    pub(super) fn on_timer(&mut self, now: Time) {
         if self.policy.deadline() <= now {
             self.ack_due = true;
             self.policy.on_ack_sent();
@@ -403,7 +404,7 @@ impl Receiver {
     }
 
     /// The next segment that may leave.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let segment = self.next_segment(now);
         if segment.is_some() {
             self.policy.on_ack_sent();
@@ -475,7 +476,7 @@ impl Receiver {
     }
 
     /// When [`Receiver::on_timer`] is due.
-    pub fn next_wakeup(&self) -> Time {
+    pub(super) fn next_wakeup(&self) -> Time {
         self.wakeup
     }
 
@@ -492,5 +493,17 @@ impl Receiver {
     /// What was counted.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+}
+
+impl Machine for Receiver {
+    type Segment = Segment;
+
+    fn poll(&mut self, now: Time) -> Output<Segment> {
+        if self.wakeup <= now {
+            self.on_timer(now);
+        }
+        let segment = self.poll_transmit(now);
+        Output::new(segment, self.wakeup)
     }
 }

@@ -17,6 +17,7 @@ use super::segment::{Extension, Segment};
 use super::sent::{self, Cut};
 use super::window::Window;
 use crate::flags::Flags;
+use crate::output::{Machine, Output};
 use crate::pacing::{self, Pacer, Sampling};
 use crate::stats::Stats;
 use crate::{Arrival, PathInfo};
@@ -485,7 +486,7 @@ impl Sender {
     }
 
     /// A timer is due.
-    pub fn on_timer(&mut self, now: Time) {
+    pub(super) fn on_timer(&mut self, now: Time) {
         self.pacer.on_timer(now, &mut self.stats);
         if self.rto_at <= now {
             self.on_rto(now);
@@ -547,7 +548,7 @@ impl Sender {
     }
 
     /// The next segment that may leave.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let segment = self.next_segment(now);
         if segment.is_some() {
             self.active_at = now;
@@ -840,7 +841,7 @@ impl Sender {
     }
 
     /// When [`Sender::on_timer`] is due.
-    pub fn next_wakeup(&self) -> Time {
+    pub(super) fn next_wakeup(&self) -> Time {
         self.wakeup
     }
 
@@ -867,6 +868,18 @@ impl Sender {
     /// The pacing.
     pub fn pacer(&self) -> &Pacer {
         &self.pacer
+    }
+}
+
+impl Machine for Sender {
+    type Segment = Segment;
+
+    fn poll(&mut self, now: Time) -> Output<Segment> {
+        if self.wakeup <= now {
+            self.on_timer(now);
+        }
+        let segment = self.poll_transmit(now);
+        Output::new(segment, self.wakeup)
     }
 }
 

@@ -10,6 +10,7 @@ use super::receiver::{Placement, Receiver};
 use super::segment::Segment;
 use super::sender::Sender;
 use crate::flags::Flags;
+use crate::output::{Machine, Output};
 use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::{Duration, Time};
@@ -223,8 +224,8 @@ impl Connection {
         }
     }
 
-    /// A timer is due. Harmless at any other time.
-    pub fn on_timer(&mut self, now: Time) {
+    /// A timer is due.
+    fn on_timer(&mut self, now: Time) {
         if self.syn_at <= now {
             self.syn_at = Time::NEVER;
             if self.state == State::SynReceived && self.syn_times >= ATTEMPTS {
@@ -270,7 +271,7 @@ impl Connection {
     }
 
     /// The next segment that may leave.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let segment = self.next_segment(now);
         self.refresh(now);
         segment
@@ -322,11 +323,6 @@ impl Connection {
         };
     }
 
-    /// When [`Connection::on_timer`] is due.
-    pub fn next_wakeup(&self) -> Time {
-        self.wakeup
-    }
-
     /// Payload bytes of the peer received without a gap.
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
@@ -361,5 +357,17 @@ impl Connection {
     /// The sending half.
     pub fn sender(&self) -> &Sender {
         &self.sender
+    }
+}
+
+impl Machine for Connection {
+    type Segment = Segment;
+
+    fn poll(&mut self, now: Time) -> Output<Segment> {
+        if self.wakeup <= now {
+            self.on_timer(now);
+        }
+        let segment = self.poll_transmit(now);
+        Output::new(segment, self.wakeup)
     }
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use meshpace_core::{Duration, Rate, Time};
-use meshpace_transport::{Arrival, Config, Endpoint, PathInfo, Role, Segment, tcp};
+use meshpace_transport::{Arrival, Config, Endpoint, Machine, Output, PathInfo, Role, Segment, pump, tcp};
 
 /// Which end sent a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,8 @@ pub struct Pair {
     pub receiver: Endpoint,
     pub delay: Duration,
     pub hops: u8,
+    /// When each end wants to be polled again.
+    wakeups: [Time; 2],
     flying: Vec<(Time, u64, From, Segment, bool)>,
     order: u64,
     pub record: Vec<Line>,
@@ -54,6 +56,7 @@ impl Pair {
             receiver: Endpoint::new(config, Role::Receiver),
             delay,
             hops,
+            wakeups: [Time::NEVER; 2],
             flying: Vec::new(),
             order: 0,
             record: Vec::new(),
@@ -67,12 +70,15 @@ impl Pair {
     /// Takes what both ends want to send at this instant.
     pub fn flush(&mut self, fate: &mut dyn FnMut(&Line) -> Fate) {
         loop {
-            let (from, segment) = if let Some(segment) = self.sender.poll_transmit(self.now) {
-                (From::Sender, segment)
-            } else if let Some(segment) = self.receiver.poll_transmit(self.now) {
-                (From::Receiver, segment)
-            } else {
-                return;
+            let (from, segment) = match self.sender.poll(self.now) {
+                Output::Transmit(segment) => (From::Sender, segment),
+                sender => match self.receiver.poll(self.now) {
+                    Output::Transmit(segment) => (From::Receiver, segment),
+                    receiver => {
+                        self.wakeups = [sender, receiver].map(until);
+                        return;
+                    }
+                },
             };
             let mut line = Line { at: self.now, from, segment, fate: Fate::Deliver };
             line.fate = fate(&line);
@@ -97,7 +103,7 @@ impl Pair {
     /// When something happens next; never if the pair is idle.
     pub fn next_event(&self) -> Time {
         let arrival = self.flying.iter().map(|flight| flight.0).min().unwrap_or(Time::NEVER);
-        arrival.min(self.sender.next_wakeup()).min(self.receiver.next_wakeup())
+        arrival.min(self.wakeups[0]).min(self.wakeups[1])
     }
 
     /// Jumps to the next event; false if there is none or it lies after `until`.
@@ -119,13 +125,6 @@ impl Pair {
             match from {
                 From::Sender => self.receiver.on_segment(self.now, &segment, arrival),
                 From::Receiver => self.sender.on_segment(self.now, &segment, arrival),
-            }
-        } else {
-            if self.sender.next_wakeup() <= next {
-                self.sender.on_timer(self.now);
-            }
-            if self.receiver.next_wakeup() <= next {
-                self.receiver.on_timer(self.now);
             }
         }
         self.flush(fate);
@@ -156,6 +155,20 @@ impl Pair {
             })
             .collect()
     }
+}
+
+/// When an end that has nothing to transmit wants to be polled again.
+fn until(output: Output<Segment>) -> Time {
+    match output {
+        Output::Transmit(segment) => panic!("{segment:?}"),
+        Output::Wait(until) => until,
+        Output::Idle => Time::NEVER,
+    }
+}
+
+/// When an end that has nothing more to transmit at `now` wants to be polled again.
+pub fn wakeup(end: &mut impl Machine, now: Time) -> Time {
+    pump(end, now, |_, _| panic!("there is more to transmit"))
 }
 
 /// A millisecond instant.

@@ -4,7 +4,7 @@
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::pacing::{self, AdaptiveConfig};
 use meshpace_transport::tpa::{Config, Connection, Segment, ack, congestion, estimator};
-use meshpace_transport::{Arrival, PathInfo, Role};
+use meshpace_transport::{Arrival, PathInfo, Role, pump};
 
 /// Any TPA: every switch, every bound.
 pub fn any_config(rng: &mut Rng) -> Config {
@@ -51,6 +51,8 @@ pub struct End {
     /// Bytes written here.
     pub written: u64,
     window: u32,
+    /// When it wants to be polled again.
+    wakeup: Time,
 }
 
 /// Two ends; index 0 connects, index 1 listens.
@@ -70,7 +72,7 @@ impl Net {
             let mut connection = Connection::new(config, role);
             connection.on_path(PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None });
             let window = u32::from(config.congestion.window);
-            End { connection, flying: Vec::new(), received: Vec::new(), written: 0, window }
+            End { connection, flying: Vec::new(), received: Vec::new(), written: 0, window, wakeup: Time::NEVER }
         };
         // The ends number their blocks independently.
         let other = Config { first_block: (config.first_block + 77) % 4096, ..config.clone() };
@@ -88,25 +90,28 @@ impl Net {
     pub fn flush(&mut self, fate: &mut dyn FnMut(Time, usize, &Segment) -> Vec<Duration>) {
         for from in [0, 1] {
             let mut polled = 0;
-            while let Some(segment) = self.ends[from].connection.poll_transmit(self.now) {
+            let [end, peer] = match &mut self.ends {
+                [first, second] if from == 0 => [first, second],
+                [first, second] => [second, first],
+            };
+            end.wakeup = pump(&mut end.connection, self.now, |connection, segment| {
                 polled += 1;
                 assert!(polled < 100, "it never stops sending");
-                let sender = self.ends[from].connection.sender();
-                assert!(sender.outstanding() <= self.ends[from].window, "more than the window");
+                assert!(connection.sender().outstanding() <= end.window, "more than the window");
                 let copies = fate(self.now, from, &segment);
                 self.record.push((self.now, from, segment, !copies.is_empty()));
                 for extra in copies {
                     self.order += 1;
                     let at = self.now + self.delay + extra;
-                    self.ends[1 - from].flying.push((at, self.order, segment));
+                    peer.flying.push((at, self.order, segment));
                 }
-            }
+            });
         }
     }
 
     pub fn next_event(&self) -> Time {
         let of = |end: &End| end.flying.iter().map(|flight| flight.0).min().unwrap_or(Time::NEVER);
-        let wakeup = |end: &End| of(end).min(end.connection.next_wakeup());
+        let wakeup = |end: &End| of(end).min(end.wakeup);
         wakeup(&self.ends[0]).min(wakeup(&self.ends[1]))
     }
 
@@ -130,13 +135,6 @@ impl Net {
                 arrived = true;
                 end.flying.remove(index);
                 end.take(next, &segment, self.hops);
-            }
-        }
-        if !arrived {
-            for end in &mut self.ends {
-                if end.connection.next_wakeup() <= next {
-                    end.connection.on_timer(next);
-                }
             }
         }
         self.flush(fate);

@@ -3,8 +3,9 @@
 use super::super::packet::Unreachable;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::Time;
-use meshpace_transport::tcp::Connection;
 use meshpace_transport::tcp::wire::{self, Header, Numbers, Options};
+use meshpace_transport::tcp::{Connection, Segment};
+use meshpace_transport::{Machine, Output};
 use std::net::Ipv4Addr;
 
 /// The four numbers that tell a connection; our address is the interface's.
@@ -49,5 +50,13 @@ impl Entry {
             None => self.numbers.own_scale = 0,
         }
         self.connection.on_agreed(now, &agreed);
+    }
+}
+
+impl Machine for Entry {
+    type Segment = Segment;
+
+    fn poll(&mut self, now: Time) -> Output<Segment> {
+        self.connection.poll(now)
     }
 }
