@@ -284,6 +284,7 @@ impl Job<'_> {
                     && made.failed_runs == 0
                     && made.scenario_sha256 == runs.scenario.digest
                     && made.version == env!("CARGO_PKG_VERSION")
+                    && made.model == meshpace_sim::MODEL_REVISION
                     && made.seeds >= runs.scenario.seeds
                     && self.directory.join(meshpace_lab::record::directory::RECORDS).is_file()
             })
@@ -296,6 +297,7 @@ impl Job<'_> {
             scenario_text: runs.source.text.clone(),
             set: runs.source.sets.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            model: meshpace_sim::MODEL_REVISION,
             first_seed: 1,
             seeds: runs.scenario.seeds,
             points: runs.scenario.points.len(),

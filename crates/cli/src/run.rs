@@ -186,6 +186,7 @@ fn execute(
                 scenario_text: source.text.clone(),
                 set: source.sets.clone(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
+                model: meshpace_sim::MODEL_REVISION,
                 first_seed: campaign.first_seed,
                 seeds: campaign.seeds,
                 points: campaign.scenario.points.len(),

@@ -98,6 +98,8 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
         warmup_s: 0.0,
         // Only what can be repeated has one.
         fingerprint: String::new(),
+        // A network is no model.
+        model: 0,
         series: None,
         batches: None,
     }

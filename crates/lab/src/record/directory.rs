@@ -23,6 +23,9 @@ pub struct Manifest {
     pub set: Vec<String>,
     /// Version of meshpace.
     pub version: String,
+    /// Revision of the model, [`meshpace_sim::MODEL_REVISION`]; 0 before there were revisions.
+    #[serde(default)]
+    pub model: u32,
     /// The first seed.
     pub first_seed: u64,
     /// Seeds per point.

@@ -85,6 +85,9 @@ fn merge_one(parts: &[Part], out: &Path, force: bool) -> Result<usize, String> {
         if part.manifest.version != first.manifest.version {
             return Err(differs("version"));
         }
+        if part.manifest.model != first.manifest.model {
+            return Err(differs("model revision"));
+        }
     }
     let mut manifest = first.manifest.clone();
     let mut store = Store::open(out, &manifest, force).map_err(shown)?;
@@ -143,6 +146,7 @@ mod tests {
             scenario_text: String::new(),
             set: Vec::new(),
             version: version.into(),
+            model: 1,
             first_seed: 1,
             seeds: 2,
             points: 2,

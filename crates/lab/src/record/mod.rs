@@ -45,6 +45,8 @@ pub struct Record {
     pub warmup_s: f64,
     /// Hash of every transmission and delivery, in hexadecimal (JSON numbers end at 2^53).
     pub fingerprint: String,
+    /// The revision of the model that made it, [`meshpace_sim::MODEL_REVISION`]; 0 for what was measured on a real network.
+    pub model: u32,
     /// The run in windows of time; only if the scenario asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesRecord>,
@@ -142,6 +144,7 @@ impl Record {
             flows: flows.map(|(id, ((flow, label), outcome))| FlowRecord::new(id, flow, label, outcome)).collect(),
             warmup_s: point.config.warmup.as_secs_f64(),
             fingerprint: format!("{:016x}", outcome.fingerprint),
+            model: meshpace_sim::MODEL_REVISION,
             series: outcome.series.as_ref().map(SeriesRecord::new),
             batches: point.config.batches.map(|_| outcome.batches.iter().map(BatchRecord::new).collect()),
         }

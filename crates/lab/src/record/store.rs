@@ -97,6 +97,8 @@ impl Store {
             Found::Other(format!("other records of \"{}\"{quality}", there.scenario))
         } else if there.version != manifest.version {
             Found::Other(format!("records of version {}", there.version))
+        } else if there.model != manifest.model {
+            Found::Other(format!("records of revision {} of the model, this is {}", there.model, manifest.model))
         } else {
             Found::Same
         })
@@ -218,6 +220,7 @@ mod tests {
             scenario_text: String::new(),
             set: Vec::new(),
             version: "1".into(),
+            model: 1,
             first_seed: 1,
             seeds: 3,
             points: 1,
@@ -286,6 +289,9 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         assert!(refused.to_string().contains("--force"), "{refused}");
         assert!(scratch.path().join(RECORDS).exists(), "nothing is touched");
+        let model = Manifest { model: 2, ..manifest() };
+        let refused = Store::open(scratch.path(), &model, false).unwrap_err().to_string();
+        assert!(refused.contains("revision 1 of the model, this is 2"), "{refused}");
         assert!(Store::open(scratch.path(), &other, true).unwrap().is_empty());
         assert!(!scratch.path().join(RECORDS).exists());
     }

@@ -34,6 +34,9 @@ pub struct Provenance {
     pub scenario_sha256: String,
     /// Version of meshpace.
     pub version: String,
+    /// Revision of the model; 0 before there were revisions.
+    #[serde(default)]
+    pub model: u32,
     /// The first seed.
     pub first_seed: u64,
     /// Seeds per point.
