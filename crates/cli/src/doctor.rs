@@ -3,6 +3,7 @@
 use crate::FAILED;
 use crate::output::{complain, finish};
 use clap::Args;
+use meshpace_kernel::machine;
 use meshpace_lab::record::table::listing;
 use meshpace_live::doctor::{Finding, examine};
 use meshpace_live::tcp::filter;
@@ -32,7 +33,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             }
         }
     }
-    let findings = examine();
+    let mut findings = examine();
+    findings.extend(machine::examine().into_iter().map(|check| Finding {
+        subject: check.subject,
+        ok: check.found.is_ok(),
+        needed_for: "meshpace kernel load",
+        remedy: check.found.is_err().then(|| check.remedy.to_owned()),
+        found: check.found.unwrap_or_else(|what| what),
+    }));
     finish(&if arguments.json { findings.iter().map(object).collect() } else { table(&findings) })
 }
 

@@ -3,6 +3,8 @@
 mod bench;
 mod captures;
 mod doctor;
+#[cfg_attr(not(feature = "kernel"), path = "kernel_missing.rs")]
+mod kernel;
 mod merge;
 mod network;
 mod output;
@@ -52,6 +54,8 @@ enum Command {
     Recv(recv::Arguments),
     /// Tell what this machine can and cannot do for real networks, and how to change that.
     Doctor(doctor::Arguments),
+    /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
+    Kernel(kernel::Arguments),
 }
 
 /// Exit status of a failed run, or of output that cannot be written.
@@ -75,5 +79,6 @@ fn main() -> ExitCode {
         Command::Send(arguments) => send::main(&arguments),
         Command::Recv(arguments) => recv::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Kernel(arguments) => kernel::main(&arguments),
     }
 }

@@ -75,7 +75,8 @@ pub fn transport(name: &str) -> Result<Transport, String> {
     }
 }
 
-fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
+/// Reads a quantity above zero.
+pub fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
     match dimension.parse(text) {
         Ok(value) if value > 0.0 => Ok(value),
         Ok(_) => Err("more than nothing".to_owned()),

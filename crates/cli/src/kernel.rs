@@ -1,0 +1,285 @@
+//! `meshpace kernel`: TCP with adaptive pacing for every program of this machine, as a congestion control of the Linux kernel.
+
+use crate::network::{quantity, rate};
+use crate::output::{complain, finish, results};
+use crate::{FAILED, REFUSED};
+use clap::{Args, Subcommand, ValueEnum};
+use meshpace_core::{Duration, Rate};
+use meshpace_kernel::object::{self, Request, Status};
+use meshpace_kernel::{Connection, Destination, Error, Form, NAME, Path, tuning};
+use meshpace_lab::record::table::listing;
+use meshpace_lab::scenario::quantity::TIME;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use std::thread;
+
+/// The arguments of `meshpace kernel`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Register the congestion control. It stays when this command has ended, until `unload` or a restart.
+    Load(Load),
+    /// Show what is loaded, and the connections that use it.
+    Status(Look),
+    /// Unregister it and put back what was changed for it. Connections that use it go on with it.
+    Unload(Unload),
+}
+
+#[derive(Args, Debug)]
+struct Load {
+    /// The name by which programs choose it.
+    #[arg(long, default_value = NAME)]
+    name: String,
+    /// The paper its interval follows.
+    #[arg(long, value_enum, default_value_t = Choice::Ap05)]
+    form: Choice,
+    #[command(flatten)]
+    usual: Usual,
+    /// The path to a destination: `10.0.0.0/8=4` for four hops, or more of it: `10.0.0.7=4,rate=11 Mbit/s,sensing=2`.
+    #[arg(long = "path", value_name = "DESTINATION=HOPS")]
+    paths: Vec<String>,
+    /// Segments in the first window at most; 0 leaves the kernel's, 10. The kernel never paces its first ten segments.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=1000))]
+    initial_window: u32,
+    /// Let users without rights choose it.
+    #[arg(long)]
+    allow_users: bool,
+    /// A device that is to send one segment at a time (gso_max_segs 1) until `unload`. Others may send in bursts.
+    #[arg(long = "device", value_name = "DEVICE")]
+    devices: Vec<String>,
+    /// Print what is loaded then, as an object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The path to destinations that no `--path` names.
+#[derive(Args, Debug)]
+struct Usual {
+    /// Hops to destinations without a path of their own.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
+    hops: u8,
+    /// The channel's data rate.
+    #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
+    channel_rate: Rate,
+    /// H_cs, hops after which a sender is no longer sensed; 0 if the whole path senses it. AP10 only.
+    #[arg(long, default_value_t = 3)]
+    sensing_hops: u8,
+    /// t_LLD, what the link layer adds to a data packet's hop [default: the middle of AP10's bounds]. AP10 only.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    link_delay_data: Option<Duration>,
+    /// t_LLA, the same for an ACK. AP10 only.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    link_delay_ack: Option<Duration>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Choice {
+    /// The delay over four hops.
+    Ap05,
+    /// The delay until out of interference.
+    Ap10,
+}
+
+#[derive(Args, Debug)]
+struct Look {
+    /// Only this one.
+    name: Option<String>,
+    /// Print one object per congestion control and line.
+    #[arg(long)]
+    json: bool,
+    /// Print again every second, until interrupted.
+    #[arg(long)]
+    live: bool,
+}
+
+#[derive(Args, Debug)]
+struct Unload {
+    /// The congestion control's name.
+    #[arg(long, default_value = NAME)]
+    name: String,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    quantity(&TIME, text).map(Duration::from_secs_f64)
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let done = match &arguments.action {
+        Action::Load(arguments) => load(arguments),
+        Action::Status(arguments) => look(arguments),
+        Action::Unload(arguments) => object::unload(&arguments.name).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| {
+        complain(&error.to_string());
+        ExitCode::from(if matches!(error, Error::Refused(_)) { REFUSED } else { FAILED })
+    })
+}
+
+fn load(arguments: &Load) -> Result<ExitCode, Error> {
+    let usual = usual(&arguments.usual);
+    let paths: Result<Vec<_>, Error> = arguments.paths.iter().map(|text| path(text, &usual)).collect();
+    let request = Request {
+        name: arguments.name.clone(),
+        form: match arguments.form {
+            Choice::Ap05 => Form::Ap05,
+            Choice::Ap10 => Form::Ap10,
+        },
+        usual,
+        paths: paths?,
+        initial_window: arguments.initial_window,
+        allow_users: arguments.allow_users,
+        devices: arguments.devices.clone(),
+    };
+    object::load(&request)?;
+    let bursting = tuning::bursting();
+    if !bursting.is_empty() {
+        let named: Vec<String> = bursting.iter().map(|device| format!("--device {device}")).collect();
+        complain(&format!(
+            "{} may send several segments at once where round trips are short or rates above 11 Mbit/s; load with {} to \
+             prevent it",
+            bursting.join(", "),
+            named.join(" ")
+        ));
+    }
+    if arguments.json {
+        return Ok(finish(&format!("{}\n", object_of(&object::status(&request.name)?))));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn usual(arguments: &Usual) -> Path {
+    let path = Path::new(arguments.hops, arguments.channel_rate);
+    Path {
+        sensing: (arguments.sensing_hops > 0).then_some(arguments.sensing_hops),
+        link_data: arguments.link_delay_data.unwrap_or(path.link_data),
+        link_ack: arguments.link_delay_ack.unwrap_or(path.link_ack),
+        ..path
+    }
+}
+
+/// Reads `DESTINATION=HOPS[,rate=RATE][,sensing=HOPS]`; what is left out is as usual.
+fn path(text: &str, usual: &Path) -> Result<(Destination, Path), Error> {
+    let refuse = |what: &str| Error::Refused(format!("--path {text}: {what}"));
+    let (destination, rest) =
+        text.split_once('=').ok_or_else(|| refuse("expected DESTINATION=HOPS, as in 10.0.0.0/8=4"))?;
+    let destination = destination.trim().parse().map_err(|error: String| refuse(&error))?;
+    let hops = |text: &str| {
+        let hops = text.trim().parse::<u8>().ok().filter(|hops| *hops > 0);
+        hops.ok_or_else(|| refuse(&format!("expected 1 to 255 hops, not `{}`", text.trim())))
+    };
+    let mut parts = rest.split(',');
+    let mut path = Path { hops: hops(parts.next().unwrap_or(""))?, ..*usual };
+    for part in parts {
+        match part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+            // The delays of the link layer follow from the rate.
+            Some(("rate", value)) => {
+                let other = Path::new(path.hops, rate(value).map_err(|error| refuse(&error))?);
+                path = Path { sensing: path.sensing, ..other };
+            }
+            Some(("sensing", value)) => path.sensing = Some(hops(value)?),
+            _ => return Err(refuse(&format!("`{part}` is neither rate=RATE nor sensing=HOPS"))),
+        }
+    }
+    path.check().map_err(|error| refuse(&error.to_string()))?;
+    Ok((destination, path))
+}
+
+fn look(arguments: &Look) -> Result<ExitCode, Error> {
+    loop {
+        let names = match &arguments.name {
+            Some(name) => vec![name.clone()],
+            None => object::loaded()?,
+        };
+        let all: Result<Vec<Status>, Error> = names.iter().map(|name| object::status(name)).collect();
+        let all = all?;
+        if all.is_empty() {
+            complain("nothing is loaded; `meshpace kernel load` does it");
+        }
+        let text: String = all
+            .iter()
+            .map(|status| if arguments.json { format!("{}\n", object_of(status)) } else { table(status) })
+            .collect();
+        if !arguments.live {
+            return Ok(finish(&text));
+        }
+        if let Err(error) = results(&text) {
+            return Ok(crate::output::failed(&error));
+        }
+        thread::sleep(std::time::Duration::from_secs(1));
+    }
+}
+
+fn object_of(status: &Status) -> Value {
+    let paths: Vec<Value> = status.paths.iter().map(|(destination, path)| path_object(destination, path)).collect();
+    let connections: Vec<Value> = status.connections.iter().map(connection_object).collect();
+    json!({
+        "name": status.name,
+        "registered": status.registered,
+        "users": status.users,
+        "form": status.form.tag(),
+        "initial_window": status.initial_window,
+        "paths": paths,
+        "connections": connections,
+    })
+}
+
+fn path_object(destination: &Destination, path: &Path) -> Value {
+    json!({
+        "destination": destination.to_string(),
+        "hops": path.hops,
+        "channel_rate_bps": path.rate.0,
+        "sensing_hops": path.sensing,
+        "link_delay_data_s": path.link_data.as_secs_f64(),
+        "link_delay_ack_s": path.link_ack.as_secs_f64(),
+    })
+}
+
+fn connection_object(connection: &Connection) -> Value {
+    json!({
+        "local": connection.local.to_string(),
+        "remote": connection.remote.to_string(),
+        "namespace": connection.namespace,
+        "interval_s": connection.interval.as_secs_f64(),
+        "delay_s": connection.delay.as_secs_f64(),
+        "cov_rtt": connection.cov,
+        "rtt_samples": connection.samples,
+        "hops": connection.hops,
+        "channel_rate_bps": connection.channel.0,
+        "segment": connection.payload,
+        "pacing_rate_bps": u64::from(connection.rate) * 8,
+    })
+}
+
+fn table(status: &Status) -> String {
+    let state = if status.registered { "loaded" } else { "not registered: `meshpace kernel unload` cleans up" };
+    let users = if status.users { "every user" } else { "users with CAP_NET_ADMIN" };
+    let mut text = format!("{}: {state}; {}; for {users}\n", status.name, status.form.tag());
+    for (destination, path) in &status.paths {
+        let sensing = path.sensing.map_or_else(|| "all".to_owned(), |hops| hops.to_string());
+        text += &match status.form {
+            Form::Ap05 => format!("  {destination}: {} hops, {}\n", path.hops, path.rate),
+            Form::Ap10 => format!("  {destination}: {} hops, {}, sensed for {sensing}\n", path.hops, path.rate),
+        };
+    }
+    let rows = status.connections.iter().map(|connection| {
+        [
+            connection.local.to_string(),
+            connection.remote.to_string(),
+            connection.hops.to_string(),
+            format!("{:.3}", connection.interval.as_secs_f64() * 1e3),
+            format!("{:.3}", connection.cov),
+            Rate::from_bps(u64::from(connection.rate) * 8).to_string(),
+            connection.samples.to_string(),
+        ]
+    });
+    if rows.len() > 0 {
+        text += &listing(["from", "to", "hops", "interval ms", "cov", "at most", "samples"], rows);
+    }
+    text
+}

@@ -1,0 +1,22 @@
+//! `meshpace kernel` in a build without eBPF: says how to get one.
+
+use crate::REFUSED;
+use crate::output::complain;
+use clap::Args;
+use std::process::ExitCode;
+
+/// The arguments of `meshpace kernel`, none of which is read.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    ignored: Vec<String>,
+}
+
+/// Runs the command.
+pub fn main(_: &Arguments) -> ExitCode {
+    complain(
+        "this program was built without eBPF. With clang, libelf and zlib (apt-get install clang libelf-dev zlib1g-dev \
+         pkg-config), this builds it:\n  cargo build --release --bin meshpace --features kernel",
+    );
+    ExitCode::from(REFUSED)
+}

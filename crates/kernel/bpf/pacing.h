@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Adaptive pacing in integers: from RTT samples to the interval between two segments.
+ *
+ * AP05 (ElRakabawy, Klemm, Lindemann, MobiHoc 2005), sections 4.2 to 4.4, with h hops, channel rate b, sizes s_d and s_a:
+ *
+ *     FHD  = n/2 (RTT/h + 8 (s_d - s_a)/b)        n = min(4, h)
+ *
+ * AP10 (ElRakabawy, Lindemann, 2010), section 4, equations 13 and 14, with H_cs, t_LLD and t_LLA:
+ *
+ *     t_q  = 1/2 (RTT/h - 8 (S_data + S_ACK)/b - t_LLD - t_LLA), at least 0
+ *     OID  = min(H_cs + 1, h) (t_q + 8 S_data/b)
+ *
+ * and both: D^ = 0.7 D^ + 0.3 D, IPD = D^ (1 + 2 cov), cov over the last 50 RTTs with divisor N - 1. Sizes are those of
+ * meshpace's own transports: payload + 40 and 40 bytes in AP05, payload and 40 bytes in AP10.
+ *
+ * Departures: RTTs are whole microseconds, at most 60 s; delays are whole nanoseconds; cov has 20 binary digits after the
+ * point. There is no floating point in the kernel, and the verifier follows every branch, so the square root is Newton's with
+ * a fixed number of steps.
+ */
+#ifndef MESHPACE_PACING_H
+#define MESHPACE_PACING_H
+
+#define HISTORY 50
+#define REUSE_HOPS 4
+#define ACK_BYTES 40
+#define LONGEST_RTT_US 60000000u
+#define COV_DIGITS 20
+
+enum form { AP05 = 0, AP10 = 1 };
+
+/* The way to a destination, as the operator or the routing tells it. */
+struct path {
+	__u64 rate_bps;     /* b, bit/s, 1 or more */
+	__u64 link_data_ns; /* t_LLD; AP10 only */
+	__u64 link_ack_ns;  /* t_LLA; AP10 only */
+	__u32 hops;         /* h, 1 to 255 */
+	__u32 sensing;      /* H_cs, hops; 0 if every node of the path senses the sender; AP10 only */
+};
+
+/* The estimator of one connection. */
+struct estimator {
+	__u64 delay_ns;    /* FHD^ or OID^ */
+	__u64 interval_ns; /* IPD */
+	__u64 sum_us;      /* of the RTTs in the history */
+	__u64 squares;     /* of the RTTs in the history, us^2 */
+	__u64 samples;     /* taken so far */
+	__u32 cov;         /* COV_DIGITS binary digits after the point */
+	__u32 next;        /* place of the next sample in the history */
+	__u32 rtt_us[HISTORY];
+};
+
+/* The whole square root of x < 2^62. */
+static __always_inline __u64 square_root(__u64 x)
+{
+	__u64 root = 1ULL << 31;
+
+#pragma unroll
+	for (int step = 0; step < 36; step++) {
+		/* BPF divides by zero to zero, which is the root that x = 0 asks for. */
+		root = (root + x / root) >> 1;
+		/* Keeps the compiler from reasoning about the steps, and the verifier from following their values. */
+		asm volatile("" : "+r"(root));
+	}
+	if (root * root > x)
+		root--;
+	return root;
+}
+
+/* Coefficient of variation of `count` samples: sqrt((count squares - sum^2) count / (count - 1)) / sum. */
+static __always_inline __u32 variation(__u64 count, __u64 sum, __u64 squares)
+{
+	__u64 spread = count * squares - sum * sum;
+	__u32 digits = COV_DIGITS;
+
+	if (count < 2 || sum == 0)
+		return 0;
+	/* A small spread has its square root taken with ten more digits. */
+	if (spread < 1ULL << 40) {
+		spread <<= 20;
+		digits -= 10;
+	}
+	return (square_root(spread + spread / (count - 1)) << digits) / sum;
+}
+
+/* The n-hop delay (AP05) or the out-of-interference delay (AP10) that one RTT tells, ns. */
+static __always_inline __u64 delay_sample(const struct path *path, __u32 form, __u32 payload, __u64 rtt_us)
+{
+	__u64 hops = path->hops;
+	__u64 rtt_ns = rtt_us * 1000;
+	__u64 n, sent, spent, queueing;
+
+	if (form == AP05) {
+		/* s_d - s_a: the headers cancel. */
+		n = hops < REUSE_HOPS ? hops : REUSE_HOPS;
+		return n * rtt_ns / (2 * hops) + n * payload * 4000000000ULL / path->rate_bps;
+	}
+	n = path->sensing && path->sensing < hops ? path->sensing + 1 : hops;
+	sent = payload * 8000000000ULL / path->rate_bps;
+	spent = (payload + ACK_BYTES) * 8000000000ULL / path->rate_bps + path->link_data_ns + path->link_ack_ns;
+	queueing = rtt_ns / hops > spent ? (rtt_ns / hops - spent) / 2 : 0;
+	return n * (queueing + sent);
+}
+
+/* Takes one RTT sample of a connection with segments of `payload` bytes. */
+static __always_inline void take_sample(struct estimator *estimator, const struct path *path, __u32 form, __u32 payload,
+					__u32 rtt_us)
+{
+	__u64 rtt = rtt_us < LONGEST_RTT_US ? rtt_us : LONGEST_RTT_US;
+	__u64 sample = delay_sample(path, form, payload, rtt);
+	__u32 place = estimator->next;
+	__u64 count, old, high, low;
+
+	if (place >= HISTORY)
+		place = 0;
+	/* Places not yet used hold 0 and change nothing. */
+	old = estimator->rtt_us[place];
+	estimator->rtt_us[place] = rtt;
+	estimator->next = place + 1;
+	estimator->sum_us += rtt - old;
+	estimator->squares += rtt * rtt - old * old;
+	estimator->delay_ns = estimator->samples ? (7 * estimator->delay_ns + 3 * sample) / 10 : sample;
+	estimator->samples++;
+	count = estimator->samples < HISTORY ? estimator->samples : HISTORY;
+	estimator->cov = variation(count, estimator->sum_us, estimator->squares);
+
+	/* D^ (1 + 2 cov) in two parts, which cannot overflow. */
+	high = estimator->delay_ns >> COV_DIGITS;
+	low = estimator->delay_ns & ((1ULL << COV_DIGITS) - 1);
+	estimator->interval_ns = estimator->delay_ns + 2 * (high * estimator->cov + (low * estimator->cov >> COV_DIGITS));
+}
+
+#endif

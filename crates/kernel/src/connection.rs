@@ -1,0 +1,90 @@
+//! What the programs tell of a connection.
+
+use meshpace_core::{Duration, Rate};
+use std::net::{IpAddr, SocketAddr};
+
+/// One connection that has chosen the congestion control.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Connection {
+    /// Its end on this machine.
+    pub local: SocketAddr,
+    /// Its other end.
+    pub remote: SocketAddr,
+    /// Its network namespace, as `readlink /proc/self/ns/net` numbers them.
+    pub namespace: u32,
+    /// The interval between two full segments; zero before the first RTT sample.
+    pub interval: Duration,
+    /// The smoothed delay before it is stretched.
+    pub delay: Duration,
+    /// Coefficient of variation of the last RTTs.
+    pub cov: f64,
+    /// RTT samples taken.
+    pub samples: u64,
+    /// h, hops to the other end; 0 before the first RTT sample.
+    pub hops: u32,
+    /// b, the channel's data rate.
+    pub channel: Rate,
+    /// Payload of a full segment, bytes.
+    pub payload: u32,
+    /// The ceiling that was set, bytes/s.
+    pub rate: u32,
+}
+
+/// Size of the programs' `struct report`.
+const REPORT: usize = 88;
+/// Binary digits of `cov` after the point.
+const COV_DIGITS: i32 = 20;
+
+impl Connection {
+    /// All connections in what the pinned iterator gives. An unfinished one at the end is left out.
+    pub fn decode(bytes: &[u8]) -> Vec<Connection> {
+        bytes.chunks_exact(REPORT).map(Connection::decode_one).collect()
+    }
+
+    fn decode_one(bytes: &[u8]) -> Connection {
+        let array = |at: usize| -> [u8; 16] { *bytes[at..].first_chunk().expect("a whole report") };
+        let long = |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().expect("a whole report"));
+        let word = |at: usize| u32::from_ne_bytes(*bytes[at..].first_chunk().expect("a whole report"));
+        let short = |at: usize| *bytes[at..].first_chunk::<2>().expect("a whole report");
+        let end = |at: usize, port: u16| {
+            let address = IpAddr::from(array(at)).to_canonical();
+            SocketAddr::new(address, port)
+        };
+        Connection {
+            local: end(0, u16::from_ne_bytes(short(84))),
+            remote: end(16, u16::from_be_bytes(short(86))),
+            interval: Duration(long(32)),
+            delay: Duration(long(40)),
+            samples: long(48),
+            channel: Rate::from_bps(long(56)),
+            namespace: word(64),
+            cov: f64::from(word(68)) / 2f64.powi(COV_DIGITS),
+            hops: word(72),
+            payload: word(76),
+            rate: word(80),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read() {
+        let mut bytes = vec![0; REPORT + 5];
+        bytes[10..16].copy_from_slice(&[0xff, 0xff, 10, 0, 0, 1]);
+        bytes[16] = 0xfd;
+        bytes[31] = 7;
+        bytes[32..40].copy_from_slice(&5_000_000u64.to_ne_bytes());
+        bytes[68..72].copy_from_slice(&(1u32 << 19).to_ne_bytes());
+        bytes[72..76].copy_from_slice(&4u32.to_ne_bytes());
+        bytes[84..86].copy_from_slice(&4711u16.to_ne_bytes());
+        bytes[86..88].copy_from_slice(&80u16.to_be_bytes());
+        let connections = Connection::decode(&bytes);
+        assert_eq!(connections.len(), 1, "the unfinished one is left out");
+        let one = &connections[0];
+        assert_eq!((one.local.to_string(), one.remote.to_string()), ("10.0.0.1:4711".into(), "[fd00::7]:80".into()));
+        assert_eq!((one.interval, one.cov, one.hops), (Duration::from_millis(5), 0.5, 4));
+    }
+}

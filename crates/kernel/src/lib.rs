@@ -1,0 +1,77 @@
+//! TCP with adaptive pacing in the Linux kernel: the congestion control `meshpace_ap`, written in eBPF (`bpf/`), and its loader.
+//!
+//! The programs give an interval to every connection that has chosen `meshpace_ap`; the window stays the kernel's NewReno. What
+//! they have to know of the network, hops and rate by destination, is in a map that the loader fills. Only the feature `kernel`
+//! compiles them and links libbpf; without it this crate tells what the machine lacks, and nothing else.
+
+pub mod connection;
+pub mod destination;
+pub mod machine;
+#[cfg(feature = "kernel")]
+pub mod object;
+pub mod path;
+pub mod tuning;
+
+pub use connection::Connection;
+pub use destination::Destination;
+pub use path::{Form, Path};
+
+use std::fmt;
+
+/// The congestion control's name unless told otherwise.
+pub const NAME: &str = "meshpace_ap";
+
+/// Why the kernel has not been changed as asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// What was asked for cannot be done, or not on this machine.
+    Refused(String),
+    /// It should have worked, and did not.
+    Failed(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Refused(message) | Error::Failed(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    /// `what` failed with `error`.
+    pub fn failed(what: impl fmt::Display, error: impl fmt::Display) -> Error {
+        Error::Failed(format!("{what}: {error}"))
+    }
+}
+
+/// Checks a name for a congestion control: 1 to 15 of `a-z`, `A-Z`, `0-9`, `_`, `-`.
+///
+/// # Errors
+/// [`Error::Refused`] with what is wrong.
+pub fn check_name(name: &str) -> Result<(), Error> {
+    let usable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 15 || !name.chars().all(usable) {
+        return Err(Error::Refused(format!(
+            "`{name}` cannot name a congestion control: 1 to 15 letters, digits, `_` and `-`"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_the_kernel() {
+        for name in [NAME, "meshpace_ap10", "a", "123456789012345"] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for name in ["", "1234567890123456", "with space", "../up", "a/b", "ä"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

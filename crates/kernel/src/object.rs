@@ -1,0 +1,384 @@
+//! Loading, looking and unloading.
+//!
+//! Everything of one congestion control is pinned in `/sys/fs/bpf/meshpace/NAME` before it is registered, as the last step. A
+//! loader that is killed leaves pins without a registration, which the next `load` or `unload` removes, or a registration with
+//! all its pins.
+
+use crate::machine::{self, BPF_FS, is_bpf_fs};
+use crate::tuning::{self, Devices};
+use crate::{Connection, Destination, Error, Form, Path as Route, check_name};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// What clang has made of `bpf/meshpace_ap.bpf.c`, aligned as ELF wants it.
+#[repr(align(8))]
+struct Aligned<T: ?Sized>(T);
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/meshpace_ap.bpf.o")));
+
+/// Names of the maps and the program in the object, and of their pins.
+const OPERATIONS: &str = "meshpace_ap";
+const PATHS: &str = "paths";
+const SETTINGS: &str = "settings";
+const CONNECTIONS: &str = "connections";
+const REPORT: &str = "meshpace_report";
+/// The only key of a map with one entry.
+const ONLY: [u8; 4] = [0; 4];
+
+/// What to load.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// The congestion control's name.
+    pub name: String,
+    /// The paper its interval follows.
+    pub form: Form,
+    /// The path to destinations that are not in `paths`.
+    pub usual: Route,
+    /// Paths by destination.
+    pub paths: Vec<(Destination, Route)>,
+    /// Segments in the first window at most; 0 leaves the kernel's.
+    pub initial_window: u32,
+    /// Whether users without rights may choose it.
+    pub allow_users: bool,
+    /// Devices that are to take one segment at a time.
+    pub devices: Vec<String>,
+}
+
+/// How a loaded congestion control stands.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// Whether new connections can choose it. False if a loader was killed before it was done.
+    pub registered: bool,
+    /// Whether users without rights may.
+    pub users: bool,
+    /// The paper its interval follows.
+    pub form: Form,
+    /// Segments in the first window at most; 0: the kernel's.
+    pub initial_window: u32,
+    /// Paths by destination, the default first.
+    pub paths: Vec<(Destination, Route)>,
+    /// The connections that use it, in all network namespaces.
+    pub connections: Vec<Connection>,
+}
+
+fn root() -> PathBuf {
+    Path::new(BPF_FS).join("meshpace")
+}
+
+/// Registers a congestion control that outlives this process.
+///
+/// # Errors
+/// [`Error::Refused`] if it cannot be done here, with what to do; [`Error::Failed`] if it went wrong. Nothing is left then.
+pub fn load(request: &Request) -> Result<(), Error> {
+    check_name(&request.name)?;
+    for path in std::iter::once(&request.usual).chain(request.paths.iter().map(|(_, path)| path)) {
+        path.check()?;
+    }
+    able()?;
+    let _lock = lock(&request.name)?;
+    let directory = root().join(&request.name);
+    if tuning::is_registered(&request.name) {
+        let whose = if directory.exists() {
+            format!("`meshpace kernel unload --name {}` removes it", request.name)
+        } else {
+            "it is not ours: take another --name".to_owned()
+        };
+        return Err(Error::Refused(format!("a congestion control `{}` is registered already; {whose}", request.name)));
+    }
+    mount()?;
+    // A loader that was killed may have left pins and changed devices.
+    clear(&request.name, &directory)?;
+    let loaded = assemble(request, &directory);
+    if loaded.is_err() {
+        // The error is what happened first; what cannot be removed is found by `status`.
+        let _ = unregister(&directory);
+        let _ = clear(&request.name, &directory);
+    }
+    loaded
+}
+
+/// Whether this machine can load the programs at all.
+fn able() -> Result<(), Error> {
+    let mut checks = machine::examine();
+    // The file system is mounted below if it is missing.
+    checks.retain(|check| check.subject != "eBPF file system");
+    match checks.iter().find_map(|check| Some((check, check.found.as_ref().err()?))) {
+        Some((check, found)) => Err(Error::Refused(format!("{}: {found}; {}", check.subject, check.remedy))),
+        None => Ok(()),
+    }
+}
+
+/// Loaders of one name take turns.
+fn lock(name: &str) -> Result<File, Error> {
+    let path = Path::new(tuning::RUN).join(format!("{name}.lock"));
+    let open = || {
+        fs::create_dir_all(tuning::RUN)?;
+        let file = File::create(&path)?;
+        file.lock()?;
+        Ok::<File, io::Error>(file)
+    };
+    open().map_err(|error| Error::failed(path.display(), error))
+}
+
+fn mount() -> Result<(), Error> {
+    if !is_bpf_fs(Path::new(BPF_FS)) {
+        rustix::mount::mount("bpf", BPF_FS, "bpf", rustix::mount::MountFlags::empty(), None)
+            .map_err(|error| Error::failed(format!("mount -t bpf bpf {BPF_FS}"), error))?;
+    }
+    fs::create_dir_all(root()).map_err(|error| Error::failed(root().display(), error))
+}
+
+fn assemble(request: &Request, directory: &Path) -> Result<(), Error> {
+    let object = open(&request.name)?;
+    fs::create_dir(directory).map_err(|error| Error::failed(directory.display(), error))?;
+    fill(&object, request)?;
+    for device in &request.devices {
+        Devices::of(&request.name).change(device)?;
+    }
+    register(object, directory)?;
+    if request.allow_users {
+        tuning::allow_users(&request.name)?;
+    }
+    Ok(())
+}
+
+/// What libbpf and the verifier said last.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+fn listen(_: PrintLevel, line: String) {
+    if let Ok(mut said) = SAID.lock() {
+        said.push_str(&line);
+    }
+}
+
+/// An error with what libbpf said of it.
+fn explained(what: &str, error: &libbpf_rs::Error) -> Error {
+    let said = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
+    Error::Failed(format!("{what}: {error}\n{}", said.trim_end()))
+}
+
+/// The programs in the kernel, with the congestion control called `name`, which is not registered yet.
+fn open(name: &str) -> Result<Object, Error> {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+    let mut open =
+        ObjectBuilder::default().open_memory(&OBJECT.0).map_err(|error| explained("the eBPF object", &error))?;
+    rename(&mut open, name);
+    open.load().map_err(|error| explained("the kernel refuses the eBPF programs", &error))
+}
+
+/// Writes the name where the object has its own.
+fn rename(open: &mut OpenObject, name: &str) {
+    let mut map = open.maps_mut().find(|map| map.name() == OPERATIONS).expect("the object has its operations");
+    let value = map.initial_value_mut().expect("operations have a value");
+    let mut field = [0; 16];
+    field[..OPERATIONS.len()].copy_from_slice(OPERATIONS.as_bytes());
+    let at = value.windows(16).position(|window| window == field).expect("the operations have a name");
+    let field = &mut value[at..at + 16];
+    field.fill(0);
+    field[..name.len()].copy_from_slice(name.as_bytes());
+}
+
+fn fill(object: &Object, request: &Request) -> Result<(), Error> {
+    let map = |name: &str| object.maps().find(|map| map.name() == name).expect("the object has its maps");
+    let mut settings = [0; 8];
+    settings[..4].copy_from_slice(&request.form.number().to_ne_bytes());
+    settings[4..].copy_from_slice(&request.initial_window.to_ne_bytes());
+    map(SETTINGS)
+        .update(&ONLY, &settings, MapFlags::ANY)
+        .map_err(|error| explained("the settings cannot be written", &error))?;
+    let paths = map(PATHS);
+    write(&paths, &Destination::ANY, &request.usual)?;
+    request.paths.iter().try_for_each(|(destination, path)| write(&paths, destination, path))
+}
+
+fn write(map: &impl MapCore, destination: &Destination, path: &Route) -> Result<(), Error> {
+    map.update(&destination.encode(), &path.encode(), MapFlags::ANY).map_err(|error| {
+        if map.keys().count() as u32 >= map.max_entries() {
+            let most = map.max_entries();
+            Error::Refused(format!("no room for the path to {destination}: at most {most} paths; use shorter prefixes"))
+        } else {
+            explained(&format!("the path to {destination} cannot be written"), &error)
+        }
+    })
+}
+
+/// Pins everything, then registers.
+fn register(mut object: Object, directory: &Path) -> Result<(), Error> {
+    let report = object.progs().find(|program| program.name() == REPORT).expect("the object has its iterator");
+    let storage = object.maps().find(|map| map.name() == CONNECTIONS).expect("the object has its maps");
+    let mut iterator = report
+        .attach_iter(std::os::fd::AsFd::as_fd(&storage))
+        .map_err(|error| explained("the iterator over connections", &error))?;
+    iterator.pin(directory.join(CONNECTIONS)).map_err(|error| explained("a pin", &error))?;
+    for mut map in object.maps_mut().filter(|map| [OPERATIONS, PATHS, SETTINGS].iter().any(|name| map.name() == *name))
+    {
+        let pin = directory.join(map.name());
+        map.pin(pin).map_err(|error| explained("a pin", &error))?;
+    }
+    let mut operations = object.maps_mut().find(|map| map.name() == OPERATIONS).expect("the object has its operations");
+    let mut link =
+        operations.attach_struct_ops().map_err(|error| explained("the kernel does not register it", &error))?;
+    // Otherwise it would be unregistered with the link.
+    link.disconnect();
+    Ok(())
+}
+
+/// Unregisters a congestion control and puts back what was changed for it. Connections that use it go on with it.
+///
+/// # Errors
+/// [`Error::Refused`] if nothing of that name is loaded.
+pub fn unload(name: &str) -> Result<(), Error> {
+    check_name(name)?;
+    let directory = root().join(name);
+    if !directory.exists() {
+        let what = if tuning::is_registered(name) { "is not ours" } else { "is not loaded" };
+        return Err(Error::Refused(format!("`{name}` {what}; `meshpace kernel status` lists what is")));
+    }
+    let _lock = lock(name)?;
+    unregister(&directory)?;
+    clear(name, &directory)
+}
+
+fn unregister(directory: &Path) -> Result<(), Error> {
+    let pin = directory.join(OPERATIONS);
+    if !pin.exists() {
+        return Ok(());
+    }
+    let map = MapHandle::from_pinned_path(&pin).map_err(|error| Error::failed(pin.display(), error))?;
+    match map.delete(&ONLY) {
+        Ok(()) => Ok(()),
+        // It was never registered.
+        Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::failed("the kernel does not unregister it", error)),
+    }
+}
+
+/// Removes pins and puts devices back.
+fn clear(name: &str, directory: &Path) -> Result<(), Error> {
+    let remove = || -> io::Result<()> {
+        if directory.exists() {
+            for entry in fs::read_dir(directory)? {
+                fs::remove_file(entry?.path())?;
+            }
+            fs::remove_dir(directory)?;
+        }
+        Ok(())
+    };
+    let removed = remove().map_err(|error| Error::failed(directory.display(), error));
+    Devices::of(name).restore().and(removed)
+}
+
+/// The names of what is loaded, in order.
+///
+/// # Errors
+/// If the pins cannot be listed.
+pub fn loaded() -> Result<Vec<String>, Error> {
+    let entries = match fs::read_dir(root()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(Error::Refused(format!("{}: {error}; run as root", root().display())));
+        }
+        Err(error) => return Err(Error::failed(root().display(), error)),
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let mut names: Vec<String> =
+        names.collect::<io::Result<_>>().map_err(|error| Error::failed(root().display(), error))?;
+    names.sort();
+    Ok(names)
+}
+
+/// How `name` stands.
+///
+/// # Errors
+/// [`Error::Refused`] if nothing of that name is loaded, [`Error::Failed`] if its pins cannot be read.
+pub fn status(name: &str) -> Result<Status, Error> {
+    check_name(name)?;
+    let directory = root().join(name);
+    if !directory.exists() {
+        return Err(Error::Refused(format!("`{name}` is not loaded; `meshpace kernel load` does it")));
+    }
+    let settings = pinned(&directory, SETTINGS)?;
+    let value = settings.lookup(&ONLY, MapFlags::ANY).map_err(|error| Error::failed("the settings", error))?;
+    let value = value.unwrap_or_default();
+    let word = |at: usize| value.get(at..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u32::from_ne_bytes);
+    let pin = directory.join(CONNECTIONS);
+    let connections = fs::read(&pin).map_err(|error| Error::failed(pin.display(), error))?;
+    Ok(Status {
+        name: name.to_owned(),
+        registered: tuning::is_registered(name),
+        users: tuning::is_allowed(name),
+        form: Form::of_number(word(0)).unwrap_or(Form::Ap05),
+        initial_window: word(4),
+        paths: paths(&pinned(&directory, PATHS)?)?,
+        connections: Connection::decode(&connections),
+    })
+}
+
+fn pinned(directory: &Path, name: &str) -> Result<MapHandle, Error> {
+    let pin = directory.join(name);
+    MapHandle::from_pinned_path(&pin).map_err(|error| Error::failed(pin.display(), error))
+}
+
+fn paths(map: &MapHandle) -> Result<Vec<(Destination, Route)>, Error> {
+    let mut paths = Vec::new();
+    for key in map.keys() {
+        let value = map.lookup(&key, MapFlags::ANY).map_err(|error| Error::failed("a path", error))?;
+        // One that went in the meantime is no longer there.
+        let path = value.as_deref().and_then(Route::decode);
+        paths.extend(Destination::decode(&key).zip(path));
+    }
+    paths.sort_by_key(|(destination, _)| *destination);
+    Ok(paths)
+}
+
+/// The paths of a loaded congestion control, to be changed while it runs.
+#[derive(Debug)]
+pub struct Paths(MapHandle);
+
+impl Paths {
+    /// Those of `name`.
+    ///
+    /// # Errors
+    /// If it is not loaded.
+    pub fn of(name: &str) -> Result<Paths, Error> {
+        check_name(name)?;
+        pinned(&root().join(name), PATHS).map(Paths)
+    }
+
+    /// Sets the path to `destination`; connections there follow it from their next RTT sample on.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the path is out of range or the map is full.
+    pub fn set(&self, destination: &Destination, path: &Route) -> Result<(), Error> {
+        path.check()?;
+        write(&self.0, destination, path)
+    }
+
+    /// Forgets the path to `destination`, if there is one. The default stays.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn remove(&self, destination: &Destination) -> Result<(), Error> {
+        if *destination == Destination::ANY {
+            return Ok(());
+        }
+        match self.0.delete(&destination.encode()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::failed(format!("the path to {destination}"), error)),
+        }
+    }
+
+    /// All of them, the default first.
+    ///
+    /// # Errors
+    /// If the map cannot be read.
+    pub fn all(&self) -> Result<Vec<(Destination, Route)>, Error> {
+        paths(&self.0)
+    }
+}

@@ -1,0 +1,159 @@
+//! What has to be set on the machine besides the programs, and put back: who may choose the congestion control, and devices that
+//! would turn spaced segments into bursts.
+//!
+//! The kernel lets TCP hand 64 kB at a time to a device (GSO) and makes the most of it where round trips are short, whatever
+//! the pacing says; one segment at a time (`gso_max_segs`) prevents it. The values found are written to a file before they are
+//! changed, so that `unload` can put them back even if the loader was killed.
+
+use crate::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where this machine keeps what is gone after a restart, as devices' settings are.
+pub const RUN: &str = "/run/meshpace";
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+
+fn listed(file: &str, name: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|word| word == name))
+}
+
+/// Whether a congestion control of that name is registered.
+pub fn is_registered(name: &str) -> bool {
+    listed(AVAILABLE, name)
+}
+
+/// Whether users without rights may choose it.
+pub fn is_allowed(name: &str) -> bool {
+    listed(ALLOWED, name)
+}
+
+/// Lets users without rights choose `name`, which is registered. The kernel takes it off the list when it goes.
+///
+/// # Errors
+/// If the list cannot be changed, which only the first network namespace can.
+pub fn allow_users(name: &str) -> Result<(), Error> {
+    let change = || -> io::Result<()> {
+        let list = fs::read_to_string(ALLOWED)?;
+        if !list.split_whitespace().any(|word| word == name) {
+            fs::write(ALLOWED, format!("{} {name}\n", list.trim()))?;
+        }
+        Ok(())
+    };
+    change().map_err(|error| Error::failed(ALLOWED, error))
+}
+
+/// The devices that were changed for one congestion control.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Devices {
+    file: PathBuf,
+}
+
+impl Devices {
+    /// Those changed for `name`.
+    pub fn of(name: &str) -> Devices {
+        Devices { file: Path::new(RUN).join(format!("{name}.devices")) }
+    }
+
+    /// Makes `device` take one segment at a time.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is no such device, [`Error::Failed`] if it cannot be changed.
+    pub fn change(&self, device: &str) -> Result<(), Error> {
+        let found = segments_of(device)?;
+        if found == 1 {
+            return Ok(());
+        }
+        let mut noted = fs::read_to_string(&self.file).unwrap_or_default();
+        noted.push_str(&format!("{device} {found}\n"));
+        let beside = self.file.with_extension("new");
+        fs::create_dir_all(RUN)
+            .and_then(|()| fs::write(&beside, noted))
+            .and_then(|()| fs::rename(&beside, &self.file))
+            .map_err(|error| Error::failed(self.file.display(), error))?;
+        set_segments(device, 1)
+    }
+
+    /// Puts back what was found. A device that is gone, or that somebody has changed since, is left as it is.
+    ///
+    /// # Errors
+    /// If a device cannot be changed; the others are put back all the same.
+    pub fn restore(&self) -> Result<(), Error> {
+        let noted = match fs::read_to_string(&self.file) {
+            Ok(noted) => noted,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::failed(self.file.display(), error)),
+        };
+        let mut result = Ok(());
+        for (device, found) in noted.lines().filter_map(|line| line.split_once(' ')) {
+            if let (Ok(1), Ok(found)) = (segments_of(device), found.parse()) {
+                result = set_segments(device, found).and(result);
+            }
+        }
+        result.and_then(|()| fs::remove_file(&self.file).map_err(|error| Error::failed(self.file.display(), error)))
+    }
+}
+
+/// Devices of this network namespace that are up, are not the loopback, and take more than one segment at a time.
+pub fn bursting() -> Vec<String> {
+    let Ok(listing) = ip(&["-d", "-o", "link", "show", "up"]) else { return Vec::new() };
+    listing
+        .lines()
+        .filter(|line| !line.contains("LOOPBACK") && segments_in(line).is_some_and(|segments| segments > 1))
+        .filter_map(|line| Some(line.split(": ").nth(1)?.split('@').next()?.to_owned()))
+        .collect()
+}
+
+fn segments_in(listing: &str) -> Option<u32> {
+    let mut words = listing.split_whitespace().skip_while(|word| *word != "gso_max_segs");
+    words.nth(1)?.parse().ok()
+}
+
+fn segments_of(device: &str) -> Result<u32, Error> {
+    let listing = ip(&["-d", "-o", "link", "show", "dev", device])
+        .map_err(|error| Error::Refused(format!("device {device}: {error}")))?;
+    segments_in(&listing).ok_or_else(|| Error::Failed(format!("ip tells no gso_max_segs of {device}")))
+}
+
+fn set_segments(device: &str, segments: u32) -> Result<(), Error> {
+    ip(&["link", "set", "dev", device, "gso_max_segs", &segments.to_string()])
+        .map(drop)
+        .map_err(|error| Error::Failed(format!("device {device}: {error}")))
+}
+
+/// Runs iproute2's command.
+fn ip(arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new("ip")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run ip: {error}; apt-get install iproute2"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_listing_of_a_device_is_read() {
+        let line = "2: veth0@if3: <BROADCAST,UP> mtu 1500 numrxqueues 2 gso_max_size 65536 gso_max_segs 65535 tso_max_size 524280";
+        assert_eq!(segments_in(line), Some(65535));
+        assert_eq!(segments_in("2: veth0: <UP> mtu 1500"), None);
+    }
+
+    #[test]
+    fn the_kernel_has_reno() {
+        if Path::new(AVAILABLE).exists() {
+            assert!(is_registered("reno"));
+            assert!(!is_registered("ren"));
+        }
+    }
+}
