@@ -12,7 +12,7 @@ mod pairs;
 use crate::output::{complain, failed, results};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
-use meshpace_lab::scenario::{Point, Scenario, Source};
+use meshpace_scenario::{Point, Scenario, Source};
 use outcome::Outcome;
 use pairs::{Own, Rival, median};
 use serde_json::{Value, json};

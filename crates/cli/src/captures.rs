@@ -1,8 +1,8 @@
 //! `--pcap`: where the captures of every run go, and what became of them.
 
+use meshpace_capture::{CaptureError, PcapProbe};
 use meshpace_lab::campaign::{Campaign, Run};
-use meshpace_lab::pcap::{CaptureError, PcapProbe};
-use meshpace_lab::scenario::Point;
+use meshpace_scenario::Point;
 use meshpace_sim::Outcome;
 use std::io;
 use std::path::{Path, PathBuf};

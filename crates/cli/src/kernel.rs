@@ -8,7 +8,7 @@ use meshpace_core::{Duration, Rate};
 use meshpace_kernel::object::{self, Request, Status};
 use meshpace_kernel::{Connection, Destination, Error, Form, NAME, Path, tuning};
 use meshpace_lab::record::table::listing;
-use meshpace_lab::scenario::quantity::TIME;
+use meshpace_scenario::quantity::TIME;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::thread;

@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use meshpace_core::Rate;
-use meshpace_lab::scenario::quantity::{Dimension, RATE, SIZE, TIME};
 use meshpace_live::tcp::{Device, Limits, Raw, Stack};
 use meshpace_live::tpa;
+use meshpace_scenario::quantity::{Dimension, RATE, SIZE, TIME};
 use meshpace_transport::{Config, PathInfo, names};
 use std::fmt::Display;
 use std::io;

@@ -1,7 +1,7 @@
 //! Looks ahead before a campaign starts: whether it would take days, or more memory than the machine has.
 
 use meshpace_lab::campaign::Campaign;
-use meshpace_lab::campaign::estimate::Estimate;
+use meshpace_scenario::estimate::Estimate;
 
 /// What a campaign may take without being told so, hours.
 const PATIENCE_H: f64 = 24.0;

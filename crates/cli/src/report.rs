@@ -22,7 +22,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
     let written = crate::reproduce::register(arguments.register.as_deref())
-        .and_then(|register| meshpace_lab::report::write(&arguments.directory, &register, arguments.page.as_deref()));
+        .and_then(|register| meshpace_report::write(&arguments.directory, &register, arguments.page.as_deref()));
     match written {
         Ok(page) => finish(&format!("{}\n", page.display())),
         Err(message) => {

@@ -10,10 +10,10 @@ use indicatif::ProgressBar;
 use meshpace_lab::campaign::{Campaign, End, Run};
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::store::{self, Key, Store};
-use meshpace_lab::record::{Record, csv, parquet};
+use meshpace_lab::record::{Record, csv, parquet, write_whole};
 use meshpace_lab::register::{Effort, Experiment, Register, Runs, consistency, replication};
-use meshpace_lab::report::{self, PARQUET, Provenance, TABLE, write_whole};
-use meshpace_lab::scenario::{MAX_SEEDS, Point};
+use meshpace_report::{PARQUET, Provenance, TABLE};
+use meshpace_scenario::{MAX_SEEDS, Point};
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
         failed += job.run(runs).inspect_err(|_| progress.finish_and_clear())?;
     }
     progress.finish_and_clear();
-    let page = report::write(&out, &register, None).map_err(|message| (FAILED, message))?;
+    let page = meshpace_report::write(&out, &register, None).map_err(|message| (FAILED, message))?;
     results(&format!("{}\n", page.display())).map_err(|error| (FAILED, error.to_string()))?;
     if failed > 0 { Err((FAILED, format!("{failed} runs failed"))) } else { Ok(()) }
 }

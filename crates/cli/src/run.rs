@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use meshpace_lab::campaign::{Campaign, End, Run};
 use meshpace_lab::record::directory::{Manifest, Writer};
 use meshpace_lab::record::{Record, csv, table};
-use meshpace_lab::scenario::{MAX_SEEDS, Scenario, Source};
+use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -146,7 +146,7 @@ fn execute(
     let mut sink = Sink { format: arguments.format, writer, table: Vec::new(), header: true };
     let captures = Arc::new(captures);
     let capturing = Arc::clone(&captures);
-    let simulate = move |point: &meshpace_lab::scenario::Point, run: Run| match &*capturing {
+    let simulate = move |point: &meshpace_scenario::Point, run: Run| match &*capturing {
         Some(captures) => captures.run(point, run),
         None => meshpace_sim::run(&point.config, run.seed),
     };

@@ -5,7 +5,7 @@ use crate::output::{complain, finish};
 use clap::{Args, ValueEnum};
 use meshpace_lab::record::table::listing;
 use meshpace_lab::register::{Effort, Experiment, Register};
-use meshpace_lab::scenario::{Scenario, Source};
+use meshpace_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};

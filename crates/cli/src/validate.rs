@@ -5,7 +5,7 @@ use crate::run::processors;
 use crate::{FAILED, REFUSED};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use meshpace_lab::report::write_whole;
+use meshpace_lab::record::write_whole;
 use meshpace_lab::validate::{COMPARISONS, Comparison, Heading, Options, Table, markdown, text};
 use std::io;
 use std::path::PathBuf;

@@ -1,10 +1,7 @@
-//! The laboratory: scenario files, campaigns of runs, statistics and records.
+//! The laboratory: campaigns of runs, statistics, records, and the register of published experiments with its judge.
 
 pub mod campaign;
-pub mod pcap;
 pub mod record;
 pub mod register;
-pub mod report;
-pub mod scenario;
 pub mod statistics;
 pub mod validate;

@@ -13,7 +13,7 @@
 mod table;
 
 use meshpace_core::{Duration, Time};
-use meshpace_lab::scenario::{Point, Scenario, Source};
+use meshpace_scenario::{Point, Scenario, Source};
 use meshpace_sim::MODEL_REVISION;
 use std::path::{Path, PathBuf};
 use std::process::Command;

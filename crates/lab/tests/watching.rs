@@ -1,7 +1,7 @@
 //! What the time series tells of watched links, and flows that are there several times.
 
 use meshpace_lab::record::Record;
-use meshpace_lab::scenario::{Scenario, Source};
+use meshpace_scenario::{Scenario, Source};
 use std::path::Path;
 
 fn read(text: &str) -> Result<Scenario, String> {

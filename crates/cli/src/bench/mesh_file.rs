@@ -1,6 +1,6 @@
 //! The places and flows of a workload as a file that the scripts for other simulators read.
 
-use meshpace_lab::scenario::Point;
+use meshpace_scenario::Point;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The same work in ns-2: `validation/ns2/mesh.tcl`, run by Debian's `ns`.
 
 use super::mesh_file;
-use meshpace_lab::scenario::Point;
+use meshpace_scenario::Point;
 use std::io;
 use std::process::Command;
 use tempfile::TempDir;

@@ -5,7 +5,7 @@
 //! has, stations never give up an RTS when every frame has one.
 
 use super::mesh_file;
-use meshpace_lab::scenario::Point;
+use meshpace_scenario::Point;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

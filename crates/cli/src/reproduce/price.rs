@@ -6,9 +6,9 @@
 //! seeds until their interval is narrow enough are counted with the seeds they begin with.
 
 use meshpace_core::{Duration, Time};
-use meshpace_lab::campaign::estimate::Estimate;
 use meshpace_lab::register::Runs;
-use meshpace_lab::scenario::Point;
+use meshpace_scenario::Point;
+use meshpace_scenario::estimate::Estimate;
 use meshpace_sim::{Config, Outcome};
 use nix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};

@@ -7,10 +7,12 @@ pub mod parquet;
 mod pieces;
 pub mod store;
 pub mod table;
+mod write;
 
 pub use pieces::{BatchRecord, FlowPiece, FlowSeries, LinkSeries, SeriesRecord};
+pub use write::write_whole;
 
-use crate::scenario::{Point, Scenario};
+use meshpace_scenario::{Point, Scenario};
 use meshpace_sim::{FlowOutcome, Outcome};
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@
 //! order of the campaign, and the partial file goes.
 
 use super::directory::{MANIFEST, Manifest, RECORDS};
-use crate::report::write_whole;
+use super::write_whole;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};

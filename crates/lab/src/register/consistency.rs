@@ -3,7 +3,7 @@
 use super::data::{Check, Curve, Metric, Numbers, Published, Term, standard};
 use super::library::{Effort, Experiment, Register};
 use super::select::X;
-use crate::scenario::Scenario;
+use meshpace_scenario::Scenario;
 use serde_json::{Map, Value};
 
 impl Published {

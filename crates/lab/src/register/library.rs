@@ -1,8 +1,8 @@
 //! The register read from its files: those that are part of the program, or a directory of the same form.
 
 use super::data::Published;
-use crate::scenario::{Refusal, Scenario, Source};
 use include_dir::{Dir, include_dir};
+use meshpace_scenario::{Refusal, Scenario, Source};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@ pub mod consistency;
 pub mod data;
 pub mod gain;
 pub mod judge;
+pub mod labels;
 pub mod library;
 pub mod observations;
 pub mod replication;

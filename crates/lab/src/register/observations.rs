@@ -208,7 +208,7 @@ impl Published {
     /// What people read for the curve `id`.
     pub fn label(&self, id: &str) -> String {
         let own = self.curve(id).and_then(|curve| curve.label.clone());
-        own.unwrap_or_else(|| crate::report::palette::label(id).to_owned())
+        own.unwrap_or_else(|| super::labels::label(id).to_owned())
     }
 }
 

@@ -1,0 +1,142 @@
+//! One colour and one marker per transport, the same everywhere.
+//!
+//! A family of transports has a colour and a shape; its members differ in the fill of the marker and the dashes of the line. The
+//! colours are those of M. Okabe and K. Ito, "Color Universal Design", 2008, and for the families beyond those the dark ones
+//! of P. Tol, "Colour schemes", SRON 2021, which people with any kind of colour vision can tell apart; shape and fill say
+//! the same without colour.
+
+use plotters::style::RGBColor;
+
+/// The shape of a marker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// A disc.
+    Disc,
+    /// A triangle on its base.
+    Triangle,
+    /// A square.
+    Square,
+    /// A square on its corner.
+    Diamond,
+    /// A triangle on its tip.
+    Funnel,
+    /// Two crossing strokes.
+    Cross,
+    /// A pentagon.
+    Pentagon,
+    /// A hexagon.
+    Hexagon,
+    /// A bar lying down.
+    Slab,
+    /// A bar standing.
+    Post,
+    /// Two triangles tip to tip.
+    Bow,
+}
+
+/// How a marker is filled and its line is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fill {
+    /// Filled; the line is solid.
+    Full,
+    /// Hollow; the line is dashed.
+    Hollow,
+    /// Hollow with a dot; the line is dotted.
+    Dot,
+    /// Hollow with a stroke; the line has long dashes.
+    Stroke,
+}
+
+impl Fill {
+    /// Length of dashes and of the gaps between them, pixels; None for a solid line.
+    pub fn dashes(self) -> Option<(u32, u32)> {
+        match self {
+            Fill::Full => None,
+            Fill::Hollow => Some((6, 4)),
+            Fill::Dot => Some((2, 4)),
+            Fill::Stroke => Some((12, 4)),
+        }
+    }
+}
+
+/// How a transport is shown.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Look {
+    /// Its colour.
+    pub color: RGBColor,
+    /// Its marker.
+    pub shape: Shape,
+    /// Which member of the family it is.
+    pub fill: Fill,
+}
+
+const FILLS: [Fill; 4] = [Fill::Full, Fill::Hollow, Fill::Dot, Fill::Stroke];
+
+/// A family: colour, shape, and its members in the order of their fills.
+type Family = (RGBColor, Shape, &'static [&'static str]);
+
+const VERMILLION: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
+const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xb2);
+const GREEN: RGBColor = RGBColor(0x00, 0x9e, 0x73);
+const SKY: RGBColor = RGBColor(0x56, 0xb4, 0xe9);
+const ORANGE: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
+const PURPLE: RGBColor = RGBColor(0xcc, 0x79, 0xa7);
+const WINE: RGBColor = RGBColor(0x88, 0x22, 0x55);
+const INDIGO: RGBColor = RGBColor(0x33, 0x22, 0x88);
+const OLIVE: RGBColor = RGBColor(0x99, 0x99, 0x33);
+const TEAL: RGBColor = RGBColor(0x44, 0xaa, 0x99);
+
+const FAMILIES: &[Family] = &[
+    (VERMILLION, Shape::Disc, &["newreno", "newreno+dyn-delack", "newreno+delack", "newreno+ecn"]),
+    (ORANGE, Shape::Funnel, &["newreno-cwl", "cwl", "tcp-2", "tcp-3"]),
+    (BLUE, Shape::Triangle, &["tcp-ap", "tcp-ap+dyn-delack", "tcp-ap+delack", "tcp-ap-oid"]),
+    (GREEN, Shape::Square, &["tcp-ap-released", "tcp-ap-released+delack", "tcp-ap-released+dyn-delack"]),
+    (SKY, Shape::Diamond, &["tcp-ap-sync", "tcp-ap-sync+dyn-delack"]),
+    (PURPLE, Shape::Cross, &["udp-paced", "udp", "udp+llap"]),
+    (WINE, Shape::Pentagon, &["tpa-2", "tpa-3", "tpa*-3", "tpa*-2"]),
+    (INDIGO, Shape::Hexagon, &["tpa-ap-2", "tpa-ap-3", "tpa*-ap-3", "tpa*-ap-2"]),
+    (TEAL, Shape::Slab, &["newreno+llap", "tcp-ap+llap"]),
+    (OLIVE, Shape::Post, &["dcc", "few", "lred", "dack"]),
+];
+
+/// Looks of curves that are no transport by name: grey, told apart by shape and fill.
+const OTHERS: [Shape; 6] = [Shape::Bow, Shape::Disc, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Funnel];
+const GREY: RGBColor = RGBColor(0x77, 0x77, 0x77);
+
+/// How the transport called `name` is shown; None if it has no look of its own.
+pub fn look(name: &str) -> Option<Look> {
+    FAMILIES.iter().find_map(|(color, shape, members)| {
+        let number = members.iter().position(|other| *other == name)?;
+        Some(Look { color: *color, shape: *shape, fill: FILLS[number] })
+    })
+}
+
+/// The look of number `number` of those that have none of their own.
+pub fn other(number: usize) -> Look {
+    Look { color: GREY, shape: OTHERS[number % OTHERS.len()], fill: FILLS[number / OTHERS.len() % FILLS.len()] }
+}
+
+/// A colour as CSS writes it.
+pub fn css(color: RGBColor) -> String {
+    format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_transports_look_alike_even_without_colour() {
+        for (number, (color, shape, members)) in FAMILIES.iter().enumerate() {
+            assert!(members.len() <= FILLS.len());
+            for (other_color, other_shape, other_members) in &FAMILIES[..number] {
+                assert!(color != other_color && shape != other_shape);
+                assert!(members.iter().all(|name| !other_members.contains(name)));
+            }
+        }
+        let others: Vec<Look> = (0..12).map(other).collect();
+        for (number, look) in others.iter().enumerate() {
+            assert!(!others[..number].contains(look));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What a run will cost, before it starts: time and memory from nodes, load and duration.
+//!
+//! The figures behind it are those of the workloads in `scenarios/bench` (`docs/performance.md`): of the order of a thousand
+//! frames per second in every patch of the mesh where only one station can send at a time, and for each frame a fixed price
+//! and one for every node that senses it. It is meant to tell seconds from hours and megabytes from what no machine has, and
+//! to start long runs first; it is right within a factor of a few.
+
+use crate::Point;
+use meshpace_mesh::config::{Position, RoutingConfig};
+use meshpace_mesh::radio::Channel;
+use meshpace_sim::Mobility;
+use std::collections::BTreeMap;
+
+/// Frames per second in a patch that one transmission fills.
+const FRAMES_PER_PATCH: f64 = 1_300.0;
+/// CPU seconds per frame, and per node that senses it.
+const FRAME_S: f64 = 0.4e-6;
+const SENSED_S: f64 = 0.05e-6;
+/// What movement adds per node that senses a frame: its table is made anew.
+const MOVING_S: f64 = 0.3e-6;
+/// What OLSR costs per node, second and node of the mesh: every node keeps a map of all.
+const MAP_S: f64 = 10e-6;
+/// Bytes per node, per pair of nodes that sense each other, per flow, and per entry of a map of all nodes.
+const NODE_BYTES: f64 = 4_000.0;
+const PAIR_BYTES: f64 = 40.0;
+const FLOW_BYTES: f64 = 40_000.0;
+const MAP_BYTES: f64 = 150.0;
+/// Bytes of the program itself.
+const PROGRAM_BYTES: f64 = 8e6;
+/// Meshes of up to so many nodes are counted pair by pair.
+const COUNTED: usize = 200;
+/// AODV: bytes per flow and node, as nearly every node learns of whoever asks. (More ask than there are flows, and not all hear
+/// it.)
+const ROUTE_BYTES: f64 = 35.0;
+/// Static routes: bytes per destination and node.
+const TREE_BYTES: f64 = 4.0;
+
+/// What a run costs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// CPU time, s.
+    pub cpu_s: f64,
+    /// Memory at its largest, bytes.
+    pub bytes: f64,
+}
+
+impl Estimate {
+    /// What one run of `point` costs.
+    pub fn of(point: &Point) -> Estimate {
+        let config = &point.config;
+        let nodes = config.positions.len() as f64;
+        let pairs = pairs(&config.positions, &Channel::new(&config.mesh.radio));
+        let sensed = pairs / nodes.max(1.0);
+        let duration_s = config.duration.as_secs_f64();
+        // No more patches than flows: somebody has to send.
+        let flows = config.flows.len() as f64;
+        let patches = (nodes / (1.0 + sensed)).clamp(1.0, flows.max(1.0));
+        let moves = config.mobility != Mobility::Still;
+        let is_map = matches!(config.mesh.routing, RoutingConfig::Olsr { .. });
+        let frame_s = FRAME_S + sensed * (SENSED_S + if moves { MOVING_S } else { 0.0 });
+        let map = if is_map { nodes * nodes } else { 0.0 };
+        let routes = if matches!(config.mesh.routing, RoutingConfig::Aodv(_)) { nodes * flows.min(nodes) } else { 0.0 };
+        let trees = if config.mesh.routing == RoutingConfig::Static { 2.0 * flows * nodes } else { 0.0 };
+        Estimate {
+            cpu_s: duration_s * (FRAMES_PER_PATCH * patches * frame_s + map * MAP_S),
+            bytes: PROGRAM_BYTES
+                + nodes * NODE_BYTES
+                + pairs * PAIR_BYTES
+                + flows * FLOW_BYTES
+                + map * MAP_BYTES
+                + routes * ROUTE_BYTES
+                + trees * TREE_BYTES,
+        }
+    }
+}
+
+/// About how many ordered pairs of nodes sense each other: in a large mesh counted by cells of a grid, so that a mesh which
+/// is too large is not built to find that out.
+pub(crate) fn pairs(positions: &[Position], channel: &Channel) -> f64 {
+    let width = channel.reach().max(1e-3);
+    if positions.len() <= COUNTED {
+        let near = |a: &Position, b: &Position| (a.x - b.x).powi(2) + (a.y - b.y).powi(2) <= width * width;
+        let around = |a: &Position| positions.iter().filter(|b| near(a, b)).count() as f64 - 1.0;
+        return positions.iter().map(around).sum();
+    }
+    let mut cells: BTreeMap<(i64, i64), f64> = BTreeMap::new();
+    for place in positions {
+        *cells.entry(((place.x / width).floor() as i64, (place.y / width).floor() as i64)).or_default() += 1.0;
+    }
+    let around = |&(x, y): &(i64, i64)| -> f64 {
+        let near = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (x + dx, y + dy)));
+        near.filter_map(|cell| cells.get(&cell)).sum()
+    };
+    // The disc a node reaches is this share of its nine cells.
+    let share = std::f64::consts::PI / 9.0;
+    cells.iter().map(|(cell, count)| count * (share * around(cell)).max(count - 1.0).max(0.0).min(around(cell))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Scenario, Source};
+    use std::path::Path;
+
+    fn point(text: &str) -> Point {
+        let source = Source { name: "test".to_owned(), text: text.to_owned(), sets: Vec::new() };
+        Scenario::read(source, Path::new(""), "test").unwrap().points.remove(0)
+    }
+
+    fn random(nodes: u32, side_m: u32, duration_s: u32) -> Estimate {
+        Estimate::of(&point(&format!(
+            "duration = \"{duration_s} s\"\n[topology]\nkind = \"random\"\nnodes = {nodes}\nwidth = \"{side_m} m\"\n\
+             height = \"{side_m} m\"\nallow_partition = true\n\
+             flows = {{ count = {}, min_hops = 2, max_hops = 6 }}\n[routing]\nprotocol = \"aodv\"\n[[flow]]\n",
+            nodes / 12
+        )))
+    }
+
+    #[test]
+    fn pairs_are_about_as_many_as_there_are() {
+        use meshpace_mesh::radio::Neighbours;
+        let point = point(
+            "[topology]\nkind = \"random\"\nnodes = 800\nwidth = \"4000 m\"\nheight = \"4000 m\"\nallow_partition = true\n\
+             flows = { count = 3 }\n[[flow]]\n",
+        );
+        let config = &point.config;
+        let channel = Channel::new(&config.mesh.radio);
+        let tables = Neighbours::new(&channel, &config.positions);
+        let exact: usize = (0..800).map(|node| tables.of(meshpace_core::NodeId(node)).len()).sum();
+        let ratio = pairs(&config.positions, &channel) / exact as f64;
+        assert!((0.6..1.7).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn cost_is_linear_in_time_and_at_constant_density_in_nodes() {
+        let (short, long) = (random(500, 3200, 100), random(500, 3200, 1000));
+        assert!((long.cpu_s / short.cpu_s - 10.0).abs() < 1e-6);
+        assert_eq!(long.bytes, short.bytes, "memory does not grow with simulated time");
+        let larger = random(2000, 6400, 100);
+        assert!((2.5..8.0).contains(&(larger.cpu_s / short.cpu_s)), "{}", larger.cpu_s / short.cpu_s);
+    }
+
+    #[test]
+    fn memory_is_within_a_factor_of_two_of_what_was_measured() {
+        // The peaks of the processes, docs/performance.md.
+        let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bench/");
+        for (name, megabytes) in
+            [("random-120", 7.2), ("random-1000", 21.0), ("random-3000", 71.0), ("random-10000", 255.0)]
+        {
+            let point = point(&std::fs::read_to_string(format!("{bench}{name}.toml")).unwrap());
+            let ratio = Estimate::of(&point).bytes / 1e6 / megabytes;
+            assert!((0.5..2.0).contains(&ratio), "{name}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn a_crowd_costs_the_square() {
+        let (few, many) = (random(1000, 400, 10), random(4000, 400, 10));
+        assert!(many.bytes - PROGRAM_BYTES > 8.0 * (few.bytes - PROGRAM_BYTES), "{few:?} {many:?}");
+    }
+}

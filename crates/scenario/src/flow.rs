@@ -1,0 +1,260 @@
+//! `[[flow]]`: who sends what to whom, when, over which transport.
+
+use super::MAX_SECONDS;
+use super::diagnostic::Problem;
+use super::files::Load;
+use super::pacing::usual_interference;
+use super::quantity::TIME;
+use super::reader::{Reader, Sign};
+use super::topology::Topology;
+use super::traffic;
+use super::transport::{self, Transport};
+use super::value::{Kind, Origin, Value};
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_mesh::RadioConfig;
+use meshpace_sim::traffic::TraceWrite;
+use meshpace_sim::{Flow, Traffic};
+use meshpace_transport::pacing::OutOfInterference;
+use meshpace_transport::{Config, names};
+use std::path::PathBuf;
+
+/// The most flows that one table makes.
+const MAX_COUNT: u64 = 1000;
+
+/// The flows and what records call their transports.
+#[derive(Default, Debug)]
+pub struct Flows {
+    /// By flow number.
+    pub flows: Vec<Flow>,
+    /// The label of each flow's transport.
+    pub labels: Vec<String>,
+    /// The traces that flows replay.
+    pub traces: Vec<Vec<TraceWrite>>,
+    /// The files that were read, with their contents, for the digest.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// One flow with what belongs to it.
+struct One {
+    /// So many flows alike.
+    count: u64,
+    flow: Flow,
+    label: String,
+    trace: Option<Vec<TraceWrite>>,
+    file: Option<(PathBuf, Vec<u8>)>,
+}
+
+impl Flows {
+    fn add(&mut self, one: One) {
+        let One { count, mut flow, label, trace, file } = one;
+        if let (Traffic::Trace { number }, Some(trace)) = (&mut flow.traffic, trace) {
+            *number = self.traces.len() as u16;
+            self.traces.push(trace);
+        }
+        self.flows.extend(std::iter::repeat_n(flow, count as usize));
+        self.labels.extend(std::iter::repeat_n(label, count as usize));
+        self.files.extend(file);
+    }
+}
+
+/// Where the topology says how many flows there are: one table for each of them, or one for all.
+fn make_flows(all: &mut Flows, root: &Reader<'_>, topology: &Topology, tables: usize) {
+    let ends = &topology.default_ends;
+    if tables != 1 && tables != ends.len() {
+        let message = format!("topology.flows makes {} flows, and there are {tables} tables", ends.len());
+        root.wrong("flow", message, format!("expected one [[flow]] for all of them, or {}", ends.len()));
+    } else if let (1, [flow], [label]) = (tables, all.flows.as_slice(), all.labels.as_slice()) {
+        let (flow, label) = (flow.clone(), label.clone());
+        all.labels = vec![label; ends.len()];
+        let with_ends =
+            |&(from, to): &(u64, u64)| Flow { from: NodeId(from as u16), to: NodeId(to as u16), ..flow.clone() };
+        all.flows = ends.iter().map(with_ends).collect();
+    }
+}
+
+/// Reads every `[[flow]]`.
+pub fn read(
+    root: &mut Reader<'_>,
+    topology: &Topology,
+    radio: &RadioConfig,
+    duration: Duration,
+    load: Load<'_>,
+) -> Flows {
+    let usual = usual_interference(radio);
+    let mut all = Flows::default();
+    match root.get("flow") {
+        Some(Value { kind: Kind::Array(items), .. }) if !items.is_empty() && items.len() <= usize::from(u16::MAX) => {
+            for (number, item) in items.iter().enumerate() {
+                let path = format!("flow.{number}");
+                let Kind::Table(table) = &item.kind else {
+                    let message = format!("{path}: expected a table, found {}", item.describe());
+                    root.problems().at(&item.origin, message, "expected [[flow]]");
+                    continue;
+                };
+                let mut keys = Reader::new(table, Some(&item.origin), path, root.problems());
+                let set_by = root.value("duration").and_then(Value::set_by);
+                let flow = read_one(&mut keys, number, topology, &usual, (duration, set_by), load);
+                keys.finish("a flow");
+                if let Some(flow) = flow {
+                    all.add(flow);
+                }
+            }
+            if all.flows.len() > usize::from(u16::MAX) {
+                root.wrong("flow", format!("{} flows with their counts", all.flows.len()), "expected at most 65535");
+            }
+            if topology.makes_flows {
+                make_flows(&mut all, root, topology, items.len());
+            }
+        }
+        Some(value) => root.wrong("flow", format!("expected 1 to 65535 flows, found {}", value.describe()), "[[flow]]"),
+        None => root.problems().add(Problem {
+            message: "flow: the scenario has no flow".to_owned(),
+            origin: None,
+            expected: String::new(),
+            help: Some("add a table such as\n[[flow]]\nfrom = 0\nto = 7".to_owned()),
+            point: None,
+        }),
+    }
+    all
+}
+
+fn read_one(
+    keys: &mut Reader<'_>,
+    number: usize,
+    topology: &Topology,
+    usual: &OutOfInterference,
+    (duration, duration_set_by): (Duration, Option<Origin>),
+    load: Load<'_>,
+) -> Option<One> {
+    let before = keys.problems().count();
+    // The ends that the topology gives to flows that name none; a chain gives the same ones to all.
+    let default = match topology.default_ends.as_slice() {
+        [only] => Some(*only),
+        several => several.get(number).copied(),
+    };
+    for key in ["from", "to"].into_iter().filter(|_| topology.makes_flows) {
+        if keys.get(key).is_some() {
+            keys.wrong(key, "topology.flows says between which nodes flows run", format!("expected no {key}"));
+        }
+    }
+    let from = end(keys, "from", topology, default.map(|ends| ends.0));
+    let to = end(keys, "to", topology, default.map(|ends| ends.1));
+    if let (Some(from), Some(to)) = (from, to)
+        && from == to
+    {
+        keys.wrong("to", format!("from and to are both node {to}"), "expected another node than from");
+    }
+
+    let count = keys.whole("count", 1..=MAX_COUNT, "flows alike").unwrap_or(1);
+    if topology.makes_flows && count > 1 {
+        keys.wrong("count", "topology.flows says how many flows there are", "expected no count");
+    }
+
+    let segment = keys.whole("segment", 1..=65495, "bytes");
+    let max_window = keys.whole("max_window", 1..=65535, "segments");
+    let application = traffic::read(keys, load, segment.map(|bytes| bytes as u32));
+    let segment = segment.or(application.segment.map(u64::from));
+
+    let (start, start_jitter, stop) = times(keys, duration, duration_set_by);
+    let transport = match application.transport.filter(|_| keys.get("transport").is_none()) {
+        Some(name) => Transport { config: names::lookup(name)?, label: name.to_owned() },
+        None => transport::read(keys, usual)?,
+    };
+    let mut config = transport.config;
+    match &mut config {
+        Config::Tcp(tcp) => {
+            tcp.segment = segment.map_or(tcp.segment, |bytes| bytes as u32);
+            tcp.max_window = max_window.map_or(tcp.max_window, |segments| segments as u32);
+        }
+        Config::Tpa(tpa) => {
+            tpa.segment = segment.map_or(tpa.segment, |bytes| bytes as u32);
+            // The header has 8 bits for it.
+            tpa.receive_window = max_window.map_or(tpa.receive_window, |segments| segments.min(255) as u8);
+        }
+        Config::Udp(udp) => {
+            udp.segment = segment.map_or(udp.segment, |bytes| bytes as u32);
+            let is_http = matches!(application.traffic, Traffic::Http { .. });
+            if is_http || !application.is_limited && udp.rate.is_none() {
+                let expected = "expected traffic = \"cbr\" and a rate: nothing else holds UDP back";
+                keys.wrong("transport", "udp has no rate of its own", expected);
+            }
+        }
+    }
+    if let Err(error) = config.check() {
+        let key = if error.name == "segment" || error.name == "max_window" { error.name } else { "transport" };
+        let place = if key == "transport" { format!("{}: ", error.name) } else { String::new() };
+        let message = format!("{place}expected {}, found {}", error.expected, error.value);
+        keys.wrong(key, message, format!("expected {}", error.expected));
+    }
+    if keys.problems().count() > before {
+        return None;
+    }
+    let (from, to) = (NodeId(from? as u16), NodeId(to? as u16));
+    let flow = Flow { from, to, transport: config, traffic: application.traffic, start, start_jitter, stop };
+    Some(One { count, flow, label: transport.label, trace: application.trace, file: application.file })
+}
+
+fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: Option<u64>) -> Option<u64> {
+    let nodes = topology.positions.len() as u64;
+    let Some(value) = keys.get(key) else {
+        if default.is_none() && nodes > 0 {
+            keys.wrong(key, "is missing", format!("{key} = the number of a node"));
+        }
+        return default;
+    };
+    match value.kind {
+        Kind::Integer(node) if node >= 0 && (node as u64) < nodes => Some(node as u64),
+        // A topology that could not be read has no nodes; that has been reported already.
+        Kind::Integer(_) if nodes == 0 => None,
+        Kind::Integer(node) => {
+            let set_by = value.set_by().or_else(|| topology.set_by.clone());
+            let help = match (&value.origin, &set_by) {
+                (Origin::File(_), Some(_)) => Some(format!("set {} as well", keys.path(key))),
+                _ => None,
+            };
+            keys.problems().add(Problem {
+                message: format!(
+                    "{}: there is no node {node}: the topology has nodes 0 to {}",
+                    keys.path(key),
+                    nodes - 1
+                ),
+                origin: set_by.or_else(|| Some(value.origin.clone())),
+                expected: format!("expected 0 to {}", nodes - 1),
+                help,
+                point: None,
+            });
+            None
+        }
+        _ => {
+            let message = format!("expected the number of a node, found {}", value.describe());
+            keys.wrong(key, message, "expected a node number");
+            None
+        }
+    }
+}
+
+fn times(keys: &mut Reader<'_>, duration: Duration, duration_set_by: Option<Origin>) -> (Time, Duration, Option<Time>) {
+    let mut time = |key, sign| keys.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64);
+    let start = Time::ZERO + time("start", Sign::NotNegative).unwrap_or(Duration::from_secs(1));
+    let jitter = time("start_jitter", Sign::NotNegative).unwrap_or(Duration::from_millis(100));
+    let stop = time("stop", Sign::Positive).map(|stop| Time::ZERO + stop);
+    if start.0 >= duration.0 {
+        let set_by = keys.value("start").and_then(Value::set_by).or(duration_set_by);
+        keys.problems().add(Problem {
+            message: format!(
+                "{}: the flow starts at {} s, when the run is over",
+                keys.path("start"),
+                start.as_secs_f64()
+            ),
+            origin: set_by.or_else(|| keys.origin("start")),
+            expected: format!("expected less than the duration, {} s", duration.as_secs_f64()),
+            help: None,
+            point: None,
+        });
+    }
+    if stop.is_some_and(|stop| stop <= start) {
+        let expected = format!("expected more than {} s", start.as_secs_f64());
+        keys.disagree(&["stop", "start"], "the flow stops before it starts", expected);
+    }
+    (start, jitter, stop)
+}

@@ -1,0 +1,337 @@
+//! Scenario files: TOML in, checked configurations out, or a list of everything that is wrong.
+
+pub mod connectivity;
+pub mod diagnostic;
+pub mod estimate;
+mod files;
+mod flow;
+mod link;
+mod mesh;
+mod overrides;
+mod pacing;
+mod path;
+mod pieces;
+mod propagation;
+pub mod quantity;
+mod reader;
+mod sweep;
+mod tcp;
+mod topology;
+mod traffic;
+mod transport;
+pub mod value;
+
+pub use diagnostic::{Problem, Refusal, Source};
+pub use files::Load;
+pub use topology::{Draw, Unplaced};
+
+use diagnostic::Problems;
+use meshpace_core::{Duration, NodeId};
+use meshpace_mesh::config::RoutingConfig;
+use meshpace_mesh::radio::{Channel, Neighbours};
+use meshpace_mesh::routing::HopCount;
+use meshpace_sim::Mobility;
+use quantity::TIME;
+use reader::{Reader, Sign};
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use sweep::Sweep;
+use topology::Topology;
+use value::{Origin, Table, Value};
+
+/// The longest run, seconds of simulated time (31 years).
+const MAX_SECONDS: f64 = 1e9;
+/// The most points of a sweep.
+pub const MAX_POINTS: usize = 1_000_000;
+/// Pairs of nodes that sense each other up to which paths are looked at when a scenario is read (some 2 GB).
+const MAX_PAIRS_IN_READING: f64 = 5e7;
+/// The most seeds per point.
+pub const MAX_SEEDS: u64 = 1_000_000;
+/// Duration of a scenario that does not say.
+const DEFAULT_DURATION: Duration = Duration::from_secs(200);
+
+/// A scenario that can be run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its title, or its file's name without extension.
+    pub name: String,
+    /// SHA-256 of everything it was read from, in hexadecimal.
+    pub digest: String,
+    /// The points of its sweep, or the one point of a scenario without.
+    pub points: Vec<Point>,
+    /// Seeds per point.
+    pub seeds: u64,
+}
+
+/// One point of a sweep.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The values of the sweep, in its order.
+    pub values: Vec<(String, serde_json::Value)>,
+    /// What is run; what is drawn for each seed is that of seed 1, see [`Point::drawn`].
+    pub config: meshpace_sim::Config,
+    /// What records call each flow's transport.
+    pub transports: Vec<String>,
+    /// What is drawn for each seed: places, ends of flows.
+    pub draw: Option<Draw>,
+}
+
+impl Point {
+    /// The point as it is for one seed.
+    ///
+    /// # Errors
+    /// If no placement is good enough.
+    pub fn drawn(&self, seed: u64) -> Result<Cow<'_, Point>, Unplaced> {
+        let Some(draw) = &self.draw else { return Ok(Cow::Borrowed(self)) };
+        let drawn = draw.of(seed)?;
+        let mut point = self.clone();
+        if let Some(positions) = drawn.positions {
+            point.config.positions = positions;
+        }
+        for (flow, (from, to)) in point.config.flows.iter_mut().zip(drawn.ends.into_iter().flatten()) {
+            (flow.from, flow.to) = (NodeId(from as u16), NodeId(to as u16));
+        }
+        Ok(Cow::Owned(point))
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario. `directory` is where relative file names in it start, `stem` what it is called without a
+    /// title.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the file as far as possible.
+    pub fn read(source: Source, directory: &Path, stem: &str) -> Result<Scenario, Refusal> {
+        Scenario::read_with(source, &|name| files::from_disk(directory, name), stem)
+    }
+
+    /// Reads a scenario whose files come from `load`.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_with(source: Source, load: Load<'_>, stem: &str) -> Result<Scenario, Refusal> {
+        let problems = Problems::default();
+        let scenario = read(&source, load, stem, &problems);
+        let mut problems = problems.into_vec();
+        if problems.is_empty() {
+            return Ok(scenario);
+        }
+        problems.sort_by_key(|problem| match &problem.origin {
+            Some(Origin::File(span)) => (0, span.start),
+            Some(Origin::Set(index)) => (1, *index),
+            None => (2, 0),
+        });
+        Err(Refusal { source, problems })
+    }
+}
+
+fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Scenario {
+    let mut scenario = Scenario { name: stem.to_owned(), digest: String::new(), points: Vec::new(), seeds: 1 };
+    let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
+    if !errors.is_empty() {
+        for error in errors {
+            let span = error.span().unwrap_or(0..0);
+            problems.at(&Origin::File(span), format!("not TOML: {}", error.message()), "here");
+        }
+        return scenario;
+    }
+    let mut root = Table::from_toml(document.get_ref(), &Origin::File);
+    overrides::apply(&mut root, &source.sets, problems);
+    let sweep = Sweep::take(&mut root, problems);
+    scenario.seeds = sweep.seeds;
+    if problems.count() > 0 && sweep.points() > MAX_POINTS {
+        return scenario;
+    }
+    let mut files = Vec::new();
+    for number in 0..sweep.points() {
+        problems.enter(None);
+        let (tree, values) = sweep.point(number, &root, problems);
+        problems.enter((!values.is_empty()).then(|| {
+            let values = values.iter().map(|(key, value)| format!("{key} = {value}"));
+            values.collect::<Vec<_>>().join(", ")
+        }));
+        let (point, title, read) = read_point(&tree, values, load, problems);
+        scenario.points.push(point);
+        if let Some(title) = title.filter(|_| number == 0) {
+            scenario.name = title;
+        }
+        files.extend(read);
+        // A mistake in one point is often there in all: enough is enough.
+        if problems.count() > 20 {
+            break;
+        }
+    }
+    scenario.digest = digest(source, files);
+    scenario
+}
+
+type Files = Vec<(PathBuf, Vec<u8>)>;
+
+fn read_point(
+    tree: &Table,
+    values: Vec<(String, serde_json::Value)>,
+    load: Load<'_>,
+    problems: &Problems,
+) -> (Point, Option<String>, Files) {
+    let mut root = Reader::new(tree, None, String::new(), problems);
+    let title = root.text("title").map(str::to_owned);
+    let mut time = |key, sign| root.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64);
+    let duration = time("duration", Sign::Positive).unwrap_or(DEFAULT_DURATION);
+    let warmup = time("warmup", Sign::NotNegative).unwrap_or(Duration::ZERO);
+    if warmup >= duration {
+        let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
+        root.disagree(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
+    }
+    let (series, batches) = pieces::read(&mut root, duration);
+    let mesh = mesh::read(&mut root);
+    let channel = Channel::new(&mesh.radio);
+    let mut topology = Topology::read(&mut root, load, &channel);
+    let watch = pieces::watch(&mut root, topology.positions.len());
+    let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, &mesh.radio, duration, load);
+    propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
+    // Nodes that move may part and meet again.
+    if topology.mobility == Mobility::Still && !topology.allow_partition {
+        refuse_partition(&root, &topology, &channel, &flows);
+    }
+    if topology.mobility == Mobility::Still {
+        refuse_long_paths(&root, &topology, &channel, &flows, mesh.routing);
+    }
+    if topology.mobility != Mobility::Still && mesh.routing == RoutingConfig::Static {
+        refuse_static_routes(&root);
+    }
+    // Known, though taken out of the tree before.
+    root.get("sweep");
+    root.finish("a scenario");
+    let positions = std::mem::take(&mut topology.positions);
+    let firewall = topology.accepted_links();
+    let mobility = topology.mobility;
+    let config = meshpace_sim::Config {
+        duration,
+        warmup,
+        positions,
+        mobility,
+        firewall,
+        mesh,
+        flows,
+        traces,
+        series,
+        watch,
+        batches,
+    };
+    topology.files.extend(files);
+    (Point { values, config, transports: labels, draw: topology.draw }, title, topology.files)
+}
+
+fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, flows: &[meshpace_sim::Flow]) {
+    let links = topology.accepted_links();
+    let components = connectivity::components(&topology.positions, channel, links.as_deref());
+    // Neighbours by the drawing, but too far apart.
+    let gap = topology.links.iter().flatten().find_map(|&(a, b)| {
+        let place = |node: u64| topology.positions.get(node as usize).copied();
+        let (one, other) = (place(a)?, place(b)?);
+        let distance = one.distance(other);
+        (!channel.is_link(NodeId(a as u16), NodeId(b as u16), distance))
+            .then(|| format!("; nodes {a} and {b} are neighbours, but {} m apart", rounded(distance)))
+    });
+    // Attenuators and shadows of their own make each link another.
+    let reach = match channel.has_one_range() {
+        true => format!(" up to {} m", rounded(channel.link_range())),
+        false => String::new(),
+    };
+    for flow in flows {
+        if components[flow.from.index()] != components[flow.to.index()] {
+            root.problems().add(Problem {
+                message: format!(
+                    "topology: it cannot connect node {} with node {}: no path of links{}{}",
+                    flow.from.0,
+                    flow.to.0,
+                    reach,
+                    gap.as_deref().unwrap_or_default()
+                ),
+                origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
+                expected: "expected a path between the ends of every flow".to_owned(),
+                help: Some("move the nodes closer, or say topology.allow_partition = true".to_owned()),
+                point: None,
+            });
+        }
+    }
+}
+
+/// A packet does not survive more hops than its time to live.
+fn refuse_long_paths(
+    root: &Reader<'_>,
+    topology: &Topology,
+    channel: &Channel,
+    flows: &[meshpace_sim::Flow],
+    routing: RoutingConfig,
+) {
+    let limit = u64::from(routing.time_to_live());
+    if topology.positions.len() as u64 <= limit + 1 {
+        return;
+    }
+    // A crowd: what it costs is told before it is built.
+    if estimate::pairs(&topology.positions, channel) > MAX_PAIRS_IN_READING {
+        return;
+    }
+    let mut adjacency = Neighbours::new(channel, &topology.positions).adjacency();
+    if let Some(links) = topology.accepted_links() {
+        let links: BTreeSet<_> = links.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+        for (node, neighbours) in adjacency.iter_mut().enumerate() {
+            let node = NodeId(node as u16);
+            neighbours.retain(|&other| links.contains(&(node, other)));
+        }
+    }
+    let mut count = HopCount::default();
+    for (number, flow) in flows.iter().enumerate() {
+        let hops = count.between(&adjacency, flow.from, flow.to, u64::MAX);
+        let Some(hops) = hops.filter(|&hops| hops > limit) else { continue };
+        root.problems().add(Problem {
+            message: format!(
+                "topology: flow {number} needs {hops} hops from node {} to node {}, and packets die after {limit}",
+                flow.from.0, flow.to.0
+            ),
+            origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
+            expected: format!("expected at most {limit} hops between the ends of every flow"),
+            help: (routing.time_to_live() < RoutingConfig::Static.time_to_live())
+                .then(|| "AODV's network diameter is the limit; other routing reaches farther".to_owned()),
+            point: None,
+        });
+    }
+}
+
+/// Metres with three significant digits.
+fn rounded(metres: f64) -> String {
+    let decimals = (2 - metres.log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{metres:.decimals$}")
+}
+
+fn refuse_static_routes(root: &Reader<'_>) {
+    let routing = root.value("routing");
+    root.problems().add(Problem {
+        message: "routing.protocol: static routes do not follow nodes that move".to_owned(),
+        origin: routing.and_then(Value::set_by).or_else(|| root.origin("routing")).or_else(|| root.origin("topology")),
+        expected: "expected a routing protocol such as \"aodv\"".to_owned(),
+        help: None,
+        point: None,
+    });
+}
+
+/// Everything that decides what is run, each part preceded by its length so that no two scenarios share a digest.
+fn digest(source: &Source, mut files: Files) -> String {
+    files.sort();
+    files.dedup();
+    let mut hash = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part(source.text.as_bytes());
+    source.sets.iter().for_each(|argument| part(argument.as_bytes()));
+    for (name, bytes) in &files {
+        part(name.to_string_lossy().as_bytes());
+        part(bytes);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

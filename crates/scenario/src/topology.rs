@@ -1,0 +1,196 @@
+//! `[topology]`: where the nodes are, and whether they move.
+
+mod draw;
+mod map;
+mod moves;
+mod nodes;
+mod shapes;
+
+pub use draw::{Draw, Unplaced};
+
+use super::diagnostic::Problem;
+use super::files::Load;
+use super::quantity::LENGTH;
+use super::reader::{Reader, Sign};
+use super::value::{Kind, Origin, Value};
+use meshpace_core::NodeId;
+use meshpace_mesh::config::Position;
+use meshpace_mesh::radio::Channel;
+use meshpace_sim::Mobility;
+use std::path::PathBuf;
+
+/// Hops of a chain that does not say.
+pub const DEFAULT_HOPS: u64 = 7;
+/// The largest distance from the origin, metres.
+const MAX_COORDINATE: f64 = 1e7;
+const MAX_NODES: u64 = NodeId::MAX_NODES as u64;
+
+/// Where the nodes are and between which of them the flows run that do not say.
+#[derive(Default, Debug)]
+pub struct Topology {
+    /// By node number; where they are drawn, those of seed 1.
+    pub positions: Vec<Position>,
+    /// The ends of flow 0, 1, ...; a chain has the same for every flow.
+    pub default_ends: Vec<(u64, u64)>,
+    /// Whether `topology.flows` asks for as many flows as there are default ends.
+    pub makes_flows: bool,
+    /// Pairs of scripted neighbours, where the topology has such; `None` where who hears whom is all there is.
+    pub links: Option<Vec<(u64, u64)>>,
+    /// Whether frames from others than scripted neighbours are dropped.
+    pub firewall: bool,
+    /// How nodes move.
+    pub mobility: Mobility,
+    /// How places or flows are drawn for each seed.
+    pub draw: Option<Draw>,
+    /// Whether flows may have ends that no path connects.
+    pub allow_partition: bool,
+    /// The `--set` argument that changed the topology.
+    pub set_by: Option<Origin>,
+    /// The files that were read, with their contents, for the digest.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TopologyKind {
+    Chain,
+    Cross,
+    TpaCross,
+    Parallel,
+    Asymmetric,
+    Grid,
+    Nodes,
+    Random,
+    Roaming,
+    Waypoint,
+}
+
+impl Topology {
+    /// Reads `[topology]`; the map that it names comes from `load`, `channel` says who is connected.
+    pub fn read(reader: &mut Reader<'_>, load: Load<'_>, channel: &Channel) -> Topology {
+        let before = reader.problems().count();
+        let set_by = reader.get("topology").and_then(Value::set_by);
+        let mut keys = reader.table("topology");
+        let kinds = [
+            ("chain", TopologyKind::Chain),
+            ("cross", TopologyKind::Cross),
+            ("tpa-cross", TopologyKind::TpaCross),
+            ("parallel", TopologyKind::Parallel),
+            ("asymmetric", TopologyKind::Asymmetric),
+            ("grid", TopologyKind::Grid),
+            ("random", TopologyKind::Random),
+            ("nodes", TopologyKind::Nodes),
+            ("roaming", TopologyKind::Roaming),
+            ("waypoint", TopologyKind::Waypoint),
+        ];
+        let given = keys.get("kind").is_some();
+        let kind = match keys.choice("kind", &kinds, &[]) {
+            Some(kind) => kind,
+            // Which other keys belong here is unknown: reporting them would be noise.
+            None if given => return Topology::default(),
+            None => TopologyKind::Chain,
+        };
+        let allow_partition = keys.flag("allow_partition").unwrap_or(false);
+        let firewall = keys.flag("firewall");
+        let mut topology = match kind {
+            TopologyKind::Chain => shapes::chain(&mut keys),
+            TopologyKind::Cross => shapes::cross(&mut keys),
+            TopologyKind::TpaCross => shapes::tpa_cross(),
+            TopologyKind::Parallel => shapes::parallel(&mut keys),
+            TopologyKind::Asymmetric => shapes::asymmetric(&mut keys),
+            TopologyKind::Grid => shapes::grid(&mut keys, channel),
+            TopologyKind::Nodes => nodes::read(&mut keys, load),
+            TopologyKind::Random => draw::random(&mut keys, allow_partition, channel),
+            TopologyKind::Roaming => moves::roaming(&mut keys),
+            TopologyKind::Waypoint => draw::waypoint(&mut keys, channel),
+        };
+        topology.allow_partition = allow_partition;
+        topology.set_by = set_by;
+        refuse_shared_places(&keys, &topology.positions);
+        if !matches!(kind, TopologyKind::Random | TopologyKind::Roaming | TopologyKind::Waypoint) {
+            topology.mobility = moves::read(&mut keys, topology.positions.len());
+        }
+        // The crossing chains of the TPA testbed are chains only thanks to it.
+        topology.firewall = firewall.unwrap_or(kind == TopologyKind::TpaCross);
+        if topology.firewall {
+            refuse_pointless_firewall(&keys, &topology);
+        }
+        keys.finish(match kind {
+            TopologyKind::Chain => "a chain",
+            TopologyKind::Cross => "a cross",
+            TopologyKind::TpaCross => "the cross of the TPA testbed",
+            TopologyKind::Parallel => "parallel chains",
+            TopologyKind::Asymmetric => "asymmetric chains",
+            TopologyKind::Grid => "a grid",
+            TopologyKind::Nodes => "a topology of nodes",
+            TopologyKind::Random => "a random topology",
+            TopologyKind::Roaming => "the roaming node's topology",
+            TopologyKind::Waypoint => "a random waypoint topology",
+        });
+        if reader.problems().count() > before {
+            // Without nodes nothing more is said about flows: it would only be noise.
+            return Topology::default();
+        }
+        topology
+    }
+
+    /// The links that the firewall leaves; `None` without one.
+    pub fn accepted_links(&self) -> Option<Vec<(NodeId, NodeId)>> {
+        let links = self.links.as_ref().filter(|_| self.firewall)?;
+        Some(links.iter().map(|&(a, b)| (NodeId(a as u16), NodeId(b as u16))).collect())
+    }
+}
+
+fn at(x: f64, y: f64) -> Position {
+    Position { x, y }
+}
+
+/// `width` and `height` of an area that has to be given.
+fn area(keys: &mut Reader<'_>) -> Option<(f64, f64)> {
+    let mut side = |key| {
+        let length = keys.quantity(key, &LENGTH, Sign::Positive, 1e6);
+        if keys.get(key).is_none() {
+            keys.wrong(key, "is missing", format!("expected {key} = \"1000 m\" or so"));
+        }
+        length
+    };
+    let (width, height) = (side("width"), side("height"));
+    Some((width?, height?))
+}
+
+fn refuse_pointless_firewall(keys: &Reader<'_>, topology: &Topology) {
+    if topology.mobility != Mobility::Still {
+        let message = "a firewall knows the neighbours of nodes that stay where they are, and these move";
+        keys.wrong("firewall", message, "expected no firewall where nodes move");
+    } else if topology.links.is_none() && !topology.positions.is_empty() {
+        let message = "this topology does not say who is whose neighbour";
+        keys.wrong("firewall", message, "expected a chain, a cross, a grid or a map with links");
+    }
+}
+
+fn refuse_shared_places(keys: &Reader<'_>, positions: &[Position]) {
+    let mut order: Vec<usize> = (0..positions.len()).collect();
+    // Adding zero makes -0 and 0 the same place.
+    let place = |i: usize| (positions[i].x + 0.0, positions[i].y + 0.0);
+    order.sort_by(|&a, &b| {
+        let (a, b) = (place(a), place(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
+    for pair in order.windows(2) {
+        if place(pair[0]) == place(pair[1]) {
+            let (first, second) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+            let (x, y) = place(first);
+            let message = format!("nodes {first} and {second} are both at ({x} m, {y} m)");
+            let origin = match keys.value("positions").map(|value| &value.kind) {
+                Some(Kind::Array(items)) => items.get(second).map(|item| item.origin.clone()),
+                _ => None,
+            };
+            keys.problems().add(Problem {
+                message: format!("topology: two nodes at one place: {message}"),
+                origin: origin.or_else(|| keys.origin("file")),
+                expected: "expected a place of its own for every node".to_owned(),
+                help: None,
+                point: None,
+            });
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Nodes where the scenario or a map puts them.
+
+use super::super::diagnostic::Problem;
+use super::super::files::Load;
+use super::super::quantity::LENGTH;
+use super::super::reader::{Reader, Sign, quantity_of};
+use super::super::value::{Kind, Origin, Value};
+use super::{MAX_COORDINATE, MAX_NODES, Topology, at, map};
+use meshpace_mesh::config::Position;
+use std::path::PathBuf;
+
+/// `positions = [["0 m", "0 m"], ...]` or `file = "map.csv"`.
+pub fn read(keys: &mut Reader<'_>, load: Load<'_>) -> Topology {
+    let inline = keys.get("positions");
+    let file = keys.text("file");
+    let mut topology = Topology::default();
+    match (inline, file) {
+        (Some(value), None) => topology.positions = inline_positions(keys, value),
+        (None, Some(name)) => match load(name) {
+            Ok(bytes) => {
+                match map::read(name, &bytes) {
+                    Ok(map) => (topology.positions, topology.links) = (map.positions, map.links),
+                    Err((place, why)) => keys.wrong("file", format!("{name}:{place}: {why}"), "read from here"),
+                }
+                topology.files.push((PathBuf::from(name), bytes));
+            }
+            Err(why) => keys.wrong("file", why, "expected a CSV, GraphML or JSON file"),
+        },
+        _ => keys.wrong(
+            if inline.is_some() { "positions" } else { "kind" },
+            "expected either positions or file",
+            "nodes need positions = [[\"0 m\", \"0 m\"], ...] or file = \"map.csv\"",
+        ),
+    }
+    if topology.positions.len() as u64 > MAX_NODES {
+        let key = if inline.is_some() { "positions" } else { "file" };
+        keys.wrong(key, format!("more than {MAX_NODES} nodes"), format!("expected at most {MAX_NODES} nodes"));
+        topology.positions.clear();
+    }
+    topology
+}
+
+fn inline_positions(keys: &Reader<'_>, value: &Value) -> Vec<Position> {
+    let Kind::Array(items) = &value.kind else {
+        keys.wrong(
+            "positions",
+            "expected a list",
+            "expected a list such as [[\"0 m\", \"0 m\"], [\"200 m\", \"0 m\"]]",
+        );
+        return Vec::new();
+    };
+    if items.is_empty() {
+        keys.wrong("positions", "expected at least one node", "expected at least one position");
+    }
+    let mut positions = Vec::new();
+    for (number, item) in items.iter().enumerate() {
+        let place = match &item.kind {
+            Kind::Array(pair) if pair.len() == 2 => {
+                let mut metres = [0.0; 2];
+                for (metres, coordinate) in metres.iter_mut().zip(pair) {
+                    match quantity_of(coordinate, &LENGTH, Sign::Any, MAX_COORDINATE) {
+                        Ok(number) => *metres = number,
+                        Err(expected) => wrong_position(keys, number, &coordinate.origin, &expected),
+                    }
+                }
+                at(metres[0], metres[1])
+            }
+            _ => {
+                wrong_position(keys, number, &item.origin, "a pair such as [\"200 m\", \"0 m\"]");
+                continue;
+            }
+        };
+        positions.push(place);
+    }
+    positions
+}
+
+fn wrong_position(keys: &Reader<'_>, number: usize, origin: &Origin, expected: &str) {
+    keys.problems().add(Problem {
+        message: format!("topology.positions: node {number}: expected {expected}"),
+        origin: Some(origin.clone()),
+        expected: format!("expected {expected}"),
+        help: None,
+        point: None,
+    });
+}

@@ -1,0 +1,216 @@
+//! What a flow's application does: `traffic` and the keys that go with it.
+
+use super::MAX_SECONDS;
+use super::files::Load;
+use super::quantity::{RATE, SIZE, TIME};
+use super::reader::{Reader, Sign};
+use meshpace_core::{Duration, Rate};
+use meshpace_sim::Traffic;
+use meshpace_sim::traffic::TraceWrite;
+use std::path::PathBuf;
+
+/// Payload of a datagram of speech, bytes (LLAP, figure 12).
+const VOIP_SEGMENT: u32 = 50;
+/// Payload and rate of music (TPA, figure 9, gives the rate alone).
+const MP3_SEGMENT: u32 = 1000;
+const MP3_RATE: Rate = Rate(192_000);
+/// Mean size and shape of files.
+const FILE_SIZE: f64 = 30_000.0;
+const FILE_SHAPE: f64 = 1.5;
+
+/// What was read.
+#[derive(Debug)]
+pub struct Application {
+    /// What the simulator needs; a trace has number 0 until all are counted.
+    pub traffic: Traffic,
+    /// The writes of a trace.
+    pub trace: Option<Vec<TraceWrite>>,
+    /// The file of the trace, with its contents.
+    pub file: Option<(PathBuf, Vec<u8>)>,
+    /// Whether something but the transport limits what is written, so that UDP can carry it.
+    pub is_limited: bool,
+    /// The transport of a flow that names none, where it is not the usual one.
+    pub transport: Option<&'static str>,
+    /// The segment of a flow that gives none, where it is not the transport's.
+    pub segment: Option<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TrafficKind {
+    Ftp,
+    Http,
+    Cbr,
+    Voip,
+    Mp3,
+    FixedRate,
+    Trace,
+}
+
+/// The keys that belong to some kinds of traffic only, and to which.
+const KEYS: [(&str, &[TrafficKind], &str); 7] = [
+    (
+        "rate",
+        &[TrafficKind::Cbr, TrafficKind::Voip, TrafficKind::Mp3, TrafficKind::FixedRate],
+        "cbr, voip, mp3 and fixed-rate",
+    ),
+    ("write_jitter", &[TrafficKind::FixedRate], "fixed-rate"),
+    ("file_size", &[TrafficKind::Http], "http"),
+    ("file_shape", &[TrafficKind::Http], "http"),
+    ("pause", &[TrafficKind::Http], "http"),
+    ("persistent", &[TrafficKind::Http], "http"),
+    ("trace", &[TrafficKind::Trace], "trace"),
+];
+
+/// Reads `traffic` and its keys; `segment` is that of the flow, if it says.
+pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Application {
+    let kinds = [
+        ("ftp", TrafficKind::Ftp),
+        ("http", TrafficKind::Http),
+        ("cbr", TrafficKind::Cbr),
+        ("voip", TrafficKind::Voip),
+        ("mp3", TrafficKind::Mp3),
+        ("fixed-rate", TrafficKind::FixedRate),
+        ("trace", TrafficKind::Trace),
+    ];
+    let given = keys.get("traffic").is_some();
+    let kind = keys.choice("traffic", &kinds, &[]);
+    let mut application = Application {
+        traffic: Traffic::Ftp,
+        trace: None,
+        file: None,
+        is_limited: false,
+        transport: None,
+        segment: None,
+    };
+    for (key, owners, names) in KEYS {
+        let there = keys.get(key).is_some();
+        if there && kind.map_or(!given, |kind| !owners.contains(&kind)) {
+            keys.wrong(key, format!("belongs to traffic = {names}"), format!("expected {key} only with {names}"));
+        }
+    }
+    // A kind that is none was reported; which keys belong to it is unknown.
+    let Some(kind) = kind.filter(|kind| *kind != TrafficKind::Ftp) else { return application };
+    application.is_limited = kind != TrafficKind::Http;
+    match kind {
+        TrafficKind::Ftp => {}
+        TrafficKind::Http => application.traffic = http(keys),
+        TrafficKind::Cbr => {
+            let rate = rate(keys, None);
+            application.traffic = Traffic::Cbr { rate };
+        }
+        TrafficKind::Voip => {
+            application.traffic = Traffic::Cbr { rate: rate(keys, None) };
+            (application.transport, application.segment) = (Some("udp"), Some(VOIP_SEGMENT));
+        }
+        TrafficKind::Mp3 => {
+            application.traffic = Traffic::Cbr { rate: rate(keys, Some(MP3_RATE)) };
+            (application.transport, application.segment) = (Some("udp"), Some(MP3_SEGMENT));
+        }
+        TrafficKind::FixedRate => {
+            let rate = rate(keys, None);
+            let jitter = keys.quantity("write_jitter", &TIME, Sign::NotNegative, MAX_SECONDS);
+            let jitter = jitter.map_or(Duration::ZERO, Duration::from_secs_f64);
+            let interval = rate.time_for(segment.unwrap_or(1460));
+            if jitter > interval {
+                let message = format!("a write every {} s cannot be later than that", interval.as_secs_f64());
+                keys.wrong("write_jitter", message, "expected at most the time between two writes");
+            }
+            application.traffic = Traffic::FixedRate { rate, jitter };
+        }
+        TrafficKind::Trace => trace(keys, load, &mut application),
+    }
+    application
+}
+
+fn rate(keys: &mut Reader<'_>, default: Option<Rate>) -> Rate {
+    let rate = keys.quantity("rate", &RATE, Sign::Positive, 1e12);
+    if default.is_none() && keys.get("rate").is_none() {
+        let expected = "this traffic needs a rate such as \"100 kbit/s\"";
+        keys.wrong("rate", "is missing", expected);
+    }
+    rate.map_or(default.unwrap_or(Rate(1)), |bps| Rate::from_bps((bps.round() as u64).max(1)))
+}
+
+fn http(keys: &mut Reader<'_>) -> Traffic {
+    let mean_size = keys.quantity("file_size", &SIZE, Sign::Positive, 1e12).unwrap_or(FILE_SIZE);
+    // With a shape of 1 or less there is no mean; close above it nothing converges.
+    let shape = keys.number("file_shape", 1.01..=100.0).unwrap_or(FILE_SHAPE);
+    let pause = keys.quantity("pause", &TIME, Sign::NotNegative, MAX_SECONDS);
+    if keys.get("pause").is_none() {
+        keys.wrong("pause", "is missing", "http traffic needs its mean pause, such as \"10 s\"");
+    }
+    let persistent = keys.flag("persistent").unwrap_or(false);
+    let mean_pause = Duration::from_secs_f64(pause.unwrap_or(0.0));
+    Traffic::Http { mean_size, shape, mean_pause, persistent }
+}
+
+fn trace(keys: &mut Reader<'_>, load: Load<'_>, application: &mut Application) {
+    application.traffic = Traffic::Trace { number: 0 };
+    let Some(name) = keys.text("trace") else {
+        if keys.get("trace").is_none() {
+            keys.wrong("trace", "is missing", "expected the name of a CSV file with the columns time_s and bytes");
+        }
+        return;
+    };
+    match load(name) {
+        Ok(bytes) => {
+            match writes(&bytes) {
+                Ok(writes) => application.trace = Some(writes),
+                Err((line, why)) => keys.wrong("trace", format!("{name}:{line}: {why}"), "read from here"),
+            }
+            application.file = Some((PathBuf::from(name), bytes));
+        }
+        Err(why) => keys.wrong("trace", why, "expected a CSV file"),
+    }
+}
+
+/// The writes of a CSV file with the columns `time_s` (counted from the start of the flow) and `bytes`; an error comes
+/// with its line.
+fn writes(bytes: &[u8]) -> Result<Vec<TraceWrite>, (u64, String)> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+    let header = reader.headers().map_err(|error| (1, error.to_string()))?.clone();
+    let column = |name| header.iter().position(|title| title == name);
+    let (Some(time), Some(size)) = (column("time_s"), column("bytes")) else {
+        return Err((1, "expected a header with the columns time_s and bytes".to_owned()));
+    };
+    let mut writes: Vec<TraceWrite> = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| (error.position().map_or(0, csv::Position::line), error.to_string()))?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let after = match record[time].parse::<f64>() {
+            Ok(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => Duration::from_secs_f64(seconds),
+            _ => return Err((line, format!("expected a number of seconds, found \"{}\"", &record[time]))),
+        };
+        let bytes = match record[size].parse::<u64>() {
+            Ok(bytes) if (1..1 << 40).contains(&bytes) => bytes,
+            _ => return Err((line, format!("expected a number of bytes above zero, found \"{}\"", &record[size]))),
+        };
+        if writes.last().is_some_and(|earlier| after < earlier.after) {
+            return Err((line, format!("{} s goes back in time", after.as_secs_f64())));
+        }
+        writes.push(TraceWrite { after, bytes });
+    }
+    if writes.is_empty() { Err((1, "no writes in it".to_owned())) } else { Ok(writes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_names_its_bad_line() {
+        let good = writes(b"bytes,time_s\n1000,0\n20,0.5\n30,0.5\n").unwrap();
+        let expected = [(0, 1000), (500, 20), (500, 30)];
+        assert_eq!(good, expected.map(|(ms, bytes)| TraceWrite { after: Duration::from_millis(ms), bytes }));
+        for (text, line) in [
+            ("time,bytes\n", 1),
+            ("time_s,bytes\n", 1),
+            ("time_s,bytes\n1,10\n0.9,10\n", 3),
+            ("time_s,bytes\n-1,10\n", 2),
+            ("time_s,bytes\n1,10\n2,0\n", 3),
+            ("time_s,bytes\n1,10\nNaN,5\n", 3),
+        ] {
+            assert_eq!(writes(text.as_bytes()).unwrap_err().0, line, "{text}");
+        }
+    }
+}
