@@ -8,6 +8,7 @@ use meshpace_core::Duration;
 use meshpace_live::Clock;
 use meshpace_live::testbed::{Impairment, Loss, Relay};
 use meshpace_live::tpa::{Options, TpaPort, TpaStream};
+use meshpace_testing::{Class, skipped};
 use meshpace_transport::Stats;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -66,7 +67,7 @@ fn peer() -> Option<&'static Path> {
     match made {
         Some((_, program)) => Some(program),
         None => {
-            eprintln!("skipped: no C compiler (cc)");
+            skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
             None
         }
     }

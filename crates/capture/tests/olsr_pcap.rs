@@ -7,17 +7,10 @@ use meshpace_mesh::config::Position;
 use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::mobility::Waypoint;
 use meshpace_sim::{Config, Flow, Mobility, Traffic, run_with};
+use meshpace_testing::has;
 use meshpace_transport::names;
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-fn tshark_is_installed(test: &str) -> bool {
-    let found = Command::new("tshark").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !found {
-        eprintln!("{test}: skipped, tshark is not installed");
-    }
-    found
-}
+use std::process::Command;
 
 /// A run of 30 s over `positions` with a transfer from the first to the last node that starts at `start` s,
 /// captured.
@@ -91,7 +84,7 @@ fn chain(hops: u16) -> Vec<Position> {
 
 #[test]
 fn olsr_decodes_without_an_error() {
-    if !tshark_is_installed("olsr_decodes_without_an_error") {
+    if !has("tshark", "tshark") {
         return;
     }
     for (metric, hello, tc) in [(OlsrMetric::Hops, "1", "2"), (OlsrMetric::Etx, "201", "202")] {
@@ -149,7 +142,7 @@ fn olsr_decodes_without_an_error() {
 /// Twenty nodes that all hear each other: a list in two parts.
 #[test]
 fn a_long_list_decodes_in_parts() {
-    if !tshark_is_installed("a_long_list_decodes_in_parts") {
+    if !has("tshark", "tshark") {
         return;
     }
     let positions = (0..20).map(|n| Position { x: f64::from(n) * 10.0, y: 0.0 }).collect();
@@ -165,7 +158,7 @@ fn a_long_list_decodes_in_parts() {
 
 #[test]
 fn hellos_of_aodv_decode_as_replies_about_their_sender() {
-    if !tshark_is_installed("hellos_of_aodv_decode_as_replies_about_their_sender") {
+    if !has("tshark", "tshark") {
         return;
     }
     let dir = captured(chain(3), RoutingConfig::aodv(LocalRepair::Off, AodvDetection::Both), 28);
@@ -181,7 +174,7 @@ fn hellos_of_aodv_decode_as_replies_about_their_sender() {
 /// Routes that break, are repaired and change: RERRs, answers from caches, links lost and gained, relays that change.
 #[test]
 fn routing_among_nodes_that_move_decodes_without_an_error() {
-    if !tshark_is_installed("routing_among_nodes_that_move_decodes_without_an_error") {
+    if !has("tshark", "tshark") {
         return;
     }
     let pause = Duration::from_secs(1);

@@ -6,22 +6,14 @@ use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, RoutingConfig};
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run_with};
+use meshpace_testing::has;
 use meshpace_transport::names;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Nothing can be out of order where it is sent: what tshark takes for that is a retransmission as well.
 const RETRANSMISSIONS: &str = "tcp.analysis.retransmission || tcp.analysis.out_of_order";
 const AODV: RoutingConfig = RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::LinkLayer);
-
-/// Whether tshark is there; says so on standard error if not.
-fn tshark_is_installed(test: &str) -> bool {
-    let found = Command::new("tshark").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !found {
-        eprintln!("{test}: skipped, tshark is not installed");
-    }
-    found
-}
 
 fn flow(from: u16, to: u16, transport: &str, traffic: Traffic) -> Flow {
     Flow {
@@ -114,7 +106,7 @@ impl Captured {
 
 #[test]
 fn tshark_counts_the_retransmissions_of_the_record() {
-    if !tshark_is_installed("tshark_counts_the_retransmissions_of_the_record") {
+    if !has("tshark", "tshark") {
         return;
     }
     for (transport, runs) in
@@ -147,7 +139,7 @@ fn tshark_counts_the_retransmissions_of_the_record() {
 /// A SYN that is sent again is a retransmission for tshark, and no data segment for the record.
 #[test]
 fn a_repeated_handshake_is_not_in_the_record() {
-    if !tshark_is_installed("a_repeated_handshake_is_not_in_the_record") {
+    if !has("tshark", "tshark") {
         return;
     }
     // The first SYNs are lost: for two seconds a constant-rate flow keeps the air from everyone else.
@@ -165,7 +157,7 @@ fn a_repeated_handshake_is_not_in_the_record() {
 
 #[test]
 fn flows_in_both_directions_are_told_apart() {
-    if !tshark_is_installed("flows_in_both_directions_are_told_apart") {
+    if !has("tshark", "tshark") {
         return;
     }
     let flows = vec![
@@ -185,7 +177,7 @@ fn flows_in_both_directions_are_told_apart() {
 
 #[test]
 fn the_radio_speaks_802_11_arp_aodv_and_tcp() {
-    if !tshark_is_installed("the_radio_speaks_802_11_arp_aodv_and_tcp") {
+    if !has("tshark", "tshark") {
         return;
     }
     let run = Captured::new(&chain(4, AODV, vec![flow(0, 4, "newreno", Traffic::Ftp)], 10), 1);
@@ -252,7 +244,7 @@ fn the_radio_speaks_802_11_arp_aodv_and_tcp() {
 
 #[test]
 fn only_a_repeated_mpdu_has_the_retry_bit() {
-    if !tshark_is_installed("only_a_repeated_mpdu_has_the_retry_bit") {
+    if !has("tshark", "tshark") {
         return;
     }
     let run = Captured::new(&chain(7, AODV, vec![flow(0, 7, "newreno", Traffic::Ftp)], 20), 1);
@@ -272,7 +264,7 @@ fn only_a_repeated_mpdu_has_the_retry_bit() {
 
 #[test]
 fn datagrams_keep_their_true_length() {
-    if !tshark_is_installed("datagrams_keep_their_true_length") {
+    if !has("tshark", "tshark") {
         return;
     }
     let cbr = Traffic::Cbr { rate: Rate::from_bps(100_000) };
@@ -287,7 +279,7 @@ fn datagrams_keep_their_true_length() {
 
 #[test]
 fn stamps_are_in_nanoseconds_and_in_order() {
-    if !tshark_is_installed("stamps_are_in_nanoseconds_and_in_order") {
+    if !has("tshark", "tshark") {
         return;
     }
     let run = Captured::new(&chain(2, RoutingConfig::Static, vec![flow(0, 2, "newreno", Traffic::Ftp)], 5), 3);

@@ -1,6 +1,7 @@
 //! `send`, `recv` and `doctor` as people use them: records, errors, and nothing left behind.
 
 use meshpace_live::testbed::Namespace;
+use meshpace_testing::{Class, has, skipped};
 use serde_json::Value;
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
@@ -59,7 +60,7 @@ fn network() -> Option<Namespace> {
     let network = match Namespace::new() {
         Ok(network) => network,
         Err(error) => {
-            eprintln!("skipped: no network namespace here ({error}); needs root");
+            skipped(Class::Rights, format_args!("no network namespace here ({error}); needs root"));
             return None;
         }
     };
@@ -69,11 +70,14 @@ fn network() -> Option<Namespace> {
 
 /// The same where nftables are to be had.
 fn filtered_network() -> Option<Namespace> {
+    if !has("nft", "nftables") {
+        return None;
+    }
     let network = network()?;
     match network.run(meshpace_live::tcp::filter::tables) {
         Ok(_) => Some(network),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            skipped(Class::Rights, format_args!("no packet filter here ({error})"));
             None
         }
     }
@@ -253,7 +257,7 @@ fn without_rights_it_says_which() {
         const NOBODY: u32 = 65_534;
         let run = |arguments: &[&str]| meshpace(arguments).uid(NOBODY).gid(NOBODY).output();
         let Ok(output) = run(&["doctor", "--json"]) else {
-            eprintln!("skipped: the program cannot be started by others than its owner");
+            skipped(Class::Rights, "the program cannot be started by others than its owner");
             return;
         };
         let rights = text(&output.stdout).lines().find(|line| line.contains("\"rights\"")).unwrap().to_owned();

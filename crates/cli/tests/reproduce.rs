@@ -1,6 +1,7 @@
 //! `meshpace reproduce`, `report` and `validate` as a user meets them.
 
 use assert_cmd::Command;
+use meshpace_testing::{Class, skipped};
 use std::fs;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
@@ -251,12 +252,12 @@ fn a_full_disk_is_one_clear_error_and_no_half_written_record() {
         meshpace = assert_cmd::cargo::cargo_bin("meshpace").display(),
     );
     let Ok(ended) = Process::new("unshare").args(["--mount", "sh", "-c", &script]).output() else {
-        eprintln!("skipped: no unshare");
+        skipped(Class::Tools, "unshare is not installed (apt-get install util-linux)");
         return;
     };
     let told = String::from_utf8_lossy(&ended.stderr).into_owned();
     if ended.status.code() == Some(77) || told.contains("unshare") {
-        eprintln!("skipped: {told}");
+        skipped(Class::Rights, format_args!("no file system of its own here ({told}); needs root"));
         return;
     }
     assert_eq!(ended.status.code(), Some(1), "{told}");

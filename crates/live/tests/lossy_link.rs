@@ -4,6 +4,7 @@
 use meshpace_core::Duration;
 use meshpace_live::testbed::tun_link::ADDRESSES;
 use meshpace_live::testbed::{Impairment, Link, Loss, Relay};
+use meshpace_testing::{Class, skipped};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
@@ -49,7 +50,7 @@ fn check(numbers: &[u8], delay: f64) {
 #[test]
 fn over_tun_devices() {
     if let Some(reason) = Link::missing() {
-        eprintln!("{reason}");
+        skipped(Class::Rights, reason);
         return;
     }
     let link = Link::new(impaired(), Impairment::default(), 1500, true).unwrap();

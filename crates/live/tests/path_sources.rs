@@ -8,6 +8,7 @@ use meshpace_live::testbed::{Impairment, Link, tun_link::ADDRESSES};
 use meshpace_live::tpa::path::{PathSource, RouteMetric};
 use meshpace_live::tpa::{Options, TpaPort};
 use meshpace_live::tun::ip;
+use meshpace_testing::{Class, skipped};
 use meshpace_transport::PathInfo;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex};
 #[test]
 fn the_metric_of_a_route_is_its_hops() {
     if let Some(reason) = Link::missing() {
-        eprintln!("{reason}");
+        skipped(Class::Rights, reason);
         return;
     }
     let link = Link::new(Impairment::default(), Impairment::default(), 1500, false).unwrap();
@@ -49,7 +50,7 @@ impl PathSource for Asked {
 #[test]
 fn the_time_to_live_of_packets_tells_how_far_they_came() {
     if let Some(reason) = Link::missing() {
-        eprintln!("{reason}");
+        skipped(Class::Rights, reason);
         return;
     }
     let link = Link::new(Impairment::default(), Impairment::default(), 1500, false).unwrap();

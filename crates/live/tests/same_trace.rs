@@ -19,6 +19,7 @@ use meshpace_core::{Duration, Time};
 use meshpace_live::testbed::{Impairment, Link, Loss, tun_link::ADDRESSES};
 use meshpace_live::tpa::{Options, TpaPort};
 use meshpace_mesh::MeshConfig;
+use meshpace_testing::{Class, skipped};
 use meshpace_transport::tpa::{self, Segment, segment::blocks_between, wire};
 use meshpace_transport::{PathInfo, Role};
 use std::collections::BTreeSet;
@@ -126,7 +127,7 @@ fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace 
 
 fn compare(name: &str, losses: [&[u64]; 2]) {
     if let Some(reason) = Link::missing() {
-        eprintln!("{reason}");
+        skipped(Class::Rights, reason);
         return;
     }
     let config = Options::named(name).unwrap().transport;

@@ -4,21 +4,13 @@ mod tcp_common;
 
 use meshpace_core::Duration;
 use meshpace_live::tcp::{Id, Interface, Stack};
+use meshpace_testing::has;
 use std::io::Write;
 use std::net::SocketAddrV4;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use tcp_common::{
     OURS, PEER, PORT, World, accept, now, peer, python_receiver, python_sender, receive, secs, send, some, transport,
 };
-
-/// Whether a program is there; if not, says that its test is skipped.
-fn has(program: &str, asked: &str) -> bool {
-    let there = Command::new(program).arg(asked).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !there {
-        eprintln!("skipped: {program} is not installed");
-    }
-    there
-}
 
 /// nc takes as many bytes from us, and gives us as many; each in a world of its own.
 fn nc(world: impl Fn() -> Option<World>, name: &str, bytes: u64) {
@@ -51,7 +43,7 @@ fn nc(world: impl Fn() -> Option<World>, name: &str, bytes: u64) {
 
 #[test]
 fn nc_takes_and_gives() {
-    if !has("nc", "-h") {
+    if !has("nc", "netcat-openbsd") {
         return;
     }
     nc(World::plain, "newreno", 100_000_000);
@@ -59,7 +51,7 @@ fn nc_takes_and_gives() {
 
 #[test]
 fn nc_takes_and_gives_over_a_bad_link() {
-    if !has("nc", "-h") {
+    if !has("nc", "netcat-openbsd") {
         return;
     }
     for name in ["newreno", "tcp-ap"] {
@@ -166,7 +158,7 @@ fn iperf3(world: &World, name: &str, bytes: u64, reverse: bool) {
 
 #[test]
 fn an_iperf3_server_takes_a_hundred_megabytes() {
-    if !has("iperf3", "--version") {
+    if !has("iperf3", "iperf3") {
         return;
     }
     for (name, reverse) in [("newreno", false), ("tcp-ap", false), ("newreno", true)] {
@@ -178,7 +170,7 @@ fn an_iperf3_server_takes_a_hundred_megabytes() {
 
 #[test]
 fn an_iperf3_server_takes_and_gives_over_a_bad_link() {
-    if !has("iperf3", "--version") {
+    if !has("iperf3", "iperf3") {
         return;
     }
     for name in ["newreno", "tcp-ap"] {
@@ -226,7 +218,7 @@ fn judged(packets: &[Vec<u8>]) -> (usize, usize) {
 
 #[test]
 fn tshark_finds_nothing_wrong() {
-    if !has("tshark", "--version") {
+    if !has("tshark", "tshark") {
         return;
     }
     for name in ["newreno", "tcp-ap", "newreno+sack", "newreno+ecn"] {

@@ -10,6 +10,7 @@ use meshpace_live::tcp::packet::{self, Packet};
 use meshpace_live::tcp::{Id, Interface, Limits, Raw, Stack};
 use meshpace_live::testbed::{Namespace, veth};
 use meshpace_live::tun::ip;
+use meshpace_testing::{Class, has, skipped};
 use meshpace_transport::tcp::connection::End;
 use meshpace_transport::tcp::wire::Check;
 use meshpace_transport::{PathInfo, tcp};
@@ -64,13 +65,17 @@ impl Interface for Watched {
 
 /// Our host and an ordinary one; none, with a message, where there can be none.
 fn hosts() -> Option<[Namespace; 2]> {
+    if !has("nft", "nftables") {
+        return None;
+    }
     let hosts = Namespace::new().and_then(|ours| {
         let theirs = Namespace::new()?;
         veth::join([&ours, &theirs], "pair", [OURS, PEER], 1500)?;
         ours.run(tables)?;
         Ok([ours, theirs])
     });
-    hosts.map_err(|error| eprintln!("skipped: no hosts joined by veth with a packet filter ({error}); needs root")).ok()
+    let why = |error| format!("no hosts joined by veth with a packet filter ({error}); needs root");
+    hosts.map_err(|error| skipped(Class::Rights, why(error))).ok()
 }
 
 fn stack() -> Stack<Watched> {

@@ -9,6 +9,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_live::testbed::{Impairment, Link, Relay, tun_link::ADDRESSES};
 use meshpace_live::tpa::handshake::{Cookie, Kind, Opening, Terms};
 use meshpace_live::tpa::{Options, TpaListener, TpaPort, TpaStream};
+use meshpace_testing::{Class, skipped};
 use meshpace_transport::tpa::{self, Flags, Segment, wire};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -313,7 +314,7 @@ fn replayed_packets_change_nothing() {
 #[test]
 fn a_narrow_path() {
     if let Some(reason) = Link::missing() {
-        eprintln!("{reason}");
+        skipped(Class::Rights, reason);
         return;
     }
     let link = Link::new(Impairment::default(), Impairment::default(), 600, false).unwrap();

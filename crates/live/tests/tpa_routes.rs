@@ -6,6 +6,7 @@ use common::{exchange, noise, quick};
 use meshpace_live::testbed::{Namespace, veth};
 use meshpace_live::tpa::{TpaListener, TpaPort, TpaStream};
 use meshpace_live::tun::ip;
+use meshpace_testing::{Class, skipped};
 use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -26,7 +27,8 @@ fn network(behind: u16) -> Option<[Namespace; 3]> {
         router.run(|| std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0"))?;
         Ok([client, router, server])
     });
-    made.map_err(|error| eprintln!("skipped: no namespaces joined by veth here ({error}); needs root")).ok()
+    let why = |error| format!("no namespaces joined by veth here ({error}); needs root");
+    made.map_err(|error| skipped(Class::Rights, why(error))).ok()
 }
 
 fn listener(server: &Namespace) -> TpaListener {

@@ -151,8 +151,9 @@ pub fn command(program: &Path, point: &Point, window: u32, duration_s: f64) -> i
 
 #[cfg(test)]
 mod tests {
-    use super::{command, compile, find};
+    use super::{REMEDY, command, compile, find};
     use crate::bench::{WORKLOADS, read};
+    use meshpace_testing::{Class, skipped};
 
     /// One hop is a check on most settings at once. With every frame acknowledged and an RTS before it, ns-3.44 was measured
     /// to carry 1270 kbit/s; more cannot be, and a flow that starts within the first tenth loses no more than that and
@@ -161,8 +162,9 @@ mod tests {
     fn one_hop_in_ns3_carries_what_was_measured() {
         let library = match find() {
             Ok(Some(library)) => library,
-            Ok(None) => return eprintln!("skipped: ns-3 is not installed"),
-            Err(why) => return eprintln!("skipped: {why}"),
+            // 300 MB and a compilation for one test.
+            Ok(None) => return skipped(Class::Slow, format_args!("ns-3 is not installed ({REMEDY})")),
+            Err(why) => return skipped(Class::Tools, why),
         };
         let program = compile(&library).unwrap();
         let chain = WORKLOADS.iter().find(|workload| workload.name == "chain-1").unwrap();

@@ -46,7 +46,7 @@ impl Link {
     pub fn missing() -> Option<String> {
         match Link::new(Impairment::default(), Impairment::default(), 1500, false) {
             Ok(_) => None,
-            Err(error) => Some(format!("skipped: no namespaces joined by TUN devices here ({error}); needs root")),
+            Err(error) => Some(format!("no namespaces joined by TUN devices here ({error}); needs root")),
         }
     }
 

@@ -7,6 +7,7 @@ use meshpace_live::Clock;
 use meshpace_live::tcp::{Device, Id, Interface, Limits, Stack};
 use meshpace_live::testbed::tun_link::{ADDRESSES, DEVICE};
 use meshpace_live::testbed::{Impairment, Link, Loss};
+use meshpace_testing::{Class, skipped};
 use meshpace_transport::tcp::connection::End;
 use meshpace_transport::{Config, PathInfo, names, tcp};
 use sha2::{Digest, Sha256};
@@ -37,7 +38,7 @@ impl World {
     /// None, with a message, where there can be none.
     pub fn new(there: Impairment, back: Impairment, mtu: u16, recording: bool) -> Option<World> {
         if let Some(reason) = Link::missing() {
-            eprintln!("{reason}");
+            skipped(Class::Rights, reason);
             return None;
         }
         let link = Link::new(there, back, mtu, recording).unwrap();

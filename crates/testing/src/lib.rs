@@ -1,0 +1,107 @@
+//! What tests of several crates share: telling that a test was skipped, and why.
+//!
+//! A test that cannot run says so with [`skipped`] and returns. The line goes to standard error, which `cargo test` hides unless
+//! asked, and to the end of the file that the environment variable `MESHPACE_SKIPS` names: `./check` lists what stands there.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::panic::Location;
+use std::process::{Command, Stdio};
+
+/// Why a test is skipped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Something that could be installed is missing. As root on Debian `./check` installs it, and fails if it cannot.
+    Tools,
+    /// The machine does not allow it: no root, no namespaces, no such device.
+    Rights,
+    /// It takes long; `./check slow` runs it.
+    Slow,
+}
+
+impl Class {
+    /// Its name in the line and in `./check`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Tools => "tools",
+            Class::Rights => "rights",
+            Class::Slow => "slow",
+        }
+    }
+}
+
+/// Says that the running test is skipped. The line is `SKIPPED class: file: test: reason`, the reason without line breaks.
+#[track_caller]
+pub fn skipped(class: Class, reason: impl Display) {
+    let line = line(class, Location::caller().file(), std::thread::current().name().unwrap_or("a test"), &reason);
+    eprint!("{line}");
+    let Some(path) = std::env::var_os("MESHPACE_SKIPS") else { return };
+    // One write of one line: tests of several processes append to the same file.
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+    if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+        panic!("{}: {error}; a skip that nobody sees is a test that passed", path.display());
+    }
+}
+
+fn line(class: Class, file: &str, test: &str, reason: &impl Display) -> String {
+    let reason = reason.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("SKIPPED {}: {file}: {test}: {reason}\n", class.name())
+}
+
+/// Whether `program` can be started; if not, says that the test is skipped for want of the Debian package `package`.
+#[track_caller]
+pub fn has(program: &str, package: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.spawn() {
+        Ok(mut child) => {
+            let _ = child.wait();
+            true
+        }
+        Err(_) => {
+            skipped(Class::Tools, format_args!("{program} is not installed (apt-get install {package})"));
+            false
+        }
+    }
+}
+
+/// Whether slow tests are run, which `MESHPACE_SLOW=1` asks for; if not, says that this one is skipped and what it does.
+#[track_caller]
+pub fn is_slow_run(what: &str) -> bool {
+    let is_slow = std::env::var("MESHPACE_SLOW").is_ok_and(|value| value == "1");
+    if !is_slow {
+        skipped(Class::Slow, what);
+    }
+    is_slow
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skip_is_one_line_whatever_the_reason() {
+        assert_eq!(line(Class::Rights, "a.rs", "b", &"no\nroot  here"), "SKIPPED rights: a.rs: b: no root here\n");
+    }
+
+    #[test]
+    fn the_line_names_the_file_and_the_test_and_is_appended() {
+        let path = std::env::temp_dir().join(format!("meshpace-skips-{}", std::process::id()));
+        // In a process of its own: the variable is that of the process.
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "tests::skips_twice", "--ignored"]).env("MESHPACE_SKIPS", &path).stdout(Stdio::null());
+        assert!(again.status().unwrap().success());
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let expected = "SKIPPED tools: crates/testing/src/lib.rs: tests::skips_twice: no-such-program is not installed \
+                        (apt-get install nothing)\n\
+                        SKIPPED slow: crates/testing/src/lib.rs: tests::skips_twice: half an hour\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    #[ignore = "part of the test before"]
+    fn skips_twice() {
+        assert!(!has("no-such-program", "nothing") && !is_slow_run("half an hour"));
+    }
+}
