@@ -3,8 +3,10 @@
 mod bench;
 mod captures;
 mod doctor;
+mod emulate;
 #[cfg_attr(not(feature = "kernel"), path = "kernel_missing.rs")]
 mod kernel;
+mod link;
 mod merge;
 mod network;
 mod output;
@@ -15,6 +17,7 @@ mod reproduce;
 mod run;
 mod scenarios;
 mod send;
+mod shell;
 mod traffic_record;
 mod transports;
 mod validate;
@@ -52,6 +55,12 @@ enum Command {
     Send(send::Arguments),
     /// Receive what `send`, or any TCP, sends, and measure it.
     Recv(recv::Arguments),
+    /// Run real programs over the mesh of a scenario, in real time.
+    Emulate(emulate::Arguments),
+    /// Run a shell, or a command, in a node of an emulation under way.
+    Shell(shell::Arguments),
+    /// Cut or restore a link of an emulation under way.
+    Link(link::Arguments),
     /// Tell what this machine can and cannot do for real networks, and how to change that.
     Doctor(doctor::Arguments),
     /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
@@ -78,6 +87,9 @@ fn main() -> ExitCode {
         Command::Validate(arguments) => validate::main(&arguments),
         Command::Send(arguments) => send::main(&arguments),
         Command::Recv(arguments) => recv::main(&arguments),
+        Command::Emulate(arguments) => emulate::main(&arguments),
+        Command::Shell(arguments) => shell::main(&arguments),
+        Command::Link(arguments) => link::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
         Command::Kernel(arguments) => kernel::main(&arguments),
     }

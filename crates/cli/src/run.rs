@@ -62,7 +62,7 @@ enum Format {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let (scenario, source) = match load(arguments) {
+    let (scenario, source) = match load(&arguments.file, &arguments.set) {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
@@ -95,8 +95,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn load(arguments: &Arguments) -> Result<(Scenario, Source), ExitCode> {
-    let file = arguments.file.as_path();
+/// Reads the scenario in `file` as `sets` change it; what is wrong with it has been told.
+pub fn load(file: &Path, sets: &[String]) -> Result<(Scenario, Source), ExitCode> {
     let from_stdin = file == Path::new("-");
     let bytes = if from_stdin {
         let mut bytes = Vec::new();
@@ -117,7 +117,7 @@ fn load(arguments: &Arguments) -> Result<(Scenario, Source), ExitCode> {
         complain(&format!("{name}: {error}"));
         ExitCode::from(REFUSED)
     })?;
-    let source = Source { name, text, sets: arguments.set.clone() };
+    let source = Source { name, text, sets: sets.to_vec() };
     let directory = if from_stdin { Path::new("") } else { file.parent().unwrap_or(Path::new("")) };
     let stem = file.file_stem().filter(|_| !from_stdin).map_or("stdin".into(), |stem| stem.to_string_lossy());
     match Scenario::read(source.clone(), directory, &stem) {

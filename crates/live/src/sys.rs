@@ -12,9 +12,18 @@ mod ioctl {
     );
 }
 
-/// Makes an open `/dev/net/tun` the TUN device `name` (no packet information, one queue), in the network namespace in
+/// What a device of `/dev/net/tun` carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Layer {
+    /// IP packets: TUN.
+    Packets,
+    /// Ethernet frames: TAP.
+    Frames,
+}
+
+/// Makes an open `/dev/net/tun` the device `name` (no packet information, one queue), in the network namespace in
 /// which it was opened.
-pub fn attach_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
+pub fn attach_tun(tun: &OwnedFd, name: &str, layer: Layer) -> io::Result<()> {
     if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: not a device's name")));
     }
@@ -23,7 +32,11 @@ pub fn attach_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    let kind = match layer {
+        Layer::Packets => libc::IFF_TUN,
+        Layer::Frames => libc::IFF_TAP,
+    };
+    request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: the descriptor is open as long as `tun` is borrowed, and TUNSETIFF reads and writes one `ifreq`, which
     // `request` is, for the length of the call.
     unsafe { ioctl::tunsetiff(tun.as_raw_fd(), &raw mut request as u64) }?;

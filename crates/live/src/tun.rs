@@ -1,34 +1,45 @@
-//! A TUN device: what the kernel routes into it this process reads, one IP packet at a time, and the other way round.
+//! A TUN or TAP device: what the kernel routes into it this process reads, one IP packet or one Ethernet frame at a time, and
+//! the other way round.
 
-use crate::sys;
+use crate::sys::{self, Layer};
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
-/// An open TUN device. The kernel removes it when this is dropped, or when the process ends, however it does.
+/// An open TUN or TAP device. The kernel removes it when this is dropped, or when the process ends, however it does.
 #[derive(Debug)]
 pub struct Tun(OwnedFd);
 
 impl Tun {
-    /// Creates the device `name` in the network namespace of the calling thread, to be read and written without
-    /// waiting. The error says what is missing.
+    /// Creates the TUN device `name`, which carries IP packets, in the network namespace of the calling thread, to be read and
+    /// written without waiting. The error says what is missing.
     pub fn create(name: &str) -> io::Result<Tun> {
+        Tun::open(name, Layer::Packets)
+    }
+
+    /// Creates the TAP device `name`, which carries Ethernet frames, likewise.
+    pub fn create_tap(name: &str) -> io::Result<Tun> {
+        Tun::open(name, Layer::Frames)
+    }
+
+    fn open(name: &str, layer: Layer) -> io::Result<Tun> {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let explain = |what: &str, error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
         let file = rustix::fs::open("/dev/net/tun", flags, Mode::empty())
             .map_err(|error| explain("/dev/net/tun", error.into()))?;
-        sys::attach_tun(&file, name).map_err(|error| explain(&format!("TUN device {name}"), error))?;
+        let kind = if layer == Layer::Frames { "TAP" } else { "TUN" };
+        sys::attach_tun(&file, name, layer).map_err(|error| explain(&format!("{kind} device {name}"), error))?;
         Ok(Tun(file))
     }
 
-    /// Reads one packet; [`io::ErrorKind::WouldBlock`] if there is none.
+    /// Reads one packet or frame; [`io::ErrorKind::WouldBlock`] if there is none.
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::read(&self.0, into)?)
     }
 
-    /// Writes one packet.
+    /// Writes one packet or frame.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.0, packet)?;
         Ok(())

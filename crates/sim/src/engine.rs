@@ -229,6 +229,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.neighbours.channel()
     }
 
+    /// Puts a wall between two nodes through which neither hears the other, or takes it away again, from the next
+    /// transmission on. False if the nodes do not move ([`Engine::set_motion`]): their tables are made once.
+    /// Static routes stay what they were.
+    pub fn cut(&mut self, one: NodeId, other: NodeId, yes: bool) -> bool {
+        self.neighbours.channel_mut().cut(one, other, yes);
+        self.motion.is_some()
+    }
+
     /// Where nodes move: their movement.
     pub fn motion(&mut self) -> Option<&mut Motion> {
         self.motion.as_mut()
@@ -337,6 +345,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     pub fn inject(&mut self, node: NodeId, packet: P) {
         self.probe.on_inject(self.now, node, &packet);
         self.route(node, packet, None);
+    }
+
+    /// `node` sends `packet` to its neighbour `next_hop`, or to all that hear it, past routing and address resolution: for
+    /// a network layer outside of the engine. It is delivered where it is decoded if it is for that node or for everybody;
+    /// nothing tells the sender if it is not.
+    pub fn inject_to_neighbour(&mut self, node: NodeId, next_hop: NodeId, packet: P) {
+        self.probe.on_inject(self.now, node, &packet);
+        self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(Queued { next_hop, body: Body::Data(packet) })));
     }
 
     /// When something happens next, whomever it concerns. [`Time::NEVER`] if nothing ever does.

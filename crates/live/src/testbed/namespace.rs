@@ -3,6 +3,7 @@
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 
 /// A network of its own, with nothing in it but its loopback device (up).
@@ -41,5 +42,11 @@ impl Namespace {
             setns(&file, CloneFlags::CLONE_NEWNET).expect("a namespace we hold can be entered");
             work()
         })
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }

@@ -20,6 +20,7 @@ use super::two_ray;
 use crate::config::{Propagation, RadioConfig, Reception};
 use crate::mac::timing::plcp;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng};
 
 /// How far below the noise, in dB, a frame still counts as interference.
@@ -37,6 +38,8 @@ pub struct Channel {
     link_w: f64,
     /// Weakest power that has any effect, W.
     floor_w: f64,
+    /// Pairs between which nothing passes, the lower number first, sorted.
+    cut: Vec<(NodeId, NodeId)>,
 }
 
 impl Channel {
@@ -65,7 +68,14 @@ impl Channel {
             Reception::Ns2 => weakest,
             Reception::Sinr => libm::fmin(weakest, noise_w / ratio(NEGLIGIBLE_DB)),
         };
-        Channel { propagation: config.propagation.clone(), reception: config.reception, receiver, link_w, floor_w }
+        Channel {
+            propagation: config.propagation.clone(),
+            reception: config.reception,
+            receiver,
+            link_w,
+            floor_w,
+            cut: Vec::new(),
+        }
     }
 
     /// Power in W at which `to` hears `from` over `distance` metres.
@@ -76,10 +86,27 @@ impl Channel {
         }
     }
 
+    /// Puts a wall between two nodes through which neither hears the other, or takes it away again. Tables made before stay
+    /// as they are.
+    pub fn cut(&mut self, one: NodeId, other: NodeId, yes: bool) {
+        let pair = (one.min(other), one.max(other));
+        match self.cut.binary_search(&pair) {
+            Ok(at) if !yes => drop(self.cut.remove(at)),
+            Err(at) if yes => self.cut.insert(at, pair),
+            _ => {}
+        }
+    }
+
+    /// Whether there is a wall between two nodes.
+    #[inline]
+    pub fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
+        !self.cut.is_empty() && self.cut.binary_search(&(one.min(other), one.max(other))).is_ok()
+    }
+
     /// `to` as it appears in the table of `from` over `distance` metres, if it notices that sender at all.
     pub fn neighbour(&self, from: NodeId, to: NodeId, distance: f64) -> Option<Neighbour> {
         let power = self.received_power(from, to, distance);
-        (power >= self.floor_w).then(|| Neighbour {
+        (power >= self.floor_w && !self.is_cut(from, to)).then(|| Neighbour {
             node: to,
             decodable: power >= self.link_w,
             delay: Duration::from_secs_f64(distance / two_ray::SPEED_OF_LIGHT),
@@ -89,7 +116,7 @@ impl Channel {
 
     /// Whether frames of `from` can be decoded by `to`, and the other way round.
     pub fn is_link(&self, from: NodeId, to: NodeId, distance: f64) -> bool {
-        self.received_power(from, to, distance) >= self.link_w
+        self.received_power(from, to, distance) >= self.link_w && !self.is_cut(from, to)
     }
 
     /// Metres beyond which nobody notices anybody.

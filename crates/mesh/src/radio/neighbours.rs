@@ -70,6 +70,11 @@ impl Neighbours {
         &self.channel
     }
 
+    /// The radio, to be changed: for tables made from now on.
+    pub fn channel_mut(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+
     /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.starts.len() - 1

@@ -89,7 +89,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     pub(super) fn receive(&mut self, node: NodeId, from: NodeId, body: Body<P>) -> Option<P> {
         match body {
             Body::Data(packet) => {
-                if packet.destination() == node {
+                if packet.destination() == node || packet.destination().is_broadcast() {
                     return Some(packet);
                 }
                 self.route(node, packet, Some(from));

@@ -1,0 +1,240 @@
+//! `meshpace emulate`: real programs over the mesh of a scenario.
+
+use crate::network::seconds;
+use crate::output::complain;
+use crate::{FAILED, INTERRUPTED, REFUSED, run};
+use clap::{Args, ValueEnum};
+use meshpace_core::Duration;
+use meshpace_emulator::emulation::{Ended, ProgramReport};
+use meshpace_emulator::node::{Setup, sysctl_file};
+use meshpace_emulator::plan::Planned;
+use meshpace_emulator::verdict::Budget;
+use meshpace_emulator::{Emulation, Failure, Mode, Options, Spec, run_dir};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The arguments of `meshpace emulate`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// The scenario, a TOML file; `-` reads standard input. Its flows do not run.
+    #[arg(required_unless_present = "clean")]
+    file: Option<PathBuf>,
+    /// Run COMMAND in a node: 'n0: iperf3 -s'. Several are started in this order, each 0.5 s after the one before; when the
+    /// last of them ends the emulation ends, with its exit status.
+    #[arg(long, value_name = "NODE: COMMAND")]
+    exec: Vec<String>,
+    /// Set a key of the scenario, as in `meshpace run`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Who routes: `ours`, the mesh by the scenario's routing, one subnet to programs; `kernel`, the nodes' kernels.
+    #[arg(long, value_enum, default_value_t = Routes::Ours)]
+    mode: Routes,
+    /// With --mode kernel: install no routes, a daemon finds them.
+    #[arg(long)]
+    no_routes: bool,
+    /// The longest IP packet in bytes.
+    #[arg(long, default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..))]
+    mtu: u16,
+    /// Set a kernel parameter in every node: net.ipv4.tcp_sack=0
+    #[arg(long, value_name = "NAME=VALUE")]
+    sysctl: Vec<String>,
+    /// Cut or restore a link at a time of the mesh: '10 s: n3 n4 down'
+    #[arg(long, value_name = "TIME: NODE NODE up|down")]
+    link: Vec<String>,
+    /// Keep a file for each program's standard output and one for its standard error in this directory.
+    #[arg(long, value_name = "DIR")]
+    log: Option<PathBuf>,
+    /// Run the mesh N times slower than life, where it is too large for this machine. The programs' and the kernel's own
+    /// timers are not slowed down.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    slowdown: u64,
+    /// Percent of the frames that may arrive later than their own time on the air.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    budget: f64,
+    /// End at once when the budget is used up, with status 1.
+    #[arg(long)]
+    hard: bool,
+    /// Do not ask for real-time priority.
+    #[arg(long)]
+    no_realtime_priority: bool,
+    /// Remove what killed emulations have left, and do nothing else.
+    #[arg(long, exclusive = true)]
+    clean: bool,
+    /// For tests: hand over one frame in N so many milliseconds late.
+    #[arg(long, value_name = "MS/N", hide = true, value_parser = injected)]
+    inject_lateness: Option<(u64, Duration)>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Routes {
+    /// The mesh.
+    Ours,
+    /// The nodes' kernels.
+    Kernel,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').trim().parse::<f64>() {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
+        _ => Err("expected 0 to 100 percent".to_owned()),
+    }
+}
+
+fn injected(text: &str) -> Result<(u64, Duration), String> {
+    let parsed = text.split_once('/').and_then(|(ms, every)| Some((ms.parse().ok()?, every.parse().ok()?)));
+    parsed.map(|(ms, every)| (every, Duration::from_millis(ms))).ok_or_else(|| "expected MS/N".to_owned())
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    if arguments.clean {
+        return clean();
+    }
+    let options = match options(arguments) {
+        Ok(options) => options,
+        Err(status) => return status,
+    };
+    let stop = run::stop_on_interrupt();
+    match Emulation::run(options, &stop, &mut |message| complain(message)) {
+        Ok(emulation) => {
+            tell(&emulation, arguments);
+            status(&emulation)
+        }
+        Err(failure) => {
+            complain(&failure.to_string());
+            ExitCode::from(match failure {
+                Failure::Refused(_) => REFUSED,
+                Failure::Failed(_) => FAILED,
+            })
+        }
+    }
+}
+
+fn clean() -> ExitCode {
+    match run_dir::clean(&run_dir::base()) {
+        Ok(removed) if removed.is_empty() => complain("nothing was left behind"),
+        Ok(removed) => {
+            for run_dir::Removed { token, programs } in removed {
+                complain(&format!("removed run {token}, {programs} program(s)"));
+            }
+        }
+        Err(error) => {
+            complain(&error.to_string());
+            return ExitCode::from(FAILED);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn refuse(message: String) -> ExitCode {
+    complain(&message);
+    ExitCode::from(REFUSED)
+}
+
+fn options(arguments: &Arguments) -> Result<Options, ExitCode> {
+    let file = arguments.file.clone().unwrap_or_default();
+    let (scenario, _) = run::load(&file, &arguments.set)?;
+    let [point] = scenario.points.as_slice() else {
+        let text = format!("{}: a sweep of {} points: name one with --set", file.display(), scenario.points.len());
+        return Err(refuse(text));
+    };
+    let point = point.drawn(arguments.seed).map_err(|error| refuse(error.to_string()))?;
+    let nodes = point.config.positions.len();
+    let all = |what: &str, texts: &[String], parse: &dyn Fn(&str) -> Result<Spec, String>| {
+        let parsed: Result<Vec<Spec>, String> = texts.iter().map(|text| parse(text)).collect();
+        parsed.map_err(|error| refuse(format!("{what}: {error}")))
+    };
+    let programs = all("--exec", &arguments.exec, &|text| Spec::parse(text, nodes))?;
+    let plan: Result<Vec<Planned>, String> =
+        arguments.link.iter().map(|text| Planned::parse(text, nodes, seconds)).collect();
+    let mut plan = plan.map_err(|error| refuse(format!("--link: {error}")))?;
+    plan.sort_by_key(|planned| planned.at);
+    let sysctls: Result<Vec<(String, String)>, ExitCode> = arguments.sysctl.iter().map(|text| sysctl(text)).collect();
+    let mode = match arguments.mode {
+        Routes::Ours => Mode::Ours,
+        Routes::Kernel => Mode::Kernel,
+    };
+    Ok(Options {
+        config: point.config.clone(),
+        seed: arguments.seed,
+        setup: Setup { mode, mtu: arguments.mtu, sysctls: sysctls? },
+        installs_routes: !arguments.no_routes,
+        programs,
+        log: arguments.log.clone(),
+        slowdown: arguments.slowdown,
+        wants_priority: !arguments.no_realtime_priority,
+        budget: Budget { late: arguments.budget / 100.0, ..Budget::default() },
+        hard: arguments.hard,
+        plan,
+        inject: arguments.inject_lateness,
+        base: run_dir::base(),
+    })
+}
+
+fn sysctl(text: &str) -> Result<(String, String), ExitCode> {
+    let parts = text.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+    parts.filter(|(name, _)| sysctl_file(name).is_some()).ok_or_else(|| {
+        refuse(format!("--sysctl: `{text}`: expected a parameter of the network and a value, such as net.ipv4.tcp_sack=0"))
+    })
+}
+
+/// Tells people what came of it; the last line is the verdict.
+fn tell(emulation: &Emulation, arguments: &Arguments) {
+    let Emulation { lateness, losses, .. } = emulation;
+    let span = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
+    eprintln!(
+        "{:.1} s of the mesh, {} frames on the air, {} delivered; lost: {} in queues, {} on links, {} by routing",
+        emulation.duration.as_secs_f64(),
+        emulation.frames,
+        lateness.deliveries,
+        losses.queue,
+        losses.link,
+        losses.routing
+    );
+    if arguments.slowdown > 1 {
+        eprintln!(
+            "the mesh ran {} times slower than life; timers of kernel and programs did not: to them the mesh is slow",
+            arguments.slowdown
+        );
+    }
+    for program in emulation.programs.iter().filter(|program| program.status.is_some()) {
+        eprintln!("{}", waiting(program));
+    }
+    if lateness.deliveries > 0 {
+        eprintln!(
+            "late: p50 {}, p99 {}, max {}; {:.2} % of the frames later than a slot, {:.2} % later than their air time{}",
+            span(lateness.p50_s),
+            span(lateness.p99_s),
+            span(lateness.max_s),
+            lateness.later_than_slot * 100.0,
+            lateness.later_than_air_time * 100.0,
+            if emulation.had_priority { "" } else { "; without real-time priority" }
+        );
+    }
+    eprintln!("real time: {}", emulation.verdict);
+}
+
+fn waiting(program: &ProgramReport) -> String {
+    format!(
+        "{}: `{}` waited for a processor {:.2} % of its {:.1} s, {:.3} ms at a time",
+        program.spec.node,
+        program.spec.command,
+        program.waiting() * 100.0,
+        program.lived_s,
+        program.share.mean_wait_s() * 1e3
+    )
+}
+
+fn status(emulation: &Emulation) -> ExitCode {
+    match emulation.ended {
+        Ended::Interrupted => ExitCode::from(INTERRUPTED),
+        Ended::Budget => ExitCode::from(FAILED),
+        Ended::LastProgram | Ended::Duration => {
+            let last = emulation.programs.last();
+            ExitCode::from(last.map_or(0, |program| program.status.unwrap_or(FAILED)))
+        }
+    }
+}

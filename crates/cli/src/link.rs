@@ -1,0 +1,43 @@
+//! `meshpace link`: cuts or restores a link of an emulation under way.
+
+use crate::output::complain;
+use crate::{FAILED, shell};
+use clap::{Args, ValueEnum};
+use meshpace_emulator::control::ask;
+use std::process::ExitCode;
+
+/// The arguments of `meshpace link`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// One end, such as n3.
+    one: String,
+    /// The other end.
+    other: String,
+    /// What becomes of the link.
+    #[arg(value_enum)]
+    state: State,
+    /// Which emulation, where several are under way.
+    #[arg(long, value_name = "TOKEN")]
+    run: Option<String>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Neither end hears the other any more.
+    Down,
+    /// They hear each other as their places have it.
+    Up,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let state = if arguments.state == State::Up { "up" } else { "down" };
+    let question = format!("link {} {} {state}", arguments.one, arguments.other);
+    match shell::choose(arguments.run.as_deref()).and_then(|directory| ask(&directory, &question)) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(FAILED)
+        }
+    }
+}

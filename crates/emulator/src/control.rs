@@ -1,0 +1,96 @@
+//! What other processes can ask of an emulation under way: one line over a socket in the run's directory, one line back.
+
+use crate::plan::LinkChange;
+use crate::realtime::Request;
+use meshpace_live::poll::Waker;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+/// The socket's name in the run's directory.
+const SOCKET: &str = "control";
+/// How long a question or an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest question, bytes.
+const LONGEST: u64 = 1024;
+
+/// Sends requests to the loop and wakes it.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// To the loop.
+    pub requests: Sender<Request>,
+    /// Its waker.
+    pub waker: Waker,
+}
+
+impl Line {
+    /// Sends a request; false if nobody is there any more.
+    pub fn send(&self, request: Request) -> bool {
+        let sent = self.requests.send(request).is_ok();
+        self.waker.wake();
+        sent
+    }
+}
+
+/// Answers questions about a mesh of so many nodes from now on, on a thread of its own.
+pub fn listen(directory: &Path, nodes: usize, line: Line) -> io::Result<()> {
+    let listener = UnixListener::bind(directory.join(SOCKET))?;
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Whoever goes away before the answer does not want it.
+            let _ = serve(&stream, nodes, &line);
+        }
+    });
+    Ok(())
+}
+
+fn serve(stream: &UnixStream, nodes: usize, line: &Line) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut question = String::new();
+    BufReader::new(io::Read::take(stream, LONGEST)).read_line(&mut question)?;
+    let answer = match answer(question.trim(), nodes, line) {
+        Ok(answer) => format!("ok {answer}\n"),
+        Err(why) => format!("error {why}\n"),
+    };
+    let mut stream = stream;
+    stream.write_all(answer.as_bytes())
+}
+
+fn answer(question: &str, nodes: usize, line: &Line) -> Result<String, String> {
+    let ended = || "the emulation has ended".to_owned();
+    match question.split_once(' ') {
+        Some(("link", change)) => {
+            let change = LinkChange::parse(change, nodes)?;
+            let (done, told) = channel();
+            line.send(Request::Link(change, done));
+            told.recv_timeout(PATIENCE).map(|()| String::new()).map_err(|_| ended())
+        }
+        _ => Err(format!("`{question}` is no question")),
+    }
+}
+
+/// Asks the run in `directory`.
+///
+/// # Errors
+/// What it says against the question, or that it cannot be asked.
+pub fn ask(directory: &Path, question: &str) -> Result<String, String> {
+    let exchange = || {
+        let mut stream = UnixStream::connect(directory.join(SOCKET))?;
+        stream.set_read_timeout(Some(PATIENCE * 2))?;
+        stream.write_all(format!("{question}\n").as_bytes())?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer)?;
+        Ok::<String, io::Error>(answer)
+    };
+    let answer = exchange().map_err(|error| format!("{}: {error}", directory.display()))?;
+    match answer.trim_end().split_once(' ') {
+        Some(("ok", answer)) => Ok(answer.to_owned()),
+        Some(("error", why)) => Err(why.to_owned()),
+        _ if answer.trim_end() == "ok" => Ok(String::new()),
+        _ => Err(format!("{}: no answer", directory.display())),
+    }
+}

@@ -1,0 +1,394 @@
+//! An emulation from its first namespace to its verdict.
+
+use crate::address;
+use crate::control::{self, Line};
+use crate::lateness::Summary;
+use crate::medium::{Losses, Medium, Mode};
+use crate::node::{self, Node, Setup};
+use crate::plan::Planned;
+use crate::program::{self, Place, Program, Spec, exit_code};
+use crate::realtime::{RealTime, Report, Request, Settings};
+use crate::run_dir::{self, RunDir};
+use crate::starvation::{Accounts, Share};
+use crate::traffic::Traffic;
+use crate::verdict::{Budget, Verdict};
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_live::Clock;
+use meshpace_live::poll::Poller;
+use meshpace_mesh::RoutingConfig;
+use meshpace_mesh::radio::{Channel, Neighbours};
+use meshpace_mesh::routing::StaticRoutes;
+use rustix::process::Signal;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+
+/// The time between the starts of two programs, in the mesh's time.
+const BETWEEN_STARTS: Duration = Duration::from_millis(500);
+/// How often the programs' accounts are read.
+const READING: Duration = Duration::from_millis(500);
+/// How long programs have to end when they are asked to.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How long to wait at most before looking around again.
+const GLANCE: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// What to emulate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The scenario: places, movement, radio, MAC, routing.
+    pub config: meshpace_sim::Config,
+    /// The seed.
+    pub seed: u64,
+    /// How nodes are set up.
+    pub setup: Setup,
+    /// With kernel routes: whether the shortest ways are installed. Daemons find their own.
+    pub installs_routes: bool,
+    /// The programs, in the order of start.
+    pub programs: Vec<Spec>,
+    /// Where copies of the programs' output go.
+    pub log: Option<PathBuf>,
+    /// How many times slower than life the mesh runs.
+    pub slowdown: u64,
+    /// Whether to ask for real-time priority.
+    pub wants_priority: bool,
+    /// What may go wrong.
+    pub budget: Budget,
+    /// Whether to end as soon as it is used up.
+    pub hard: bool,
+    /// Changes of links.
+    pub plan: Vec<Planned>,
+    /// For tests: every so many frames one is handed over so much later.
+    pub inject: Option<(u64, Duration)>,
+    /// Where runs keep what others must find: [`run_dir::base`].
+    pub base: PathBuf,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// It cannot be done as asked, or not here: nothing was started.
+    Refused(String),
+    /// It broke down.
+    Failed(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Refused(why) | Failure::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A result, or why there is none.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// Why an emulation ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// The last program has ended.
+    LastProgram,
+    /// The scenario's duration is over.
+    Duration,
+    /// The budget is used up.
+    Budget,
+    /// Somebody asked for it.
+    Interrupted,
+}
+
+/// What became of a program.
+#[derive(Clone, Debug)]
+pub struct ProgramReport {
+    /// What it was.
+    pub spec: Spec,
+    /// Its exit status as a shell says it; None if it was never started.
+    pub status: Option<u8>,
+    /// Whether it had to be ended.
+    pub was_ended: bool,
+    /// What it had of the processors.
+    pub share: Share,
+    /// How long it was there, seconds of the machine's clock.
+    pub lived_s: f64,
+}
+
+impl ProgramReport {
+    /// The share of its time in which it was ready to run and waited for a processor.
+    pub fn waiting(&self) -> f64 {
+        if self.lived_s > 0.0 { self.share.waited as f64 / 1e9 / self.lived_s } else { 0.0 }
+    }
+}
+
+/// What came of an emulation.
+#[derive(Debug)]
+pub struct Emulation {
+    /// Why it ended.
+    pub ended: Ended,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How late frames were.
+    pub lateness: Summary,
+    /// The programs.
+    pub programs: Vec<ProgramReport>,
+    /// Length in the mesh's time.
+    pub duration: Duration,
+    /// Length by the machine's clock.
+    pub elapsed: Duration,
+    /// What crossed the mesh.
+    pub traffic: Traffic,
+    /// Packets lost in the mesh.
+    pub losses: Losses,
+    /// Frames put on the air.
+    pub frames: u64,
+    /// Whether the mesh ran with real-time priority.
+    pub had_priority: bool,
+}
+
+impl Emulation {
+    /// Runs to the end. `stop` ends it early; `tell` is told what people should know meanwhile.
+    pub fn run(options: Options, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Result<Emulation> {
+        check(&options)?;
+        for removed in run_dir::clean(&options.base).map_err(refused)? {
+            let run_dir::Removed { token, programs } = removed;
+            tell(&format!("removed what the killed run {token} had left, {programs} program(s)"));
+        }
+        if let Some(log) = &options.log {
+            fs::create_dir_all(log).map_err(|error| Failure::Refused(format!("{}: {error}", log.display())))?;
+        }
+        let mut stage = Stage::new(&options)?;
+        let report = stage.play(&options, stop, tell);
+        // Whatever happened, nothing stays.
+        stage.clear();
+        let (ended, report) = report?;
+        stage.judge(&options, ended, report, tell)
+    }
+}
+
+fn refused(error: io::Error) -> Failure {
+    Failure::Refused(error.to_string())
+}
+
+fn failed(error: io::Error) -> Failure {
+    Failure::Failed(error.to_string())
+}
+
+fn check(options: &Options) -> Result<()> {
+    let nodes = options.config.positions.len();
+    if nodes > address::MAX_NODES {
+        return Err(Failure::Refused(format!("{nodes} nodes: there are addresses for {}", address::MAX_NODES)));
+    }
+    for spec in &options.programs {
+        spec.check().map_err(Failure::Refused)?;
+    }
+    if options.setup.mode == Mode::Kernel && options.config.mesh.routing != RoutingConfig::Static {
+        let why = "the kernels route: the scenario's routing.protocol has to be \"static\" (--set routing.protocol=static)";
+        return Err(Failure::Refused(why.to_owned()));
+    }
+    Ok(())
+}
+
+/// Everything that exists while programs run.
+struct Stage {
+    directory: Option<RunDir>,
+    nodes: Vec<meshpace_live::testbed::Namespace>,
+    line: Line,
+    mesh: Option<JoinHandle<io::Result<Report>>>,
+    programs: Vec<(Program, Time)>,
+    ends: Vec<Option<(u8, Time)>>,
+    ended: (std::sync::mpsc::Sender<program::Ended>, Receiver<program::Ended>),
+    accounts: Accounts,
+    was_ended: Vec<bool>,
+}
+
+impl Stage {
+    fn new(options: &Options) -> Result<Stage> {
+        let directory = RunDir::create(&options.base).map_err(refused)?;
+        let count = options.config.positions.len();
+        let all = || (0..count).map(|node| NodeId(node as u16));
+        let made: io::Result<Vec<Node>> = all().map(|node| Node::new(node, &options.setup)).collect();
+        let made = made.map_err(refused)?;
+        if options.setup.mode == Mode::Kernel && options.installs_routes {
+            let links = Neighbours::new(&Channel::new(&options.config.mesh.radio), &options.config.positions).adjacency();
+            let routes = StaticRoutes::new(&links, all());
+            node::install_routes(&made, |from, to| routes.next_hop(from, to)).map_err(refused)?;
+        }
+        fs::write(directory.path().join("hosts"), address::hosts(count)).map_err(refused)?;
+        let me = std::process::id();
+        let places: String = all()
+            .zip(&made)
+            .map(|(node, made)| format!("{node} /proc/{me}/fd/{}\n", made.namespace.as_fd().as_raw_fd()))
+            .collect();
+        fs::write(directory.path().join("nodes"), places).map_err(refused)?;
+        let (nodes, taps): (Vec<_>, Vec<_>) = made.into_iter().map(|node| (node.namespace, node.tap)).unzip();
+        let poller = Poller::new().map_err(refused)?;
+        let (requests, asked) = channel();
+        let line = Line { requests, waker: poller.waker() };
+        control::listen(directory.path(), count, line.clone()).map_err(refused)?;
+        let settings = Settings {
+            slowdown: options.slowdown,
+            duration: options.config.duration,
+            wants_priority: options.wants_priority,
+            hard: options.hard.then_some(options.budget.late),
+            plan: options.plan.clone(),
+            inject: options.inject,
+        };
+        let (config, mode, seed) = (options.config.clone(), options.setup.mode, options.seed);
+        // The mesh is made on its own thread, which it never leaves.
+        let run = move || RealTime::new(Medium::new(&config, mode, seed), taps, poller, settings, asked)?.run();
+        let mesh = thread::Builder::new().name("mesh".to_owned()).spawn(run).map_err(refused)?;
+        Ok(Stage {
+            directory: Some(directory),
+            nodes,
+            line,
+            mesh: Some(mesh),
+            programs: Vec::new(),
+            ends: Vec::new(),
+            ended: channel(),
+            accounts: Accounts::default(),
+            was_ended: Vec::new(),
+        })
+    }
+
+    /// Starts the programs and waits for the end.
+    fn play(&mut self, options: &Options, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Result<(Ended, Report)> {
+        let begin = Clock.now();
+        let start_of = |number: usize| begin + BETWEEN_STARTS * (number as u64 * options.slowdown.max(1));
+        let mut next_reading = begin + READING;
+        let ended = loop {
+            let now = Clock.now();
+            if self.programs.len() < options.programs.len() && start_of(self.programs.len()) <= now {
+                self.start(options)?;
+                continue;
+            }
+            if now >= next_reading {
+                self.read_accounts();
+                next_reading = now + READING;
+            }
+            if stop.load(Ordering::Relaxed) {
+                break Ended::Interrupted;
+            }
+            if self.mesh.as_ref().is_none_or(JoinHandle::is_finished) {
+                break Ended::Duration;
+            }
+            match self.ended.1.recv_timeout(GLANCE) {
+                Ok(end) => {
+                    self.note(end, tell, options);
+                    let all = options.programs.len();
+                    if all > 0 && self.ends.len() == all && self.ends[all - 1].is_some() {
+                        break Ended::LastProgram;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Ended::Interrupted,
+            }
+        };
+        self.read_accounts();
+        self.end_programs();
+        self.line.send(Request::Stop);
+        let Some(mesh) = self.mesh.take() else { return Err(Failure::Failed("the mesh is gone".to_owned())) };
+        let report = mesh.join().map_err(|_| Failure::Failed("the mesh broke down".to_owned()))?.map_err(failed)?;
+        let ended = if report.gave_up { Ended::Budget } else { ended };
+        Ok((ended, report))
+    }
+
+    fn start(&mut self, options: &Options) -> Result<()> {
+        let number = self.programs.len();
+        let spec = &options.programs[number];
+        let directory = self.directory.as_ref().expect("there while it plays");
+        let network = self.nodes[spec.node.index()].as_fd().try_clone_to_owned().map_err(failed)?;
+        let hosts = directory.path().join("hosts");
+        let place = Place { network: network.into(), hosts: &hosts, token: directory.token() };
+        let program = Program::start(number, spec, place, options.log.as_deref(), self.ended.0.clone())
+            .map_err(|error| Failure::Failed(format!("{}: `{}`: {error}", spec.node, spec.command)))?;
+        self.programs.push((program, Clock.now()));
+        self.ends.push(None);
+        self.was_ended.push(false);
+        Ok(())
+    }
+
+    fn note(&mut self, end: program::Ended, tell: &mut dyn FnMut(&str), options: &Options) {
+        let code = exit_code(end.status);
+        self.ends[end.number] = Some((code, Clock.now()));
+        let spec = &options.programs[end.number];
+        if code != 0 && !self.was_ended[end.number] {
+            tell(&format!("{}: `{}` ended with status {code}", spec.node, spec.command));
+        }
+    }
+
+    fn read_accounts(&mut self) {
+        let leaders: Vec<_> = self.programs.iter().map(|(program, _)| program.pid).collect();
+        self.accounts.read(&leaders);
+    }
+
+    /// Ends all programs that have not ended, and what they have started.
+    fn end_programs(&mut self) {
+        for signal in [Signal::TERM, Signal::KILL] {
+            for (number, (program, _)) in self.programs.iter().enumerate() {
+                self.was_ended[number] |= self.ends[number].is_none();
+                program.signal(signal);
+            }
+            let patience = Clock.now() + FAREWELL;
+            while self.ends.iter().any(Option::is_none) && Clock.now() < patience {
+                if let Ok(end) = self.ended.1.recv_timeout(GLANCE) {
+                    self.ends[end.number] = Some((exit_code(end.status), Clock.now()));
+                }
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.end_programs();
+        self.line.send(Request::Stop);
+        if let Some(mesh) = self.mesh.take() {
+            let _ = mesh.join();
+        }
+        self.directory = None;
+    }
+
+    fn judge(self, options: &Options, ended: Ended, report: Report, tell: &mut dyn FnMut(&str)) -> Result<Emulation> {
+        let now = Clock.now();
+        let programs: Vec<ProgramReport> = options
+            .programs
+            .iter()
+            .enumerate()
+            .map(|(number, spec)| {
+                let end = self.ends.get(number).copied().flatten();
+                let begun = self.programs.get(number).map(|(_, begun)| *begun);
+                let lived = begun.map(|begun| end.map_or(now, |(_, at)| at).since(begun));
+                ProgramReport {
+                    spec: spec.clone(),
+                    status: end.map(|(code, _)| code),
+                    was_ended: self.was_ended.get(number).copied().unwrap_or(false),
+                    share: self.accounts.of(number),
+                    lived_s: lived.unwrap_or(Duration::ZERO).as_secs_f64(),
+                }
+            })
+            .collect();
+        for (node, why) in &report.gone {
+            tell(&format!("{node}: its device went away: {why}; the others went on without it"));
+        }
+        if let Some(why) = &report.no_priority {
+            tell(&format!("no real-time priority: {why} (CAP_SYS_NICE)"));
+        }
+        let lateness = report.lateness.summary();
+        let verdict = Verdict::judge(&lateness, programs.iter().map(ProgramReport::waiting), &options.budget);
+        Ok(Emulation {
+            ended,
+            verdict,
+            lateness,
+            programs,
+            duration: report.ended.since(Time::ZERO),
+            elapsed: report.elapsed,
+            traffic: report.traffic,
+            losses: report.losses,
+            frames: report.frames,
+            had_priority: options.wants_priority && report.no_priority.is_none(),
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! How late frames reach the programs: what a run in real time is judged by.
+//!
+//! The mesh decides in its own time when a frame arrives. It is handed over later: the thread has to wake up, and others
+//! want the processor. Inside of the mesh nothing is late, whatever the machine does; what comes in and goes out is.
+
+use hdrhistogram::Histogram;
+use meshpace_core::Duration;
+
+/// The largest lateness told apart, ns: a minute.
+const LONGEST: u64 = 60_000_000_000;
+
+/// The lateness of every delivery.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    spans: Histogram<u64>,
+    later_than_slot: u64,
+    later_than_air_time: u64,
+}
+
+/// What it comes to. Times in seconds of the machine's clock; NaN without deliveries.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Summary {
+    /// Frames delivered.
+    pub deliveries: u64,
+    /// Median.
+    pub p50_s: f64,
+    /// 99 of 100 are not later.
+    pub p99_s: f64,
+    /// The latest.
+    pub max_s: f64,
+    /// Share of the frames later than a slot of the MAC, in the mesh's time.
+    pub later_than_slot: f64,
+    /// Share of the frames later than they were on the air on their last hop, in the mesh's time.
+    pub later_than_air_time: f64,
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        let spans = Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds that a histogram can have");
+        Lateness { spans, later_than_slot: 0, later_than_air_time: 0 }
+    }
+}
+
+impl Lateness {
+    /// A frame was handed over `late` by the machine's clock, in a mesh `slowdown` times slower than life.
+    pub fn record(&mut self, late: Duration, slowdown: u64, slot: Duration, air_time: Duration) {
+        self.spans.saturating_record(late.0.max(1));
+        let in_mesh = Duration(late.0 / slowdown.max(1));
+        self.later_than_slot += u64::from(in_mesh > slot);
+        self.later_than_air_time += u64::from(in_mesh > air_time);
+    }
+
+    /// Frames so far.
+    pub fn deliveries(&self) -> u64 {
+        self.spans.len()
+    }
+
+    /// The share of frames later than their own air time so far; zero without any.
+    pub fn late_share(&self) -> f64 {
+        self.later_than_air_time as f64 / (self.deliveries().max(1)) as f64
+    }
+
+    /// What it comes to.
+    pub fn summary(&self) -> Summary {
+        let deliveries = self.deliveries();
+        let share = |count: u64| if deliveries == 0 { f64::NAN } else { count as f64 / deliveries as f64 };
+        let quantile = |q| if deliveries == 0 { f64::NAN } else { self.spans.value_at_quantile(q) as f64 / 1e9 };
+        Summary {
+            deliveries,
+            p50_s: quantile(0.5),
+            p99_s: quantile(0.99),
+            max_s: if deliveries == 0 { f64::NAN } else { self.spans.max() as f64 / 1e9 },
+            later_than_slot: share(self.later_than_slot),
+            later_than_air_time: share(self.later_than_air_time),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_quantiles() {
+        let mut lateness = Lateness::default();
+        let (slot, air) = (Duration::from_micros(20), Duration::from_millis(6));
+        for micros in 1..=100 {
+            lateness.record(Duration::from_micros(micros), 1, slot, air);
+        }
+        lateness.record(Duration::from_millis(7), 1, slot, air);
+        let summary = lateness.summary();
+        assert_eq!(summary.deliveries, 101);
+        assert!((summary.p50_s / 51e-6 - 1.0).abs() < 0.002, "{summary:?}");
+        assert!((summary.max_s / 7e-3 - 1.0).abs() < 0.002, "{summary:?}");
+        assert!((summary.later_than_slot - 81.0 / 101.0).abs() < 1e-12);
+        assert!((summary.later_than_air_time - 1.0 / 101.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_slow_mesh_forgives_more() {
+        let (slot, air) = (Duration::from_micros(20), Duration::from_millis(6));
+        for (slowdown, share) in [(1, 1.0), (4, 0.0)] {
+            let mut lateness = Lateness::default();
+            lateness.record(Duration::from_millis(7), slowdown, slot, air);
+            assert_eq!(lateness.summary().later_than_air_time, share);
+        }
+    }
+
+    #[test]
+    fn nothing_delivered_is_nothing_known() {
+        let summary = Lateness::default().summary();
+        assert!(summary.p50_s.is_nan() && summary.later_than_air_time.is_nan());
+        assert_eq!(Lateness::default().late_share(), 0.0);
+    }
+}

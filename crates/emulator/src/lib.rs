@@ -1,0 +1,28 @@
+//! The emulator: real programs over an emulated mesh.
+//!
+//! Every node is a network namespace with a TAP device. What programs send comes out of the TAP devices, crosses the
+//! simulator's own mesh ([`meshpace_sim::Engine`]: radio, MAC, queues, routing), driven by the machine's clock, and goes
+//! into the TAP device of the node it is for. How late that happens is measured, and so is how long the programs waited
+//! for a processor: [`Verdict`] says whether the result can be trusted.
+
+pub mod address;
+pub mod control;
+pub mod emulation;
+pub mod frame;
+pub mod lateness;
+pub mod medium;
+pub mod node;
+pub mod packet;
+pub mod plan;
+pub mod program;
+pub mod realtime;
+pub mod run_dir;
+pub mod starvation;
+mod sys;
+pub mod traffic;
+pub mod verdict;
+
+pub use emulation::{Emulation, Ended, Failure, Options, Result};
+pub use medium::Mode;
+pub use program::Spec;
+pub use verdict::Verdict;

@@ -1,0 +1,175 @@
+//! The mesh between the TAP devices: the simulator's engine, told the time by somebody else.
+
+use crate::address;
+use crate::frame;
+use crate::packet::CarriedFrame;
+use crate::traffic::Traffic;
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_mesh::link::queue::Queued;
+use meshpace_mesh::mac::Timing;
+use meshpace_mesh::{Body, Packet, RoutingConfig};
+use meshpace_sim::mobility::{Mobility, Motion};
+use meshpace_sim::{Config, Engine, Happening, Loss, Probe};
+
+/// Who routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// The mesh, by the scenario's routing: to programs it looks like one subnet.
+    #[default]
+    Ours,
+    /// The nodes' kernels, or daemons that tell them: a frame goes to the neighbour it is addressed to, or is lost.
+    Kernel,
+}
+
+/// Packets lost below the transports, by what lost them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Losses {
+    /// An interface queue.
+    pub queue: u64,
+    /// The MAC's retry limit, flushed queues of lost links, and address resolution.
+    pub link: u64,
+    /// Routing: no route, or the time to live ran out.
+    pub routing: u64,
+}
+
+impl Probe<CarriedFrame> for Losses {
+    fn on_loss(&mut self, _: Time, _: NodeId, lost: &Queued<CarriedFrame>, why: Loss) {
+        if !matches!(lost.body, Body::Data(_)) {
+            return;
+        }
+        match why {
+            Loss::Queue(_) => self.queue += 1,
+            Loss::ArpDisplaced | Loss::Flushed | Loss::RetryLimit => self.link += 1,
+            Loss::Routing(_) => self.routing += 1,
+        }
+    }
+}
+
+/// A frame that has arrived.
+#[derive(Debug)]
+pub struct Delivery {
+    /// When, by the mesh's clock.
+    pub due: Time,
+    /// Where.
+    pub node: NodeId,
+    /// What.
+    pub packet: CarriedFrame,
+    /// How long its last hop was on the air.
+    pub air_time: Duration,
+}
+
+/// The mesh.
+pub struct Medium {
+    engine: Engine<CarriedFrame, Losses>,
+    mode: Mode,
+    nodes: usize,
+    timing: Timing,
+    next_id: u32,
+    /// What crossed it.
+    pub traffic: Traffic,
+}
+
+impl Medium {
+    /// The mesh of `config` with its nodes at rest, or moving as it says.
+    pub fn new(config: &Config, mode: Mode, seed: u64) -> Medium {
+        let nodes = config.positions.len();
+        let all = || (0..nodes).map(|node| NodeId(node as u16));
+        // Tables that are made for every transmission let links be cut at any time.
+        let still = Mobility::Scripted(Vec::new());
+        let mobility = if config.mobility == Mobility::Still { &still } else { &config.mobility };
+        let mut motion = Motion::new(&config.positions, mobility, seed);
+        let drawn = motion.as_mut().map(|motion| motion.positions(Time::ZERO));
+        let positions = drawn.as_deref().unwrap_or(&config.positions);
+        let mut mesh = config.mesh.clone();
+        if mode == Mode::Kernel {
+            mesh.routing = RoutingConfig::Static;
+        }
+        let timing = Timing::new(&mesh);
+        let mut engine = Engine::new(positions, &mesh, all(), seed, Losses::default());
+        if let Some(links) = &config.firewall {
+            engine.set_firewall(links, all());
+        }
+        if let Some(motion) = motion {
+            engine.set_motion(motion);
+        }
+        Medium { engine, mode, nodes, timing, next_id: 0, traffic: Traffic::default() }
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// A slot of the MAC.
+    pub fn slot(&self) -> Duration {
+        self.timing.slot
+    }
+
+    /// Transmissions so far.
+    pub fn frames(&self) -> u64 {
+        self.engine.frames()
+    }
+
+    /// What was lost so far.
+    pub fn losses(&mut self) -> Losses {
+        *self.engine.probe()
+    }
+
+    /// `node` sends a frame now, that is at the time to which the mesh was advanced. A reply is for the node itself.
+    pub fn send<'a>(&mut self, node: NodeId, bytes: &[u8], reply: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+        let destination = frame::destination(bytes).and_then(|mac| address::node_of_mac(mac, self.nodes))?;
+        if self.mode == Mode::Ours
+            && let Some(answer) = frame::arp_reply(bytes, node, self.nodes)
+        {
+            reply.clear();
+            reply.extend_from_slice(&answer);
+            return Some(reply);
+        }
+        if destination == node {
+            return None;
+        }
+        let facts = frame::facts(bytes);
+        let flow = self.traffic.sent(self.engine.now(), node, destination, &facts);
+        let packet = CarriedFrame::new(bytes, facts, node, destination, flow, self.next_id);
+        self.next_id = self.next_id.wrapping_add(1);
+        if self.mode == Mode::Kernel || destination.is_broadcast() {
+            self.engine.inject_to_neighbour(node, destination, packet);
+        } else {
+            self.engine.inject(node, packet);
+        }
+        None
+    }
+
+    /// Lets time pass until a frame arrives, or until `until`; then returns None.
+    pub fn advance(&mut self, until: Time) -> Option<Delivery> {
+        while let Some(happening) = self.engine.advance(until) {
+            if let Happening::Delivered { node, packet, .. } = happening {
+                let due = self.engine.now();
+                self.traffic.delivered(due, &packet);
+                let rate = if packet.destination().is_broadcast() { self.timing.basic_rate } else { self.timing.rate };
+                let air_time = self.timing.air_time(packet.size() + self.timing.data_overhead, rate);
+                return Some(Delivery { due, node, packet, air_time });
+            }
+        }
+        None
+    }
+
+    /// When something happens next.
+    pub fn next_event(&self) -> Time {
+        self.engine.next_event()
+    }
+
+    /// Cuts the link between two nodes, as by a wall, or restores it.
+    pub fn set_link(&mut self, one: NodeId, other: NodeId, up: bool) {
+        let takes_effect = self.engine.cut(one, other, !up);
+        debug_assert!(takes_effect, "the mesh is made of moving nodes");
+    }
+
+    /// Hops from one node to another as routing at the first knows them.
+    pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
+        match self.mode {
+            Mode::Ours => self.engine.hops(from, to),
+            Mode::Kernel => None,
+        }
+    }
+}

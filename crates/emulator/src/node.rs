@@ -1,0 +1,132 @@
+//! A node: a network namespace without a name, and in it the TAP device that is its radio.
+
+use crate::address;
+use crate::medium::Mode;
+use meshpace_core::NodeId;
+use meshpace_live::testbed::Namespace;
+use meshpace_live::tun::{Tun, ip};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The name of the device in every node.
+pub const DEVICE: &str = "mesh0";
+
+/// How nodes are set up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// Who routes.
+    pub mode: Mode,
+    /// The longest IP packet, bytes.
+    pub mtu: u16,
+    /// Kernel parameters of every namespace: name, value.
+    pub sysctls: Vec<(String, String)>,
+}
+
+/// A node.
+#[derive(Debug)]
+pub struct Node {
+    /// Where its programs live.
+    pub namespace: Namespace,
+    /// Its radio.
+    pub tap: Tun,
+}
+
+impl Node {
+    /// Makes node number `node`.
+    pub fn new(node: NodeId, setup: &Setup) -> io::Result<Node> {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{node}: {error}"));
+        let namespace = Namespace::new().map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => io::Error::new(
+                error.kind(),
+                "no right to make a network namespace (CAP_SYS_ADMIN): run as root; `meshpace doctor` tells more",
+            ),
+            _ => named(error),
+        })?;
+        let tap = namespace.run(|| make_device(node, setup)).map_err(named)?;
+        Ok(Node { namespace, tap })
+    }
+}
+
+fn make_device(node: NodeId, setup: &Setup) -> io::Result<Tun> {
+    let routes_here = setup.mode == Mode::Kernel;
+    // Neighbour discovery would be on the air otherwise; where daemons route they may want IPv6.
+    if !routes_here && Path::new("/proc/sys/net/ipv6").exists() {
+        set("net.ipv6.conf.all.disable_ipv6", "1")?;
+    }
+    set("net.ipv4.ip_forward", if routes_here { "1" } else { "0" })?;
+    // A radio sends back where a packet came from.
+    set("net.ipv4.conf.all.send_redirects", "0")?;
+    set("net.ipv4.conf.default.send_redirects", "0")?;
+    set("net.ipv4.conf.all.rp_filter", "0")?;
+    set("net.ipv4.conf.default.rp_filter", "0")?;
+    // Whoever may send pings outside may here.
+    set("net.ipv4.ping_group_range", "0 2147483647").or_else(|_| set("net.ipv4.ping_group_range", "0 0"))?;
+    for (name, value) in &setup.sysctls {
+        set(name, value)?;
+    }
+    let tap = Tun::create_tap(DEVICE)?;
+    let mac = address::mac_text(address::mac(node));
+    ip(&["link", "set", DEVICE, "address", &mac, "mtu", &setup.mtu.to_string(), "up"])?;
+    let bits = if routes_here { 32 } else { address::PREFIX_BITS };
+    ip(&["address", "add", &format!("{}/{bits}", address::ipv4(node)), "dev", DEVICE])?;
+    Ok(tap)
+}
+
+/// The file of a kernel parameter, if it can be one of a namespace.
+pub fn sysctl_file(name: &str) -> Option<PathBuf> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let is_fine = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+    let of_network = parts.first() == Some(&"net") && parts.len() > 1;
+    (of_network && parts.iter().all(is_fine)).then(|| Path::new("/proc/sys").join(parts.join("/")))
+}
+
+fn set(name: &str, value: &str) -> io::Result<()> {
+    let explain = |error: io::Error| io::Error::new(error.kind(), format!("sysctl {name} = {value}: {error}"));
+    let file = sysctl_file(name)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a parameter of a network namespace"));
+    file.and_then(|file| fs::write(file, value)).map_err(explain)
+}
+
+/// Gives the nodes of a mesh whose kernels route the shortest ways, hop by hop: `next_hop` tells the neighbour toward a
+/// destination.
+pub fn install_routes(nodes: &[Node], next_hop: impl Fn(NodeId, NodeId) -> Option<NodeId> + Sync) -> io::Result<()> {
+    let all = || (0..nodes.len()).map(|node| NodeId(node as u16));
+    for (from, node) in all().zip(nodes) {
+        let mut batch = String::new();
+        for to in all().filter(|&to| to != from) {
+            if let Some(via) = next_hop(from, to) {
+                let (to, via) = (address::ipv4(to), address::ipv4(via));
+                batch.push_str(&format!("route add {to}/32 via {via} dev {DEVICE} onlink\n"));
+            }
+        }
+        node.namespace.run(|| ip_batch(&batch))?;
+    }
+    Ok(())
+}
+
+fn ip_batch(lines: &str) -> io::Result<()> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let mut child =
+        Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    child.stdin.take().map(|mut input| input.write_all(lines.as_bytes())).transpose()?;
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("ip route: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_parameters_of_the_network_are_set() {
+        assert_eq!(sysctl_file("net.ipv4.tcp_sack"), Some(PathBuf::from("/proc/sys/net/ipv4/tcp_sack")));
+        for wrong in ["kernel.panic", "net", "net.", "net..x", "net.ipv4/../../kernel", "net.ipv4.a b", ""] {
+            assert_eq!(sysctl_file(wrong), None, "{wrong}");
+        }
+    }
+}

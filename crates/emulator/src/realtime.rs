@@ -1,0 +1,247 @@
+//! The loop that is the mesh in real time: it sleeps until something happens in the mesh or a program sends something.
+//!
+//! Deadlines are absolute, so lateness does not add up. The mesh is always advanced to the present before a frame is given
+//! to it, and decides everything in its own exact time; late are only the frames that it hands over.
+
+use crate::frame::HEADER;
+use crate::lateness::Lateness;
+use crate::medium::{Losses, Medium};
+use crate::plan::{LinkChange, Planned};
+use crate::sys;
+use crate::traffic::Traffic;
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_live::Clock;
+use meshpace_live::clock::sharpen_timers;
+use meshpace_live::poll::Poller;
+use meshpace_live::tun::Tun;
+use std::io;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// The longest frame that is read.
+const FRAME: usize = HEADER + 65_535;
+/// Frames read from one device before the clock is looked at again.
+const AT_ONCE: usize = 16;
+/// Late frames from which on `hard` ends a run: fewer say nothing.
+const ENOUGH: u64 = 10;
+
+/// How the loop runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many times slower than life the mesh runs, 1 or more.
+    pub slowdown: u64,
+    /// When it ends, in the mesh's time.
+    pub duration: Duration,
+    /// Whether to ask for real-time priority.
+    pub wants_priority: bool,
+    /// The share of late frames beyond which it ends at once.
+    pub hard: Option<f64>,
+    /// Changes of links, in the order of time.
+    pub plan: Vec<Planned>,
+    /// For tests: every so many frames one is handed over so much later.
+    pub inject: Option<(u64, Duration)>,
+}
+
+/// What others ask of the loop.
+#[derive(Debug)]
+pub enum Request {
+    /// Cut or restore a link; answered when it is done.
+    Link(LinkChange, Sender<()>),
+    /// Tell how things are.
+    State(Sender<State>),
+    /// End.
+    Stop,
+}
+
+/// How things are.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The mesh's time.
+    pub now: Time,
+    /// Frames put on the air.
+    pub frames: u64,
+    /// Packets lost.
+    pub losses: Losses,
+    /// How late frames were.
+    pub lateness: crate::lateness::Summary,
+    /// What crossed the mesh.
+    pub traffic: Traffic,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// When the mesh stopped, in its time.
+    pub ended: Time,
+    /// How long that took.
+    pub elapsed: Duration,
+    /// Lateness of the frames.
+    pub lateness: Lateness,
+    /// What crossed the mesh.
+    pub traffic: Traffic,
+    /// Packets that were lost in it.
+    pub losses: Losses,
+    /// Frames put on the air, control frames included.
+    pub frames: u64,
+    /// Frames that the nodes did not take: their device was switched off or is gone.
+    pub refused: u64,
+    /// Nodes whose device went away, with the reason.
+    pub gone: Vec<(NodeId, String)>,
+    /// Why there was no real-time priority, if it was wanted.
+    pub no_priority: Option<String>,
+    /// Whether it ended because too many frames were late.
+    pub gave_up: bool,
+}
+
+/// The mesh with its devices.
+pub struct RealTime {
+    medium: Medium,
+    taps: Vec<Option<Tun>>,
+    poller: Poller,
+    settings: Settings,
+    requests: Receiver<Request>,
+}
+
+impl RealTime {
+    /// Joins a mesh and the devices of its nodes, in the order of their numbers.
+    pub fn new(
+        medium: Medium,
+        taps: Vec<Tun>,
+        poller: Poller,
+        settings: Settings,
+        requests: Receiver<Request>,
+    ) -> io::Result<RealTime> {
+        for (number, tap) in taps.iter().enumerate() {
+            poller.add(tap, number as u64)?;
+        }
+        Ok(RealTime { medium, taps: taps.into_iter().map(Some).collect(), poller, settings, requests })
+    }
+
+    /// Runs until it has to end. Takes over the calling thread.
+    pub fn run(mut self) -> io::Result<Report> {
+        sharpen_timers();
+        let no_priority = match self.settings.wants_priority.then(sys::take_priority) {
+            Some(Err(error)) => Some(error.to_string()),
+            _ => None,
+        };
+        let slowdown = self.settings.slowdown.max(1);
+        let begin = Clock.now();
+        let mesh_time = |now: Time| Time(now.since(begin).0 / slowdown);
+        // Rounded up: not before the mesh's time has come.
+        let real_time = |at: Time| match at {
+            Time::NEVER => Time::NEVER,
+            at => Time(begin.0.saturating_add(at.0.saturating_mul(slowdown))),
+        };
+        let end = Time::ZERO + self.settings.duration;
+        let mut report = Report {
+            ended: Time::ZERO,
+            elapsed: Duration::ZERO,
+            lateness: Lateness::default(),
+            traffic: Traffic::default(),
+            losses: Losses::default(),
+            frames: 0,
+            refused: 0,
+            gone: Vec::new(),
+            no_priority,
+            gave_up: false,
+        };
+        let (mut ready, mut frame, mut block) = (Vec::new(), Vec::new(), vec![0; FRAME]);
+        let mut planned = std::mem::take(&mut self.settings.plan).into_iter().peekable();
+        loop {
+            let now = mesh_time(Clock.now()).min(end);
+            while let Some(change) = planned.next_if(|change| change.at <= now) {
+                self.advance(change.at, &mut report, &mut frame, real_time);
+                self.change(change.change);
+            }
+            self.advance(now, &mut report, &mut frame, real_time);
+            let stopped = self.serve(now, &report.lateness);
+            let late = report.lateness.late_share();
+            report.gave_up = self.settings.hard.is_some_and(|budget| {
+                late > budget && late * report.lateness.deliveries() as f64 >= ENOUGH as f64
+            });
+            if now >= end || stopped || report.gave_up {
+                report.ended = now;
+                break;
+            }
+            for one in &ready {
+                self.read(one, &mut block, &mut frame, &mut report);
+            }
+            let next_change = planned.peek().map_or(Time::NEVER, |change| change.at);
+            let deadline = real_time(self.medium.next_event().min(next_change).min(end));
+            self.poller.wait(deadline, &mut ready)?;
+        }
+        report.elapsed = Clock.now().since(begin);
+        report.frames = self.medium.frames();
+        report.losses = self.medium.losses();
+        report.traffic = self.medium.traffic;
+        Ok(report)
+    }
+
+    /// Lets the mesh's time pass and hands over what arrives.
+    fn advance(&mut self, until: Time, report: &mut Report, frame: &mut Vec<u8>, real_time: impl Fn(Time) -> Time) {
+        while let Some(delivery) = self.medium.advance(until) {
+            if let Some((every, late)) = self.settings.inject
+                && report.lateness.deliveries().is_multiple_of(every.max(1))
+            {
+                let until = Clock.now() + late;
+                while Clock.now() < until {}
+            }
+            delivery.packet.arrived(frame);
+            let taken = match &self.taps[delivery.node.index()] {
+                Some(tap) => tap.send(frame).is_ok(),
+                None => false,
+            };
+            report.refused += u64::from(!taken);
+            let late = Clock.now().since(real_time(delivery.due));
+            report.lateness.record(late, self.settings.slowdown, self.medium.slot(), delivery.air_time);
+        }
+    }
+
+    /// Reads what a node sends.
+    fn read(&mut self, from: &meshpace_live::poll::Ready, block: &mut [u8], reply: &mut Vec<u8>, report: &mut Report) {
+        let (node, place) = (NodeId(from.token as u16), from.token as usize);
+        for _ in 0..AT_ONCE {
+            let Some(tap) = &self.taps[place] else { return };
+            match tap.receive(block) {
+                Ok(length) => {
+                    if let Some(reply) = self.medium.send(node, &block[..length], reply) {
+                        report.refused += u64::from(tap.send(reply).is_err());
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => {
+                    // Somebody removed it: this node is silent from now on, and the others go on.
+                    let _ = self.poller.remove(tap);
+                    report.gone.push((node, error.to_string()));
+                    self.taps[place] = None;
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, LinkChange { one, other, up }: LinkChange) {
+        self.medium.set_link(one, other, up);
+    }
+
+    /// Does what others ask; whether to end.
+    fn serve(&mut self, now: Time, lateness: &Lateness) -> bool {
+        while let Ok(request) = self.requests.try_recv() {
+            match request {
+                Request::Link(change, done) => {
+                    self.change(change);
+                    let _ = done.send(());
+                }
+                Request::State(answer) => {
+                    let _ = answer.send(State {
+                        now,
+                        frames: self.medium.frames(),
+                        losses: self.medium.losses(),
+                        lateness: lateness.summary(),
+                        traffic: self.medium.traffic.clone(),
+                    });
+                }
+                Request::Stop => return true,
+            }
+        }
+        false
+    }
+}

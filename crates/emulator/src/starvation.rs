@@ -1,0 +1,114 @@
+//! How long programs wait for a processor: a network in real time tells nothing about programs that may not run.
+//!
+//! Source: the kernel's accounts, `/proc/PID/task/TID/schedstat` (Documentation/scheduler/sched-stats.rst): time on a processor,
+//! time on a run queue, number of times on a processor. They are read every now and then for every process of a program's
+//! group; what a process did after the last reading is lost.
+
+use rustix::process::Pid;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// What the kernel counts of a thread, or a sum of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Share {
+    /// Time on a processor, ns.
+    pub ran: u64,
+    /// Time on a run queue, ready to run, ns.
+    pub waited: u64,
+    /// How many times it was given a processor.
+    pub times: u64,
+}
+
+impl Share {
+    /// The share of the time in which it could have run that it waited; zero if it never wanted to.
+    pub fn waiting(&self) -> f64 {
+        self.waited as f64 / (self.ran + self.waited).max(1) as f64
+    }
+
+    /// Mean wait before it was given a processor, seconds.
+    pub fn mean_wait_s(&self) -> f64 {
+        self.waited as f64 / 1e9 / self.times.max(1) as f64
+    }
+}
+
+/// The accounts of the programs.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts(BTreeMap<(usize, i32), Share>);
+
+impl Accounts {
+    /// Reads the accounts of all processes in the groups that programs lead.
+    pub fn read(&mut self, leaders: &[Pid]) {
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
+            let Some(program) = group(pid).and_then(|group| leaders.iter().position(|l| l.as_raw_nonzero().get() == group)) else {
+                continue;
+            };
+            let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+            for task in tasks.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
+                let text = fs::read_to_string(format!("/proc/{pid}/task/{task}/schedstat"));
+                if let Some(share) = text.ok().as_deref().and_then(parse) {
+                    self.0.insert((program, task), share);
+                }
+            }
+        }
+    }
+
+    /// What program `number` has had so far.
+    pub fn of(&self, number: usize) -> Share {
+        let tasks = self.0.range((number, i32::MIN)..=(number, i32::MAX));
+        tasks.fold(Share::default(), |sum, (_, share)| Share {
+            ran: sum.ran + share.ran,
+            waited: sum.waited + share.waited,
+            times: sum.times + share.times,
+        })
+    }
+}
+
+/// The process group of a process (proc(5), /proc/PID/stat, field 5).
+fn group(pid: i32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in the second field may hold anything.
+    let rest = &text[text.rfind(')')? + 1..];
+    rest.split_ascii_whitespace().nth(2)?.parse().ok()
+}
+
+fn parse(text: &str) -> Option<Share> {
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    let mut next = || numbers.next()?.ok();
+    Some(Share { ran: next()?, waited: next()?, times: next()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_program_that_ran_has_an_account() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo; read x"]);
+        let mut child =
+            command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // Once it has written a line it has run.
+        let mut line = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let mut accounts = Accounts::default();
+        accounts.read(&[Pid::from_child(&child)]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let share = accounts.of(0);
+        assert!(share.ran > 0 && share.times > 0, "{share:?}");
+        assert_eq!(accounts.of(1), Share::default());
+    }
+
+    #[test]
+    fn shares() {
+        let share = Share { ran: 30, waited: 10, times: 5 };
+        assert_eq!(share.waiting(), 0.25);
+        assert_eq!(share.mean_wait_s(), 2e-9);
+        assert_eq!(Share::default().waiting(), 0.0);
+        assert_eq!(parse("1 2 3\n"), Some(Share { ran: 1, waited: 2, times: 3 }));
+        assert_eq!(parse("1 2"), None);
+    }
+}

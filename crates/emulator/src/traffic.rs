@@ -1,0 +1,205 @@
+//! What crossed the mesh, per conversation, counted where packets enter and leave it.
+//!
+//! Nobody asks the programs: goodput and retransmissions are read from the headers, as a capture at both ends would show
+//! them. A TCP segment whose sequence number is below what was sent before counts as a retransmission (as tshark does where
+//! a file is captured at the sender); payload counts when it arrives for the first time.
+
+use crate::frame::{Conversation, Facts};
+use crate::packet::CarriedFrame;
+use meshpace_core::{FlowId, NodeId, Time};
+use meshpace_mesh::Packet;
+use std::collections::BTreeMap;
+
+/// Conversations that are counted one by one; the packets of later ones belong to the last.
+const MOST: usize = 10_000;
+
+/// One direction of a conversation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stream {
+    /// Who talks to whom.
+    pub conversation: Conversation,
+    /// The node that sends.
+    pub from: NodeId,
+    /// The node that its frames are addressed to; with kernel routes a neighbour.
+    pub to: NodeId,
+    /// When its first packet entered the mesh.
+    pub began: Time,
+    /// When the last packet with payload arrived.
+    pub ended: Time,
+    /// Packets with payload that entered the mesh.
+    pub segments_sent: u64,
+    /// Those of them sent again; of TCP only.
+    pub retransmissions: u64,
+    /// Packets that entered.
+    pub packets_sent: u64,
+    /// Packets that arrived.
+    pub packets_delivered: u64,
+    /// Payload that arrived for the first time, bytes.
+    pub delivered_bytes: u64,
+    /// The end of what was sent, and of what arrived, as sequence numbers.
+    sent_to: Option<u32>,
+    arrived_to: Option<u32>,
+    /// Ranges of sequence numbers that arrived beyond the first gap.
+    beyond: Vec<(u32, u32)>,
+}
+
+impl Stream {
+    fn new(conversation: Conversation, from: NodeId, to: NodeId, now: Time) -> Stream {
+        Stream {
+            conversation,
+            from,
+            to,
+            began: now,
+            ended: now,
+            segments_sent: 0,
+            retransmissions: 0,
+            packets_sent: 0,
+            packets_delivered: 0,
+            delivered_bytes: 0,
+            sent_to: None,
+            arrived_to: None,
+            beyond: Vec::new(),
+        }
+    }
+
+    fn sent(&mut self, facts: &Facts) {
+        self.packets_sent += 1;
+        if facts.payload == 0 {
+            return;
+        }
+        self.segments_sent += 1;
+        let Some(tcp) = facts.tcp else { return };
+        let end = tcp.sequence.wrapping_add(facts.payload);
+        match self.sent_to {
+            Some(before) if !is_after(end, before) => self.retransmissions += 1,
+            Some(before) if is_after(before, tcp.sequence) => {
+                // Partly new: a segment cut anew.
+                self.retransmissions += 1;
+                self.sent_to = Some(end);
+            }
+            _ => self.sent_to = Some(end),
+        }
+    }
+
+    fn arrived(&mut self, now: Time, facts: &Facts) {
+        self.packets_delivered += 1;
+        if facts.payload == 0 {
+            return;
+        }
+        self.ended = now;
+        let Some(tcp) = facts.tcp else {
+            self.delivered_bytes += u64::from(facts.payload);
+            return;
+        };
+        let (begin, end) = (tcp.sequence, tcp.sequence.wrapping_add(facts.payload));
+        let expected = *self.arrived_to.get_or_insert(begin);
+        if !is_after(end, expected) {
+            return;
+        }
+        if is_after(begin, expected) {
+            self.beyond.push((begin, end));
+            return;
+        }
+        let reached = join(&mut self.beyond, end);
+        self.delivered_bytes += u64::from(reached.wrapping_sub(expected));
+        self.arrived_to = Some(reached);
+    }
+}
+
+/// Whether sequence number `a` is after `b` (RFC 9293, section 3.4).
+fn is_after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+/// How far everything has arrived, now that it has up to `end`; takes the ranges that `end` reaches.
+fn join(beyond: &mut Vec<(u32, u32)>, mut end: u32) -> u32 {
+    while let Some(at) = beyond.iter().position(|&(begin, _)| !is_after(begin, end)) {
+        let (_, other) = beyond.swap_remove(at);
+        if is_after(other, end) {
+            end = other;
+        }
+    }
+    end
+}
+
+/// All conversations.
+#[derive(Clone, Debug, Default)]
+pub struct Traffic {
+    numbers: BTreeMap<(Conversation, NodeId, NodeId), FlowId>,
+    streams: Vec<Stream>,
+}
+
+impl Traffic {
+    /// A packet enters; returns the number of its stream.
+    pub fn sent(&mut self, now: Time, from: NodeId, to: NodeId, facts: &Facts) -> FlowId {
+        let key = (facts.conversation, from, to);
+        let next = FlowId(self.streams.len().min(MOST - 1) as u16);
+        let flow = *self.numbers.entry(key).or_insert(next);
+        if flow.index() == self.streams.len() {
+            self.streams.push(Stream::new(facts.conversation, from, to, now));
+        }
+        self.streams[flow.index()].sent(facts);
+        flow
+    }
+
+    /// A packet has arrived.
+    pub fn delivered(&mut self, now: Time, packet: &CarriedFrame) {
+        if let Some(stream) = self.streams.get_mut(packet.flow().index()) {
+            stream.arrived(now, &packet.facts);
+        }
+    }
+
+    /// Every direction of every conversation, in the order in which they began.
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::TcpFacts;
+    use std::net::Ipv4Addr;
+
+    fn segment(sequence: u32, payload: u32) -> Facts {
+        Facts {
+            conversation: Conversation { protocol: Some(6), addresses: [Ipv4Addr::LOCALHOST; 2], ports: [1, 2] },
+            ttl: 64,
+            ecn_capable: false,
+            tcp: Some(TcpFacts { sequence, is_control: false }),
+            payload,
+        }
+    }
+
+    #[test]
+    fn payload_counts_once_and_repetitions_are_seen() {
+        let (from, to) = (NodeId(0), NodeId(1));
+        let mut stream = Stream::new(segment(0, 0).conversation, from, to, Time::ZERO);
+        // Across the end of the numbers; the third segment is lost, then sent again.
+        let start = u32::MAX - 149;
+        for number in 0..4 {
+            stream.sent(&segment(start.wrapping_add(number * 100), 100));
+        }
+        stream.sent(&segment(start.wrapping_add(200), 100));
+        assert_eq!((stream.segments_sent, stream.retransmissions), (5, 1));
+        let arrive = |stream: &mut Stream, number: u32| {
+            stream.arrived(Time(u64::from(number)), &segment(start.wrapping_add(number * 100), 100));
+            stream.delivered_bytes
+        };
+        let counts: Vec<u64> = [0, 1, 3, 3, 1, 2, 2].map(|number| arrive(&mut stream, number)).to_vec();
+        assert_eq!(counts, [100, 200, 200, 200, 200, 400, 400]);
+    }
+
+    #[test]
+    fn every_direction_is_a_stream_of_its_own() {
+        let mut traffic = Traffic::default();
+        let there = segment(0, 10);
+        let mut back = there;
+        back.conversation.ports = [2, 1];
+        assert_eq!(traffic.sent(Time::ZERO, NodeId(0), NodeId(1), &there), FlowId(0));
+        assert_eq!(traffic.sent(Time::ZERO, NodeId(1), NodeId(0), &back), FlowId(1));
+        assert_eq!(traffic.sent(Time::ZERO, NodeId(0), NodeId(1), &there), FlowId(0));
+        assert_eq!(traffic.streams().len(), 2);
+        assert_eq!(traffic.streams()[0].packets_sent, 2);
+    }
+}
