@@ -166,7 +166,7 @@ fn options(arguments: &Arguments) -> Result<Options, ExitCode> {
         log: arguments.log.clone(),
         slowdown: arguments.slowdown,
         wants_priority: !arguments.no_realtime_priority,
-        budget: Budget { late: arguments.budget / 100.0, ..Budget::default() },
+        budget: Budget { late: arguments.budget / 100.0 },
         hard: arguments.hard,
         plan,
         inject: arguments.inject_lateness,
@@ -177,7 +177,9 @@ fn options(arguments: &Arguments) -> Result<Options, ExitCode> {
 fn sysctl(text: &str) -> Result<(String, String), ExitCode> {
     let parts = text.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     parts.filter(|(name, _)| sysctl_file(name).is_some()).ok_or_else(|| {
-        refuse(format!("--sysctl: `{text}`: expected a parameter of the network and a value, such as net.ipv4.tcp_sack=0"))
+        refuse(format!(
+            "--sysctl: `{text}`: expected a parameter of the network and a value, such as net.ipv4.tcp_sack=0"
+        ))
     })
 }
 
@@ -222,9 +224,9 @@ fn waiting(program: &ProgramReport) -> String {
         "{}: `{}` waited for a processor {:.2} % of its {:.1} s, {:.3} ms at a time",
         program.spec.node,
         program.spec.command,
-        program.waiting() * 100.0,
+        program.waiting().share * 100.0,
         program.lived_s,
-        program.share.mean_wait_s() * 1e3
+        program.waiting().mean_s * 1e3
     )
 }
 

@@ -62,7 +62,11 @@ fn find(arguments: &Arguments) -> Result<(File, PathBuf), String> {
     let nodes = fs::read_to_string(directory.join("nodes")).map_err(explain)?;
     let place = nodes.lines().find_map(|line| line.strip_prefix(&format!("{} ", arguments.node)));
     let place = place.ok_or_else(|| {
-        format!("`{}` is not a node: the emulation has n0 to n{}", arguments.node, nodes.lines().count().saturating_sub(1))
+        format!(
+            "`{}` is not a node: the emulation has n0 to n{}",
+            arguments.node,
+            nodes.lines().count().saturating_sub(1)
+        )
     })?;
     let network = File::open(place).map_err(|error| format!("{place}: {error}"))?;
     Ok((network, directory.join("hosts")))

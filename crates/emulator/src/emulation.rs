@@ -11,11 +11,12 @@ use crate::realtime::{RealTime, Report, Request, Settings};
 use crate::run_dir::{self, RunDir};
 use crate::starvation::{Accounts, Share};
 use crate::traffic::Traffic;
-use crate::verdict::{Budget, Verdict};
+use crate::verdict::{Budget, Verdict, Waiting};
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_live::Clock;
 use meshpace_live::poll::Poller;
 use meshpace_mesh::RoutingConfig;
+use meshpace_mesh::mac::Timing;
 use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_mesh::routing::StaticRoutes;
 use rustix::process::Signal;
@@ -119,9 +120,10 @@ pub struct ProgramReport {
 }
 
 impl ProgramReport {
-    /// The share of its time in which it was ready to run and waited for a processor.
-    pub fn waiting(&self) -> f64 {
-        if self.lived_s > 0.0 { self.share.waited as f64 / 1e9 / self.lived_s } else { 0.0 }
+    /// How it waited for a processor when it was ready to run.
+    pub fn waiting(&self) -> Waiting {
+        let share = if self.lived_s > 0.0 { self.share.waited as f64 / 1e9 / self.lived_s } else { 0.0 };
+        Waiting { share, mean_s: self.share.mean_wait_s() }
     }
 }
 
@@ -187,7 +189,8 @@ fn check(options: &Options) -> Result<()> {
         spec.check().map_err(Failure::Refused)?;
     }
     if options.setup.mode == Mode::Kernel && options.config.mesh.routing != RoutingConfig::Static {
-        let why = "the kernels route: the scenario's routing.protocol has to be \"static\" (--set routing.protocol=static)";
+        let why =
+            "the kernels route: the scenario's routing.protocol has to be \"static\" (--set routing.protocol=static)";
         return Err(Failure::Refused(why.to_owned()));
     }
     Ok(())
@@ -214,7 +217,8 @@ impl Stage {
         let made: io::Result<Vec<Node>> = all().map(|node| Node::new(node, &options.setup)).collect();
         let made = made.map_err(refused)?;
         if options.setup.mode == Mode::Kernel && options.installs_routes {
-            let links = Neighbours::new(&Channel::new(&options.config.mesh.radio), &options.config.positions).adjacency();
+            let links =
+                Neighbours::new(&Channel::new(&options.config.mesh.radio), &options.config.positions).adjacency();
             let routes = StaticRoutes::new(&links, all());
             node::install_routes(&made, |from, to| routes.next_hop(from, to)).map_err(refused)?;
         }
@@ -377,7 +381,10 @@ impl Stage {
             tell(&format!("no real-time priority: {why} (CAP_SYS_NICE)"));
         }
         let lateness = report.lateness.summary();
-        let verdict = Verdict::judge(&lateness, programs.iter().map(ProgramReport::waiting), &options.budget);
+        let mesh = Timing::new(&options.config.mesh);
+        let frame = mesh.air_time(u32::from(options.setup.mtu) + mesh.data_overhead, mesh.rate);
+        let frame_s = frame.as_secs_f64() * options.slowdown as f64;
+        let verdict = Verdict::judge(&lateness, programs.iter().map(ProgramReport::waiting), frame_s, &options.budget);
         Ok(Emulation {
             ended,
             verdict,

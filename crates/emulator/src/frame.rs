@@ -43,8 +43,7 @@ pub fn arp_reply(frame: &[u8], asker: NodeId, nodes: usize) -> Option<[u8; HEADE
     let node = address::node_of(wanted_ip, nodes).filter(|&node| node != asker)?;
     let mac = address::mac(node);
     let mut reply = [0; HEADER + ARP_BYTES];
-    let parts: [&[u8]; 9] =
-        [asker_mac, &mac, &ETHERTYPE_ARP, &ARP_KIND, &ARP_REPLY, &mac, wanted, asker_mac, asker_ip];
+    let parts: [&[u8]; 9] = [asker_mac, &mac, &ETHERTYPE_ARP, &ARP_KIND, &ARP_REPLY, &mac, wanted, asker_mac, asker_ip];
     let mut at = 0;
     for part in parts {
         reply[at..at + part.len()].copy_from_slice(part);
@@ -168,7 +167,8 @@ mod tests {
 
     fn tcp_frame(payload: &[u8], ecn: u8) -> Vec<u8> {
         let (from, to) = (NodeId(0), NodeId(7));
-        let mut ip = etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::TCP, [10, 99, 0, 1], [10, 99, 0, 8]).unwrap();
+        let mut ip =
+            etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::TCP, [10, 99, 0, 1], [10, 99, 0, 8]).unwrap();
         ip.ecn = etherparse::IpEcn::try_new(ecn).unwrap();
         let builder = PacketBuilder::ethernet2(address::mac(from), address::mac(to))
             .ip(etherparse::IpHeaders::Ipv4(ip, Default::default()))

@@ -76,7 +76,8 @@ fn make_device(node: NodeId, setup: &Setup) -> io::Result<Tun> {
 /// The file of a kernel parameter, if it can be one of a namespace.
 pub fn sysctl_file(name: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = name.split('.').collect();
-    let is_fine = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+    let is_fine =
+        |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
     let of_network = parts.first() == Some(&"net") && parts.len() > 1;
     (of_network && parts.iter().all(is_fine)).then(|| Path::new("/proc/sys").join(parts.join("/")))
 }
@@ -108,8 +109,7 @@ pub fn install_routes(nodes: &[Node], next_hop: impl Fn(NodeId, NodeId) -> Optio
 fn ip_batch(lines: &str) -> io::Result<()> {
     use std::io::Write;
     use std::process::{Command, Stdio};
-    let mut child =
-        Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     child.stdin.take().map(|mut input| input.write_all(lines.as_bytes())).transpose()?;
     let output = child.wait_with_output()?;
     if output.status.success() {

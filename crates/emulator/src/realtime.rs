@@ -155,9 +155,10 @@ impl RealTime {
             self.advance(now, &mut report, &mut frame, real_time);
             let stopped = self.serve(now, &report.lateness);
             let late = report.lateness.late_share();
-            report.gave_up = self.settings.hard.is_some_and(|budget| {
-                late > budget && late * report.lateness.deliveries() as f64 >= ENOUGH as f64
-            });
+            report.gave_up = self
+                .settings
+                .hard
+                .is_some_and(|budget| late > budget && late * report.lateness.deliveries() as f64 >= ENOUGH as f64);
             if now >= end || stopped || report.gave_up {
                 report.ended = now;
                 break;

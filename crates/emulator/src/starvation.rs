@@ -20,11 +20,6 @@ pub struct Share {
 }
 
 impl Share {
-    /// The share of the time in which it could have run that it waited; zero if it never wanted to.
-    pub fn waiting(&self) -> f64 {
-        self.waited as f64 / (self.ran + self.waited).max(1) as f64
-    }
-
     /// Mean wait before it was given a processor, seconds.
     pub fn mean_wait_s(&self) -> f64 {
         self.waited as f64 / 1e9 / self.times.max(1) as f64
@@ -40,7 +35,9 @@ impl Accounts {
     pub fn read(&mut self, leaders: &[Pid]) {
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
         for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
-            let Some(program) = group(pid).and_then(|group| leaders.iter().position(|l| l.as_raw_nonzero().get() == group)) else {
+            let Some(program) =
+                group(pid).and_then(|group| leaders.iter().position(|l| l.as_raw_nonzero().get() == group))
+            else {
                 continue;
             };
             let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -88,8 +85,7 @@ mod tests {
     fn a_program_that_ran_has_an_account() {
         let mut command = Command::new("sh");
         command.args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo; read x"]);
-        let mut child =
-            command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         // Once it has written a line it has run.
         let mut line = [0];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
@@ -105,9 +101,8 @@ mod tests {
     #[test]
     fn shares() {
         let share = Share { ran: 30, waited: 10, times: 5 };
-        assert_eq!(share.waiting(), 0.25);
         assert_eq!(share.mean_wait_s(), 2e-9);
-        assert_eq!(Share::default().waiting(), 0.0);
+        assert_eq!(Share::default().mean_wait_s(), 0.0);
         assert_eq!(parse("1 2 3\n"), Some(Share { ran: 1, waited: 2, times: 3 }));
         assert_eq!(parse("1 2"), None);
     }

@@ -5,11 +5,14 @@
 //! are the slow part, not the network). Lateness below that is part of every measurement and is reported, not judged: a
 //! slot is 20 us, which a machine that wakes a thread is nearly always late by.
 //!
-//! | verdict | share of late frames | share of the run a program waited for a processor |
+//! | verdict | share of late frames | mean wait of a program for a processor |
 //! |---|---|---|
-//! | `held` | at most a tenth of the budget | at most a tenth of the budget |
-//! | `held within the budget` | at most the budget | at most the budget |
+//! | `held` | at most a tenth of the budget | at most a tenth of a full frame's time on the air |
+//! | `held within the budget` | at most the budget | at most a full frame's time on the air |
 //! | `not valid` | more | more |
+//!
+//! The wait is that before each time a program is given a processor. Of a program that waited for less than 1 % of the time
+//! in which it was there it does not count: it did little, and most of it was to start.
 
 use crate::lateness::Summary;
 use std::fmt;
@@ -19,16 +22,25 @@ use std::fmt;
 pub struct Budget {
     /// Share of the frames that may be later than their own air time.
     pub late: f64,
-    /// Share of its time in which any one program may wait for a processor.
-    pub waiting: f64,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { late: 0.01, waiting: 0.05 }
+        Budget { late: 0.01 }
     }
 }
 
+/// How a program waited for a processor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Waiting {
+    /// The share of the time in which it was there.
+    pub share: f64,
+    /// Mean before each time it was given one, seconds.
+    pub mean_s: f64,
+}
+
+/// The share of a program's time from which on its waiting counts.
+const NOTICED: f64 = 0.01;
 /// The part of a budget within which nothing is said about it.
 const UNTOUCHED: f64 = 0.1;
 
@@ -65,10 +77,17 @@ impl Verdict {
         }
     }
 
-    /// The verdict on the lateness of frames and on how long programs waited, each as the share of its time.
-    pub fn judge(lateness: &Summary, waiting: impl IntoIterator<Item = f64>, budget: &Budget) -> Verdict {
+    /// The verdict on the lateness of frames and on how the programs waited; a full frame is `frame_s` seconds on the air by
+    /// the machine's clock.
+    pub fn judge(
+        lateness: &Summary,
+        programs: impl IntoIterator<Item = Waiting>,
+        frame_s: f64,
+        budget: &Budget,
+    ) -> Verdict {
         let late = Verdict::of(lateness.later_than_air_time, budget.late);
-        waiting.into_iter().map(|share| Verdict::of(share, budget.waiting)).fold(late, Verdict::max)
+        let noticed = programs.into_iter().filter(|program| program.share >= NOTICED);
+        noticed.map(|program| Verdict::of(program.mean_s, frame_s)).fold(late, Verdict::max)
     }
 }
 
@@ -89,21 +108,25 @@ mod tests {
         lateness.summary()
     }
 
+    fn judge(late: u32, programs: &[(f64, f64)]) -> Verdict {
+        let programs = programs.iter().map(|&(share, mean_s)| Waiting { share, mean_s });
+        Verdict::judge(&summary(late), programs, 6e-3, &Budget::default())
+    }
+
     #[test]
     fn late_frames_turn_the_verdict() {
-        let judge = |late| Verdict::judge(&summary(late), [0.0], &Budget::default());
-        assert_eq!([0, 1].map(judge), [Verdict::Held; 2]);
-        assert_eq!([2, 10].map(judge), [Verdict::WithinBudget; 2]);
-        assert_eq!([11, 1000].map(judge), [Verdict::NotValid; 2]);
+        assert_eq!([0, 1].map(|late| judge(late, &[])), [Verdict::Held; 2]);
+        assert_eq!([2, 10].map(|late| judge(late, &[])), [Verdict::WithinBudget; 2]);
+        assert_eq!([11, 1000].map(|late| judge(late, &[])), [Verdict::NotValid; 2]);
     }
 
     #[test]
     fn starved_programs_turn_it_too() {
-        let judge = |waiting: &[f64]| Verdict::judge(&summary(0), waiting.iter().copied(), &Budget::default());
-        assert_eq!(judge(&[]), Verdict::Held);
-        assert_eq!(judge(&[0.004, 0.005]), Verdict::Held);
-        assert_eq!(judge(&[0.0, 0.03]), Verdict::WithinBudget);
-        assert_eq!(judge(&[0.2, 0.0]), Verdict::NotValid);
+        assert_eq!(judge(0, &[(0.0, 0.0), (0.05, 0.5e-3)]), Verdict::Held);
+        assert_eq!(judge(0, &[(0.0, 0.0), (0.05, 3e-3)]), Verdict::WithinBudget);
+        assert_eq!(judge(0, &[(0.05, 7e-3), (0.0, 0.0)]), Verdict::NotValid);
+        assert_eq!(judge(0, &[(0.005, 7e-3)]), Verdict::Held, "a wait or two at its start");
+        assert_eq!(judge(5, &[(0.05, 7e-3)]), Verdict::NotValid, "the worse of both");
     }
 
     #[test]
@@ -111,6 +134,6 @@ mod tests {
         let all = [Verdict::Held, Verdict::WithinBudget, Verdict::NotValid].map(|verdict| verdict.to_string());
         assert_eq!(all, ["held", "held within the budget", "not valid"]);
         let nothing = Lateness::default().summary();
-        assert_eq!(Verdict::judge(&nothing, [], &Budget::default()), Verdict::Held);
+        assert_eq!(Verdict::judge(&nothing, [], 6e-3, &Budget::default()), Verdict::Held);
     }
 }
