@@ -1,30 +1,33 @@
-//! One connection in the simulator, over its mesh, and the same one in real time over a link that loses the same packets:
-//! the same segments in the same order in each direction.
+//! One connection in the simulator, over its mesh, and the same one in packets between two of our stacks over a wire that loses
+//! the same ones: the same segments in the same order in each direction.
 //!
-//! The link's delay is constant and long, so that neither the milliseconds that 802.11 takes nor the lateness of a loaded
-//! machine can change a decision; for paced segments the round trip is two and a half intervals, so that acknowledgements
-//! come in the middle between two of them.
+//! Both run in virtual time. The wire's delay is constant and long, so that the milliseconds that 802.11 takes change no
+//! decision; for paced segments the round trip is two and a half intervals, so that acknowledgements come in the middle
+//! between two of them.
 
 mod mesh_pair;
-mod tcp_common;
 
-use mesh_pair::{DELAY, converse};
-use meshpace_core::{Rate, Time};
+use mesh_pair::{DELAY, END, converse};
+use meshpace_core::{Duration, Rate, Time};
+use meshpace_live::poll::{Poller, Token};
 use meshpace_live::tcp::packet::{self, Packet};
-use meshpace_live::tcp::{Device, Limits, Stack};
-use meshpace_live::testbed::tun_link::{ADDRESSES, DEVICE};
+use meshpace_live::tcp::{Interface, Limits, Stack};
+use meshpace_live::testbed::impairment::Direction;
 use meshpace_live::testbed::{Impairment, Loss};
 use meshpace_transport::tcp::wire::Check;
 use meshpace_transport::tcp::{self, Flags};
-use meshpace_transport::{Config, Endpoint, PathInfo, Role, Segment};
-use std::collections::BTreeSet;
+use meshpace_transport::{Config, Endpoint, PathInfo, Role, Segment, names};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use tcp_common::{HOST, OURS, PORT, World, accept, ip, run_for, secs, transport};
+use std::rc::Rc;
 
 /// With 7 hops at 2 Mbit/s and an RTT of 100 ms, AP05's interval is 2 (100/7 + 5.84 - 0.16) = 40 ms. A data frame and its
 /// ACK take 802.11 some 12 ms more.
 const PATH: PathInfo = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
-const THERE: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+const PORT: u16 = 5000;
 
 /// A segment as both worlds see it: offset and payload of data, or what an ACK acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,77 +59,124 @@ fn simulated(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2
     lines
 }
 
-/// In real time: two of our stacks, one on each side of the link.
-fn real(config: &tcp::Config, bytes: u64, losses: &Losses) -> Option<[Vec<Line>; 2]> {
-    let losing = |side: usize| {
+/// What two stacks share: the time, and the packets on their way.
+struct Wire {
+    now: Time,
+    /// To each side, in the order in which they arrive.
+    under_way: [VecDeque<(Time, Vec<u8>)>; 2],
+    /// From each side.
+    ways: [Direction; 2],
+    /// From which side, and the packet, lost or not.
+    record: Vec<(usize, Vec<u8>)>,
+}
+
+/// One end of it.
+struct Plug {
+    wire: Rc<RefCell<Wire>>,
+    side: usize,
+}
+
+impl Interface for Plug {
+    fn address(&self) -> Ipv4Addr {
+        ADDRESSES[self.side]
+    }
+    fn mtu(&self) -> u16 {
+        1500
+    }
+    fn now(&self) -> Time {
+        self.wire.borrow().now
+    }
+    fn watch(&self, _: &Poller, _: Token) -> io::Result<()> {
+        Ok(())
+    }
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut wire = self.wire.borrow_mut();
+        let now = wire.now;
+        let queue = &mut wire.under_way[self.side];
+        if queue.front().is_none_or(|(at, _)| *at > now) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let Some((_, packet)) = queue.pop_front() else { return Err(io::ErrorKind::WouldBlock.into()) };
+        into[..packet.len()].copy_from_slice(&packet);
+        Ok(packet.len())
+    }
+    fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        let mut wire = self.wire.borrow_mut();
+        let now = wire.now;
+        wire.record.push((self.side, packet.to_vec()));
+        for at in wire.ways[self.side].pass(now, packet.len()).into_iter().flatten() {
+            wire.under_way[1 - self.side].push_back((at, packet.to_vec()));
+        }
+        Ok(())
+    }
+}
+
+/// In packets: two of our stacks, one at each end of a wire.
+fn on_stacks(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2] {
+    let way = |side: usize| {
         let loss = Loss::Indices(losses.0[side].clone());
-        Impairment { delay: DELAY, loss, queue: 10_000, ..Impairment::default() }
+        Direction::new(Impairment { delay: DELAY, loss, ..Impairment::default() }, side as u64)
     };
-    let world = World::new(losing(0), losing(1), 1500, true)?;
-    let link = &world.link;
-    link.sides[1].run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
-    let via = ADDRESSES[1].to_string();
-    link.sides[0].run(|| ip(&["route", "add", "10.79.0.0/24", "via", &via, "dev", DEVICE]));
-    let server_config = config.clone();
-    let (ready, waiting) = std::sync::mpsc::channel();
-    let server = link.sides[1].spawn(move || {
-        let device = Device::create("ours", Ipv4Addr::new(10, 79, 0, 1), THERE, 1500).unwrap();
-        let mut stack = Stack::new(device, Limits::default()).unwrap();
+    let wire =
+        Wire { now: Time(1_000_000_000), under_way: Default::default(), ways: [way(0), way(1)], record: Vec::new() };
+    let wire = Rc::new(RefCell::new(wire));
+    let mut ends = [0, 1].map(|side| {
+        let mut stack = Stack::new(Plug { wire: Rc::clone(&wire), side }, Limits::default()).unwrap();
         stack.set_path(PATH, false);
-        stack.listen(PORT, &server_config).unwrap();
-        ready.send(()).unwrap();
-        let id = accept(&mut stack, PORT, secs(60));
-        let (mut taken, mut block) = (0, vec![0; 1 << 16]);
-        while taken < bytes {
-            stack.step(tcp_common::now() + secs(1)).unwrap();
-            taken += stack.read(id, &mut block) as u64;
-        }
-        // The last acknowledgements may be lost and asked for again.
-        run_for(&mut stack, secs(2));
+        stack
     });
-    waiting.recv().unwrap();
-    world.ours(|| {
-        let mut stack = Stack::new(Device::create("ours", HOST, OURS, 1500).unwrap(), Limits::default()).unwrap();
-        stack.set_path(PATH, false);
-        let id = stack.connect(SocketAddrV4::new(THERE, PORT), config).unwrap();
-        assert_eq!(stack.write(id, &vec![7; bytes as usize]) as u64, bytes);
-        while stack.connection(id).unwrap().acknowledged() < bytes {
-            stack.step(tcp_common::now() + secs(1)).unwrap();
+    ends[1].listen(PORT, config).unwrap();
+    let client = ends[0].connect(SocketAddrV4::new(ADDRESSES[1], PORT), config).unwrap();
+    assert_eq!(ends[0].write(client, &vec![7; bytes as usize]) as u64, bytes);
+    let (mut server, mut taken, mut block) = (None, 0, vec![0; 1 << 16]);
+    loop {
+        for end in &mut ends {
+            end.take_packets().unwrap();
+            end.run_timers();
         }
-        run_for(&mut stack, secs(1));
-    });
-    server.join().unwrap();
+        server = server.or_else(|| ends[1].accept(PORT));
+        if let Some((id, _)) = server {
+            taken += ends[1].read(id, &mut block) as u64;
+        }
+        let mut wire = wire.borrow_mut();
+        let arrivals = wire.under_way.iter().filter_map(|queue| queue.front()).map(|(at, _)| *at);
+        let next = ends.iter().map(Stack::next_wakeup).chain(arrivals).min().unwrap_or(Time::NEVER);
+        if next == Time::NEVER {
+            break;
+        }
+        assert!(next < END, "not done after five minutes: {taken} of {bytes} bytes");
+        wire.now = next;
+    }
+    assert_eq!((ends[0].connection(client).unwrap().acknowledged(), taken), (bytes, bytes));
     let mut lines = [Vec::new(), Vec::new()];
     let mut first: [Option<u32>; 2] = [None; 2];
-    for passed in link.take_record() {
-        let Ok(Packet::Tcp { header, payload, .. }) = packet::decode(&passed.bytes, Check::Full) else {
-            panic!("not TCP: {passed:?}")
+    for (from, packet) in &wire.borrow().record {
+        let Ok(Packet::Tcp { header, payload, .. }) = packet::decode(packet, Check::Full) else {
+            panic!("not TCP: {packet:?}")
         };
-        let isn = *first[passed.from].get_or_insert(header.seq);
-        let acked = first[1 - passed.from].unwrap_or(header.ack.wrapping_sub(1));
+        let isn = *first[*from].get_or_insert(header.seq);
+        let acked = first[1 - from].unwrap_or(header.ack.wrapping_sub(1));
         let syn = header.flags.has(Flags::SYN);
-        lines[passed.from].push(Line {
+        let is_ack = header.flags.has(Flags::ACK);
+        lines[*from].push(Line {
             syn,
             seq: if syn { 0 } else { u64::from(header.seq.wrapping_sub(isn).wrapping_sub(1)) },
             payload: payload.len() as u16,
-            ack: if header.flags.has(Flags::ACK) {
-                u64::from(header.ack.wrapping_sub(acked).wrapping_sub(1))
-            } else {
-                0
-            },
+            ack: if is_ack { u64::from(header.ack.wrapping_sub(acked).wrapping_sub(1)) } else { 0 },
         });
     }
-    Some(lines)
+    lines
 }
 
 fn compare(name: &str, segments: u64, losses: Losses) {
     // What fits into 1500 bytes with time stamps.
-    let mut config = tcp::Config { segment: 1448, ..transport(name) };
-    // RFC 6298, section 2.4. The 200 ms of ns-2 would leave a busy machine 100 ms.
-    config.rto.min = secs(1);
+    let Some(Config::Tcp(config)) = names::lookup(name) else { panic!("{name} is no TCP") };
+    let mut config = tcp::Config { segment: 1448, ..config };
+    // RFC 6298, section 2.4.
+    config.rto.min = Duration::from_secs(1);
     let bytes = segments * 1448;
     let expected = simulated(&config, bytes, &losses);
-    let Some(seen) = real(&config, bytes, &losses) else { return };
+    let seen = on_stacks(&config, bytes, &losses);
     let sent: u64 = expected[0].iter().map(|line| u64::from(line.payload)).sum();
     assert!(sent > bytes, "nothing was sent again: the losses tested nothing");
     for side in 0..2 {
@@ -135,7 +185,6 @@ fn compare(name: &str, segments: u64, losses: Losses) {
         }
         assert_eq!(seen[side].len(), expected[side].len(), "{name}: packets of side {side}");
     }
-    eprintln!("{name}: {} and {} packets in the same order", seen[0].len(), seen[1].len());
 }
 
 #[test]

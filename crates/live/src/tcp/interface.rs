@@ -1,6 +1,8 @@
 //! Where IP packets come from and go to.
 
+use crate::clock::Clock;
 use crate::poll::{Poller, Token};
+use meshpace_core::Time;
 use meshpace_transport::tcp::wire::Check;
 use std::io;
 use std::net::Ipv4Addr;
@@ -12,6 +14,11 @@ pub trait Interface {
     fn address(&self) -> Ipv4Addr;
     /// The longest packet in bytes.
     fn mtu(&self) -> u16;
+    /// What time it is for the connections: an interface of a world of its own has a clock of its own, whose owner calls
+    /// [`Stack::take_packets`](super::Stack::take_packets) and [`Stack::run_timers`](super::Stack::run_timers) and never waits.
+    fn now(&self) -> Time {
+        Clock.now()
+    }
     /// How far checksums are believed.
     fn check(&self) -> Check {
         Check::Full

@@ -14,7 +14,7 @@ mod output;
 
 use super::interface::Interface;
 use super::packet::Unreachable;
-use crate::clock::{Clock, sharpen_timers};
+use crate::clock::sharpen_timers;
 use crate::drive::Deadlines;
 use crate::poll::{Poller, Ready};
 use crate::ring::{ReceiveRing, SendRing};
@@ -157,6 +157,10 @@ impl<I: Interface> Stack<I> {
         (self.path, self.follow_time_to_live) = (path, follow_time_to_live);
     }
 
+    fn now(&self) -> Time {
+        self.output.interface.now()
+    }
+
     /// The interface.
     pub fn interface(&self) -> &I {
         &self.output.interface
@@ -188,7 +192,7 @@ impl<I: Interface> Stack<I> {
         };
         let mut connection = Connection::new(&config, Role::Sender);
         connection.on_path(self.path);
-        let now = Clock.now();
+        let now = self.now();
         connection.open(now);
         let buffers = (SendRing::new(self.limits.send_buffer), ReceiveRing::new(window as usize));
         let entry = Entry {
@@ -235,7 +239,7 @@ impl<I: Interface> Stack<I> {
 
     /// Hands over as many bytes as there is room for; how many.
     pub fn write(&mut self, id: Id, bytes: &[u8]) -> usize {
-        let now = Clock.now();
+        let now = self.now();
         let Some(entry) = self.entries.get_mut(&id) else { return 0 };
         let Some((send, _)) = &mut entry.buffers else { return 0 };
         if entry.connection.end().is_some() {
@@ -249,7 +253,7 @@ impl<I: Interface> Stack<I> {
 
     /// Takes bytes that have arrived; how many.
     pub fn read(&mut self, id: Id, into: &mut [u8]) -> usize {
-        let now = Clock.now();
+        let now = self.now();
         let Some(entry) = self.entries.get_mut(&id) else { return 0 };
         let Some((_, receive)) = &mut entry.buffers else { return 0 };
         let taken = receive.read(into);
@@ -262,7 +266,7 @@ impl<I: Interface> Stack<I> {
 
     /// Will write no more.
     pub fn close(&mut self, id: Id) {
-        let now = Clock.now();
+        let now = self.now();
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.connection.close(now);
             self.pump(id, now);
@@ -271,7 +275,7 @@ impl<I: Interface> Stack<I> {
 
     /// Resets the connection.
     pub fn abort(&mut self, id: Id) {
-        let now = Clock.now();
+        let now = self.now();
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.connection.abort(now);
             self.pump(id, now);
@@ -281,7 +285,7 @@ impl<I: Interface> Stack<I> {
 
     /// Lets go of a connection: it is closed if it is not, and forgotten when the peer needs no more answers.
     pub fn release(&mut self, id: Id) {
-        let now = Clock.now();
+        let now = self.now();
         let Some(entry) = self.entries.get_mut(&id) else { return };
         entry.released = true;
         entry.connection.close(now);
@@ -352,13 +356,23 @@ impl<I: Interface> Stack<I> {
         if readable {
             self.take_packets()?;
         }
-        let now = Clock.now();
+        self.run_timers();
+        Ok(())
+    }
+
+    /// Does what timers ask for that are due, without waiting.
+    pub fn run_timers(&mut self) {
+        let now = self.now();
         while let Some((_, id)) = self.deadlines.pop_due(now) {
             let id = Id(id);
             self.pump(id, now);
             self.forget_if_over(id, now);
         }
-        Ok(())
+    }
+
+    /// When the next timer is due; [`Time::NEVER`] if none is set.
+    pub fn next_wakeup(&self) -> Time {
+        self.deadlines.next()
     }
 
     /// Takes what has arrived without waiting, 64 packets at most; for interfaces that cannot be watched.
@@ -367,7 +381,7 @@ impl<I: Interface> Stack<I> {
         let mut result = Ok(());
         for _ in 0..AT_ONCE {
             match self.output.interface.receive(&mut buffer) {
-                Ok(length) => self.on_packet(Clock.now(), &buffer[..length]),
+                Ok(length) => self.on_packet(self.now(), &buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {

@@ -20,7 +20,7 @@ const HELD: u32 = 2;
 /// When the applications act.
 const APPLICATION: u32 = 3;
 /// When it ends whatever happens.
-const END: Time = Time(300_000_000_000);
+pub const END: Time = Time(300_000_000_000);
 
 /// A segment sent: by which side, and whether it was lost.
 pub type Sent<S> = (usize, bool, S);
