@@ -381,7 +381,7 @@ impl Stage {
             tell(&format!("no real-time priority: {why} (CAP_SYS_NICE)"));
         }
         let lateness = report.lateness.summary();
-        let mesh = Timing::new(&options.config.mesh);
+        let mesh = Timing::new(&options.config.mesh.mac, &options.config.mesh.radio);
         let frame = mesh.air_time(u32::from(options.setup.mtu) + mesh.data_overhead, mesh.rate);
         let frame_s = frame.as_secs_f64() * options.slowdown as f64;
         let verdict = Verdict::judge(&lateness, programs.iter().map(ProgramReport::waiting), frame_s, &options.budget);
