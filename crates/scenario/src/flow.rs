@@ -171,6 +171,10 @@ fn read_one(
             // The header has 8 bits for it.
             tpa.receive_window = max_window.map_or(tpa.receive_window, |segments| segments.min(255) as u8);
         }
+        Config::Train(train) => {
+            train.segment = segment.map_or(train.segment, |bytes| bytes as u32);
+            train.max_window = max_window.map_or(train.max_window, |segments| segments as u16);
+        }
         Config::Udp(udp) => {
             udp.segment = segment.map_or(udp.segment, |bytes| bytes as u32);
             let is_http = matches!(application.traffic, Traffic::Http { .. });

@@ -18,6 +18,7 @@ mod sweep;
 mod tcp;
 mod topology;
 mod traffic;
+mod train;
 mod transport;
 pub mod value;
 

@@ -15,9 +15,11 @@ pub mod flags;
 pub mod names;
 pub mod output;
 pub mod pacing;
+pub mod ranges;
 pub mod stats;
 pub mod tcp;
 pub mod tpa;
+pub mod train;
 pub mod udp;
 
 pub use config::Config;
@@ -58,17 +60,20 @@ pub enum Segment {
     Udp(udp::Datagram),
     /// A TPA segment.
     Tpa(tpa::Segment),
+    /// A segment of a quiet train.
+    Train(train::Segment),
 }
 
 impl Segment {
     /// Size of the IP packet in bytes: TCP 40 + payload (options cost no bytes in the simulator), UDP 20 + payload
-    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload.
+    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload, a quiet train's 40 + payload + feedback.
     #[inline]
     pub fn size(&self) -> u32 {
         match self {
             Segment::Tcp(segment) => tcp::HEADER_BYTES + u32::from(segment.payload),
             Segment::Udp(datagram) => udp::HEADER_BYTES + u32::from(datagram.payload),
             Segment::Tpa(segment) => tpa::HEADER_BYTES + u32::from(segment.payload),
+            Segment::Train(segment) => segment.size(),
         }
     }
 
@@ -85,6 +90,7 @@ impl Segment {
             Segment::Tcp(segment) => u32::from(segment.payload),
             Segment::Udp(datagram) => u32::from(datagram.payload),
             Segment::Tpa(segment) => u32::from(segment.payload),
+            Segment::Train(segment) => u32::from(segment.payload),
         }
     }
 }
