@@ -8,7 +8,7 @@
 mod address;
 mod aodv;
 mod dot11;
-mod file;
+pub mod file;
 mod network;
 mod olsr;
 mod radiotap;

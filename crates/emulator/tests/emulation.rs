@@ -44,6 +44,7 @@ impl Chain {
             installs_routes: true,
             programs: Vec::new(),
             log: Some(scratch.path().join("log")),
+            pcap: None,
             slowdown: 1,
             wants_priority: true,
             budget: Budget::default(),
@@ -103,7 +104,7 @@ fn ping_crosses_three_hops_and_sees_two_routers() {
     assert!(answers.len() >= 4 && answers.iter().all(|&(_, ttl)| ttl == 62), "{answers:?}");
     let streams = emulation.traffic.streams();
     assert_eq!(streams.len(), 2, "there and back: {streams:?}");
-    assert_eq!((streams[0].from, streams[0].to), (NodeId(3), NodeId(0)));
+    assert_eq!((streams[0].from, streams[0].to, streams[0].hops), (NodeId(3), NodeId(0), 3));
     assert_eq!(streams[1].packets_delivered as usize, answers.len());
     assert_eq!(emulation.lateness.deliveries, streams.iter().map(|stream| stream.packets_delivered).sum::<u64>());
 }
@@ -208,7 +209,7 @@ fn tcp_gets_what_the_radio_has() {
     let streams = emulation.traffic.streams();
     let bulk = streams.iter().max_by_key(|stream| stream.delivered_bytes).unwrap();
     assert_eq!((bulk.from, bulk.to), (NodeId(1), NodeId(0)));
-    let goodput = bulk.delivered_bytes as f64 * 8.0 / bulk.ended.since(bulk.began).as_secs_f64();
+    let goodput = bulk.goodput_bps();
     // An exchange of 1448 bytes of payload takes 7.694 ms on average (systems: slot 20 us, 15.5 slots, ns-2's header) and an
     // acknowledgement per two segments more than 1 ms: no more than 1.42 Mbit/s pass.
     assert!((0.6e6..1.42e6).contains(&goodput), "{goodput} bit/s");
@@ -226,22 +227,41 @@ fn a_capture_in_the_namespace_agrees() {
     // It listens once its file has a header.
     let wait = format!("for i in $(seq 100); do [ -s {} ] && break; sleep 0.1; done", file.display());
     let chain = chain.execute(&capture).execute(&format!("n2: {wait}; ping -c 10 -i 0.1 n0; sleep 0.3"));
+    let directory = chain.path("pcap");
+    let chain = chain.with(|options| options.pcap = Some((directory.clone(), false)));
     let emulation = chain.run();
-    let bytes = fs::read(&file).unwrap();
     // A file header of 24 bytes; records of 16 and what was captured (pcap-savefile(5)).
+    let bytes = fs::read(&file).unwrap();
     let (mut at, mut captured) = (24, Vec::new());
     while let Some(header) = bytes.get(at..at + 16) {
         let length = u32::from_ne_bytes(*header[8..12].first_chunk().unwrap()) as usize;
-        captured.push(bytes[at + 16..at + 16 + length].to_vec());
+        // Without the Ethernet header.
+        captured.push(bytes[at + 16 + 14..at + 16 + length].to_vec());
         at += 16 + length;
     }
-    // ICMP's first byte, after the headers of Ethernet and IP: 8 asks, 0 answers (RFC 792).
-    let requests = captured.iter().filter(|frame| frame[34] == 8).count();
-    let replies = captured.len() - requests;
+    // Byte for byte what the mesh says it handed over and took, in the same order.
+    assert_eq!(captured, packets(&directory.join("n0-ip.pcapng")));
+    // ICMP's first byte, after the IP header: 8 asks, 0 answers (RFC 792).
+    let requests = captured.iter().filter(|packet| packet[20] == 8).count();
     let streams = emulation.traffic.streams();
     assert!(requests >= 5, "{requests}");
     assert_eq!(streams[0].packets_delivered as usize, requests);
-    assert_eq!(streams[1].packets_sent as usize, replies);
+    assert_eq!(streams[1].packets_sent as usize, captured.len() - requests);
+    let again = Chain::new(2, 1).with(|options| options.pcap = Some((directory, false))).try_run();
+    assert!(matches!(again, Err(Failure::Refused(why)) if why.contains("n0-ip.pcapng")));
+}
+
+/// The packets of a capture of one interface.
+fn packets(path: &std::path::Path) -> Vec<Vec<u8>> {
+    use pcap_file::pcapng::{Block, PcapNgReader};
+    let mut reader = PcapNgReader::new(fs::File::open(path).unwrap()).unwrap();
+    let mut packets = Vec::new();
+    while let Some(block) = reader.next_block() {
+        if let Block::EnhancedPacket(packet) = block.unwrap() {
+            packets.push(packet.data.into_owned());
+        }
+    }
+    packets
 }
 
 #[test]
