@@ -223,7 +223,7 @@ fn a_capture_in_the_namespace_agrees() {
     }
     let chain = Chain::new(3, 30);
     let file = chain.path("n0.pcap");
-    let capture = format!("n0: exec tcpdump -i mesh0 -U -Z root -w {} icmp", file.display());
+    let capture = format!("n0: exec tcpdump -i mesh0 --immediate-mode -U -Z root -w {} icmp", file.display());
     // It listens once its file has a header.
     let wait = format!("for i in $(seq 100); do [ -s {} ] && break; sleep 0.1; done", file.display());
     let chain = chain.execute(&capture).execute(&format!("n2: {wait}; ping -c 10 -i 0.1 n0; sleep 0.3"));
@@ -240,7 +240,8 @@ fn a_capture_in_the_namespace_agrees() {
         at += 16 + length;
     }
     // Byte for byte what the mesh says it handed over and took, in the same order.
-    assert_eq!(captured, packets(&directory.join("n0-ip.pcapng")));
+    let ours = packets(&directory.join("n0-ip.pcapng"));
+    assert!(captured == ours, "{} packets there, {} here", captured.len(), ours.len());
     // ICMP's first byte, after the IP header: 8 asks, 0 answers (RFC 792).
     let requests = captured.iter().filter(|packet| packet[20] == 8).count();
     let streams = emulation.traffic.streams();
