@@ -6,7 +6,6 @@
 //! for a processor: [`Verdict`] says whether the result can be trusted.
 
 pub mod address;
-pub mod capture;
 pub mod control;
 pub mod emulation;
 pub mod frame;

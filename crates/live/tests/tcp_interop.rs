@@ -25,7 +25,7 @@ fn as_client(name: &str, bytes: u64, is_bad: bool) {
         let start = tcp_common::now();
         let sent = send(&mut stack, id, bytes, secs(600));
         let took = tcp_common::now().since(start).as_secs_f64();
-        let stats = *stack.connection(id).unwrap().sent();
+        let stats = *stack.connection(id).unwrap().stats();
         eprintln!(
             "{name}: {:.1} Mbit/s, {} segments, {} again, {} timeouts, {:?}",
             bytes as f64 * 8e-6 / took,

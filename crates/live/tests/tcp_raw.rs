@@ -11,7 +11,7 @@ use meshpace_live::tcp::{Id, Interface, Limits, Raw, Stack};
 use meshpace_live::testbed::{Namespace, veth};
 use meshpace_live::tun::ip;
 use meshpace_testing::{Class, has, skipped};
-use meshpace_transport::tcp::connection::End;
+use meshpace_transport::tcp::End;
 use meshpace_transport::tcp::wire::Check;
 use meshpace_transport::{PathInfo, tcp};
 use std::io;

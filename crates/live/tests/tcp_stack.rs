@@ -6,7 +6,7 @@ use meshpace_live::Clock;
 use meshpace_live::poll::{Poller, Token, Waker};
 use meshpace_live::tcp::packet::{self, Packet};
 use meshpace_live::tcp::{Id, Interface, Limits, Stack};
-use meshpace_transport::tcp::connection::End;
+use meshpace_transport::tcp::End;
 use meshpace_transport::tcp::wire::{Addresses, Check, Header, Options, offer};
 use meshpace_transport::tcp::{Config, Flags};
 use std::collections::VecDeque;

@@ -1,70 +1,55 @@
 //! One end of a transport connection, whichever the transport.
 
+use crate::config::Config;
 use crate::output::{Machine, Output};
+use crate::path::{Arrival, ENDLESS, PathInfo, Role};
+use crate::segment::Segment;
 use crate::stats::Stats;
-use crate::tcp::{Receiver, Sender};
 use crate::udp::{Sink, Source};
-use crate::{Arrival, Config, PathInfo, Segment, tpa, train};
+use crate::{tcp, tpa};
 use meshpace_core::Time;
-
-/// Which end of the connection this is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// Opens the connection and sends the data.
-    Sender,
-    /// Listens and receives the data.
-    Receiver,
-}
 
 /// One end of a connection. Segments of another transport than its own are ignored.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per flow end, and the large ones are the common ones")]
 pub enum Endpoint {
-    /// The sending end of a TCP.
-    TcpSender(Sender),
-    /// The receiving end of a TCP.
-    TcpReceiver(Receiver),
+    /// Either end of a TCP connection, which carries data both ways.
+    Tcp(tcp::Connection),
     /// The sending end of UDP.
     UdpSource(Source),
     /// The receiving end of UDP.
     UdpSink(Sink),
     /// Either end of a TPA connection, which carries data both ways.
     Tpa(tpa::Connection),
-    /// Either end of a connection of quiet trains.
-    Train(train::Connection),
 }
 
 impl Endpoint {
     /// A closed sender or a listening receiver. `config` must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Endpoint {
         match (config, role) {
-            (Config::Tcp(config), Role::Sender) => Endpoint::TcpSender(Sender::new(config)),
-            (Config::Tcp(config), Role::Receiver) => Endpoint::TcpReceiver(Receiver::new(config)),
+            (Config::Tcp(config), role) => Endpoint::Tcp(tcp::Connection::new(config, role)),
             (Config::Udp(config), Role::Sender) => Endpoint::UdpSource(Source::new(config)),
             (Config::Udp(_), Role::Receiver) => Endpoint::UdpSink(Sink::default()),
             (Config::Tpa(config), role) => Endpoint::Tpa(tpa::Connection::new(config, role)),
-            (Config::Train(config), role) => Endpoint::Train(train::Connection::new(config, role)),
         }
     }
 
     /// The application connects: a TCP or TPA sender polls a SYN next. No effect on receivers.
     pub fn open(&mut self, now: Time) {
         match self {
-            Endpoint::TcpSender(end) => end.open(now),
+            Endpoint::Tcp(end) => end.open(now),
             Endpoint::UdpSource(end) => end.open(now),
             Endpoint::Tpa(end) => end.open(now),
-            Endpoint::Train(end) => end.open(),
             _ => {}
         }
     }
 
-    /// The application hands over `bytes` more to send. No effect on receivers, except those of TPA.
+    /// The application hands over `bytes` more to send, at either end of a TCP or TPA connection. No effect on a UDP sink.
     pub fn write(&mut self, now: Time, bytes: u64) {
         match self {
-            Endpoint::TcpSender(end) => end.write(now, bytes),
+            Endpoint::Tcp(end) => end.write(now, bytes),
             Endpoint::UdpSource(end) => end.write(now, bytes),
             Endpoint::Tpa(end) => end.write(now, bytes),
-            Endpoint::Train(end) => end.write(bytes),
             _ => {}
         }
     }
@@ -72,21 +57,19 @@ impl Endpoint {
     /// The application always has more to send. A UDP source without a rate would never stop sending: it ignores this.
     pub fn write_endless(&mut self, now: Time) {
         match self {
-            Endpoint::TcpSender(end) => end.write_endless(now),
+            Endpoint::Tcp(end) => end.write_endless(now),
             Endpoint::Tpa(end) => end.write_endless(now),
-            Endpoint::Train(end) => end.write_endless(),
-            Endpoint::UdpSource(end) if end.has_rate() => end.write(now, u64::MAX / 2),
+            Endpoint::UdpSource(end) if end.has_rate() => end.write(now, ENDLESS),
             _ => {}
         }
     }
 
-    /// The application will write no more. Receivers close by themselves after the sender.
+    /// The application will write no more. An end that listened and wrote nothing closes by itself after its peer.
     pub fn close(&mut self, now: Time) {
         match self {
-            Endpoint::TcpSender(end) => end.close(now),
+            Endpoint::Tcp(end) => end.close(now),
             Endpoint::UdpSource(end) => end.close(now),
             Endpoint::Tpa(end) => end.close(now),
-            Endpoint::Train(end) => end.close(),
             _ => {}
         }
     }
@@ -94,25 +77,25 @@ impl Endpoint {
     /// A segment of this connection arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
         match (self, segment) {
-            (Endpoint::TcpSender(end), Segment::Tcp(segment)) => end.on_segment(now, segment, arrival),
-            (Endpoint::TcpReceiver(end), Segment::Tcp(segment)) => end.on_segment(now, segment, arrival),
+            (Endpoint::Tcp(end), Segment::Tcp(segment)) => {
+                end.on_segment(now, segment, &[], arrival);
+            }
             (Endpoint::UdpSink(end), Segment::Udp(datagram)) => end.on_datagram(datagram),
             (Endpoint::Tpa(end), Segment::Tpa(segment)) => {
                 end.on_segment(now, segment, arrival);
             }
-            (Endpoint::Train(end), Segment::Train(segment)) => end.on_segment(now, segment, arrival),
             _ => {}
         }
     }
 
-    /// The network reports that the route to the peer broke. Only TPA heeds it.
+    /// The network reports that the route to the peer broke. TCP and UDP know no such signal.
     pub fn on_route_failure(&mut self, now: Time) {
         if let Endpoint::Tpa(end) = self {
             end.on_route_failure(now);
         }
     }
 
-    /// The network reports that the route to the peer is back. Only TPA heeds it.
+    /// The network reports that the route to the peer is back. TCP and UDP know no such signal.
     pub fn on_route_recovered(&mut self, now: Time) {
         if let Endpoint::Tpa(end) = self {
             end.on_route_recovered(now);
@@ -128,9 +111,8 @@ impl Endpoint {
     /// The path to the peer is known or has changed; to be told before the segments that travel it are handled.
     pub fn on_path(&mut self, path: PathInfo) {
         match self {
-            Endpoint::TcpSender(end) => end.on_path(path),
+            Endpoint::Tcp(end) => end.on_path(path),
             Endpoint::Tpa(end) => end.on_path(path),
-            Endpoint::Train(end) => end.on_path(path),
             _ => {}
         }
     }
@@ -139,23 +121,20 @@ impl Endpoint {
     #[inline]
     pub fn delivered(&self) -> u64 {
         match self {
-            Endpoint::TcpReceiver(end) => end.delivered(),
+            Endpoint::Tcp(end) => end.delivered(),
             Endpoint::UdpSink(end) => end.received(),
             Endpoint::Tpa(end) => end.delivered(),
-            Endpoint::Train(end) => end.delivered(),
-            Endpoint::TcpSender(_) | Endpoint::UdpSource(_) => 0,
+            Endpoint::UdpSource(_) => 0,
         }
     }
 
     /// Whether the connection has ended: everything acknowledged and closed, or reset. A UDP sink never knows.
     pub fn is_done(&self) -> bool {
         match self {
-            Endpoint::TcpSender(end) => end.is_done(),
-            Endpoint::TcpReceiver(end) => end.is_done(),
+            Endpoint::Tcp(end) => end.end().is_some(),
             Endpoint::UdpSource(end) => end.is_done(),
             Endpoint::UdpSink(_) => false,
             Endpoint::Tpa(end) => end.is_done(),
-            Endpoint::Train(end) => end.is_done(),
         }
     }
 
@@ -163,12 +142,10 @@ impl Endpoint {
     #[inline]
     pub fn stats(&self) -> &Stats {
         match self {
-            Endpoint::TcpSender(end) => end.stats(),
-            Endpoint::TcpReceiver(end) => end.stats(),
+            Endpoint::Tcp(end) => end.stats(),
             Endpoint::UdpSource(end) => end.stats(),
             Endpoint::UdpSink(end) => end.stats(),
             Endpoint::Tpa(end) => end.stats(),
-            Endpoint::Train(end) => end.stats(),
         }
     }
 }
@@ -178,12 +155,10 @@ impl Machine for Endpoint {
 
     fn poll(&mut self, now: Time) -> Output<Segment> {
         match self {
-            Endpoint::TcpSender(end) => end.poll(now).map(Segment::Tcp),
-            Endpoint::TcpReceiver(end) => end.poll(now).map(Segment::Tcp),
+            Endpoint::Tcp(end) => end.poll(now).map(Segment::Tcp),
             Endpoint::UdpSource(end) => end.poll(now).map(Segment::Udp),
             Endpoint::UdpSink(_) => Output::Idle,
             Endpoint::Tpa(end) => end.poll(now).map(Segment::Tpa),
-            Endpoint::Train(end) => end.poll(now).map(Segment::Train),
         }
     }
 }

@@ -88,15 +88,15 @@ fn a_latched_echo_lasts_until_the_window_is_reduced_and_halves_it_once() {
     pair.sender.write_endless(Time::ZERO);
     pair.drive(ms(239), &mut mark(&[2 + 4]));
     let before = match &pair.sender {
-        Endpoint::TcpSender(sender) => sender.window().cwnd(),
+        Endpoint::Tcp(end) => end.sender().window().cwnd(),
         _ => unreachable!(),
     };
     pair.drive(ms(299), &mut |_| Fate::Deliver);
-    let Endpoint::TcpSender(sender) = &pair.sender else { panic!() };
-    assert_eq!((before, sender.window().ssthresh()), (8.0, 4));
+    let Endpoint::Tcp(end) = &pair.sender else { panic!() };
+    assert_eq!((before, end.sender().window().ssthresh()), (8.0, 4));
     pair.drive(ms(600), &mut |_| Fate::Deliver);
-    let Endpoint::TcpSender(sender) = &pair.sender else { panic!() };
-    assert_eq!(sender.window().ssthresh(), 4, "reduced once");
+    let Endpoint::Tcp(end) = &pair.sender else { panic!() };
+    assert_eq!(end.sender().window().ssthresh(), 4, "reduced once");
     let reductions =
         segments(&pair, From::Sender).filter(|data| data.flags.has(Flags::CWR) && data.payload > 0).count();
     assert_eq!(reductions, 1);
@@ -131,9 +131,9 @@ fn the_window_of_dcc_does_not_react_but_its_interval_does() {
     pair.sender.open(Time::ZERO);
     pair.sender.write_endless(Time::ZERO);
     pair.drive(ms(60_000), &mut |_| Fate::Mark);
-    let Endpoint::TcpSender(sender) = &pair.sender else { panic!() };
-    assert_eq!(sender.window().ssthresh(), 64);
-    assert!((sender.pacer().marked_rate().unwrap().interval_s().unwrap() - 0.120).abs() < 1e-9);
+    let Endpoint::Tcp(end) = &pair.sender else { panic!() };
+    assert_eq!(end.sender().window().ssthresh(), 64);
+    assert!((end.sender().pacer().marked_rate().unwrap().interval_s().unwrap() - 0.120).abs() < 1e-9);
     let times: Vec<Time> = pair.record.iter().filter(|line| line.segment.payload() > 0).map(|line| line.at).collect();
     let last = times.windows(2).next_back().unwrap();
     assert_eq!(last[1].since(last[0]), Duration::from_millis(120));
@@ -187,10 +187,10 @@ fn synchronized_clocks_echo_the_one_way_delay() {
         From::Receiver => Fate::Delay(Duration::from_millis(40)),
         From::Sender => Fate::Deliver,
     });
-    let Endpoint::TcpSender(sender) = &pair.sender else { panic!() };
-    let estimator = sender.pacer().estimator().unwrap();
+    let Endpoint::Tcp(end) = &pair.sender else { panic!() };
+    let estimator = end.sender().pacer().estimator().unwrap();
     assert!((estimator.delay().unwrap() - 0.2 / 7.0).abs() < 1e-9);
-    let stats = sender.stats();
+    let stats = end.stats();
     assert!((stats.rtt_sum_s / stats.rtt_samples as f64 - 0.140).abs() < 1e-9);
     assert!(segments(&pair, From::Receiver).skip(1).all(|ack| ack.words[0] == 50_000));
 }

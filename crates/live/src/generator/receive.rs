@@ -6,7 +6,7 @@ use crate::tcp::{Id, Interface, Stack};
 use crate::tpa::{TpaListener, TpaStream};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
-use meshpace_transport::tcp::connection::End;
+use meshpace_transport::tcp::End;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -66,7 +66,7 @@ pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io:
             }
             if let Some(end) = stack.status(*id).and_then(|status| status.end) {
                 received.in_order = end == End::Closed;
-                received.stats = stack.connection(*id).map_or(received.stats, |connection| *connection.received());
+                received.stats = stack.connection(*id).map_or(received.stats, |connection| *connection.stats());
                 ended.push(*id);
             }
         }

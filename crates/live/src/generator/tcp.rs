@@ -6,7 +6,7 @@ use crate::tcp::{Id, Interface, Stack, Status};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use meshpace_transport::tcp::Config;
-use meshpace_transport::tcp::connection::End;
+use meshpace_transport::tcp::End;
 use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +74,7 @@ impl<I: Interface> Carrier for Tcp<I> {
         if let Some(id) = self.present.take() {
             if let Some(connection) = self.stack.connection(id) {
                 self.past.acknowledged += connection.acknowledged();
-                self.past_stats += *connection.sent();
+                self.past_stats += *connection.stats();
             }
             self.stack.release(id);
         }
@@ -129,7 +129,7 @@ impl<I: Interface> Carrier for Tcp<I> {
         let mut progress = Progress { packets: self.stack.packets_sent(), stats: self.past_stats, ..self.past };
         if let Some(connection) = self.present.and_then(|id| self.stack.connection(id)) {
             progress.acknowledged += connection.acknowledged();
-            progress.stats += *connection.sent();
+            progress.stats += *connection.stats();
             match connection.end() {
                 None => {}
                 Some(End::Aborted) if self.status()?.1.too_long.is_some() => {

@@ -8,7 +8,7 @@ use meshpace_live::tcp::{Device, Id, Interface, Limits, Stack};
 use meshpace_live::testbed::tun_link::{ADDRESSES, DEVICE};
 use meshpace_live::testbed::{Impairment, Link, Loss};
 use meshpace_testing::{Class, skipped};
-use meshpace_transport::tcp::connection::End;
+use meshpace_transport::tcp::End;
 use meshpace_transport::{Config, PathInfo, names, tcp};
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -240,7 +240,7 @@ pub fn send<I: Interface>(stack: &mut Stack<I>, id: Id, bytes: u64, within: Dura
         match status.end {
             Some(End::Closed) => return format!("{bytes} {}", hex(&hash.finalize())),
             Some(end) => panic!("{end:?} {:?}", status.unreachable),
-            None => assert!(Clock.now() < end, "not done: {status:?} {:?}", stack.connection(id).unwrap().sent()),
+            None => assert!(Clock.now() < end, "not done: {status:?} {:?}", stack.connection(id).unwrap().stats()),
         }
         stack.step(end).unwrap();
     }

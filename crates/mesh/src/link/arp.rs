@@ -5,10 +5,13 @@
 //! together with the one held. Requests and replies are 28 bytes; a request teaches its sender's address to everyone who
 //! hears it and holds nothing else.
 
-use crate::body::{Body, Queued};
+use crate::link::queue::Queued;
+use crate::packet::Body;
 use alloc::vec::Vec;
 use meshpace_core::NodeId;
 
+/// Bytes of a request or a reply.
+pub const ARP_BYTES: u32 = 28;
 /// Requests for one neighbour before its packets are given up.
 pub const MAX_REQUESTS: u8 = 3;
 

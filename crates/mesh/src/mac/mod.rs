@@ -2,7 +2,6 @@
 
 pub mod arrivals;
 pub mod backoff;
-pub mod config;
 pub mod dcf;
 pub mod frame;
 pub mod timing;

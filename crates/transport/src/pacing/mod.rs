@@ -4,7 +4,10 @@ pub mod adaptive;
 pub mod carrier_sense;
 pub mod dcc;
 pub mod dispersion;
+pub mod earliest_send;
 pub mod estimator;
+pub mod free_running;
+pub mod interval;
 pub mod link_delay;
 pub mod out_of_interference;
 pub mod pacer;
@@ -14,9 +17,10 @@ pub use adaptive::{AdaptiveConfig, Dispersion, HopSource, Measure, RateLimit, Re
 pub use carrier_sense::{CarrierSense, PowerSource};
 pub use dcc::DccConfig;
 pub use estimator::{Estimator, Sample};
+pub use interval::Feedback;
 pub use link_delay::{LinkDelay, RtsCts};
 pub use out_of_interference::{OutOfInterference, Sensing};
-pub use pacer::Pacer;
+pub use pacer::{Pacer, Release, Supply};
 
 use meshpace_core::ParameterError;
 
@@ -37,6 +41,22 @@ impl Config {
     /// Whether the receiver has to echo one-way delays.
     pub fn needs_one_way_delay(&self) -> bool {
         matches!(self, Config::Adaptive(AdaptiveConfig { measure: Measure::OneWay, .. }))
+    }
+
+    /// Which ACKs give a sample.
+    pub fn sampling(&self) -> Sampling {
+        match self {
+            Config::Adaptive(config) => config.sampling,
+            Config::None | Config::Dcc(_) | Config::Rule(_) => Sampling::NewDataKarn,
+        }
+    }
+
+    /// Where the number of hops comes from.
+    pub fn hop_source(&self) -> HopSource {
+        match self {
+            Config::Adaptive(config) => config.hops,
+            Config::None | Config::Dcc(_) | Config::Rule(_) => HopSource::RoutingTable,
+        }
     }
 
     /// Whether every parameter is in its range.

@@ -1,82 +1,59 @@
-//! A full-duplex connection: a sender for our stream and a receiver for the peer's, joined.
+//! A full-duplex connection: a sender for our stream, a receiver for the peer's, and what opens and closes them.
 //!
 //! RFC 9293, sections 3.5 to 3.10, with the answers of RFC 5961 to what could be forged (sections 3.2, 4.2 and 5.2: a reset
-//! counts only at the very next offset, a SYN never, everything suspect is answered with an ACK, at most ten in five
-//! seconds as in section 7). The two halves are the sender and the receiver that the simulator runs; what one of them
-//! would say alone rides on what the other says.
+//! counts only at the very next offset, a SYN never, everything suspect is answered with an ACK). The simulator and the
+//! sockets run this same type; [`Profile`] says what agents of ns-2 do otherwise. The ACK of the SYN-ACK rides with the first
+//! data segment if there is data; a bare ACK leaves only if there is none.
 //!
-//! Departures: no simultaneous open, no urgent data, no keep-alive. A peer that answers nothing is given up after
-//! [`PATIENCE`] (section 3.8.3 asks for 100 s at least). A SYN-ACK is repeated by a doubling timer, at most
-//! [`SYN_ACK_ATTEMPTS`] times. What arrives after both ends have closed is answered for [`TIME_WAIT`], shorter than the two
-//! maximum lifetimes of section 3.4.2, as common hosts do.
+//! Departures: no simultaneous open, no urgent data, no keep-alive; those of the handshake and of the end are named in
+//! `handshake` and `closing`.
 
-use super::{Config, Flags, Receiver, Segment, Sender};
+use super::closing::{Challenges, End, PATIENCE, TIME_WAIT};
+use super::handshake::{Agreed, Due, Handshake, SYN_ACK_ATTEMPTS};
+use super::receiving::Receiver;
+use super::sending::{self, Sender};
+use super::timers::{Shared, Timer};
+use super::{Config, Flags, Profile, Segment};
 use crate::output::{Machine, Output};
+use crate::path::{Arrival, PathInfo, Role};
 use crate::stats::Stats;
-use crate::{Arrival, PathInfo, Role};
-use meshpace_core::{Duration, Time};
+use meshpace_core::Time;
 
-/// How long a peer may leave everything unanswered.
-pub const PATIENCE: Duration = Duration::from_secs(100);
-/// How often a SYN-ACK is sent at most.
-pub const SYN_ACK_ATTEMPTS: u32 = 6;
-/// How long the end that closed first answers late segments.
-pub const TIME_WAIT: Duration = Duration::from_secs(60);
-/// The ACKs that suspect segments may bring about in [`CHALLENGE_PERIOD`].
-pub const CHALLENGES: u32 = 10;
-/// The time after which they may again.
-pub const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
+/// How often an agent of ns-2 sends its closing FIN at most.
+const FIN_ATTEMPTS: u8 = 6;
 
-/// What the options of the two SYNs agree on.
+/// Where the connection stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Agreed {
-    /// Payload of a full segment that both ends and the path take, in bytes, options subtracted; 1 or more.
-    pub segment: u32,
-    /// Time stamps (RFC 7323, section 3).
-    pub timestamps: bool,
-    /// Selective acknowledgements (RFC 2018, section 2). This end reports them if agreed, and uses the peer's if its own
-    /// configuration says so too.
-    pub sack: bool,
-}
-
-/// How a connection ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// Both ends closed, everything is acknowledged.
+enum State {
+    /// Not opened yet.
     Closed,
-    /// The peer answered the SYN with a reset.
-    Refused,
-    /// The peer reset the connection.
-    Reset,
-    /// The peer answered nothing for [`PATIENCE`], or the SYN-ACK [`SYN_ACK_ATTEMPTS`] times.
-    TimedOut,
-    /// This end reset the connection.
-    Aborted,
+    /// Waits for a SYN.
+    Listen,
+    /// A SYN is out.
+    SynSent,
+    /// A SYN-ACK is out.
+    SynReceived,
+    /// Data may flow, until both directions are closed.
+    Established,
+    /// It is over.
+    Ended(End),
 }
 
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
+    profile: Profile,
+    role: Role,
+    state: State,
+    handshake: Handshake,
     sender: Sender,
     receiver: Receiver,
-    role: Role,
-    established: bool,
-    end: Option<End>,
-    rto_initial: Duration,
-    /// When the SYN-ACK was first sent.
-    syn_ack_at: Time,
-    syn_ack_times: u32,
-    /// When it is sent again.
-    syn_ack_again_at: Time,
-    /// Since when the peer owes an answer; never if it owes none.
-    waiting_since: Time,
+    shared: Shared,
+    challenges: Challenges,
+    /// A reset is to be sent.
     reset_due: bool,
     /// Whether the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
     peer_closed_first: bool,
-    /// When late segments are no longer answered.
-    forgotten_at: Time,
-    challenges: u32,
-    challenges_since: Time,
     wakeup: Time,
 }
 
@@ -85,64 +62,83 @@ impl Connection {
     /// [`Config::check`]. Data flows both ways whatever the role.
     pub fn new(config: &Config, role: Role) -> Connection {
         Connection {
-            sender: Sender::half(config, role == Role::Sender),
-            receiver: Receiver::half(config),
+            profile: config.profile,
             role,
-            established: false,
-            end: None,
-            rto_initial: config.rto.initial,
-            syn_ack_at: Time::ZERO,
-            syn_ack_times: 0,
-            syn_ack_again_at: Time::NEVER,
-            waiting_since: Time::NEVER,
+            state: match role {
+                Role::Sender => State::Closed,
+                Role::Receiver => State::Listen,
+            },
+            handshake: Handshake::new(config.rto.initial),
+            sender: Sender::new(config),
+            receiver: Receiver::new(config, config.profile == Profile::Ns2),
+            shared: Shared::default(),
+            challenges: Challenges::default(),
             reset_due: false,
             peer_closed_first: false,
-            forgotten_at: Time::NEVER,
-            challenges: 0,
-            challenges_since: Time::ZERO,
             wakeup: Time::NEVER,
         }
     }
 
+    fn is_ns2(&self) -> bool {
+        self.profile == Profile::Ns2
+    }
+
     /// The application connects. No effect on an end that listens.
     pub fn open(&mut self, now: Time) {
-        if self.role == Role::Sender && self.end.is_none() {
-            self.sender.open(now);
-            self.refresh(now);
+        self.shared.now = now;
+        if self.state == State::Closed {
+            self.state = State::SynSent;
+            self.handshake.due = Due::Syn;
+            self.settle();
         }
     }
 
     /// The application hands over `bytes` to send.
     pub fn write(&mut self, now: Time, bytes: u64) {
+        self.shared.now = now;
         self.sender.write(now, bytes);
-        self.refresh(now);
+        self.settle();
+    }
+
+    /// The application always has more to send.
+    pub fn write_endless(&mut self, now: Time) {
+        self.shared.now = now;
+        self.sender.write_endless(now);
+        self.settle();
     }
 
     /// The application will write no more. It may go on reading.
     pub fn close(&mut self, now: Time) {
-        self.sender.close(now);
-        self.refresh(now);
+        self.shared.now = now;
+        self.sender.close();
+        if self.state == State::Closed {
+            self.finish(End::Closed);
+        }
+        self.settle();
     }
 
     /// The application gives the connection up: a reset is sent if there is anyone to tell.
     pub fn abort(&mut self, now: Time) {
-        if self.end.is_none() {
-            self.reset_due = self.established || self.receiver.is_opening();
-            self.finish(End::Aborted, now);
+        self.shared.now = now;
+        if self.end().is_none() {
+            self.reset_due = matches!(self.state, State::SynReceived | State::Established);
+            self.finish(End::Aborted);
         }
-        self.refresh(now);
+        self.settle();
     }
 
-    /// The application has taken `bytes` more of what was delivered.
+    /// The application has taken `bytes` more of what was delivered. Under [`Profile::Ns2`] it takes everything at once.
     pub fn take(&mut self, now: Time, bytes: u64) {
+        self.shared.now = now;
         self.receiver.take(bytes);
-        self.refresh(now);
+        self.settle();
     }
 
     /// What the options of the two SYNs agree on; to be told before the segment that completes the exchange of SYNs.
     pub fn on_agreed(&mut self, now: Time, agreed: &Agreed) {
-        self.sender.agree(now, agreed);
-        self.receiver.agree(agreed);
+        self.shared.now = now;
+        self.sender.agree(&mut self.shared, agreed.segment, agreed.timestamps, agreed.sack);
+        self.receiver.agree(agreed.sack);
     }
 
     /// The path to the peer is known or has changed.
@@ -153,201 +149,294 @@ impl Connection {
     /// A segment of this connection arrived. `more` are the blocks beyond a gap that it reports besides its own, as offsets
     /// in the stream. Whether its payload is part of the peer's stream: what is not must not touch what has arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
-        let is_taken = match self.end {
-            None if self.established => self.on_established(now, segment, more, arrival),
-            None => self.on_opening(now, segment, more, arrival),
-            Some(End::Closed) if segment.flags.has(Flags::FIN) && now < self.forgotten_at => {
-                self.challenge(now);
+        self.shared.now = now;
+        self.sender.on_frame(arrival.received_power_dbm);
+        let is_taken = match self.state {
+            State::Established => self.on_established(segment, more, arrival),
+            State::SynReceived => self.on_syn_received(segment, more, arrival),
+            State::Listen => {
+                self.on_listen(segment);
                 false
             }
-            Some(_) => false,
+            State::SynSent => {
+                self.on_syn_sent(segment, arrival);
+                false
+            }
+            State::Ended(End::Closed) if segment.flags.has(Flags::FIN) && self.answers_late() => {
+                // The peer has not seen our last word.
+                self.answer();
+                false
+            }
+            State::Closed | State::Ended(_) => false,
         };
-        self.refresh(now);
+        self.settle();
         is_taken
     }
 
-    fn on_opening(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
-        if self.role == Role::Sender {
-            self.sender.on_segment(now, segment, arrival);
-            if self.sender.is_established() {
-                self.established = true;
-                self.waiting_since = Time::NEVER;
-                self.receiver.join(segment.ts_val);
-            } else if self.sender.is_done() {
-                self.finish(End::Refused, now);
-            }
-            return false;
+    fn on_syn_sent(&mut self, segment: &Segment, arrival: Arrival) {
+        let flags = segment.flags;
+        if !flags.has(Flags::ACK) || segment.ack != 0 {
+            return;
         }
-        if segment.flags.has(Flags::ACK) && segment.ack > 0 {
+        if flags.has(Flags::RST) {
+            self.finish(End::Refused);
+        } else if flags.has(Flags::SYN) {
+            self.sender.on_syn_ack(&mut self.shared, segment, arrival);
+            self.establish(segment, Some(self.handshake.sent_at));
+            self.handshake.due = Due::Ack;
+        }
+    }
+
+    fn on_listen(&mut self, segment: &Segment) {
+        let flags = segment.flags;
+        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
+        if opens {
+            self.state = State::SynReceived;
+            self.receiver.on_syn(segment);
+            self.handshake.due = Due::Syn;
+        }
+    }
+
+    fn on_syn_received(&mut self, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
+        let flags = segment.flags;
+        if flags.has(Flags::ACK) && segment.ack > 0 {
             // It acknowledges what was never sent; whoever has no connection for it answers (RFC 9293, section 3.10.7.4).
-            return false;
-        }
-        let is_plain = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST);
-        if self.receiver.is_opening() && segment.flags.has(Flags::ACK) && is_plain {
-            self.established = true;
-            self.syn_ack_again_at = Time::NEVER;
-            self.receiver.join(segment.ts_val);
-            let times = self.syn_ack_times.max(1);
-            self.sender.establish(now, segment.window, self.syn_ack_at, times);
-            return self.on_established(now, segment, more, arrival);
-        }
-        let was_opening = self.receiver.is_opening();
-        self.receiver.on_segment(now, segment, arrival);
-        if was_opening && self.receiver.is_done() {
-            self.finish(End::Reset, now);
+        } else if flags.has(Flags::RST) {
+            // Only one at the exact next offset is believed (RFC 5961, section 3.2).
+            if segment.seq == 0 {
+                self.finish(End::Reset);
+            }
+        } else if flags.has(Flags::SYN) {
+            // Our SYN-ACK was lost or is late.
+            if !flags.has(Flags::ACK) {
+                self.on_listen(segment);
+            }
+        } else if flags.has(Flags::ACK) {
+            // An agent of ns-2 does not time its SYN-ACK.
+            self.establish(segment, (!self.is_ns2()).then_some(self.handshake.sent_at));
+            return self.on_established(segment, more, arrival);
         }
         false
     }
 
-    fn on_established(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
+    /// The handshake is over with this segment; if `sent_at` is given, the exchange is timed from then.
+    fn establish(&mut self, segment: &Segment, sent_at: Option<Time>) {
+        self.state = State::Established;
+        self.handshake.due = Due::Nothing;
+        self.shared.timers.stop(Timer::Handshake);
+        self.shared.timers.stop(Timer::GiveUp);
+        self.receiver.establish(segment.ts_val);
+        let times = if self.role == Role::Receiver && self.is_ns2() { 1 } else { self.handshake.times.max(1) };
+        self.sender.establish(&mut self.shared, segment.window, times, sent_at);
+    }
+
+    fn on_established(&mut self, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
         let flags = segment.flags;
         let end =
             segment.seq.saturating_add(u64::from(segment.payload)).saturating_add(u64::from(flags.has(Flags::FIN)));
         if flags.has(Flags::RST) {
             if segment.seq == self.receiver.expected() {
-                self.finish(End::Reset, now);
+                self.finish(End::Reset);
             } else if self.receiver.is_acceptable(segment.seq, end) {
-                self.challenge(now);
+                self.challenge();
             }
             return false;
         }
         if flags.has(Flags::SYN) {
-            self.challenge(now);
+            self.answer();
             return false;
         }
+        let is_bare = segment.payload == 0 && !flags.has(Flags::FIN);
         if !self.receiver.is_acceptable(segment.seq, end) {
-            if segment.payload > 0 || flags.has(Flags::FIN) {
+            if !is_bare {
                 // What was there already: counted, and acknowledged at once.
-                self.receiver.on_stream(now, segment, arrival.ce);
+                self.receiver.on_data(&mut self.shared, segment, arrival.ce);
             } else {
-                self.challenge(now);
+                self.challenge();
             }
             return false;
         }
         if !flags.has(Flags::ACK) {
             return false;
         }
-        if segment.ack > self.sender.sent_end() {
-            self.challenge(now);
+        if segment.ack > self.sender.flight().sent_end() {
+            self.challenge();
             return false;
         }
-        self.waiting_since = Time::NEVER;
-        for &(start, end) in more {
-            self.sender.on_block(start, end);
-        }
-        self.sender.on_segment(now, segment, arrival);
+        self.shared.timers.stop(Timer::GiveUp);
+        self.sender.on_ack(&mut self.shared, segment, more, arrival);
         let was_closed = self.receiver.is_closed();
-        self.receiver.on_stream(now, segment, arrival.ce);
-        if self.receiver.is_closed() && !was_closed {
-            self.peer_closed_first = !self.sender.fin_sent();
+        if !is_bare {
+            self.receiver.on_data(&mut self.shared, segment, arrival.ce);
+        } else {
+            self.receiver.on_bare(self.shared.now, segment);
+            // To an agent of ns-2 whose own FIN is out the peer's does not count here.
+            let closes = self.is_ns2() && !self.sender.is_finished();
+            let next = if closes { self.receiver.delivered() } else { self.receiver.expected() };
+            if segment.seq != next {
+                self.challenge();
+            }
         }
-        self.end_if_over(now);
+        if self.receiver.is_closed() {
+            if !was_closed {
+                self.peer_closed_first = !self.sender.flight().fin_sent();
+            }
+            // An agent of ns-2 that was only written to has nothing more to say.
+            if self.is_ns2() && self.role == Role::Receiver && !self.sender.flight().has_written() {
+                self.sender.close();
+            }
+            if self.sender.is_finished() {
+                self.finish(End::Closed);
+            }
+        }
         true
     }
 
-    fn end_if_over(&mut self, now: Time) {
-        if self.sender.is_finished() && self.receiver.is_closed() {
-            self.finish(End::Closed, now);
+    fn finish(&mut self, end: End) {
+        self.state = State::Ended(end);
+        self.shared.timers = Default::default();
+        if end == End::Closed && !self.peer_closed_first && !self.is_ns2() {
+            self.shared.timers.set(Timer::TimeWait, self.shared.now.saturating_add(TIME_WAIT));
         }
     }
 
-    fn finish(&mut self, end: End, now: Time) {
-        self.end = Some(end);
-        let waits = end == End::Closed && !self.peer_closed_first;
-        self.forgotten_at = if waits { now.saturating_add(TIME_WAIT) } else { now };
+    /// Whether late segments are still answered. An agent of ns-2 stays.
+    fn answers_late(&self) -> bool {
+        self.is_ns2() || (self.shared.timers.runs(Timer::TimeWait) && !self.is_due(Timer::TimeWait))
     }
 
-    /// Answers a suspect segment with where this end stands.
-    fn challenge(&mut self, now: Time) {
-        if now.since(self.challenges_since) > CHALLENGE_PERIOD {
-            self.challenges_since = now;
-            self.challenges = 0;
+    fn is_due(&self, timer: Timer) -> bool {
+        self.shared.timers.is_due(timer, self.shared.now)
+    }
+
+    /// A suspect segment arrived. The sending agent of ns-2 takes no notice.
+    fn challenge(&mut self) {
+        if !self.is_ns2() || self.role == Role::Receiver {
+            self.answer();
         }
-        if self.challenges < CHALLENGES {
-            self.challenges += 1;
+    }
+
+    /// Answers with where this end stands.
+    fn answer(&mut self) {
+        if self.is_ns2() || self.challenges.answers(self.shared.now) {
             self.receiver.acknowledge();
         }
     }
 
     /// A timer is due.
     fn on_timer(&mut self, now: Time) {
-        if self.end.is_some() {
-            self.refresh(now);
-            return;
+        self.shared.now = now;
+        if let State::Ended(_) = self.state {
+            return self.settle_end();
         }
-        if self.waiting_since != Time::NEVER && now >= self.waiting_since + PATIENCE {
-            self.reset_due = self.established;
-            self.finish(End::TimedOut, now);
-        } else if self.syn_ack_again_at <= now {
-            self.syn_ack_again_at = Time::NEVER;
-            if self.syn_ack_times < SYN_ACK_ATTEMPTS {
-                self.receiver.repeat_syn_ack();
-            } else {
-                self.finish(End::TimedOut, now);
-            }
+        if self.is_due(Timer::GiveUp) {
+            self.reset_due = self.state == State::Established;
+            self.finish(End::TimedOut);
+        } else if self.is_due(Timer::Handshake) {
+            self.on_handshake_timer();
+        } else if self.is_ns2()
+            && self.receiver.is_closed()
+            && self.is_due(Timer::Retransmission)
+            && self.sender.flight().fin_times() >= FIN_ATTEMPTS
+        {
+            self.finish(End::Closed);
         } else {
-            self.sender.on_timer(now);
-            self.receiver.on_timer(now);
+            self.sender.on_timer(&mut self.shared);
+            self.receiver.on_timer(&mut self.shared);
         }
-        self.refresh(now);
+        self.settle();
     }
 
-    /// The next segment that may leave now.
-    fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        let segment = self.next_segment(now);
-        self.refresh(now);
-        segment
+    fn on_handshake_timer(&mut self) {
+        self.shared.timers.stop(Timer::Handshake);
+        if self.role == Role::Sender {
+            self.sender.on_timer(&mut self.shared);
+            self.shared.stats.timeouts += 1;
+            self.sender.on_syn_timeout();
+            self.handshake.due = Due::Syn;
+        } else if self.handshake.times < SYN_ACK_ATTEMPTS {
+            self.handshake.due = Due::Syn;
+        } else {
+            self.finish(End::TimedOut);
+        }
     }
 
-    fn next_segment(&mut self, now: Time) -> Option<Segment> {
+    fn next_segment(&mut self) -> Option<Segment> {
         if self.reset_due {
             self.reset_due = false;
-            let (seq, ack) = (self.sender.sent_end(), self.receiver.expected());
+            let (seq, ack) = (self.sender.flight().sent_end(), self.receiver.expected());
             return Some(Segment { seq, ack, flags: Flags::RST.with(Flags::ACK), ..Segment::default() });
         }
-        if !matches!(self.end, None | Some(End::Closed)) {
+        match self.state {
+            State::SynSent | State::SynReceived => self.next_syn(),
+            State::Established | State::Ended(End::Closed) => self.next_of_stream(),
+            State::Closed | State::Listen | State::Ended(_) => None,
+        }
+    }
+
+    /// The SYN or SYN-ACK, if it is due.
+    fn next_syn(&mut self) -> Option<Segment> {
+        if self.handshake.due != Due::Syn {
             return None;
         }
-        if !self.established && self.role == Role::Receiver {
-            let syn_ack = self.receiver.poll_transmit(now)?;
-            if self.syn_ack_times == 0 {
-                self.syn_ack_at = now;
-            }
-            self.syn_ack_again_at = now.saturating_add(self.rto_initial * (1 << self.syn_ack_times.min(6)));
-            self.syn_ack_times += 1;
-            return Some(syn_ack);
+        let now = self.shared.now;
+        self.handshake.on_sent(now);
+        if self.state == State::SynSent {
+            let flags = Flags::SYN.with(self.sender.on_syn(&mut self.shared));
+            self.shared.timers.set(Timer::Handshake, now.saturating_add(self.sender.rto()));
+            return Some(Segment { window: self.receiver.window(), ..sending::bare(now, 0, flags) });
         }
-        if let Some(mut segment) = self.sender.poll_transmit(now) {
-            if segment.flags.has(Flags::ACK) {
-                self.receiver.ride(&mut segment);
-            }
+        if !self.is_ns2() {
+            self.shared.timers.set(Timer::Handshake, now.saturating_add(self.handshake.syn_ack_timeout()));
+        }
+        Some(self.receiver.syn_ack(now))
+    }
+
+    fn next_of_stream(&mut self) -> Option<Segment> {
+        let data = self.sender.next_segment(&mut self.shared);
+        let acknowledges = self.handshake.due == Due::Ack && !self.sender.begins();
+        let (now, sent_end) = (self.shared.now, self.sender.flight().sent_end());
+        let bare = || acknowledges.then(|| sending::bare(now, sent_end, Flags::ACK));
+        if let Some(mut segment) = data.or_else(bare) {
+            self.handshake.due = Due::Nothing;
+            self.receiver.piggyback(&mut self.shared, &mut segment);
             return Some(segment);
         }
-        if !self.established {
-            return None;
-        }
-        let mut ack = self.receiver.poll_transmit(now)?;
-        ack.seq = self.sender.sent_end();
+        let mut ack = self.receiver.next_ack(&mut self.shared)?;
+        ack.seq = sent_end;
         Some(ack)
     }
 
-    fn refresh(&mut self, now: Time) {
-        if self.end.is_some() {
-            self.wakeup =
-                if self.end == Some(End::Closed) && now < self.forgotten_at { self.forgotten_at } else { Time::NEVER };
-            return;
+    /// After everything else: sets the timers of what waits.
+    fn settle(&mut self) {
+        if let State::Ended(_) = self.state {
+            return self.settle_end();
         }
-        if !self.sender.awaits_answer() {
-            self.waiting_since = Time::NEVER;
-        } else if self.waiting_since == Time::NEVER {
-            self.waiting_since = now;
+        self.sender.settle(&mut self.shared);
+        if !self.is_ns2() {
+            self.settle_patience();
         }
-        self.wakeup = self
-            .sender
-            .next_wakeup()
-            .min(self.receiver.next_wakeup())
-            .min(self.syn_ack_again_at)
-            .min(self.waiting_since.saturating_add(PATIENCE));
+        self.wakeup = self.shared.timers.next();
+    }
+
+    /// A peer that owes an answer is given up some day.
+    fn settle_patience(&mut self) {
+        let awaits = match self.state {
+            State::SynSent => self.handshake.times > 0,
+            State::Established => self.sender.awaits_answer(),
+            _ => false,
+        };
+        let timers = &mut self.shared.timers;
+        if !awaits {
+            timers.stop(Timer::GiveUp);
+        } else if !timers.runs(Timer::GiveUp) {
+            timers.set(Timer::GiveUp, self.shared.now.saturating_add(PATIENCE));
+        }
+    }
+
+    fn settle_end(&mut self) {
+        let forgets_at = self.shared.timers.at(Timer::TimeWait);
+        self.wakeup = if forgets_at > self.shared.now { forgets_at } else { Time::NEVER };
     }
 
     /// Payload bytes that arrived in order.
@@ -357,12 +446,12 @@ impl Connection {
 
     /// Payload bytes the peer has acknowledged: whoever keeps them for repetition may let them go.
     pub fn acknowledged(&self) -> u64 {
-        self.sender.acknowledged()
+        self.sender.flight().acknowledged()
     }
 
-    /// Whether the handshake is over.
+    /// Whether the handshake has been completed.
     pub fn is_established(&self) -> bool {
-        self.established
+        self.sender.is_established()
     }
 
     /// Whether the peer has closed its stream and all of it has arrived.
@@ -372,12 +461,16 @@ impl Connection {
 
     /// How the connection ended, if it has.
     pub fn end(&self) -> Option<End> {
-        self.end
+        match self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
     }
 
     /// Whether the connection has ended and late segments need no answer any more.
     pub fn is_forgotten(&self, now: Time) -> bool {
-        self.end.is_some() && now >= self.forgotten_at && !self.reset_due
+        let forgets_at = self.shared.timers.at(Timer::TimeWait);
+        self.end().is_some() && !self.reset_due && (forgets_at == Time::NEVER || now >= forgets_at)
     }
 
     /// The blocks beyond a gap, for ACKs with room for several.
@@ -387,7 +480,7 @@ impl Connection {
 
     /// The offset behind everything sent, a FIN counting as one byte.
     pub fn outstanding_end(&self) -> u64 {
-        self.sender.sent_end()
+        self.sender.flight().sent_end()
     }
 
     /// The offset that is expected next from the peer.
@@ -395,14 +488,9 @@ impl Connection {
         self.receiver.expected()
     }
 
-    /// What the sending half counted.
-    pub fn sent(&self) -> &Stats {
-        self.sender.stats()
-    }
-
-    /// What the receiving half counted.
-    pub fn received(&self) -> &Stats {
-        self.receiver.stats()
+    /// What was counted.
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
     }
 
     /// The sending half.
@@ -418,7 +506,9 @@ impl Machine for Connection {
         if self.wakeup <= now {
             self.on_timer(now);
         }
-        let segment = self.poll_transmit(now);
+        self.shared.now = now;
+        let segment = self.next_segment();
+        self.settle();
         Output::new(segment, self.wakeup)
     }
 }

@@ -54,6 +54,56 @@ impl Config {
     }
 }
 
+/// The sender's side.
+#[derive(Clone, Debug)]
+pub struct Reaction {
+    config: Config,
+    /// Whether both ends agreed on ECN.
+    on: bool,
+    /// The window has been reduced, or a mark has come back: the next new segment says so.
+    cwr_due: bool,
+    /// Echoes count again once this offset is acknowledged.
+    counts_from: u64,
+}
+
+impl Reaction {
+    /// Before the handshake.
+    pub fn new(config: Config) -> Reaction {
+        Reaction { config, on: false, cwr_due: false, counts_from: 0 }
+    }
+
+    /// A SYN-ACK arrived.
+    pub fn on_syn_ack(&mut self, segment: &Segment) {
+        self.on = self.config.agreed_by(segment);
+    }
+
+    /// Whether both ends agreed on ECN.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// An ACK up to `ack` echoes a mark. Whether the window is to be reduced: as for a loss, once per window of data, and
+    /// not while a loss is repaired (RFC 3168, section 6.1.2).
+    pub fn on_echo(&mut self, ack: u64, recovering: bool) -> bool {
+        if !matches!(self.config, Config::On { reaction: true, .. }) {
+            self.cwr_due = true;
+            return false;
+        }
+        ack >= self.counts_from && !recovering
+    }
+
+    /// The window was reduced, for whatever reason, when everything before `sent_end` had been sent.
+    pub fn on_reduction(&mut self, sent_end: u64) {
+        self.cwr_due = self.on;
+        self.counts_from = sent_end.saturating_add(1);
+    }
+
+    /// The flags that a new data segment adds.
+    pub fn data_flags(&mut self) -> Flags {
+        if core::mem::take(&mut self.cwr_due) { Flags::CWR } else { Flags::NONE }
+    }
+}
+
 /// The receiver's side.
 #[derive(Clone, Debug)]
 pub struct Echoing {

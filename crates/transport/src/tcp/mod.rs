@@ -2,30 +2,45 @@
 //! acknowledged (ack).
 
 pub mod ack;
+pub mod closing;
 pub mod connection;
 pub mod ecn;
-pub mod receiver;
+pub mod flight;
+pub mod handshake;
+mod receiving;
 pub mod recovery;
 pub mod rtt;
-mod sack;
 pub mod segment;
-pub mod sender;
-mod sent;
+pub mod sending;
+pub mod timers;
 pub mod window;
 pub mod wire;
 
 pub use crate::flags::Flags;
+pub use closing::End;
 pub use connection::Connection;
-pub use receiver::Receiver;
+pub use handshake::Agreed;
 pub use segment::{Extension, HEADER_BYTES, Segment};
-pub use sender::Sender;
 
 use crate::pacing;
 use meshpace_core::parameter::{ParameterError, require};
 
+/// Whose conversation it is: what is done where agents of ns-2 and hosts differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profile {
+    /// As agents of ns-2 do: the application takes what arrives at once; an end that was only written to closes as soon as its
+    /// peer has, and repeats its FIN six times at most; a SYN-ACK is neither timed nor repeated before the SYN comes again; no
+    /// peer is given up, no answer counted.
+    Ns2,
+    /// As RFC 9293 and RFC 5961 ask of a host.
+    Host,
+}
+
 /// Parameters of a TCP connection. The defaults are those of ns-2.35's `Agent/TCP/Newreno` with a window of 64.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
+    /// Whose conversation it is. Default that of ns-2, as the papers' simulations have it.
+    pub profile: Profile,
     /// Payload of a full segment in bytes, 1..=65495. Default 1460.
     pub segment: u32,
     /// Receiver window in segments, 1..=65535. Default 64 (AP10, section 5).
@@ -54,6 +69,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
+            profile: Profile::Ns2,
             segment: 1460,
             max_window: 64,
             initial_window: 2,

@@ -6,6 +6,7 @@
 //! SYN stands before it, the FIN takes the place after the last byte. The codec maps to 32 bits.
 
 use crate::flags::Flags;
+use meshpace_core::Time;
 
 /// Bytes of the IP and TCP headers without options (ns-2 `tcpip_base_hdr_size_`).
 pub const HEADER_BYTES: u32 = 40;
@@ -75,4 +76,9 @@ impl Segment {
     pub const fn wire_ack(&self, isn: u32) -> u32 {
         if self.flags.has(Flags::ACK) { isn.wrapping_add(1).wrapping_add(self.ack as u32) } else { 0 }
     }
+}
+
+/// The clock of the time stamps: microseconds, wrapping.
+pub(crate) fn stamp(now: Time) -> u32 {
+    (now.0 / 1_000) as u32
 }

@@ -7,7 +7,7 @@
 //! Departures: the clock of the time stamps ticks in microseconds (RFC 7323, section 5.4 suggests 1 ms to 1 s), so that the
 //! estimators of the pacing have a resolution that is worth something; PSH and URG are neither set nor read.
 
-use super::connection::Agreed;
+use super::handshake::Agreed;
 use super::segment::{Extension, Segment};
 use crate::checksum::sum;
 use crate::flags::Flags;

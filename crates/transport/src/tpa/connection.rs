@@ -11,8 +11,8 @@ use super::segment::Segment;
 use super::sender::Sender;
 use crate::flags::Flags;
 use crate::output::{Machine, Output};
+use crate::path::{Arrival, PathInfo, Role};
 use crate::stats::Stats;
-use crate::{Arrival, PathInfo, Role};
 use meshpace_core::{Duration, Time};
 
 /// How often SYN+ACK is sent, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is also

@@ -17,13 +17,10 @@ use super::flight::{Flight, Timer};
 use super::segment::{ALL, Segment, block_after};
 use super::{Config, congestion};
 use crate::flags::Flags;
-use crate::pacing::{Pacer, Sample};
+use crate::pacing::{HopSource, Pacer, Release, Sample};
+use crate::path::{Arrival, ENDLESS, PathInfo};
 use crate::stats::Stats;
-use crate::{Arrival, PathInfo};
-use meshpace_core::{Duration, Rate, Time};
-
-/// More than any application writes.
-const ENDLESS: u64 = u64::MAX / 2;
+use meshpace_core::{Duration, Time};
 
 /// The sending half.
 #[derive(Clone, Debug)]
@@ -41,6 +38,8 @@ pub struct Sender {
     congestion: Congestion,
     pacer: Pacer,
     path: PathInfo,
+    /// Where the pacing has the number of hops from.
+    hops: HopSource,
 
     /// Bytes the application has handed over.
     written: u64,
@@ -77,7 +76,8 @@ impl Sender {
             estimator: Estimator::new(&config.rto),
             congestion: Congestion::new(&config.congestion),
             pacer: Pacer::new(&config.pacing, config.segment),
-            path: PathInfo { hops: 1, rate: Rate::from_mbps(2), received_power_dbm: None },
+            path: PathInfo::UNKNOWN,
+            hops: config.pacing.hop_source(),
             written: 0,
             closing: false,
             filling_since: Time::ZERO,
@@ -176,7 +176,7 @@ impl Sender {
     /// The next data segment that may leave.
     pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         self.begin_block(now);
-        if self.is_silent(now) || now < self.pacer.earliest() || !self.has_room() {
+        if self.is_silent(now) || self.pacer.release(now) != Release::Now || !self.has_room() {
             return None;
         }
         let (place, again) = self.block.take_next()?;
@@ -266,10 +266,11 @@ impl Sender {
     fn sample(&mut self, rtt: f64, arrival: Arrival, stats: &mut Stats) {
         self.estimator.on_sample(rtt);
         if !self.block.fin {
-            let hops = if self.pacer.hops_from_ack() && arrival.hops > 0 { arrival.hops } else { self.path.hops };
+            let hops =
+                if self.hops == HopSource::AckTravelled && arrival.hops > 0 { arrival.hops } else { self.path.hops };
             let sample =
                 Sample { rtt, one_way: None, hops, rate: self.path.rate, path_power_dbm: self.path.received_power_dbm };
-            self.pacer.on_measured(&sample, stats);
+            self.pacer.on_sample(&sample, stats);
         }
     }
 
@@ -331,7 +332,10 @@ impl Sender {
             next = next.min(self.fill_by());
         }
         if self.block.next().is_some() && self.has_room() {
-            let earliest = self.pacer.earliest();
+            let earliest = match self.pacer.release(now) {
+                Release::Now => now,
+                Release::At(at) => at,
+            };
             let earliest = if self.is_silent(now) { earliest.max(self.silent_until) } else { earliest };
             if earliest > now {
                 next = next.min(earliest);

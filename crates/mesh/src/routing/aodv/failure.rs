@@ -3,19 +3,13 @@
 use super::Aodv;
 use super::message::{Message, Unreachable};
 use super::route::{UNREACHABLE, newer};
-use crate::packet::Packet;
-use crate::routing::actions::{Actions, DropReason};
+use super::sink::{DropReason, Sink};
+use crate::packet::{Body, Packet};
 use meshpace_core::{Duration, NodeId, Time};
 
 impl<P: Packet> Aodv<P> {
     /// The MAC gave up a data packet to `next_hop`.
-    pub(super) fn on_lost_packet(
-        &mut self,
-        now: Time,
-        next_hop: NodeId,
-        packet: P,
-        out: &mut impl Actions<P, Message>,
-    ) {
+    pub(super) fn on_lost_packet(&mut self, now: Time, next_hop: NodeId, packet: P, out: &mut impl Sink<P>) {
         if self.routes.get(now, packet.destination()).is_none() {
             return out.drop_packet(packet, DropReason::LinkFailure);
         }
@@ -29,7 +23,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// Brings down every route over `neighbour` and says so.
-    pub(super) fn lose_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Actions<P, Message>) {
+    pub(super) fn lose_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Sink<P>) {
         let mut lost = Unreachable::new();
         for route in self.routes.iter_mut() {
             route.settle(now);
@@ -52,7 +46,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// Tells the neighbours at once that this node has no route to `destination`.
-    pub(super) fn report(&mut self, destination: NodeId, sequence: u32, out: &mut impl Actions<P, Message>) {
+    pub(super) fn report(&mut self, destination: NodeId, sequence: u32, out: &mut impl Sink<P>) {
         let mut lost = Unreachable::new();
         // An empty list has room.
         let _ = lost.push(destination, sequence);
@@ -61,13 +55,7 @@ impl<P: Packet> Aodv<P> {
 
     /// A neighbour lost routes: those that lead over it and are not newer are lost here too, with what waits in the queue
     /// for that neighbour. Who may use them is told.
-    pub(super) fn on_error(
-        &mut self,
-        now: Time,
-        from: NodeId,
-        error: &Unreachable,
-        out: &mut impl Actions<P, Message>,
-    ) {
+    pub(super) fn on_error(&mut self, now: Time, from: NodeId, error: &Unreachable, out: &mut impl Sink<P>) {
         let mut lost = Unreachable::new();
         for (destination, sequence) in error.iter() {
             let Some(mut route) = self.routes.get(now, destination) else { continue };
@@ -93,8 +81,8 @@ impl<P: Packet> Aodv<P> {
 }
 
 /// Broadcasts a RERR, unless it would be empty.
-fn send_error<P>(lost: Unreachable, delay: Duration, out: &mut impl Actions<P, Message>) {
+fn send_error<P>(lost: Unreachable, delay: Duration, out: &mut impl Sink<P>) {
     if !lost.is_empty() {
-        out.send(Message::Error(lost), NodeId::BROADCAST, delay);
+        out.send(Body::Aodv(Message::Error(lost)), NodeId::BROADCAST, delay);
     }
 }

@@ -1,0 +1,58 @@
+//! Earliest send: a segment may leave if an interval has passed since the last one did.
+//!
+//! AP05, section 4.4, in the reading that loses no time.
+
+use super::adaptive::Recovery;
+use super::interval::Interval;
+use super::pacer::Release;
+use crate::stats::Stats;
+use meshpace_core::Time;
+
+/// State of the gate.
+#[derive(Clone, Debug)]
+pub struct EarliestSend {
+    pub(super) interval: Interval,
+    recovery: Recovery,
+    /// When the next segment may leave.
+    next: Time,
+    /// A timeout has switched pacing off until the next ACK.
+    off: bool,
+}
+
+impl EarliestSend {
+    /// A gate that is open.
+    pub fn new(interval: Interval, recovery: Recovery) -> EarliestSend {
+        EarliestSend { interval, recovery, next: Time::ZERO, off: false }
+    }
+
+    /// Whether a segment may leave.
+    pub fn release(&self, now: Time) -> Release {
+        if now >= self.next { Release::Now } else { Release::At(self.next) }
+    }
+
+    /// Whether a segment that was sent before may leave.
+    pub fn release_again(&self, now: Time) -> Release {
+        if self.recovery == Recovery::Paced { self.release(now) } else { Release::Now }
+    }
+
+    /// Whether what leaves is spaced at the moment.
+    pub fn spaces(&self) -> bool {
+        !self.off
+    }
+
+    /// A segment leaves.
+    pub fn on_sent(&mut self, now: Time, stats: &mut Stats) {
+        self.next = now.saturating_add(self.interval.read(stats));
+    }
+
+    /// An ACK arrived.
+    pub fn on_ack(&mut self) {
+        self.off = false;
+    }
+
+    /// The retransmission timer expired. Whether pacing is off until the next ACK.
+    pub fn on_timeout(&mut self) -> bool {
+        self.off |= self.recovery == Recovery::OffUntilAck;
+        self.off
+    }
+}

@@ -1,0 +1,105 @@
+//! The time between two segments, whichever rule computes it: AP05 and AP10 (`estimator`), DCC (`dcc`), a rule of one file
+//! (`rules`). All are told of the same events.
+
+use super::adaptive::DEFAULT_HISTORY;
+use super::dcc::Dcc;
+use super::dispersion::{History, coefficient_of_variation};
+use super::{Estimator, Sample, rules};
+use crate::stats::Stats;
+use meshpace_core::{Duration, Rate};
+
+/// What an ACK tells a rule besides a sample.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Feedback {
+    /// Whether it echoes a congestion mark.
+    pub marked: bool,
+    /// Whether the window is in slow start.
+    pub slow_start: bool,
+    /// Channel rate.
+    pub rate: Rate,
+}
+
+/// A rule at work.
+#[derive(Clone, Debug)]
+pub enum Interval {
+    /// Adaptive pacing, by the propagation delay or the out-of-interference delay.
+    Adaptive(Estimator),
+    /// A rate steered by congestion marks; the RTT is recorded beside.
+    Marks(Dcc, RttRecord),
+    /// A rule of one file; the RTT is recorded beside.
+    Rule(rules::State, RttRecord),
+}
+
+impl Interval {
+    /// An ACK gave a measurement.
+    pub fn on_sample(&mut self, sample: &Sample, stats: &mut Stats) {
+        match self {
+            Interval::Adaptive(estimator) => estimator.on_measured(sample, stats),
+            Interval::Marks(rule, record) => {
+                rule.on_sample(sample.rtt);
+                record.on_sample(sample.rtt, stats);
+            }
+            Interval::Rule(rule, record) => {
+                rule.on_sample(sample);
+                record.on_sample(sample.rtt, stats);
+            }
+        }
+    }
+
+    /// An ACK arrived.
+    pub fn on_ack(&mut self, ack: &Feedback) {
+        match self {
+            Interval::Adaptive(_) => {}
+            Interval::Marks(rule, _) => rule.on_ack(ack.marked, ack.slow_start, ack.rate),
+            Interval::Rule(rule, _) => rule.on_ack(ack.marked, ack.slow_start),
+        }
+    }
+
+    /// A frame arrived from the next hop with this power in dBm.
+    pub fn on_frame(&mut self, power_dbm: f32) {
+        if let Interval::Adaptive(estimator) = self {
+            estimator.on_frame(power_dbm);
+        }
+    }
+
+    /// The time between two segments; zero: as the window allows.
+    pub fn get(&self) -> Duration {
+        match self {
+            Interval::Adaptive(estimator) => estimator.interval(),
+            Interval::Marks(rule, _) => rule.interval(),
+            Interval::Rule(rule, _) => Duration::from_secs_f64(rule.interval()),
+        }
+    }
+
+    /// The same, counted as one reading of it.
+    pub fn read(&self, stats: &mut Stats) -> Duration {
+        let interval = match self {
+            Interval::Adaptive(estimator) => return estimator.read_interval(stats),
+            Interval::Marks(..) | Interval::Rule(..) => self.get(),
+        };
+        stats.interval_samples += 1;
+        stats.interval_sum_s += interval.as_secs_f64();
+        interval
+    }
+}
+
+/// The last RTT samples of a sender whose rule does not keep them, for the statistics: 50 of them, as in AP05.
+#[derive(Clone, Debug)]
+pub struct RttRecord(History);
+
+impl Default for RttRecord {
+    fn default() -> RttRecord {
+        RttRecord(History::new(DEFAULT_HISTORY))
+    }
+}
+
+impl RttRecord {
+    /// Records an RTT sample in seconds.
+    pub fn on_sample(&mut self, rtt: f64, stats: &mut Stats) {
+        self.0.push(rtt);
+        stats.rtt_samples += 1;
+        stats.rtt_sum_s += rtt;
+        stats.cov_samples += 1;
+        stats.cov_sum += coefficient_of_variation(self.0.samples());
+    }
+}

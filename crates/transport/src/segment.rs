@@ -1,0 +1,43 @@
+//! A packet of any transport.
+
+use crate::{tcp, tpa, udp};
+
+/// A transport packet: headers and the range it covers, never payload.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Segment {
+    /// A TCP segment.
+    Tcp(tcp::Segment),
+    /// A UDP datagram.
+    Udp(udp::Datagram),
+    /// A TPA segment.
+    Tpa(tpa::Segment),
+}
+
+impl Segment {
+    /// Size of the IP packet in bytes: TCP 40 + payload (options cost no bytes in the simulator), UDP 20 + payload
+    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        match self {
+            Segment::Tcp(segment) => tcp::HEADER_BYTES + u32::from(segment.payload),
+            Segment::Udp(datagram) => udp::HEADER_BYTES + u32::from(datagram.payload),
+            Segment::Tpa(segment) => tpa::HEADER_BYTES + u32::from(segment.payload),
+        }
+    }
+
+    /// Whether a congested node may mark the packet instead of dropping it (ECT, RFC 3168).
+    #[inline]
+    pub fn is_ecn_capable(&self) -> bool {
+        matches!(self, Segment::Tcp(segment) if segment.is_ecn_capable())
+    }
+
+    /// Payload bytes.
+    #[inline]
+    pub fn payload(&self) -> u32 {
+        match self {
+            Segment::Tcp(segment) => u32::from(segment.payload),
+            Segment::Udp(datagram) => u32::from(datagram.payload),
+            Segment::Tpa(segment) => u32::from(segment.payload),
+        }
+    }
+}

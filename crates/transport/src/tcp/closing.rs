@@ -1,0 +1,51 @@
+//! How a connection ends, and what is answered afterwards.
+//!
+//! RFC 9293, sections 3.6 and 3.8.3. A peer that answers nothing is given up after [`PATIENCE`] (at least 100 s are asked for).
+//! What arrives after both ends have closed is answered for [`TIME_WAIT`], shorter than the two maximum lifetimes of section
+//! 3.4.2, as common hosts do. Suspect segments are answered with an ACK, at most [`CHALLENGES`] in [`CHALLENGE_PERIOD`] (RFC
+//! 5961, section 7).
+
+use meshpace_core::{Duration, Time};
+
+/// How long a peer may leave everything unanswered.
+pub const PATIENCE: Duration = Duration::from_secs(100);
+/// How long the end that closed first answers late segments.
+pub const TIME_WAIT: Duration = Duration::from_secs(60);
+/// The ACKs that suspect segments may bring about in [`CHALLENGE_PERIOD`].
+pub const CHALLENGES: u32 = 10;
+/// The time after which they may again.
+pub const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
+
+/// How a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Both ends closed, everything is acknowledged.
+    Closed,
+    /// The peer answered the SYN with a reset.
+    Refused,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer answered nothing for [`PATIENCE`], or the SYN-ACK
+    /// [`SYN_ACK_ATTEMPTS`](super::handshake::SYN_ACK_ATTEMPTS) times.
+    TimedOut,
+    /// This end reset the connection.
+    Aborted,
+}
+
+/// How many suspect segments were answered lately.
+#[derive(Clone, Debug, Default)]
+pub struct Challenges {
+    count: u32,
+    since: Time,
+}
+
+impl Challenges {
+    /// A suspect segment arrived. Whether it may be answered.
+    pub fn answers(&mut self, now: Time) -> bool {
+        if now.since(self.since) > CHALLENGE_PERIOD {
+            *self = Challenges { count: 0, since: now };
+        }
+        self.count += u32::from(self.count < CHALLENGES + 1);
+        self.count <= CHALLENGES
+    }
+}

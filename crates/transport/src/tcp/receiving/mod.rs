@@ -1,0 +1,250 @@
+//! The receiving half: keeps what comes out of order, acknowledges, offers a window.
+//!
+//! RFC 5681, section 4.2: a duplicate or a gap is acknowledged at once.
+//!
+//! Under delayed ACKs the time stamp that is echoed is that of the oldest segment that waits (RFC 7323, section 4.3; ns-2),
+//! so that the retransmission timer learns of the wait. The one-way delay that is echoed is that of the newest, which brings
+//! the ACK about, as AP05 samples the RTT.
+
+mod offer;
+mod reassembly;
+
+use super::ack::Policy;
+use super::ecn::Echoing;
+use super::segment::{Extension, stamp};
+use super::timers::{Shared, Timer};
+use super::{Config, Flags, Segment};
+use meshpace_core::Time;
+use offer::Offer;
+use reassembly::{Range, Reassembly};
+
+/// What ACKs report besides what is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Report {
+    /// Nothing.
+    Nothing,
+    /// What lies beyond a gap (RFC 2018).
+    Blocks,
+    /// The one-way delay of the segment that brings the ACK about, microseconds (AP05, section 5, figure 15).
+    OneWayDelay(u32),
+}
+
+/// The receiving half of a connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// When ACKs leave.
+    policy: Policy,
+    /// Marks that are to be echoed.
+    echoing: Echoing,
+    arrived: Reassembly,
+    offer: Offer,
+    report: Report,
+    /// Everything before this offset has been acknowledged.
+    acknowledged: u64,
+    /// The peer's time stamp to echo (RFC 7323, section 4.3).
+    ts_recent: u32,
+    ack_due: bool,
+}
+
+impl Receiver {
+    /// Nothing has arrived. Whether the application takes everything `at_once`, or says what it takes.
+    pub fn new(config: &Config, at_once: bool) -> Receiver {
+        let window = config.segment.saturating_mul(config.max_window);
+        Receiver {
+            policy: Policy::new(&config.ack, config.window.limit(config.max_window)),
+            echoing: Echoing::new(config.ecn),
+            arrived: Reassembly::new(config.max_window.min(256) as usize + 1),
+            offer: Offer::new(config.segment, window, at_once),
+            report: match config.sack {
+                _ if config.pacing.needs_one_way_delay() => Report::OneWayDelay(0),
+                true => Report::Blocks,
+                false => Report::Nothing,
+            },
+            acknowledged: 0,
+            ts_recent: 0,
+            ack_due: false,
+        }
+    }
+
+    /// The whole window in bytes, as a SYN offers it.
+    pub fn window(&self) -> u32 {
+        self.offer.window()
+    }
+
+    /// Whether the handshake has agreed on selective acknowledgements.
+    pub fn agree(&mut self, sack: bool) {
+        if !matches!(self.report, Report::OneWayDelay(_)) {
+            self.report = if sack { Report::Blocks } else { Report::Nothing };
+        }
+    }
+
+    /// A SYN arrived.
+    pub fn on_syn(&mut self, syn: &Segment) {
+        self.ts_recent = syn.ts_val;
+        self.echoing.on_syn(syn);
+    }
+
+    /// The handshake is over; the peer's latest time stamp is `ts_val`.
+    pub fn establish(&mut self, ts_val: u32) {
+        self.ts_recent = ts_val;
+    }
+
+    /// Something has to be acknowledged at once.
+    pub fn acknowledge(&mut self) {
+        self.ack_due = true;
+    }
+
+    /// The application has taken `bytes` more. The peer is told of itself only if it may be waiting for it.
+    pub fn take(&mut self, bytes: u64) {
+        self.ack_due |= self.offer.take(bytes, &self.arrived) && !self.is_closed();
+    }
+
+    /// The next offset expected; a received FIN counts as one byte.
+    pub fn expected(&self) -> u64 {
+        self.arrived.expected()
+    }
+
+    /// Whether all of the peer's stream and its FIN have arrived.
+    pub fn is_closed(&self) -> bool {
+        self.arrived.is_closed()
+    }
+
+    /// Payload bytes delivered in order.
+    pub fn delivered(&self) -> u64 {
+        self.arrived.next()
+    }
+
+    /// Whether a segment of these offsets touches the window (RFC 9293, section 3.4); a probe does not.
+    pub fn is_acceptable(&self, start: u64, end: u64) -> bool {
+        let next = self.expected();
+        let edge = self.offer.edge(&self.arrived).max(next);
+        if start == end { start >= next && (start < edge || start == next) } else { start < edge && end > next }
+    }
+
+    /// The blocks beyond a gap, as an ACK with room for more than one reports them; none unless agreed on.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let shown = if self.report == Report::Blocks { usize::MAX } else { 0 };
+        self.arrived.blocks().take(shown).map(|known| (known.start, known.end))
+    }
+
+    /// A segment arrived that brings nothing of the peer's stream: keeps its time stamp, and measures how long it has been
+    /// under way.
+    pub fn on_bare(&mut self, now: Time, segment: &Segment) {
+        if segment.seq > self.arrived.next() {
+            return;
+        }
+        // Wrapping comparison: a stamp is newer if it is less than half a turn ahead.
+        let newer = segment.ts_val.wrapping_sub(self.ts_recent) < 1 << 31;
+        if newer && segment.seq <= self.acknowledged {
+            self.ts_recent = segment.ts_val;
+        }
+        if let Report::OneWayDelay(one_way) = &mut self.report {
+            *one_way = stamp(now).wrapping_sub(segment.ts_val);
+        }
+    }
+
+    /// A segment with payload or the FIN arrived, marked or not.
+    pub fn on_data(&mut self, shared: &mut Shared, segment: &Segment, marked: bool) {
+        let start = segment.seq;
+        let end = start.saturating_add(u64::from(segment.payload));
+        let fin = segment.flags.has(Flags::FIN);
+        self.on_bare(shared.now, segment);
+        let edge = self.arrived.fin_at().unwrap_or_else(|| self.offer.edge(&self.arrived));
+        let was_complete = self.arrived.is_complete();
+        let before = self.arrived.next();
+        let ack_was_due = self.ack_due;
+        let echo_due = segment.payload > 0 && self.echoing.on_data(segment, marked);
+        self.ack_due = true;
+        if start > edge {
+            return;
+        }
+        if segment.payload > 0 {
+            if self.arrived.on_range(start, Range { start: start.max(before), end: end.min(edge) }) {
+                shared.stats.distinct_segments_received += 1;
+            } else {
+                shared.stats.duplicate_segments_received += 1;
+            }
+        }
+        let next = self.arrived.next();
+        if was_complete && next > before && !fin {
+            let number = next.div_ceil(u64::from(self.offer.segment()));
+            self.ack_due = self.policy.on_in_order(shared.now, number) || ack_was_due || echo_due;
+            shared.timers.set(Timer::DelayedAck, self.policy.deadline());
+        }
+        // A FIN below what has arrived contradicts it, one beyond the window waits for another day.
+        if fin && self.arrived.fin_at().is_none() && end <= edge && end >= self.arrived.highest() {
+            self.arrived.set_fin(end);
+        }
+        // Nothing follows that a delayed ACK could wait for.
+        self.ack_due |= self.arrived.is_closed();
+    }
+
+    /// A timer may be due.
+    pub fn on_timer(&mut self, shared: &mut Shared) {
+        if shared.timers.is_due(Timer::DelayedAck, shared.now) {
+            self.ack_due = true;
+            self.policy.on_ack_sent();
+            shared.timers.stop(Timer::DelayedAck);
+        }
+    }
+
+    /// The SYN-ACK.
+    pub fn syn_ack(&mut self, now: Time) -> Segment {
+        let flags = Flags::SYN.with(Flags::ACK).with(self.echoing.syn_ack_flags());
+        let mut segment = Segment { ts_val: stamp(now), flags, ..Segment::default() };
+        self.tell(&mut segment);
+        segment
+    }
+
+    /// A bare ACK, if one is due.
+    pub fn next_ack(&mut self, shared: &mut Shared) -> Option<Segment> {
+        if !self.ack_due {
+            return None;
+        }
+        shared.stats.acks_sent += 1;
+        let flags = Flags::ACK.with(self.echoing.ack_flags());
+        let mut segment = Segment { ts_val: stamp(shared.now), flags, ..Segment::default() };
+        self.tell(&mut segment);
+        self.on_ack_sent(shared);
+        Some(segment)
+    }
+
+    /// Puts the acknowledgement on a segment of the sending half.
+    pub fn piggyback(&mut self, shared: &mut Shared, segment: &mut Segment) {
+        segment.flags = segment.flags.with(self.echoing.ack_flags());
+        let (extension, words) = (segment.extension, segment.words);
+        self.tell(segment);
+        // Before anything has arrived there is nothing to report.
+        if extension != Extension::None || !self.arrived.has_arrived() {
+            (segment.extension, segment.words) = (extension, words);
+        }
+        self.on_ack_sent(shared);
+    }
+
+    fn on_ack_sent(&mut self, shared: &mut Shared) {
+        self.ack_due = false;
+        self.policy.on_ack_sent();
+        shared.timers.stop(Timer::DelayedAck);
+        self.acknowledged = self.arrived.next();
+    }
+
+    /// Fills in what an ACK says.
+    fn tell(&mut self, segment: &mut Segment) {
+        segment.ack = self.expected();
+        segment.window = self.offer.offer(&self.arrived);
+        segment.ts_ecr = self.ts_recent;
+        match self.report {
+            Report::Nothing => {}
+            Report::OneWayDelay(microseconds) => {
+                (segment.extension, segment.words) = (Extension::OneWayDelay, [microseconds, 0]);
+            }
+            Report::Blocks => {
+                if let Some(block) = self.arrived.blocks().next() {
+                    let relative = |offset: u64| u32::try_from(offset - self.arrived.next()).unwrap_or(u32::MAX);
+                    (segment.extension, segment.words) =
+                        (Extension::Sack, [relative(block.start), relative(block.end)]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What has arrived of the peer's stream: all of it up to an offset, and ranges beyond a gap.
+
+use alloc::vec::Vec;
+
+/// A received range of the stream, `start..end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Offset of its first byte.
+    pub start: u64,
+    /// The offset after its last byte.
+    pub end: u64,
+}
+
+/// What has arrived.
+#[derive(Clone, Debug)]
+pub struct Reassembly {
+    /// Everything before this offset has been delivered.
+    next: u64,
+    /// What lies beyond a gap: sorted, disjoint, not touching.
+    beyond: Vec<Range>,
+    /// The start of the segment that arrived last.
+    latest: u64,
+    /// The offset of the peer's FIN, once known.
+    fin_at: Option<u64>,
+}
+
+impl Reassembly {
+    /// Nothing has arrived; room for `capacity` ranges without allocating.
+    pub fn new(capacity: usize) -> Reassembly {
+        Reassembly { next: 0, beyond: Vec::with_capacity(capacity), latest: 0, fin_at: None }
+    }
+
+    /// Everything before this offset has been delivered.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether anything has arrived.
+    pub fn has_arrived(&self) -> bool {
+        self.next > 0 || !self.beyond.is_empty()
+    }
+
+    /// Whether nothing lies beyond a gap.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.beyond.is_empty()
+    }
+
+    /// The offset of the peer's FIN, once known.
+    pub fn fin_at(&self) -> Option<u64> {
+        self.fin_at
+    }
+
+    /// Whether all of the stream and its FIN have arrived.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.fin_at == Some(self.next)
+    }
+
+    /// The next offset expected; a received FIN counts as one byte.
+    pub fn expected(&self) -> u64 {
+        self.next + u64::from(self.is_closed())
+    }
+
+    /// The offset after everything that has arrived.
+    pub fn highest(&self) -> u64 {
+        self.beyond.last().map_or(self.next, |last| last.end)
+    }
+
+    /// The FIN stands at `offset`.
+    pub fn set_fin(&mut self, offset: u64) {
+        self.fin_at = Some(offset);
+    }
+
+    /// The ranges beyond a gap: the one of the segment that arrived last, then the others, the last one first (RFC 2018,
+    /// section 4).
+    pub fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
+        let is_latest = |known: &&Range| known.start <= self.latest && self.latest < known.end;
+        let latest = self.beyond.iter().find(is_latest);
+        let others = self.beyond.iter().rev().filter(move |known| !is_latest(known));
+        latest.into_iter().chain(others).copied()
+    }
+
+    /// A segment that starts at `start` brought `range`, of which what is delivered has been cut off; it may be empty.
+    /// Whether it brought anything new.
+    pub fn on_range(&mut self, start: u64, range: Range) -> bool {
+        self.latest = start;
+        range.start < range.end && self.insert(range)
+    }
+
+    /// Adds a range at or after `next`; whether it brought anything new.
+    fn insert(&mut self, range: Range) -> bool {
+        if range.start == self.next && self.beyond.is_empty() {
+            self.next = range.end;
+            return true;
+        }
+        // The ranges from `first` to `last` touch the new one and become one with it.
+        let first = self.beyond.partition_point(|known| known.end < range.start);
+        let last = self.beyond.partition_point(|known| known.start <= range.end);
+        if first < last && self.beyond[first].start <= range.start && self.beyond[first].end >= range.end {
+            return false;
+        }
+        if first == last {
+            self.beyond.insert(first, range);
+        } else {
+            let end = range.end.max(self.beyond[last - 1].end);
+            let start = range.start.min(self.beyond[first].start);
+            self.beyond[first] = Range { start, end };
+            self.beyond.drain(first + 1..last);
+        }
+        if self.beyond[0].start <= self.next {
+            self.next = self.beyond[0].end;
+            self.beyond.remove(0);
+        }
+        true
+    }
+}

@@ -1,0 +1,137 @@
+//! What an ACK of the peer does: the window grows, recovery goes on, samples are taken.
+
+use super::timing::echo_age;
+use super::{Sender, State, Urgent};
+use crate::flags::Flags;
+use crate::pacing::{Feedback, HopSource, Sample, Sampling};
+use crate::path::Arrival;
+use crate::tcp::Segment;
+use crate::tcp::recovery::Action;
+use crate::tcp::timers::{Shared, Timer};
+
+impl Sender {
+    /// The SYN-ACK arrived.
+    pub fn on_syn_ack(&mut self, shared: &mut Shared, segment: &Segment, arrival: Arrival) {
+        self.marks.on_syn_ack(segment);
+        self.pacer.resume();
+        if self.sampling() == Sampling::EveryEcho {
+            self.sample_echo(shared, segment, arrival);
+        }
+    }
+
+    /// A segment arrived that acknowledges nothing that was not sent. `more` are the blocks beyond a gap that it reports
+    /// besides its own.
+    pub fn on_ack(&mut self, shared: &mut Shared, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) {
+        if !self.flight.has_cut() {
+            // There is nothing to acknowledge: only the window is news.
+            self.flight.set_peer_window(segment.window);
+            return;
+        }
+        let marked = self.marks.is_on() && segment.flags.has(Flags::ECE);
+        self.pacer.on_ack(&Feedback { marked, slow_start: self.window.in_slow_start(), rate: self.path.rate });
+        if self.sampling() == Sampling::EveryEcho {
+            self.sample_echo(shared, segment, arrival);
+        }
+        if marked && self.marks.on_echo(segment.ack, self.recovery.is_recovering()) {
+            self.recovery.on_mark(&mut self.window);
+            self.marks.on_reduction(self.flight.sent_end());
+        }
+        for (start, end) in more.iter().copied().chain(segment.sack_block()) {
+            self.recovery.on_report(&mut self.flight, start, end);
+        }
+        if segment.ack > self.flight.una() {
+            self.flight.set_peer_window(segment.window);
+            self.on_new_ack(shared, segment, arrival);
+        } else if segment.ack == self.flight.una() {
+            let same_window = self.flight.set_peer_window(segment.window);
+            let is_bare = segment.payload == 0 && !segment.flags.has(Flags::FIN);
+            if self.flight.outstanding() && same_window && is_bare {
+                self.on_duplicate_ack(shared);
+            }
+        }
+    }
+
+    fn on_new_ack(&mut self, shared: &mut Shared, segment: &Segment, arrival: Arrival) {
+        let now = shared.now;
+        let acknowledged = self.flight.on_ack(segment.ack);
+        shared.stats.acked_bytes += acknowledged.bytes;
+        self.active_at = now;
+        if acknowledged.segments == 0 {
+            // Part of a segment: no progress the window could count, but the peer is alive.
+            self.restart_timer(shared);
+            return;
+        }
+        if let Some(cut) = acknowledged.newest {
+            let sampled = match self.sampling() {
+                Sampling::NewDataKarn => !acknowledged.covers_retransmission,
+                Sampling::NewData => cut.times == 1,
+                Sampling::EveryEcho => false,
+            };
+            if sampled {
+                self.sample(shared, now.since(cut.sent_at).as_secs_f64(), segment, arrival);
+            }
+        }
+        self.window.on_clock(now, self.timing.rtt.smoothed().as_secs_f64());
+        let acked = self.flight.first();
+        match self.recovery.on_new_ack(acknowledged.segments, acked, &mut self.window) {
+            Action::Partial { restart_timer } => {
+                self.timing.on_partial_ack(acked);
+                if restart_timer {
+                    self.restart_timer(shared);
+                }
+                if !self.pacer.on_partial_ack(now, acked, &mut shared.stats) {
+                    self.urgent = Urgent::Retransmission;
+                }
+            }
+            _ => {
+                self.urgent = Urgent::Nothing;
+                self.timing.on_ack(now, segment, acked);
+                if self.flight.outstanding() {
+                    self.restart_timer(shared);
+                } else {
+                    shared.timers.stop(Timer::Retransmission);
+                }
+            }
+        }
+        if self.flight.is_finished() {
+            self.state = State::Finished;
+            shared.timers.stop(Timer::Retransmission);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, shared: &mut Shared) {
+        shared.stats.duplicate_acks += 1;
+        if self.recovery.on_duplicate_ack(&self.flight, &mut self.window) {
+            shared.stats.fast_retransmits += 1;
+            self.restart_timer(shared);
+            self.timing.forget();
+            self.urgent = Urgent::Retransmission;
+            self.marks.on_reduction(self.flight.sent_end());
+            self.pacer.on_fast_retransmit();
+        }
+    }
+
+    /// Which ACKs give the pacing a sample. Without time stamps, what asks for their echo has the next best.
+    fn sampling(&self) -> Sampling {
+        match self.config.pacing.sampling() {
+            Sampling::EveryEcho if !self.timing.has_timestamps() => Sampling::NewData,
+            sampling => sampling,
+        }
+    }
+
+    fn sample_echo(&mut self, shared: &mut Shared, segment: &Segment, arrival: Arrival) {
+        self.sample(shared, echo_age(shared.now, segment).as_secs_f64(), segment, arrival);
+    }
+
+    fn sample(&mut self, shared: &mut Shared, rtt: f64, segment: &Segment, arrival: Arrival) {
+        let travelled = self.config.pacing.hop_source() == HopSource::AckTravelled && arrival.hops > 0;
+        let sample = Sample {
+            rtt,
+            one_way: segment.one_way_delay(),
+            hops: if travelled { arrival.hops } else { self.path.hops },
+            rate: self.path.rate,
+            path_power_dbm: self.path.received_power_dbm,
+        };
+        self.pacer.on_sample(&sample, &mut shared.stats);
+    }
+}
