@@ -438,7 +438,15 @@ fn listener() -> Connection {
 }
 
 fn put(connection: &mut Connection, block: u16, place: u8, payload: u16) -> Option<(u64, u16)> {
-    let segment = Segment { block, place: 1 << place, payload, tx: 1, ..Segment::default() };
+    put_at(connection, block, place, payload, false)
+}
+
+fn put_last(connection: &mut Connection, block: u16, place: u8, payload: u16) -> Option<(u64, u16)> {
+    put_at(connection, block, place, payload, true)
+}
+
+fn put_at(connection: &mut Connection, block: u16, place: u8, payload: u16, last: bool) -> Option<(u64, u16)> {
+    let segment = Segment { block, place: 1 << place, payload, tx: 1, last, ..Segment::default() };
     let placement = connection.on_segment(ms(1), &segment, Arrival::default());
     placement.map(|placement| (placement.offset, placement.bytes))
 }
@@ -448,7 +456,7 @@ fn a_block_is_not_believed_while_the_one_before_has_a_hole() {
     // Section 3.2: only when all segments of a block are acknowledged is the next one sent.
     let mut listener = listener();
     assert_eq!(put(&mut listener, 0, 0, 1460), Some((0, 1460)));
-    assert_eq!(put(&mut listener, 0, 2, 1460), Some((2920, 1460)));
+    assert_eq!(put_last(&mut listener, 0, 2, 1460), Some((2920, 1460)));
     assert_eq!(put(&mut listener, 1, 0, 1460), None);
     assert_eq!(listener.delivered(), 1460);
     assert_eq!(put(&mut listener, 0, 1, 1460), Some((1460, 1460)));
@@ -458,10 +466,31 @@ fn a_block_is_not_believed_while_the_one_before_has_a_hole() {
 }
 
 #[test]
+fn a_block_is_not_believed_while_the_end_of_the_one_before_is_missing() {
+    // Places 0 and 1 of 5 look like a whole block of two. Only the segment that says it is the last tells.
+    let mut listener = listener();
+    assert_eq!(put(&mut listener, 0, 0, 1460), Some((0, 1460)));
+    assert_eq!(put(&mut listener, 0, 1, 1460), Some((1460, 1460)));
+    assert_eq!(put_last(&mut listener, 1, 0, 9), None, "the rest of block 0 would be taken for received");
+    let fin = Segment { block: 1, place: 1, tx: 1, last: true, flags: Flags::FIN, ..Segment::default() };
+    listener.on_segment(ms(1), &fin, Arrival::default());
+    assert!(!listener.has_peer_closed(), "the stream would be cut short");
+    for place in 2..4 {
+        assert!(put(&mut listener, 0, place, 1460).is_some());
+    }
+    assert_eq!(put(&mut listener, 1, 0, 9), None);
+    assert_eq!(put_last(&mut listener, 0, 4, 1460), Some((5840, 1460)));
+    assert_eq!(put(&mut listener, 0, 5, 1460), None, "after the last");
+    assert_eq!(put_last(&mut listener, 1, 0, 9), Some((7300, 9)));
+    assert_eq!(listener.delivered(), 7309);
+}
+
+#[test]
 fn only_the_last_segment_of_a_block_may_be_short() {
     // Section 3.2, footnote 2. What contradicts it would overlap or leave a gap.
     let mut first = listener();
-    assert_eq!(put(&mut first, 0, 2, 500), Some((2920, 500)));
+    assert_eq!(put(&mut first, 0, 2, 500), None, "short and not the last");
+    assert_eq!(put_last(&mut first, 0, 2, 500), Some((2920, 500)));
     assert_eq!(put(&mut first, 0, 3, 1460), None, "after a short one");
     assert_eq!(put(&mut first, 0, 1, 500), None, "short before the last");
     assert_eq!(put(&mut first, 0, 2, 1460), None, "another length than before");
@@ -471,7 +500,7 @@ fn only_the_last_segment_of_a_block_may_be_short() {
     assert_eq!(put(&mut first, 1, 0, 1460), Some((3420, 1460)), "the next block follows the short one");
     let mut second = listener();
     assert_eq!(put(&mut second, 0, 4, 1460), Some((5840, 1460)));
-    assert_eq!(put(&mut second, 0, 3, 9), None, "short below a later one");
+    assert_eq!(put_last(&mut second, 0, 3, 9), None, "the last below a later one");
     assert_eq!(put(&mut second, 0, 5, 1461), None, "longer than a segment");
 }
 

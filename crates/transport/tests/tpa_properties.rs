@@ -111,6 +111,7 @@ fn any_segment(rng: &mut Rng, near: &Segment) -> Segment {
         ack_tx: pick(&[0, 1, 2, 3, 12, 200, 255]) as u8,
         window: pick(&[0, 0, 1, 2, 255]) as u8,
         congested: pick(&[0, 1]) == 1,
+        last: pick(&[0, 1]) == 1,
         flags: Flags(pick(&[0, 0, 0, 0x10, 0x10, 0x10, 0x02, 0x12, 0x01, 0x11, 0x17, 0x04]) as u8),
     }
 }

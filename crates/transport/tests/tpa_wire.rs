@@ -20,22 +20,23 @@ fn example() -> Segment {
         ack_tx: 0x67,
         window: 0x81,
         congested: true,
+        last: true,
         flags: Flags::ACK,
     }
 }
 
 #[test]
 fn layout() {
-    // Words as in the head of `wire`: 12 + 12 + 8 bits twice; status 1000 (ACK), 1 (txStat), 10000001 (WinSize), 000.
+    // Words as in the head of `wire`: 12 + 12 + 8 bits twice; status 1000 (ACK), 1 (txStat), 10000001 (WinSize), 1 (last), 00.
     let header = wire::encode_inside_udp(&example());
-    assert_eq!(header, [0x12, 0x38, 0x00, 0x45, 0xfe, 0xd0, 0x0f, 0x67, 0, 0, 0b1000_1100, 0b0000_1000]);
+    assert_eq!(header, [0x12, 0x38, 0x00, 0x45, 0xfe, 0xd0, 0x0f, 0x67, 0, 0, 0b1000_1100, 0b0000_1100]);
     let full = wire::encode(&example(), PORTS, b"abc");
     assert_eq!(full[..4], [0x12, 0x34, 0xab, 0xcd]);
     assert_eq!(full[4..12], header[..8]);
     assert_eq!(full[14..], header[10..]);
-    // RFC 1071: the complement of the one's complement sum of 1234 abcd 1238 0045 fed0 0f67 8c08 6162 6300. By hand:
-    // be01, d039, d07e, cf4f, deb6, 6abf, cc21, 2f22; the complement is d0dd.
-    assert_eq!(full[12..14], [0xd0, 0xdd]);
+    // RFC 1071: the complement of the one's complement sum of 1234 abcd 1238 0045 fed0 0f67 8c0c 6162 6300. By hand:
+    // be01, d039, d07e, cf4f, deb6, 6ac3, cc25, 2f26; the complement is d0d9.
+    assert_eq!(full[12..14], [0xd0, 0xd9]);
 }
 
 #[test]
@@ -63,6 +64,7 @@ fn what_is_encoded_is_decoded() {
             ack_tx: bits(8) as u8,
             window: bits(8) as u8,
             congested: bits(1) == 1,
+            last: bits(1) == 1,
             flags,
         };
         let payload: Vec<u8> = (0..segment.payload).map(|i| i as u8).collect();

@@ -56,6 +56,8 @@ pub struct Connection {
     syn_timeout: Duration,
     max_timeout: Duration,
     reset_due: bool,
+    /// The peer is to be asked whether it is still there.
+    probe_due: bool,
     wakeup: Time,
 }
 
@@ -80,6 +82,7 @@ impl Connection {
             syn_timeout: config.rto.initial,
             max_timeout: config.rto.max,
             reset_due: false,
+            probe_due: false,
             wakeup: Time::NEVER,
         }
     }
@@ -119,6 +122,13 @@ impl Connection {
         let open = matches!(self.state, State::SynReceived | State::Established);
         self.reset_due = open;
         self.state = State::Reset;
+        self.refresh(now);
+    }
+
+    /// Asks the peer for a sign of life: it answers a SYN of an open connection with an ACK at once. No effect while the
+    /// connection is not open.
+    pub fn probe(&mut self, now: Time) {
+        self.probe_due = self.state == State::Established;
         self.refresh(now);
     }
 
@@ -293,6 +303,9 @@ impl Connection {
                 self.receiver.acknowledge(&mut syn);
             }
             return Some(syn);
+        }
+        if core::mem::take(&mut self.probe_due) && self.state == State::Established {
+            return Some(Segment { block: self.first_block, window, flags: Flags::SYN, ..Segment::default() });
         }
         let data = if self.state == State::Established { self.sender.poll(now, &mut self.stats) } else { None };
         if let Some(mut segment) = data {

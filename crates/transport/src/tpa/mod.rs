@@ -9,6 +9,7 @@ pub mod congestion;
 pub mod connection;
 pub mod estimator;
 pub mod flight;
+pub mod liveness;
 pub mod names;
 pub mod receiver;
 pub mod segment;
@@ -17,7 +18,7 @@ pub mod wire;
 
 pub use crate::flags::Flags;
 pub use connection::{Connection, State};
-pub use receiver::Placement;
+pub use receiver::{Placement, Receiver};
 pub use segment::{HEADER_BYTES, Segment};
 
 use crate::pacing::{self, Measure, RateLimit};

@@ -1,12 +1,14 @@
 //! The receiving half of a connection: puts segments in their place, remembers which ones of the block it has, and says so.
 //!
 //! TPA, sections 3.1, 3.2 and 3.6. The peer starts a block only when it knows all of the one before to have arrived. Hence
-//! one bitmap is the whole state, and a segment of the next block is believed only if this block has no hole. Where a
+//! one bitmap is the whole state, and a segment of the next block is believed only if this block is known to be complete: each
+//! block's last segment says that it is the last (a bit of ours; from the paper's header alone a block whose end is missing
+//! looks like a shorter one, and whoever forges the next block would have the rest taken for received). Where a
 //! segment belongs follows from its place, since all but a block's last are full; both ends must be configured with the
 //! same segment size. A segment of an older block is answered at once with a full bitmap of that block.
 
 use super::ack::Acknowledger;
-use super::segment::{ALL, BLOCK_NUMBERS, Segment, blocks_between};
+use super::segment::{ALL, BLOCK_NUMBERS, BLOCK_SEGMENTS, Segment, blocks_between};
 use crate::flags::Flags;
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
@@ -31,8 +33,8 @@ pub struct Receiver {
     start: u64,
     /// Its places received.
     places: u16,
-    /// Its last place and the bytes there, once a short segment has told.
-    short: Option<(u8, u16)>,
+    /// Its last place and the bytes there, once the segment there has arrived.
+    last: Option<(u8, u16)>,
     /// The peer has closed: the block is its FIN.
     fin: bool,
     /// Segments the application takes.
@@ -52,7 +54,7 @@ impl Receiver {
             block: 0,
             start: 0,
             places: 0,
-            short: None,
+            last: None,
             fin: false,
             window,
             acks: Acknowledger::new(every, delay),
@@ -75,11 +77,11 @@ impl Receiver {
         }
         match blocks_between(self.block, segment.block) {
             0 => {}
-            1 if self.has_no_hole() && !self.fin => {
+            1 if self.is_complete() && !self.fin => {
                 self.start = self.delivered();
                 self.block = segment.block;
                 self.places = 0;
-                self.short = None;
+                self.last = None;
                 self.trigger = 0;
                 self.acks.clear();
             }
@@ -94,7 +96,7 @@ impl Receiver {
         if fin {
             return self.on_fin(segment);
         }
-        if self.fin || !self.fits(place, segment.payload) {
+        if self.fin || !self.fits(place, segment) {
             return None;
         }
         if self.window == 0 {
@@ -105,8 +107,8 @@ impl Receiver {
         let bit = 1 << place;
         let new = self.places & bit == 0;
         self.places |= bit;
-        if u32::from(segment.payload) < self.segment {
-            self.short = Some((place, segment.payload));
+        if segment.last {
+            self.last = Some((place, segment.payload));
         }
         if new {
             stats.distinct_segments_received += 1;
@@ -129,21 +131,20 @@ impl Receiver {
         None
     }
 
-    /// Whether a segment of `payload` bytes at `place` agrees with what is known: nothing stands after a short one.
-    fn fits(&self, place: u8, payload: u16) -> bool {
-        let full = u32::from(payload) == self.segment;
-        let highest = self.places.checked_ilog2().unwrap_or(0);
-        match self.short {
-            Some((last, _)) if place > last => false,
-            Some((last, bytes)) if place == last => payload == bytes,
-            Some(_) => full,
-            None if self.places & (1 << place) != 0 => full,
-            None => full || u32::from(place) >= highest,
+    /// Whether a segment at `place` agrees with what is known: only the last one is short, and nothing stands after it.
+    fn fits(&self, place: u8, segment: &Segment) -> bool {
+        let full = u32::from(segment.payload) == self.segment;
+        match self.last {
+            Some((last, bytes)) if place == last => segment.last && segment.payload == bytes,
+            Some((last, _)) => place < last && !segment.last && full,
+            None if segment.last => self.places >> place == 0,
+            None => full,
         }
     }
 
-    fn has_no_hole(&self) -> bool {
-        self.places != 0 && self.places & (self.places + 1) == 0
+    /// Whether all of the block is here.
+    fn is_complete(&self) -> bool {
+        self.last.is_some_and(|(last, _)| self.places == ALL >> (BLOCK_SEGMENTS - 1 - last))
     }
 
     /// Payload bytes received without a gap.
@@ -152,7 +153,7 @@ impl Receiver {
             return self.start;
         }
         let whole = self.places.trailing_ones();
-        let missing = match self.short {
+        let missing = match self.last {
             Some((last, bytes)) if whole > u32::from(last) => self.segment - u32::from(bytes),
             _ => 0,
         };

@@ -56,6 +56,9 @@ pub struct Segment {
     pub window: u8,
     /// txStat: whether the sender of this one is congested and wants every segment acknowledged.
     pub congested: bool,
+    /// Whether this is the last place of its block. The paper's header does not tell how many segments a block has; one of
+    /// its unused bits does.
+    pub last: bool,
     /// Header bits.
     pub flags: Flags,
 }

@@ -203,6 +203,7 @@ impl Sender {
             payload,
             tx,
             congested: self.congestion.state() != State::Normal,
+            last: place + 1 == self.block.count,
             flags: if self.block.fin { Flags::FIN } else { Flags::NONE },
             ..Segment::default()
         })

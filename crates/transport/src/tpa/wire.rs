@@ -7,8 +7,10 @@
 //! word 0   source port 16, destination port 16
 //! word 1   BlockSeqNumber 12, BitmapData 12, TxSeqNumber 8
 //! word 2   AckBlockSeqNumber 12, BitmapAck 12, AckTxSeqNumber 8
-//! word 3   checksum 16, flags 4 (ACK RST SYN FIN), txStat 1, WinSize 8, unused 3
+//! word 3   checksum 16, flags 4 (ACK RST SYN FIN), txStat 1, WinSize 8, last 1, unused 2
 //! ```
+//!
+//! "last" is ours: the segment is the last of its block (see [`Receiver`](super::Receiver)). The paper leaves 3 bits unused.
 //!
 //! Over UDP words 1 to 3 are sent with a checksum of zero. The checksum is the Internet's (RFC 1071) over header and
 //! data, without a pseudo-header since the paper names none. Unused bits are sent as zero and ignored.
@@ -79,6 +81,7 @@ pub fn encode_inside_udp(segment: &Segment) -> [u8; INSIDE_UDP] {
         (u32::from(number & 0xfff) << 20 | u32::from(places & ALL) << 8 | u32::from(tx)).to_be_bytes()
     };
     let status = flag_bits(segment.flags) << 12 | u16::from(segment.congested) << 11 | u16::from(segment.window) << 3;
+    let status = status | u16::from(segment.last) << 2;
     let mut header = [0; INSIDE_UDP];
     header[0..4].copy_from_slice(&word(segment.block, segment.place, segment.tx));
     header[4..8].copy_from_slice(&word(segment.ack_block, segment.ack_places, segment.ack_tx));
@@ -121,6 +124,7 @@ pub fn decode_inside_udp(bytes: &[u8]) -> Result<(Segment, &[u8]), Error> {
         ack_tx,
         window: (status >> 3) as u8,
         congested: status >> 11 & 1 == 1,
+        last: status >> 2 & 1 == 1,
         flags: flags_of(status >> 12),
     };
     if place.count_ones() > 1 {
