@@ -17,8 +17,8 @@ extern "C" {
 int tpa_socket(void);
 
 /**
- * Gives a socket a local IPv4 address and UDP port; port 0 is any that is free. Returns 0, or -1: EADDRINUSE if another
- * has it, EADDRNOTAVAIL if the address is not this host's, EAFNOSUPPORT if it is not IPv4, EINVAL if the socket has one.
+ * Gives a socket a local IPv4 or IPv6 address and UDP port; port 0 is any that is free. Returns 0, or -1: EADDRINUSE if another
+ * has it, EADDRNOTAVAIL if the address is not this host's, EAFNOSUPPORT if it is of neither kind, EINVAL if the socket has one.
  *
  * `address` points at `length` readable bytes.
  */
@@ -27,7 +27,7 @@ int tpa_bind(int socket,
              socklen_t length);
 
 /**
- * Connects a socket to an IPv4 address and UDP port and waits until the connection is open. Returns 0, or -1: ECONNREFUSED if
+ * Connects a socket to an IPv4 or IPv6 address and UDP port and waits until the connection is open. Returns 0, or -1: ECONNREFUSED if
  * nobody listens there, ETIMEDOUT if nobody answers within 30 s, ENETUNREACH or EHOSTUNREACH without a route, EISCONN if the
  * socket is connected, EOPNOTSUPP if it listens.
  *

@@ -5,11 +5,11 @@
 //! receives. After `fork` only the parent may go on using its sockets.
 #![expect(unsafe_code, reason = "the callers are in C")]
 
-use libc::{c_int, c_void, sockaddr, sockaddr_in, socklen_t, ssize_t};
+use libc::{c_int, c_void, sockaddr, sockaddr_in, sockaddr_in6, socklen_t, ssize_t};
 use meshpace_live::tpa::{BACKLOG, Options, TpaError, TpaListener, TpaPort, TpaStream};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -90,21 +90,31 @@ fn insert(socket: Socket) -> Result<c_int, Errno> {
 /// # Safety
 ///
 /// `address` is null or points at `length` readable bytes.
-unsafe fn address_in(address: *const sockaddr, length: socklen_t) -> Result<SocketAddrV4, Errno> {
+unsafe fn address_in(address: *const sockaddr, length: socklen_t) -> Result<SocketAddr, Errno> {
     if address.is_null() {
         return Err(Errno(libc::EFAULT));
     }
     if (length as usize) < size_of::<sockaddr_in>() {
         return Err(Errno(libc::EINVAL));
     }
+    let whole = address;
     // SAFETY: there are enough bytes by the test above and the caller's promise; any bytes are a `sockaddr_in`, and reading
     // does not ask for its alignment.
     let address = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
-    if c_int::from(address.sin_family) != libc::AF_INET {
-        return Err(Errno(libc::EAFNOSUPPORT));
+    match c_int::from(address.sin_family) {
+        libc::AF_INET => {
+            let host = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
+            Ok(SocketAddrV4::new(host, u16::from_be(address.sin_port)).into())
+        }
+        libc::AF_INET6 if (length as usize) < size_of::<sockaddr_in6>() => Err(Errno(libc::EINVAL)),
+        libc::AF_INET6 => {
+            // SAFETY: as above, for the longer address, by the test of the length.
+            let address = unsafe { whole.cast::<sockaddr_in6>().read_unaligned() };
+            let (host, port) = (Ipv6Addr::from(address.sin6_addr.s6_addr), u16::from_be(address.sin6_port));
+            Ok(SocketAddrV6::new(host, port, address.sin6_flowinfo, address.sin6_scope_id).into())
+        }
+        _ => Err(Errno(libc::EAFNOSUPPORT)),
     }
-    let host = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
-    Ok(SocketAddrV4::new(host, u16::from_be(address.sin_port)))
 }
 
 /// Writes an address where a caller wants it, as much as fits, and its whole length.
@@ -113,22 +123,37 @@ unsafe fn address_in(address: *const sockaddr, length: socklen_t) -> Result<Sock
 ///
 /// `address` is null, or `length` points at a length and `address` at that many writable bytes.
 unsafe fn address_out(from: SocketAddr, address: *mut sockaddr, length: *mut socklen_t) {
-    let SocketAddr::V4(from) = from else { return };
     if address.is_null() || length.is_null() {
         return;
     }
-    let full = sockaddr_in {
-        sin_family: libc::AF_INET as _,
-        sin_port: from.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from(*from.ip()).to_be() },
-        sin_zero: [0; 8],
+    let (v4, v6);
+    let (full, size) = match from {
+        SocketAddr::V4(from) => {
+            v4 = sockaddr_in {
+                sin_family: libc::AF_INET as _,
+                sin_port: from.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from(*from.ip()).to_be() },
+                sin_zero: [0; 8],
+            };
+            ((&raw const v4).cast::<u8>(), size_of::<sockaddr_in>())
+        }
+        SocketAddr::V6(from) => {
+            v6 = sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as _,
+                sin6_port: from.port().to_be(),
+                sin6_flowinfo: from.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: from.ip().octets() },
+                sin6_scope_id: from.scope_id(),
+            };
+            ((&raw const v6).cast::<u8>(), size_of::<sockaddr_in6>())
+        }
     };
     // SAFETY: the caller's promise: the length may be read and written, and not more bytes are written than it says. Source
     // and destination are different objects.
     unsafe {
-        let room = (*length as usize).min(size_of::<sockaddr_in>());
-        std::ptr::copy_nonoverlapping((&raw const full).cast::<u8>(), address.cast::<u8>(), room);
-        *length = size_of::<sockaddr_in>() as socklen_t;
+        let room = (*length as usize).min(size);
+        std::ptr::copy_nonoverlapping(full, address.cast::<u8>(), room);
+        *length = size as socklen_t;
     }
 }
 
@@ -146,8 +171,8 @@ pub extern "C" fn tpa_socket() -> c_int {
     answer(|| insert(Socket::Fresh))
 }
 
-/// Gives a socket a local IPv4 address and UDP port; port 0 is any that is free. Returns 0, or -1: EADDRINUSE if another
-/// has it, EADDRNOTAVAIL if the address is not this host's, EAFNOSUPPORT if it is not IPv4, EINVAL if the socket has one.
+/// Gives a socket a local IPv4 or IPv6 address and UDP port; port 0 is any that is free. Returns 0, or -1: EADDRINUSE if another
+/// has it, EADDRNOTAVAIL if the address is not this host's, EAFNOSUPPORT if it is of neither kind, EINVAL if the socket has one.
 ///
 /// # Safety
 ///
@@ -164,7 +189,7 @@ pub unsafe extern "C" fn tpa_bind(socket: c_int, address: *const sockaddr, lengt
     })
 }
 
-/// Connects a socket to an IPv4 address and UDP port and waits until the connection is open. Returns 0, or -1: ECONNREFUSED if
+/// Connects a socket to an IPv4 or IPv6 address and UDP port and waits until the connection is open. Returns 0, or -1: ECONNREFUSED if
 /// nobody listens there, ETIMEDOUT if nobody answers within 30 s, ENETUNREACH or EHOSTUNREACH without a route, EISCONN if the
 /// socket is connected, EOPNOTSUPP if it listens.
 ///
@@ -178,7 +203,8 @@ pub unsafe extern "C" fn tpa_connect(socket: c_int, address: *const sockaddr, le
         // SAFETY: the caller's promise.
         let address = unsafe { address_in(address, length) }?;
         let port = match &found {
-            Socket::Fresh => TpaPort::bind((Ipv4Addr::UNSPECIFIED, 0))?,
+            Socket::Fresh if address.is_ipv4() => TpaPort::bind((IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0))?,
+            Socket::Fresh => TpaPort::bind((IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0))?,
             Socket::Bound(port) => port.clone(),
             Socket::Connected(_) => return Err(Errno(libc::EISCONN)),
             Socket::Listening(_) => return Err(Errno(libc::EOPNOTSUPP)),

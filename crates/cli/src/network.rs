@@ -8,7 +8,8 @@ use meshpace_scenario::quantity::{Dimension, RATE, SIZE, TIME};
 use meshpace_transport::{Config, PathInfo, names};
 use std::fmt::Display;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, ToSocketAddrs, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The port that both ends use if nothing else is said.
@@ -39,6 +40,12 @@ pub struct Placement {
     /// Payload of a full segment or datagram in bytes [default: the transport's, or what fits]
     #[arg(long)]
     segment: Option<u32>,
+    /// Send TPA without encryption, protected by random tags alone: for experiments. Both ends must say so.
+    #[arg(long, conflicts_with = "secret")]
+    plain: bool,
+    /// A file with 64 hexadecimal digits that both ends of TPA know: nobody else can stand between them.
+    #[arg(long, value_name = "FILE")]
+    secret: Option<PathBuf>,
     /// Largest window of a TCP in segments [default: the transport's]
     #[arg(long)]
     max_window: Option<u32>,
@@ -111,14 +118,15 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// The address of a host by its name or number.
-pub fn resolve(host: &str, port: u16) -> io::Result<SocketAddrV4> {
+///
+/// # Errors
+///
+/// It has none. IPv4 is taken where a name has both.
+pub fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
     let explain = |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidInput, format!("{host}: {error}"));
-    let addresses = (host, port).to_socket_addrs().map_err(|error| explain(&error))?;
-    let v4 = addresses.into_iter().find_map(|address| match address {
-        std::net::SocketAddr::V4(address) => Some(address),
-        std::net::SocketAddr::V6(_) => None,
-    });
-    v4.ok_or_else(|| explain(&"no IPv4 address"))
+    let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|error| explain(&error))?.collect();
+    let v4 = addresses.iter().find(|address| address.is_ipv4());
+    v4.or(addresses.first()).copied().ok_or_else(|| explain(&"no address"))
 }
 
 fn refused(text: String) -> io::Error {
@@ -157,12 +165,21 @@ impl Placement {
     }
 
     /// TPA's options.
-    pub fn tpa_options(&self, transport: meshpace_transport::tpa::Config) -> tpa::Options {
+    ///
+    /// # Errors
+    ///
+    /// The file of the secret cannot be read or is none.
+    pub fn tpa_options(&self, transport: meshpace_transport::tpa::Config) -> io::Result<tpa::Options> {
+        let security = match &self.secret {
+            _ if self.plain => tpa::Security::Plain,
+            Some(file) => tpa::Security::Shared(tpa::keys::read(file)?),
+            None => tpa::Security::Opportunistic,
+        };
         let path: Arc<dyn tpa::PathSource> = match self.hops {
             Some(_) => Arc::new(tpa::path::Fixed(self.path())),
             None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
         };
-        tpa::Options { path: Some(path), ..tpa::Options::of(transport) }
+        Ok(tpa::Options { path: Some(path), security, ..tpa::Options::of(transport) })
     }
 
     /// A stack behind a TUN device, for connections with `peer` if there is one already.

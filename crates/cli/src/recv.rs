@@ -18,6 +18,10 @@ use std::time::Duration;
 /// Connections that nobody has taken yet.
 const BACKLOG: usize = 64;
 
+/// Silence after which a peer of TPA is asked for a sign of life, and after which it is gone.
+const KEEP_ALIVE: meshpace_core::Duration = meshpace_core::Duration::from_secs(10);
+const SILENCE: meshpace_core::Duration = meshpace_core::Duration::from_secs(30);
+
 /// The arguments of `meshpace recv`.
 #[derive(Args, Debug)]
 pub struct Arguments {
@@ -34,6 +38,9 @@ pub struct Arguments {
     /// End after so long.
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
+    /// End a connection of TPA that has carried no data for so long [default: only if the peer is gone]
+    #[arg(long, value_parser = seconds)]
+    idle: Option<f64>,
     #[command(flatten)]
     network: network::Placement,
     /// What to print of every transfer: `table` one line for people, `json` one object as `meshpace run` prints it.
@@ -67,10 +74,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         #[expect(clippy::disallowed_methods, reason = "for how long to serve is counted in real time")]
         std::time::Instant::now().checked_add(span)
     });
-    let (mut transfers, mut unwritten) = (0, None);
+    let (mut transfers, mut aborted, mut unwritten) = (0, 0, None);
     let mut look = |ended: Option<Received>| {
         if let Some(ended) = ended {
             transfers += 1;
+            aborted += u64::from(!ended.in_order);
             if let Err(error) = results(&line(arguments, &transport, &ended)) {
                 unwritten = Some(error);
                 return false;
@@ -88,6 +96,10 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             ExitCode::from(FAILED)
         }
         (Ok(()), None) if stop.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
+        (Ok(()), None) if aborted > 0 => {
+            complain(&format!("{aborted} of {transfers} transfers did not end in order"));
+            ExitCode::from(FAILED)
+        }
         (Ok(()), None) => ExitCode::SUCCESS,
     }
 }
@@ -103,7 +115,11 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
         }
         Transport::Ours(Config::Udp(_)) => receive::udp(&UdpSocket::bind(here).map_err(explain)?, look),
         Transport::Ours(Config::Tpa(config)) => {
-            let port = TpaPort::with_options(here, network.tpa_options(config.clone())).map_err(explain)?;
+            let mut options = network.tpa_options(config.clone())?;
+            // Who only receives expects nothing, and so notices a peer that has vanished only by asking.
+            (options.keep_alive, options.silence_timeout) = (Some(KEEP_ALIVE), SILENCE);
+            options.idle_timeout = arguments.idle.map(meshpace_core::Duration::from_secs_f64);
+            let port = TpaPort::with_options(here, options).map_err(explain)?;
             receive::tpa(port.listen(BACKLOG)?, look)
         }
         Transport::Ours(Config::Tcp(config)) => match network.interface() {
@@ -134,14 +150,27 @@ fn line(arguments: &Arguments, transport: &Transport, ended: &Received) -> Strin
     let about = About { title, transport: &arguments.transport, config, hops, seed: 0 };
     let record = received(&about, ended);
     match arguments.format {
-        Format::Json => record.json_line(),
+        Format::Json => with_end(&record.json_line(), ended),
         Format::Table => format!(
             "{}  {} bytes in {:.3} s  {:.1} kbit/s{}\n",
             ended.peer,
             ended.bytes,
             record.duration_s,
             record.aggregate_goodput_bps / 1e3,
-            if ended.in_order { "" } else { "  (not closed in order)" }
+            match &ended.error {
+                _ if ended.in_order => String::new(),
+                Some(error) => format!("  (aborted: {error})"),
+                None => "  (aborted)".to_owned(),
+            }
         ),
+    }
+}
+
+/// A record's line with what only a receiver knows: whether everything came, and why not.
+fn with_end(line: &str, ended: &Received) -> String {
+    let end = format!(",\"completed\":{},\"error\":{}}}\n", ended.in_order, serde_json::json!(ended.error));
+    match line.trim_end().strip_suffix('}') {
+        Some(line) => line.to_owned() + &end,
+        None => line.to_owned(),
     }
 }

@@ -14,7 +14,7 @@ use meshpace_live::generator::{Carrier, Load, Measured, Tick, send};
 use meshpace_transport::Config;
 use meshpace_transport::tcp::window::LIMIT;
 use std::io::{self, IsTerminal, Write};
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,27 +141,41 @@ fn load(arguments: &Arguments) -> Load {
 fn run(
     arguments: &Arguments,
     transport: &Transport,
-    to: SocketAddrV4,
+    to: SocketAddr,
     stop: &Arc<AtomicBool>,
 ) -> io::Result<(Measured, u8)> {
     let network = &arguments.network;
     let hops = network.hops();
     match transport {
-        Transport::Kernel(congestion) => Ok((drive(arguments, Kernel::new(to, congestion.clone())?, stop)?, hops)),
+        Transport::Kernel(congestion) => {
+            Ok((drive(arguments, Kernel::new(only_v4(to)?, congestion.clone())?, stop)?, hops))
+        }
         Transport::Ours(Config::Udp(config)) => Ok((drive(arguments, Udp::new(to, config.clone())?, stop)?, hops)),
         Transport::Ours(Config::Tpa(config)) => {
-            Ok((drive(arguments, Tpa::new(to, network.tpa_options(config.clone()))?, stop)?, hops))
+            Ok((drive(arguments, Tpa::new(to, network.tpa_options(config.clone())?)?, stop)?, hops))
         }
         Transport::Ours(Config::Tcp(config)) => match network.interface() {
             Interface::Tun => {
+                let to = only_v4(to)?;
                 let mut tcp = Tcp::new(network.device(Some(*to.ip()))?, to, config.clone());
                 Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
             }
             Interface::Raw => {
+                let to = only_v4(to)?;
                 let mut tcp = Tcp::new(network.raw(Some(*to.ip()))?, to, config.clone());
                 Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
             }
         },
+    }
+}
+
+fn only_v4(to: SocketAddr) -> io::Result<SocketAddrV4> {
+    match to {
+        SocketAddr::V4(to) => Ok(to),
+        SocketAddr::V6(_) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{to}: of these transports only TPA and `udp` take IPv6"),
+        )),
     }
 }
 
@@ -205,7 +219,7 @@ fn show(tick: &Tick) {
     let _ = io::stderr().flush();
 }
 
-fn report(arguments: &Arguments, transport: &Transport, to: SocketAddrV4, hops: u8, measured: &Measured) -> ExitCode {
+fn report(arguments: &Arguments, transport: &Transport, to: SocketAddr, hops: u8, measured: &Measured) -> ExitCode {
     let config = match transport {
         Transport::Ours(config) => Some(config),
         Transport::Kernel(_) => None,

@@ -47,14 +47,29 @@ pub struct Ready {
 /// A set of descriptors to wait for.
 #[derive(Debug)]
 pub struct Poller {
-    epoll: OwnedFd,
+    epoll: Arc<OwnedFd>,
     waker: Waker,
+}
+
+/// Adds descriptors to a [`Poller`] from another thread.
+#[derive(Clone, Debug)]
+pub struct Registrar(Arc<OwnedFd>);
+
+impl Registrar {
+    /// Watches a descriptor for something to read.
+    ///
+    /// # Errors
+    ///
+    /// The system's: no memory, or too many are watched.
+    pub fn add(&self, source: impl AsFd, token: Token) -> io::Result<()> {
+        Ok(epoll::add(&self.0, source, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
+    }
 }
 
 impl Poller {
     /// An empty set with its waker.
     pub fn new() -> io::Result<Poller> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
         let token = epoll::EventData::new_u64(WAKER);
         epoll::add(&epoll, &*waker.0, token, epoll::EventFlags::IN)?;
@@ -75,6 +90,11 @@ impl Poller {
     /// Forgets a descriptor.
     pub fn remove(&self, source: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
+    }
+
+    /// What adds descriptors to it.
+    pub fn registrar(&self) -> Registrar {
+        Registrar(Arc::clone(&self.epoll))
     }
 
     /// What wakes this poller.

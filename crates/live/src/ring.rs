@@ -1,12 +1,15 @@
 //! The bytes behind the ranges: two rings that map offsets of a stream to payload.
 //!
 //! A transport decides about ranges and knows which may be forgotten and which have arrived; these hold what it talks about.
-//! Both have a fixed size, so that neither a fast writer nor a peer can make them grow.
+//! Both have a fixed size, so that neither a fast writer nor a peer can make them grow. A ring that has held nothing yet, or was
+//! told to rest, takes no memory.
 
 /// What has been written and not been acknowledged.
 #[derive(Debug)]
 pub struct SendRing {
+    /// Empty, or as many as the capacity.
     bytes: Box<[u8]>,
+    capacity: usize,
     /// Offset in the stream of the oldest byte kept.
     start: u64,
     /// Offset behind the newest.
@@ -16,12 +19,16 @@ pub struct SendRing {
 impl SendRing {
     /// An empty ring for `capacity` bytes, at least one.
     pub fn new(capacity: usize) -> SendRing {
-        SendRing { bytes: vec![0; capacity.max(1)].into(), start: 0, end: 0 }
+        SendRing { bytes: Box::default(), capacity: capacity.max(1), start: 0, end: 0 }
     }
 
     /// Takes as many of `bytes` as there is room for; returns how many.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.room());
+        if taken == 0 {
+            return 0;
+        }
+        wake(&mut self.bytes, self.capacity);
         copy_in(&mut self.bytes, self.end, &bytes[..taken]);
         self.end += taken as u64;
         taken
@@ -29,12 +36,19 @@ impl SendRing {
 
     /// Bytes it holds at most.
     pub fn capacity(&self) -> usize {
-        self.bytes.len()
+        self.capacity
+    }
+
+    /// Gives the memory back if nothing is kept.
+    pub fn rest(&mut self) {
+        if self.is_empty() {
+            self.bytes = Box::default();
+        }
     }
 
     /// Bytes it has room for.
     pub fn room(&self) -> usize {
-        self.bytes.len() - self.len()
+        self.capacity - self.len()
     }
 
     /// Offset behind the last byte written.
@@ -75,17 +89,21 @@ impl SendRing {
 /// What has arrived and not been read, in order or not.
 #[derive(Debug)]
 pub struct ReceiveRing {
+    /// Empty, or as many as the capacity.
     bytes: Box<[u8]>,
+    capacity: usize,
     /// Offset of the next byte to be read.
     read: u64,
     /// Offset behind the last byte without a gap.
     delivered: u64,
+    /// Offset behind the last byte placed, with or without gaps before it.
+    placed: u64,
 }
 
 impl ReceiveRing {
     /// An empty ring for `capacity` bytes, at least one.
     pub fn new(capacity: usize) -> ReceiveRing {
-        ReceiveRing { bytes: vec![0; capacity.max(1)].into(), read: 0, delivered: 0 }
+        ReceiveRing { bytes: Box::default(), capacity: capacity.max(1), read: 0, delivered: 0, placed: 0 }
     }
 
     /// Puts `bytes` at `offset` of the stream. What was delivered already stays as it was; false, and nothing kept, if
@@ -96,6 +114,11 @@ impl ReceiveRing {
         if end > self.limit() {
             return false;
         }
+        if bytes.is_empty() {
+            return true;
+        }
+        wake(&mut self.bytes, self.capacity);
+        self.placed = self.placed.max(end);
         let known = (self.delivered.saturating_sub(offset)).min(bytes.len() as u64);
         copy_in(&mut self.bytes, offset + known, &bytes[known as usize..]);
         true
@@ -110,12 +133,22 @@ impl ReceiveRing {
     /// Moves what is there into `into`; returns how many bytes.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let length = into.len().min(self.available());
+        if length == 0 {
+            return 0;
+        }
         let from = (self.read % self.bytes.len() as u64) as usize;
         let first = length.min(self.bytes.len() - from);
         into[..first].copy_from_slice(&self.bytes[from..from + first]);
         into[first..length].copy_from_slice(&self.bytes[..length - first]);
         self.read += length as u64;
         length
+    }
+
+    /// Gives the memory back if nothing is kept.
+    pub fn rest(&mut self) {
+        if self.placed <= self.read {
+            self.bytes = Box::default();
+        }
     }
 
     /// Bytes that can be read.
@@ -130,7 +163,14 @@ impl ReceiveRing {
 
     /// Offset behind the last byte it could hold.
     fn limit(&self) -> u64 {
-        self.read.saturating_add(self.bytes.len() as u64)
+        self.read.saturating_add(self.capacity as u64)
+    }
+}
+
+/// Takes memory for a ring that has none.
+fn wake(bytes: &mut Box<[u8]>, capacity: usize) {
+    if bytes.is_empty() {
+        *bytes = vec![0; capacity].into();
     }
 }
 
@@ -185,6 +225,26 @@ mod tests {
         ring.deliver(8);
         assert_eq!(ring.read(&mut out[4..]), 4);
         assert_eq!(&out[..8], b"abcdefgh");
+    }
+
+    #[test]
+    fn memory_is_taken_when_it_is_needed_and_given_back() {
+        let (mut send, mut receive) = (SendRing::new(8), ReceiveRing::new(8));
+        assert_eq!((send.room(), receive.room(), send.bytes.len(), receive.bytes.len()), (8, 8, 0, 0));
+        assert_eq!(send.write(b"abc"), 3);
+        assert!(receive.place(1, b"bc"));
+        send.rest();
+        receive.rest();
+        assert_eq!((send.bytes.len(), receive.bytes.len()), (8, 8), "something is kept");
+        send.release(3);
+        assert!(receive.place(0, b"a"));
+        receive.deliver(3);
+        assert_eq!(receive.read(&mut [0; 9]), 3);
+        send.rest();
+        receive.rest();
+        assert_eq!((send.bytes.len(), receive.bytes.len()), (0, 0));
+        assert_eq!(send.write(b"de"), 2);
+        assert_eq!(joined(send.range(3, 2).unwrap()), b"de");
     }
 
     #[test]

@@ -79,3 +79,19 @@ pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
     let long = bytes[120..].first_chunk::<8>().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
     Ok(TcpInfo { rtt_us: word(68), retransmissions: word(100), bytes_acked: long, data_segments_out: word(156) })
 }
+
+/// The MTU of the way that a connected IPv6 socket's datagrams take, in bytes (ipv6(7), IPV6_MTU).
+///
+/// # Errors
+///
+/// The socket is not connected.
+pub fn ipv6_mtu(socket: &impl AsRawFd) -> io::Result<libc::c_int> {
+    let (mut mtu, mut length): (libc::c_int, _) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the descriptor is open as long as `socket` is borrowed; the kernel writes at most `length` bytes to `mtu`, which
+    // has as many and outlives the call.
+    let result = unsafe {
+        let value = (&raw mut mtu).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_IPV6, libc::IPV6_MTU, value, &raw mut length)
+    };
+    if result == 0 { Ok(mtu) } else { Err(io::Error::last_os_error()) }
+}

@@ -11,7 +11,7 @@ use meshpace_live::tun::ip;
 use meshpace_testing::{Class, skipped};
 use meshpace_transport::PathInfo;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 #[test]
@@ -23,7 +23,7 @@ fn the_metric_of_a_route_is_its_hops() {
     let link = Link::new(Impairment::default(), Impairment::default(), 1500, false).unwrap();
     link.sides[0].run(|| {
         let source = RouteMetric::new(Rate::from_mbps(11)).unwrap();
-        let hops = |peer: [u8; 4]| source.path(Ipv4Addr::from(peer), None).map(|path| (path.hops, path.rate));
+        let hops = |peer: [u8; 4]| source.path(IpAddr::from(peer), None).map(|path| (path.hops, path.rate));
         let rate = Rate::from_mbps(11);
         assert_eq!(hops([10, 77, 0, 2]), Some((1, rate)), "a neighbour");
         assert_eq!(hops([10, 78, 0, 9]), None, "no route");
@@ -41,7 +41,7 @@ fn the_metric_of_a_route_is_its_hops() {
 struct Asked(Mutex<Vec<Option<u8>>>);
 
 impl PathSource for Asked {
-    fn path(&self, _: Ipv4Addr, travelled: Option<u8>) -> Option<PathInfo> {
+    fn path(&self, _: IpAddr, travelled: Option<u8>) -> Option<PathInfo> {
         self.0.lock().unwrap().push(travelled);
         None
     }

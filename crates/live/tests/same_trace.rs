@@ -17,10 +17,12 @@ use common::noise;
 use mesh_pair::{DELAY, converse};
 use meshpace_core::{Duration, Time};
 use meshpace_live::testbed::{Impairment, Link, Loss, tun_link::ADDRESSES};
-use meshpace_live::tpa::{Options, TpaPort};
+use meshpace_live::tpa::cover::decode_plain;
+use meshpace_live::tpa::handshake::Opening;
+use meshpace_live::tpa::{Options, Security, TpaPort};
 use meshpace_mesh::MeshConfig;
 use meshpace_testing::{Class, skipped};
-use meshpace_transport::tpa::{self, Segment, segment::blocks_between, wire};
+use meshpace_transport::tpa::{self, Segment, segment::blocks_between};
 use meshpace_transport::{PathInfo, Role};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -76,7 +78,7 @@ fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace 
         ..Impairment::default()
     };
     let link = Link::new(impairment(0), impairment(1), 1500, true).expect("there was one a moment ago");
-    let options = Options { transport: config.clone(), ..Options::default() };
+    let options = Options { transport: config.clone(), security: Security::Plain, ..Options::default() };
     let [from, to] = ADDRESSES.map(|address| SocketAddr::from((address, 5000)));
     let sent = noise(1, bytes as usize);
     let listener = link.sides[1].run(|| TpaPort::with_options(to, options.clone()).unwrap().listen(1).unwrap());
@@ -103,7 +105,10 @@ fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace 
     let mut skipped = [false; 2];
     for passed in link.take_record() {
         // An IP header without options and a UDP header.
-        let (mut segment, payload) = wire::decode_inside_udp(&passed.bytes[28..]).expect("we sent it");
+        let datagram = &passed.bytes[28..];
+        let opening = Opening::decode(datagram).map(|(opening, _)| (opening.segment, &[][..]));
+        let data = || decode_plain(datagram).map(|(_, segment, payload)| (segment, payload));
+        let (mut segment, payload) = opening.or_else(data).expect("we sent it");
         if !std::mem::replace(&mut skipped[passed.from], true) {
             continue;
         }
@@ -130,9 +135,10 @@ fn compare(name: &str, losses: [&[u64]; 2]) {
         skipped(Class::Rights, reason);
         return;
     }
-    let config = Options::named(name).unwrap().transport;
+    // What fits a datagram of 1500 bytes with a tag.
+    let config = tpa::Config { segment: 1452, ..Options::named(name).unwrap().transport };
     let losses = losses.map(|indices| indices.iter().copied().collect::<BTreeSet<u64>>());
-    let bytes = 3 * 12 * 1460 + 700;
+    let bytes = 3 * 12 * 1452 + 700;
     let simulated = simulate(&config, bytes, &losses);
     let lived = live(&config, bytes, &losses);
     for (side, lost_here) in losses.iter().enumerate() {

@@ -2,76 +2,21 @@
 #![expect(clippy::disallowed_methods, reason = "floods are bounded in time")]
 
 mod common;
+mod puppet;
 
 use common::{exchange, listener, ms, noise, pair, quick};
 use meshpace_core::Rng;
 use meshpace_core::rng::Purpose;
 use meshpace_live::testbed::{Impairment, Link, Relay, tun_link::ADDRESSES};
-use meshpace_live::tpa::handshake::{Cookie, Kind, Opening, Terms};
+use meshpace_live::tpa::handshake::{self, BYTES, Cookie, Kind, Opening};
 use meshpace_live::tpa::{Options, TpaListener, TpaPort, TpaStream};
 use meshpace_testing::{Class, skipped};
-use meshpace_transport::tpa::{self, Flags, Segment, wire};
+use meshpace_transport::tpa::{self, Flags, Segment};
+use puppet::{Puppet, plain};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-/// A peer made by hand: it can say anything.
-struct Puppet {
-    socket: UdpSocket,
-    opening: Opening,
-    /// Its first block and the other end's.
-    block: u16,
-    other: u16,
-}
-
-impl Puppet {
-    fn new(server: SocketAddr) -> Puppet {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(server).unwrap();
-        socket.set_read_timeout(Some(ms(2000))).unwrap();
-        let terms = Terms::of(&tpa::Config::default());
-        let opening = Opening { kind: Kind::Request, terms, nonce: *b"notsafe!", cookie: Cookie::default() };
-        Puppet { socket, opening, block: 100, other: 0 }
-    }
-
-    fn say(&self, segment: Segment, payload: &[u8]) {
-        self.socket.send(&[&wire::encode_inside_udp(&segment)[..], payload].concat()).unwrap();
-    }
-
-    fn hear(&self) -> Option<(Segment, Vec<u8>)> {
-        let mut buffer = [0; 2048];
-        let length = self.socket.recv(&mut buffer).ok()?;
-        let (segment, payload) = wire::decode_inside_udp(&buffer[..length]).unwrap();
-        Some((segment, payload.to_vec()))
-    }
-
-    fn syn(&self) {
-        let syn = Segment { block: self.block, window: 255, flags: Flags::SYN, ..Segment::default() };
-        self.say(syn, &self.opening.encode());
-    }
-
-    /// Fetches a cookie.
-    fn ask(&mut self) {
-        self.syn();
-        let (answer, payload) = self.hear().expect("a challenge");
-        assert!(answer.flags.has(Flags::SYN.with(Flags::ACK)) && answer.ack_block == self.block);
-        let challenge = Opening::decode(&payload).unwrap();
-        assert_eq!((challenge.kind, challenge.nonce), (Kind::Challenge, self.opening.nonce));
-        self.opening.cookie = challenge.cookie;
-    }
-
-    /// Opens a connection.
-    fn open(mut self) -> Puppet {
-        self.ask();
-        self.syn();
-        let (answer, payload) = self.hear().expect("an acceptance");
-        assert_eq!(Opening::decode(&payload).unwrap().kind, Kind::Acceptance);
-        self.other = answer.block;
-        self.say(Segment { ack_block: self.other, window: 255, flags: Flags::ACK, ..Segment::default() }, &[]);
-        self
-    }
-}
 
 /// A line of `/proc/self/status` in KiB.
 fn memory(name: &str) -> usize {
@@ -80,8 +25,9 @@ fn memory(name: &str) -> usize {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-fn still_works(listener: &TpaListener) {
-    let client = TpaStream::connect(listener.local_addr().unwrap()).unwrap();
+fn still_works(listener: &TpaListener, options: Options) {
+    let port = TpaPort::with_options("127.0.0.1:0", options).unwrap();
+    let client = port.connect(listener.local_addr().unwrap()).unwrap();
     let server = listener.accept().unwrap().0;
     exchange(client, server, &noise(1, 50_000), b"fine");
 }
@@ -116,8 +62,8 @@ fn garbage_is_counted_and_nothing_else() {
         done.store(true, Ordering::Relaxed);
     });
     let counters = listener.counters();
-    // Of 60 lengths 12 are shorter than a header, and most of the others are none either.
-    assert!(counters.malformed > 1000, "{counters:?}");
+    // Of 60 lengths 8 are shorter than a tag; of the others none has one that is known.
+    assert!(counters.malformed > 200 && counters.strays > 1000, "{counters:?}");
 }
 
 fn client_address(stream: &TpaStream) -> SocketAddr {
@@ -126,7 +72,7 @@ fn client_address(stream: &TpaStream) -> SocketAddr {
 
 #[test]
 fn a_peer_that_says_anything_breaks_nothing_but_its_own_connection() {
-    let listener = listener(quick());
+    let listener = listener(plain());
     for seed in 0..40 {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
         let puppet = Puppet::new(listener.local_addr().unwrap()).open();
@@ -145,22 +91,23 @@ fn a_peer_that_says_anything_breaks_nothing_but_its_own_connection() {
                 ack_tx: rng.below(8) as u8,
                 window: rng.next_u64() as u8,
                 congested: rng.below(2) == 0,
+                last: rng.below(2) == 0,
                 // Resets are another test's.
                 flags: [Flags::NONE, Flags::ACK, Flags::FIN, Flags::SYN, Flags::ACK][rng.below(5) as usize],
                 ..Segment::default()
             };
-            let length = [1, 700, 1460, 1461][rng.below(4) as usize];
+            let length = [1, 700, 1452, 1453][rng.below(4) as usize];
             puppet.say(segment, &noise(seed, length)[..if carries { length } else { 0 }]);
             let _ = stream.read(&mut [0; 3000]);
         }
         stream.abort();
     }
-    still_works(&listener);
+    still_works(&listener, plain());
 }
 
 #[test]
 fn a_reset_counts_only_inside_the_window() {
-    let listener = listener(quick());
+    let listener = listener(plain());
     let puppet = Puppet::new(listener.local_addr().unwrap()).open();
     let mut stream = listener.accept().unwrap().0;
     stream.set_read_timeout(Some(ms(100))).unwrap();
@@ -174,12 +121,12 @@ fn a_reset_counts_only_inside_the_window() {
             // The answer to this shows that all the others have been read, and the connection lives.
             tx += 1;
             puppet
-                .say(Segment { block: puppet.block, place: 1, tx, congested: true, ..Segment::default() }, &[1; 1460]);
+                .say(Segment { block: puppet.block, place: 1, tx, congested: true, ..Segment::default() }, &[1; 1452]);
             let (answer, _) = puppet.hear().expect("an acknowledgement");
             assert_eq!((answer.flags, answer.ack_tx), (Flags::ACK, tx));
         }
     }
-    stream.read_exact(&mut [0; 1460]).unwrap();
+    stream.read_exact(&mut [0; 1452]).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     puppet.say(reset(puppet.block, 0), &[]);
     stream.set_read_timeout(Some(ms(10_000))).unwrap();
@@ -188,7 +135,7 @@ fn a_reset_counts_only_inside_the_window() {
 
 #[test]
 fn nothing_is_kept_of_a_request_without_a_cookie() {
-    let listener = listener(quick());
+    let listener = listener(plain());
     let mut puppet = Puppet::new(listener.local_addr().unwrap());
     // Whoever cannot hear the answers gets nowhere, however often he asks.
     for _ in 0..50 {
@@ -198,7 +145,7 @@ fn nothing_is_kept_of_a_request_without_a_cookie() {
     // A cookie that was overheard is good for nobody else.
     puppet.ask();
     let mut thief = Puppet::new(listener.local_addr().unwrap());
-    thief.opening.cookie = puppet.opening.cookie;
+    (thief.opening.opener, thief.opening.cookie) = (puppet.opening.opener, puppet.opening.cookie);
     thief.ask();
     listener.set_nonblocking(true).unwrap();
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -206,29 +153,31 @@ fn nothing_is_kept_of_a_request_without_a_cookie() {
     assert_eq!(counters.challenges, 52, "{counters:?}");
     // An answer is not longer than the question.
     puppet.opening.cookie = Cookie::default();
-    puppet.syn();
+    puppet.request();
     let mut buffer = [0; 2048];
-    let answered = puppet.socket.recv(&mut buffer).unwrap();
-    assert!(answered <= wire::INSIDE_UDP + puppet.opening.encode().len());
+    assert_eq!(puppet.socket.recv(&mut buffer).unwrap(), BYTES);
 }
 
 #[test]
 fn a_forged_answer_opens_nothing() {
-    // A server that does not know the nonce.
+    // A server that does not know the tag.
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
     let forger = std::thread::spawn(move || {
         let mut buffer = [0; 2048];
         let (length, client) = server.recv_from(&mut buffer).unwrap();
-        let (syn, payload) = wire::decode_inside_udp(&buffer[..length]).unwrap();
-        let opening = Opening { kind: Kind::Acceptance, nonce: [0; 8], ..Opening::decode(payload).unwrap() };
+        let (request, _) = Opening::decode(&buffer[..length]).unwrap();
         let flags = Flags::SYN.with(Flags::ACK);
-        let answer = Segment { ack_block: syn.block, window: 255, flags, ..Segment::default() };
-        server.send_to(&[&wire::encode_inside_udp(&answer)[..], &opening.encode()].concat(), client).unwrap();
+        let segment = Segment { ack_block: request.segment.block, window: 255, flags, ..Segment::default() };
+        for kind in [Kind::Acceptance, Kind::Challenge, Kind::Refusal] {
+            let forged = Opening { kind, opener: request.opener ^ 1, acceptor: 9, cookie: [1; 16], segment, ..request };
+            server.send_to(&forged.encode(&[], 0), client).unwrap();
+        }
+        server.send_to(&handshake::stray(request.opener ^ 1), client).unwrap();
         server
     });
     let error = TpaStream::connect_timeout(&address, ms(500)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     drop(forger.join().unwrap());
 }
 
@@ -236,7 +185,7 @@ fn a_forged_answer_opens_nothing() {
 fn a_flood_of_requests_takes_no_memory_and_keeps_nobody_out() {
     let listener = listener(quick());
     let address = listener.local_addr().unwrap();
-    still_works(&listener);
+    still_works(&listener, quick());
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let flood = scope.spawn(|| {
@@ -246,9 +195,8 @@ fn a_flood_of_requests_takes_no_memory_and_keeps_nobody_out() {
             let mut sent = 0u64;
             let end = Instant::now() + ms(5000);
             while !done.load(Ordering::Relaxed) && Instant::now() < end {
-                let syn = Segment { block: (sent % 4096) as u16, flags: Flags::SYN, ..Segment::default() };
-                let bytes = Opening { nonce: sent.to_le_bytes(), ..opening }.encode();
-                let datagram = [&wire::encode_inside_udp(&syn)[..], &bytes].concat();
+                let segment = Segment { block: (sent % 4096) as u16, ..opening.segment };
+                let datagram = Opening { opener: sent + 1, segment, ..opening }.encode(&[], 0);
                 let _ = sockets[(sent % 20) as usize].send_to(&datagram, address);
                 sent += 1;
                 if sent.is_multiple_of(1000) {
@@ -279,17 +227,18 @@ fn a_flood_of_requests_takes_no_memory_and_keeps_nobody_out() {
 }
 
 #[test]
-fn segments_of_connections_that_are_over_are_answered_with_a_reset() {
-    let listener = listener(quick());
+fn datagrams_of_connections_that_are_over_are_answered_with_their_tag() {
+    let listener = listener(plain());
     let puppet = Puppet::new(listener.local_addr().unwrap());
     puppet.say(Segment { block: 5, place: 1, ack_block: 9, flags: Flags::ACK, ..Segment::default() }, b"late");
-    let (reset, _) = puppet.hear().expect("a reset");
-    assert!(reset.flags.has(Flags::RST) && reset.ack_block == 5);
-    // But a reset is never answered.
-    puppet.say(Segment { flags: Flags::RST, ..Segment::default() }, &[]);
+    let mut buffer = [0; 2048];
+    let length = puppet.socket.recv(&mut buffer).unwrap();
+    assert_eq!(handshake::understand_stray(&buffer[..length]), Some(puppet.other_tag));
+    // But that is never answered.
+    puppet.socket.send(&handshake::stray(5)).unwrap();
     puppet.socket.set_read_timeout(Some(ms(200))).unwrap();
-    assert!(puppet.hear().is_none());
-    assert_eq!(listener.counters().strays, 2);
+    assert!(puppet.socket.recv(&mut buffer).is_err());
+    assert_eq!(listener.counters().strays, 1);
 }
 
 #[test]
@@ -308,7 +257,7 @@ fn replayed_packets_change_nothing() {
     listener.set_timeout(Some(ms(300))).unwrap();
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     listener.set_timeout(Some(ms(20_000))).unwrap();
-    still_works(&listener);
+    still_works(&listener, quick());
 }
 
 #[test]
@@ -324,7 +273,7 @@ fn a_narrow_path() {
     let (client, server) = link.sides[0].run(|| {
         let port = TpaPort::with_options("0.0.0.0:0", Options { fit_mtu: false, ..quick() }).unwrap();
         let error = port.connect(to).unwrap_err();
-        assert!(error.to_string().contains("1460 bytes need an MTU of 1500"), "{error}");
+        assert!(error.to_string().contains("1460 bytes need an MTU of 1532"), "{error}");
         assert!(error.to_string().contains("has 600"), "{error}");
         let client = TpaPort::with_options("0.0.0.0:0", quick()).unwrap().connect(to).unwrap();
         (client, listener.accept().unwrap().0)
@@ -341,7 +290,7 @@ fn a_narrow_path() {
             break error;
         }
     };
-    assert!(error.to_string().contains("segments of 560 bytes need an MTU of 600"), "{error}");
+    assert!(error.to_string().contains("segments of 528 bytes need an MTU of 600"), "{error}");
     assert!(error.to_string().contains("has 500"), "{error}");
 }
 
@@ -350,15 +299,19 @@ fn opening_bytes_of_any_kind_decode_to_nothing_or_to_themselves() {
     let mut decoded = 0;
     for seed in 0..50_000 {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
-        let length = if rng.below(4) == 0 { rng.below(40) as usize } else { 32 };
+        let length = if rng.below(4) == 0 { rng.below(80) as usize } else { 62 };
         let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
         // Half of them with a right beginning.
-        if rng.below(2) == 0 && length == 32 {
-            (bytes[0], bytes[1], bytes[7]) = (1, rng.below(4) as u8, 0);
+        if rng.below(2) == 0 && length == 62 {
+            bytes[..8].fill(0);
+            (bytes[8], bytes[9], bytes[10]) = (2, rng.below(6) as u8, rng.below(5) as u8);
+            // TPA's header: no place, no unused bits.
+            bytes[49] &= 0xf0;
+            (bytes[50], bytes[56], bytes[57], bytes[59], bytes[60], bytes[61]) = (0, 0, 0, bytes[59] & !3, 0, 0);
         }
-        if let Some(opening) = Opening::decode(&bytes) {
+        if let Some((opening, noise)) = Opening::decode(&bytes) {
             decoded += 1;
-            assert_eq!(opening.encode()[..], bytes[..]);
+            assert_eq!(opening.encode(noise, 0)[..], bytes[..62 + noise.len()]);
             let _ = opening.terms.apply(&tpa::Config::default());
         }
     }

@@ -4,7 +4,6 @@ use crate::Clock;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use std::io::{self, Read, Write};
-use std::net::SocketAddrV4;
 use std::sync::atomic::AtomicBool;
 
 /// What a carrier has achieved so far, all its connections together.
@@ -62,7 +61,7 @@ pub(super) fn time_left(until: Time) -> Duration {
 }
 
 /// An error with the host it is about.
-pub(super) fn about(to: SocketAddrV4) -> impl Fn(io::Error) -> io::Error {
+pub(super) fn about(to: impl std::fmt::Display) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{to}: {error}"))
 }
 

@@ -1,22 +1,26 @@
 //! The far end: takes connections, counts what comes, closes when the peer closes.
 
-use super::udp::{HEADER, Kind, header, understand};
+mod datagrams;
+mod tpa_streams;
+
+pub use datagrams::udp;
+pub use tpa_streams::tpa;
+
 use crate::clock::Clock;
 use crate::tcp::{Id, Interface, Stack};
-use crate::tpa::{TpaListener, TpaStream};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use meshpace_transport::tcp::End;
+use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 
-/// A UDP run that says nothing for so long is over.
-const UDP_SILENCE: Duration = Duration::from_secs(10);
-/// Runs over UDP at a time.
-const MOST_RUNS: usize = 1024;
+/// A peer of the kernel's TCP that says nothing is asked after so many seconds, then as often, and is gone after so many
+/// questions.
+const KEEP_ALIVE: (u32, u32, u32) = (10, 5, 4);
 /// How often somebody who waits looks whether to go on.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -29,10 +33,20 @@ pub struct Received {
     pub bytes: u64,
     /// From the opening to the last byte.
     pub duration: Duration,
-    /// Whether the peer closed in order.
+    /// Whether the peer closed in order: everything it sent is here.
     pub in_order: bool,
+    /// Why not, as far as it is known.
+    pub error: Option<String>,
     /// What our own transport counted; zero of the kernel's.
     pub stats: Stats,
+}
+
+impl Received {
+    /// Nothing yet.
+    fn from(peer: SocketAddr) -> Received {
+        let (duration, stats) = (Duration::ZERO, Stats::default());
+        Received { peer, bytes: 0, duration, in_order: false, error: None, stats }
+    }
 }
 
 /// One connection that has ended, and so on, until the caller has enough.
@@ -40,6 +54,10 @@ pub type Look<'a> = &'a mut dyn FnMut(Option<Received>) -> bool;
 
 /// Serves our TCP on `port` of a stack that listens there. `look` is called with every connection that has ended, and
 /// now and then with none, and says whether to go on.
+///
+/// # Errors
+///
+/// The interface's.
 pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io::Result<()> {
     let mut open: BTreeMap<Id, (Received, Time)> = BTreeMap::new();
     let mut block = vec![0; 1 << 16];
@@ -47,8 +65,7 @@ pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io:
     loop {
         while let Some((id, peer)) = stack.accept(port) {
             let peer = SocketAddr::V4(peer);
-            let fresh = Received { peer, bytes: 0, duration: Duration::ZERO, in_order: false, stats: Stats::default() };
-            open.insert(id, (fresh, Clock.now()));
+            open.insert(id, (Received::from(peer), Clock.now()));
         }
         let mut ended = Vec::new();
         for (id, (received, since)) in &mut open {
@@ -66,6 +83,7 @@ pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io:
             }
             if let Some(end) = stack.status(*id).and_then(|status| status.end) {
                 received.in_order = end == End::Closed;
+                received.error = (end != End::Closed).then(|| format!("{end:?}"));
                 received.stats = stack.connection(*id).map_or(received.stats, |connection| *connection.stats());
                 ended.push(*id);
             }
@@ -88,52 +106,45 @@ pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io:
     }
 }
 
-/// Serves the kernel's TCP.
+/// Serves the kernel's TCP, each connection on a thread of its own.
+///
+/// # Errors
+///
+/// No thread can be had.
 pub fn kernel(listener: TcpListener, look: Look<'_>) -> io::Result<()> {
-    streams(move || listener.accept(), TcpStream::shutdown, look)
-}
-
-/// Serves TPA.
-pub fn tpa(listener: TpaListener, look: Look<'_>) -> io::Result<()> {
-    streams(move || listener.accept(), TpaStream::shutdown, look)
-}
-
-/// Serves whatever is accepted, each on a thread of its own.
-fn streams<S: Read + Send + 'static>(
-    mut accept: impl FnMut() -> io::Result<(S, SocketAddr)> + Send + 'static,
-    close: fn(&S, Shutdown) -> io::Result<()>,
-    look: Look<'_>,
-) -> io::Result<()> {
     let (sender, ended) = channel();
     thread::Builder::new().name("accept".into()).spawn(move || {
         loop {
-            match accept() {
-                Ok((stream, peer)) => {
-                    let sender = sender.clone();
-                    // A peer that no thread can be had for is not served.
-                    let _ = thread::Builder::new().name("take".into()).spawn(move || {
-                        let _ = sender.send(drain(peer, stream, close));
-                    });
-                }
-                // The listener is closed.
-                Err(error) if error.kind() == io::ErrorKind::NotConnected => return,
-                // One that is gone before it was accepted, or no descriptor left: the next one may do better.
-                Err(_) => {}
-            }
+            // One that is gone before it was accepted, or no descriptor left: the next one may do better.
+            let Ok((stream, peer)) = listener.accept() else { continue };
+            let sender = sender.clone();
+            // Where the system cannot ask, a peer that vanishes is kept.
+            let (idle, interval, count) = KEEP_ALIVE;
+            let _ = setsockopt(&stream, sockopt::KeepAlive, &true);
+            let _ = setsockopt(&stream, sockopt::TcpKeepIdle, &idle);
+            let _ = setsockopt(&stream, sockopt::TcpKeepInterval, &interval);
+            let _ = setsockopt(&stream, sockopt::TcpKeepCount, &count);
+            // A peer that no thread can be had for is not served.
+            let _ = thread::Builder::new().name("take".into()).spawn(move || {
+                let _ = sender.send(drain(peer, stream));
+            });
         }
     })?;
     collect(&ended, look)
 }
 
 /// Takes all that a stream brings, and closes it.
-fn drain<S: Read>(peer: SocketAddr, mut stream: S, close: fn(&S, Shutdown) -> io::Result<()>) -> Received {
+fn drain(peer: SocketAddr, mut stream: TcpStream) -> Received {
     let since = Clock.now();
-    let mut received = Received { peer, bytes: 0, duration: Duration::ZERO, in_order: false, stats: Stats::default() };
+    let mut received = Received::from(peer);
     let mut block = vec![0; 1 << 16];
     loop {
         match stream.read(&mut block) {
             Ok(0) => {
-                received.in_order = close(&stream, Shutdown::Write).is_ok();
+                match stream.shutdown(Shutdown::Write) {
+                    Ok(()) => received.in_order = true,
+                    Err(error) => received.error = Some(error.to_string()),
+                }
                 return received;
             }
             Ok(taken) => {
@@ -141,7 +152,10 @@ fn drain<S: Read>(peer: SocketAddr, mut stream: S, close: fn(&S, Shutdown) -> io
                 received.duration = Clock.now().since(since);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return received,
+            Err(error) => {
+                received.error = Some(error.to_string());
+                return received;
+            }
         }
     }
 }
@@ -156,83 +170,6 @@ fn collect(ended: &Receiver<Received>, look: Look<'_>) -> io::Result<()> {
         };
         if !look(received) {
             return Ok(());
-        }
-    }
-}
-
-/// Serves UDP: counts the datagrams of each peer, reports at the end.
-pub fn udp(socket: &UdpSocket, look: Look<'_>) -> io::Result<()> {
-    /// A run under way: what came, since when, when last, and the numbers it has been told the end of.
-    struct Run {
-        received: Received,
-        since: Time,
-        last: Time,
-        over: bool,
-    }
-    socket.set_read_timeout(Some(std::time::Duration::from_nanos(LOOK.0)))?;
-    let mut runs: BTreeMap<SocketAddr, Run> = BTreeMap::new();
-    let mut bytes = vec![0; 1 << 16];
-    loop {
-        let mut ended = Vec::new();
-        match socket.recv_from(&mut bytes) {
-            Ok((length, peer)) => {
-                let now = Clock.now();
-                // What is not ours is not counted, and begins nothing.
-                let has_room = runs.len() < MOST_RUNS || runs.contains_key(&peer);
-                if let Some((kind, _)) = understand(&bytes[..length]).filter(|_| has_room) {
-                    let run = runs.entry(peer).or_insert_with(|| Run {
-                        received: Received {
-                            peer,
-                            bytes: 0,
-                            duration: Duration::ZERO,
-                            in_order: false,
-                            stats: Stats::default(),
-                        },
-                        since: now,
-                        last: now,
-                        over: false,
-                    });
-                    run.last = now;
-                    match kind {
-                        Kind::Data if !run.over => {
-                            run.received.bytes += length as u64;
-                            run.received.duration = now.since(run.since);
-                            run.received.stats.distinct_segments_received += 1;
-                        }
-                        Kind::End => {
-                            // Repeated until the peer has it; a report that is lost costs another.
-                            let report = header(Kind::Report, run.received.bytes);
-                            let _ = socket.send_to(&report[..HEADER], peer);
-                            if !run.over {
-                                run.over = true;
-                                run.received.in_order = true;
-                                ended.push(run.received.clone());
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // A peer that is gone says so; the others go on.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-            Err(error) => return Err(error),
-        }
-        let now = Clock.now();
-        runs.retain(|_, run| {
-            let silent = now.since(run.last) > UDP_SILENCE;
-            if silent && !run.over {
-                ended.push(run.received.clone());
-            }
-            !silent
-        });
-        if ended.is_empty() && !look(None) {
-            return Ok(());
-        }
-        for received in ended {
-            if !look(Some(received)) {
-                return Ok(());
-            }
         }
     }
 }

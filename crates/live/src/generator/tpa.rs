@@ -3,18 +3,19 @@
 use super::carrier::{Carrier, Progress, about, discard, time_left, write_some};
 use crate::Clock;
 use crate::poll::{Poller, Ready};
+use crate::tpa::port::any_port;
 use crate::tpa::{Options, TpaPort, TpaStream};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use std::io;
-use std::net::{Shutdown, SocketAddrV4};
+use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
 /// TPA connections to one host, one at a time.
 #[derive(Debug)]
 pub struct Tpa {
     port: TpaPort,
-    to: SocketAddrV4,
+    to: SocketAddr,
     stream: Option<TpaStream>,
     written: u64,
     ended: bool,
@@ -26,9 +27,13 @@ pub struct Tpa {
 
 impl Tpa {
     /// Not connected yet.
-    pub fn new(to: SocketAddrV4, options: Options) -> io::Result<Tpa> {
+    ///
+    /// # Errors
+    ///
+    /// The options are out of range, or no port can be had.
+    pub fn new(to: SocketAddr, options: Options) -> io::Result<Tpa> {
         Ok(Tpa {
-            port: TpaPort::with_options((std::net::Ipv4Addr::UNSPECIFIED, 0), options)?,
+            port: TpaPort::with_options(any_port(to), options)?,
             to,
             stream: None,
             written: 0,

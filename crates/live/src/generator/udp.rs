@@ -1,21 +1,24 @@
 //! UDP at a rate as a carrier: the source that the simulator runs, and a far end that counts.
 //!
-//! A datagram begins with 16 bytes: "mpud", what it is (data, end, report), its number. The end is repeated until the far end
-//! reports how much of this run's data it has received; until then what was sent counts as progress.
+//! A datagram begins with 24 bytes: "mpud", what it is (data, end, report, hello, welcome), its number, and the run's token. A run
+//! begins with a hello, which the far end answers with the token: a keyed hash of the address that asks, so that it keeps
+//! nothing of whoever cannot hear it, and nobody else can add to a run or end it. The end is repeated until the far end reports how
+//! much of this run's data it has received; until then what was sent counts as progress.
 
 use super::carrier::{Carrier, Progress};
 use crate::clock::{Clock, sharpen_timers};
 use crate::poll::{Poller, Ready};
+use crate::tpa::port::any_port;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::udp::{Config, Source};
 use meshpace_transport::{Machine, Output};
 use std::io;
-use std::net::{SocketAddrV4, UdpSocket};
-use std::sync::atomic::AtomicBool;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of the header.
-pub const HEADER: usize = 16;
-/// How often the end is repeated, and how often at most.
+pub const HEADER: usize = 24;
+/// How often a hello or the end is repeated, and how often at most.
 const REPEAT: Duration = Duration::from_millis(200);
 const ATTEMPTS: u32 = 10;
 
@@ -28,33 +31,45 @@ pub enum Kind {
     End,
     /// The number is that of payload bytes received.
     Report,
+    /// A run is to begin; the number is the sender's, to know the answer by.
+    Hello,
+    /// It may, with this token.
+    Welcome,
 }
 
+/// The name of a run.
+pub type Token = u64;
+
 /// The header of a datagram of a run.
-pub fn header(kind: Kind, number: u64) -> [u8; HEADER] {
-    let mut bytes = *b"mpud\0\0\0\0\0\0\0\0\0\0\0\0";
+pub fn header(kind: Kind, number: u64, token: Token) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    bytes[..4].copy_from_slice(b"mpud");
     bytes[7] = kind as u8;
-    bytes[8..].copy_from_slice(&number.to_be_bytes());
+    bytes[8..16].copy_from_slice(&number.to_be_bytes());
+    bytes[16..].copy_from_slice(&token.to_be_bytes());
     bytes
 }
 
 /// What a datagram says, if it is one of ours.
-pub fn understand(bytes: &[u8]) -> Option<(Kind, u64)> {
+pub fn understand(bytes: &[u8]) -> Option<(Kind, u64, Token)> {
     let header = bytes.first_chunk::<HEADER>()?;
     let kind = match header[..8] {
         [b'm', b'p', b'u', b'd', 0, 0, 0, 0] => Kind::Data,
         [b'm', b'p', b'u', b'd', 0, 0, 0, 1] => Kind::End,
         [b'm', b'p', b'u', b'd', 0, 0, 0, 2] => Kind::Report,
+        [b'm', b'p', b'u', b'd', 0, 0, 0, 3] => Kind::Hello,
+        [b'm', b'p', b'u', b'd', 0, 0, 0, 4] => Kind::Welcome,
         _ => return None,
     };
-    let number = header[8..].first_chunk::<8>()?;
-    Some((kind, u64::from_be_bytes(*number)))
+    let word = |at: usize| header[at..].first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+    Some((kind, word(8)?, word(16)?))
 }
 
 /// Datagrams to one host.
 #[derive(Debug)]
 pub struct Udp {
-    to: SocketAddrV4,
+    to: SocketAddr,
+    token: Token,
     config: Config,
     socket: Option<UdpSocket>,
     source: Source,
@@ -73,8 +88,12 @@ pub struct Udp {
 }
 
 impl Udp {
-    /// Not open yet. `config` must pass [`Config::check`], have a segment that holds the header, and a rate.
-    pub fn new(to: SocketAddrV4, config: Config) -> io::Result<Udp> {
+    /// Not open yet. `config` must pass [`Config::check`].
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for a segment that does not hold the header, or no rate; no timer can be had.
+    pub fn new(to: SocketAddr, config: Config) -> io::Result<Udp> {
         if (config.segment as usize) < HEADER || config.rate.is_none() {
             let text = format!("UDP needs a rate and datagrams of {HEADER} bytes at least");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -82,6 +101,7 @@ impl Udp {
         sharpen_timers();
         Ok(Udp {
             to,
+            token: 0,
             source: Source::new(&config),
             buffer: vec![0; config.segment as usize],
             config,
@@ -101,7 +121,7 @@ impl Udp {
     }
 
     fn send(&mut self, kind: Kind, number: u64, length: usize) -> io::Result<()> {
-        self.buffer[..HEADER].copy_from_slice(&header(kind, number));
+        self.buffer[..HEADER].copy_from_slice(&header(kind, number, self.token));
         let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
         match socket.send(&self.buffer[..length]) {
             Ok(_) => self.progress.packets += 1,
@@ -137,13 +157,45 @@ impl Udp {
         Ok(())
     }
 
+    /// Asks the far end for a token until it answers.
+    fn introduce(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()> {
+        let mut nonce = [0; 8];
+        crate::tpa::random(&mut nonce)?;
+        let nonce = u64::from_be_bytes(nonce);
+        let mut again = Time::ZERO;
+        let mut bytes = [0; HEADER];
+        self.token = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let now = Clock.now();
+            if now >= until {
+                let text = format!("{}: nobody answers: is `meshpace recv --transport udp` there?", self.to);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            if now >= again {
+                again = now + REPEAT;
+                self.send(Kind::Hello, nonce, HEADER)?;
+            }
+            self.poller.wait(again.min(until), &mut self.ready)?;
+            while let Some(Ok(length)) = self.socket.as_ref().map(|socket| socket.recv(&mut bytes)) {
+                if let Some((Kind::Welcome, number, token)) = understand(&bytes[..length])
+                    && number == nonce
+                {
+                    self.token = token;
+                    return Ok(());
+                }
+            }
+        }
+        Err(io::ErrorKind::Interrupted.into())
+    }
+
     fn listen(&mut self) -> io::Result<()> {
         let mut bytes = [0; HEADER];
         loop {
             let Some(socket) = &self.socket else { return Ok(()) };
             match socket.recv(&mut bytes) {
                 Ok(length) => {
-                    if let Some((Kind::Report, received)) = understand(&bytes[..length])
+                    if let Some((Kind::Report, received, token)) = understand(&bytes[..length])
+                        && token == self.token
                         && self.ending.is_some()
                         && !self.progress.is_over
                     {
@@ -160,13 +212,14 @@ impl Udp {
 }
 
 impl Carrier for Udp {
-    fn open(&mut self, _: Time, _: &AtomicBool) -> io::Result<()> {
+    fn open(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()> {
         self.progress.stats += *self.source.stats();
-        let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
+        let socket = UdpSocket::bind(any_port(self.to))?;
         socket.connect(self.to).map_err(|error| self.explain(error))?;
         socket.set_nonblocking(true)?;
         self.poller.add(&socket, 0)?;
         self.socket = Some(socket);
+        self.introduce(until, stop)?;
         self.source = Source::new(&self.config);
         self.source.open(Clock.now());
         (self.ending, self.progress.is_over, self.waiting) = (None, false, 0);

@@ -1,16 +1,24 @@
 //! One connection in the hands of the runtime: the state machine, who opened it, and when to give up.
 
-use super::handshake::{Cookie, Kind, Opening, Terms};
+pub(super) mod complaints;
+mod opening;
+
+use super::cover::Cover;
+use super::half_open::HalfOpen;
+use super::handshake::{Tag, Terms};
 use super::listener::Backlog;
+use super::options::Options;
 use super::outbox::Outbox;
 use super::path::hops_travelled;
 use super::shared::{Failure, Shared, State, Status};
 use super::socket::Addresses;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};
-use meshpace_transport::tpa::{self, Flags, Segment};
-use meshpace_transport::{Arrival, PathInfo, pump};
+use meshpace_transport::tpa::liveness::Liveness;
+use meshpace_transport::tpa::{self, Segment};
+use meshpace_transport::{Arrival, Machine, PathInfo, pump};
 use nix::libc;
+use opening::Request;
 use std::sync::Arc;
 
 /// How long a connection that is over still answers a peer that has not heard so.
@@ -22,20 +30,13 @@ const ORPHAN: Duration = Duration::from_secs(60);
 /// How often path information is asked for.
 const PATH_PERIOD: Duration = Duration::from_secs(1);
 
-/// Challenges answered per connection attempt: one is regular, another may follow a listener's restart.
-const CHALLENGES: u8 = 4;
-
-/// Refusals of an open connection's datagrams without a sign of life in between that end it. ICMP can be forged; whoever
-/// forges it must be quicker than the peer.
-const REFUSALS: u8 = 3;
-
 /// Which end opened the connection.
 #[derive(Debug)]
 enum Origin {
-    /// We: what our SYN carries, and how many challenges it has met.
-    Ours { opening: Opening, challenges: u8, syn: Option<Segment> },
-    /// The peer: what our SYN+ACK carries, and where the application waits for it.
-    Theirs { opening: Opening, backlog: Arc<Backlog>, since: Time },
+    /// We.
+    Ours(Box<Request>),
+    /// The peer; where the application waits for it.
+    Theirs(Arc<Backlog>),
 }
 
 /// One connection.
@@ -44,10 +45,16 @@ pub(super) struct Connection {
     pub(super) port: u64,
     pub(super) addresses: Addresses,
     pub(super) shared: Arc<Shared>,
+    /// Our tag: what the peer's datagrams begin with.
+    pub(super) tag: Tag,
     machine: tpa::Connection,
     /// When the machine wants to be polled again.
     machine_at: Time,
     origin: Origin,
+    /// What is around segments, once the handshake has told.
+    cover: Option<Cover>,
+    /// The machine is to begin again, with other terms.
+    restart: bool,
     /// Bytes of the stream the machine knows to be written.
     written: u64,
     /// Payload of a full segment and of a block.
@@ -55,9 +62,13 @@ pub(super) struct Connection {
     block: usize,
     /// When the connection was asked for.
     since: Time,
-    /// When the peer was last heard, or when we last had nothing to hear about.
-    heard: Time,
-    refusals: u8,
+    /// When the peer was last heard, and when it is taken for gone.
+    life: Liveness,
+    /// When data last moved, either way.
+    used: Time,
+    /// What had been acknowledged when the network last said that segments are too big.
+    narrow_at: u64,
+    complaints: u8,
     /// What the network last complained about, in case the silence lasts.
     complaint: Option<i32>,
     travelled: Option<u8>,
@@ -71,43 +82,47 @@ pub(super) struct Connection {
     window_told: u8,
     /// When the connection was over, or, its application gone, our direction.
     over_at: Option<Time>,
+    /// The runtime counts it among those that are over.
+    pub(super) lingers: bool,
 }
 
 impl Connection {
-    /// Opens one: the SYN leaves with the next [`Connection::work`].
+    /// Opens one: the request leaves with the next [`Connection::work`].
     pub(super) fn open(
         port: u64,
         addresses: Addresses,
         shared: Arc<Shared>,
         config: &tpa::Config,
-        nonce: [u8; 8],
+        tag: Tag,
         now: Time,
     ) -> Connection {
-        let opening = Opening { kind: Kind::Request, terms: Terms::of(config), nonce, cookie: Cookie::default() };
+        let request = Request::new(config, shared.options.security.protection(), tag);
         let machine = tpa::Connection::new(config, meshpace_transport::Role::Sender);
-        let origin = Origin::Ours { opening, challenges: 0, syn: None };
-        let mut connection = Connection::new(port, addresses, shared, config, machine, origin, now);
+        let origin = Origin::Ours(Box::new(request));
+        let mut connection = Connection::new(port, addresses, shared, config, (tag, machine, origin), now);
         connection.look_up_path(now);
         connection.machine.open(now);
         connection
     }
 
-    /// Accepts one: the SYN+ACK leaves with the next [`Connection::work`].
+    /// Accepts one whose peer has shown that it has our acceptance, by a datagram that `cover` has opened and that is to be
+    /// handed over next.
     pub(super) fn accept(
-        port: u64,
-        addresses: Addresses,
+        half_open: &HalfOpen,
+        cover: Cover,
         shared: Arc<Shared>,
         config: &tpa::Config,
-        (syn, request): (&Segment, &Opening),
-        backlog: Arc<Backlog>,
         now: Time,
     ) -> Connection {
-        let opening = Opening { kind: Kind::Acceptance, cookie: Cookie::default(), ..*request };
         let machine = tpa::Connection::new(config, meshpace_transport::Role::Receiver);
-        let origin = Origin::Theirs { opening, backlog, since: now };
-        let mut connection = Connection::new(port, addresses, shared, config, machine, origin, now);
+        let origin = Origin::Theirs(Arc::clone(&half_open.backlog));
+        let HalfOpen { port, addresses, tag, .. } = *half_open;
+        let mut connection = Connection::new(port, addresses, shared, config, (tag, machine, origin), now);
+        connection.cover = Some(cover);
         connection.look_up_path(now);
-        connection.machine.on_segment(now, syn, Arrival::default());
+        connection.machine.on_segment(now, &half_open.request.segment, Arrival::default());
+        // Its SYN+ACK has left: the acceptance.
+        let _ = connection.machine.poll(now);
         connection
     }
 
@@ -116,24 +131,29 @@ impl Connection {
         addresses: Addresses,
         shared: Arc<Shared>,
         config: &tpa::Config,
-        machine: tpa::Connection,
-        origin: Origin,
+        (tag, machine, origin): (Tag, tpa::Connection, Origin),
         now: Time,
     ) -> Connection {
         let segment = config.segment as usize;
+        let Options { keep_alive, silence_timeout, .. } = *shared.options;
         Connection {
             port,
             addresses,
             shared,
+            tag,
             machine,
             machine_at: Time::NEVER,
             origin,
+            cover: None,
+            restart: false,
             written: 0,
             segment,
-            block: segment * usize::from(config.block_segments),
+            block: Terms::of(config).block(),
             since: now,
-            heard: now,
-            refusals: 0,
+            life: Liveness::new(now, keep_alive.unwrap_or(Duration::MAX), silence_timeout),
+            used: now,
+            narrow_at: 0,
+            complaints: 0,
             complaint: None,
             travelled: None,
             path: None,
@@ -142,18 +162,11 @@ impl Connection {
             closed: false,
             window_told: config.receive_window,
             over_at: None,
+            lingers: false,
         }
     }
 
-    /// Since when the peer has been keeping us waiting for the end of the handshake it began; none if it has not.
-    pub(super) fn half_open_since(&self) -> Option<Time> {
-        match &self.origin {
-            Origin::Theirs { since, .. } if self.machine.state() == tpa::State::SynReceived => Some(*since),
-            _ => None,
-        }
-    }
-
-    /// Whether the peer may open another one from the same address.
+    /// Whether it only answers a peer that is late.
     pub(super) fn is_over(&self) -> bool {
         self.over_at.is_some() && self.machine.is_done()
     }
@@ -164,56 +177,40 @@ impl Connection {
         self.told
     }
 
-    /// A datagram that decodes arrived.
-    pub(super) fn on_segment(&mut self, now: Time, segment: &Segment, payload: &[u8], ttl: u8, out: &mut Outbox) {
-        if let Origin::Ours { opening, challenges, syn } = &mut self.origin
-            && self.machine.state() == tpa::State::SynSent
-            && segment.flags.has(Flags::SYN)
-        {
-            // An answer without our nonce is somebody else's.
-            let Some(answer) = Opening::decode(payload).filter(|answer| answer.nonce == opening.nonce) else { return };
-            match answer.kind {
-                Kind::Challenge => {
-                    if *challenges < CHALLENGES && answer.cookie != opening.cookie {
-                        *challenges += 1;
-                        opening.cookie = answer.cookie;
-                        if let Some(syn) = syn {
-                            let bytes = opening.encode();
-                            out.push(self.addresses, syn, &bytes, &[]);
-                        }
-                    }
-                    return;
-                }
-                Kind::Acceptance if answer.terms == opening.terms => {}
-                _ => return,
-            }
-        }
-        if self.machine.state() == tpa::State::SynSent && !segment.flags.has(Flags::SYN) {
-            // The peer remembers a connection from before (RFC 9293, section 3.10.7.3): it is to forget it.
-            if let Some(reset) = Segment::reset_for(segment).filter(|_| segment.flags.has(Flags::ACK)) {
-                out.push(self.addresses, &reset, &[], &[]);
-                return;
-            }
-        }
-        let now = self.tell_time(now);
+    /// A datagram with our tag arrived; false if the peer did not send it.
+    pub(super) fn on_datagram(&mut self, now: Time, datagram: &mut [u8], ttl: u8, out: &mut Outbox) -> bool {
+        let Some((segment, payload)) = self.cover.as_mut().and_then(|cover| cover.open(datagram)) else { return false };
+        self.on_opened(now, &segment, payload, ttl, out);
+        true
+    }
+
+    /// A segment that the peer sent.
+    pub(super) fn on_opened(&mut self, now: Time, segment: &Segment, payload: &[u8], ttl: u8, out: &mut Outbox) {
         let travelled = hops_travelled(ttl);
         if travelled.is_some() && travelled != self.travelled {
             self.travelled = travelled;
             self.look_up_path(now);
         }
-        (self.heard, self.refusals) = (now, 0);
-        let arrival = Arrival { hops: travelled.unwrap_or(0), ..Arrival::default() };
+        self.on_segment(now, segment, payload, out);
+    }
+
+    fn on_segment(&mut self, now: Time, segment: &Segment, payload: &[u8], out: &mut Outbox) {
+        let now = self.tell_time(now);
+        self.life.on_heard(now);
+        self.complaints = 0;
+        let arrival = Arrival { hops: self.travelled.unwrap_or(0), ..Arrival::default() };
         let placement = self.machine.on_segment(now, segment, arrival);
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         if let Some(placement) = placement {
+            self.used = now;
             if state.deaf {
                 // As TCP: who closes without having read what comes tells the peer so.
                 state.abort = true;
             } else if state.receive.place(placement.offset, payload) {
                 state.receive.deliver(self.machine.delivered());
             } else {
-                self.fail(&mut state, Failure::new(libc::EPROTO, "the peer sent beyond the window it was given"));
+                shared.fail(&mut state, Failure::new(libc::EPROTO, "the peer sent beyond the window it was given"));
                 self.machine.abort(now);
             }
         }
@@ -236,29 +233,34 @@ impl Connection {
             self.look_up_path(now);
         }
         self.hear_application(now, state);
-        let (addresses, origin, send) = (self.addresses, &mut self.origin, &state.send);
-        let mut broken = false;
+        let opening = self.machine.state() == tpa::State::SynSent;
+        let (addresses, send) = (self.addresses, &state.send);
+        let (mut broken, mut request) = (false, None);
         self.machine_at = pump(&mut self.machine, now, |_, segment| {
-            if segment.flags.has(Flags::SYN) {
-                let opening = match origin {
-                    Origin::Ours { opening, syn, .. } => {
-                        *syn = Some(segment);
-                        *opening
-                    }
-                    Origin::Theirs { opening, .. } => *opening,
-                };
-                out.push(addresses, &segment, &opening.encode(), &[]);
-            } else if let Some((a, b)) = send.range(segment.offset, usize::from(segment.payload)) {
-                out.push(addresses, &segment, a, b);
+            if opening {
+                request = Some(segment);
+                return;
+            }
+            let Some(cover) = &mut self.cover else { return };
+            if let Some((a, b)) = send.range(segment.offset, usize::from(segment.payload)) {
+                let length = cover.length(a.len() + b.len());
+                out.push(addresses, length, |out| cover.write(out, &segment, a, b));
             } else {
                 broken = true;
             }
         });
+        if let Some(segment) = request {
+            self.request(&segment, out);
+            if self.restart {
+                self.begin_again(now);
+                return self.work_locked(now, state, out);
+            }
+        }
         if broken {
             // The transport contradicts itself; better an end than wrong bytes.
-            self.fail(state, Failure::new(libc::EIO, "a segment was to be sent whose bytes are gone"));
+            self.shared.fail(state, Failure::new(libc::EIO, "a segment was to be sent whose bytes are gone"));
             self.machine.abort(now);
-            self.machine_at = pump(&mut self.machine, now, |_, segment| out.push(addresses, &segment, &[], &[]));
+            self.machine_at = pump(&mut self.machine, now, |_, _| {});
         }
         self.note(now, state);
         if state.abort && !self.machine.is_done() {
@@ -272,20 +274,21 @@ impl Connection {
         if state.abort && !self.machine.is_done() {
             self.machine.abort(now);
             if state.failure.is_none() {
-                self.fail(state, Failure::new(libc::ECONNABORTED, "aborted by this end"));
+                self.shared.fail(state, Failure::new(libc::ECONNABORTED, "aborted by this end"));
             }
         }
         let end = state.send.end();
         if end > self.written {
             if self.machine.acknowledged() == self.written {
-                self.heard = self.heard.max(now);
+                self.life.on_heard(now);
             }
+            self.used = now;
             self.machine.write(now, end - self.written);
             self.written = end;
         }
         if state.closed && !self.closed && state.status != Status::Failed {
             if self.machine.acknowledged() == self.written {
-                self.heard = self.heard.max(now);
+                self.life.on_heard(now);
             }
             self.closed = true;
             self.machine.close(now);
@@ -306,6 +309,9 @@ impl Connection {
 
     /// What the machine has come to.
     fn note(&mut self, now: Time, state: &mut State) {
+        if self.machine.stats().acked_bytes != state.stats.acked_bytes {
+            self.used = now;
+        }
         state.send.release(self.machine.acknowledged());
         state.busy = self.machine.sender().outstanding() > 0;
         state.finished |= self.machine.sender().is_finished();
@@ -314,7 +320,7 @@ impl Connection {
         match self.machine.state() {
             tpa::State::Established if state.status == Status::Opening => {
                 state.status = Status::Open;
-                if let Origin::Theirs { backlog, .. } = &self.origin
+                if let Origin::Theirs(backlog) = &self.origin
                     && !backlog.offer(Arc::clone(&self.shared))
                 {
                     state.abort = true;
@@ -324,9 +330,9 @@ impl Connection {
             tpa::State::Reset if matches!(state.status, Status::Opening | Status::Open) => match state.status {
                 _ if self.lacks_last_word() => self.end(state),
                 Status::Opening => {
-                    self.fail(state, Failure::new(libc::ECONNREFUSED, "the peer refused the connection"));
+                    self.shared.fail(state, Failure::new(libc::ECONNREFUSED, "the peer refused the connection"));
                 }
-                _ => self.fail(state, Failure::new(libc::ECONNRESET, "the peer reset the connection")),
+                _ => self.shared.fail(state, Failure::new(libc::ECONNRESET, "the peer reset the connection")),
             },
             _ => {}
         }
@@ -342,14 +348,14 @@ impl Connection {
     /// Wakes the application if there is news for it. To be called once after everything that came together.
     pub(super) fn tell_application(&mut self) {
         let mut state = self.shared.lock();
-        state.stats = *self.machine.stats();
+        (state.stats, state.travelled) = (*self.machine.stats(), self.travelled);
         let news = state.status != Status::Open || state.finished;
         if news || state.end_of_stream || state.receive.available() > 0 {
-            self.shared.wake_readers(&state);
+            self.shared.wake_readers(&mut state);
         }
         // Not for every block: a writer that fills a quarter of the ring at a time keeps up.
         if news || state.send.room() >= state.send.capacity() / 4 {
-            self.shared.wake_writers(&state);
+            self.shared.wake_writers(&mut state);
         }
     }
 
@@ -370,126 +376,20 @@ impl Connection {
         self.path_at = Time::NEVER;
         let Some(source) = &self.shared.options.path else { return };
         self.path_at = now + PATH_PERIOD;
-        let path = source.path(*self.addresses.peer.ip(), self.travelled);
+        let path = source.path(self.addresses.peer.ip(), self.travelled);
         if let Some(path) = path.filter(|path| Some(*path) != self.path) {
             self.path = Some(path);
             self.machine.on_path(path);
         }
     }
 
-    /// The network complained about a datagram of ours.
-    pub(super) fn on_complaint(&mut self, now: Time, errno: i32, mtu: u32, out: &mut Outbox) {
-        let shared = Arc::clone(&self.shared);
-        let mut state = shared.lock();
-        if state.status == Status::Failed {
-            return;
-        }
-        match errno {
-            libc::EMSGSIZE => {
-                let mtu = if mtu > 0 { mtu.to_string() } else { "less".to_owned() };
-                let message = format!(
-                    "segments of {} bytes need an MTU of {}, the way to {} has {mtu}: choose smaller ones",
-                    self.segment,
-                    self.segment + tpa::HEADER_BYTES as usize,
-                    self.addresses.peer,
-                );
-                self.fail(&mut state, Failure::new(libc::EMSGSIZE, message));
-                self.machine.abort(now);
-            }
-            libc::ECONNREFUSED => {
-                self.refusals += 1;
-                if self.lacks_last_word() {
-                    self.end(&mut state);
-                    self.machine.abort(now);
-                } else if state.status == Status::Opening || self.refusals >= REFUSALS {
-                    let message = format!("nobody listens on UDP port {}", self.addresses.peer);
-                    self.fail(&mut state, Failure::new(libc::ECONNREFUSED, message));
-                    self.machine.abort(now);
-                }
-            }
-            _ => {
-                // No route, or none for a while. Some transports want to know.
-                if matches!(errno, libc::EHOSTUNREACH | libc::ENETUNREACH) {
-                    self.machine.on_route_failure(now);
-                }
-                self.complaint = Some(errno);
-                if state.status == Status::Opening {
-                    let reason = std::io::Error::from_raw_os_error(errno);
-                    self.fail(&mut state, Failure::new(errno, format!("{}: {reason}", self.addresses.peer)));
-                    self.machine.abort(now);
-                }
-            }
-        }
-        self.work_locked(now, &mut state, out);
+    /// Whether the peer opened it.
+    pub(super) fn is_theirs(&self) -> bool {
+        matches!(self.origin, Origin::Theirs(_))
     }
 
-    /// The connection fails for its application.
-    fn fail(&self, state: &mut State, failure: Failure) {
-        state.failure = Some(failure);
-        state.status = Status::Failed;
-        self.shared.wake_readers(state);
-        self.shared.wake_writers(state);
-    }
-
-    /// Whether something is expected from the peer.
-    fn expects_peer(&self) -> bool {
-        let sender = self.machine.sender();
-        self.machine.acknowledged() < self.written
-            || (self.machine.state() == tpa::State::Established && sender.fin_times() > 0 && !sender.is_finished())
-    }
-
-    /// When the peer has been silent for too long.
-    fn gives_up_at(&self) -> Time {
-        let options = &self.shared.options;
-        match self.machine.state() {
-            tpa::State::SynSent => self.since + options.connect_timeout,
-            tpa::State::Established if self.expects_peer() => self.heard + options.silence_timeout,
-            _ => Time::NEVER,
-        }
-    }
-
-    /// Gives up if it is time. Returns whether the connection is to be forgotten.
-    pub(super) fn expire(&mut self, now: Time, out: &mut Outbox) -> bool {
-        if now >= self.gives_up_at() {
-            let shared = Arc::clone(&self.shared);
-            let mut state = shared.lock();
-            let silence = now.since(if state.status == Status::Opening { self.since } else { self.heard });
-            let errno = self.complaint.unwrap_or(libc::ETIMEDOUT);
-            let reason = self.complaint.map(|errno| format!(" ({})", std::io::Error::from_raw_os_error(errno)));
-            let message = format!(
-                "no answer from {} for {:.0} s{}",
-                self.addresses.peer,
-                silence.as_secs_f64(),
-                reason.unwrap_or_default()
-            );
-            if self.lacks_last_word() {
-                self.end(&mut state);
-            } else {
-                self.fail(&mut state, Failure::new(errno, message));
-            }
-            self.machine.abort(now);
-            self.work_locked(now, &mut state, out);
-            drop(state);
-            self.tell_application();
-        }
-        // A handshake of the peer's that was never finished.
-        let lapsed = matches!(self.origin, Origin::Theirs { .. }) && self.machine.state() == tpa::State::Listen;
-        lapsed || self.forgets_at() <= now
-    }
-
-    fn forgets_at(&self) -> Time {
-        let Some(over) = self.over_at else { return Time::NEVER };
-        match self.machine.state() {
-            tpa::State::Reset | tpa::State::Closed => over,
-            tpa::State::Done => over + TIME_WAIT,
-            // The application is gone and the peer has not closed.
-            _ => over + ORPHAN,
-        }
-    }
-
-    /// When to come back.
-    pub(super) fn next_wakeup(&self) -> Time {
-        let path = if self.machine.is_done() { Time::NEVER } else { self.path_at };
-        self.machine_at.min(self.gives_up_at()).min(self.forgets_at()).min(path)
+    /// What the peer calls itself, once the handshake has told.
+    pub(super) fn peer_tag(&self) -> Option<Tag> {
+        self.cover.as_ref().map(Cover::to)
     }
 }

@@ -1,57 +1,94 @@
-//! What SYN and SYN+ACK carry as payload: the terms of the connection and a cookie.
+//! What opens a connection: datagrams whose tag is zero, with the terms of the connection, a cookie, and Noise's messages.
 //!
 //! The TPA paper gives only the flags. A listener keeps nothing of a connection request before its sender has shown that it
-//! receives what is sent to its address: the first SYN is answered by a challenge, a SYN+ACK with a cookie that only the
-//! listener can make, and the SYN is repeated with it (the idea of TCP's SYN cookies, RFC 4987, section 3.6, with QUIC's
-//! extra round, RFC 9000, section 8.1.2, since a 12-byte header has no room to hide a cookie in). All have the same size, so
-//! that a listener never sends more than it was sent.
+//! receives what is sent to its address: the first request is answered by a challenge with a cookie that only the listener can
+//! make, and the request is repeated with it (the idea of TCP's SYN cookies, RFC 4987, section 3.6, with QUIC's extra round, RFC
+//! 9000, section 8.1.2, since a 12-byte header has no room to hide a cookie in). A challenge is as long as a request without
+//! padding, so that a listener never sends more than it was sent to an address that has shown nothing.
 //!
 //! Both ends of TPA need the same segment size, and the receiver needs to know how many segments share an ACK (section 3.6).
-//! Whoever opens the connection says what they are.
+//! Whoever opens the connection proposes them; a listener whose buffers are smaller asks for smaller segments in its challenge.
 //!
 //! ```text
-//! byte 0       version, 1
-//! byte 1       kind: 0 request (in a SYN), 1 challenge, 2 acceptance (both in a SYN+ACK)
-//! byte 2       cwnd_max, 1 to 12
-//! byte 3       segments that share an ACK: 2, or cwnd_max
-//! byte 4, 5    payload of a full segment, bytes
-//! byte 6       segments in a block, 1 to 12
-//! byte 7       zero
-//! bytes 8-15   nonce, chosen by whoever opens and repeated in the answers: nobody else on the network can answer
-//! bytes 16-31  cookie; zero in the first request and in the acceptance
+//! bytes 0-7    zero: the tag of no connection
+//! byte 8       version, 2
+//! byte 9       kind: 0 request, 1 challenge, 2 acceptance, 3 stray, 4 refusal
+//! byte 10      protection: 0 none, 1 Noise NN, 2 Noise NNpsk0, 3 Noise IK
+//! byte 11      segments that share an ACK: 2, or cwnd_max
+//! bytes 12-19  tag of whoever opens, chosen at random and repeated in the answers: nobody else on the network can answer
+//! bytes 20-27  tag of whoever accepts; zero until the acceptance
+//! byte 28      cwnd_max, 1 to 12
+//! byte 29      segments in a block, 1 to 12
+//! bytes 30-31  payload of a full segment, bytes
+//! bytes 32-47  cookie; zero in the first request and in the acceptance
+//! bytes 48-59  TPA's header: SYN, or SYN and ACK
+//! bytes 60-61  length of Noise's message, which follows; then padding
 //! ```
+//!
+//! A stray tells the sender of a datagram that nobody knows its tag: it ends after byte 19, and bytes 12-19 are that tag.
 
-use meshpace_core::{Duration, Time};
-use meshpace_transport::tpa::{self, ack};
-use siphasher::sip128::{Hasher128, SipHasher24};
-use std::hash::Hasher;
-use std::net::SocketAddrV4;
+use meshpace_transport::tpa::{self, Segment, ack, wire};
+use std::fmt;
 
-/// Bytes of the payload.
-pub const BYTES: usize = 32;
+/// Bytes before Noise's message.
+pub const BYTES: usize = 62;
+
+/// Bytes of a stray: not more than the shortest datagram of a connection.
+pub const STRAY_BYTES: usize = 20;
+
+/// Smallest payload of a full segment that a listener agrees to: with less the headers are most of what travels.
+pub const LEAST_SEGMENT: u16 = 64;
 
 /// The version this is.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
-/// How long a cookie is good for, at least; at most twice as long.
-const COOKIE_LIFE: Duration = Duration::from_secs(8);
+/// The name of a connection at one end: random, never zero, in every datagram to that end.
+pub type Tag = u64;
 
-/// What an opening segment is.
+/// What a datagram that opens a connection is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Asks for a connection.
     Request,
-    /// Asks to ask again with this cookie.
+    /// Asks to ask again with this cookie and these terms.
     Challenge,
     /// Agrees.
     Acceptance,
+    /// Nobody knows this tag.
+    Stray,
+    /// No: the peer takes this protection, and no other; the same one if the keys do not fit.
+    Refusal,
+}
+
+/// How datagrams are protected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protection {
+    /// By the tag alone.
+    Plain,
+    /// Noise NN: encrypted, with whoever answers.
+    Nn,
+    /// Noise NNpsk0: with whoever knows a shared secret.
+    NnPsk0,
+    /// Noise IK: with the holders of keys that are known.
+    Ik,
+}
+
+impl fmt::Display for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Protection::Plain => "no encryption",
+            Protection::Nn => "encryption without known keys",
+            Protection::NnPsk0 => "encryption with a shared secret",
+            Protection::Ik => "encryption with known keys",
+        })
+    }
 }
 
 /// A cookie.
 pub type Cookie = [u8; 16];
 
 /// The terms both ends need to share.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
     /// cwnd_max in segments, 1 to 12.
     pub window: u8,
@@ -75,6 +112,11 @@ impl Terms {
         }
     }
 
+    /// Bytes of a block.
+    pub fn block(self) -> usize {
+        usize::from(self.segment) * usize::from(self.block_segments)
+    }
+
     /// `config` under these terms; none if they make no sense.
     pub fn apply(self, config: &tpa::Config) -> Option<tpa::Config> {
         let mut config = config.clone();
@@ -86,141 +128,198 @@ impl Terms {
             every if every == self.window => ack::Rule::EveryWindow,
             _ => return None,
         };
-        config.check().is_ok().then_some(config)
+        (self.segment >= LEAST_SEGMENT && config.check().is_ok()).then_some(config)
+    }
+
+    /// These terms with segments of which three blocks fit into `buffer` bytes.
+    pub fn within(self, buffer: usize) -> Terms {
+        let most = buffer / 3 / usize::from(self.block_segments.max(1));
+        Terms { segment: self.segment.min(u16::try_from(most).unwrap_or(u16::MAX)), ..self }
+    }
+
+    /// Whether these are `asked`, or the same with smaller segments.
+    pub fn yields_to(self, asked: Terms) -> bool {
+        self.segment <= asked.segment && Terms { segment: asked.segment, ..self } == asked
     }
 }
 
-/// The payload of a SYN or SYN+ACK.
+/// A datagram that opens a connection, without Noise's message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opening {
     /// What it is.
     pub kind: Kind,
+    /// How the connection is to be protected.
+    pub protection: Protection,
     /// The terms.
     pub terms: Terms,
-    /// The nonce.
-    pub nonce: [u8; 8],
+    /// The tag of whoever opens.
+    pub opener: Tag,
+    /// The tag of whoever accepts; zero for none yet.
+    pub acceptor: Tag,
     /// The cookie; zero for none.
     pub cookie: Cookie,
+    /// TPA's header.
+    pub segment: Segment,
 }
 
 impl Opening {
-    /// As bytes.
-    pub fn encode(&self) -> [u8; BYTES] {
+    /// As bytes, with Noise's message, and zeros up to a length of `padded`.
+    pub fn encode(&self, noise: &[u8], padded: usize) -> Vec<u8> {
         let Terms { window, ack_every, segment, block_segments } = self.terms;
-        let mut bytes = [0; BYTES];
-        bytes[..4].copy_from_slice(&[VERSION, self.kind as u8, window, ack_every]);
-        bytes[4..6].copy_from_slice(&segment.to_be_bytes());
-        bytes[6] = block_segments;
-        bytes[8..16].copy_from_slice(&self.nonce);
-        bytes[16..].copy_from_slice(&self.cookie);
+        let mut bytes = vec![0; 8];
+        bytes.extend([VERSION, self.kind as u8, self.protection as u8, ack_every]);
+        bytes.extend(self.opener.to_be_bytes());
+        bytes.extend(self.acceptor.to_be_bytes());
+        bytes.extend([window, block_segments]);
+        bytes.extend(segment.to_be_bytes());
+        bytes.extend(self.cookie);
+        bytes.extend(wire::encode_inside_udp(&self.segment));
+        bytes.extend((noise.len() as u16).to_be_bytes());
+        bytes.extend(noise);
+        bytes.resize(bytes.len().max(padded), 0);
         bytes
     }
 
-    /// From bytes; none if they are nothing this version knows.
-    pub fn decode(bytes: &[u8]) -> Option<Opening> {
-        let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
-        let kind = match bytes[1] {
+    /// From the bytes of a datagram whose tag is zero, with Noise's message; none if they are nothing this version knows.
+    pub fn decode(bytes: &[u8]) -> Option<(Opening, &[u8])> {
+        let (head, rest) = bytes.split_first_chunk::<BYTES>()?;
+        if head[..8] != [0; 8] || head[8] != VERSION {
+            return None;
+        }
+        let kind = match head[9] {
             0 => Kind::Request,
             1 => Kind::Challenge,
             2 => Kind::Acceptance,
+            4 => Kind::Refusal,
             _ => return None,
         };
-        let [nonce @ .., _, _, _, _, _, _, _, _] = &bytes[8..24] else { return None };
-        (bytes[0] == VERSION && bytes[7] == 0).then(|| Opening {
+        let protection = match head[10] {
+            0 => Protection::Plain,
+            1 => Protection::Nn,
+            2 => Protection::NnPsk0,
+            3 => Protection::Ik,
+            _ => return None,
+        };
+        let tag = |at: usize| head[at..].first_chunk().map(|bytes| Tag::from_be_bytes(*bytes));
+        let (segment, _) = wire::decode_inside_udp(&head[48..60]).ok()?;
+        let length = usize::from(u16::from_be_bytes([head[60], head[61]]));
+        let opening = Opening {
             kind,
+            protection,
             terms: Terms {
-                window: bytes[2],
-                ack_every: bytes[3],
-                segment: u16::from_be_bytes([bytes[4], bytes[5]]),
-                block_segments: bytes[6],
+                window: head[28],
+                ack_every: head[11],
+                segment: u16::from_be_bytes([head[30], head[31]]),
+                block_segments: head[29],
             },
-            nonce: nonce.try_into().expect("eight bytes"),
-            cookie: *bytes.last_chunk().expect("32 bytes"),
-        })
+            opener: tag(12)?,
+            acceptor: tag(20)?,
+            cookie: *head[32..].first_chunk()?,
+            segment,
+        };
+        Some((opening, rest.get(..length)?))
+    }
+
+    /// The kind, and the tag of whoever opens, of an opening of which only the beginning is there.
+    pub(super) fn decode_head(bytes: &[u8]) -> Option<(Kind, Tag)> {
+        let head = bytes.first_chunk::<20>()?;
+        let tag = head.last_chunk().map(|bytes| Tag::from_be_bytes(*bytes))?;
+        (head[..8] == [0; 8] && head[8] == VERSION && head[9] == Kind::Request as u8).then_some((Kind::Request, tag))
+    }
+
+    /// What both ends must have seen alike of the request, whoever is between them (Noise, section 6: the prologue).
+    pub fn prologue(&self) -> Vec<u8> {
+        let plain = Opening {
+            kind: Kind::Request,
+            acceptor: 0,
+            cookie: Cookie::default(),
+            segment: Segment { block: self.segment.block, ..Segment::default() },
+            ..*self
+        };
+        [b"meshpace TPA over UDP", &plain.encode(&[], 0)[..]].concat()
     }
 }
 
-/// Makes and recognises cookies; keeps nothing of those it made.
-#[derive(Clone)]
-pub struct Baker {
-    key: [u8; 16],
+/// Tells whoever uses `tag` that nobody knows it.
+pub fn stray(tag: Tag) -> [u8; STRAY_BYTES] {
+    let mut bytes = [0; STRAY_BYTES];
+    (bytes[8], bytes[9]) = (VERSION, Kind::Stray as u8);
+    bytes[12..].copy_from_slice(&tag.to_be_bytes());
+    bytes
 }
 
-impl std::fmt::Debug for Baker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Baker")
-    }
+/// The tag that a stray says nobody knows, if that is what `bytes` are.
+pub fn understand_stray(bytes: &[u8]) -> Option<Tag> {
+    let tag = bytes.get(12..STRAY_BYTES)?.first_chunk().map(|bytes| Tag::from_be_bytes(*bytes))?;
+    (bytes.len() == STRAY_BYTES && stray(tag) == bytes).then_some(tag)
 }
 
-impl Baker {
-    /// With a secret key.
-    pub fn new(key: [u8; 16]) -> Baker {
-        Baker { key }
-    }
-
-    fn bake(&self, epoch: u64, peer: SocketAddrV4, block: u16, opening: &Opening) -> Cookie {
-        // SipHash-2-4 is a keyed function made for short messages: without the key nobody can tell its next value.
-        let mut hasher = SipHasher24::new_with_key(&self.key);
-        hasher.write_u64(epoch);
-        hasher.write(&peer.ip().octets());
-        hasher.write_u16(peer.port());
-        hasher.write_u16(block);
-        hasher.write(&Opening { cookie: [0; 16], ..*opening }.encode());
-        hasher.finish128().as_bytes()
-    }
-
-    /// The cookie that `peer` has to show with its request `opening` for a connection whose first block is `block`.
-    pub fn cookie(&self, now: Time, peer: SocketAddrV4, block: u16, opening: &Opening) -> Cookie {
-        self.bake(now.0 / COOKIE_LIFE.0, peer, block, opening)
-    }
-
-    /// Whether the request shows a cookie made for it not long ago.
-    pub fn accepts(&self, now: Time, peer: SocketAddrV4, block: u16, opening: &Opening) -> bool {
-        let epoch = now.0 / COOKIE_LIFE.0;
-        let recent = |epoch| self.bake(epoch, peer, block, opening) == opening.cookie;
-        recent(epoch) || epoch.checked_sub(1).is_some_and(recent)
-    }
+/// The tag that a datagram begins with, if there is one.
+pub fn tag_of(datagram: &[u8]) -> Option<Tag> {
+    datagram.first_chunk().map(|bytes| Tag::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use meshpace_transport::tpa::Flags;
 
     fn opening() -> Opening {
         let terms = Terms { window: 3, ack_every: 2, segment: 0x5b4, block_segments: 12 };
-        Opening { kind: Kind::Request, terms, nonce: [1, 2, 3, 4, 5, 6, 7, 8], cookie: [9; 16] }
+        let segment = Segment { block: 0x123, window: 0x81, flags: Flags::SYN, ..Segment::default() };
+        let (opener, acceptor) = (0x0102_0304_0506_0708, 0x1112_1314_1516_1718);
+        Opening {
+            kind: Kind::Acceptance,
+            protection: Protection::NnPsk0,
+            terms,
+            opener,
+            acceptor,
+            cookie: [9; 16],
+            segment,
+        }
     }
 
     #[test]
     fn layout() {
-        let bytes = opening().encode();
-        assert_eq!(bytes[..16], [1, 0, 3, 2, 0x05, 0xb4, 12, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(bytes[16..], [9; 16]);
-        assert_eq!(Opening::decode(&bytes), Some(opening()));
-        assert_eq!(Opening::decode(&bytes[..31]), None);
-        for (at, value) in [(0, 2), (1, 3), (7, 1)] {
-            let mut bytes = bytes;
+        let bytes = opening().encode(b"noise", 80);
+        assert_eq!(bytes[..12], [0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2]);
+        assert_eq!(bytes[12..20], [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(bytes[20..28], [0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18]);
+        assert_eq!(bytes[28..32], [3, 12, 0x05, 0xb4]);
+        assert_eq!(bytes[32..48], [9; 16]);
+        assert_eq!(bytes[48..62], [0x12, 0x30, 0, 0, 0, 0, 0, 0, 0, 0, 0x24, 0x08, 0, 5]);
+        assert_eq!(bytes[62..80], *b"noise\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        assert_eq!(Opening::decode(&bytes), Some((opening(), &b"noise"[..])));
+        assert_eq!(Opening::decode(&bytes[..66]), None, "the message is longer");
+        assert_eq!(Opening::decode(&bytes[..61]), None);
+        for (at, value) in [(0, 1), (8, 1), (9, 3), (9, 5), (10, 4)] {
+            let mut bytes = bytes.clone();
             bytes[at] = value;
             assert_eq!(Opening::decode(&bytes), None, "byte {at}");
         }
     }
 
     #[test]
-    fn a_cookie_is_good_for_its_request_alone_and_not_for_long() {
-        let (ours, others) = (Baker::new([1; 16]), Baker::new([2; 16]));
-        let peer = "10.0.0.1:4000".parse().unwrap();
-        let start = Time(100 * COOKIE_LIFE.0);
-        let shown = Opening { cookie: ours.cookie(start, peer, 7, &opening()), ..opening() };
-        assert!(ours.accepts(start, peer, 7, &shown));
-        assert!(ours.accepts(start + COOKIE_LIFE, peer, 7, &shown));
-        assert!(!ours.accepts(start + COOKIE_LIFE * 2, peer, 7, &shown), "too old");
-        assert!(!others.accepts(start, peer, 7, &shown), "another key");
-        assert!(!ours.accepts(start, "10.0.0.1:4001".parse().unwrap(), 7, &shown), "another port");
-        assert!(!ours.accepts(start, "10.0.0.2:4000".parse().unwrap(), 7, &shown), "another address");
-        assert!(!ours.accepts(start, peer, 8, &shown), "another block");
-        let terms = Terms { segment: 9, ..shown.terms };
-        assert!(!ours.accepts(start, peer, 7, &Opening { terms, ..shown }), "other terms");
-        assert!(!ours.accepts(start, peer, 7, &Opening { cookie: [0; 16], ..shown }), "none");
+    fn a_stray_names_the_tag() {
+        let bytes = stray(0x0102_0304_0506_0708);
+        assert_eq!(bytes, [0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(understand_stray(&bytes), Some(0x0102_0304_0506_0708));
+        assert_eq!(understand_stray(&bytes[..19]), None);
+        assert_eq!(understand_stray(&opening().encode(&[], 0)), None);
+    }
+
+    #[test]
+    fn the_prologue_is_what_the_request_said() {
+        let request = Opening { kind: Kind::Request, acceptor: 0, cookie: [0; 16], ..opening() };
+        assert_eq!(request.prologue(), opening().prologue(), "the same in the acceptance");
+        for other in [
+            Opening { opener: 1, ..request },
+            Opening { protection: Protection::Nn, ..request },
+            Opening { terms: Terms { segment: 9, ..request.terms }, ..request },
+            Opening { segment: Segment { block: 1, ..request.segment }, ..request },
+        ] {
+            assert_ne!(request.prologue(), other.prologue());
+        }
     }
 
     #[test]
@@ -234,11 +333,22 @@ mod tests {
             Terms { window: 0, ..good },
             Terms { window: 13, ..good },
             Terms { ack_every: 4, ..good },
-            Terms { segment: 0, ..good },
+            Terms { segment: 1, ..good },
+            Terms { segment: LEAST_SEGMENT - 1, ..good },
             Terms { block_segments: 13, ..good },
             Terms { block_segments: 0, ..good },
         ] {
             assert_eq!(bad.apply(&config), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn segments_are_made_to_fit_a_buffer() {
+        let asked = Terms { segment: 65000, ..opening().terms };
+        assert_eq!(asked.within(36 * 1460), Terms { segment: 1460, ..asked });
+        assert_eq!(asked.within(1 << 30), asked);
+        assert!(asked.within(36 * 1460).yields_to(asked) && asked.yields_to(asked));
+        assert!(!asked.yields_to(asked.within(36 * 1460)), "larger ones are no answer");
+        assert!(!Terms { window: 4, ..asked }.yields_to(asked));
     }
 }

@@ -19,23 +19,33 @@
 //! ```
 
 mod connection;
+pub mod cookie;
+pub mod cover;
+mod half_open;
 mod handle;
 pub mod handshake;
+pub mod keys;
 mod listener;
+mod noise;
 mod options;
 mod outbox;
 pub mod path;
-mod port;
+pub(crate) mod port;
 mod route_metric;
 mod runtime;
+mod seal;
+mod select;
 mod shared;
 pub mod socket;
+mod sources;
 mod stream;
 
 pub use handle::Handle as Runtime;
 pub use listener::{BACKLOG, PortCounters, TpaListener};
-pub use options::Options;
+pub use options::{Limits, Options, Security};
 pub use path::PathSource;
 pub use port::TpaPort;
+pub(crate) use runtime::random;
+pub use select::Selector;
 pub use shared::TpaError;
 pub use stream::TpaStream;

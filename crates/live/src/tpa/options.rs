@@ -1,10 +1,67 @@
 //! What can be set about connections over UDP.
 
+use super::handshake::Protection;
 use super::path::PathSource;
+use curve25519_dalek::montgomery::MontgomeryPoint;
 use meshpace_core::Duration;
 use meshpace_transport::{Config, names, tpa};
 use std::io;
 use std::sync::Arc;
+
+/// How datagrams are protected, and from whom.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Security {
+    /// A random tag of 64 bits in every datagram: whoever cannot read the packets can forge nothing. Whoever can read them can
+    /// forge them. For experiments.
+    Plain,
+    /// Encrypted, with whoever answers: whoever reads packets learns nothing and can forge nothing. Somebody who stands
+    /// between the two ends while they connect can pose as each to the other.
+    Opportunistic,
+    /// Encrypted, with whoever knows this secret.
+    Shared([u8; 32]),
+    /// Encrypted, with the holders of known keys (X25519). Whoever opens a connection knows exactly one peer.
+    Keys {
+        /// Our own private key.
+        own: [u8; 32],
+        /// Public keys of the peers.
+        peers: Vec<[u8; 32]>,
+    },
+}
+
+impl std::fmt::Debug for Security {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Keys are not for logs.
+        write!(f, "Security({:?})", self.protection())
+    }
+}
+
+impl Security {
+    /// As it stands in a request.
+    pub fn protection(&self) -> Protection {
+        match self {
+            Security::Plain => Protection::Plain,
+            Security::Opportunistic => Protection::Nn,
+            Security::Shared(_) => Protection::NnPsk0,
+            Security::Keys { .. } => Protection::Ik,
+        }
+    }
+
+    /// A fresh pair of keys for [`Security::Keys`]: private and public.
+    ///
+    /// # Errors
+    ///
+    /// No random numbers can be had.
+    pub fn new_key() -> io::Result<([u8; 32], [u8; 32])> {
+        let mut secret = [0; 32];
+        super::runtime::random(&mut secret)?;
+        Ok((secret, Security::public_key(&secret)))
+    }
+
+    /// The public key of a private one.
+    pub fn public_key(secret: &[u8; 32]) -> [u8; 32] {
+        MontgomeryPoint::mul_base_clamped(*secret).to_bytes()
+    }
+}
 
 /// Settings of a port; they hold for the connections it opens and accepts.
 #[derive(Clone, Debug)]
@@ -22,11 +79,47 @@ pub struct Options {
     pub receive_buffer: usize,
     /// How long to try to open a connection. Default 30 s.
     pub connect_timeout: Duration,
+    /// How datagrams are protected; both ends need the same. Default [`Security::Opportunistic`].
+    pub security: Security,
+    /// Silence after which the peer is asked for a sign of life; none for never. Default 30 s.
+    pub keep_alive: Option<Duration>,
+    /// How long a connection may carry no data before it is ended, although the peer is there; none for ever. Default none.
+    pub idle_timeout: Option<Duration>,
+    /// What a listener grants.
+    pub limits: Limits,
     /// How long to send without hearing anything from the peer (RFC 1122, section 4.2.3.5, asks for 100 s at least).
     /// Default 120 s.
     pub silence_timeout: Duration,
     /// How long dropping a stream waits for what was written to arrive. Default 30 s.
     pub linger: Duration,
+}
+
+/// What a listener grants, altogether and per source: an IPv4 address, or an IPv6 network of 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections open at a time. Default 16,384.
+    pub connections: usize,
+    /// The same from one source. Default 4096.
+    pub connections_per_source: usize,
+    /// Handshakes that are not finished. Default 1024: some hundred bytes each.
+    pub half_open: usize,
+    /// The same from one source. Default 256.
+    pub half_open_per_source: usize,
+    /// Handshakes begun per second and source, in the long run; as many at once. Default 256. Each costs two
+    /// multiplications on the curve.
+    pub handshakes_per_second: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 16_384,
+            connections_per_source: 4096,
+            half_open: 1024,
+            half_open_per_source: 256,
+            handshakes_per_second: 256,
+        }
+    }
 }
 
 impl Default for Options {
@@ -38,6 +131,10 @@ impl Default for Options {
             send_buffer: 256 << 10,
             receive_buffer: 256 << 10,
             connect_timeout: Duration::from_secs(30),
+            security: Security::Opportunistic,
+            keep_alive: Some(Duration::from_secs(30)),
+            idle_timeout: None,
+            limits: Limits::default(),
             silence_timeout: Duration::from_secs(120),
             linger: Duration::from_secs(30),
         }
@@ -45,7 +142,11 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The defaults with a transport by its name, `tpa-2` for example; an error if that is no TPA.
+    /// The defaults with a transport by its name, `tpa-2` for example.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] if that is no TPA.
     pub fn named(transport: &str) -> io::Result<Options> {
         match names::lookup(transport) {
             Some(Config::Tpa(transport)) => Ok(Options::of(transport)),
@@ -65,6 +166,10 @@ impl Options {
     }
 
     /// Whether every value is in its range.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`], with the name of the value and its range.
     pub fn check(&self) -> io::Result<()> {
         self.transport.check().map_err(|error| refused(format!("transport.{error}")))?;
         if self.transport.segment > MOST_PAYLOAD {
@@ -76,8 +181,8 @@ impl Options {
     }
 }
 
-/// Payload that fits into the largest UDP datagram behind TPA's header.
-pub(super) const MOST_PAYLOAD: u32 = 65507 - tpa::wire::INSIDE_UDP as u32;
+/// Payload that fits into the largest UDP datagram behind the headers.
+pub(super) const MOST_PAYLOAD: u32 = 65507 - super::cover::overhead(Protection::Nn);
 
 /// How much later than the receiver's ACK timer the sender's may expire.
 const LATENESS: Duration = Duration::from_millis(50);
@@ -85,6 +190,8 @@ const LATENESS: Duration = Duration::from_millis(50);
 fn on_wires(mut transport: tpa::Config) -> tpa::Config {
     let margin = (transport.ack_delay + LATENESS).min(transport.rto.max);
     transport.rto.margin = transport.rto.margin.max(margin);
+    // RFC 6298, section 2.1, which the Internet has lived with since 2011; the paper's table says 3 s.
+    transport.rto.initial = transport.rto.initial.min(Duration::from_secs(1));
     transport
 }
 

@@ -1,14 +1,13 @@
-//! Segments on their way out of a port, gathered into messages.
+//! Datagrams on their way out of a port, gathered into messages.
 
 use super::socket::{Addresses, Message};
-use meshpace_transport::tpa::{Segment, wire};
 use std::collections::VecDeque;
 
 /// Messages that may wait for room in the kernel's buffer, per socket. Windows are 12 segments at most; what comes on top is
 /// dropped, as a full interface queue would.
 const WAITING: usize = 4096;
 
-/// Segments on their way out of a port.
+/// Datagrams on their way out of a port.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     open: Message,
@@ -17,17 +16,17 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Puts a segment behind the others; its payload comes in two pieces.
-    pub(super) fn push(&mut self, to: Addresses, segment: &Segment, a: &[u8], b: &[u8]) {
-        let length = wire::INSIDE_UDP + a.len() + b.len();
+    /// Puts a datagram of `length` bytes, which `write` appends, behind the others.
+    pub(super) fn push(&mut self, to: Addresses, length: usize, write: impl FnOnce(&mut Vec<u8>)) {
         if !self.open.takes(to, length) {
             self.seal();
         }
-        self.open.push(to, length, |bytes| {
-            bytes.extend_from_slice(&wire::encode_inside_udp(segment));
-            bytes.extend_from_slice(a);
-            bytes.extend_from_slice(b);
-        });
+        self.open.push(to, length, write);
+    }
+
+    /// Puts the datagram `bytes` behind the others.
+    pub(super) fn push_bytes(&mut self, to: Addresses, bytes: &[u8]) {
+        self.push(to, bytes.len(), |out| out.extend_from_slice(bytes));
     }
 
     /// What comes next begins another message.

@@ -5,13 +5,13 @@ pub use super::route_metric::RouteMetric;
 use meshpace_core::Rate;
 use meshpace_transport::PathInfo;
 use std::fmt::Debug;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// A source of path information. It is asked when a connection opens, about once a second, and when packets begin to arrive
 /// with another time to live.
 pub trait PathSource: Debug + Send + Sync {
     /// What is known of the way to `peer`; `travelled` are the hops its last packet seems to have come, if the kernel told.
-    fn path(&self, peer: Ipv4Addr, travelled: Option<u8>) -> Option<PathInfo>;
+    fn path(&self, peer: IpAddr, travelled: Option<u8>) -> Option<PathInfo>;
 }
 
 /// Always the same.
@@ -19,7 +19,7 @@ pub trait PathSource: Debug + Send + Sync {
 pub struct Fixed(pub PathInfo);
 
 impl PathSource for Fixed {
-    fn path(&self, _: Ipv4Addr, _: Option<u8>) -> Option<PathInfo> {
+    fn path(&self, _: IpAddr, _: Option<u8>) -> Option<PathInfo> {
         Some(self.0)
     }
 }
@@ -33,7 +33,7 @@ pub struct TimeToLive {
 }
 
 impl PathSource for TimeToLive {
-    fn path(&self, _: Ipv4Addr, travelled: Option<u8>) -> Option<PathInfo> {
+    fn path(&self, _: IpAddr, travelled: Option<u8>) -> Option<PathInfo> {
         travelled.map(|hops| PathInfo { hops, rate: self.rate, received_power_dbm: None })
     }
 }

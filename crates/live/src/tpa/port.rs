@@ -1,5 +1,6 @@
 //! A UDP port with any number of connections on it, opened from either end.
 
+use super::cover::overhead;
 use super::handle::{Command, Handle};
 use super::handshake::Terms;
 use super::listener::{Backlog, Counters, PortCounters, TpaListener};
@@ -11,7 +12,7 @@ use meshpace_core::Duration;
 use meshpace_transport::tpa;
 use nix::libc;
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 /// A bound UDP port. Cloning gives another handle of the same port; it stays open as long as a handle, a stream or a listener
@@ -22,42 +23,63 @@ pub struct TpaPort(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     id: u64,
-    local: SocketAddrV4,
+    local: SocketAddr,
     options: Arc<Options>,
     counters: Arc<Counters>,
     runtime: Handle,
 }
 
 impl TpaPort {
-    /// Binds an IPv4 address and UDP port (0: any that is free) with default options.
+    /// Binds an address and UDP port (0: any that is free) with default options.
+    ///
+    /// # Errors
+    ///
+    /// The address is in use or not this host's, or the system gives no socket.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<TpaPort> {
         TpaPort::with_options(address, Options::default())
     }
 
     /// The same with options, served by the process's runtime.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::bind`], and those of [`Options::check`].
     pub fn with_options(address: impl ToSocketAddrs, options: Options) -> io::Result<TpaPort> {
         TpaPort::on(&Handle::global()?, address, options)
     }
 
     /// The same, served by a runtime of its own.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::with_options`]; the runtime has ended.
     pub fn on(runtime: &Handle, address: impl ToSocketAddrs, options: Options) -> io::Result<TpaPort> {
         options.check()?;
-        let local = first_v4(address)?;
+        let local = first(address)?;
         // The socket belongs to the network namespace of whoever asks, not to the runtime's.
         let socket =
             Socket::bind(local).map_err(|error| Failure::of(&error, format!("UDP port {local}: {error}")).error())?;
         let (id, local) = (runtime.next_id(), socket.local());
+        runtime.watch(&socket, id)?;
         let (options, counters) = (Arc::new(options), Arc::new(Counters::default()));
-        runtime.send(Command::Bind { id, socket, options: Arc::clone(&options), counters: Arc::clone(&counters) });
+        runtime.send(Command::Bind { id, socket, options: Arc::clone(&options), counters: Arc::clone(&counters) })?;
         Ok(TpaPort(Arc::new(Inner { id, local, options, counters, runtime: runtime.clone() })))
     }
 
     /// Opens a connection from this port and waits until it is open.
+    ///
+    /// # Errors
+    ///
+    /// Nobody listens there or nobody answers, the peer wants other protection or has other keys, or there is no way.
     pub fn connect(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
         self.connect_timeout(address, self.0.options.connect_timeout)
     }
 
     /// The same, waiting for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`].
     pub fn connect_timeout(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
         let stream = self.begin(address, timeout)?;
         stream.wait_until_open()?;
@@ -66,6 +88,10 @@ impl TpaPort {
 
     /// Begins to open a connection and returns at once: as a non-blocking `connect` does. The stream is non-blocking; until
     /// [`TpaStream::is_open`] reading and writing return [`io::ErrorKind::WouldBlock`], and should it never be open, the reason.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be connected to.
     pub fn connect_nonblocking(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
         let stream = self.begin(address, self.0.options.connect_timeout)?;
         stream.set_nonblocking(true)?;
@@ -73,35 +99,46 @@ impl TpaPort {
     }
 
     fn begin(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
-        let peer = first_v4(address)?;
-        if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.ip().is_broadcast() {
+        let peer = self.choose(address)?;
+        let broadcast = peer.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
+        if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast {
             return Err(Failure::new(libc::EINVAL, format!("{peer}: not an address to connect to")).error());
         }
         let inner = &self.0;
         let config = self.fit(peer)?;
         let id = inner.runtime.next_id();
         let terms = Terms::of(&config);
-        let block = usize::from(terms.segment) * usize::from(terms.block_segments);
         let options = Arc::new(Options { connect_timeout: timeout, ..(*inner.options).clone() });
-        let shared = Arc::new(Shared::new(id, inner.local, peer, block, options, inner.runtime.mailbox()));
+        let shared = Arc::new(Shared::new(id, inner.local, peer, terms.block(), options, inner.runtime.mailbox()));
         let stream = TpaStream::new(Arc::clone(&shared), self.clone());
-        inner.runtime.send(Command::Connect { port: inner.id, shared, config: Box::new(config) });
+        inner.runtime.send(Command::Connect { port: inner.id, shared, config: Box::new(config) })?;
         Ok(stream)
     }
 
+    /// The first address of those given that this port's family can reach.
+    fn choose(&self, address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
+        let local = self.0.local;
+        let none = || {
+            let family = if local.is_ipv4() { "IPv4" } else { "IPv6" };
+            Failure::new(libc::EAFNOSUPPORT, format!("no {family} address, and {local} reaches no other")).error()
+        };
+        address.to_socket_addrs()?.find(|peer| peer.is_ipv4() == local.is_ipv4()).ok_or_else(none)
+    }
+
     /// The transport for the way to `peer`: with smaller segments if its MTU asks for them.
-    fn fit(&self, peer: SocketAddrV4) -> io::Result<tpa::Config> {
+    fn fit(&self, peer: SocketAddr) -> io::Result<tpa::Config> {
         let inner = &self.0;
         let mut config = tpa::Config { close_with_peer: false, ..inner.options.transport.clone() };
-        let probe = Socket::mtu_between(*inner.local.ip(), peer);
+        let probe = Socket::mtu_between(inner.local.ip(), peer);
         let mtu = probe.map_err(|error| Failure::of(&error, format!("{peer}: {error}")).error())?;
-        let most = mtu.saturating_sub(tpa::HEADER_BYTES);
+        let headers = headers_to(peer, &inner.options);
+        let most = mtu.saturating_sub(headers);
         if config.segment > most {
             if !inner.options.fit_mtu || most == 0 {
                 let message = format!(
                     "segments of {} bytes need an MTU of {}, the way to {peer} has {mtu}",
                     config.segment,
-                    config.segment + tpa::HEADER_BYTES
+                    config.segment + headers
                 );
                 return Err(Failure::new(libc::EMSGSIZE, message).error());
             }
@@ -111,19 +148,34 @@ impl TpaPort {
     }
 
     /// Accepts connections on this port; when `backlog` wait to be accepted, further requests are not answered.
+    ///
+    /// # Errors
+    ///
+    /// The runtime has ended.
     pub fn listen(&self, backlog: usize) -> io::Result<TpaListener> {
         let backlog = Arc::new(Backlog::new(backlog));
-        self.0.runtime.send(Command::Listen { port: self.0.id, backlog: Arc::clone(&backlog) });
+        self.0.runtime.send(Command::Listen { port: self.0.id, backlog: Arc::clone(&backlog) })?;
         Ok(TpaListener::new(self.clone(), backlog))
     }
 
     pub(super) fn unlisten(&self) {
-        self.0.runtime.send(Command::Unlisten { port: self.0.id });
+        let _ = self.0.runtime.send(Command::Unlisten { port: self.0.id });
+    }
+
+    /// # Errors
+    ///
+    /// This is a child of the process that made it.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.0.runtime.mailbox().check_process()
     }
 
     /// The address it is bound to.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.0.local.into())
+        Ok(self.0.local)
     }
 
     /// What it has received and not used.
@@ -134,19 +186,24 @@ impl TpaPort {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.runtime.send(Command::Release { port: self.id });
+        let _ = self.runtime.send(Command::Release { port: self.id });
     }
 }
 
-/// The first IPv4 address of those given.
-fn first_v4(address: impl ToSocketAddrs) -> io::Result<SocketAddrV4> {
-    let mut others = false;
-    for address in address.to_socket_addrs()? {
-        match address {
-            SocketAddr::V4(address) => return Ok(address),
-            SocketAddr::V6(_) => others = true,
-        }
-    }
-    let message = if others { "only IPv4 addresses are served" } else { "no address" };
-    Err(Failure::new(libc::EAFNOSUPPORT, message).error())
+/// Bytes of a datagram to `peer` besides the payload, with IP's header and UDP's.
+pub(super) fn headers_to(peer: SocketAddr, options: &Options) -> u32 {
+    let ip = if peer.is_ipv4() { 20 } else { 40 };
+    ip + 8 + overhead(options.security.protection())
+}
+
+/// The first address of those given.
+fn first(address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
+    let none = || Failure::new(libc::EAFNOSUPPORT, "no address").error();
+    address.to_socket_addrs()?.next().ok_or_else(none)
+}
+
+/// A port for connections to `peer`: any that is free, of the right family.
+pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
+    let all = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    SocketAddr::new(all, 0)
 }

@@ -10,7 +10,7 @@ use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteFlags, Rout
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Mutex;
 
 /// Longest answer of the kernel to one question, with room to spare.
@@ -31,20 +31,32 @@ impl std::fmt::Debug for RouteMetric {
 
 impl RouteMetric {
     /// Asks the kernel for hops; the channel's data rate, which routes do not tell, is given.
+    ///
+    /// # Errors
+    ///
+    /// No netlink socket can be had.
     pub fn new(rate: Rate) -> io::Result<RouteMetric> {
         let socket = Socket::new(NETLINK_ROUTE)?;
         socket.connect(&SocketAddr::new(0, 0))?;
         Ok(RouteMetric { rate, socket: Mutex::new(socket) })
     }
 
-    /// The metric of the route to `peer`: 0 if it has none, an error if there is no route.
-    pub fn metric(&self, peer: Ipv4Addr) -> io::Result<u32> {
+    /// The metric of the route to `peer`: 0 if it has none.
+    ///
+    /// # Errors
+    ///
+    /// There is no route, or the kernel could not be asked.
+    pub fn metric(&self, peer: IpAddr) -> io::Result<u32> {
         let mut question = RouteMessage::default();
-        question.header.address_family = AddressFamily::Inet;
-        question.header.destination_prefix_length = 32;
+        let (family, bits, destination) = match peer {
+            IpAddr::V4(peer) => (AddressFamily::Inet, 32, RouteAddress::Inet(peer)),
+            IpAddr::V6(peer) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(peer)),
+        };
+        question.header.address_family = family;
+        question.header.destination_prefix_length = bits;
         // The route itself, as it stands in the table, not what follows from it.
         question.header.flags = RouteFlags::FibMatch;
-        question.attributes.push(RouteAttribute::Destination(RouteAddress::Inet(peer)));
+        question.attributes.push(RouteAttribute::Destination(destination));
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::from(GetRoute(question)));
@@ -72,7 +84,7 @@ impl RouteMetric {
 }
 
 impl PathSource for RouteMetric {
-    fn path(&self, peer: Ipv4Addr, _: Option<u8>) -> Option<PathInfo> {
+    fn path(&self, peer: IpAddr, _: Option<u8>) -> Option<PathInfo> {
         // A metric beyond any mesh's diameter is not a number of hops.
         let hops = self.metric(peer).ok().map(|metric| metric.max(1)).filter(|metric| *metric <= 64)?;
         Some(PathInfo { hops: hops as u8, rate: self.rate, received_power_dbm: None })

@@ -1,32 +1,35 @@
 //! The thread that runs the connections: it waits for datagrams, for the next time a connection wants to be woken, and for
 //! its applications; nobody else touches a state machine.
 
+mod complaints;
 mod requests;
 
 use super::connection::Connection;
+use super::cookie::Baker;
+use super::half_open::HalfOpen;
 use super::handle::{Command, Mailbox};
-use super::handshake::Baker;
+use super::handshake::{Tag, stray, tag_of};
 use super::listener::{Backlog, Counters, count};
 use super::options::Options;
 use super::outbox::Outbox;
-use super::shared::{Failure, Shared, Status};
+use super::shared::{Failure, Shared};
 use super::socket::{Addresses, Received, Socket};
+use super::sources::Sources;
 use crate::Clock;
 use crate::clock::sharpen_timers;
 use crate::drive::Deadlines;
 use crate::poll::{Poller, Ready};
 use meshpace_core::{Duration, Time};
-use meshpace_transport::tpa::{self, Flags, Segment, wire};
-use nix::libc;
+use meshpace_transport::tpa;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Messages taken from one socket before the timers are looked at again.
 const TURN: usize = 32;
 
-/// Answers to segments of unknown connections per second and port: as many as the kernel gives for datagrams to unknown
+/// Answers to datagrams of unknown connections per second and port: as many as the kernel gives for datagrams to unknown
 /// ports (net.ipv4.icmp_ratelimit), so that nobody can use a port to flood others.
 const ANSWERS_PER_SECOND: u32 = 1000;
 
@@ -37,9 +40,17 @@ const LATENESS: Duration = Duration::from_millis(1);
 const ABSENCE: Duration = Duration::from_millis(500);
 
 /// Fills `bytes` with unpredictable ones.
-pub(super) fn random(bytes: &mut [u8]) -> io::Result<()> {
+pub(crate) fn random(bytes: &mut [u8]) -> io::Result<()> {
     let got = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty())?;
     if got == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// A tag that nobody can guess.
+pub(super) fn random_tag() -> io::Result<Tag> {
+    let mut bytes = [0; 8];
+    random(&mut bytes)?;
+    // Zero has another meaning, and comes once in 2^64 times.
+    Ok(Tag::from_be_bytes(bytes).max(1))
 }
 
 /// One UDP port in the hands of the runtime.
@@ -49,8 +60,14 @@ struct Port {
     options: Arc<Options>,
     counters: Arc<Counters>,
     backlog: Option<Arc<Backlog>>,
-    /// The connections by peer.
-    by_peer: BTreeMap<SocketAddrV4, u64>,
+    /// Connections and unfinished handshakes by our tag.
+    by_tag: BTreeMap<Tag, u64>,
+    /// The same by the peer's address and tag, as far as it is known.
+    by_peer: BTreeMap<(SocketAddr, Tag), u64>,
+    sources: Sources,
+    /// Connections, and those of them that only answer peers that are late.
+    connections: usize,
+    lingering: usize,
     out: Outbox,
     /// Waits for room in the kernel's buffer.
     blocked: bool,
@@ -79,7 +96,10 @@ pub(super) struct Worker {
     baker: Baker,
     ports: BTreeMap<u64, Port>,
     connections: BTreeMap<u64, Connection>,
+    half_open: BTreeMap<u64, HalfOpen>,
     deadlines: Deadlines,
+    /// Connections that something arrived for in this turn.
+    touched: Vec<u64>,
     buffer: Vec<u8>,
     stopped: bool,
 }
@@ -92,6 +112,8 @@ impl Worker {
             baker,
             ports: BTreeMap::new(),
             connections: BTreeMap::new(),
+            half_open: BTreeMap::new(),
+            touched: Vec::new(),
             deadlines: Deadlines::default(),
             buffer: vec![0; 1 << 16],
             stopped: false,
@@ -99,14 +121,16 @@ impl Worker {
     }
 
     /// Until nobody needs it any more.
-    pub(super) fn run(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// The system's, while waiting.
+    pub(super) fn run(&mut self) -> io::Result<()> {
         sharpen_timers();
         let mut ready = Vec::new();
         let mut absent = false;
         while !self.stopped {
-            if let Err(error) = self.poller.wait(self.deadlines.next(), &mut ready) {
-                return self.fail_all(&error);
-            }
+            self.poller.wait(self.deadlines.next(), &mut ready)?;
             // Timers first: what is due does not wait for what has just come. But after an absence the answers they wait for
             // may long be here: these are taken first, and nobody is heard until then.
             let catches_up = absent;
@@ -115,7 +139,7 @@ impl Worker {
             }
             for Ready { token, readable, writable, error } in ready.drain(..) {
                 if error {
-                    self.complaints(token, None);
+                    let _ = self.complaints(token);
                 }
                 if writable && let Some(port) = self.ports.get_mut(&token) {
                     port.blocked = false;
@@ -134,6 +158,7 @@ impl Worker {
                 self.obey();
             }
         }
+        Ok(())
     }
 
     /// Wakes whose time has come; false if that was so long ago that this process has not been running, unless it has caught
@@ -148,6 +173,11 @@ impl Worker {
             // The protocol hears the time it asked for, not the time at which this thread came to it: pacing counts from one
             // segment to the next, and lateness must not add up. Only a real delay is told.
             let told = if now.since(due) <= LATENESS { due } else { now };
+            if let Some(port) = self.half_open.get(&id).map(|half_open| half_open.port) {
+                self.repeat_acceptance(id, now);
+                self.flush(port);
+                continue;
+            }
             if let Some(port) = self.work(id, told) {
                 self.flush(port);
             }
@@ -159,16 +189,16 @@ impl Worker {
             match command {
                 Command::Bind { id, socket, options, counters } => {
                     let now = Clock.now();
-                    if let Err(error) = self.poller.add(&socket, id) {
-                        // Without it nothing will ever arrive: whoever connects is told.
-                        eprintln!("meshpace: UDP port {}: {error}", socket.local());
-                    }
                     let port = Port {
                         socket,
+                        sources: Sources::new(options.limits),
                         options,
                         counters,
                         backlog: None,
+                        by_tag: BTreeMap::new(),
                         by_peer: BTreeMap::new(),
+                        connections: 0,
+                        lingering: 0,
                         out: Outbox::default(),
                         blocked: false,
                         released: false,
@@ -205,27 +235,22 @@ impl Worker {
     }
 
     fn connect(&mut self, id: u64, shared: Arc<Shared>, mut config: tpa::Config) {
-        let Some(port) = self.ports.get_mut(&id) else { return };
-        if let Some(other) = port.by_peer.get(&shared.peer).copied() {
-            if self.connections.get(&other).is_some_and(|connection| !connection.is_over()) {
-                let message = format!("{} and {} are connected already", shared.local, shared.peer);
-                return fail(&shared, Failure::new(libc::EADDRINUSE, message));
+        let mut bytes = [0; 2];
+        let tag = match random_tag().and_then(|tag| random(&mut bytes).map(|()| tag)) {
+            Ok(tag) => tag,
+            Err(error) => {
+                let failure = Failure::of(&error, format!("no random numbers: {error}"));
+                return shared.fail(&mut shared.lock(), failure);
             }
-            self.forget(other);
-        }
-        let mut bytes = [0; 10];
-        if let Err(error) = random(&mut bytes) {
-            return fail(&shared, Failure::of(&error, format!("no random numbers: {error}")));
-        }
-        let [nonce @ .., a, b] = bytes;
-        config.first_block = u16::from_be_bytes([a, b]) % tpa::segment::BLOCK_NUMBERS;
+        };
+        config.first_block = u16::from_be_bytes(bytes) % tpa::segment::BLOCK_NUMBERS;
         let now = Clock.now();
         let addresses = Addresses { peer: shared.peer, own: None };
         let number = shared.id;
         let Some(port) = self.ports.get_mut(&id) else { return };
-        port.by_peer.insert(shared.peer, number);
-        let connection = Connection::open(id, addresses, shared, &config, nonce, now);
-        self.connections.insert(number, connection);
+        port.by_tag.insert(tag, number);
+        port.connections += 1;
+        self.connections.insert(number, Connection::open(id, addresses, shared, &config, tag, now));
         self.work(number, now);
         self.flush(id);
     }
@@ -243,42 +268,64 @@ impl Worker {
     /// After anything happened to a connection: when it is to be woken, or whether it is to be forgotten.
     fn settle(&mut self, id: u64, now: Time) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        let Some(port) = self.ports.get_mut(&connection.port) else { return };
+        let number = connection.port;
+        let Some(port) = self.ports.get_mut(&number) else { return };
         if connection.expire(now, &mut port.out) {
-            let number = connection.port;
             self.flush(number);
-            self.forget(id);
-        } else {
-            self.deadlines.set(id, connection.next_wakeup());
+            return self.forget(id);
+        }
+        self.deadlines.set(id, connection.next_wakeup());
+        if connection.is_over() && !std::mem::replace(&mut connection.lingers, true) {
+            port.lingering += 1;
+            if port.released {
+                self.flush(number);
+                self.close_if_unused(number);
+            }
         }
     }
 
-    /// After what came from `peer` has been handled, all at once.
-    fn settle_peer(&mut self, id: u64, now: Time, peer: SocketAddrV4) {
-        let Some(number) = self.ports.get(&id).and_then(|port| port.by_peer.get(&peer)).copied() else { return };
-        if let Some(connection) = self.connections.get_mut(&number) {
-            connection.tell_application();
+    /// After what came together has been handled.
+    fn settle_touched(&mut self, now: Time) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.dedup();
+        for number in touched.drain(..) {
+            if let Some(connection) = self.connections.get_mut(&number) {
+                connection.tell_application();
+            }
+            self.settle(number, now);
         }
-        self.settle(number, now);
+        self.touched = touched;
     }
 
     fn forget(&mut self, id: u64) {
         self.deadlines.set(id, Time::NEVER);
         let Some(connection) = self.connections.remove(&id) else { return };
-        if let Some(port) = self.ports.get_mut(&connection.port)
-            && port.by_peer.get(&connection.addresses.peer) == Some(&id)
-        {
-            port.by_peer.remove(&connection.addresses.peer);
+        let Some(port) = self.ports.get_mut(&connection.port) else { return };
+        port.by_tag.remove(&connection.tag);
+        if let Some(tag) = connection.peer_tag() {
+            port.by_peer.remove(&(connection.addresses.peer, tag));
+        }
+        port.connections -= 1;
+        port.lingering -= usize::from(connection.lingers);
+        if connection.is_theirs() {
+            port.sources.close(connection.addresses.peer.ip());
         }
         self.close_if_unused(connection.port);
     }
 
+    /// Closes a port that nobody holds once no connection of it is alive. Those that would only answer late peers end with
+    /// it, so that the port can be bound again at once: a peer that is late finds nobody, and has everything.
     fn close_if_unused(&mut self, id: u64) {
-        let unused = |port: &Port| port.released && port.by_peer.is_empty();
-        if self.ports.get(&id).is_some_and(unused)
-            && let Some(port) = self.ports.remove(&id)
-        {
-            let _ = self.poller.remove(&port.socket);
+        let unused = |port: &Port| port.released && port.connections == port.lingering;
+        if !self.ports.get(&id).is_some_and(unused) {
+            return;
+        }
+        let Some(port) = self.ports.remove(&id) else { return };
+        let _ = self.poller.remove(&port.socket);
+        for number in port.by_tag.into_values() {
+            self.deadlines.set(number, Time::NEVER);
+            self.connections.remove(&number);
+            self.half_open.remove(&number);
         }
     }
 
@@ -290,11 +337,14 @@ impl Worker {
             match received {
                 Ok(received) => {
                     let now = Clock.now();
-                    for datagram in buffer[..received.bytes].chunks(received.size.max(1)) {
+                    if self.baker.is_due(now) {
+                        self.rotate_keys(now);
+                    }
+                    for datagram in buffer[..received.bytes].chunks_mut(received.size.max(1)) {
                         self.on_datagram(id, now, &received, datagram);
                     }
                     self.buffer = buffer;
-                    self.settle_peer(id, now, received.addresses.peer);
+                    self.settle_touched(now);
                     self.flush(id);
                 }
                 Err(error) => {
@@ -303,103 +353,67 @@ impl Worker {
                         return;
                     }
                     // A complaint that was waiting; it is in the queue of errors too.
-                    self.complaints(id, None);
+                    let _ = self.complaints(id);
                 }
             }
         }
     }
 
-    fn on_datagram(&mut self, id: u64, now: Time, received: &Received, datagram: &[u8]) {
+    fn rotate_keys(&mut self, now: Time) {
+        let mut secrets = [[0; 16]; 2];
+        // Without random numbers the old keys must do.
+        if random(secrets.as_flattened_mut()).is_ok() {
+            self.baker.rotate(now, secrets);
+        }
+    }
+
+    fn on_datagram(&mut self, id: u64, now: Time, received: &Received, datagram: &mut [u8]) {
         let Some(port) = self.ports.get_mut(&id) else { return };
-        let Ok((segment, payload)) = wire::decode_inside_udp(datagram) else {
-            return count(&port.counters.malformed);
+        let tag = match tag_of(datagram) {
+            None => return count(&port.counters.malformed),
+            Some(0) => return self.on_opening(id, now, received, datagram),
+            Some(tag) => tag,
         };
         let peer = received.addresses.peer;
-        if let Some(number) = port.by_peer.get(&peer).copied()
-            && let Some(connection) = self.connections.get_mut(&number)
-        {
-            let again = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && connection.is_over();
-            if !again {
-                return connection.on_segment(now, &segment, payload, received.ttl, &mut port.out);
+        let Some(number) = port.by_tag.get(&tag).copied() else {
+            count(&port.counters.strays);
+            if datagram.len() >= super::handshake::STRAY_BYTES && port.may_answer(now) {
+                port.out.push_bytes(received.addresses, &stray(tag));
             }
-            // The last one is over; the peer begins another.
-        }
-        let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
-        match port.backlog.clone() {
-            Some(backlog) if opens => self.on_request(id, now, received, &segment, payload, backlog),
-            _ => {
-                count(&port.counters.strays);
-                if let Some(reset) = Segment::reset_for(&segment).filter(|_| port.may_answer(now)) {
-                    port.out.push(received.addresses, &reset, &[], &[]);
-                }
+            return;
+        };
+        let authentic = if let Some(connection) = self.connections.get_mut(&number) {
+            connection.addresses.peer == peer && connection.on_datagram(now, datagram, received.ttl, &mut port.out)
+        } else {
+            let theirs = self.half_open.get(&number).is_some_and(|half_open| half_open.addresses.peer == peer);
+            theirs && self.on_first_datagram(number, now, received, datagram)
+        };
+        if authentic {
+            if self.touched.last() != Some(&number) {
+                self.touched.push(number);
             }
+        } else if let Some(port) = self.ports.get(&id) {
+            count(&port.counters.forged);
         }
     }
 
-    /// Sends what a port has gathered.
-    fn flush(&mut self, id: u64) {
-        let mut tried = false;
-        while let Some(port) = self.ports.get_mut(&id) {
-            port.out.seal();
-            let Some(message) = port.out.full.front().filter(|_| !port.blocked) else { return };
-            let Some((to, bytes, size)) = message.content() else { return };
-            match port.socket.send(to, bytes, size) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    port.blocked = true;
-                    let _ = self.poller.watch_writable(&port.socket, id, true);
-                    return;
-                }
-                // What the network said about an earlier datagram is told now and then forgotten.
-                Err(_) if !tried => {
-                    tried = true;
-                    continue;
-                }
-                result => {
-                    tried = false;
-                    let done = port.out.full.pop_front();
-                    done.into_iter().for_each(|message| port.out.recycle(message));
-                    if let Err(error) = result {
-                        self.complaints(id, Some(to.peer));
-                        self.complain(id, to.peer, error.raw_os_error().unwrap_or(libc::EIO), 0);
-                    }
-                }
+    /// The thread takes no more: everybody who waits, or will ask, is told why.
+    pub(super) fn fail_all(&mut self, failure: &Failure) {
+        for command in self.mailbox.end(failure) {
+            match command {
+                Command::Connect { shared, .. } => shared.fail(&mut shared.lock(), failure.clone()),
+                Command::Listen { backlog, .. } => backlog.fail(failure),
+                _ => {}
             }
         }
-    }
-
-    /// What the network has said about datagrams of a port; `last` is whom the last one was for, if it has just been
-    /// refused. This host's own complaints do not name the port they are about.
-    fn complaints(&mut self, id: u64, last: Option<SocketAddrV4>) {
-        while let Some(port) = self.ports.get_mut(&id)
-            && let Some(complaint) = port.socket.complaint()
-        {
-            let here = last.filter(|last| complaint.peer.port() == 0 && complaint.peer.ip() == last.ip());
-            self.complain(id, here.unwrap_or(complaint.peer), complaint.errno, complaint.mtu);
-        }
-    }
-
-    /// Tells the connection with `peer`, if there is one. What it sends then waits for the next flush.
-    fn complain(&mut self, id: u64, peer: SocketAddrV4, errno: i32, mtu: u32) {
-        let Some(port) = self.ports.get_mut(&id) else { return };
-        let Some(number) = port.by_peer.get(&peer).copied() else { return };
-        let Some(connection) = self.connections.get_mut(&number) else { return };
-        let now = Clock.now();
-        connection.on_complaint(now, errno, mtu, &mut port.out);
-        // At the next turn of the loop: whoever is flushing must find the connection and its port.
-        self.deadlines.set(number, now);
-    }
-
-    /// The thread cannot go on.
-    fn fail_all(&mut self, error: &io::Error) {
         for connection in self.connections.values() {
-            fail(&connection.shared, Failure::of(error, format!("waiting for datagrams: {error}")));
+            let mut state = connection.shared.lock();
+            if state.status != super::shared::Status::Done {
+                connection.shared.fail(&mut state, failure.clone());
+            }
+        }
+        for backlog in self.ports.values().filter_map(|port| port.backlog.as_ref()) {
+            backlog.fail(failure);
         }
     }
-}
-
-fn fail(shared: &Shared, failure: Failure) {
-    let mut state = shared.lock();
-    (state.failure, state.status) = (Some(failure), Status::Failed);
-    shared.wake_readers(&state);
-    shared.wake_writers(&state);
 }

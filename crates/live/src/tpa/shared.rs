@@ -8,8 +8,9 @@ use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use nix::libc;
 use std::io;
-use std::net::SocketAddrV4;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
 
 /// Where a connection stands for its application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,8 +101,13 @@ pub(super) struct State {
     /// Threads waiting to read, and to write or for the end: waking nobody still costs a system call.
     pub(super) readers: u32,
     pub(super) writers: u32,
+    /// Who is to be told instead of a waiting thread.
+    read_waker: Option<Waker>,
+    write_waker: Option<Waker>,
     /// What was counted.
     pub(super) stats: Stats,
+    /// Hops the peer's last packet seems to have come.
+    pub(super) travelled: Option<u8>,
 }
 
 /// One connection, shared.
@@ -113,8 +119,8 @@ pub(super) struct Shared {
     /// There is room to write, or an end, or the connection is open.
     writable: Condvar,
     pub(super) id: u64,
-    pub(super) local: SocketAddrV4,
-    pub(super) peer: SocketAddrV4,
+    pub(super) local: SocketAddr,
+    pub(super) peer: SocketAddr,
     pub(super) options: Arc<Options>,
     pub(super) mailbox: Arc<Mailbox>,
 }
@@ -122,8 +128,8 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(
         id: u64,
-        local: SocketAddrV4,
-        peer: SocketAddrV4,
+        local: SocketAddr,
+        peer: SocketAddr,
         block_bytes: usize,
         options: Arc<Options>,
         mailbox: Arc<Mailbox>,
@@ -145,7 +151,10 @@ impl Shared {
             window_closed: false,
             readers: 0,
             writers: 0,
+            read_waker: None,
+            write_waker: None,
             stats: Stats::default(),
+            travelled: None,
         };
         Shared {
             state: Mutex::new(state),
@@ -160,15 +169,21 @@ impl Shared {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while holding it")
+        // A panic of somebody else's code in the runtime is told to everybody as a failure.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for something to read.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] at the deadline; nobody runs the connection in this process.
     pub(super) fn wait_readable<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         deadline: Time,
     ) -> io::Result<MutexGuard<'a, State>> {
+        self.mailbox.check_process()?;
         state.readers += 1;
         let (mut state, in_time) = wait_until(&self.readable, state, deadline);
         state.readers -= 1;
@@ -176,11 +191,16 @@ impl Shared {
     }
 
     /// Waits for room to write, or for an end.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shared::wait_readable`].
     pub(super) fn wait_writable<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         deadline: Time,
     ) -> io::Result<MutexGuard<'a, State>> {
+        self.mailbox.check_process()?;
         state.writers += 1;
         let (mut state, in_time) = wait_until(&self.writable, state, deadline);
         state.writers -= 1;
@@ -188,25 +208,52 @@ impl Shared {
     }
 
     /// Wakes whoever waits to read.
-    pub(super) fn wake_readers(&self, state: &State) {
+    pub(super) fn wake_readers(&self, state: &mut State) {
+        if let Some(waker) = state.read_waker.take() {
+            waker.wake();
+        }
         if state.readers > 0 {
             self.readable.notify_all();
         }
     }
 
     /// Wakes whoever waits to write or for the end.
-    pub(super) fn wake_writers(&self, state: &State) {
+    pub(super) fn wake_writers(&self, state: &mut State) {
+        if let Some(waker) = state.write_waker.take() {
+            waker.wake();
+        }
         if state.writers > 0 {
             self.writable.notify_all();
         }
+    }
+
+    /// Fails for its application.
+    pub(super) fn fail(&self, state: &mut State, failure: Failure) {
+        state.failure.get_or_insert(failure);
+        state.status = Status::Failed;
+        self.wake_readers(state);
+        self.wake_writers(state);
     }
 
     /// Has the runtime look at this connection.
     pub(super) fn call(&self, state: &mut State) {
         if !state.called {
             state.called = true;
-            self.mailbox.touch(self.id);
+            // A runtime that has ended has told so already.
+            let _ = self.mailbox.touch(self.id);
         }
+    }
+}
+
+impl State {
+    /// Whom to tell when there is something to read.
+    pub(super) fn note_reader(&mut self, context: &Context<'_>) {
+        self.read_waker = Some(context.waker().clone());
+    }
+
+    /// Whom to tell when there is room to write, or an end.
+    pub(super) fn note_writer(&mut self, context: &Context<'_>) {
+        self.write_waker = Some(context.waker().clone());
     }
 }
 
@@ -217,12 +264,12 @@ pub(super) fn wait_until<'a, T>(
     deadline: Time,
 ) -> (MutexGuard<'a, T>, io::Result<()>) {
     if deadline == Time::NEVER {
-        return (condition.wait(guard).expect("nobody panics while holding it"), Ok(()));
+        return (condition.wait(guard).unwrap_or_else(PoisonError::into_inner), Ok(()));
     }
     let left = deadline.since(Clock.now());
     if left == Duration::ZERO {
         return (guard, Err(io::ErrorKind::WouldBlock.into()));
     }
     let left = std::time::Duration::from_nanos(left.0);
-    (condition.wait_timeout(guard, left).expect("nobody panics while holding it").0, Ok(()))
+    (condition.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0, Ok(()))
 }

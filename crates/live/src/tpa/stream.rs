@@ -1,13 +1,14 @@
 //! A connection as a stream of bytes, in the manner of [`std::net::TcpStream`].
 
-use super::port::TpaPort;
+use super::port::{TpaPort, any_port};
 use super::shared::{Shared, State, Status};
 use crate::Clock;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 
 /// A TPA connection. Calls wait unless it is set non-blocking.
 ///
@@ -32,15 +33,30 @@ struct Waiting {
 }
 
 impl TpaStream {
-    /// Opens a connection to an IPv4 address and UDP port from a port of its own, with default options, and waits until it
-    /// is open.
+    /// Opens a connection to an address and UDP port from a port of its own, with default options, and waits until it is
+    /// open. Of several addresses, each is tried in turn.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`] to the last address.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<TpaStream> {
-        TpaPort::bind("0.0.0.0:0")?.connect(address)
+        let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no address");
+        for peer in address.to_socket_addrs()? {
+            match TpaPort::bind(any_port(peer)).and_then(|port| port.connect(peer)) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
     }
 
-    /// The same, waiting for at most `timeout`.
+    /// The same to one address, waiting for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`].
     pub fn connect_timeout(address: &SocketAddr, timeout: std::time::Duration) -> io::Result<TpaStream> {
-        TpaPort::bind("0.0.0.0:0")?.connect_timeout(address, nanoseconds(timeout))
+        TpaPort::bind(any_port(*address))?.connect_timeout(address, nanoseconds(timeout))
     }
 
     pub(super) fn new(shared: Arc<Shared>, port: TpaPort) -> TpaStream {
@@ -61,7 +77,11 @@ impl TpaStream {
         }
     }
 
-    /// Whether the handshake is over; the reason if the connection could not be opened, or has failed since.
+    /// Whether the handshake is over.
+    ///
+    /// # Errors
+    ///
+    /// The reason if the connection could not be opened, or has failed since.
     pub fn is_open(&self) -> io::Result<bool> {
         let state = self.shared.lock();
         match &state.failure {
@@ -71,7 +91,7 @@ impl TpaStream {
     }
 
     fn waiting(&self) -> Waiting {
-        *self.waiting.lock().expect("nobody panics while holding it")
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn deadline(&self, timeout: Option<Duration>) -> Time {
@@ -81,32 +101,111 @@ impl TpaStream {
         }
     }
 
-    /// Reads what is there; [`io::ErrorKind::WouldBlock`] if nothing is, whatever else is set.
+    /// Reads what is there, whatever else is set.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if nothing is; the reason if the connection has failed.
     pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         self.read_into(into, Time::ZERO)
     }
 
-    /// Writes what there is room for; [`io::ErrorKind::WouldBlock`] if there is none, whatever else is set.
+    /// Writes what there is room for, whatever else is set.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if there is none, [`io::ErrorKind::BrokenPipe`] once it is closed for writing; the reason if
+    /// the connection has failed.
     pub fn try_write(&self, from: &[u8]) -> io::Result<usize> {
         self.write_from(from, Time::ZERO)
+    }
+
+    /// Reads what is there, or has the context's waker called when there is something.
+    pub fn poll_read(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.shared.lock();
+        let got = self.take(&mut state, into);
+        if got.is_none() {
+            state.note_reader(context);
+        }
+        got.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Writes what there is room for, or has the context's waker called when there is some.
+    pub fn poll_write(&self, context: &Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.shared.lock();
+        let put = self.put(&mut state, from);
+        if put.is_none() {
+            state.note_writer(context);
+        }
+        put.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Whether the handshake is over, or the context's waker is called when it is.
+    pub fn poll_open(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.lock();
+        match (&state.failure, state.status) {
+            (Some(failure), _) => Poll::Ready(Err(failure.error())),
+            (None, Status::Opening) => {
+                state.note_writer(context);
+                Poll::Pending
+            }
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Whether everything written, and the end of it, has arrived, or the context's waker is called when it has. To be asked
+    /// after closing.
+    pub fn poll_finished(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.lock();
+        match &state.failure {
+            _ if state.finished || state.lacks_last_word || state.status == Status::Done => Poll::Ready(Ok(())),
+            Some(failure) => Poll::Ready(Err(failure.error())),
+            None => {
+                state.note_writer(context);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Reads what is there; none if that has to be waited for.
+    fn take(&self, state: &mut State, into: &mut [u8]) -> Option<io::Result<usize>> {
+        // What arrived before a failure is still good.
+        if state.receive.available() > 0 || into.is_empty() {
+            let length = state.receive.read(into);
+            if state.window_closed {
+                self.shared.call(state);
+            }
+            return Some(Ok(length));
+        }
+        if state.end_of_stream || state.deaf {
+            return Some(Ok(0));
+        }
+        state.failure.as_ref().map(|failure| Err(failure.error()))
+    }
+
+    /// Writes what there is room for; none if that has to be waited for.
+    fn put(&self, state: &mut State, from: &[u8]) -> Option<io::Result<usize>> {
+        if let Some(failure) = &state.failure {
+            return Some(Err(failure.error()));
+        }
+        if state.closed {
+            return Some(Err(io::Error::new(io::ErrorKind::BrokenPipe, "closed for writing")));
+        }
+        let open = state.status != Status::Opening;
+        (open && (state.send.room() > 0 || from.is_empty())).then(|| {
+            let length = state.send.write(from);
+            if !state.busy {
+                self.shared.call(state);
+            }
+            Ok(length)
+        })
     }
 
     fn read_into(&self, into: &mut [u8], deadline: Time) -> io::Result<usize> {
         let mut state = self.shared.lock();
         loop {
-            // What arrived before a failure is still good.
-            if state.receive.available() > 0 || into.is_empty() {
-                let length = state.receive.read(into);
-                if state.window_closed {
-                    self.shared.call(&mut state);
-                }
-                return Ok(length);
-            }
-            if state.end_of_stream || state.deaf {
-                return Ok(0);
-            }
-            if let Some(failure) = &state.failure {
-                return Err(failure.error());
+            if let Some(got) = self.take(&mut state, into) {
+                return got;
             }
             state = self.shared.wait_readable(state, deadline)?;
         }
@@ -115,18 +214,8 @@ impl TpaStream {
     fn write_from(&self, from: &[u8], deadline: Time) -> io::Result<usize> {
         let mut state = self.shared.lock();
         loop {
-            if let Some(failure) = &state.failure {
-                return Err(failure.error());
-            }
-            if state.closed {
-                return Err(io::Error::new(io::ErrorKind::BrokenPipe, "closed for writing"));
-            }
-            if state.status != Status::Opening && (state.send.room() > 0 || from.is_empty()) {
-                let length = state.send.write(from);
-                if !state.busy {
-                    self.shared.call(&mut state);
-                }
-                return Ok(length);
+            if let Some(put) = self.put(&mut state, from) {
+                return put;
             }
             state = self.shared.wait_writable(state, deadline)?;
         }
@@ -134,6 +223,10 @@ impl TpaStream {
 
     /// Closes one direction or both. What was written is still sent; what comes after closing for reading resets the
     /// connection.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::NotConnected`] while it is being opened.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let mut state = self.shared.lock();
         if state.status == Status::Opening {
@@ -142,18 +235,26 @@ impl TpaStream {
         state.closed |= how != Shutdown::Read;
         state.deaf |= how != Shutdown::Write;
         self.shared.call(&mut state);
-        self.shared.wake_readers(&state);
-        self.shared.wake_writers(&state);
+        self.shared.wake_readers(&mut state);
+        self.shared.wake_writers(&mut state);
         Ok(())
     }
 
     /// Closes both directions and waits, at most for the linger time, until the peer has everything that was written, or it
     /// is clear that it never will.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::TimedOut`] if not everything arrived in time, or why it never will.
     pub fn close(self) -> io::Result<()> {
         self.finish()
     }
 
     /// The same for a stream that others hold too: their calls end.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaStream::close`].
     pub fn finish(&self) -> io::Result<()> {
         let mut state = self.shared.lock();
         let_go(&self.shared, &mut state);
@@ -176,42 +277,75 @@ impl TpaStream {
     }
 
     /// Whether calls return [`io::ErrorKind::WouldBlock`] instead of waiting.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.waiting.lock().expect("nobody panics while holding it").nonblocking = nonblocking;
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).nonblocking = nonblocking;
         Ok(())
     }
 
     /// How long reading waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for zero.
     pub fn set_read_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
-        self.waiting.lock().expect("nobody panics while holding it").read = positive(timeout)?;
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).read = positive(timeout)?;
         Ok(())
     }
 
     /// How long writing waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for zero.
     pub fn set_write_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
-        self.waiting.lock().expect("nobody panics while holding it").write = positive(timeout)?;
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).write = positive(timeout)?;
         Ok(())
     }
 
     /// How long closing and dropping wait for what was written to arrive.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
     pub fn set_linger(&self, linger: std::time::Duration) -> io::Result<()> {
-        self.waiting.lock().expect("nobody panics while holding it").linger = nanoseconds(linger);
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).linger = nanoseconds(linger);
         Ok(())
     }
 
     /// The address of this end.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.shared.local.into())
+        Ok(self.shared.local)
     }
 
     /// The address of the peer.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.shared.peer.into())
+        Ok(self.shared.peer)
     }
 
     /// Why the connection failed, if it did.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(self.shared.lock().failure.as_ref().map(|failure| failure.error()))
+    }
+
+    /// Hops that the peer's last packet seems to have come, if the kernel told.
+    pub fn hops(&self) -> Option<u8> {
+        self.shared.lock().travelled
     }
 
     /// What the transport has counted.
@@ -233,6 +367,7 @@ fn let_go(shared: &Shared, state: &mut State) {
     state.abort |= state.status == Status::Opening;
     (state.closed, state.deaf, state.dropped) = (true, true, true);
     shared.wake_readers(state);
+    shared.wake_writers(state);
     shared.call(state);
 }
 
@@ -261,6 +396,9 @@ fn wait_for_end<'a>(
         }
         if state.lacks_last_word {
             last_word = last_word.min(now + LAST_WORD);
+        }
+        if shared.mailbox.check_process().is_err() {
+            return (state, false);
         }
         match shared.wait_writable(state, deadline.min(peer_closes).min(last_word)) {
             Ok(guard) => state = guard,

@@ -12,6 +12,7 @@ pub mod flight;
 pub mod liveness;
 pub mod names;
 pub mod receiver;
+pub mod replay;
 pub mod segment;
 pub mod sender;
 pub mod wire;

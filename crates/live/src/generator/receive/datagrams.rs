@@ -1,0 +1,182 @@
+//! UDP: counts the datagrams of each run, reports at the end.
+//!
+//! A run is known by its peer's address and by a token that only the peer at that address can have: see
+//! [`udp`](super::super::udp). Nothing is kept of whoever has none, and one source has a share of the places.
+
+use super::super::udp::{HEADER, Kind, Token, header, understand};
+use super::{LOOK, Look, Received};
+use crate::clock::Clock;
+use meshpace_core::{Duration, Time};
+use siphasher::sip::SipHasher24;
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+/// A run that says nothing for so long is over.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Runs at a time, and from one source.
+const MOST_RUNS: usize = 1024;
+const MOST_PER_SOURCE: usize = 256;
+
+/// A run under way: what came, since when, when last, and whether it has been told the end of.
+struct Run {
+    received: Received,
+    since: Time,
+    last: Time,
+    over: bool,
+}
+
+/// The runs, and the key of their tokens.
+struct Runs {
+    key: [u8; 16],
+    by_peer: BTreeMap<SocketAddr, Run>,
+    by_source: BTreeMap<IpAddr, usize>,
+}
+
+impl Runs {
+    fn token(&self, peer: SocketAddr) -> Token {
+        let mut hasher = SipHasher24::new_with_key(&self.key);
+        match peer.ip() {
+            IpAddr::V4(address) => hasher.write(&address.octets()),
+            IpAddr::V6(address) => hasher.write(&address.octets()),
+        }
+        hasher.write_u16(peer.port());
+        hasher.finish()
+    }
+
+    /// The run of `peer`, begun if there is room.
+    fn of(&mut self, peer: SocketAddr, now: Time) -> Option<&mut Run> {
+        if !self.by_peer.contains_key(&peer) {
+            let own = self.by_source.entry(peer.ip()).or_insert(0);
+            if self.by_peer.len() >= MOST_RUNS || *own >= MOST_PER_SOURCE {
+                return None;
+            }
+            *own += 1;
+            let run = Run { received: Received::from(peer), since: now, last: now, over: false };
+            self.by_peer.insert(peer, run);
+        }
+        self.by_peer.get_mut(&peer)
+    }
+
+    /// Forgets those that have been silent; what came of those that did not end.
+    fn expire(&mut self, now: Time) -> Vec<Received> {
+        let mut ended = Vec::new();
+        let by_source = &mut self.by_source;
+        self.by_peer.retain(|peer, run| {
+            let silent = now.since(run.last) > SILENCE;
+            if silent {
+                if let Some(own) = by_source.get_mut(&peer.ip()) {
+                    *own -= 1;
+                }
+                if !run.over {
+                    run.received.error = Some(format!("nothing for {} s, and no end", SILENCE.0 / 1_000_000_000));
+                    ended.push(run.received.clone());
+                }
+            }
+            !silent
+        });
+        by_source.retain(|_, own| *own > 0);
+        ended
+    }
+}
+
+/// Serves UDP: counts the datagrams of each run, reports at the end.
+///
+/// # Errors
+///
+/// The socket's, or no random numbers can be had.
+pub fn udp(socket: &UdpSocket, look: Look<'_>) -> io::Result<()> {
+    socket.set_read_timeout(Some(std::time::Duration::from_nanos(LOOK.0)))?;
+    let mut key = [0; 16];
+    crate::tpa::random(&mut key)?;
+    let mut runs = Runs { key, by_peer: BTreeMap::new(), by_source: BTreeMap::new() };
+    let mut bytes = vec![0; 1 << 16];
+    let mut next_look = Clock.now();
+    loop {
+        let mut ended = Vec::new();
+        match socket.recv_from(&mut bytes) {
+            Ok((length, peer)) => ended.extend(take(&mut runs, socket, peer, &bytes[..length])),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // A peer that is gone says so; the others go on.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(error) => return Err(error),
+        }
+        let now = Clock.now();
+        let looks = now >= next_look;
+        if looks {
+            next_look = now + LOOK;
+            ended.extend(runs.expire(now));
+        }
+        if looks && ended.is_empty() && !look(None) {
+            return Ok(());
+        }
+        for received in ended {
+            if !look(Some(received)) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A datagram; the run that it ends, if it does.
+fn take(runs: &mut Runs, socket: &UdpSocket, peer: SocketAddr, datagram: &[u8]) -> Option<Received> {
+    let (kind, number, token) = understand(datagram)?;
+    let right = runs.token(peer);
+    if kind == Kind::Hello {
+        let _ = socket.send_to(&header(Kind::Welcome, number, right)[..HEADER], peer);
+        return None;
+    }
+    if token != right || !matches!(kind, Kind::Data | Kind::End) {
+        return None;
+    }
+    let now = Clock.now();
+    let run = runs.of(peer, now)?;
+    run.last = now;
+    if kind == Kind::Data {
+        if !run.over {
+            run.received.bytes += datagram.len() as u64;
+            run.received.duration = now.since(run.since);
+            run.received.stats.distinct_segments_received += 1;
+        }
+        return None;
+    }
+    // Repeated until the peer has it; a report that is lost costs another.
+    let _ = socket.send_to(&header(Kind::Report, run.received.bytes, right)[..HEADER], peer);
+    run.received.in_order = true;
+    (!std::mem::replace(&mut run.over, true)).then(|| run.received.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forged_datagrams_begin_nothing_and_end_nothing() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut runs = Runs { key: [1; 16], by_peer: BTreeMap::new(), by_source: BTreeMap::new() };
+        let peer = |n: u16| SocketAddr::from(([127, 0, 0, 1], 1000 + n));
+        let data = |token| [&header(Kind::Data, 0, token)[..], &[0; 76]].concat();
+        for n in 0..2000 {
+            let forged = runs.token(peer(n)) ^ 1;
+            assert_eq!(take(&mut runs, &socket, peer(n), &data(forged)), None);
+        }
+        assert!(runs.by_peer.is_empty(), "1024 of them filled the table");
+        let ours = runs.token(peer(0));
+        assert_eq!(take(&mut runs, &socket, peer(0), &data(ours)), None);
+        assert_eq!(take(&mut runs, &socket, peer(0), &header(Kind::End, 0, ours ^ 1)), None);
+        assert_eq!(take(&mut runs, &socket, peer(0), &data(ours)), None);
+        let received = take(&mut runs, &socket, peer(0), &header(Kind::End, 2, ours)).unwrap();
+        assert_eq!((received.bytes, received.in_order), (200, true));
+        // One source that answers for itself has a share of the places.
+        for n in 1..2000 {
+            let token = runs.token(peer(n));
+            take(&mut runs, &socket, peer(n), &data(token));
+        }
+        assert_eq!(runs.by_peer.len(), MOST_PER_SOURCE);
+        let other = SocketAddr::from(([127, 0, 0, 2], 1));
+        let token = runs.token(other);
+        take(&mut runs, &socket, other, &data(token));
+        assert!(runs.by_peer.contains_key(&other));
+    }
+}

@@ -1,0 +1,200 @@
+//! What the network says about a connection's datagrams, and when a silent peer is given up.
+//!
+//! RFC 5927's rules for UDP: a complaint counts only if it quotes a datagram of this connection, tag included (the runtime looks), and
+//! an open connection ends by complaints only if several come and nothing else does. An MTU is believed only if it is lower
+//! than what is being sent.
+
+use super::super::port::headers_to;
+use super::super::shared::{Failure, Status};
+use super::*;
+use meshpace_transport::tpa::liveness::Verdict;
+
+/// Complaints about an open connection's datagrams without a sign of life, or of progress, in between that end it.
+const COMPLAINTS: u8 = 3;
+
+/// Who complains.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Witness {
+    /// This host, which has not sent it.
+    Host,
+    /// Somebody on the way, who quotes it.
+    Network,
+}
+
+impl Connection {
+    /// A datagram of ours met this error; `mtu` is what the way carries, 0 if nobody says.
+    pub(in super::super) fn on_complaint(
+        &mut self,
+        now: Time,
+        errno: i32,
+        mtu: u32,
+        witness: Witness,
+        out: &mut Outbox,
+    ) {
+        let shared = Arc::clone(&self.shared);
+        if errno == libc::EMSGSIZE {
+            let needed = self.segment as u32 + headers_to(self.addresses.peer, &shared.options);
+            if (mtu >= needed && witness == Witness::Network) || (mtu > 0 && self.lower(now, mtu, out)) {
+                return;
+            }
+        }
+        let mut state = shared.lock();
+        if state.status == Status::Failed {
+            return;
+        }
+        let opening = state.status == Status::Opening;
+        match errno {
+            libc::EMSGSIZE => {
+                if witness == Witness::Network && !opening && !self.is_narrow() {
+                    return;
+                }
+                let needed = self.segment as u32 + headers_to(self.addresses.peer, &shared.options);
+                let mtu = if mtu > 0 { mtu.to_string() } else { "less".to_owned() };
+                let message = format!(
+                    "segments of {} bytes need an MTU of {needed}, the way to {} has {mtu}: choose smaller ones",
+                    self.segment, self.addresses.peer,
+                );
+                shared.fail(&mut state, Failure::new(libc::EMSGSIZE, message));
+                self.machine.abort(now);
+            }
+            libc::ECONNREFUSED => {
+                self.complaints += 1;
+                if self.lacks_last_word() {
+                    self.end(&mut state);
+                    self.machine.abort(now);
+                } else if opening || self.complaints >= COMPLAINTS {
+                    let message = format!("nobody listens on UDP port {}", self.addresses.peer);
+                    shared.fail(&mut state, Failure::new(libc::ECONNREFUSED, message));
+                    self.machine.abort(now);
+                }
+            }
+            _ => {
+                // No route, or none for a while. Some transports want to know.
+                if matches!(errno, libc::EHOSTUNREACH | libc::ENETUNREACH) {
+                    self.machine.on_route_failure(now);
+                }
+                self.complaint = Some(errno);
+                if opening {
+                    let reason = std::io::Error::from_raw_os_error(errno);
+                    shared.fail(&mut state, Failure::new(errno, format!("{}: {reason}", self.addresses.peer)));
+                    self.machine.abort(now);
+                }
+            }
+        }
+        self.work_locked(now, &mut state, out);
+        drop(state);
+        self.tell_application();
+    }
+
+    /// Whether the network has said several times, while nothing was acknowledged, that segments are too big.
+    fn is_narrow(&mut self) -> bool {
+        let progress = self.machine.stats().acked_bytes;
+        if progress != self.narrow_at {
+            (self.narrow_at, self.complaints) = (progress, 0);
+        }
+        self.complaints += 1;
+        self.complaints >= COMPLAINTS
+    }
+
+    /// The peer's address says that it does not know the tag we use: the peer has begun anew, or somebody who can read our
+    /// packets lies.
+    pub(in super::super) fn on_stray(&mut self, now: Time, out: &mut Outbox) {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        if state.status == Status::Failed || self.machine.is_done() {
+            return;
+        }
+        self.complaints += 1;
+        let sealed = self.cover.as_ref().is_some_and(Cover::is_sealed);
+        if self.lacks_last_word() {
+            self.end(&mut state);
+            self.machine.abort(now);
+        } else if !sealed || self.complaints >= COMPLAINTS {
+            shared.fail(&mut state, Failure::new(libc::ECONNRESET, "the peer does not know the connection any more"));
+            self.machine.abort(now);
+        }
+        self.work_locked(now, &mut state, out);
+        drop(state);
+        self.tell_application();
+    }
+
+    /// Whether something is expected from the peer.
+    fn expects_peer(&self) -> bool {
+        let sender = self.machine.sender();
+        self.machine.acknowledged() < self.written
+            || (self.machine.state() == tpa::State::Established && sender.fin_times() > 0 && !sender.is_finished())
+    }
+
+    /// When there is something to do about silence.
+    fn looks_at(&self) -> Time {
+        match self.machine.state() {
+            tpa::State::SynSent => self.since + self.shared.options.connect_timeout,
+            tpa::State::Established => self.life.next_wakeup(self.expects_peer()).min(self.idle_at()),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// When a connection without data ends.
+    fn idle_at(&self) -> Time {
+        self.shared.options.idle_timeout.map_or(Time::NEVER, |span| self.used.saturating_add(span))
+    }
+
+    /// Asks the peer for a sign of life or gives up if it is time. Returns whether the connection is to be forgotten.
+    pub(in super::super) fn expire(&mut self, now: Time, out: &mut Outbox) -> bool {
+        if now >= self.looks_at() {
+            let opening = self.machine.state() == tpa::State::SynSent;
+            let verdict = if opening { Verdict::Gone } else { self.life.poll(now, self.expects_peer()) };
+            let idle = !opening && now >= self.idle_at();
+            let shared = Arc::clone(&self.shared);
+            let mut state = shared.lock();
+            if verdict == Verdict::Gone || idle {
+                if self.lacks_last_word() {
+                    self.end(&mut state);
+                } else {
+                    let failure = self.silence(now, opening, verdict);
+                    shared.fail(&mut state, failure);
+                }
+                self.machine.abort(now);
+            } else if verdict == Verdict::Probe {
+                self.machine.probe(now);
+                // Nothing has moved for a while: what is empty need not take memory.
+                state.send.rest();
+                state.receive.rest();
+            }
+            self.work_locked(now, &mut state, out);
+            drop(state);
+            self.tell_application();
+        }
+        self.forgets_at() <= now
+    }
+
+    /// What to say of a peer that is given up.
+    fn silence(&self, now: Time, opening: bool, verdict: Verdict) -> Failure {
+        let peer = self.addresses.peer;
+        if verdict != Verdict::Gone {
+            let span = now.since(self.used).as_secs_f64();
+            return Failure::new(libc::ETIMEDOUT, format!("no data from or to {peer} for {span:.0} s"));
+        }
+        let span = now.since(if opening { self.since } else { self.life.heard() });
+        let errno = self.complaint.unwrap_or(libc::ETIMEDOUT);
+        let reason = self.complaint.map(|errno| format!(" ({})", std::io::Error::from_raw_os_error(errno)));
+        let message = format!("no answer from {peer} for {:.0} s{}", span.as_secs_f64(), reason.unwrap_or_default());
+        Failure::new(errno, message)
+    }
+
+    fn forgets_at(&self) -> Time {
+        let Some(over) = self.over_at else { return Time::NEVER };
+        match self.machine.state() {
+            tpa::State::Reset | tpa::State::Closed => over,
+            tpa::State::Done => over + TIME_WAIT,
+            // The application is gone and the peer has not closed.
+            _ => over + ORPHAN,
+        }
+    }
+
+    /// When to come back.
+    pub(in super::super) fn next_wakeup(&self) -> Time {
+        let path = if self.machine.is_done() { Time::NEVER } else { self.path_at };
+        self.machine_at.min(self.looks_at()).min(self.forgets_at()).min(path)
+    }
+}

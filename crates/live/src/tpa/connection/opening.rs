@@ -1,0 +1,213 @@
+//! Opening a connection: requests, the answers to them, and segments that fit the path.
+//!
+//! The request that shows a cookie is padded to the length of a full segment's datagram: where that does not get through, and
+//! nobody says so, the segments are made smaller (RFC 8899 in small: probes are requests, which nothing else waits behind). An
+//! MTU that the network tells is believed only if the complaint quotes the request, and only if it is lower.
+
+use super::super::handshake::{Cookie, Kind, LEAST_SEGMENT, Opening, Protection, Terms};
+use super::super::noise::{self, Asking};
+use super::super::outbox::Outbox;
+use super::super::port::headers_to;
+use super::super::shared::{Failure, State, Status};
+use super::{Connection, Cover, Origin};
+use meshpace_core::Time;
+use meshpace_transport::tpa::{self, Segment};
+use nix::libc;
+use std::sync::Arc;
+
+/// Challenges answered per connection attempt: one is regular, others follow a listener's restart, other terms, a smaller MTU.
+const CHALLENGES: u8 = 12;
+
+/// Requests of full length without an answer after which segments are made smaller.
+const UNANSWERED: u8 = 2;
+
+/// Payloads of IP packets that paths carry where larger ones are lost: IPv6's least MTU, and IPv4's least to be expected.
+const SMALLER_PATHS: [u32; 2] = [1280, 576];
+
+/// What stands in our requests.
+pub(in super::super) struct Request {
+    pub(super) opening: Opening,
+    config: tpa::Config,
+    noise: Vec<u8>,
+    asking: Option<Asking>,
+    challenges: u8,
+    /// Padded requests since the last answer.
+    unanswered: u8,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("opening", &self.opening).finish_non_exhaustive()
+    }
+}
+
+impl Request {
+    pub(super) fn new(config: &tpa::Config, protection: Protection, tag: u64) -> Request {
+        let segment = Segment { block: config.first_block, ..Segment::default() };
+        let opening = Opening {
+            kind: Kind::Request,
+            protection,
+            terms: Terms::of(config),
+            opener: tag,
+            acceptor: 0,
+            cookie: Cookie::default(),
+            segment,
+        };
+        let config = config.clone();
+        Request { opening, config, noise: Vec::new(), asking: None, challenges: 0, unanswered: 0 }
+    }
+}
+
+impl Connection {
+    /// The machine wants to send a SYN: the request leaves.
+    pub(super) fn request(&mut self, segment: &Segment, out: &mut Outbox) {
+        let Origin::Ours(request) = &mut self.origin else { return };
+        request.opening.segment = *segment;
+        let shown = request.opening.cookie != Cookie::default();
+        let pads = shown && self.shared.options.fit_mtu;
+        if pads && request.unanswered >= UNANSWERED {
+            let most = |mtu: &u32| mtu.saturating_sub(headers_to(self.addresses.peer, &self.shared.options));
+            let now = request.config.segment;
+            if let Some(smaller) = SMALLER_PATHS.iter().map(most).find(|most| *most < now) {
+                request.lower(smaller);
+                self.restart = true;
+                return;
+            }
+        }
+        let length = super::super::cover::overhead(request.opening.protection) + request.config.segment;
+        request.unanswered += u8::from(pads && request.unanswered < u8::MAX);
+        let padded = if pads { length as usize } else { 0 };
+        let noise = if shown { &request.noise[..] } else { &[] };
+        out.push_bytes(self.addresses, &request.opening.encode(noise, padded));
+    }
+
+    /// The machine begins anew with the terms that the request now has.
+    pub(super) fn begin_again(&mut self, now: Time) {
+        let Origin::Ours(request) = &self.origin else { return };
+        self.restart = false;
+        self.segment = request.config.segment as usize;
+        self.block = request.opening.terms.block();
+        self.machine = tpa::Connection::new(&request.config, meshpace_transport::Role::Sender);
+        if let Some(path) = self.path {
+            self.machine.on_path(path);
+        }
+        self.window_told = request.config.receive_window;
+        self.machine.open(now);
+    }
+
+    /// An answer to our request, with Noise's message. Whoever sent it knows our tag.
+    pub(in super::super) fn on_answer(&mut self, now: Time, answer: &Opening, message: &[u8], out: &mut Outbox) {
+        if self.machine.state() != tpa::State::SynSent {
+            // The peer has not heard that we have its acceptance.
+            if answer.kind == Kind::Acceptance && self.peer_tag() == Some(answer.acceptor) {
+                self.on_segment(now, &answer.segment, &[], out);
+            }
+            return;
+        }
+        let Origin::Ours(request) = &mut self.origin else { return };
+        request.unanswered = 0;
+        let now = self.told.max(now);
+        match answer.kind {
+            Kind::Challenge => {
+                let fits = answer.protection == request.opening.protection
+                    && answer.segment.ack_block == request.opening.segment.block;
+                if !fits || request.challenges >= CHALLENGES || answer.cookie == request.opening.cookie {
+                    return;
+                }
+                request.challenges += 1;
+                let fresh = answer.terms != request.opening.terms;
+                if fresh {
+                    let Some(config) =
+                        answer.terms.apply(&request.config).filter(|_| answer.terms.yields_to(request.opening.terms))
+                    else {
+                        return;
+                    };
+                    (request.config, request.opening.terms) = (config, answer.terms);
+                }
+                request.opening.cookie = answer.cookie;
+                if (fresh || request.asking.is_none()) && answer.protection != Protection::Plain {
+                    match noise::ask(&self.shared.options.security, &request.opening) {
+                        Ok((asking, message)) => (request.asking, request.noise) = (Some(asking), message),
+                        Err(error) => {
+                            let failure = Failure::of(&error, error.to_string());
+                            return self.give_up(now, failure);
+                        }
+                    }
+                }
+                if fresh {
+                    self.begin_again(now);
+                    self.work(now, out);
+                } else {
+                    let segment = request.opening.segment;
+                    self.request(&segment, out);
+                }
+            }
+            Kind::Acceptance => {
+                let same = answer.terms == request.opening.terms && answer.protection == request.opening.protection;
+                let accepts = answer.acceptor != 0 && answer.segment.ack_block == request.opening.segment.block;
+                if !same || !accepts {
+                    return;
+                }
+                let repeated = &answer.encode(&[], 0)[8..];
+                let keys = match &mut request.asking {
+                    Some(asking) => match asking.finish(message, repeated) {
+                        Ok(keys) => Some(keys),
+                        // Somebody else's answer; the peer's may still come.
+                        Err(_) => return,
+                    },
+                    None if answer.protection == Protection::Plain => None,
+                    None => return,
+                };
+                self.cover = Some(Cover::new(answer.acceptor, keys.as_ref()));
+                self.on_segment(now, &answer.segment, &[], out);
+            }
+            Kind::Refusal => {
+                let reason = if answer.acceptor != 0 {
+                    "nobody listens there".to_owned()
+                } else if answer.protection == request.opening.protection {
+                    "the keys do not fit".to_owned()
+                } else {
+                    format!("it wants {}, this end {}", answer.protection, request.opening.protection)
+                };
+                let message = format!("{} refuses the connection: {reason}", self.addresses.peer);
+                self.give_up(now, Failure::new(libc::ECONNREFUSED, message));
+            }
+            Kind::Request | Kind::Stray => {}
+        }
+    }
+
+    /// The path carries IP packets of `mtu` bytes, less than a full segment's: whether smaller segments are tried instead.
+    pub(super) fn lower(&mut self, now: Time, mtu: u32, out: &mut Outbox) -> bool {
+        let most = mtu.saturating_sub(headers_to(self.addresses.peer, &self.shared.options));
+        let Origin::Ours(request) = &mut self.origin else { return false };
+        let may = self.shared.options.fit_mtu && self.machine.state() == tpa::State::SynSent;
+        if !may || most < u32::from(LEAST_SEGMENT) || most >= request.config.segment {
+            return false;
+        }
+        request.lower(most);
+        self.begin_again(now);
+        self.work(now, out);
+        true
+    }
+
+    /// The connection cannot be opened.
+    fn give_up(&mut self, now: Time, failure: Failure) {
+        let shared = Arc::clone(&self.shared);
+        let state: &mut State = &mut shared.lock();
+        if state.status == Status::Opening {
+            shared.fail(state, failure);
+        }
+        self.machine.abort(now);
+        self.over_at.get_or_insert(now);
+    }
+}
+
+impl Request {
+    /// Segments of at most this many bytes from now on: terms of a new request, without a cookie.
+    fn lower(&mut self, segment: u32) {
+        self.config.segment = segment.min(self.config.segment);
+        self.opening.terms = Terms::of(&self.config);
+        self.opening.cookie = Cookie::default();
+        (self.asking, self.unanswered) = (None, 0);
+    }
+}

@@ -1,0 +1,81 @@
+//! What stands around a segment in a datagram of an open connection: the tag alone, or encryption.
+
+use super::handshake::{Protection, Tag, tag_of};
+use super::noise::Keys;
+use super::seal::{AUTHENTICATION, HEAD, Seal};
+use meshpace_transport::tpa::{Segment, wire};
+
+/// Bytes of the tag.
+const TAG: usize = 8;
+
+/// The cover of a connection's datagrams.
+#[derive(Debug)]
+pub(super) struct Cover {
+    /// The peer's tag.
+    to: Tag,
+    seal: Option<Box<Seal>>,
+}
+
+/// Bytes of a datagram besides the payload, behind UDP's header.
+pub(super) const fn overhead(protection: Protection) -> u32 {
+    let around = match protection {
+        Protection::Plain => TAG,
+        Protection::Nn | Protection::NnPsk0 | Protection::Ik => HEAD + AUTHENTICATION,
+    };
+    (around + wire::INSIDE_UDP) as u32
+}
+
+impl Cover {
+    /// Datagrams to whoever has the tag `to`, encrypted if there are keys.
+    pub(super) fn new(to: Tag, keys: Option<&Keys>) -> Cover {
+        Cover { to, seal: keys.map(|keys| Box::new(Seal::new(keys))) }
+    }
+
+    /// The peer's tag.
+    pub(super) fn to(&self) -> Tag {
+        self.to
+    }
+
+    /// Whether datagrams are encrypted.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    /// Bytes of the datagram of a segment with `payload` bytes.
+    pub(super) fn length(&self, payload: usize) -> usize {
+        let around = if self.seal.is_some() { HEAD + AUTHENTICATION } else { TAG };
+        around + wire::INSIDE_UDP + payload
+    }
+
+    /// Appends the datagram of `segment`, whose payload comes in two pieces.
+    pub(super) fn write(&mut self, out: &mut Vec<u8>, segment: &Segment, a: &[u8], b: &[u8]) {
+        let content = |out: &mut Vec<u8>| {
+            out.extend_from_slice(&wire::encode_inside_udp(segment));
+            out.extend_from_slice(a);
+            out.extend_from_slice(b);
+        };
+        match &mut self.seal {
+            Some(seal) => seal.seal(self.to, out, content),
+            None => {
+                out.extend_from_slice(&self.to.to_be_bytes());
+                content(out);
+            }
+        }
+    }
+
+    /// The segment and its payload in a datagram with our tag, if the peer sent it.
+    pub(super) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<(Segment, &'a [u8])> {
+        let content: &[u8] = match &mut self.seal {
+            Some(seal) => seal.open(datagram)?,
+            None => datagram.get(TAG..)?,
+        };
+        wire::decode_inside_udp(content).ok()
+    }
+}
+
+/// The segment and its payload in a datagram that is not encrypted: for tests and captures.
+pub fn decode_plain(datagram: &[u8]) -> Option<(Tag, Segment, &[u8])> {
+    let tag = tag_of(datagram).filter(|tag| *tag != 0)?;
+    let (segment, payload) = wire::decode_inside_udp(&datagram[TAG..]).ok()?;
+    Some((tag, segment, payload))
+}

@@ -1,0 +1,73 @@
+//! Keys in files: 64 hexadecimal digits each, lines that begin with `#` are comments.
+
+use std::io;
+use std::path::Path;
+
+fn refused(file: &Path, text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {text}", file.display()))
+}
+
+/// A key from its digits.
+pub fn parse(text: &str) -> Option<[u8; 32]> {
+    let digits = text.trim().as_bytes();
+    let mut key = [0; 32];
+    if digits.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        *byte = (digit(0)? * 16 + digit(1)?) as u8;
+    }
+    Some(key)
+}
+
+/// A key as digits.
+pub fn write(key: &[u8; 32]) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The keys in a file, one per line; what follows one on its line is a comment.
+///
+/// # Errors
+///
+/// The file cannot be read, or a line is no key: the error says which.
+pub fn read_all(file: &Path) -> io::Result<Vec<[u8; 32]>> {
+    let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(explain)?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.trim().starts_with('#'));
+    let key = |(number, line): (usize, &str)| {
+        let first = line.split_whitespace().next().and_then(parse);
+        first.ok_or_else(|| refused(file, &format!("line {}: expected a key, 64 hexadecimal digits", number + 1)))
+    };
+    lines.map(key).collect()
+}
+
+/// The one key in a file.
+///
+/// # Errors
+///
+/// Those of [`read_all`]; there is none, or more than one.
+pub fn read(file: &Path) -> io::Result<[u8; 32]> {
+    match &read_all(file)?[..] {
+        [key] => Ok(*key),
+        keys => Err(refused(file, &format!("expected one key, 64 hexadecimal digits; there are {}", keys.len()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_as_they_are_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("keys");
+        let keys = [[0xab; 32], [0x01; 32]];
+        std::fs::write(&file, format!("# ours\n{} home\n\n  {}\n", write(&keys[0]), write(&keys[1]))).unwrap();
+        assert_eq!(read_all(&file).unwrap(), keys);
+        assert!(read(&file).unwrap_err().to_string().ends_with("there are 2"));
+        std::fs::write(&file, "abc\n").unwrap();
+        assert!(read(&file).unwrap_err().to_string().contains("line 1: expected a key"));
+        assert_eq!(parse(&"g".repeat(64)), None);
+    }
+}

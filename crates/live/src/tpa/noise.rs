@@ -1,0 +1,183 @@
+//! The handshake that agrees on keys: Noise (revision 34), by the `snow` crate, carried in requests and acceptances.
+//!
+//! `Noise_NN_25519_ChaChaPoly_BLAKE2s` with whoever answers: nobody who only listens can read or forge, somebody between
+//! the two ends at the start can. `NNpsk0` with whoever knows a shared secret, and `IK` with the holder of a known key, exclude
+//! that. IK and not KK, since a listener with several known peers learns from IK's first message who is speaking. The
+//! prologue is what the request said; the acceptance is repeated inside Noise's second message.
+
+use super::handshake::{Opening, Protection};
+use super::options::Security;
+use snow::{Builder, HandshakeState};
+use std::io;
+
+/// Longest Noise message here.
+const MOST: usize = 256;
+
+/// Keys of both directions.
+#[derive(Clone, Copy)]
+pub(super) struct Keys {
+    pub(super) send: [u8; 32],
+    pub(super) receive: [u8; 32],
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keys")
+    }
+}
+
+/// The initiator between its message and the answer.
+pub(super) struct Asking(HandshakeState);
+
+impl std::fmt::Debug for Asking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Asking")
+    }
+}
+
+fn broken(error: snow::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("Noise: {error}"))
+}
+
+fn pattern(protection: Protection) -> io::Result<snow::params::NoiseParams> {
+    let name = match protection {
+        Protection::Plain => return Err(io::ErrorKind::Unsupported.into()),
+        Protection::Nn => "Noise_NN_25519_ChaChaPoly_BLAKE2s",
+        Protection::NnPsk0 => "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s",
+        Protection::Ik => "Noise_IK_25519_ChaChaPoly_BLAKE2s",
+    };
+    name.parse().map_err(broken)
+}
+
+fn builder<'a>(security: &'a Security, prologue: &'a [u8]) -> io::Result<Builder<'a>> {
+    let builder = Builder::new(pattern(security.protection())?).prologue(prologue).map_err(broken)?;
+    match security {
+        Security::Plain | Security::Opportunistic => Ok(builder),
+        Security::Shared(secret) => builder.psk(0, secret).map_err(broken),
+        Security::Keys { own, .. } => builder.local_private_key(own).map_err(broken),
+    }
+}
+
+/// Begins: the first message for the request `opening`.
+///
+/// # Errors
+///
+/// Keys that are none, no random numbers, or, with keys, not exactly one peer.
+pub(super) fn ask(security: &Security, opening: &Opening) -> io::Result<(Asking, Vec<u8>)> {
+    let prologue = opening.prologue();
+    let mut builder = builder(security, &prologue)?;
+    if let Security::Keys { peers, .. } = security {
+        let [peer] = &peers[..] else {
+            let text = format!("{} keys of peers: whoever opens a connection needs to know one", peers.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        };
+        builder = builder.remote_public_key(peer).map_err(broken)?;
+    }
+    let mut state = builder.build_initiator().map_err(broken)?;
+    let mut message = vec![0; MOST];
+    let length = state.write_message(&[], &mut message).map_err(broken)?;
+    message.truncate(length);
+    Ok((Asking(state), message))
+}
+
+/// Answers `message` of the request `opening` with `repeated`, inside Noise's second message.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::PermissionDenied`] if the message was made with other keys, or by a peer that is not known.
+pub(super) fn answer(
+    security: &Security,
+    opening: &Opening,
+    message: &[u8],
+    repeated: &[u8],
+) -> io::Result<(Keys, Vec<u8>)> {
+    let prologue = opening.prologue();
+    let mut state = builder(security, &prologue)?.build_responder().map_err(broken)?;
+    state.read_message(message, &mut [0; MOST]).map_err(broken)?;
+    if let Security::Keys { peers, .. } = security {
+        let known = state.get_remote_static().is_some_and(|key| peers.iter().any(|peer| peer[..] == *key));
+        if !known {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+    }
+    let mut message = vec![0; MOST];
+    let length = state.write_message(repeated, &mut message).map_err(broken)?;
+    message.truncate(length);
+    let (receive, send) = state.dangerously_get_raw_split();
+    Ok((Keys { send, receive }, message))
+}
+
+impl Asking {
+    /// The keys, if `message` is the peer's and says `repeated`.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::PermissionDenied`] if not; another message may still be.
+    pub(super) fn finish(&mut self, message: &[u8], repeated: &[u8]) -> io::Result<Keys> {
+        let mut said = [0; MOST];
+        let length = self.0.read_message(message, &mut said).map_err(broken)?;
+        if said[..length] != *repeated {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "Noise: the acceptance was changed under way"));
+        }
+        let (send, receive) = self.0.dangerously_get_raw_split();
+        Ok(Keys { send, receive })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::handshake::{Kind, Terms};
+    use super::*;
+    use meshpace_transport::tpa::Segment;
+
+    fn opening(security: &Security) -> Opening {
+        Opening {
+            kind: Kind::Request,
+            protection: security.protection(),
+            terms: Terms::default(),
+            opener: 5,
+            acceptor: 0,
+            cookie: [0; 16],
+            segment: Segment::default(),
+        }
+    }
+
+    fn shake(ours: &Security, theirs: &Security) -> io::Result<()> {
+        let opening = opening(ours);
+        let (mut asking, first) = ask(ours, &opening)?;
+        let (accepted, second) = answer(theirs, &opening, &first, b"agreed")?;
+        let mut forged = second.clone();
+        forged[40] ^= 1;
+        assert!(asking.finish(&forged, b"agreed").is_err());
+        let keys = asking.finish(&second, b"agreed")?;
+        assert_eq!((keys.send, keys.receive), (accepted.receive, accepted.send));
+        assert_ne!(keys.send, keys.receive);
+        Ok(())
+    }
+
+    #[test]
+    fn both_ends_have_the_same_keys() {
+        shake(&Security::Opportunistic, &Security::Opportunistic).unwrap();
+        shake(&Security::Shared([7; 32]), &Security::Shared([7; 32])).unwrap();
+        let [(a, of_a), (b, of_b), (c, of_c)] = [(); 3].map(|()| Security::new_key().unwrap());
+        let known = |own: [u8; 32], peers: &[[u8; 32]]| Security::Keys { own, peers: peers.to_vec() };
+        shake(&known(a, &[of_b]), &known(b, &[of_c, of_a])).unwrap();
+        let refused = |ours, theirs| assert!(shake(&ours, &theirs).is_err());
+        refused(Security::Shared([7; 32]), Security::Shared([8; 32]));
+        refused(known(c, &[of_b]), known(b, &[of_a]));
+        refused(known(a, &[of_c]), known(b, &[of_a]));
+        refused(known(a, &[of_b, of_c]), known(b, &[of_a]));
+    }
+
+    #[test]
+    fn a_request_that_was_changed_under_way_gives_no_keys() {
+        let security = Security::Opportunistic;
+        let asked = opening(&security);
+        let (mut asking, first) = ask(&security, &asked).unwrap();
+        let seen = Opening { terms: Terms { window: 9, ..asked.terms }, ..asked };
+        let (_, second) = answer(&security, &seen, &first, b"agreed").unwrap();
+        assert!(asking.finish(&second, b"agreed").is_err());
+        let (_, second) = answer(&security, &asked, &first, b"changed").unwrap();
+        assert!(asking.finish(&second, b"agreed").is_err());
+    }
+}

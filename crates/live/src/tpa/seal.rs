@@ -1,0 +1,213 @@
+//! Datagrams of an encrypted connection: sealed and opened in place.
+//!
+//! ```text
+//! bytes 0-7    tag of the receiver
+//! bytes 8-15   number of the datagram in its direction, from 0
+//! then         TPA's header and the payload, encrypted
+//! last 16      authentication of all of it
+//! ```
+//!
+//! ChaCha20-Poly1305 (RFC 8439) with Noise's transport keys; the nonce is the number (Noise, section 12.1), tag and number are
+//! authenticated with it. After every 2^20 datagrams of a direction its key is replaced by Noise's REKEY (section 4.2), so that
+//! a key that is found opens nothing older.
+
+use super::handshake::Tag;
+use super::noise::Keys;
+use meshpace_transport::tpa::replay::Replay;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+
+/// Bytes before what is encrypted.
+pub(super) const HEAD: usize = 16;
+
+/// Bytes of the authentication.
+pub(super) const AUTHENTICATION: usize = 16;
+
+/// A key serves two to the power of this many datagrams.
+const KEY_LIFE: u32 = 20;
+
+struct Key(LessSafeKey);
+
+impl Key {
+    fn new(secret: [u8; 32]) -> Key {
+        // Only a wrong length is refused.
+        let key = UnboundKey::new(&CHACHA20_POLY1305, &secret).expect("32 bytes");
+        Key(LessSafeKey::new(key))
+    }
+
+    /// Noise's REKEY: the first 32 bytes of zeros encrypted with the highest nonce.
+    fn next(&self) -> Key {
+        let mut secret = [0; 32];
+        let sealed = self.0.seal_in_place_separate_tag(nonce(u64::MAX), Aad::empty(), &mut secret);
+        let _ = sealed.expect("32 bytes are not too long");
+        Key::new(secret)
+    }
+}
+
+/// Noise's nonce of ChaChaPoly: 32 bits of zero, then the number, the least byte first.
+fn nonce(number: u64) -> Nonce {
+    let mut bytes = [0; 12];
+    bytes[4..].copy_from_slice(&number.to_le_bytes());
+    Nonce::assume_unique_for_key(bytes)
+}
+
+/// What both directions of a connection are sealed and opened with.
+pub(super) struct Seal {
+    sending: Key,
+    /// The number of the next datagram.
+    number: u64,
+    /// The peer's keys of the epoch before, of this one, and of the next.
+    receiving: [Key; 3],
+    epoch: u64,
+    replay: Replay,
+    key_life: u32,
+}
+
+impl std::fmt::Debug for Seal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Seal").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Seal {
+    pub(super) fn new(keys: &Keys) -> Seal {
+        Seal::with_key_life(keys, KEY_LIFE)
+    }
+
+    fn with_key_life(keys: &Keys, key_life: u32) -> Seal {
+        let receive = Key::new(keys.receive);
+        let next = receive.next();
+        Seal {
+            sending: Key::new(keys.send),
+            number: 0,
+            // There is no epoch before the first; its place is not looked at.
+            receiving: [Key::new(keys.receive), receive, next],
+            epoch: 0,
+            replay: Replay::default(),
+            key_life,
+        }
+    }
+
+    /// Appends a datagram to `out`; `write` appends what is to be encrypted.
+    pub(super) fn seal(&mut self, to: Tag, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.number > 0 && self.number.is_multiple_of(1 << self.key_life) {
+            self.sending = self.sending.next();
+        }
+        let start = out.len();
+        out.extend_from_slice(&to.to_be_bytes());
+        out.extend_from_slice(&self.number.to_be_bytes());
+        write(out);
+        let (head, text) = out[start..].split_at_mut(HEAD);
+        let sealed = self.sending.0.seal_in_place_separate_tag(nonce(self.number), Aad::from(&*head), text);
+        let authentication = sealed.expect("a datagram is not too long");
+        out.extend_from_slice(authentication.as_ref());
+        self.number += 1;
+    }
+
+    /// What the peer sealed, if it did and it was not here before.
+    pub(super) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        if datagram.len() < HEAD + AUTHENTICATION {
+            return None;
+        }
+        let (head, text) = datagram.split_at_mut(HEAD);
+        let number = u64::from_be_bytes(*head.last_chunk()?);
+        if !self.replay.is_new(number) || number == u64::MAX {
+            return None;
+        }
+        let epoch = number >> self.key_life;
+        let index = (epoch + 1).checked_sub(self.epoch).filter(|index| *index < 3)?;
+        let key = &self.receiving[index as usize];
+        let length = key.0.open_in_place(nonce(number), Aad::from(&*head), text).ok()?.len();
+        self.replay.see(number);
+        if index == 2 {
+            let next = self.receiving[2].next();
+            self.receiving.rotate_left(1);
+            self.receiving[2] = next;
+            self.epoch += 1;
+        }
+        Some(&mut datagram[HEAD..HEAD + length])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(key_life: u32) -> [Seal; 2] {
+        let (a, b) = ([1; 32], [2; 32]);
+        [Keys { send: a, receive: b }, Keys { send: b, receive: a }].map(|keys| Seal::with_key_life(&keys, key_life))
+    }
+
+    fn sealed(seal: &mut Seal, text: &[u8]) -> Vec<u8> {
+        let mut out = b"before".to_vec();
+        seal.seal(7, &mut out, |out| out.extend_from_slice(text));
+        out.split_off(6)
+    }
+
+    #[test]
+    fn what_is_sealed_is_opened_once_and_only_as_it_was() {
+        let [mut a, mut b] = pair(20);
+        let datagram = sealed(&mut a, b"hello");
+        assert_eq!(datagram[..16], [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(datagram.len(), HEAD + 5 + AUTHENTICATION);
+        for bit in 0..datagram.len() * 8 {
+            let mut forged = datagram.clone();
+            forged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(b.open(&mut forged), None, "bit {bit}");
+        }
+        for length in 0..datagram.len() {
+            assert_eq!(b.open(&mut datagram[..length].to_vec()), None);
+        }
+        assert_eq!(a.open(&mut datagram.clone()), None, "sent back to whoever sealed it");
+        assert_eq!(b.open(&mut datagram.clone()).unwrap(), b"hello");
+        assert_eq!(b.open(&mut datagram.clone()), None, "a second time");
+    }
+
+    #[test]
+    fn keys_change_under_way_in_any_order_within_the_window() {
+        let [mut a, mut b] = pair(3);
+        let datagrams: Vec<_> = (0..100u8).map(|i| sealed(&mut a, &[i])).collect();
+        let mut order: Vec<usize> = (0..100).collect();
+        order.chunks_mut(5).for_each(|chunk| chunk.reverse());
+        for i in order {
+            assert_eq!(b.open(&mut datagrams[i].clone()).unwrap(), [i as u8]);
+        }
+        // Both directions have keys of their own.
+        let back = sealed(&mut b, b"back");
+        assert_eq!(a.open(&mut back.clone()).unwrap(), b"back");
+        // Somebody who misses a whole key's datagrams has lost the connection: the next one's key is not tried.
+        let [mut a, mut b] = pair(3);
+        let late: Vec<_> = (0..20u8).map(|i| sealed(&mut a, &[i])).collect();
+        assert_eq!(b.open(&mut late[17].clone()), None);
+        assert_eq!(b.open(&mut late[15].clone()).unwrap(), [15]);
+        assert_eq!(b.open(&mut late[17].clone()).unwrap(), [17]);
+    }
+
+    #[test]
+    fn noise_transport_messages_are_the_same() {
+        // The first message of snow's transport state under the same keys, without associated data as Noise has it.
+        let params: snow::params::NoiseParams = "Noise_NN_25519_ChaChaPoly_BLAKE2s".parse().unwrap();
+        let [mut i, mut r] = [true, false].map(|initiator| {
+            let builder = snow::Builder::new(params.clone());
+            if initiator { builder.build_initiator().unwrap() } else { builder.build_responder().unwrap() }
+        });
+        let (mut message, mut payload) = ([0; 256], [0; 256]);
+        let length = i.write_message(&[], &mut message).unwrap();
+        r.read_message(&message[..length], &mut payload).unwrap();
+        let length = r.write_message(&[], &mut message).unwrap();
+        i.read_message(&message[..length], &mut payload).unwrap();
+        let (send, _) = i.dangerously_get_raw_split();
+        let mut transport = i.into_transport_mode().unwrap();
+        let mut key = Key::new(send);
+        for rekeyed in [false, true] {
+            if rekeyed {
+                transport.rekey_outgoing();
+                key = key.next();
+            }
+            let number = transport.sending_nonce();
+            let length = transport.write_message(b"hello", &mut message).unwrap();
+            let mut ours = b"hello".to_vec();
+            key.0.seal_in_place_append_tag(nonce(number), Aad::empty(), &mut ours).unwrap();
+            assert_eq!(ours, message[..length], "rekeyed: {rekeyed}");
+        }
+    }
+}
