@@ -81,7 +81,7 @@ fn findings_1_2_8_forged_data_fin_reset_and_acks_change_nothing_without_the_tag(
         for count in 0..many() / parts {
             puppet.socket.send(&forged(&mut rng, puppet.other_tag)).unwrap();
             // No faster than they are read: what does not arrive is no attack.
-            if count % 64 == 63 {
+            if count % 500 == 499 {
                 puppet.say(Segment { window: 255, flags: Flags::SYN, ..Segment::default() }, &[]);
                 while puppet.hear_any().is_none_or(|segment| segment.is_none()) {}
             }
