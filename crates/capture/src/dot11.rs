@@ -10,6 +10,7 @@ use super::network::{self, FlowFacts};
 use super::{aodv, olsr};
 use meshpace_mesh::Body;
 use meshpace_mesh::mac::{Frame, FrameKind};
+use meshpace_mesh::routing::Message;
 use meshpace_sim::SimPacket;
 
 /// First byte of the frame control field: version 0, type and subtype.
@@ -69,16 +70,17 @@ fn body(out: &mut Vec<u8>, body: &Body<SimPacket>, frame: &Frame<SimPacket>, flo
             out.extend(IPV4);
             network::packet(out, packet, &flows[packet.flow.index()])
         }
-        Body::Aodv(message) => {
+        Body::Routing(Message::Aodv(message)) => {
             out.extend(IPV4);
             aodv::write(out, message, frame.from, frame.to);
             0
         }
-        Body::Olsr(message) => {
+        Body::Routing(Message::Olsr(message)) => {
             out.extend(IPV4);
             olsr::write(out, message, frame.from);
             0
         }
+        Body::Routing(Message::Flooding(never)) => match *never {},
         Body::Arp { request, sender, target } => {
             out.extend(ARP);
             network::arp(out, *request, *sender, *target);

@@ -8,7 +8,7 @@
 mod address;
 mod aodv;
 mod dot11;
-mod file;
+pub mod file;
 mod network;
 mod olsr;
 mod radiotap;
@@ -17,7 +17,7 @@ use file::{Capture, Direction};
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::RadioConfig;
 use meshpace_mesh::mac::Frame;
-use meshpace_mesh::mac::timing::{SHORT_PLCP, plcp};
+use meshpace_mesh::radio::plcp::{SHORT_PLCP, plcp};
 use meshpace_mesh::radio::power::dbm;
 use meshpace_sim::{Config, Probe, SimPacket};
 use network::FlowFacts;

@@ -12,7 +12,7 @@ use etherparse::{
 use meshpace_core::NodeId;
 use meshpace_sim::{Flow, SimPacket};
 use meshpace_transport::tcp::{self, Flags};
-use meshpace_transport::{Config, Segment, tpa, udp};
+use meshpace_transport::{Config, Segment, tpa, train, udp};
 
 /// What the payload of every segment is taken to be: it is not captured, but checksums cover it.
 static PAYLOAD: [u8; 65_535] = [0; 65_535];
@@ -39,6 +39,7 @@ impl FlowFacts {
     pub fn new(flow: &Flow) -> FlowFacts {
         let window = match &flow.transport {
             Config::Tcp(config) => config.segment.saturating_mul(config.max_window),
+            Config::Train(config) => config.segment.saturating_mul(u32::from(config.max_window)),
             Config::Udp(_) | Config::Tpa(_) => 0,
         };
         let fits = |shift: &u8| scaled(window, *shift) <= u32::from(u16::MAX);
@@ -67,6 +68,13 @@ pub fn packet(out: &mut Vec<u8>, packet: &SimPacket, flow: &FlowFacts) -> u32 {
             let mut header = tcp_header(segment, ports, sends_data, flow);
             let payload = &PAYLOAD[..usize::from(segment.payload)];
             // Segments are limited so that they fit into an IP packet.
+            header.checksum = header.calc_checksum_ipv4_raw(source, destination, payload).unwrap_or(0);
+            ip_header(out, packet, IpNumber::TCP, header.header_len_u16(), u32::from(segment.payload));
+            out.extend_from_slice(&header.to_bytes());
+        }
+        Segment::Train(segment) => {
+            let mut header = train_header(segment, ports, sends_data, flow);
+            let payload = &PAYLOAD[..usize::from(segment.payload)];
             header.checksum = header.calc_checksum_ipv4_raw(source, destination, payload).unwrap_or(0);
             ip_header(out, packet, IpNumber::TCP, header.header_len_u16(), u32::from(segment.payload));
             out.extend_from_slice(&header.to_bytes());
@@ -109,6 +117,24 @@ fn tcp_header(segment: &tcp::Segment, ports: (u16, u16), sends_data: bool, flow:
         // Eight of at most forty bytes.
         header.options = TcpOptions::try_from_elements(&options).unwrap_or_default();
     }
+    header
+}
+
+/// TCP's header with the option of quiet trains; in a SYN that alone.
+fn train_header(segment: &train::Segment, ports: (u16, u16), sends_data: bool, flow: &FlowFacts) -> TcpHeader {
+    let as_tcp = tcp::Segment {
+        seq: segment.seq,
+        ack: segment.ack,
+        window: u32::from(segment.window).saturating_mul(u32::from(flow.mss)),
+        payload: segment.payload,
+        flags: segment.flags,
+        ..tcp::Segment::default()
+    };
+    let mut header = tcp_header(&as_tcp, ports, sends_data, flow);
+    header.psh = segment.is_tail();
+    let option = train::wire::content(segment).map(|content| train::wire::encode(&content));
+    let options = option.map(|(bytes, length)| TcpOptions::try_from_slice(&bytes[..length]));
+    header.options = options.and_then(Result::ok).unwrap_or_default();
     header
 }
 

@@ -4,7 +4,7 @@
 use meshpace_capture::PcapProbe;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::config::Position;
-use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
+use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::mobility::Waypoint;
 use meshpace_sim::{Config, Flow, Mobility, Traffic, run_with};
 use meshpace_testing::has;
@@ -88,7 +88,7 @@ fn olsr_decodes_without_an_error() {
         return;
     }
     for (metric, hello, tc) in [(OlsrMetric::Hops, "1", "2"), (OlsrMetric::Etx, "201", "202")] {
-        let dir = captured(chain(4), RoutingConfig::Olsr { metric, link_layer: false }, 28);
+        let dir = captured(chain(4), RoutingConfig::Olsr(OlsrConfig { metric, link_layer: false }), 28);
         let dir = dir.path();
         assert_sound(dir, 2);
         let late = "frame.time_relative > 15 && wlan.ta == 02:00:00:00:00:02";
@@ -146,7 +146,7 @@ fn a_long_list_decodes_in_parts() {
         return;
     }
     let positions = (0..20).map(|n| Position { x: f64::from(n) * 10.0, y: 0.0 }).collect();
-    let dir = captured(positions, RoutingConfig::Olsr { metric: OlsrMetric::Hops, link_layer: false }, 29);
+    let dir = captured(positions, RoutingConfig::Olsr(OlsrConfig { metric: OlsrMetric::Hops, link_layer: false }), 29);
     assert_sound(dir.path(), 2);
     let late = "olsr.message_type == 1 && frame.time_relative > 15 && wlan.ta == 02:00:00:00:00:01";
     let lists = read(dir.path(), 0, late, &["olsr.neighbor_addr"]);
@@ -181,7 +181,7 @@ fn routing_among_nodes_that_move_decodes_without_an_error() {
     let waypoint = Waypoint { width: 800.0, height: 800.0, min_speed: 10.0, max_speed: 20.0, pause, seed: None };
     let places = vec![Position { x: 0.0, y: 0.0 }; 20];
     let aodv = RoutingConfig::aodv(LocalRepair::Rfc3561, AodvDetection::Both);
-    let olsr = |metric| RoutingConfig::Olsr { metric, link_layer: true };
+    let olsr = |metric| RoutingConfig::Olsr(OlsrConfig { metric, link_layer: true });
     // RREQ, RREP, RERR; HELLO and TC, plain and with link qualities.
     let kinds: [(_, &str, &[&str]); 3] = [
         (aodv, "aodv.type", &["1", "2", "3"]),

@@ -1,20 +1,25 @@
 //! `meshpace emulate`: real programs over the mesh of a scenario.
 
+mod record;
+
 use crate::network::seconds;
 use crate::output::complain;
 use crate::{FAILED, INTERRUPTED, REFUSED, run};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Ended, ProgramReport};
 use meshpace_emulator::node::{Setup, sysctl_file};
 use meshpace_emulator::plan::Planned;
 use meshpace_emulator::verdict::Budget;
 use meshpace_emulator::{Emulation, Failure, Mode, Options, Spec, run_dir};
-use std::path::PathBuf;
+use meshpace_scenario::{Point, Scenario};
+use record::Place;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The arguments of `meshpace emulate`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("written").args(["out", "pcap"]).multiple(true))]
 pub struct Arguments {
     /// The scenario, a TOML file; `-` reads standard input. Its flows do not run.
     #[arg(required_unless_present = "clean")]
@@ -47,6 +52,15 @@ pub struct Arguments {
     /// Keep a file for each program's standard output and one for its standard error in this directory.
     #[arg(long, value_name = "DIR")]
     log: Option<PathBuf>,
+    /// Write what crossed the mesh into this directory, records.jsonl and manifest.json, as `meshpace run` does.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write every IP packet that a node sends or gets into this directory, nK-ip.pcapng, for Wireshark.
+    #[arg(long, value_name = "DIR")]
+    pcap: Option<PathBuf>,
+    /// Replace the record that is in the directory of --out and the captures in that of --pcap.
+    #[arg(long, requires = "written")]
+    force: bool,
     /// Run the mesh N times slower than life, where it is too large for this machine. The programs' and the kernel's own
     /// timers are not slowed down.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -93,15 +107,29 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     if arguments.clean {
         return clean();
     }
-    let options = match options(arguments) {
-        Ok(options) => options,
+    let file = arguments.file.clone().unwrap_or_default();
+    let read = run::load(&file, &arguments.set)
+        .and_then(|(scenario, source)| Ok((options(arguments, &file, &scenario)?, scenario, source)));
+    let (options, scenario, source) = match read {
+        Ok(read) => read,
         Err(status) => return status,
+    };
+    let place = match arguments.out.as_deref().map(|directory| Place::new(directory, arguments.force)).transpose() {
+        Ok(place) => place,
+        Err(error) => return refuse(format!("--out: {error}")),
     };
     let stop = run::stop_on_interrupt();
     match Emulation::run(options, &stop, &mut |message| complain(message)) {
         Ok(emulation) => {
+            let line = record::line(&scenario, arguments.seed, &emulation);
+            let seed = arguments.seed;
+            let written =
+                place.map(|place| place.finish(&scenario, &source, seed, emulation.elapsed, &line)).transpose();
+            if let Err(error) = &written {
+                complain(&format!("--out: {error}"));
+            }
             tell(&emulation, arguments);
-            status(&emulation)
+            if written.is_err() { ExitCode::from(FAILED) } else { status(&emulation) }
         }
         Err(failure) => {
             complain(&failure.to_string());
@@ -134,13 +162,15 @@ fn refuse(message: String) -> ExitCode {
     ExitCode::from(REFUSED)
 }
 
-fn options(arguments: &Arguments) -> Result<Options, ExitCode> {
-    let file = arguments.file.clone().unwrap_or_default();
-    let (scenario, _) = run::load(&file, &arguments.set)?;
-    let [point] = scenario.points.as_slice() else {
-        let text = format!("{}: a sweep of {} points: name one with --set", file.display(), scenario.points.len());
-        return Err(refuse(text));
-    };
+fn options(arguments: &Arguments, file: &Path, scenario: &Scenario) -> Result<Options, ExitCode> {
+    let point = &scenario.points[0];
+    // A sweep over transports is one mesh.
+    if let Some(other) = scenario.points.iter().find(|other| mesh(other) != mesh(point)) {
+        let values =
+            |point: &Point| point.values.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
+        let (one, other) = (values(point).join(" "), values(other).join(" "));
+        return Err(refuse(format!("{}: a sweep over several meshes, {one} and {other}: leave one", file.display())));
+    }
     let point = point.drawn(arguments.seed).map_err(|error| refuse(error.to_string()))?;
     let nodes = point.config.positions.len();
     let all = |what: &str, texts: &[String], parse: &dyn Fn(&str) -> Result<Spec, String>| {
@@ -164,6 +194,7 @@ fn options(arguments: &Arguments) -> Result<Options, ExitCode> {
         installs_routes: !arguments.no_routes,
         programs,
         log: arguments.log.clone(),
+        pcap: arguments.pcap.clone().map(|directory| (directory, arguments.force)),
         slowdown: arguments.slowdown,
         wants_priority: !arguments.no_realtime_priority,
         budget: Budget { late: arguments.budget / 100.0 },
@@ -172,6 +203,12 @@ fn options(arguments: &Arguments) -> Result<Options, ExitCode> {
         inject: arguments.inject_lateness,
         base: run_dir::base(),
     })
+}
+
+/// What of a point is emulated.
+fn mesh(point: &Point) -> impl PartialEq + use<'_> {
+    let config = &point.config;
+    (config.duration, &config.positions, &config.mobility, &config.firewall, &config.mesh)
 }
 
 fn sysctl(text: &str) -> Result<(String, String), ExitCode> {

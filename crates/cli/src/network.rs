@@ -60,6 +60,9 @@ pub enum Interface {
     Raw,
 }
 
+/// Why a transport does not run here.
+pub const SIMULATED_ONLY: &str = "quiet trains run in the simulator; over sockets they do not yet";
+
 /// A transport that `--transport` names.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per run")]
@@ -140,9 +143,11 @@ impl Placement {
             (Config::Tcp(tcp), Some(segment)) => tcp.segment = segment,
             (Config::Udp(udp), Some(segment)) => udp.segment = segment,
             (Config::Tpa(tpa), Some(segment)) => tpa.segment = segment,
+            (Config::Train(train), Some(segment)) => train.segment = segment,
             (_, None) => {}
         }
         match (&mut *config, self.max_window) {
+            (Config::Train(train), Some(segments)) => train.max_window = segments.min(65535) as u16,
             (Config::Tcp(tcp), Some(segments)) => tcp.max_window = segments,
             (_, Some(_)) => return Err(refused("--max-window: only a TCP has it".to_owned())),
             (_, None) => {}

@@ -1,6 +1,6 @@
 //! `meshpace recv`: takes what `meshpace send`, or any TCP, sends.
 
-use crate::network::{self, Interface, Transport, seconds};
+use crate::network::{self, Interface, SIMULATED_ONLY, Transport, seconds};
 use crate::output::{complain, failed, results};
 use crate::traffic_record::{About, received};
 use crate::{FAILED, INTERRUPTED, REFUSED, run};
@@ -122,6 +122,7 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
             let port = TpaPort::with_options(here, options).map_err(explain)?;
             receive::tpa(port.listen(BACKLOG)?, look)
         }
+        Transport::Ours(Config::Train(_)) => Err(io::Error::new(io::ErrorKind::Unsupported, SIMULATED_ONLY)),
         Transport::Ours(Config::Tcp(config)) => match network.interface() {
             Interface::Tun => tcp(&mut network.device(None)?, port, config, look),
             Interface::Raw => tcp(&mut network.raw(None)?, port, config, look),

@@ -1,6 +1,6 @@
 //! `meshpace send`: traffic to a host, over our transports or the kernel's.
 
-use crate::network::{self, Interface, Transport, bytes, rate, seconds};
+use crate::network::{self, Interface, SIMULATED_ONLY, Transport, bytes, rate, seconds};
 use crate::output::{complain, finish};
 use crate::traffic_record::{About, sent};
 use crate::{FAILED, INTERRUPTED, REFUSED};
@@ -154,6 +154,7 @@ fn run(
         Transport::Ours(Config::Tpa(config)) => {
             Ok((drive(arguments, Tpa::new(to, network.tpa_options(config.clone())?)?, stop)?, hops))
         }
+        Transport::Ours(Config::Train(_)) => Err(io::Error::new(io::ErrorKind::Unsupported, SIMULATED_ONLY)),
         Transport::Ours(Config::Tcp(config)) => match network.interface() {
             Interface::Tun => {
                 let to = only_v4(to)?;

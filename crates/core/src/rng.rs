@@ -97,6 +97,12 @@ impl Rng {
     }
 }
 
+/// A Pareto number for `u` uniform on [0, 1): scale (1 - u)^(-1 / shape), where the scale makes the mean `mean`. `shape` must be
+/// above 1, or there is no mean.
+pub fn pareto(mean: f64, shape: f64, u: f64) -> f64 {
+    mean * (shape - 1.0) / shape * libm::pow(1.0 - u, -1.0 / shape)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

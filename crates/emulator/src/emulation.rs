@@ -1,6 +1,7 @@
 //! An emulation from its first namespace to its verdict.
 
 use crate::address;
+use crate::capture::Capture;
 use crate::control::{self, Line};
 use crate::lateness::Summary;
 use crate::medium::{Losses, Medium, Mode};
@@ -53,6 +54,8 @@ pub struct Options {
     pub programs: Vec<Spec>,
     /// Where copies of the programs' output go.
     pub log: Option<PathBuf>,
+    /// Where captures of what the nodes send and get go, and whether older ones are replaced.
+    pub pcap: Option<(PathBuf, bool)>,
     /// How many times slower than life the mesh runs.
     pub slowdown: u64,
     /// Whether to ask for real-time priority.
@@ -163,7 +166,11 @@ impl Emulation {
         if let Some(log) = &options.log {
             fs::create_dir_all(log).map_err(|error| Failure::Refused(format!("{}: {error}", log.display())))?;
         }
-        let mut stage = Stage::new(&options)?;
+        let capture = options.pcap.as_ref().map(|(directory, replace)| {
+            Capture::new(directory, options.config.positions.len(), *replace)
+                .map_err(|error| Failure::Refused(format!("{}: {error}", directory.display())))
+        });
+        let mut stage = Stage::new(&options, capture.transpose()?)?;
         let report = stage.play(&options, stop, tell);
         // Whatever happened, nothing stays.
         stage.clear();
@@ -210,7 +217,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(options: &Options) -> Result<Stage> {
+    fn new(options: &Options, capture: Option<Capture>) -> Result<Stage> {
         let directory = RunDir::create(&options.base).map_err(refused)?;
         let count = options.config.positions.len();
         let all = || (0..count).map(|node| NodeId(node as u16));
@@ -244,7 +251,7 @@ impl Stage {
         };
         let (config, mode, seed) = (options.config.clone(), options.setup.mode, options.seed);
         // The mesh is made on its own thread, which it never leaves.
-        let run = move || RealTime::new(Medium::new(&config, mode, seed), taps, poller, settings, asked)?.run();
+        let run = move || RealTime::new(Medium::new(&config, mode, seed), taps, poller, settings, asked)?.run(capture);
         let mesh = thread::Builder::new().name("mesh".to_owned()).spawn(run).map_err(refused)?;
         Ok(Stage {
             directory: Some(directory),
@@ -380,8 +387,11 @@ impl Stage {
         if let Some(why) = &report.no_priority {
             tell(&format!("no real-time priority: {why} (CAP_SYS_NICE)"));
         }
+        if let Some(why) = report.capture_failed {
+            return Err(Failure::Failed(format!("the captures: {why}")));
+        }
         let lateness = report.lateness.summary();
-        let mesh = Timing::new(&options.config.mesh);
+        let mesh = Timing::new(&options.config.mesh.mac, &options.config.mesh.radio);
         let frame = mesh.air_time(u32::from(options.setup.mtu) + mesh.data_overhead, mesh.rate);
         let frame_s = frame.as_secs_f64() * options.slowdown as f64;
         let verdict = Verdict::judge(&lateness, programs.iter().map(ProgramReport::waiting), frame_s, &options.budget);

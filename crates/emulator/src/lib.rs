@@ -6,6 +6,7 @@
 //! for a processor: [`Verdict`] says whether the result can be trusted.
 
 pub mod address;
+pub mod capture;
 pub mod control;
 pub mod emulation;
 pub mod frame;

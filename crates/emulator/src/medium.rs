@@ -5,9 +5,9 @@ use crate::frame;
 use crate::packet::CarriedFrame;
 use crate::traffic::Traffic;
 use meshpace_core::{Duration, NodeId, Time};
-use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::Timing;
-use meshpace_mesh::{Body, Packet, RoutingConfig};
+use meshpace_mesh::routing::DropReason;
+use meshpace_mesh::{Body, Packet, Queued, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Motion};
 use meshpace_sim::{Config, Engine, Happening, Loss, Probe};
 
@@ -39,7 +39,7 @@ impl Probe<CarriedFrame> for Losses {
         }
         match why {
             Loss::Queue(_) => self.queue += 1,
-            Loss::ArpDisplaced | Loss::Flushed | Loss::RetryLimit => self.link += 1,
+            Loss::ArpDisplaced | Loss::Flushed | Loss::Routing(DropReason::LinkFailure) => self.link += 1,
             Loss::Routing(_) => self.routing += 1,
         }
     }
@@ -84,7 +84,7 @@ impl Medium {
         if mode == Mode::Kernel {
             mesh.routing = RoutingConfig::Static;
         }
-        let timing = Timing::new(&mesh);
+        let timing = Timing::new(&mesh.mac, &mesh.radio);
         let mut engine = Engine::new(positions, &mesh, all(), seed, Losses::default());
         if let Some(links) = &config.firewall {
             engine.set_firewall(links, all());

@@ -3,16 +3,18 @@
 //! Deadlines are absolute, so lateness does not add up. The mesh is always advanced to the present before a frame is given
 //! to it, and decides everything in its own exact time; late are only the frames that it hands over.
 
+use crate::capture::Capture;
 use crate::frame::HEADER;
 use crate::lateness::Lateness;
 use crate::medium::{Losses, Medium};
 use crate::plan::{LinkChange, Planned};
 use crate::sys;
 use crate::traffic::Traffic;
+use meshpace_capture::file::Direction;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_live::Clock;
 use meshpace_live::clock::sharpen_timers;
-use meshpace_live::poll::Poller;
+use meshpace_live::poll::{Poller, Ready};
 use meshpace_live::tun::Tun;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender};
@@ -88,6 +90,8 @@ pub struct Report {
     pub gone: Vec<(NodeId, String)>,
     /// Why there was no real-time priority, if it was wanted.
     pub no_priority: Option<String>,
+    /// Why the captures are not complete, if they are not.
+    pub capture_failed: Option<String>,
     /// Whether it ended because too many frames were late.
     pub gave_up: bool,
 }
@@ -116,8 +120,8 @@ impl RealTime {
         Ok(RealTime { medium, taps: taps.into_iter().map(Some).collect(), poller, settings, requests })
     }
 
-    /// Runs until it has to end. Takes over the calling thread.
-    pub fn run(mut self) -> io::Result<Report> {
+    /// Runs until it has to end, and captures what nodes send and get. Takes over the calling thread.
+    pub fn run(mut self, capture: Option<Capture>) -> io::Result<Report> {
         sharpen_timers();
         let no_priority = match self.settings.wants_priority.then(sys::take_priority) {
             Some(Err(error)) => Some(error.to_string()),
@@ -142,6 +146,7 @@ impl RealTime {
             refused: 0,
             gone: Vec::new(),
             no_priority,
+            capture_failed: None,
             gave_up: false,
         };
         let (mut ready, mut frame, mut block) = (Vec::new(), Vec::new(), vec![0; FRAME]);
@@ -149,10 +154,10 @@ impl RealTime {
         loop {
             let now = mesh_time(Clock.now()).min(end);
             while let Some(change) = planned.next_if(|change| change.at <= now) {
-                self.advance(change.at, &mut report, &mut frame, real_time);
+                self.advance(change.at, &mut report, &mut frame, real_time, capture.as_ref());
                 self.change(change.change);
             }
-            self.advance(now, &mut report, &mut frame, real_time);
+            self.advance(now, &mut report, &mut frame, real_time, capture.as_ref());
             let stopped = self.serve(now, &report.lateness);
             let late = report.lateness.late_share();
             report.gave_up = self
@@ -164,13 +169,14 @@ impl RealTime {
                 break;
             }
             for one in &ready {
-                self.read(one, &mut block, &mut frame, &mut report);
+                self.read(one, now, &mut block, &mut frame, &mut report, capture.as_ref());
             }
             let next_change = planned.peek().map_or(Time::NEVER, |change| change.at);
             let deadline = real_time(self.medium.next_event().min(next_change).min(end));
             self.poller.wait(deadline, &mut ready)?;
         }
         report.elapsed = Clock.now().since(begin);
+        report.capture_failed = capture.and_then(|capture| capture.finish().err()).map(|error| error.to_string());
         report.frames = self.medium.frames();
         report.losses = self.medium.losses();
         report.traffic = self.medium.traffic;
@@ -178,7 +184,14 @@ impl RealTime {
     }
 
     /// Lets the mesh's time pass and hands over what arrives.
-    fn advance(&mut self, until: Time, report: &mut Report, frame: &mut Vec<u8>, real_time: impl Fn(Time) -> Time) {
+    fn advance(
+        &mut self,
+        until: Time,
+        report: &mut Report,
+        frame: &mut Vec<u8>,
+        real_time: impl Fn(Time) -> Time,
+        capture: Option<&Capture>,
+    ) {
         while let Some(delivery) = self.medium.advance(until) {
             if let Some((every, late)) = self.settings.inject
                 && report.lateness.deliveries().is_multiple_of(every.max(1))
@@ -192,18 +205,32 @@ impl RealTime {
                 None => false,
             };
             report.refused += u64::from(!taken);
+            if let Some(capture) = capture {
+                capture.packet(delivery.due, delivery.node, Direction::Inbound, frame);
+            }
             let late = Clock.now().since(real_time(delivery.due));
             report.lateness.record(late, self.settings.slowdown, self.medium.slot(), delivery.air_time);
         }
     }
 
     /// Reads what a node sends.
-    fn read(&mut self, from: &meshpace_live::poll::Ready, block: &mut [u8], reply: &mut Vec<u8>, report: &mut Report) {
+    fn read(
+        &mut self,
+        from: &Ready,
+        now: Time,
+        block: &mut [u8],
+        reply: &mut Vec<u8>,
+        report: &mut Report,
+        capture: Option<&Capture>,
+    ) {
         let (node, place) = (NodeId(from.token as u16), from.token as usize);
         for _ in 0..AT_ONCE {
             let Some(tap) = &self.taps[place] else { return };
             match tap.receive(block) {
                 Ok(length) => {
+                    if let Some(capture) = capture {
+                        capture.packet(now, node, Direction::Outbound, &block[..length]);
+                    }
                     if let Some(reply) = self.medium.send(node, &block[..length], reply) {
                         report.refused += u64::from(tap.send(reply).is_err());
                     }

@@ -6,12 +6,14 @@
 
 use crate::frame::{Conversation, Facts};
 use crate::packet::CarriedFrame;
-use meshpace_core::{FlowId, NodeId, Time};
+use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_mesh::Packet;
 use std::collections::BTreeMap;
 
 /// Conversations that are counted one by one; the packets of later ones belong to the last.
 const MOST: usize = 10_000;
+/// The window of the short-term Jain index.
+pub const WINDOW: Duration = Duration::from_secs(2);
 
 /// One direction of a conversation.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,6 +38,10 @@ pub struct Stream {
     pub packets_delivered: u64,
     /// Payload that arrived for the first time, bytes.
     pub delivered_bytes: u64,
+    /// The same by [`WINDOW`] of the mesh's time, from its beginning on.
+    pub windows: Vec<u64>,
+    /// Hops that the last packet travelled.
+    pub hops: u8,
     /// The end of what was sent, and of what arrived, as sequence numbers.
     sent_to: Option<u32>,
     arrived_to: Option<u32>,
@@ -56,6 +62,8 @@ impl Stream {
             packets_sent: 0,
             packets_delivered: 0,
             delivered_bytes: 0,
+            windows: Vec::new(),
+            hops: 0,
             sent_to: None,
             arrived_to: None,
             beyond: Vec::new(),
@@ -88,7 +96,7 @@ impl Stream {
         }
         self.ended = now;
         let Some(tcp) = facts.tcp else {
-            self.delivered_bytes += u64::from(facts.payload);
+            self.count(now, facts.payload);
             return;
         };
         let (begin, end) = (tcp.sequence, tcp.sequence.wrapping_add(facts.payload));
@@ -101,8 +109,22 @@ impl Stream {
             return;
         }
         let reached = join(&mut self.beyond, end);
-        self.delivered_bytes += u64::from(reached.wrapping_sub(expected));
+        self.count(now, reached.wrapping_sub(expected));
         self.arrived_to = Some(reached);
+    }
+
+    fn count(&mut self, now: Time, bytes: u32) {
+        let window = (now.0 / WINDOW.0) as usize;
+        if self.windows.len() <= window {
+            self.windows.resize(window + 1, 0);
+        }
+        self.windows[window] += u64::from(bytes);
+        self.delivered_bytes += u64::from(bytes);
+    }
+
+    /// Payload per second between the first packet and the last arrival, bit/s.
+    pub fn goodput_bps(&self) -> f64 {
+        self.delivered_bytes as f64 * 8.0 / self.ended.since(self.began).as_secs_f64()
     }
 }
 
@@ -145,6 +167,7 @@ impl Traffic {
     /// A packet has arrived.
     pub fn delivered(&mut self, now: Time, packet: &CarriedFrame) {
         if let Some(stream) = self.streams.get_mut(packet.flow().index()) {
+            stream.hops = packet.hops();
             stream.arrived(now, &packet.facts);
         }
     }

@@ -5,10 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where the algorithms are, below `crates/`.
-const PROTOCOLS: [&str; 7] = [
+const PROTOCOLS: [&str; 9] = [
     "transport/src/pacing",
     "transport/src/tcp",
     "transport/src/tpa",
+    "transport/src/train",
+    "transport/src/ranges.rs",
     "transport/src/udp.rs",
     "mesh/src",
     "sim/src/traffic.rs",

@@ -6,15 +6,18 @@
 
 extern crate alloc;
 
+pub mod body;
 pub mod config;
 pub mod link;
 pub mod mac;
 pub mod packet;
+pub mod position;
 pub mod radio;
 pub mod routing;
 
+pub use body::{Body, Queued};
 pub use config::{
-    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacProfile, MeshConfig, OlsrMetric, Preamble, Propagation,
-    RadioConfig, Reception, RetryLimits, RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacConfig, MacProfile, MeshConfig, OlsrConfig, OlsrMetric,
+    Position, Preamble, Propagation, RadioConfig, Reception, RetryLimits, RoutingConfig, RtsPolicy,
 };
-pub use packet::{Body, Packet};
+pub use packet::Packet;

@@ -1,7 +1,5 @@
 //! What the mesh carries: any packet that can say where it goes and how long it is.
 
-use crate::link::arp::ARP_BYTES;
-use crate::routing::{aodv, olsr};
 use meshpace_core::{FlowId, NodeId};
 
 /// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP packet in the emulator.
@@ -31,38 +29,5 @@ pub trait Packet: Clone {
     /// Whether it only acknowledges: a transport packet without payload.
     fn is_pure_ack(&self) -> bool {
         false
-    }
-}
-
-/// What a link-layer data frame holds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Body<P> {
-    /// A packet of the user.
-    Data(P),
-    /// A packet of the routing protocol, sent by `from` on this hop, with `ttl` hops left.
-    Aodv(aodv::Message),
-    /// A message of OLSR, alone in its packet.
-    Olsr(olsr::Message),
-    /// An ARP request for `target` or the reply from it.
-    Arp {
-        /// Whether this asks or answers.
-        request: bool,
-        /// The node that sent this message.
-        sender: NodeId,
-        /// The node asked for, or the node that asked.
-        target: NodeId,
-    },
-}
-
-impl<P: Packet> Body<P> {
-    /// Its length in bytes, without MAC header.
-    #[inline]
-    pub fn size(&self) -> u32 {
-        match self {
-            Body::Data(packet) => packet.size(),
-            Body::Aodv(message) => message.size(),
-            Body::Olsr(message) => message.size(),
-            Body::Arp { .. } => ARP_BYTES,
-        }
     }
 }

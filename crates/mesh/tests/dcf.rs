@@ -3,10 +3,10 @@
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
-use meshpace_mesh::link::queue::Queued;
+use meshpace_mesh::Queued;
 use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, FrameKind, Heard, Moment, Timing};
 use meshpace_mesh::radio::Arriving;
-use meshpace_mesh::{Body, MacProfile, MeshConfig, Packet, RtsPolicy};
+use meshpace_mesh::{Body, MacConfig, MacProfile, Packet, RadioConfig, RtsPolicy};
 
 const ME: NodeId = NodeId(0);
 const PEER: NodeId = NodeId(1);
@@ -61,9 +61,7 @@ struct Station {
 
 impl Station {
     fn new(profile: MacProfile, rts: RtsPolicy) -> Station {
-        let mut config = MeshConfig { mac: profile, ..MeshConfig::default() };
-        config.radio.rts = rts;
-        let timing = Timing::new(&config);
+        let timing = Timing::new(&MacConfig { profile, rts, ..MacConfig::default() }, &RadioConfig::default());
         Station { mac: Dcf::new(ME, &timing, Rng::stream(1, Purpose::Backoff, 0)), timing, transmissions: 0 }
     }
 
@@ -333,7 +331,7 @@ struct Bystander {
 
 impl Bystander {
     fn new(profile: MacProfile, seed: u64) -> Bystander {
-        let timing = Timing::new(&MeshConfig { mac: profile, ..MeshConfig::default() });
+        let timing = Timing::new(&profile.into(), &RadioConfig::default());
         Bystander { mac: Dcf::new(ME, &timing, Rng::stream(seed, Purpose::Backoff, 0)), timing, deeds: Vec::new() }
     }
 

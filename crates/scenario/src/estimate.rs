@@ -56,7 +56,7 @@ impl Estimate {
         let flows = config.flows.len() as f64;
         let patches = (nodes / (1.0 + sensed)).clamp(1.0, flows.max(1.0));
         let moves = config.mobility != Mobility::Still;
-        let is_map = matches!(config.mesh.routing, RoutingConfig::Olsr { .. });
+        let is_map = matches!(config.mesh.routing, RoutingConfig::Olsr(_));
         let frame_s = FRAME_S + sensed * (SENSED_S + if moves { MOVING_S } else { 0.0 });
         let map = if is_map { nodes * nodes } else { 0.0 };
         let routes = if matches!(config.mesh.routing, RoutingConfig::Aodv(_)) { nodes * flows.min(nodes) } else { 0.0 };

@@ -11,7 +11,7 @@ use super::traffic;
 use super::transport::{self, Transport};
 use super::value::{Kind, Origin, Value};
 use meshpace_core::{Duration, NodeId, Time};
-use meshpace_mesh::RadioConfig;
+use meshpace_mesh::MeshConfig;
 use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Flow, Traffic};
 use meshpace_transport::pacing::OutOfInterference;
@@ -76,11 +76,11 @@ fn make_flows(all: &mut Flows, root: &Reader<'_>, topology: &Topology, tables: u
 pub fn read(
     root: &mut Reader<'_>,
     topology: &Topology,
-    radio: &RadioConfig,
+    mesh: &MeshConfig,
     duration: Duration,
     load: Load<'_>,
 ) -> Flows {
-    let usual = usual_interference(radio);
+    let usual = usual_interference(mesh);
     let mut all = Flows::default();
     match root.get("flow") {
         Some(Value { kind: Kind::Array(items), .. }) if !items.is_empty() && items.len() <= usize::from(u16::MAX) => {
@@ -170,6 +170,10 @@ fn read_one(
             tpa.segment = segment.map_or(tpa.segment, |bytes| bytes as u32);
             // The header has 8 bits for it.
             tpa.receive_window = max_window.map_or(tpa.receive_window, |segments| segments.min(255) as u8);
+        }
+        Config::Train(train) => {
+            train.segment = segment.map_or(train.segment, |bytes| bytes as u32);
+            train.max_window = max_window.map_or(train.max_window, |segments| segments as u16);
         }
         Config::Udp(udp) => {
             udp.segment = segment.map_or(udp.segment, |bytes| bytes as u32);

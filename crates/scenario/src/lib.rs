@@ -18,6 +18,7 @@ mod sweep;
 mod tcp;
 mod topology;
 mod traffic;
+mod train;
 mod transport;
 pub mod value;
 
@@ -189,7 +190,7 @@ fn read_point(
     let channel = Channel::new(&mesh.radio);
     let mut topology = Topology::read(&mut root, load, &channel);
     let watch = pieces::watch(&mut root, topology.positions.len());
-    let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, &mesh.radio, duration, load);
+    let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, &mesh, duration, load);
     propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
     // Nodes that move may part and meet again.
     if topology.mobility == Mobility::Still && !topology.allow_partition {

@@ -46,7 +46,7 @@ pub fn read(root: &mut Reader<'_>) -> LinkConfig {
         "the marker"
     });
     keys.finish("[link]");
-    LinkConfig { queue, marker }
+    LinkConfig { queue, marker, ..LinkConfig::default() }
 }
 
 /// Reads `key`: one of `kinds`, or a table with its `kind` and parameters, which `parameters` reads; it returns what an

@@ -7,18 +7,21 @@ use super::quantity::{RATE, SIZE, TIME};
 use super::reader::{Reader, Sign};
 use meshpace_core::{Duration, Rate};
 use meshpace_mesh::config::{
-    AodvConfig, AodvDetection, LocalRepair, MacProfile, MeshConfig, OlsrMetric, Preamble, RadioConfig, RetryLimits,
-    RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacConfig, MacProfile, MeshConfig, OlsrConfig, OlsrMetric,
+    Preamble, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
 };
 use meshpace_mesh::routing::aodv::ACTIVE_ROUTE_TIMEOUT;
 
 /// Reads everything below the transport.
 pub fn read(reader: &mut Reader<'_>) -> MeshConfig {
-    let (mac, retries) = mac(reader);
-    MeshConfig { radio: radio(reader), mac, retries, routing: routing(reader), link: link::read(reader) }
+    let mut mac = mac(reader);
+    let (radio, limit) = radio(reader, &mut mac);
+    let link = LinkConfig { limit, ..link::read(reader) };
+    MeshConfig { radio, mac, routing: routing(reader), link }
 }
 
-fn radio(reader: &mut Reader<'_>) -> RadioConfig {
+/// `[radio]`, which also says when RTS/CTS is used and how many packets wait in a drop-tail queue.
+fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig) -> (RadioConfig, usize) {
     let mut keys = reader.table("radio");
     let mut radio = RadioConfig::default();
     let mut rate = |key, default| {
@@ -37,22 +40,23 @@ fn radio(reader: &mut Reader<'_>) -> RadioConfig {
             "expected one of the two",
         );
     }
-    radio.rts = match (always, threshold) {
+    mac.rts = match (always, threshold) {
         (_, Some(bytes)) => RtsPolicy::Threshold(bytes.ceil() as u32),
         (Some(false), None) => RtsPolicy::Never,
         (_, None) => RtsPolicy::Always,
     };
+    let mut limit = LinkConfig::default().limit;
     if let Some(packets) = keys.whole("queue", 1..=1_000_000, "packets") {
-        radio.queue = packets as usize;
+        limit = packets as usize;
     }
     let preambles = [("long", Preamble::Long), ("short", Preamble::Short)];
     radio.preamble = keys.choice("preamble", &preambles, &[]).unwrap_or_default();
     propagation::read(&mut keys, &mut radio);
     keys.finish("[radio]");
-    radio
+    (radio, limit)
 }
 
-fn mac(reader: &mut Reader<'_>) -> (MacProfile, RetryLimits) {
+fn mac(reader: &mut Reader<'_>) -> MacConfig {
     let mut keys = reader.table("mac");
     let profile = keys.choice("profile", &[("ns2", MacProfile::Ns2), ("ieee", MacProfile::Ieee)], &[]);
     let mut retries = RetryLimits::default();
@@ -62,21 +66,13 @@ fn mac(reader: &mut Reader<'_>) -> (MacProfile, RetryLimits) {
         }
     }
     keys.finish("[mac]");
-    (profile.unwrap_or_default(), retries)
-}
-
-/// The routing protocols.
-#[derive(Clone, Copy)]
-enum Protocol {
-    Static,
-    Aodv,
-    Olsr,
+    MacConfig { profile: profile.unwrap_or_default(), retries, ..MacConfig::default() }
 }
 
 fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
     let mut keys = reader.table("routing");
-    let protocols = [("static", Protocol::Static), ("aodv", Protocol::Aodv), ("olsr", Protocol::Olsr)];
-    let protocol = keys.choice("protocol", &protocols, &[]).unwrap_or(Protocol::Static);
+    let protocols: Vec<_> = RoutingConfig::all().collect();
+    let mut routing = keys.choice("protocol", &protocols, &[]).unwrap_or_default();
     // Every key is read under every protocol, also where it has no effect, so that a sweep over protocols can keep it.
     let repairs = [("ns2", LocalRepair::Ns2), ("rfc3561", LocalRepair::Rfc3561), ("off", LocalRepair::Off)];
     let local_repair = keys.choice("local_repair", &repairs, &[]).unwrap_or_default();
@@ -85,7 +81,7 @@ fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
     let detections =
         [("link-layer", AodvDetection::LinkLayer), ("hello", AodvDetection::Hello), ("both", AodvDetection::Both)];
     let detection = keys.choice("detection", &detections, &[]);
-    if matches!((protocol, detection), (Protocol::Olsr, Some(AodvDetection::LinkLayer))) {
+    if matches!((routing, detection), (RoutingConfig::Olsr(_), Some(AodvDetection::LinkLayer))) {
         keys.disagree(
             &["detection", "protocol"],
             "OLSR knows its neighbours by their HELLOs, so these cannot be left out",
@@ -99,11 +95,15 @@ fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
         keys.wrong("delete_period", message, format!("expected at least \"{least} s\"; RFC 3561 has five times that"));
     }
     keys.finish("[routing]");
-    match protocol {
-        Protocol::Static => RoutingConfig::Static,
-        Protocol::Aodv => {
-            RoutingConfig::Aodv(AodvConfig { local_repair, detection: detection.unwrap_or_default(), delete_period })
+    match &mut routing {
+        RoutingConfig::Aodv(aodv) => {
+            *aodv = AodvConfig { local_repair, detection: detection.unwrap_or_default(), delete_period };
         }
-        Protocol::Olsr => RoutingConfig::Olsr { metric, link_layer: detection == Some(AodvDetection::Both) },
+        RoutingConfig::Olsr(olsr) => {
+            *olsr = OlsrConfig { metric, link_layer: detection == Some(AodvDetection::Both) };
+        }
+        // Without parameters.
+        _ => {}
     }
+    routing
 }

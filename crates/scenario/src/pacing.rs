@@ -4,7 +4,7 @@ use super::quantity::{POWER, RATE, RATIO, TIME};
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
 use meshpace_core::{Duration, Rate};
-use meshpace_mesh::config::{Propagation, RadioConfig, RtsPolicy};
+use meshpace_mesh::config::{MeshConfig, Propagation, RtsPolicy};
 use meshpace_transport::pacing::carrier_sense::{CarrierSense, LinkBudget, PowerSource};
 use meshpace_transport::pacing::rules::{self, Kind as Rule};
 use meshpace_transport::pacing::{
@@ -26,9 +26,10 @@ enum PacingKind {
     Rule(Rule),
 }
 
-/// The out-of-interference delay as a node with this radio has it unless the flow says otherwise: the threshold, exponent
+/// The out-of-interference delay as a node of this mesh has it unless the flow says otherwise: the threshold, exponent
 /// and budget of a log-distance radio are its own (AP10 asks the driver), and there are RTS and CTS or not.
-pub fn usual_interference(radio: &RadioConfig) -> OutOfInterference {
+pub fn usual_interference(mesh: &MeshConfig) -> OutOfInterference {
+    let radio = &mesh.radio;
     let Propagation::LogDistance(model) = &radio.propagation else { return OutOfInterference::default() };
     let budget = LinkBudget {
         transmit_power_dbm: model.transmit_power_dbm,
@@ -38,7 +39,7 @@ pub fn usual_interference(radio: &RadioConfig) -> OutOfInterference {
     };
     let (threshold_dbm, exponent) = (radio.carrier_sense_dbm, model.exponent);
     let sense = CarrierSense { budget, threshold_dbm, exponent, ..CarrierSense::two_ray() };
-    let rts = if radio.rts == RtsPolicy::Never { RtsCts::Off } else { RtsCts::EveryAttempt };
+    let rts = if mesh.mac.rts == RtsPolicy::Never { RtsCts::Off } else { RtsCts::EveryAttempt };
     OutOfInterference {
         sensing: Sensing::Estimated(sense),
         link_delay: LinkDelay::Midpoint(rts),

@@ -5,6 +5,7 @@ use super::pacing::{self, assign, time};
 use super::quantity::RATE;
 use super::reader::{Reader, Sign};
 use super::tcp;
+use super::train;
 use super::value::{Kind, Table, Value};
 use meshpace_core::Rate;
 use meshpace_transport::pacing::{Config as Pacing, Measure, OutOfInterference};
@@ -36,6 +37,7 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
             match &mut config {
                 Config::Tcp(config) => tcp::read(&mut keys, config, usual),
                 Config::Tpa(config) => read_tpa(&mut keys, config, usual),
+                Config::Train(config) => train::read(&mut keys, config),
                 Config::Udp(config) => {
                     if let Some(bps) = keys.quantity("rate", &RATE, Sign::Positive, 1e12) {
                         config.rate = Some(Rate::from_bps((bps.round() as u64).max(1)));

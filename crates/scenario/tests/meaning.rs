@@ -2,7 +2,7 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{
-    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacProfile, MarkerConfig, OlsrMetric, QueueConfig,
+    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacProfile, MarkerConfig, OlsrConfig, OlsrMetric, QueueConfig,
     RoutingConfig, RtsPolicy,
 };
 use meshpace_mesh::link::{dcc, fq_codel, llap, lred};
@@ -42,8 +42,8 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(places(config), (0..8).map(|i| (200.0 * f64::from(i), 0.0)).collect::<Vec<_>>());
     assert_eq!(config.mesh.radio.rate, Rate::from_mbps(2));
     assert_eq!(config.mesh.radio.basic_rate, Rate::from_mbps(1));
-    assert_eq!((config.mesh.radio.rts, config.mesh.radio.queue), (RtsPolicy::Always, 50));
-    assert_eq!((config.mesh.mac, config.mesh.routing), (MacProfile::Ns2, RoutingConfig::Static));
+    assert_eq!((config.mesh.mac.rts, config.mesh.link.limit), (RtsPolicy::Always, 50));
+    assert_eq!((config.mesh.mac.profile, config.mesh.routing), (MacProfile::Ns2, RoutingConfig::Static));
     let flow = &config.flows[0];
     assert_eq!((flow.from, flow.to, flow.traffic), (NodeId(0), NodeId(7), Traffic::Ftp));
     assert_eq!((flow.start, flow.start_jitter, flow.stop), (Time(1_000_000_000), Duration::from_millis(100), None));
@@ -64,8 +64,8 @@ fn every_key_reaches_the_run() {
     assert_eq!((config.duration, config.warmup), (Duration::from_secs(120), Duration::from_millis(500)));
     assert_eq!(places(config), [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]);
     assert_eq!((config.mesh.radio.rate, config.mesh.radio.basic_rate), (Rate::from_mbps(11), Rate::from_mbps(2)));
-    assert_eq!((config.mesh.radio.rts, config.mesh.radio.queue), (RtsPolicy::Threshold(100), 9));
-    assert_eq!(config.mesh.mac, MacProfile::Ieee);
+    assert_eq!((config.mesh.mac.rts, config.mesh.link.limit), (RtsPolicy::Threshold(100), 9));
+    assert_eq!(config.mesh.mac.profile, MacProfile::Ieee);
     assert_eq!(config.mesh.routing, RoutingConfig::aodv(LocalRepair::Rfc3561, AodvDetection::LinkLayer));
     let flow = &config.flows[0];
     assert_eq!((flow.from, flow.to), (NodeId(2), NodeId(1)));
@@ -159,7 +159,7 @@ fn set_takes_toml_values_and_bare_text() {
     for set in ["duration=30 s", "duration = \"30 s\"", "duration='30 s'"] {
         assert_eq!(config("duration = '10 s'\n[[flow]]\n", &[set]).duration, Duration::from_secs(30), "{set}");
     }
-    assert_eq!(config("[[flow]]\n", &["radio.rts_cts=false"]).mesh.radio.rts, RtsPolicy::Never);
+    assert_eq!(config("[[flow]]\n", &["radio.rts_cts=false"]).mesh.mac.rts, RtsPolicy::Never);
     let routing = config("[[flow]]\n", &["routing={ protocol = 'aodv', local_repair = 'off' }"]).mesh.routing;
     assert_eq!(routing, RoutingConfig::aodv(LocalRepair::Off, AodvDetection::LinkLayer));
 }
@@ -297,7 +297,7 @@ fn routing_by_protocol_metric_and_detection() {
     let forgetting =
         AodvConfig { delete_period: Some(Duration::from_secs(50)), ..AodvConfig::repairing(LocalRepair::Ns2) };
     assert_eq!(routing("protocol = 'aodv'\ndelete_period = '50 s'"), RoutingConfig::Aodv(forgetting));
-    let olsr = |metric, link_layer| RoutingConfig::Olsr { metric, link_layer };
+    let olsr = |metric, link_layer| RoutingConfig::Olsr(OlsrConfig { metric, link_layer });
     assert_eq!(routing("protocol = 'olsr'"), olsr(OlsrMetric::Hops, false));
     assert_eq!(routing("protocol = 'olsr'\nmetric = 'etx'\ndetection = 'hello'"), olsr(OlsrMetric::Etx, false));
     assert_eq!(routing("protocol = 'olsr'\ndetection = 'both'"), olsr(OlsrMetric::Hops, true));

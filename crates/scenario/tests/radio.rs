@@ -53,7 +53,7 @@ fn every_key_of_the_radio_reaches_the_run() {
         attenuator = ['1 dB', '2 dB', '3 dB']\nshadowing = '1 dB'\nshadowing_seed = 7\n";
     let config = read(text, &[]).points[0].config.clone();
     let radio = &config.mesh.radio;
-    assert_eq!(config.mesh.retries, RetryLimits { short: 4, long: 3 });
+    assert_eq!(config.mesh.mac.retries, RetryLimits { short: 4, long: 3 });
     assert_eq!(
         (radio.rate, radio.preamble, radio.reception),
         (Rate::from_bps(5_500_000), Preamble::Short, Reception::Sinr)

@@ -24,12 +24,11 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{Position, Reception};
 use meshpace_mesh::link::arp::Arp;
 use meshpace_mesh::link::discipline::{Discipline, LinkState};
-use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::{Dcf, Moment, Timing};
 use meshpace_mesh::radio::{Channel, Neighbours, power};
-use meshpace_mesh::routing::{Aodv, HopCount, Olsr, StaticRoutes};
-use meshpace_mesh::{Body, MeshConfig, Packet, RoutingConfig};
-use packets::{Delayed, Wishes};
+use meshpace_mesh::routing::{ActionList, HopCount, Router};
+use meshpace_mesh::{Body, MeshConfig, Packet, Queued};
+use packets::Delayed;
 
 /// What ns-2's link layer takes each way.
 const LINK_DELAY: Duration = Duration::from_micros(25);
@@ -79,23 +78,6 @@ enum InLink<P> {
     Down(Queued<P>),
 }
 
-#[derive(Clone)]
-enum Routing<P> {
-    Static,
-    Aodv(Vec<Aodv<P>>),
-    Olsr(Vec<Olsr>),
-}
-
-/// Static routes, if they are used: a tree per destination is much in a large mesh.
-fn trees<P>(
-    routing: &Routing<P>,
-    links: &[Vec<NodeId>],
-    destinations: impl IntoIterator<Item = NodeId>,
-) -> StaticRoutes {
-    let is_used = matches!(routing, Routing::Static);
-    StaticRoutes::new(links, destinations.into_iter().filter(|_| is_used))
-}
-
 /// A mesh under way. A clone goes on as the original does.
 #[derive(Clone)]
 pub struct Engine<P, O> {
@@ -108,9 +90,7 @@ pub struct Engine<P, O> {
     firewall: Vec<Vec<NodeId>>,
     /// Who can exchange frames with whom, by node.
     links: Vec<Vec<NodeId>>,
-    /// The routes under static routing; no tree in it otherwise.
-    shortest: StaticRoutes,
-    routing: Routing<P>,
+    router: Router<P>,
     nodes: Vec<Node<P>>,
     queue: EventQueue,
     /// Packets that cross a link layer, which takes the same time everywhere: first in, first out.
@@ -133,7 +113,8 @@ pub struct Engine<P, O> {
     tells_decoders: bool,
     /// Notices of routes that the driver has not been told yet.
     notices: VecDeque<(NodeId, NodeId, bool)>,
-    wishes: Wishes<P>,
+    /// What routing has asked for and does not have yet.
+    actions: ActionList<P>,
     frames: u64,
     broadcasts: u64,
     sensed: u64,
@@ -151,24 +132,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         seed: u64,
         probe: O,
     ) -> Self {
-        let timing = Timing::new(config);
+        let timing = Timing::new(&config.mac, &config.radio);
         let channel = Channel::new(&config.radio);
         let neighbours = Neighbours::new(&channel, positions);
         let links = neighbours.adjacency();
         let ids = || (0..positions.len()).map(|i| NodeId(i as u16));
         let stream = |purpose, node: NodeId| Rng::stream(seed, purpose, u64::from(node.0));
-        let routing = match config.routing {
-            RoutingConfig::Static => Routing::Static,
-            RoutingConfig::Aodv(config) => {
-                Routing::Aodv(ids().map(|node| Aodv::new(node, config, stream(Purpose::RoutingJitter, node))).collect())
-            }
-            RoutingConfig::Olsr { metric, link_layer } => Routing::Olsr(
-                ids().map(|node| Olsr::new(node, metric, link_layer, stream(Purpose::RoutingJitter, node))).collect(),
-            ),
-        };
+        let router = Router::new(config.routing, &links, destinations, |node| stream(Purpose::RoutingJitter, node));
         let nodes: Vec<Node<P>> = ids()
             .map(|node| {
-                let queue = Discipline::new(node, config, &timing, stream(Purpose::Marking, node));
+                let queue = Discipline::new(node, &config.link, &timing, stream(Purpose::Marking, node));
                 Node {
                     mac: Dcf::new(node, &timing, stream(Purpose::Backoff, node))
                         .with_receiver(channel.new_receiver(stream(Purpose::Radio, node)))
@@ -178,7 +151,6 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             })
             .collect();
-        let shortest = trees(&routing, &links, destinations);
         let any = |wants: fn(&Discipline<P>) -> bool| nodes.iter().any(|node| wants(&node.queue));
         let (overhears, reports_attempts) = (any(Discipline::wants_overheard), any(Discipline::wants_attempts));
         let holds_back = any(Discipline::holds_back);
@@ -189,8 +161,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             motion: None,
             firewall: Vec::new(),
             links,
-            shortest,
-            routing,
+            router,
             nodes,
             queue: EventQueue::default(),
             link: VecDeque::new(),
@@ -204,7 +175,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             reports_attempts,
             holds_back,
             notices: VecDeque::new(),
-            wishes: Wishes::new(),
+            actions: ActionList::default(),
             frames: 0,
             broadcasts: 0,
             sensed: 0,
@@ -255,7 +226,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         for (node, neighbours) in self.links.iter_mut().enumerate() {
             neighbours.retain(|neighbour| accepted[node].binary_search(neighbour).is_ok());
         }
-        self.shortest = trees(&self.routing, &self.links, destinations);
+        self.router.set_links(&self.links, destinations);
         self.firewall = accepted;
     }
 
@@ -292,20 +263,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Hops from `from` to `to` as the routing protocol at `from` knows them.
     #[inline]
     pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
-        match &self.routing {
-            Routing::Static => self.shortest.hops(from, to).map(|hops| hops.min(255) as u8),
-            Routing::Aodv(nodes) => nodes[from.index()].hops_to(self.now, to),
-            Routing::Olsr(nodes) => nodes[from.index()].hops_to(to),
-        }
+        self.router.hops(self.now, from, to)
     }
 
     /// The neighbour to which routing at `from` would send a packet for `to`.
     pub fn next_hop(&self, from: NodeId, to: NodeId) -> Option<NodeId> {
-        match &self.routing {
-            Routing::Static => self.shortest.next_hop(from, to),
-            Routing::Aodv(nodes) => nodes[from.index()].next_hop(self.now, to),
-            Routing::Olsr(nodes) => nodes[from.index()].next_hop(to),
-        }
+        self.router.next_hop(self.now, from, to)
     }
 
     /// What the link layer of `node` knows about the way toward `destination`; None without a route.
@@ -321,12 +284,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     /// Lets routing at `node` look for a route to `destination` without a packet: for a transport that is silent until
-    /// [`Happening::Route`] tells of one. OLSR needs no such request.
+    /// [`Happening::Route`] tells of one. Protocols that find routes by themselves ignore it.
     pub fn seek_route(&mut self, node: NodeId, destination: NodeId) {
-        if let Routing::Aodv(nodes) = &mut self.routing {
-            nodes[node.index()].seek(self.now, destination, &mut self.wishes);
-            self.grant(node);
-        }
+        self.router.seek(self.now, node, destination, &mut self.actions);
+        self.carry_out(node);
     }
 
     /// Hops on the shortest path, if there is one: a search, for outcomes.
@@ -410,12 +371,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
                 Owner::Routing => {
                     let node = NodeId(index as u16);
-                    match &mut self.routing {
-                        Routing::Static => {}
-                        Routing::Aodv(nodes) => nodes[index as usize].on_timer(self.now, &mut self.wishes),
-                        Routing::Olsr(nodes) => nodes[index as usize].on_timer(self.now, &mut self.wishes),
-                    }
-                    self.grant(node);
+                    self.router.on_timer(self.now, node, &mut self.actions);
+                    self.carry_out(node);
                 }
                 Owner::Delayed => {
                     if let Some(Delayed { node, queued, past_link }) = self.delayed.remove(index) {

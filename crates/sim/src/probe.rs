@@ -1,10 +1,10 @@
 //! Observers of a run: traces, captures, counters. The default one is empty and costs nothing.
 
 use meshpace_core::{NodeId, Time};
+use meshpace_mesh::Queued;
 use meshpace_mesh::link::discipline::QueueLoss;
-use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::mac::Frame;
-use meshpace_mesh::routing::aodv::DropReason;
+use meshpace_mesh::routing::DropReason;
 
 /// Why a packet was lost below the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,8 +15,6 @@ pub enum Loss {
     ArpDisplaced,
     /// It waited in the queue for a neighbour whose link failed.
     Flushed,
-    /// The MAC's retry limit, with no routing protocol to save it.
-    RetryLimit,
     /// Routing gave it up.
     Routing(DropReason),
 }

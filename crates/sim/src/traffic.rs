@@ -6,7 +6,7 @@
 
 use crate::config::{Flow, Traffic};
 use alloc::vec::Vec;
-use meshpace_core::rng::Purpose;
+use meshpace_core::rng::{Purpose, pareto};
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::Endpoint;
 
@@ -28,12 +28,6 @@ pub struct Completion {
     pub end: Time,
     /// Its size.
     pub bytes: u64,
-}
-
-/// A Pareto-distributed size in bytes for `u` uniform on [0, 1): scale (1 - u)^(-1 / shape), where the scale makes the
-/// mean `mean`. `shape` must be above 1, or there is no mean.
-pub fn pareto(mean: f64, shape: f64, u: f64) -> f64 {
-    mean * (shape - 1.0) / shape * libm::pow(1.0 - u, -1.0 / shape)
 }
 
 /// The application of a flow.

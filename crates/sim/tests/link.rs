@@ -98,7 +98,7 @@ fn beyond_capacity_udp_falls_without_llap_and_stays_with_it() {
 /// Two crossing flows of NewReno; the second starts after 30 s, and the 30 s from then on are measured.
 fn late_second_flow(link: LinkConfig, routing: RoutingConfig, rts: RtsPolicy, seed: u64) -> Outcome {
     let mut mesh = mesh(link, routing);
-    mesh.radio.rts = rts;
+    mesh.mac.rts = rts;
     let second = Duration::from_secs(30);
     let config = Config {
         duration: second + Duration::from_secs(30),
@@ -148,7 +148,7 @@ fn dcc(k_p: f64) -> LinkConfig {
 fn dcc_lets_both_crossing_flows_live() {
     let jain_2s = |link: LinkConfig, name: &str| {
         let mut mesh = mesh(link, aodv());
-        mesh.radio.rts = RtsPolicy::Never;
+        mesh.mac.rts = RtsPolicy::Never;
         let start = Duration::from_secs(1);
         let config = Config {
             duration: Duration::from_secs(120),
@@ -173,7 +173,7 @@ fn dcc_lets_both_crossing_flows_live() {
 fn dcc_over_eight_hops_has_one_maximum_in_k_p() {
     let goodput = |link: LinkConfig, name: &str| {
         let mut mesh = mesh(link, aodv());
-        mesh.radio.rts = RtsPolicy::Never;
+        mesh.mac.rts = RtsPolicy::Never;
         let config = Config {
             duration: Duration::from_secs(100),
             warmup: Duration::from_secs(20),

@@ -8,11 +8,11 @@
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
+use meshpace_mesh::Queued;
 use meshpace_mesh::config::Position;
-use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::radio::two_ray;
-use meshpace_mesh::routing::aodv::DropReason;
-use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
+use meshpace_mesh::routing::DropReason;
+use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::mobility::{Motion, Move, Waypoint};
 use meshpace_sim::{Config, Engine, Flow, Happening, Loss, Mobility, Probe, SimPacket, Traffic, run_with};
 use meshpace_transport::udp::Datagram;
@@ -292,7 +292,8 @@ fn diameter(places: &[Position]) -> f64 {
 fn routes_of_olsr_become_the_shortest_within_its_timers_and_do_not_loop_at_rest() {
     for (seed, places) in placements().take(6) {
         for (metric, window) in [(OlsrMetric::Hops, 0.0), (OlsrMetric::Etx, 10.0 * 2.0)] {
-            let mut watched = Watched::new(&places, None, RoutingConfig::Olsr { metric, link_layer: false }, seed);
+            let mut watched =
+                Watched::new(&places, None, RoutingConfig::Olsr(OlsrConfig { metric, link_layer: false }), seed);
             let settled = watched.settled(&places, 45).expect("shortest paths in the end");
             let limit = window + 3.0 * 2.0 + 5.0 + 0.5 * diameter(&places);
             println!("seed {seed}, {metric:?}: settled at {settled:.1} s, {limit} s allowed");
@@ -314,7 +315,7 @@ fn loops_of_olsr_end_when_movement_has() {
         let walk = |(node, &to): (usize, &Position)| Move { node: NodeId(node as u16), start, end, to };
         let moves = Mobility::Scripted(to.iter().enumerate().map(walk).collect());
         let motion = Motion::new(from, &moves, 1).expect("nodes that move");
-        let routing = RoutingConfig::Olsr { metric: OlsrMetric::Hops, link_layer: false };
+        let routing = RoutingConfig::Olsr(OlsrConfig { metric: OlsrMetric::Hops, link_layer: false });
         let mut watched = Watched::new(from, Some(motion), routing, *seed);
         watched.watch(end + Duration::from_secs_f64(6.0 + 15.0 + 0.5 * diameter(to)));
         watched.report(&format!("seed {seed}"));

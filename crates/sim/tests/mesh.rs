@@ -28,8 +28,8 @@ fn saturated(segment: u32) -> (transport::Config, Traffic) {
 }
 
 fn one_hop(mac: MacProfile, rts: RtsPolicy, segment: u32) -> f64 {
-    let mut mesh = MeshConfig { mac, ..MeshConfig::default() };
-    mesh.radio.rts = rts;
+    let mut mesh = MeshConfig { mac: mac.into(), ..MeshConfig::default() };
+    mesh.mac.rts = rts;
     let (udp, traffic) = saturated(segment);
     let config = Config {
         duration: Duration::from_secs(60),

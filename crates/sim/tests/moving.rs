@@ -2,7 +2,7 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::Position;
-use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
+use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Move, Waypoint};
 use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
@@ -174,7 +174,7 @@ fn olsr_sees_the_roaming_node_at_one_two_three_two_one_hops() {
     let second = |s: u64| Time(s * 1_000_000_000);
     let leg = |start, to| Move { node: NodeId(3), start: second(start), end: second(start + 20), to };
     let mut config = config(280, places, vec![flow(3, 0, "tcp-3", Traffic::Ftp)]);
-    config.mesh.routing = RoutingConfig::Olsr { metric: OlsrMetric::Hops, link_layer: false };
+    config.mesh.routing = RoutingConfig::Olsr(OlsrConfig { metric: OlsrMetric::Hops, link_layer: false });
     config.mobility = Mobility::Scripted(vec![leg(40, p2), leg(100, p3), leg(160, p2), leg(220, p1)]);
     config.series = Some(Duration::from_secs(1));
     for seed in 1..=3 {

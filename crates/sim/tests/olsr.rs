@@ -3,7 +3,7 @@
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rate, Rng, Time};
 use meshpace_mesh::config::Position;
-use meshpace_mesh::{AodvDetection, Body, LocalRepair, MeshConfig, OlsrMetric, RoutingConfig};
+use meshpace_mesh::{AodvDetection, Body, LocalRepair, MeshConfig, OlsrConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::{Config, Flow, Outcome, Probe, SimPacket, Traffic, run, run_with};
 use meshpace_transport::{self as transport, names};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ fn delivery(outcome: &Outcome) -> f64 {
 #[test]
 fn a_chain_carries_a_light_load_over_every_protocol() {
     for metric in [OlsrMetric::Hops, OlsrMetric::Etx] {
-        let config = config(chain(5), RoutingConfig::Olsr { metric, link_layer: false }, 5, 140);
+        let config = config(chain(5), RoutingConfig::Olsr(OlsrConfig { metric, link_layer: false }), 5, 140);
         let outcome = run_over(&config, 5, 1);
         assert!(delivery(&outcome) > 0.95, "{metric:?}: {}", delivery(&outcome));
     }
@@ -95,7 +95,7 @@ fn random_placements_have_shortest_paths() {
     let placed = (1..).filter_map(|seed| Some((seed, random(30, 800.0, seed)?)));
     for (seed, (positions, distance)) in placed.take(5) {
         let to = (1..30).max_by_key(|&n| distance[usize::from(n)]).unwrap();
-        let routing = RoutingConfig::Olsr { metric: OlsrMetric::Hops, link_layer: false };
+        let routing = RoutingConfig::Olsr(OlsrConfig { metric: OlsrMetric::Hops, link_layer: false });
         let hops = distance[usize::from(to)];
         let outcome = run_over(&config(positions, routing, to, 100), hops, seed);
         // Broadcasts collide, but three HELLOs in a row from one neighbour hardly ever do under so light a load.
@@ -113,7 +113,7 @@ fn messages_do_not_make_frames_larger() {
 
 #[test]
 fn a_run_is_a_function_of_scenario_and_seed() {
-    let routing = RoutingConfig::Olsr { metric: OlsrMetric::Etx, link_layer: true };
+    let routing = RoutingConfig::Olsr(OlsrConfig { metric: OlsrMetric::Etx, link_layer: true });
     let fingerprint = |seed| run(&config(chain(4), routing, 4, 60), seed).fingerprint;
     assert_eq!(fingerprint(1), fingerprint(1));
     assert_ne!(fingerprint(1), fingerprint(2));
@@ -122,7 +122,8 @@ fn a_run_is_a_function_of_scenario_and_seed() {
 /// TCP over a chain loses HELLOs to contention, but the chain never breaks for good.
 #[test]
 fn tcp_runs_over_olsr() {
-    let mut config = config(chain(4), RoutingConfig::Olsr { metric: OlsrMetric::Hops, link_layer: false }, 4, 140);
+    let mut config =
+        config(chain(4), RoutingConfig::Olsr(OlsrConfig { metric: OlsrMetric::Hops, link_layer: false }), 4, 140);
     config.flows[0].transport = names::lookup("newreno").unwrap();
     config.flows[0].traffic = Traffic::Ftp;
     for seed in 1..=3 {

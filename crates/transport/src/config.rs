@@ -1,6 +1,6 @@
 //! The parameters of a transport and the ranges they must lie in.
 
-use crate::{tcp, tpa, udp};
+use crate::{tcp, tpa, train, udp};
 use meshpace_core::ParameterError;
 
 /// Which transport a flow uses, with all its parameters.
@@ -12,6 +12,8 @@ pub enum Config {
     Udp(udp::Config),
     /// TPA.
     Tpa(tpa::Config),
+    /// Quiet trains.
+    Train(train::Config),
 }
 
 impl Config {
@@ -21,6 +23,7 @@ impl Config {
             Config::Tcp(config) => config.check(),
             Config::Udp(config) => config.check(),
             Config::Tpa(config) => config.check(),
+            Config::Train(config) => config.check(),
         }
     }
 
@@ -30,6 +33,7 @@ impl Config {
             Config::Tcp(config) => config.segment,
             Config::Udp(config) => config.segment,
             Config::Tpa(config) => config.segment,
+            Config::Train(config) => config.segment,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::pacing::{self, AdaptiveConfig, Dispersion, Measure, RateLimit, Sensing};
 use crate::tcp::{self, ack, ecn, window};
-use crate::{Config, tpa};
+use crate::{Config, tpa, train};
 use alloc::format;
 use alloc::string::String;
 
@@ -11,6 +11,7 @@ pub fn describe(config: &Config) -> String {
     match config {
         Config::Tcp(config) => tcp(config),
         Config::Tpa(config) => tpa(config),
+        Config::Train(config) => train(config),
         Config::Udp(config) => match config.rate {
             Some(rate) => format!("{rate}"),
             None => String::from("no window, no pacing of its own"),
@@ -101,4 +102,18 @@ fn adaptive(config: &AdaptiveConfig) -> String {
     };
     let scale = if config.scale == 1.0 { String::new() } else { format!(", K {}", config.scale) };
     format!("{measure}, alpha {}, N {}, {dispersion}{scale}{timer}", config.alpha, config.history)
+}
+
+fn train(config: &train::Config) -> String {
+    let control = &config.control;
+    format!(
+        "trains of {} to {} segments, {} s at most; floor {} or {}, delay {}, exponent {}",
+        control.first,
+        control.train,
+        control.span.as_secs_f64(),
+        control.near_floor,
+        control.far_floor,
+        control.delay,
+        control.exponent
+    )
 }

@@ -6,7 +6,7 @@ use crate::path::{Arrival, ENDLESS, PathInfo, Role};
 use crate::segment::Segment;
 use crate::stats::Stats;
 use crate::udp::{Sink, Source};
-use crate::{tcp, tpa};
+use crate::{tcp, tpa, train};
 use meshpace_core::Time;
 
 /// One end of a connection. Segments of another transport than its own are ignored.
@@ -21,6 +21,8 @@ pub enum Endpoint {
     UdpSink(Sink),
     /// Either end of a TPA connection, which carries data both ways.
     Tpa(tpa::Connection),
+    /// Either end of a connection of quiet trains.
+    Train(train::Connection),
 }
 
 impl Endpoint {
@@ -31,6 +33,7 @@ impl Endpoint {
             (Config::Udp(config), Role::Sender) => Endpoint::UdpSource(Source::new(config)),
             (Config::Udp(_), Role::Receiver) => Endpoint::UdpSink(Sink::default()),
             (Config::Tpa(config), role) => Endpoint::Tpa(tpa::Connection::new(config, role)),
+            (Config::Train(config), role) => Endpoint::Train(train::Connection::new(config, role)),
         }
     }
 
@@ -40,6 +43,7 @@ impl Endpoint {
             Endpoint::Tcp(end) => end.open(now),
             Endpoint::UdpSource(end) => end.open(now),
             Endpoint::Tpa(end) => end.open(now),
+            Endpoint::Train(end) => end.open(),
             _ => {}
         }
     }
@@ -50,6 +54,7 @@ impl Endpoint {
             Endpoint::Tcp(end) => end.write(now, bytes),
             Endpoint::UdpSource(end) => end.write(now, bytes),
             Endpoint::Tpa(end) => end.write(now, bytes),
+            Endpoint::Train(end) => end.write(bytes),
             _ => {}
         }
     }
@@ -59,6 +64,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(end) => end.write_endless(now),
             Endpoint::Tpa(end) => end.write_endless(now),
+            Endpoint::Train(end) => end.write_endless(),
             Endpoint::UdpSource(end) if end.has_rate() => end.write(now, ENDLESS),
             _ => {}
         }
@@ -70,6 +76,7 @@ impl Endpoint {
             Endpoint::Tcp(end) => end.close(now),
             Endpoint::UdpSource(end) => end.close(now),
             Endpoint::Tpa(end) => end.close(now),
+            Endpoint::Train(end) => end.close(),
             _ => {}
         }
     }
@@ -84,18 +91,19 @@ impl Endpoint {
             (Endpoint::Tpa(end), Segment::Tpa(segment)) => {
                 end.on_segment(now, segment, arrival);
             }
+            (Endpoint::Train(end), Segment::Train(segment)) => end.on_segment(now, segment, arrival),
             _ => {}
         }
     }
 
-    /// The network reports that the route to the peer broke. TCP and UDP know no such signal.
+    /// The network reports that the route to the peer broke. Only TPA heeds it.
     pub fn on_route_failure(&mut self, now: Time) {
         if let Endpoint::Tpa(end) = self {
             end.on_route_failure(now);
         }
     }
 
-    /// The network reports that the route to the peer is back. TCP and UDP know no such signal.
+    /// The network reports that the route to the peer is back. Only TPA heeds it.
     pub fn on_route_recovered(&mut self, now: Time) {
         if let Endpoint::Tpa(end) = self {
             end.on_route_recovered(now);
@@ -113,6 +121,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(end) => end.on_path(path),
             Endpoint::Tpa(end) => end.on_path(path),
+            Endpoint::Train(end) => end.on_path(path),
             _ => {}
         }
     }
@@ -124,6 +133,7 @@ impl Endpoint {
             Endpoint::Tcp(end) => end.delivered(),
             Endpoint::UdpSink(end) => end.received(),
             Endpoint::Tpa(end) => end.delivered(),
+            Endpoint::Train(end) => end.delivered(),
             Endpoint::UdpSource(_) => 0,
         }
     }
@@ -135,6 +145,7 @@ impl Endpoint {
             Endpoint::UdpSource(end) => end.is_done(),
             Endpoint::UdpSink(_) => false,
             Endpoint::Tpa(end) => end.is_done(),
+            Endpoint::Train(end) => end.is_done(),
         }
     }
 
@@ -146,6 +157,7 @@ impl Endpoint {
             Endpoint::UdpSource(end) => end.stats(),
             Endpoint::UdpSink(end) => end.stats(),
             Endpoint::Tpa(end) => end.stats(),
+            Endpoint::Train(end) => end.stats(),
         }
     }
 }
@@ -159,6 +171,7 @@ impl Machine for Endpoint {
             Endpoint::UdpSource(end) => end.poll(now).map(Segment::Udp),
             Endpoint::UdpSink(_) => Output::Idle,
             Endpoint::Tpa(end) => end.poll(now).map(Segment::Tpa),
+            Endpoint::Train(end) => end.poll(now).map(Segment::Train),
         }
     }
 }

@@ -14,6 +14,8 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// Aborts the connection.
     pub const RST: Flags = Flags(0x04);
+    /// The end of a train: to be acknowledged at once (RFC 9293, section 3.1: push); quiet trains only.
+    pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement fields count.
     pub const ACK: Flags = Flags(0x10);
     /// Echo of a congestion mark (RFC 3168); TCP only.

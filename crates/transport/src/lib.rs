@@ -16,10 +16,12 @@ pub mod names;
 pub mod output;
 pub mod pacing;
 mod path;
+pub mod ranges;
 mod segment;
 pub mod stats;
 pub mod tcp;
 pub mod tpa;
+pub mod train;
 pub mod udp;
 
 pub use config::Config;

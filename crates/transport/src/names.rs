@@ -8,7 +8,7 @@ use crate::pacing::rules::{self, Kind, every_rule};
 use crate::pacing::{self, AdaptiveConfig, DccConfig, Dispersion};
 use crate::tcp::window::{self, CubicConfig, HopRule};
 use crate::tcp::{self, ack};
-use crate::{Config, tpa, udp};
+use crate::{Config, tpa, train, udp};
 use alloc::string::String;
 
 /// A row of the table.
@@ -187,6 +187,12 @@ const PUBLISHED: &[Entry] = &[
         description: "TCP whose rate follows the congestion marks of the link layer; the window ignores them",
         source: "DCC, section 4",
         build: || Config::Tcp(dcc()),
+    },
+    Entry {
+        name: "quiet-train",
+        description: "trains of paced segments with silence between, one ACK per train; both ends have to know it",
+        source: "docs/quiet-trains.md",
+        build: || Config::Train(train::Config::default()),
     },
     Entry {
         name: "udp",

@@ -1,6 +1,6 @@
 //! A packet of any transport.
 
-use crate::{tcp, tpa, udp};
+use crate::{tcp, tpa, train, udp};
 
 /// A transport packet: headers and the range it covers, never payload.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -11,17 +11,20 @@ pub enum Segment {
     Udp(udp::Datagram),
     /// A TPA segment.
     Tpa(tpa::Segment),
+    /// A segment of a quiet train.
+    Train(train::Segment),
 }
 
 impl Segment {
     /// Size of the IP packet in bytes: TCP 40 + payload (options cost no bytes in the simulator), UDP 20 + payload
-    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload.
+    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload, a quiet train's 40 + payload + feedback.
     #[inline]
     pub fn size(&self) -> u32 {
         match self {
             Segment::Tcp(segment) => tcp::HEADER_BYTES + u32::from(segment.payload),
             Segment::Udp(datagram) => udp::HEADER_BYTES + u32::from(datagram.payload),
             Segment::Tpa(segment) => tpa::HEADER_BYTES + u32::from(segment.payload),
+            Segment::Train(segment) => segment.size(),
         }
     }
 
@@ -38,6 +41,7 @@ impl Segment {
             Segment::Tcp(segment) => u32::from(segment.payload),
             Segment::Udp(datagram) => u32::from(datagram.payload),
             Segment::Tpa(segment) => u32::from(segment.payload),
+            Segment::Train(segment) => u32::from(segment.payload),
         }
     }
 }

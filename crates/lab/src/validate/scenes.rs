@@ -99,8 +99,8 @@ pub fn cell(stations: u16, radius: f64, segment: u32, rts: bool) -> Config {
         Position { x: radius * angle.cos(), y: radius * angle.sin() }
     };
     let positions = [Position { x: 0.0, y: 0.0 }].into_iter().chain((0..stations).map(place)).collect();
-    let mut mesh = MeshConfig { mac: MacProfile::Ieee, ..mesh(RoutingConfig::Static) };
-    mesh.radio.rts = if rts { RtsPolicy::Always } else { RtsPolicy::Never };
+    let mut mesh = MeshConfig { mac: MacProfile::Ieee.into(), ..mesh(RoutingConfig::Static) };
+    mesh.mac.rts = if rts { RtsPolicy::Always } else { RtsPolicy::Never };
     let traffic = Traffic::Cbr { rate: Rate::from_bps(4 * mesh.radio.rate.0 / u64::from(stations)) };
     let once = Traffic::Cbr { rate: Rate::from_bps(1) };
     let first = |station: u16| {
@@ -142,7 +142,7 @@ impl Micro {
         }
         let mut mesh = mesh(AODV);
         mesh.radio.rate = self.rate;
-        mesh.radio.rts = if self.rts { RtsPolicy::Always } else { RtsPolicy::Never };
+        mesh.mac.rts = if self.rts { RtsPolicy::Always } else { RtsPolicy::Never };
         let traffic = Traffic::Cbr { rate: self.rate };
         Config {
             duration: Duration::from_secs(60),

@@ -2,9 +2,8 @@
 
 use super::carrier::{Carrier, Progress};
 use crate::clock::Clock;
-use meshpace_core::rng::Purpose;
+use meshpace_core::rng::{Purpose, pareto};
 use meshpace_core::{Duration, Rng, Time};
-use meshpace_sim::traffic::pareto;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 

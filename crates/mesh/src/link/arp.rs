@@ -5,13 +5,10 @@
 //! together with the one held. Requests and replies are 28 bytes; a request teaches its sender's address to everyone who
 //! hears it and holds nothing else.
 
-use crate::link::queue::Queued;
-use crate::packet::Body;
+use crate::body::{Body, Queued};
 use alloc::vec::Vec;
 use meshpace_core::NodeId;
 
-/// Bytes of a request or a reply.
-pub const ARP_BYTES: u32 = 28;
 /// Requests for one neighbour before its packets are given up.
 pub const MAX_REQUESTS: u8 = 3;
 

@@ -9,7 +9,7 @@ use meshpace_core::ParameterError;
 /// Which packet waits where.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum QueueConfig {
-    /// One queue of `radio.queue` packets, drop-tail, routing packets first.
+    /// One queue of `radio.queue` packets ([`LinkConfig::limit`]), drop-tail, routing packets first.
     #[default]
     DropTail,
     /// Link-layer adaptive pacing. `radio.queue` does not apply.
@@ -20,6 +20,9 @@ pub enum QueueConfig {
 
 impl QueueConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             QueueConfig::DropTail => Ok(()),
@@ -43,6 +46,9 @@ pub enum MarkerConfig {
 
 impl MarkerConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             MarkerConfig::None => Ok(()),
@@ -53,16 +59,27 @@ impl MarkerConfig {
 }
 
 /// The link layer: any queue discipline with any marker.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkConfig {
+    /// Limit of the drop-tail queue in packets, as the MAC profile counts it (`ns2`: one waiting packet less). Default 50.
+    pub limit: usize,
     /// The queue discipline.
     pub queue: QueueConfig,
     /// The marker.
     pub marker: MarkerConfig,
 }
 
+impl Default for LinkConfig {
+    fn default() -> Self {
+        LinkConfig { limit: 50, queue: QueueConfig::default(), marker: MarkerConfig::default() }
+    }
+}
+
 impl LinkConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.queue.check()?;
         self.marker.check()

@@ -4,15 +4,15 @@
 //! packets as they leave. Any of the one goes with any of the other. Plain drop-tail without a marker passes straight
 //! through: nothing is kept, drawn or allocated for it.
 
-use super::config::{MarkerConfig, QueueConfig};
+use super::config::{LinkConfig, MarkerConfig, QueueConfig};
 use super::dcc::Dcc;
 use super::fq_codel::FqCodel;
 use super::llap::Llap;
 use super::lred::{Lred, LredAction};
-use super::queue::{DropTail, Queued};
-use crate::config::MeshConfig;
+use super::queue::DropTail;
+use crate::body::{Body, Queued};
 use crate::mac::Timing;
-use crate::packet::{Body, Packet};
+use crate::packet::Packet;
 use alloc::boxed::Box;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
@@ -82,14 +82,14 @@ pub struct Discipline<P> {
 
 impl<P: Packet> Discipline<P> {
     /// The link layer of node `me`, empty. `rng` draws its marks ([`meshpace_core::rng::Purpose::Marking`]).
-    pub fn new(me: NodeId, config: &MeshConfig, timing: &Timing, rng: Rng) -> Self {
+    pub fn new(me: NodeId, config: &LinkConfig, timing: &Timing, rng: Rng) -> Self {
         let ack_time = timing.sifs + timing.ack_air;
-        let queue = match config.link.queue {
-            QueueConfig::DropTail => Queue::DropTail(DropTail::new(config.radio.queue, config.mac)),
+        let queue = match config.queue {
+            QueueConfig::DropTail => Queue::DropTail(DropTail::new(config.limit, timing.profile)),
             QueueConfig::Llap(config) => Queue::Llap(Box::new(Llap::new(me, config))),
             QueueConfig::FqCodel(config) => Queue::FqCodel(Box::new(FqCodel::new(config))),
         };
-        let marker = match config.link.marker {
+        let marker = match config.marker {
             MarkerConfig::None => Marker::None,
             MarkerConfig::Lred(config) => Marker::Lred(Box::new((Lred::new(config, ack_time), rng))),
             MarkerConfig::Dcc(config) => Marker::Dcc(Box::new((Dcc::new(config, ack_time), rng))),

@@ -6,8 +6,8 @@
 //! as a thin flow comes first without a rule of its own; 5.2.7 (CE threshold) is left out.
 
 use super::codel::{Codel, CodelParameters, Verdict};
-use super::queue::Queued;
-use crate::packet::{Body, Packet};
+use crate::body::{Body, Queued};
+use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::parameter::{ParameterError, require};

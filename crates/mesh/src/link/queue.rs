@@ -3,19 +3,10 @@
 //! Source: ns-2.35 as measured. Data and ARP packets join at the end and are dropped
 //! there when the queue is full; routing packets go to the front, last come first, and push out the packet at the end.
 
-use crate::config::MacProfile;
-use crate::packet::Body;
+use crate::body::{Body, Queued};
+use crate::mac::config::MacProfile;
 use alloc::collections::VecDeque;
 use meshpace_core::NodeId;
-
-/// A packet on its way to a neighbour.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Queued<P> {
-    /// The neighbour, or broadcast.
-    pub next_hop: NodeId,
-    /// What to send.
-    pub body: Body<P>,
-}
 
 /// The packets waiting for the MAC.
 #[derive(Clone, Debug)]
@@ -48,7 +39,7 @@ impl<P> DropTail<P> {
     #[inline]
     pub fn push(&mut self, packet: Queued<P>) -> Option<Queued<P>> {
         let full = self.waiting.len() >= self.capacity;
-        if matches!(packet.body, Body::Aodv(_) | Body::Olsr(_)) {
+        if matches!(packet.body, Body::Routing(_)) {
             let pushed_out = if full { self.waiting.pop_back() } else { None };
             self.waiting.push_front(packet);
             pushed_out

@@ -28,9 +28,8 @@ use super::arrivals::{Kept, Others, Underway};
 use super::backoff::Backoff;
 use super::frame::{Frame, FrameKind};
 use super::timing::Timing;
-use crate::link::arp::ARP_BYTES;
-use crate::link::queue::Queued;
-use crate::packet::{Body, Packet};
+use crate::body::{Body, Queued};
+use crate::packet::Packet;
 use crate::radio::reception::Receiver;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
@@ -265,13 +264,7 @@ impl<P: Packet> Dcf<P> {
     /// A packet to send. Only while [`Dcf::wants_packet`], and after [`Dcf::catch_up`].
     pub fn send(&mut self, now: Time, packet: Queued<P>, t: &Timing) {
         debug_assert!(self.wants_packet() && self.outgoing.is_none());
-        let size = match &packet.body {
-            Body::Data(data) => data.size(),
-            Body::Aodv(message) => message.size(),
-            Body::Olsr(message) => message.size(),
-            Body::Arp { .. } => ARP_BYTES,
-        };
-        let bytes = size + t.data_overhead;
+        let bytes = packet.body.size() + t.data_overhead;
         let broadcast = packet.next_hop.is_broadcast();
         let uses_rts = !broadcast && t.uses_rts(bytes);
         let data_air = t.air_time(bytes, if broadcast { t.basic_rate } else { t.rate });

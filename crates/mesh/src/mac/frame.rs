@@ -2,7 +2,7 @@
 //!
 //! Source: IEEE Std 802.11-1999, 7.2 (frame formats), 7.1.3.2 (duration field).
 
-use crate::packet::Body;
+use crate::body::Body;
 use meshpace_core::{Duration, NodeId};
 
 /// The kinds of frame a mesh station sends.

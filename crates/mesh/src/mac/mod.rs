@@ -2,6 +2,7 @@
 
 pub mod arrivals;
 pub mod backoff;
+pub mod config;
 pub mod dcf;
 pub mod frame;
 pub mod timing;

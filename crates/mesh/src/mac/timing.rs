@@ -3,27 +3,19 @@
 //! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
 //! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured.
 
-use crate::config::{MacProfile, MeshConfig, Preamble, RtsPolicy};
+use super::config::{MacConfig, MacProfile, RtsPolicy};
+use crate::radio::config::RadioConfig;
+use crate::radio::plcp::{PLCP, Preamble, plcp};
 use meshpace_core::{Duration, Rate};
 
 /// Length of an RTS with its FCS, bytes.
 pub const RTS_BYTES: u32 = 20;
 /// Length of a CTS or ACK with its FCS, bytes.
 pub const CTS_ACK_BYTES: u32 = 14;
-/// Long PLCP preamble and header: 192 bits at 1 Mbit/s.
-pub const PLCP: Duration = Duration::from_micros(192);
-/// Short PLCP preamble and header: 72 bits at 1 Mbit/s and 48 bits at 2 Mbit/s.
-pub const SHORT_PLCP: Duration = Duration::from_micros(96);
 /// Bytes ns-2 counts for the PLCP when it compares a frame with the RTS threshold.
 const NS2_PLCP_BYTES: u32 = 24;
 /// What ns-2 adds for propagation to every time-out, once per direction.
 const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
-
-/// The time of preamble and PLCP header before a frame at `rate`.
-#[inline]
-pub fn plcp(preamble: Preamble, rate: Rate) -> Duration {
-    if preamble == Preamble::Short && rate > Rate::from_mbps(1) { SHORT_PLCP } else { PLCP }
-}
 
 /// All constants of the MAC for one configuration.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -65,15 +57,14 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The constants for `config`.
-    pub fn new(config: &MeshConfig) -> Timing {
-        let radio = &config.radio;
-        let ns2 = config.mac == MacProfile::Ns2;
+    /// The constants for a MAC over a radio.
+    pub fn new(config: &MacConfig, radio: &RadioConfig) -> Timing {
+        let ns2 = config.profile == MacProfile::Ns2;
         let (slot, sifs) = (Duration::from_micros(20), Duration::from_micros(10));
         let difs = sifs + slot * 2;
         let control = |bytes| plcp(radio.preamble, radio.basic_rate) + radio.basic_rate.time_for(bytes);
         Timing {
-            profile: config.mac,
+            profile: config.profile,
             slot,
             sifs,
             difs,
@@ -86,7 +77,7 @@ impl Timing {
             data_overhead: if ns2 { 34 } else { 28 },
             rate: radio.rate,
             basic_rate: radio.basic_rate,
-            rts: radio.rts,
+            rts: config.rts,
             preamble: radio.preamble,
             rts_air: control(RTS_BYTES),
             cts_air: control(CTS_ACK_BYTES),
@@ -144,12 +135,11 @@ impl Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::RadioConfig;
 
     #[test]
     fn the_measured_air_times() {
         // Reference items 5, 8 and 9.
-        let t = Timing::new(&MeshConfig::default());
+        let t = Timing::new(&MacConfig::default(), &RadioConfig::default());
         assert_eq!(t.rts_air, Duration::from_micros(352));
         assert_eq!(t.cts_air, Duration::from_micros(304));
         assert_eq!(t.eifs, Duration::from_micros(364));
@@ -159,8 +149,7 @@ mod tests {
     #[test]
     fn one_hop_exchange_of_systems_2_4() {
         // Profile `ieee`, 1460 bytes payload in 1500: 7.6540 ms with RTS/CTS and the mean backoff of 15.5 slots.
-        let config = MeshConfig { mac: MacProfile::Ieee, ..MeshConfig::default() };
-        let t = Timing::new(&config);
+        let t = Timing::new(&MacProfile::Ieee.into(), &RadioConfig::default());
         let data = t.air_time(1500 + t.data_overhead, t.rate);
         let exchange =
             t.difs.0 as f64 + 15.5 * t.slot.0 as f64 + (t.rts_air + t.cts_air + data + t.ack_air + t.sifs * 3).0 as f64;
@@ -170,8 +159,8 @@ mod tests {
     #[test]
     fn a_short_preamble_precedes_all_but_frames_at_1_mbps() {
         // 1528 bytes at 11 Mbit/s: 1111.3 us and half of 192 us; a CTS at 1 Mbit/s keeps its 304 us.
-        let radio = RadioConfig { rate: Rate::from_mbps(11), preamble: Preamble::Short, ..MeshConfig::default().radio };
-        let t = Timing::new(&MeshConfig { mac: MacProfile::Ieee, radio, ..MeshConfig::default() });
+        let radio = RadioConfig { rate: Rate::from_mbps(11), preamble: Preamble::Short, ..RadioConfig::default() };
+        let t = Timing::new(&MacProfile::Ieee.into(), &radio);
         let data = t.air_time(1528, t.rate).0;
         assert!((1_207_272..=1_207_273).contains(&data), "{data} ns");
         assert_eq!(t.cts_air, Duration::from_micros(304));

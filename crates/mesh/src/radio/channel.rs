@@ -11,14 +11,14 @@
 //! With `sinr` receivers frames count as interference down to 10 dB below the noise; what is weaker is left out.
 
 use super::bit_errors::Modulation;
+use super::config::{Propagation, RadioConfig, Reception};
 use super::log_distance::LogDistance;
 use super::neighbours::Neighbour;
+use super::plcp::plcp;
 use super::power::{ratio, watts};
 use super::reception::Receiver;
 use super::sinr::{Sinr, SinrConfig};
 use super::two_ray;
-use crate::config::{Propagation, RadioConfig, Reception};
-use crate::mac::timing::plcp;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng};

@@ -2,9 +2,11 @@
 
 pub mod bit_errors;
 pub mod channel;
+pub mod config;
 pub mod first_lock;
 pub mod log_distance;
 pub mod neighbours;
+pub mod plcp;
 pub mod power;
 pub mod reception;
 pub mod sinr;

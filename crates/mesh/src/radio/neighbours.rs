@@ -5,7 +5,7 @@
 //! holds until the frame's end. [`Vicinity`] keeps the work proportional to the neighbourhood.
 
 use super::channel::Channel;
-use crate::config::Position;
+use crate::position::Position;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId};
@@ -206,7 +206,7 @@ fn cell(place: Position, width: f64) -> (i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Propagation, RadioConfig, Reception};
+    use crate::radio::config::{Propagation, RadioConfig, Reception};
     use crate::radio::{LogDistance, two_ray};
 
     fn two_ray_channel() -> Channel {

@@ -4,10 +4,12 @@
 //! search and 4 bytes per node for each. Among next hops at equal distance the lowest node number wins, so that the
 //! result depends on the links alone.
 
+use super::actions::{Actions, DropReason};
+use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use meshpace_core::NodeId;
+use meshpace_core::{Duration, NodeId};
 
 /// Marks a destination without a tree, a node without a next hop, a distance that is not known.
 const NONE: u16 = u16::MAX;
@@ -61,6 +63,25 @@ impl StaticRoutes {
     pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u16> {
         let hops = self.tree(to)?.hops[from.index()];
         (hops != NONE).then_some(hops)
+    }
+
+    /// A packet that is not for this node: forwards or drops it. `previous_hop` is None if it comes from this node's own
+    /// transport; otherwise its time to live is taken down here.
+    #[inline]
+    pub fn on_packet<P: Packet, M>(
+        &self,
+        node: NodeId,
+        mut packet: P,
+        previous_hop: Option<NodeId>,
+        out: &mut impl Actions<P, M>,
+    ) {
+        if previous_hop.is_some() && !packet.decrement_ttl() {
+            return out.drop_packet(packet, DropReason::TtlExpired);
+        }
+        match self.next_hop(node, packet.destination()) {
+            Some(next_hop) => out.forward(packet, next_hop, Duration::ZERO),
+            None => out.drop_packet(packet, DropReason::NoRoute),
+        }
     }
 
     #[inline]

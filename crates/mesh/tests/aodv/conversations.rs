@@ -3,8 +3,8 @@
 use crate::world::{Asked, Datagram, World};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{NodeId, Rng, Time};
-use meshpace_mesh::routing::Aodv;
-use meshpace_mesh::routing::aodv::{DropReason, Message};
+use meshpace_mesh::routing::aodv::Message;
+use meshpace_mesh::routing::{self, Aodv, DropReason, Protocol};
 use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 
 /// The numbers of the first discovery over four hops in a trace of ns-2.35 (NewReno, AODV).
@@ -135,7 +135,8 @@ fn an_error_about_a_route_over_another_neighbour_is_ignored() {
     let mut stray = Aodv::new(NodeId(2), AodvConfig::repairing(LocalRepair::Off), Rng::stream(1, Purpose::Test, 2));
     stray.on_packet(world.now, packet, Some(NodeId(0)), &mut asked);
     assert_eq!(asked.drops, [(Datagram { ttl: 8, ..packet }, DropReason::NoRoute)]);
-    let [(Body::Aodv(message @ Message::Error(_)), NodeId::BROADCAST, _)] = asked.sends[..] else {
+    let [(Body::Routing(routing::Message::Aodv(message @ Message::Error(_))), NodeId::BROADCAST, _)] = asked.sends[..]
+    else {
         panic!("{:?}", asked.sends)
     };
     for from in [NodeId(2), NodeId(1)] {

@@ -3,8 +3,8 @@
 use crate::world::{Asked, Datagram};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{NodeId, Rng, Time};
-use meshpace_mesh::routing::Aodv;
 use meshpace_mesh::routing::aodv::{Message, Request};
+use meshpace_mesh::routing::{self, Aodv, Protocol};
 use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 
 const ME: NodeId = NodeId(350);
@@ -64,7 +64,7 @@ fn a_request_is_passed_on_once_until_it_is_forgotten() {
             let mut out = Asked::default();
             node.on_message(Time(now), NodeId(1), Message::Request(request(origin, id, now)), &mut out);
             let passed_on = out.sends.iter().any(
-                |(body, ..)| matches!(body, Body::Aodv(Message::Request(sent)) if (sent.origin, sent.id) == (origin, id)),
+                |(body, ..)| matches!(body, Body::Routing(routing::Message::Aodv(Message::Request(sent))) if (sent.origin, sent.id) == (origin, id)),
             );
             assert_eq!(passed_on, first, "seed {seed} step {step}: {origin} number {id} at {now} ns");
         }

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use meshpace_core::NodeId;
-use meshpace_mesh::routing::aodv::DropReason;
+use meshpace_mesh::routing::DropReason;
 use meshpace_mesh::{AodvConfig, AodvDetection, LocalRepair};
 
 fn world(links: &[(u16, u16)], nodes: u16, detection: AodvDetection) -> World {

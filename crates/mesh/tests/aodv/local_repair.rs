@@ -3,7 +3,7 @@
 use crate::world::World;
 use meshpace_core::NodeId;
 use meshpace_mesh::LocalRepair;
-use meshpace_mesh::routing::aodv::DropReason;
+use meshpace_mesh::routing::{DropReason, Protocol};
 
 /// Eight hops, a packet every 50 ms for `length` seconds after second `failure`, when the MAC of node 5 gives up one packet
 /// although the link is there. The network after that and the longest time without an arrival in seconds.

@@ -10,8 +10,8 @@
 use crate::world::{Asked, Datagram};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{NodeId, Rng, Time};
-use meshpace_mesh::routing::Aodv;
-use meshpace_mesh::routing::aodv::{DropReason, Message};
+use meshpace_mesh::routing::aodv::Message;
+use meshpace_mesh::routing::{self, Aodv, DropReason, Protocol};
 use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ impl Replay {
                 Body::Data(packet) => {
                     Deed { earliest: leaves, latest: leaves, text: format!("D {} {}", packet.id, to.0) }
                 }
-                Body::Aodv(message) => {
+                Body::Routing(routing::Message::Aodv(message)) => {
                     let text = written(&message);
                     self.messages.insert((node, text.clone()), message);
                     let jittered = delay.0 > 0;
@@ -69,7 +69,7 @@ impl Replay {
                     let to = if to.is_broadcast() { -1 } else { i32::from(to.0) };
                     Deed { earliest, latest, text: format!("M {to} {text}") }
                 }
-                Body::Olsr(_) | Body::Arp { .. } => unreachable!(),
+                Body::Routing(_) | Body::Arp { .. } => unreachable!(),
             };
             self.deeds[usize::from(node)].push(deed);
         }
@@ -144,8 +144,7 @@ fn every_node_does_what_it_did_in_ns2() {
             "x" => {
                 let packet = Datagram { hops: number(7) as u8, ..replay.packets[&number(3)] };
                 let next_hop = id(4);
-                let frame = Body::Data(packet);
-                replay.with(now, node, |machine, out| machine.on_link_failure(now, next_hop, frame, out));
+                replay.with(now, node, |machine, out| machine.on_link_failure(now, next_hop, Some(packet), out));
                 told += 1;
             }
             _ => {

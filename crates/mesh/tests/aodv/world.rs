@@ -2,8 +2,8 @@
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
-use meshpace_mesh::routing::Aodv;
-use meshpace_mesh::routing::aodv::{DropReason, Message, Reply, Request, Sink, Unreachable};
+use meshpace_mesh::routing::aodv::{Message, Reply, Request, Unreachable};
+use meshpace_mesh::routing::{self, Actions, Aodv, DropReason, Protocol};
 use meshpace_mesh::{AodvConfig, Body, LocalRepair, Packet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,9 +61,12 @@ pub enum Notice {
     Found(u16),
 }
 
-impl Sink<Datagram> for Asked {
-    fn send(&mut self, body: Body<Datagram>, next_hop: NodeId, delay: Duration) {
-        self.sends.push((body, next_hop, delay));
+impl Actions<Datagram, Message> for Asked {
+    fn forward(&mut self, packet: Datagram, next_hop: NodeId, delay: Duration) {
+        self.sends.push((Body::Data(packet), next_hop, delay));
+    }
+    fn send(&mut self, message: Message, next_hop: NodeId, delay: Duration) {
+        self.sends.push((Body::Routing(message.into()), next_hop, delay));
     }
     fn drop_packet(&mut self, packet: Datagram, reason: DropReason) {
         self.drops.push((packet, reason));
@@ -220,8 +223,10 @@ impl World {
         let now = self.now;
         match event {
             Event::Leave { by, to, body } => self.leave(by, to, body),
-            Event::Fail { by, to, body } => self.with(by, |node, out| node.on_link_failure(now, to, body, out)),
-            Event::Arrive { from, at, body: Body::Aodv(message) } => {
+            Event::Fail { by, to, body } => {
+                self.with(by, |node, out| node.on_link_failure(now, to, body.into_packet(), out))
+            }
+            Event::Arrive { from, at, body: Body::Routing(routing::Message::Aodv(message)) } => {
                 self.with(at, |node, out| node.on_message(now, from, message, out));
             }
             Event::Arrive { from, at, body: Body::Data(mut packet) } => {
@@ -261,7 +266,7 @@ impl World {
 
     fn leave(&mut self, by: NodeId, to: NodeId, body: Body<Datagram>) {
         self.sent.push(Sent { at: self.now, by, to, body });
-        let routing = matches!(body, Body::Aodv(_));
+        let routing = matches!(body, Body::Routing(_));
         for n in 0..self.nodes.len() as u16 {
             let wanted = to.is_broadcast() || to == NodeId(n);
             if wanted && self.has_link(by.0, n) && !(routing && self.rng.uniform() < self.message_loss) {
@@ -316,13 +321,13 @@ impl World {
     }
 
     pub fn hops(&self, from: u16, to: u16) -> Option<u8> {
-        self.nodes[usize::from(from)].hops_to(self.now, NodeId(to))
+        self.nodes[usize::from(from)].hops(self.now, NodeId(to))
     }
 
     fn messages<T>(&self, by: u16, pick: impl Fn(&Message) -> Option<T>) -> Vec<(f64, T)> {
         let of = self.sent.iter().filter(|sent| sent.by == NodeId(by));
         let picked = of.filter_map(|sent| match &sent.body {
-            Body::Aodv(message) => pick(message).map(|what| (sent.at.as_secs_f64(), what)),
+            Body::Routing(routing::Message::Aodv(message)) => pick(message).map(|what| (sent.at.as_secs_f64(), what)),
             _ => None,
         });
         picked.collect()

@@ -4,8 +4,8 @@ use super::parcel::{Parcel, data, discipline, id, ms, routing, towards};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng};
 use meshpace_mesh::Body;
+use meshpace_mesh::Queued;
 use meshpace_mesh::link::fq_codel::{FqCodel, FqCodelConfig};
-use meshpace_mesh::link::queue::Queued;
 use meshpace_mesh::link::{MarkerConfig, QueueConfig, QueueLoss};
 
 fn packet(flow: u16, id: u32, size: u32) -> Queued<Parcel> {
@@ -85,7 +85,7 @@ fn both_directions_of_a_flow_are_flows_and_routing_is_one() {
     let back = Parcel { id: 100, source: NodeId(9), destination: NodeId(0), size: 40, ack: true, ..Parcel::default() };
     fill(&mut queue, [towards(2, back), routing()]);
     assert_eq!(take(&mut queue, 1)[0].id, 100);
-    assert!(matches!(queue.pop(ms(1), |_| {}).map(|p| p.body), Some(Body::Aodv(_))));
+    assert!(matches!(queue.pop(ms(1), |_| {}).map(|p| p.body), Some(Body::Routing(_))));
     assert_eq!(take(&mut queue, 1)[0].id, 1);
 }
 

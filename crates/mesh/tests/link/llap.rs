@@ -3,8 +3,8 @@
 use super::parcel::{ME, Parcel, id, ms, routing, towards};
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::Body;
+use meshpace_mesh::Queued;
 use meshpace_mesh::link::llap::{DelayUpdate, Llap, LlapConfig, QueueLimit, RelayDelay};
-use meshpace_mesh::link::queue::Queued;
 
 const FAR: NodeId = NodeId(9);
 const NEXT: u16 = 1;
@@ -213,7 +213,7 @@ fn routing_packets_are_not_paced_go_first_and_push_out_the_last() {
     }
     // 0, 1, 2 in the transmission queue, 3 in front of it.
     assert_eq!(llap.push(ms(0), routing(), None).map(|p| id(&p)), Some(2));
-    assert!(matches!(llap.pop(ms(0)).map(|p| p.body), Some(Body::Aodv(_))));
+    assert!(matches!(llap.pop(ms(0)).map(|p| p.body), Some(Body::Routing(_))));
     let rest: Vec<u32> = core::iter::from_fn(|| llap.pop(ms(0))).map(|p| id(&p)).collect();
     assert_eq!(rest, [0, 1, 3]);
     // It belongs to no destination: its end is nobody's sample.

@@ -2,11 +2,11 @@
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
-use meshpace_mesh::link::queue::Queued;
+use meshpace_mesh::Queued;
 use meshpace_mesh::link::{Discipline, LinkConfig, MarkerConfig, QueueConfig};
 use meshpace_mesh::mac::Timing;
 use meshpace_mesh::routing::aodv::{Message, Unreachable};
-use meshpace_mesh::{Body, MeshConfig, Packet};
+use meshpace_mesh::{Body, MacConfig, Packet, RadioConfig};
 
 /// The node under test.
 pub const ME: NodeId = NodeId(0);
@@ -70,7 +70,7 @@ pub fn towards(next_hop: u16, parcel: Parcel) -> Queued<Parcel> {
 
 /// A broadcast of the routing protocol.
 pub fn routing() -> Queued<Parcel> {
-    Queued { next_hop: NodeId::BROADCAST, body: Body::Aodv(Message::Error(Unreachable::new())) }
+    Queued { next_hop: NodeId::BROADCAST, body: Body::Routing(Message::Error(Unreachable::new()).into()) }
 }
 
 /// The number of a user's packet.
@@ -93,8 +93,8 @@ pub fn ms(ms: u64) -> Time {
 
 /// The link layer of [`ME`].
 pub fn discipline(queue: QueueConfig, marker: MarkerConfig) -> Discipline<Parcel> {
-    let link = LinkConfig { queue, marker };
+    let link = LinkConfig { queue, marker, ..LinkConfig::default() };
     link.check().expect("in range");
-    let config = MeshConfig { link, ..MeshConfig::default() };
-    Discipline::new(ME, &config, &Timing::new(&config), Rng::stream(1, Purpose::Marking, 0))
+    let timing = Timing::new(&MacConfig::default(), &RadioConfig::default());
+    Discipline::new(ME, &link, &timing, Rng::stream(1, Purpose::Marking, 0))
 }

@@ -54,7 +54,11 @@ fn routes_have_the_least_cost_under_given_delivery_ratios() {
                 // What the chosen path really costs, over the next hops of the nodes on it.
                 let (mut at, mut real) = (from, 0.0);
                 while at != to {
-                    let next = world.nodes[at].next_hop(NodeId(to as u16)).expect("a next hop").index();
+                    let next = world.nodes[at]
+                        .route(NodeId(to as u16))
+                        .map(|route| route.next_hop)
+                        .expect("a next hop")
+                        .index();
                     real += etx(at as u16, next as u16);
                     at = next;
                     assert!(real < 1e3, "seed {seed}: a loop from {from} to {to}");

@@ -3,7 +3,7 @@
 use crate::world::World;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::OlsrMetric;
-use meshpace_mesh::routing::aodv::DropReason;
+use meshpace_mesh::routing::DropReason;
 
 #[test]
 fn a_link_is_lost_six_seconds_after_the_last_hello() {
@@ -20,10 +20,14 @@ fn a_link_is_lost_six_seconds_after_the_last_hello() {
             twin.set_link(1, 2, false);
             twin.run_until(Time(lost.0 - 1), |_| {});
             assert!(twin.nodes[usize::from(at)].is_symmetric(NodeId(gone)), "seed {seed}");
-            assert!(twin.nodes[usize::from(at)].next_hop(NodeId(gone)).is_some());
+            assert!(twin.nodes[usize::from(at)].route(NodeId(gone)).map(|route| route.next_hop).is_some());
             twin.run_until(lost, |_| {});
             assert!(!twin.nodes[usize::from(at)].is_symmetric(NodeId(gone)), "seed {seed}");
-            assert_eq!(twin.nodes[usize::from(at)].next_hop(NodeId(gone)), None, "seed {seed}");
+            assert_eq!(
+                twin.nodes[usize::from(at)].route(NodeId(gone)).map(|route| route.next_hop),
+                None,
+                "seed {seed}"
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::world::{Notice, World};
 use meshpace_core::NodeId;
-use meshpace_mesh::routing::aodv::DropReason;
+use meshpace_mesh::routing::DropReason;
 
 fn of(world: &World) -> Vec<(u16, Notice)> {
     world.notices.iter().map(|&(_, node, notice)| (node, notice)).collect()
@@ -42,7 +42,7 @@ fn a_route_that_is_not_used_or_only_changes_is_no_notice() {
     world.run(30.0);
     world.originate(1, 4);
     world.run(1.0);
-    let over = |world: &World| (world.hops(1, 4), world.nodes[1].next_hop(NodeId(4)));
+    let over = |world: &World| (world.hops(1, 4), world.nodes[1].route(NodeId(4)).map(|route| route.next_hop));
     assert_eq!(over(&world), (Some(3), Some(NodeId(0))), "the lower number of two ways");
     world.set_link(0, 5, false);
     world.run(40.0);

@@ -2,10 +2,9 @@
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
-use meshpace_mesh::routing::Olsr;
-use meshpace_mesh::routing::aodv::{DropReason, Sink};
 use meshpace_mesh::routing::olsr::{Content, Message};
-use meshpace_mesh::{Body, OlsrMetric, Packet};
+use meshpace_mesh::routing::{self, Actions, DropReason, Olsr, Protocol};
+use meshpace_mesh::{Body, OlsrConfig, OlsrMetric, Packet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A packet of the tests.
@@ -57,9 +56,12 @@ pub enum Notice {
     Found(u16),
 }
 
-impl Sink<Datagram> for Asked {
-    fn send(&mut self, body: Body<Datagram>, next_hop: NodeId, delay: Duration) {
-        self.sends.push((body, next_hop, delay));
+impl Actions<Datagram, Message> for Asked {
+    fn forward(&mut self, packet: Datagram, next_hop: NodeId, delay: Duration) {
+        self.sends.push((Body::Data(packet), next_hop, delay));
+    }
+    fn send(&mut self, message: Message, next_hop: NodeId, delay: Duration) {
+        self.sends.push((Body::Routing(message.into()), next_hop, delay));
     }
     fn drop_packet(&mut self, _: Datagram, reason: DropReason) {
         self.drops.push(reason);
@@ -103,8 +105,13 @@ pub struct World {
 
 impl World {
     pub fn new(nodes: u16, metric: OlsrMetric, link_layer: bool, seed: u64) -> Self {
-        let machine =
-            |n| Olsr::new(NodeId(n), metric, link_layer, Rng::stream(seed, Purpose::RoutingJitter, u64::from(n)));
+        let machine = |n| {
+            <Olsr as Protocol<Datagram>>::new(
+                NodeId(n),
+                OlsrConfig { metric, link_layer },
+                Rng::stream(seed, Purpose::RoutingJitter, u64::from(n)),
+            )
+        };
         World {
             now: Time::ZERO,
             nodes: (0..nodes).map(machine).collect(),
@@ -175,7 +182,7 @@ impl World {
     pub fn fail(&mut self, by: u16, to: u16) {
         let packet = Datagram { source: NodeId(by), destination: NodeId(to), ttl: 30 };
         let now = self.now;
-        self.with(NodeId(by), |node, out| node.on_link_failure(now, NodeId(to), Body::Data(packet), out));
+        self.with(NodeId(by), |node, out| node.on_link_failure(now, NodeId(to), Some(packet), out));
     }
 
     /// Lets `seconds` pass.
@@ -188,7 +195,8 @@ impl World {
     pub fn run_until(&mut self, end: Time, mut each: impl FnMut(&mut World)) {
         loop {
             let event = self.events.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
-            let (timer, at) = (0..self.nodes.len()).map(|n| (self.nodes[n].next_wakeup(), n)).min().unwrap();
+            let (timer, at) =
+                (0..self.nodes.len()).map(|n| (Protocol::<Datagram>::next_wakeup(&self.nodes[n]), n)).min().unwrap();
             let next = event.min(timer);
             if next > end {
                 break;
@@ -197,7 +205,7 @@ impl World {
             self.now = next;
             if timer <= event {
                 self.with(NodeId(at as u16), |node, out| node.on_timer(next, out));
-                assert!(self.nodes[at].next_wakeup() > next, "the timer does not move on");
+                assert!(Protocol::<Datagram>::next_wakeup(&self.nodes[at]) > next, "the timer does not move on");
             } else {
                 let (_, event) = self.events.pop_first().unwrap();
                 match event {
@@ -213,7 +221,7 @@ impl World {
     fn arrive(&mut self, from: NodeId, at: NodeId, body: Body<Datagram>) {
         let now = self.now;
         match body {
-            Body::Olsr(message) => {
+            Body::Routing(routing::Message::Olsr(message)) => {
                 if matches!(message.content, Content::Hello(_)) {
                     self.heard.insert((from.0, at.0), now);
                 }
@@ -241,7 +249,7 @@ impl World {
 
     fn leave(&mut self, by: NodeId, to: NodeId, body: Body<Datagram>) {
         let mut hello = false;
-        if let Body::Olsr(message) = body {
+        if let Body::Routing(routing::Message::Olsr(message)) = body {
             self.sent.push((self.now, by.0, message));
             hello = matches!(message.content, Content::Hello(_));
         }
@@ -262,7 +270,7 @@ impl World {
     }
 
     pub fn hops(&self, from: u16, to: u16) -> Option<u8> {
-        self.nodes[usize::from(from)].hops_to(NodeId(to))
+        self.nodes[usize::from(from)].route(NodeId(to)).map(|route| route.hops)
     }
 
     /// Distances from one node by breadth-first search over links that work both ways.
@@ -295,7 +303,7 @@ impl World {
             for to in (0..nodes).filter(|&to| to != from) {
                 let expected = all[usize::from(from)][usize::from(to)];
                 assert_eq!(self.hops(from, to), expected, "{case}: from {from} to {to} at {}", self.now);
-                if let Some(next) = self.nodes[usize::from(from)].next_hop(NodeId(to)) {
+                if let Some(next) = self.nodes[usize::from(from)].route(NodeId(to)).map(|route| route.next_hop) {
                     assert!(self.links.contains(&(from, next.0)));
                     let rest = all[next.index()][usize::from(to)];
                     assert_eq!(rest.map(|hops| hops + 1), expected, "{case}: {from} sends over {next} to {to}");
@@ -312,7 +320,7 @@ impl World {
             for from in 0..nodes {
                 let (mut at, mut steps) = (from, 0);
                 while at != to
-                    && let Some(next) = self.nodes[usize::from(at)].next_hop(NodeId(to))
+                    && let Some(next) = self.nodes[usize::from(at)].route(NodeId(to)).map(|route| route.next_hop)
                 {
                     (at, steps) = (next.0, steps + 1);
                     if steps > nodes {

@@ -25,8 +25,8 @@ pub mod overhearing;
 pub use config::{DelayUpdate, LlapConfig, QueueLimit, RelayDelay};
 pub use estimate::Estimate;
 
-use super::queue::Queued;
-use crate::packet::{Body, Packet};
+use crate::body::{Body, Queued};
+use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
@@ -37,7 +37,7 @@ pub const REUSE_HOPS: u8 = 4;
 
 /// Whether a packet belongs to the routing protocol.
 fn is_routing<P>(body: &Body<P>) -> bool {
-    !matches!(body, Body::Data(_) | Body::Arp { .. })
+    matches!(body, Body::Routing(_))
 }
 
 /// What is remembered of a packet that takes part in the scheme.

@@ -3,10 +3,11 @@
 //! Source: IEEE Std 802.11-1999, 9.2.5.4 (setting and resetting the NAV), 9.2.5.7 (CTS), 9.2.8 (ACK), 9.2.9 (duplicates).
 
 use super::{Action, Answer, Dcf, Exchange, LastHeard};
-use crate::config::MacProfile;
+use crate::body::Body;
+use crate::mac::config::MacProfile;
 use crate::mac::frame::{Frame, FrameKind};
 use crate::mac::timing::Timing;
-use crate::packet::{Body, Packet};
+use crate::packet::Packet;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {

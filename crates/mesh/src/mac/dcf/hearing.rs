@@ -4,8 +4,8 @@
 //! next touched is the business of [`crate::mac::arrivals`].
 
 use super::{Action, Dcf, Heard};
-use crate::config::MacProfile;
 use crate::mac::arrivals::{Arrival, Kept, Moment};
+use crate::mac::config::MacProfile;
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
 use crate::radio::reception::{FrameEnd, FrameStart};

@@ -3,9 +3,9 @@
 //! Source: IEEE Std 802.11-1999, 9.2.4 (contention window), 9.2.5.3 (retries), 9.2.5.6 and 9.2.5.7 (RTS/CTS), 9.2.8 (ACK).
 
 use super::{Action, Attempted, Dcf, Exchange, Outgoing};
-use crate::config::MacProfile;
 use crate::mac::arrivals::Moment;
 use crate::mac::backoff::Backoff;
+use crate::mac::config::MacProfile;
 use crate::mac::frame::{Frame, FrameKind};
 use crate::mac::timing::{CTS_ACK_BYTES, RTS_BYTES, Timing};
 use crate::packet::Packet;

@@ -3,8 +3,9 @@
 //! As in ns-2.35: the oldest makes room for a new one, and what has waited too long is dropped only when a packet is put in
 //! or taken out, so that until then it still keeps a search alive.
 
-use super::sink::{DropReason, Sink};
+use super::message::Message;
 use crate::packet::Packet;
+use crate::routing::actions::{Actions, DropReason};
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, NodeId, Time};
 
@@ -27,7 +28,7 @@ impl<P: Packet> Buffer<P> {
     }
 
     /// Takes a packet in.
-    pub fn push(&mut self, now: Time, packet: P, out: &mut impl Sink<P>) {
+    pub fn push(&mut self, now: Time, packet: P, out: &mut impl Actions<P, Message>) {
         self.purge(now, out);
         if self.packets.len() == CAPACITY
             && let Some((_, oldest)) = self.packets.pop_front()
@@ -38,7 +39,7 @@ impl<P: Packet> Buffer<P> {
     }
 
     /// Takes out the oldest packet for `destination`.
-    pub fn pop(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) -> Option<P> {
+    pub fn pop(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) -> Option<P> {
         self.purge(now, out);
         let at = self.packets.iter().position(|(_, packet)| packet.destination() == destination)?;
         self.packets.remove(at).map(|(_, packet)| packet)
@@ -54,7 +55,7 @@ impl<P: Packet> Buffer<P> {
         self.packets.iter().map(|(_, packet)| packet.destination())
     }
 
-    fn purge(&mut self, now: Time, out: &mut impl Sink<P>) {
+    fn purge(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         while let Some((deadline, _)) = self.packets.front()
             && *deadline < now
             && let Some((_, late)) = self.packets.pop_front()

@@ -1,13 +1,13 @@
 //! Finding routes: RREQ and RREP (RFC 3561, sections 6.3 to 6.7).
 
 use super::Aodv;
+use super::config::LocalRepair;
 use super::message::{Message, Reply, Request};
 use super::recent::Recent;
 use super::route::{ACTIVE_ROUTE_TIMEOUT, Route, State, UNREACHABLE, newest};
 use super::search::{NETWORK_DIAMETER, Step};
-use super::sink::{DropReason, Sink};
-use crate::config::LocalRepair;
-use crate::packet::{Body, Packet};
+use crate::packet::Packet;
+use crate::routing::actions::{Actions, DropReason};
 use meshpace_core::{Duration, NodeId, Time};
 
 /// Life of a route towards the origin of a request.
@@ -21,7 +21,7 @@ pub(super) const BUFFER_SPACING: Duration = Duration::from_millis(10);
 
 impl<P: Packet> Aodv<P> {
     /// Asks for a route to `destination`, which has an entry, if the search allows; begins the hold-down if it was in vain.
-    pub(super) fn request(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
+    pub(super) fn request(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
         let mut route = self.routes.entry(now, destination);
         if route.state == State::Up {
             return;
@@ -35,7 +35,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// Broadcasts a new request over `ttl` hops.
-    pub(super) fn send_request(&mut self, now: Time, destination: NodeId, ttl: u8, out: &mut impl Sink<P>) {
+    pub(super) fn send_request(&mut self, now: Time, destination: NodeId, ttl: u8, out: &mut impl Actions<P, Message>) {
         let mut route = self.routes.entry(now, destination);
         route.expires = Time::ZERO;
         let destination_sequence = route.sequence;
@@ -52,11 +52,11 @@ impl<P: Packet> Aodv<P> {
         };
         self.next_request = self.next_request.wrapping_add(1);
         self.neighbours.spoke(now);
-        out.send(Body::Aodv(Message::Request(request)), NodeId::BROADCAST, Duration::ZERO);
+        out.send(Message::Request(request), NodeId::BROADCAST, Duration::ZERO);
     }
 
     /// Drops all that waits for `destination`.
-    pub(super) fn drop_waiting(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
+    pub(super) fn drop_waiting(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
         while let Some(packet) = self.buffer.pop(now, destination, out) {
             out.drop_packet(packet, DropReason::NoRoute);
         }
@@ -79,7 +79,13 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// A neighbour asks, or passes a request on, and it is the first copy.
-    pub(super) fn on_request(&mut self, now: Time, from: NodeId, mut request: Request, out: &mut impl Sink<P>) {
+    pub(super) fn on_request(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        mut request: Request,
+        out: &mut impl Actions<P, Message>,
+    ) {
         self.learn_reverse_route(now, from, &request, out);
         if request.destination == self.me {
             // Somebody may have raised the number since.
@@ -110,12 +116,12 @@ impl<P: Packet> Aodv<P> {
             request.hop_count = request.hop_count.saturating_add(1);
             let jitter = self.jitter();
             self.neighbours.spoke(now);
-            out.send(Body::Aodv(Message::Request(request)), NodeId::BROADCAST, jitter);
+            out.send(Message::Request(request), NodeId::BROADCAST, jitter);
         }
     }
 
     /// A request shows the way back to its origin, over the neighbour it came from.
-    fn learn_reverse_route(&mut self, now: Time, from: NodeId, request: &Request, out: &mut impl Sink<P>) {
+    fn learn_reverse_route(&mut self, now: Time, from: NodeId, request: &Request, out: &mut impl Actions<P, Message>) {
         let mut route = self.routes.entry(now, request.origin);
         route.expires = route.expires.max(now + REVERSE_ROUTE_LIFE);
         if !route.yields_to(request.origin_sequence, request.hop_count) {
@@ -139,7 +145,7 @@ impl<P: Packet> Aodv<P> {
         hop_count: u8,
         destination_sequence: u32,
         lifetime: u32,
-        out: &mut impl Sink<P>,
+        out: &mut impl Actions<P, Message>,
     ) {
         let reply = Reply {
             origin: request.origin,
@@ -152,12 +158,12 @@ impl<P: Packet> Aodv<P> {
         };
         // An older request can arrive after the route that a newer one taught was lost: then there is nobody to answer to.
         if let Some(reverse) = self.routes.get(now, request.origin).filter(|reverse| reverse.hops != UNREACHABLE) {
-            out.send(Body::Aodv(Message::Reply(reply)), reverse.next_hop, Duration::ZERO);
+            out.send(Message::Reply(reply), reverse.next_hop, Duration::ZERO);
         }
     }
 
     /// A neighbour knows a route; the answer is passed on towards the node that asked if it is news here.
-    pub(super) fn on_reply(&mut self, now: Time, from: NodeId, mut reply: Reply, out: &mut impl Sink<P>) {
+    pub(super) fn on_reply(&mut self, now: Time, from: NodeId, mut reply: Reply, out: &mut impl Actions<P, Message>) {
         let mut route = self.routes.entry(now, reply.destination);
         if !route.yields_to(reply.destination_sequence, reply.hop_count) {
             return;
@@ -182,13 +188,19 @@ impl<P: Packet> Aodv<P> {
             reply.ttl -= 1;
             reply.hop_count = reply.hop_count.saturating_add(1);
             reverse.expires = now + ACTIVE_ROUTE_TIMEOUT;
-            out.send(Body::Aodv(Message::Reply(reply)), next_hop, Duration::ZERO);
+            out.send(Message::Reply(reply), next_hop, Duration::ZERO);
         }
         self.routes.entry(now, reply.destination).add_precursor(next_hop);
     }
 
     /// The route to `destination` has just been learnt. Sends all that waits for it, `spacing` apart, the first at once.
-    pub(super) fn send_waiting(&mut self, now: Time, destination: NodeId, spacing: Duration, out: &mut impl Sink<P>) {
+    pub(super) fn send_waiting(
+        &mut self,
+        now: Time,
+        destination: NodeId,
+        spacing: Duration,
+        out: &mut impl Actions<P, Message>,
+    ) {
         let mut delay = Duration::ZERO;
         let mut route = self.routes.entry(now, destination);
         if core::mem::take(&mut route.missed) {
@@ -201,7 +213,7 @@ impl<P: Packet> Aodv<P> {
             let mut route = self.routes.entry(now, destination);
             route.used_here |= packet.source() == self.me;
             route.expires = now + ACTIVE_ROUTE_TIMEOUT;
-            out.send(Body::Data(packet), route.next_hop, delay);
+            out.forward(packet, route.next_hop, delay);
             delay = delay + spacing;
         }
     }

@@ -3,13 +3,19 @@
 use super::Aodv;
 use super::message::{Message, Unreachable};
 use super::route::{UNREACHABLE, newer};
-use super::sink::{DropReason, Sink};
-use crate::packet::{Body, Packet};
+use crate::packet::Packet;
+use crate::routing::actions::{Actions, DropReason};
 use meshpace_core::{Duration, NodeId, Time};
 
 impl<P: Packet> Aodv<P> {
     /// The MAC gave up a data packet to `next_hop`.
-    pub(super) fn on_lost_packet(&mut self, now: Time, next_hop: NodeId, packet: P, out: &mut impl Sink<P>) {
+    pub(super) fn on_lost_packet(
+        &mut self,
+        now: Time,
+        next_hop: NodeId,
+        packet: P,
+        out: &mut impl Actions<P, Message>,
+    ) {
         if self.routes.get(now, packet.destination()).is_none() {
             return out.drop_packet(packet, DropReason::LinkFailure);
         }
@@ -23,7 +29,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// Brings down every route over `neighbour` and says so.
-    pub(super) fn lose_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Sink<P>) {
+    pub(super) fn lose_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Actions<P, Message>) {
         let mut lost = Unreachable::new();
         for route in self.routes.iter_mut() {
             route.settle(now);
@@ -46,7 +52,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// Tells the neighbours at once that this node has no route to `destination`.
-    pub(super) fn report(&mut self, destination: NodeId, sequence: u32, out: &mut impl Sink<P>) {
+    pub(super) fn report(&mut self, destination: NodeId, sequence: u32, out: &mut impl Actions<P, Message>) {
         let mut lost = Unreachable::new();
         // An empty list has room.
         let _ = lost.push(destination, sequence);
@@ -55,7 +61,13 @@ impl<P: Packet> Aodv<P> {
 
     /// A neighbour lost routes: those that lead over it and are not newer are lost here too, with what waits in the queue
     /// for that neighbour. Who may use them is told.
-    pub(super) fn on_error(&mut self, now: Time, from: NodeId, error: &Unreachable, out: &mut impl Sink<P>) {
+    pub(super) fn on_error(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        error: &Unreachable,
+        out: &mut impl Actions<P, Message>,
+    ) {
         let mut lost = Unreachable::new();
         for (destination, sequence) in error.iter() {
             let Some(mut route) = self.routes.get(now, destination) else { continue };
@@ -81,8 +93,8 @@ impl<P: Packet> Aodv<P> {
 }
 
 /// Broadcasts a RERR, unless it would be empty.
-fn send_error<P>(lost: Unreachable, delay: Duration, out: &mut impl Sink<P>) {
+fn send_error<P>(lost: Unreachable, delay: Duration, out: &mut impl Actions<P, Message>) {
     if !lost.is_empty() {
-        out.send(Body::Aodv(Message::Error(lost)), NodeId::BROADCAST, delay);
+        out.send(Message::Error(lost), NodeId::BROADCAST, delay);
     }
 }

@@ -21,8 +21,8 @@ use super::Aodv;
 use super::discovery::BUFFER_SPACING;
 use super::message::{Message, Reply};
 use super::route::{State, newest};
-use super::sink::Sink;
-use crate::packet::{Body, Packet};
+use crate::packet::Packet;
+use crate::routing::actions::Actions;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
@@ -120,7 +120,7 @@ impl Neighbours {
 
 impl<P: Packet> Aodv<P> {
     /// Says HELLO if it is time to, and sets the next time.
-    pub(super) fn say_hello(&mut self, now: Time, out: &mut impl Sink<P>) {
+    pub(super) fn say_hello(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         if let Some(last) = self.neighbours.last_broadcast
             && now.since(last) < HELLO_INTERVAL
         {
@@ -136,13 +136,13 @@ impl<P: Packet> Aodv<P> {
             lifetime: (ALLOWED_HELLO_LOSS * HELLO_INTERVAL.0 / 1_000_000_000) as u32,
             asked: now,
         };
-        out.send(Body::Aodv(Message::Reply(hello)), NodeId::BROADCAST, Duration::ZERO);
+        out.send(Message::Reply(hello), NodeId::BROADCAST, Duration::ZERO);
         let interval = self.rng.uniform_in(-JITTER / 2.0, JITTER / 2.0) + HELLO_INTERVAL.as_secs_f64();
         self.neighbours.next_hello = now + Duration::from_secs_f64(interval);
     }
 
     /// A HELLO: its sender is one hop away.
-    pub(super) fn on_hello(&mut self, now: Time, from: NodeId, hello: &Reply, out: &mut impl Sink<P>) {
+    pub(super) fn on_hello(&mut self, now: Time, from: NodeId, hello: &Reply, out: &mut impl Actions<P, Message>) {
         if !self.neighbours.is_on() {
             return;
         }
@@ -161,7 +161,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// Nothing was heard of `neighbour` for two intervals.
-    pub(super) fn on_silence(&mut self, now: Time, neighbour: NodeId, out: &mut impl Sink<P>) {
+    pub(super) fn on_silence(&mut self, now: Time, neighbour: NodeId, out: &mut impl Actions<P, Message>) {
         self.sequence = self.sequence.wrapping_add(2);
         self.lose_neighbour(now, neighbour, out);
     }

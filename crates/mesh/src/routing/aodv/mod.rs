@@ -1,5 +1,5 @@
 //! AODV with link-layer failure detection: Perkins, Belding-Royer, Das, RFC 3561, the way ns-2.35 was measured and seen to
-//! behave. A state machine per node: it is told of packets, messages, link failures and time, and answers through a [`Sink`].
+//! behave. A state machine per node: it is told of packets, messages, link failures and time, and answers through a [`Actions`].
 //!
 //! Departures from RFC 3561, all those of ns-2.35:
 //! - no HELLO, unless asked for (`hello.rs`): a link fails when the MAC gives up a *data* packet; a lost reply is only lost;
@@ -26,6 +26,7 @@
 //! | spacing of buffered packets after a reply | 10 ms |
 
 mod buffer;
+mod config;
 mod discovery;
 mod failure;
 mod hello;
@@ -36,16 +37,16 @@ mod repair;
 mod route;
 mod search;
 mod seen;
-mod sink;
 mod table;
 
+pub use config::{AodvConfig, AodvDetection, LocalRepair};
 pub use message::{Message, Reply, Request, Unreachable};
 pub use route::ACTIVE_ROUTE_TIMEOUT;
 pub use search::NETWORK_DIAMETER;
-pub use sink::{DropReason, Sink};
 
-use crate::config::{AodvConfig, AodvDetection, LocalRepair};
-use crate::packet::{Body, Packet};
+use super::actions::{Actions, DropReason};
+use super::protocol::{Protocol, RoutingMessage};
+use crate::packet::Packet;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use buffer::Buffer;
@@ -94,11 +95,14 @@ pub struct Aodv<P> {
     neighbours: Neighbours,
 }
 
-impl<P: Packet> Aodv<P> {
+impl<P: Packet> Protocol<P> for Aodv<P> {
+    type Config = AodvConfig;
+    type Message = Message;
+
     /// The protocol at node `me`. `rng` is the node's own stream for routing jitter
     /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)). With HELLOs the first one is due within an
     /// interval of time 0.
-    pub fn new(me: NodeId, config: AodvConfig, mut rng: Rng) -> Self {
+    fn new(me: NodeId, config: AodvConfig, mut rng: Rng) -> Self {
         let AodvConfig { local_repair, detection, delete_period } = config;
         let neighbours = match detection {
             AodvDetection::LinkLayer => Neighbours::off(),
@@ -125,7 +129,13 @@ impl<P: Packet> Aodv<P> {
 
     /// A packet that is not for this node: routes, buffers or drops it. `previous_hop` is None if it comes from this
     /// node's own transport; otherwise its time to live is taken down here.
-    pub fn on_packet(&mut self, now: Time, mut packet: P, previous_hop: Option<NodeId>, out: &mut impl Sink<P>) {
+    fn on_packet(
+        &mut self,
+        now: Time,
+        mut packet: P,
+        previous_hop: Option<NodeId>,
+        out: &mut impl Actions<P, Message>,
+    ) {
         let own = packet.source() == self.me;
         if previous_hop.is_some() {
             if own {
@@ -142,7 +152,7 @@ impl<P: Packet> Aodv<P> {
                 route.expires = now + ACTIVE_ROUTE_TIMEOUT;
                 route.used_here |= own;
                 let next_hop = route.next_hop;
-                return out.send(Body::Data(packet), next_hop, Duration::ZERO);
+                return out.forward(packet, next_hop, Duration::ZERO);
             }
             _ if own => {
                 self.buffer.push(now, packet, out);
@@ -159,7 +169,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// `from`, one hop away, sent `message`.
-    pub fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Sink<P>) {
+    fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Actions<P, Message>) {
         let is_copy = matches!(&message, Message::Request(request) if self.has_handled(now, request));
         if is_copy && self.next_wakeup == Time::NEVER {
             // Nothing waits and nobody counts HELLOs: nothing changes.
@@ -177,8 +187,8 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// The MAC gave up a unicast frame to `next_hop` at its retry limit.
-    pub fn on_link_failure(&mut self, now: Time, next_hop: NodeId, frame: Body<P>, out: &mut impl Sink<P>) {
-        let Body::Data(packet) = frame else { return };
+    fn on_link_failure(&mut self, now: Time, next_hop: NodeId, packet: Option<P>, out: &mut impl Actions<P, Message>) {
+        let Some(packet) = packet else { return };
         if self.detection == AodvDetection::Hello {
             return out.drop_packet(packet, DropReason::LinkFailure);
         }
@@ -188,7 +198,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// The time of [`Self::next_wakeup`] has come.
-    pub fn on_timer(&mut self, now: Time, out: &mut impl Sink<P>) {
+    fn on_timer(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         while let Some(&Reverse((due, destination))) = self.repairs.peek()
             && due <= now
         {
@@ -208,8 +218,8 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// Looks for a route to `destination` without a packet, as long as it takes: for a transport that was told
-    /// [`Sink::route_lost`] and stays silent until [`Sink::route_found`]. Does nothing if there is a route.
-    pub fn seek(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
+    /// [`Actions::route_lost`] and stays silent until [`Actions::route_found`]. Does nothing if there is a route.
+    fn seek(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
         if self.routes.entry(now, destination).state != State::Up && !self.sought.contains(&destination) {
             self.sought.push(destination);
             self.request(now, destination, out);
@@ -219,20 +229,22 @@ impl<P: Packet> Aodv<P> {
 
     /// When [`Self::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
     #[inline]
-    pub fn next_wakeup(&self) -> Time {
+    fn next_wakeup(&self) -> Time {
         self.next_wakeup
     }
 
     /// Hops to `destination` if there is a valid route, for pacing at a source.
-    pub fn hops_to(&self, now: Time, destination: NodeId) -> Option<u8> {
+    fn hops(&self, now: Time, destination: NodeId) -> Option<u8> {
         self.valid_route(now, destination).map(|route| route.hops)
     }
 
     /// The neighbour that packets to `destination` go to now, if there is a valid route.
-    pub fn next_hop(&self, now: Time, destination: NodeId) -> Option<NodeId> {
+    fn next_hop(&self, now: Time, destination: NodeId) -> Option<NodeId> {
         self.valid_route(now, destination).map(|route| route.next_hop)
     }
+}
 
+impl<P: Packet> Aodv<P> {
     fn valid_route(&self, now: Time, destination: NodeId) -> Option<&Route> {
         self.routes.peek(destination).filter(|route| route.state == State::Up && !route.lapsed(now))
     }
@@ -260,7 +272,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// What a purge tick does for the packets that wait: asks for their routes, as far as the searches allow.
-    fn ask_again(&mut self, now: Time, out: &mut impl Sink<P>) {
+    fn ask_again(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         // A request changes neither the number nor the order of the entries.
         for place in 0..self.routes.len() {
             let destination = self.routes.newest(place);
@@ -268,6 +280,12 @@ impl<P: Packet> Aodv<P> {
                 self.request(now, destination, out);
             }
         }
+    }
+}
+
+impl RoutingMessage for Message {
+    fn size(&self) -> u32 {
+        Message::size(self)
     }
 }
 

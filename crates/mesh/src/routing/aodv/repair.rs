@@ -19,10 +19,11 @@
 //! `off` leaves it all to the source.
 
 use super::Aodv;
+use super::config::LocalRepair;
+use super::message::Message;
 use super::route::State;
-use super::sink::Sink;
-use crate::config::LocalRepair;
 use crate::packet::Packet;
+use crate::routing::actions::Actions;
 use core::cmp::Reverse;
 use meshpace_core::{Duration, NodeId, Time};
 
@@ -33,7 +34,13 @@ const LOCAL_ADD_TTL: u8 = 2;
 
 impl<P: Packet> Aodv<P> {
     /// Tries to keep `packet`, lost on the way to `next_hop`, and to repair its route; hands it back if that is not to be.
-    pub(super) fn repair(&mut self, now: Time, next_hop: NodeId, packet: P, out: &mut impl Sink<P>) -> Option<P> {
+    pub(super) fn repair(
+        &mut self,
+        now: Time,
+        next_hop: NodeId,
+        packet: P,
+        out: &mut impl Actions<P, Message>,
+    ) -> Option<P> {
         let destination = packet.destination();
         let travelled = packet.hops();
         let mut route = self.routes.entry(now, destination);
@@ -71,7 +78,7 @@ impl<P: Packet> Aodv<P> {
     }
 
     /// The end set for a repair of the route to `destination` has come.
-    pub(super) fn on_repair_timeout(&mut self, now: Time, destination: NodeId, out: &mut impl Sink<P>) {
+    pub(super) fn on_repair_timeout(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
         let Some(mut route) = self.routes.get(now, destination).filter(|route| route.state == State::InRepair) else {
             return;
         };

@@ -3,11 +3,11 @@
 //!
 //! A link is symmetric while a HELLO of the last 6 s names this node. Hysteresis (14) is off, as in the testbed.
 
+use super::config::OlsrMetric;
 use super::message::{Hello, LinkCode, Listed, NEIGHB_HOLD_TIME};
 use super::mpr;
 use super::quality::{Quality, etx};
 use super::routes::Edge;
-use crate::config::OlsrMetric;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};

@@ -12,7 +12,7 @@
 //! With the metric ETX the messages are those of olsrd 0.4.10, types 201 and 202: each address is followed by the two
 //! delivery ratios of the link in 1/255 and two bytes of filling. Their sizes count that.
 
-use crate::config::OlsrMetric;
+use super::config::OlsrMetric;
 use meshpace_core::{Duration, NodeId};
 
 /// IP header (20), UDP header (8) and OLSR packet header (4) in bytes.

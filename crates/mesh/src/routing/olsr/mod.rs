@@ -1,5 +1,5 @@
 //! OLSR: Clausen, Jacquet (eds.), RFC 3626, as a state machine per node: it is told of packets, messages, link failures and
-//! time, and answers through a [`Sink`]. Every node keeps a map: HELLOs tell it the links around it, TCs, flooded over
+//! time, and answers through a [`Actions`]. Every node keeps a map: HELLOs tell it the links around it, TCs, flooded over
 //! relays (MPRs), those of the others; routes are shortest paths on the map.
 //!
 //! What it can promise: when links have not changed for the time the messages need (see below), routes are shortest and
@@ -21,6 +21,7 @@
 //! hold time. The metric ETX is that of olsrd 0.4.10 (`quality.rs`, `mpr.rs`). A node's first HELLO and TC are due within an
 //! interval of time 0, at a random moment. Packets without a route are dropped: a link-state protocol has nobody to ask.
 
+mod config;
 mod duplicates;
 mod links;
 mod message;
@@ -29,14 +30,15 @@ mod quality;
 mod routes;
 mod topology;
 
+pub use config::{OlsrConfig, OlsrMetric};
 pub use message::{Content, Hello, LinkCode, Listed, Message, NEIGHB_HOLD_TIME, TOP_HOLD_TIME, Tc};
 pub use mpr::{by_cost as choose_relays_by_cost, by_hops as choose_relays_by_hops};
 pub use quality::{ONE as ETX_ONE, etx};
 pub use routes::Route;
 
-use super::aodv::{DropReason, Sink};
-use crate::config::OlsrMetric;
-use crate::packet::{Body, Packet};
+use super::actions::{Actions, DropReason};
+use super::protocol::{Protocol, RoutingMessage};
+use crate::packet::Packet;
 use alloc::vec::Vec;
 use duplicates::Duplicates;
 use links::{Change, Links};
@@ -86,11 +88,15 @@ pub struct Olsr {
     next_expiry: Time,
 }
 
-impl Olsr {
+impl<P: Packet> Protocol<P> for Olsr {
+    type Config = OlsrConfig;
+    type Message = Message;
+
     /// The protocol at node `me`. `link_layer`: whether [`Self::on_link_failure`] ends a link (RFC 3626, section 13); it does
     /// so for 6 s, whatever HELLOs say. `rng` is the node's own stream for routing jitter
     /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)).
-    pub fn new(me: NodeId, metric: OlsrMetric, link_layer: bool, mut rng: Rng) -> Self {
+    fn new(me: NodeId, config: OlsrConfig, mut rng: Rng) -> Self {
+        let OlsrConfig { metric, link_layer } = config;
         let mut first =
             |interval: Duration| Time::ZERO + Duration::from_secs_f64(rng.uniform() * interval.as_secs_f64());
         let (next_hello, next_tc) = (first(HELLO_INTERVAL), first(TC_INTERVAL));
@@ -117,12 +123,12 @@ impl Olsr {
 
     /// A packet that is not for this node: routes or drops it. `previous_hop` is None if it comes from this node's own
     /// transport; otherwise its time to live is taken down here.
-    pub fn on_packet<P: Packet>(
+    fn on_packet(
         &mut self,
         _now: Time,
         mut packet: P,
         previous_hop: Option<NodeId>,
-        out: &mut impl Sink<P>,
+        out: &mut impl Actions<P, Message>,
     ) {
         if previous_hop.is_some() && !packet.decrement_ttl() {
             return out.drop_packet(packet, DropReason::TtlExpired);
@@ -139,11 +145,11 @@ impl Olsr {
         {
             self.in_use.insert(at, (destination, false));
         }
-        out.send(Body::Data(packet), route.next_hop, Duration::ZERO);
+        out.forward(packet, route.next_hop, Duration::ZERO);
     }
 
     /// `from`, one hop away, sent `message`.
-    pub fn on_message<P>(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Sink<P>) {
+    fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Actions<P, Message>) {
         let mut change = Change::default();
         let mut map = false;
         match &message.content {
@@ -167,8 +173,8 @@ impl Olsr {
     }
 
     /// The MAC gave up a unicast frame to `next_hop` at its retry limit.
-    pub fn on_link_failure<P: Packet>(&mut self, now: Time, next_hop: NodeId, frame: Body<P>, out: &mut impl Sink<P>) {
-        if let Body::Data(packet) = frame {
+    fn on_link_failure(&mut self, now: Time, next_hop: NodeId, packet: Option<P>, out: &mut impl Actions<P, Message>) {
+        if let Some(packet) = packet {
             out.drop_packet(packet, DropReason::LinkFailure);
         }
         if self.link_layer {
@@ -178,7 +184,7 @@ impl Olsr {
     }
 
     /// The time of [`Self::next_wakeup`] has come.
-    pub fn on_timer<P>(&mut self, now: Time, out: &mut impl Sink<P>) {
+    fn on_timer(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         if self.next_expiry <= now {
             let change = self.links.expire(now);
             let map = self.topology.expire(now);
@@ -209,22 +215,30 @@ impl Olsr {
 
     /// When [`Self::on_timer`] wants to be called.
     #[inline]
-    pub fn next_wakeup(&self) -> Time {
+    fn next_wakeup(&self) -> Time {
         self.next_hello.min(self.next_tc).min(self.next_expiry)
     }
 
     /// Hops to `destination` if there is a route, for pacing at a source.
     #[inline]
-    pub fn hops_to(&self, destination: NodeId) -> Option<u8> {
+    fn hops(&self, _now: Time, destination: NodeId) -> Option<u8> {
         self.route(destination).map(|route| route.hops)
     }
 
     /// The neighbour that packets to `destination` go to now, if there is a route.
     #[inline]
-    pub fn next_hop(&self, destination: NodeId) -> Option<NodeId> {
+    fn next_hop(&self, _now: Time, destination: NodeId) -> Option<NodeId> {
         self.route(destination).map(|route| route.next_hop)
     }
+}
 
+impl RoutingMessage for Message {
+    fn size(&self) -> u32 {
+        Message::size(self)
+    }
+}
+
+impl Olsr {
     /// The route to `destination` with its cost: hops, or ETX in units of 1 / [`ETX_ONE`].
     pub fn route(&self, destination: NodeId) -> Option<Route> {
         if self.stale {
@@ -251,7 +265,7 @@ impl Olsr {
     }
 
     /// Draws the conclusions from what changed.
-    fn adapt<P>(&mut self, now: Time, change: Change, map: bool, out: &mut impl Sink<P>) {
+    fn adapt<P>(&mut self, now: Time, change: Change, map: bool, out: &mut impl Actions<P, Message>) {
         // Whatever a message makes valid is so for at least this long, so the search for the first end can wait till then.
         self.next_expiry = self.next_expiry.min(now + quality::PATIENCE);
         if change.selectors {
@@ -279,23 +293,23 @@ impl Olsr {
     }
 
     /// Sends a message of this node's own.
-    fn emit<P>(&mut self, content: Content, ttl: u8, out: &mut impl Sink<P>) {
+    fn emit<P>(&mut self, content: Content, ttl: u8, out: &mut impl Actions<P, Message>) {
         let (originator, metric) = (self.me, self.metric);
         let (sequence, packet) = (self.sequence, self.packet);
         self.sequence = sequence.wrapping_add(1);
         self.packet = packet.wrapping_add(1);
         let message = Message { originator, sequence, packet, ttl, hop_count: 0, metric, content };
-        out.send(Body::Olsr(message), NodeId::BROADCAST, Duration::ZERO);
+        out.send(message, NodeId::BROADCAST, Duration::ZERO);
     }
 
     /// Repeats another node's message after a jitter.
-    fn pass_on<P>(&mut self, mut message: Message, out: &mut impl Sink<P>) {
+    fn pass_on<P>(&mut self, mut message: Message, out: &mut impl Actions<P, Message>) {
         message.ttl -= 1;
         message.hop_count = message.hop_count.saturating_add(1);
         message.packet = self.packet;
         self.packet = self.packet.wrapping_add(1);
         let delay = self.jitter();
-        out.send(Body::Olsr(message), NodeId::BROADCAST, delay);
+        out.send(message, NodeId::BROADCAST, delay);
     }
 
     fn jitter(&mut self) -> Duration {

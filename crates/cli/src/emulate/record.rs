@@ -1,0 +1,170 @@
+//! What crossed an emulated mesh in the format of the simulator's records, with what is known of its time.
+//!
+//! A flow is one direction of a conversation; those with less than 1 % of the payload (iperf3's own talk, acknowledgements)
+//! are left out. Goodput counts from a flow's first packet to the last arrival of payload, not from the scenario's warm-up:
+//! programs start when they like.
+
+use meshpace_core::Duration;
+use meshpace_emulator::emulation::{Emulation, ProgramReport};
+use meshpace_emulator::traffic::Stream;
+use meshpace_lab::record::directory::{Manifest, Writer};
+use meshpace_lab::record::{FlowRecord, Record};
+use meshpace_scenario::{Scenario, Source};
+use meshpace_sim::outcome::jain;
+use serde_json::{Map, Value, json};
+use std::io;
+use std::path::Path;
+
+/// The least share of all payload that makes a flow.
+const FLOW: f64 = 0.01;
+
+/// The line of JSON.
+pub fn line(scenario: &Scenario, seed: u64, emulation: &Emulation) -> String {
+    let record = record(scenario, seed, emulation);
+    let mut value = serde_json::to_value(&record).expect("a record has nothing that JSON lacks");
+    if let Value::Object(fields) = &mut value {
+        fields.insert("real_time".to_owned(), real_time(emulation));
+    }
+    format!("{value}\n")
+}
+
+/// How well the machine kept the time. Times in seconds by its clock.
+fn real_time(emulation: &Emulation) -> Value {
+    let Emulation { lateness, losses, .. } = emulation;
+    let program = |program: &ProgramReport| {
+        json!({
+            "node": program.spec.node.0,
+            "command": program.spec.command,
+            "status": program.status,
+            "waited_s": program.share.waited as f64 / 1e9,
+            "ran_s": program.share.ran as f64 / 1e9,
+            "mean_wait_s": program.share.mean_wait_s(),
+            "waiting": program.waiting().share,
+        })
+    };
+    json!({
+        "verdict": emulation.verdict.to_string(),
+        "deliveries": lateness.deliveries,
+        "late_p50_s": lateness.p50_s,
+        "late_p99_s": lateness.p99_s,
+        "late_max_s": lateness.max_s,
+        "later_than_slot": lateness.later_than_slot,
+        "later_than_air_time": lateness.later_than_air_time,
+        "realtime_priority": emulation.had_priority,
+        "elapsed_s": emulation.elapsed.as_secs_f64(),
+        "slowdown": (emulation.elapsed.0 as f64 / emulation.duration.0.max(1) as f64).round(),
+        "lost": {"queues": losses.queue, "links": losses.link, "routing": losses.routing},
+        "programs": emulation.programs.iter().map(program).collect::<Vec<_>>(),
+    })
+}
+
+fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
+    let streams = emulation.traffic.streams();
+    let payload: u64 = streams.iter().map(|stream| stream.delivered_bytes).sum();
+    let is_flow =
+        |stream: &&Stream| stream.delivered_bytes > 0 && stream.delivered_bytes as f64 >= FLOW * payload as f64;
+    let flows: Vec<&Stream> = streams.iter().filter(is_flow).collect();
+    let goodputs: Vec<f64> = flows.iter().map(|stream| stream.goodput_bps()).collect();
+    let windows = flows.iter().map(|stream| stream.windows.len()).max().unwrap_or(0);
+    // The window that the run does not complete does not count.
+    let complete = (emulation.duration.0 / meshpace_emulator::traffic::WINDOW.0) as usize;
+    let shares = |window: usize| -> Vec<f64> {
+        flows.iter().map(|stream| stream.windows.get(window).copied().unwrap_or(0) as f64).collect()
+    };
+    let indices: Vec<Option<f64>> = (0..windows.min(complete)).map(|window| jain(&shares(window))).collect();
+    let known: Vec<f64> = indices.iter().copied().flatten().collect();
+    let (repeated, sent) = flows
+        .iter()
+        .fold((0, 0), |(repeated, sent), stream| (repeated + stream.retransmissions, sent + stream.segments_sent));
+    Record {
+        scenario: scenario.name.clone(),
+        seed,
+        point: Map::new(),
+        duration_s: emulation.duration.as_secs_f64(),
+        aggregate_goodput_bps: goodputs.iter().sum(),
+        jain: jain(&goodputs).unwrap_or(f64::NAN),
+        jain_2s: known.iter().sum::<f64>() / known.len() as f64,
+        idle_windows: (indices.len() - known.len()) as u32,
+        retransmission_index: repeated as f64 / (sent - repeated) as f64,
+        frames: emulation.frames,
+        flows: flows.iter().enumerate().map(|(id, stream)| flow(id, stream)).collect(),
+        warmup_s: 0.0,
+        // Only what can be repeated has one.
+        fingerprint: String::new(),
+        model: meshpace_sim::MODEL_REVISION,
+        series: None,
+        batches: None,
+    }
+}
+
+fn flow(id: usize, stream: &Stream) -> FlowRecord {
+    let fresh = stream.segments_sent - stream.retransmissions;
+    let transport = match stream.conversation.protocol {
+        Some(1) => "icmp".to_owned(),
+        Some(6) => "emulated-tcp".to_owned(),
+        Some(17) => "emulated-udp".to_owned(),
+        Some(other) => format!("ip-{other}"),
+        None => "other".to_owned(),
+    };
+    FlowRecord {
+        id,
+        from: stream.from.0,
+        to: stream.to.0,
+        hops: stream.hops,
+        transport,
+        goodput_bps: stream.goodput_bps(),
+        delivered_bytes: stream.delivered_bytes,
+        segments_sent: stream.segments_sent,
+        retransmissions: stream.retransmissions,
+        // Known to the programs' kernels only.
+        timeouts: 0,
+        retransmission_index: stream.retransmissions as f64 / fresh as f64,
+        rtt_mean_s: f64::NAN,
+        cov_rtt: f64::NAN,
+        pacing: None,
+        completions: None,
+        transferring_s: None,
+        time_without_route_s: None,
+        time_without_path_s: None,
+    }
+}
+
+/// Where the record goes: a directory that is ready before the programs start.
+pub struct Place(Writer);
+
+impl Place {
+    /// Prepares it.
+    pub fn new(directory: &Path, force: bool) -> io::Result<Place> {
+        Writer::create(directory, force).map(Place)
+    }
+
+    /// Writes the record and the manifest.
+    pub fn finish(
+        mut self,
+        scenario: &Scenario,
+        source: &Source,
+        seed: u64,
+        elapsed: Duration,
+        line: &str,
+    ) -> io::Result<()> {
+        self.0.add(line)?;
+        self.0.finish(&Manifest {
+            scenario: scenario.name.clone(),
+            scenario_sha256: scenario.digest.clone(),
+            scenario_text: source.text.clone(),
+            set: source.sets.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            model: meshpace_sim::MODEL_REVISION,
+            first_seed: seed,
+            seeds: 1,
+            points: 1,
+            failed_runs: 0,
+            jobs: 1,
+            host: crate::run::host(),
+            wall_time_s: elapsed.as_secs_f64(),
+            experiment: None,
+            quality: None,
+            complete: true,
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! `meshpace emulate` as people and scripts see it: output, exit statuses, files, what a killed one leaves.
+
+use assert_cmd::cargo::cargo_bin;
+use meshpace_testing::{Class, skipped};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+const SCENARIO: &str = "duration = '30 s'\n[topology]\nhops = 2\n[[flow]]\nfrom = 0\nto = 2\n";
+
+fn is_possible() -> bool {
+    let root = fs::read_to_string("/proc/self/status").is_ok_and(|text| text.contains("\nUid:\t0\t"));
+    let can = root && Command::new("unshare").args(["-n", "true"]).status().is_ok_and(|status| status.success());
+    let can = can && Path::new("/dev/net/tun").exists();
+    if !can {
+        skipped(Class::Rights, "no network namespaces or no /dev/net/tun");
+    }
+    can
+}
+
+fn meshpace(scenario: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(cargo_bin("meshpace"));
+    command.arg("emulate").arg(scenario).args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn scenario(directory: &Path) -> std::path::PathBuf {
+    let path = directory.join("test.toml");
+    fs::write(&path, SCENARIO).unwrap();
+    path
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn output_status_verdict_and_record() {
+    if !is_possible() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scenario(scratch.path());
+    let out = scratch.path().join("out");
+    let programs = ["--exec", "n1: cat /etc/hosts", "--exec", "n2: echo done; exit 5", "--out", out.to_str().unwrap()];
+    let output = meshpace(&file, &programs).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(text.contains("10.99.0.3 n2\n") && text.ends_with("done\n"), "{text}");
+    let complaints = stderr(&output);
+    let last = complaints.lines().last().unwrap();
+    let verdict = last.strip_prefix("real time: ").unwrap();
+    assert!(["held", "held within the budget", "not valid"].contains(&verdict), "{complaints}");
+    let record: Value = serde_json::from_str(&fs::read_to_string(out.join("records.jsonl")).unwrap()).unwrap();
+    assert_eq!(record["real_time"]["verdict"], verdict);
+    assert_eq!(record["real_time"]["programs"][1]["status"], 5);
+    assert!(out.join("manifest.json").exists());
+    let again = meshpace(&file, &programs).output().unwrap();
+    assert_eq!(again.status.code(), Some(2));
+    assert!(stderr(&again).contains("--force"), "{}", stderr(&again));
+}
+
+#[test]
+fn the_verdict_follows_injected_lateness() {
+    if !is_possible() || !meshpace_testing::has("ping", "iputils-ping") {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scenario(scratch.path());
+    let ping = ["--exec", "n2: ping -c 20 -i 0.05 -q n0", "--inject-lateness", "20/2"];
+    let output = meshpace(&file, &ping).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).ends_with("real time: not valid\n"), "{}", stderr(&output));
+    let hard = meshpace(&file, &ping).args(["--hard", "--exec", "n0: sleep 25"]).output().unwrap();
+    assert_eq!(hard.status.code(), Some(1));
+    assert!(stderr(&hard).ends_with("real time: not valid\n"), "{}", stderr(&hard));
+    let forgiving = meshpace(&file, &ping).args(["--budget", "100"]).output().unwrap();
+    assert!(!stderr(&forgiving).ends_with("real time: held\n"), "{}", stderr(&forgiving));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scenario(scratch.path());
+    for (arguments, says) in [
+        (vec!["--exec", "n3: true"], "n0 to n2"),
+        (vec!["--exec", "true"], "expected a node"),
+        (vec!["--exec", "n0: no-such-program-at-all"], "no program `no-such-program-at-all`"),
+        (vec!["--sysctl", "kernel.panic=1"], "parameter of the network"),
+        (vec!["--link", "n0 n1 down"], "expected a time"),
+        (vec!["--link", "1 s: n0 n9 down"], "n0 to n2"),
+        (vec!["--set", "topology.hopps=4"], "hopps"),
+        (vec!["--slowdown", "0"], "--slowdown"),
+        (vec!["--mode", "kernel", "--set", "routing.protocol=aodv"], "routing.protocol"),
+    ] {
+        let output = meshpace(&file, &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+    }
+    let nowhere = meshpace(&scratch.path().join("none.toml"), &[]).output().unwrap();
+    assert_eq!(nowhere.status.code(), Some(2));
+}
+
+#[test]
+fn a_killed_emulation_leaves_nothing_that_the_next_does_not_remove() {
+    if !is_possible() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scenario(scratch.path());
+    // A program with a child of its own, which the kernel does not end with us; it says who it is.
+    let mark = scratch.path().join("child");
+    let program = format!("n1: sh -c 'echo $$ > {}.new; mv {0}.new {0}; exec sleep 1000' & wait", mark.display());
+    let mut emulation =
+        meshpace(&file, &["--exec", &program]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = loop {
+        if let Ok(text) = fs::read_to_string(&mark) {
+            break text.trim().to_owned();
+        }
+        assert!(emulation.try_wait().unwrap().is_none(), "it ended by itself");
+        pause();
+    };
+    let token = fs::read_dir("/run/meshpace")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .find(|name| name.starts_with(&format!("{}-", emulation.id())))
+        .unwrap();
+    // While it is there a shell gets in, and links can be cut.
+    let inside = Command::new(cargo_bin("meshpace"))
+        .args(["shell", "--run", &token, "n1", "ip", "-4", "-o", "address", "show", "mesh0"])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&inside.stdout).contains("10.99.0.2/16"), "{}", stderr(&inside));
+    let link = |arguments: [&str; 3]| {
+        Command::new(cargo_bin("meshpace")).args(["link", "--run", &token]).args(arguments).output().unwrap()
+    };
+    assert!(link(["n1", "n2", "down"]).status.success() && link(["n1", "n2", "up"]).status.success());
+    assert!(stderr(&link(["n1", "n9", "down"])).contains("n0 to n2"));
+    emulation.kill().unwrap();
+    emulation.wait().unwrap();
+    let is_there = || fs::read_to_string(format!("/proc/{child}/cmdline")).is_ok_and(|text| text.contains("sleep"));
+    let cleaned = Command::new(cargo_bin("meshpace")).args(["emulate", "--clean"]).output().unwrap();
+    assert!(cleaned.status.success(), "{}", stderr(&cleaned));
+    for _ in 0..500 {
+        if !is_there() {
+            break;
+        }
+        pause();
+    }
+    assert!(!is_there(), "the program's child is still there");
+    assert!(!Path::new("/run/meshpace").join(&token).exists());
+}
+
+#[expect(clippy::disallowed_methods, reason = "waiting for another process")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
+}

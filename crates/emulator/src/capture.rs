@@ -1,0 +1,63 @@
+//! What every node sends and gets, as files that Wireshark opens: `nK-ip.pcapng`, IP packets by the mesh's time.
+//!
+//! They are written by a thread of their own: the one that is the mesh waits for no disk.
+
+use crate::frame::HEADER;
+use meshpace_capture::file::{Capture as File, Direction};
+use meshpace_core::{NodeId, Time};
+use pcap_file::DataLink;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+/// EtherTypes of IPv4 and IPv6.
+const IP: [[u8; 2]; 2] = [[0x08, 0x00], [0x86, 0xdd]];
+
+struct Packet {
+    at: Time,
+    node: NodeId,
+    direction: Direction,
+    bytes: Vec<u8>,
+}
+
+/// The captures of all nodes.
+pub struct Capture {
+    packets: Sender<Packet>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+impl Capture {
+    /// Begins one file per node in `directory`, none of which may exist unless `replace`.
+    pub fn new(directory: &Path, nodes: usize, replace: bool) -> io::Result<Capture> {
+        std::fs::create_dir_all(directory)?;
+        let create = |node: usize| {
+            let path = directory.join(format!("n{node}-ip.pcapng"));
+            File::create(&path, DataLink::RAW, "mesh0", replace)
+                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+        };
+        let mut files: Vec<File> = (0..nodes).map(create).collect::<io::Result<_>>()?;
+        let (packets, given) = channel::<Packet>();
+        let write = move || {
+            for Packet { at, node, direction, bytes } in given {
+                files[node.index()].packet(at, direction, &bytes, 0)?;
+            }
+            files.iter_mut().try_for_each(File::flush)
+        };
+        Ok(Capture { packets, writer: thread::Builder::new().name("captures".to_owned()).spawn(write)? })
+    }
+
+    /// Adds a frame, if it holds an IP packet.
+    pub fn packet(&self, at: Time, node: NodeId, direction: Direction, frame: &[u8]) {
+        if frame.get(12..HEADER).is_some_and(|kind| IP.iter().any(|ip| kind == ip)) {
+            // If the writer has given up, `finish` tells why.
+            let _ = self.packets.send(Packet { at, node, direction, bytes: frame[HEADER..].to_vec() });
+        }
+    }
+
+    /// Writes out everything.
+    pub fn finish(self) -> io::Result<()> {
+        drop(self.packets);
+        self.writer.join().map_err(|_| io::Error::other("their writer broke down"))?
+    }
+}

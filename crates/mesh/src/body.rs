@@ -1,0 +1,58 @@
+//! What a link-layer data frame carries: a packet of the user, a routing message, or an ARP message.
+
+use crate::packet::Packet;
+use crate::routing::message::Message;
+use meshpace_core::NodeId;
+
+/// Bytes of an ARP request or reply (RFC 826, with Ethernet and IPv4 addresses).
+pub const ARP_BYTES: u32 = 28;
+
+/// What a link-layer data frame holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Body<P> {
+    /// A packet of the user.
+    Data(P),
+    /// A message of the routing protocol, on one hop.
+    Routing(Message),
+    /// An ARP request for `target` or the reply from it.
+    Arp {
+        /// Whether this asks or answers.
+        request: bool,
+        /// The node that sent this message.
+        sender: NodeId,
+        /// The node asked for, or the node that asked.
+        target: NodeId,
+    },
+}
+
+impl<P> Body<P> {
+    /// The user's packet, if it holds one.
+    #[inline]
+    pub fn into_packet(self) -> Option<P> {
+        match self {
+            Body::Data(packet) => Some(packet),
+            Body::Routing(_) | Body::Arp { .. } => None,
+        }
+    }
+}
+
+impl<P: Packet> Body<P> {
+    /// Its length in bytes, without MAC header.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        match self {
+            Body::Data(packet) => packet.size(),
+            Body::Routing(message) => message.size(),
+            Body::Arp { .. } => ARP_BYTES,
+        }
+    }
+}
+
+/// A body on its way to a neighbour.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Queued<P> {
+    /// The neighbour, or broadcast.
+    pub next_hop: NodeId,
+    /// What to send.
+    pub body: Body<P>,
+}

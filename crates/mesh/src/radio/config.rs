@@ -1,0 +1,99 @@
+//! What a scenario says about the radio.
+
+use super::bit_errors::Modulation;
+use super::log_distance::LogDistance;
+use super::plcp::Preamble;
+use super::two_ray;
+use meshpace_core::parameter::require;
+use meshpace_core::{ParameterError, Rate};
+
+/// Which frame a receiver that hears several keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reception {
+    /// ns-2: the first frame locks the receiver and survives a later one only if it is at least 10 dB stronger.
+    #[default]
+    Ns2,
+    /// A detected preamble locks the receiver, and bits are wrong by the ratio of signal to noise and interference.
+    Sinr,
+}
+
+/// How power falls with distance.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Propagation {
+    /// Two-ray ground with the constants of ns-2: links to 250 m, sensed to 550 m.
+    #[default]
+    TwoRay,
+    /// Log-distance with cables, attenuators and shadowing.
+    LogDistance(LogDistance),
+}
+
+/// The radio shared by all nodes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RadioConfig {
+    /// Rate of unicast data frames.
+    pub rate: Rate,
+    /// Rate of control frames and broadcasts.
+    pub basic_rate: Rate,
+    /// The preamble of frames.
+    pub preamble: Preamble,
+    /// The reception rule.
+    pub reception: Reception,
+    /// How power falls with distance.
+    pub propagation: Propagation,
+    /// Noise over the channel of 22 MHz, receiver included, dBm. Default -93.6: thermal noise and 7 dB. Without effect
+    /// under two-ray and [`Reception::Ns2`].
+    pub noise_dbm: f64,
+    /// [`Reception::Sinr`]: how far a frame must be above noise and interference for its preamble to be detected, dB.
+    /// Default 4, that of ns-3.
+    pub detect_ratio_db: f64,
+    /// T_cs under log-distance: power from which the medium is busy, dBm. Default -70 (IEEE Std 802.11b-1999, 18.4.8.4, for
+    /// transmitters up to 50 mW). Two-ray has that of 550 m.
+    pub carrier_sense_dbm: f64,
+}
+
+impl RadioConfig {
+    /// Carrier frequency, Hz: 914 MHz of the WaveLAN under two-ray, channel 6 of the 2.4 GHz band under log-distance.
+    pub fn frequency_hz(&self) -> f64 {
+        match self.propagation {
+            Propagation::TwoRay => two_ray::FREQUENCY_HZ,
+            Propagation::LogDistance(_) => 2437e6,
+        }
+    }
+
+    /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        let by_errors = self.reception == Reception::Sinr || self.propagation != Propagation::TwoRay;
+        for (name, rate) in [("radio.rate", self.rate), ("radio.basic_rate", self.basic_rate)] {
+            let known = !by_errors || Modulation::of(rate).is_some();
+            require(known, name, rate.0, "1, 2, 5.5 or 11 Mbit/s, whose bit errors are known")?;
+        }
+        for (name, dbm) in [("radio.noise", self.noise_dbm), ("radio.carrier_sense_threshold", self.carrier_sense_dbm)]
+        {
+            require((-200.0..=100.0).contains(&dbm), name, dbm, "-200 dBm to 100 dBm")?;
+        }
+        let ratio = self.detect_ratio_db;
+        require((-50.0..=50.0).contains(&ratio), "radio.preamble_sinr", ratio, "-50 dB to 50 dB")?;
+        match &self.propagation {
+            Propagation::TwoRay => Ok(()),
+            Propagation::LogDistance(model) => model.check(),
+        }
+    }
+}
+
+impl Default for RadioConfig {
+    fn default() -> Self {
+        RadioConfig {
+            rate: Rate::from_mbps(2),
+            basic_rate: Rate::from_mbps(1),
+            preamble: Preamble::Long,
+            reception: Reception::Ns2,
+            propagation: Propagation::TwoRay,
+            noise_dbm: -93.6,
+            detect_ratio_db: 4.0,
+            carrier_sense_dbm: -70.0,
+        }
+    }
+}

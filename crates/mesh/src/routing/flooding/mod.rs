@@ -1,0 +1,107 @@
+//! Flooding: every node broadcasts every packet once. No routes, no messages: the baseline that shows what routing saves, and
+//! the smallest example of a [`Protocol`].
+//!
+//! Source: classic flooding with duplicate packet detection, J. Macker (ed.), RFC 6621 (Simplified Multicast Forwarding),
+//! sections 5 (classic flooding) and 6 (duplicates by an identifier of the source); jitter of forwarding: T. Clausen et al.,
+//! RFC 5148, section 5.3. A packet crosses each link without acknowledgement, at the basic rate.
+//!
+//! | Parameter | Value |
+//! |---|---|
+//! | jitter of forwarding | uniform on [0, 10 ms) |
+//! | packet remembered | 10 s |
+//!
+//! The hops to a node are those that the first copy of its last packet travelled.
+
+use super::actions::{Actions, DropReason};
+use super::protocol::{Protocol, RoutingParameters, jitter};
+use crate::packet::Packet;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use core::convert::Infallible;
+use meshpace_core::{Duration, NodeId, Rng, Time};
+
+/// The longest jitter of a forwarded packet.
+const MAXJITTER: Duration = Duration::from_millis(10);
+/// How long a packet is remembered, so that its other copies are known for what they are.
+const HOLD_TIME: Duration = Duration::from_secs(10);
+
+/// Flooding has no parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FloodingConfig;
+
+impl RoutingParameters for FloodingConfig {}
+
+/// One node's flooding.
+#[derive(Clone, Debug)]
+pub struct Flooding {
+    /// Source and number of the packets that were here.
+    seen: BTreeSet<(NodeId, u32)>,
+    /// The same with the time of their first copy, oldest first.
+    order: VecDeque<(Time, NodeId, u32)>,
+    /// By source, the hops of the last first copy.
+    hops: BTreeMap<NodeId, u8>,
+    rng: Rng,
+}
+
+impl Flooding {
+    /// Whether this is the first copy of `packet` here.
+    fn is_first<P: Packet>(&mut self, now: Time, packet: &P) -> bool {
+        while let Some(&(since, source, id)) = self.order.front()
+            && now.since(since) > HOLD_TIME
+        {
+            self.order.pop_front();
+            self.seen.remove(&(source, id));
+        }
+        let (source, id) = (packet.source(), packet.id());
+        let first = self.seen.insert((source, id));
+        if first {
+            self.order.push_back((now, source, id));
+            self.hops.insert(source, packet.hops());
+        }
+        first
+    }
+}
+
+impl<P: Packet> Protocol<P> for Flooding {
+    type Config = FloodingConfig;
+    type Message = Infallible;
+
+    fn new(_me: NodeId, _config: FloodingConfig, rng: Rng) -> Self {
+        Flooding { seen: BTreeSet::new(), order: VecDeque::new(), hops: BTreeMap::new(), rng }
+    }
+
+    fn on_packet(
+        &mut self,
+        now: Time,
+        mut packet: P,
+        previous_hop: Option<NodeId>,
+        out: &mut impl Actions<P, Infallible>,
+    ) {
+        if !self.is_first(now, &packet) {
+            return;
+        }
+        if previous_hop.is_none() {
+            out.forward(packet, NodeId::BROADCAST, Duration::ZERO);
+        } else if packet.decrement_ttl() {
+            out.forward(packet, NodeId::BROADCAST, jitter(&mut self.rng, MAXJITTER));
+        } else {
+            out.drop_packet(packet, DropReason::TtlExpired);
+        }
+    }
+
+    fn accepts(&mut self, now: Time, packet: &P) -> bool {
+        self.is_first(now, packet)
+    }
+
+    fn on_message(&mut self, _: Time, _: NodeId, message: Infallible, _: &mut impl Actions<P, Infallible>) {
+        match message {}
+    }
+
+    fn hops(&self, _now: Time, destination: NodeId) -> Option<u8> {
+        self.hops.get(&destination).copied()
+    }
+
+    /// Nobody in particular.
+    fn next_hop(&self, _now: Time, _destination: NodeId) -> Option<NodeId> {
+        None
+    }
+}

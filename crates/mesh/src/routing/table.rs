@@ -1,0 +1,16 @@
+//! The table of routing protocols. A new protocol is a folder and a line here; what is made of the table (the scenario's
+//! choice, the messages, the router) is in `config.rs`, `message.rs` and `router.rs`.
+
+/// Hands the table to the macro `$make`: for each protocol its name in code and in scenarios, the state machine of a node, its
+/// configuration, its messages. Static routes are no line: they have neither messages nor a state per node.
+macro_rules! routing_protocols {
+    ($make:ident) => {
+        $make! {
+            Aodv "aodv" super::aodv::Aodv<P>, super::aodv::AodvConfig, super::aodv::Message;
+            Olsr "olsr" super::olsr::Olsr, super::olsr::OlsrConfig, super::olsr::Message;
+            Flooding "flooding" super::flooding::Flooding, super::flooding::FloodingConfig, core::convert::Infallible;
+        }
+    };
+}
+
+pub(super) use routing_protocols;

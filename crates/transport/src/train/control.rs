@@ -1,0 +1,172 @@
+//! How far apart the segments of a train leave, and how many they are.
+//!
+//! With tau and d of `estimator`, h hops and n = min(4, h),
+//!
+//! ```text
+//! floor = tau (h <= 3 ? 1.034 : 1.07)
+//! scale = 1 + 1.5 (h/n - 1)
+//! want  = floor max(1, (d / (0.1 scale tau))^(1/1.5))
+//! log I += (1 - exp(-0.3 dt)) (log want - log I),  I in [floor, 30 tau]
+//! W     = min(2 W, 32, 1 s / I)
+//! ```
+//!
+//! In equilibrium d = 0.1 scale tau (I/floor)^1.5: who sends more slowly bears more delay, so that flows that meet the same
+//! queue approach the same interval. Copa and FAST have an exponent of 1, with which the longer of two paths starves.
+//! Before the first sample I = 1.15 n t_d: no sample is needed to start.
+
+use super::estimator::{exchange, reuse_hops};
+use crate::PathInfo;
+use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// floor / tau up to three hops, above 0. Default 1.034.
+    pub near_floor: f64,
+    /// floor / tau from four hops on, above 0. Default 1.07.
+    pub far_floor: f64,
+    /// Delay borne at the floor, in tau, above 0. Default 0.1.
+    pub delay: f64,
+    /// Exponent with which that grows as the interval does, 0.1 to 10. Default 1.5.
+    pub exponent: f64,
+    /// How it grows with the length of the path. Default 1.5.
+    pub length: f64,
+    /// How fast the interval follows, per second, above 0. Default 0.3.
+    pub gain: f64,
+    /// Extra delay per share of marked segments, in tau. Default 0.
+    pub marks: f64,
+    /// Growth of the interval by a loss. Default 0.05.
+    pub loss: f64,
+    /// I / (n t_d) before the first sample, above 0. Default 1.15.
+    pub start: f64,
+    /// Segments in the first train. Default 4.
+    pub first: u32,
+    /// Segments in a train at most. Default 32.
+    pub train: u32,
+    /// How long a train lasts at most. Default 1 s.
+    pub span: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            near_floor: 1.034,
+            far_floor: 1.07,
+            delay: 0.1,
+            exponent: 1.5,
+            length: 1.5,
+            gain: 0.3,
+            marks: 0.0,
+            loss: 0.05,
+            start: 1.15,
+            first: 4,
+            train: 32,
+            span: Duration::from_secs(1),
+        }
+    }
+}
+
+/// I / tau at most.
+const SLOWEST: f64 = 30.0;
+/// How fast the growth by losses fades, per second.
+const FORGIVENESS: f64 = 0.3;
+
+impl Config {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        let positive = |name, value: f64| require(value > 0.0 && value.is_finite(), name, value, "above 0");
+        let not_negative = |name, value: f64| require(value >= 0.0 && value.is_finite(), name, value, "0 or more");
+        positive("near_floor", self.near_floor)?;
+        positive("far_floor", self.far_floor)?;
+        positive("delay", self.delay)?;
+        require((0.1..=10.0).contains(&self.exponent), "exponent", self.exponent, "0.1 to 10")?;
+        not_negative("length", self.length)?;
+        positive("gain", self.gain)?;
+        not_negative("marks", self.marks)?;
+        not_negative("loss", self.loss)?;
+        positive("start", self.start)?;
+        require((1..=65535).contains(&self.train), "train", self.train, "1 to 65535 segments")?;
+        require((1..=self.train).contains(&self.first), "first", self.first, "1 segment to those of a train")?;
+        require(self.span > Duration::ZERO, "span", self.span, "above 0 s")
+    }
+}
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct Control {
+    config: Config,
+    /// I, seconds.
+    interval: f64,
+    /// W, segments.
+    train: u32,
+    /// Growth of the interval by losses, and when the last one counted, seconds.
+    penalty: f64,
+    lost_at: f64,
+    /// Whether a sample has been taken.
+    sampled: bool,
+}
+
+impl Control {
+    /// Before the path is known.
+    pub fn new(config: &Config) -> Control {
+        let train = config.first;
+        Control {
+            config: config.clone(),
+            interval: 0.05,
+            train,
+            penalty: 0.0,
+            lost_at: f64::NEG_INFINITY,
+            sampled: false,
+        }
+    }
+
+    /// The connection opens over `path`, or the path is another one.
+    pub fn on_path(&mut self, path: &PathInfo, segment: u32) {
+        self.interval = self.config.start * reuse_hops(path.hops) * exchange(path, f64::from(segment) + 40.0);
+        self.sampled = false;
+    }
+
+    /// A train came back `dt` seconds after the last one, which is `None` for the first: tau and d are now `tau` and `queueing`.
+    pub fn on_sample(&mut self, dt: Option<f64>, tau: f64, queueing: f64, marked: f64, hops: u8) {
+        let floor = tau * if hops <= 3 { self.config.near_floor } else { self.config.far_floor };
+        let Some(dt) = dt.filter(|_| self.sampled) else {
+            self.sampled = true;
+            self.interval = self.interval.min(1.5 * floor).max(floor);
+            return;
+        };
+        self.penalty *= libm::exp(-FORGIVENESS * dt);
+        let scale = 1.0 + self.config.length * (f64::from(hops) / reuse_hops(hops) - 1.0);
+        let delay = queueing + self.config.marks * marked * tau;
+        let above = libm::pow(delay / (self.config.delay * scale * tau), 1.0 / self.config.exponent).max(1.0);
+        let want = floor * above * (1.0 + self.penalty);
+        let weight = 1.0 - libm::exp(-self.config.gain * dt);
+        let log = libm::log(self.interval);
+        self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(floor, SLOWEST * tau);
+    }
+
+    /// Something was lost at `now`, seconds. At most every half second one loss counts.
+    pub fn on_loss(&mut self, now: f64) {
+        if now - self.lost_at > 0.5 {
+            self.lost_at = now;
+            self.penalty += self.config.loss;
+        }
+    }
+
+    /// A train's ACK was given up: trains grow again from the first one's length.
+    pub fn on_timeout(&mut self) {
+        self.train = self.train.min(self.config.first);
+    }
+
+    /// The segments of the next train; `after` a whole one the next may be longer.
+    pub fn next_train(&mut self, after: bool) -> u32 {
+        let most = (self.config.span.as_secs_f64() / self.interval).clamp(1.0, f64::from(self.config.train)) as u32;
+        self.train = if after { self.train.saturating_mul(2) } else { self.train }.min(most).max(1);
+        self.train
+    }
+
+    /// I, seconds.
+    pub fn interval(&self) -> f64 {
+        self.interval
+    }
+}

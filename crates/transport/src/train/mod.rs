@@ -1,0 +1,65 @@
+//! Quiet trains: a transport that sends a train of paced segments and is then silent until one ACK of the last comes back.
+//!
+//! A design of this project, docs/quiet-trains.md; no paper describes it. On a path of several 802.11 hops ACKs cost the
+//! channel as much as a third of what data costs, and jitter builds up until a collision of hidden stations looks like a
+//! broken route. Here nothing crosses: the path is empty when the ACK travels, and every train begins on an empty path.
+//! `sender` makes trains and repairs holes, `receiver` has the rule of acknowledging, `estimator` what is known of the path,
+//! `control` the interval, `connection` opens and closes as TCP does.
+
+pub mod connection;
+pub mod control;
+pub mod estimator;
+pub mod receiver;
+pub mod segment;
+pub mod sender;
+pub mod skew;
+pub mod timeout;
+pub mod wire;
+
+pub use connection::Connection;
+pub use segment::{Feedback, Segment};
+
+use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
+
+/// Parameters of a connection; both ends need the same `segment`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Payload of a full segment in bytes, 1..=65495. Default 1460.
+    pub segment: u32,
+    /// Receive window in segments, 1..=65535. Default 64.
+    pub max_window: u16,
+    /// How long a receiver waits for more before it acknowledges without a TAIL, above 0 s. Default 0.4 s.
+    pub ack_timer: Duration,
+    /// What is known of the path.
+    pub estimator: estimator::Config,
+    /// Interval and length of a train.
+    pub control: control::Config,
+    /// The retransmission timer.
+    pub timeout: timeout::Config,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            segment: 1460,
+            max_window: 64,
+            ack_timer: Duration::from_millis(400),
+            estimator: estimator::Config::default(),
+            control: control::Config::default(),
+            timeout: timeout::Config::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
+        require(self.max_window >= 1, "max_window", self.max_window, "1 to 65535 segments")?;
+        require(self.ack_timer > Duration::ZERO, "ack_timer", self.ack_timer, "above 0 s")?;
+        self.estimator.check()?;
+        self.control.check()?;
+        self.timeout.check()
+    }
+}

@@ -1,0 +1,104 @@
+//! A segment of a quiet train: TCP's header, TAIL, and the receiver's feedback, no payload.
+//!
+//! Stream offsets have 64 bits and never wrap: offset 0 is the first payload byte, the SYN stands before it, the FIN takes the
+//! place after the last byte, as in `tcp::segment`. TAIL is TCP's PSH bit (RFC 9293, section 3.1). Sizes are those of a TCP
+//! header with one option of the experimental kind 253 (RFC 6994). As for every TCP here, and in ns-2, time stamps cost no
+//! bytes; the feedback costs its own.
+
+use crate::flags::Flags;
+
+/// Bytes of the IP and TCP headers without options.
+pub const HEADER_BYTES: u32 = 40;
+/// Bytes that the option takes in a SYN: kind, length, identifier.
+pub const OFFER_BYTES: u32 = 4;
+/// Bytes that it takes in an ACK with feedback: those, mean, least, wait, segments, marks, padding.
+pub const FEEDBACK_BYTES: u32 = 12;
+/// Bytes more if something is missing.
+pub const MISSING_BYTES: u32 = 4;
+/// The unit of forward delays in the feedback, microseconds.
+pub const DELAY_UNIT_US: u32 = 32;
+/// The unit of the wait in the feedback, microseconds.
+pub const WAIT_UNIT_US: u32 = 4_000;
+
+/// What a receiver says about the segments that arrived since its last ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Feedback {
+    /// How many those were, counted up to 255; 0: nothing is said.
+    pub segments: u8,
+    /// How many of them a node on the way had marked (RFC 3168).
+    pub marked: u8,
+    /// Their mean forward delay less that of the newest, in units of [`DELAY_UNIT_US`].
+    pub mean: i16,
+    /// Their least forward delay less that of the newest, in the same unit: 0 or less.
+    pub least: i16,
+}
+
+/// A segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Segment {
+    /// Offset of the first payload byte, or of the FIN if there is no payload.
+    pub seq: u64,
+    /// The next offset expected from the peer; counts only with [`Flags::ACK`]. A received FIN counts as one byte.
+    pub ack: u64,
+    /// The sender's clock in microseconds, wrapping.
+    pub ts_val: u32,
+    /// The `ts_val` of the newest segment that arrived: the one that this ACK answers.
+    pub ts_ecr: u32,
+    /// What has arrived beyond `ack`: bit i stands for the i-th full segment's worth of bytes from `ack` on, the lowest bit
+    /// for the first of them, which is missing.
+    pub beyond: u32,
+    /// Payload bytes.
+    pub payload: u16,
+    /// Receive window in full segments.
+    pub window: u16,
+    /// Header bits.
+    pub flags: Flags,
+    /// How long an ACK has waited since the newest segment arrived, in units of [`WAIT_UNIT_US`], rounded up.
+    pub wait: u8,
+    /// About what arrived.
+    pub feedback: Feedback,
+}
+
+impl Segment {
+    /// Size of the IP packet in bytes.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        let offer = if self.flags.has(Flags::SYN) { OFFER_BYTES } else { 0 };
+        let feedback = if self.has_report() { FEEDBACK_BYTES } else { 0 };
+        let missing = if self.beyond != 0 { MISSING_BYTES } else { 0 };
+        HEADER_BYTES + offer + feedback + missing + u32::from(self.payload)
+    }
+
+    /// Whether it says what arrived.
+    #[inline]
+    pub fn has_report(&self) -> bool {
+        self.feedback.segments > 0 || self.beyond != 0
+    }
+
+    /// Whether the segment ends a train: it is to be acknowledged at once.
+    #[inline]
+    pub fn is_tail(&self) -> bool {
+        self.flags.has(Flags::PSH)
+    }
+}
+
+/// The clock of the time stamps: microseconds, wrapping.
+pub(super) fn stamp(now: meshpace_core::Time) -> u32 {
+    (now.0 / 1_000) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feedback_costs_its_bytes() {
+        let ack = Segment { flags: Flags::ACK, ..Segment::default() };
+        assert_eq!(ack.size(), 40);
+        let told = Segment { feedback: Feedback { segments: 24, ..Feedback::default() }, ..ack };
+        assert_eq!(told.size(), 52);
+        assert_eq!(Segment { beyond: 0b10, ..told }.size(), 56);
+        assert_eq!(Segment { flags: Flags::SYN, ..Segment::default() }.size(), 44);
+        assert!(size_of::<Segment>() <= 40);
+    }
+}

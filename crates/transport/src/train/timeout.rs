@@ -1,0 +1,98 @@
+//! When a train's ACK is given up: RFC 6298, section 2, over the round trips of TAILs.
+//!
+//! Departures: every TAIL is timed, since its stamp comes back (RFC 7323, section 4.1), without the time that the ACK waited;
+//! the smallest RTO is 0.4 s, as long as a receiver waits; the largest is 2 s, since one segment every 2 s harms nobody and a
+//! route may be back at any time.
+
+use meshpace_core::Duration;
+use meshpace_core::parameter::{ParameterError, require};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// RTO before the first sample. Default 1 s (RFC 6298, section 2.1).
+    pub initial: Duration,
+    /// Smallest RTO. Default 0.4 s.
+    pub min: Duration,
+    /// Largest RTO. Default 2 s.
+    pub max: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { initial: Duration::from_secs(1), min: Duration::from_millis(400), max: Duration::from_secs(2) }
+    }
+}
+
+impl Config {
+    /// Whether every parameter is in its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        require(self.min > Duration::ZERO, "rto.min", self.min, "more than 0 s")?;
+        require(self.max >= self.min, "rto.max", self.max, "at least rto.min")?;
+        let range = self.initial > Duration::ZERO && self.initial <= self.max;
+        require(range, "rto.initial", self.initial, "above 0 s, at most rto.max")
+    }
+}
+
+/// The estimator's state.
+#[derive(Clone, Debug)]
+pub struct Timeout {
+    config: Config,
+    /// Smoothed round trip and its mean deviation, seconds.
+    smoothed: Option<(f64, f64)>,
+    backoff: u32,
+}
+
+impl Timeout {
+    /// Without a sample.
+    pub fn new(config: &Config) -> Timeout {
+        Timeout { config: config.clone(), smoothed: None, backoff: 0 }
+    }
+
+    /// A TAIL came back after `rtt` seconds.
+    pub fn on_sample(&mut self, rtt: f64) {
+        self.backoff = 0;
+        self.smoothed = Some(match self.smoothed {
+            None => (rtt, rtt / 2.0),
+            Some((mean, deviation)) => {
+                let deviation = deviation + 0.25 * ((rtt - mean).abs() - deviation);
+                (mean + 0.125 * (rtt - mean), deviation)
+            }
+        });
+    }
+
+    /// The timer expired.
+    pub fn on_expiry(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// The RTO now.
+    pub fn rto(&self) -> Duration {
+        let base = match self.smoothed {
+            None => self.config.initial,
+            Some((mean, deviation)) => Duration::from_secs_f64(mean + 4.0 * deviation),
+        };
+        let factor = 1_u64 << self.backoff.min(20);
+        Duration(base.max(self.config.min).0.saturating_mul(factor)).min(self.config.max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_rfc_6298() {
+        let mut timeout = Timeout::new(&Config::default());
+        assert_eq!(timeout.rto(), Duration::from_secs(1));
+        // SRTT 0.2, RTTVAR 0.1: 0.6 s. Then 0.25 s: RTTVAR 0.0875, SRTT 0.20625.
+        timeout.on_sample(0.2);
+        assert_eq!(timeout.rto(), Duration::from_millis(600));
+        timeout.on_sample(0.25);
+        assert_eq!(timeout.rto(), Duration::from_secs_f64(0.206_25 + 0.35));
+        timeout.on_expiry();
+        assert_eq!(timeout.rto(), Duration::from_secs_f64(2.0 * (0.206_25 + 0.35)));
+        timeout.on_expiry();
+        assert_eq!(timeout.rto(), Duration::from_secs(2));
+    }
+}

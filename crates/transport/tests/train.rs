@@ -1,0 +1,251 @@
+//! Quiet trains packet by packet: what docs/quiet-trains.md says of trains, silence, reports, repair and time-outs.
+
+mod common;
+
+use common::{Fate, From, Line, Pair, ms};
+use meshpace_core::{Duration, Rate, Time};
+use meshpace_transport::train::control::Control;
+use meshpace_transport::train::estimator::{Estimator, Sample};
+use meshpace_transport::train::{Config, Segment as Train, control, estimator};
+use meshpace_transport::{Arrival, Config as Any, Endpoint, PathInfo, Role, Segment, names, pump};
+
+fn train_of(line: &Line) -> Train {
+    match line.segment {
+        Segment::Train(segment) => segment,
+        other => panic!("not a train's: {other:?}"),
+    }
+}
+
+fn pair(hops: u8) -> Pair {
+    Pair::new(&names::lookup("quiet-train").unwrap(), Duration::from_millis(8 * u64::from(hops)), hops)
+}
+
+/// A transfer of so many segments.
+fn transfer(pair: &mut Pair, segments: u64, fate: &mut dyn FnMut(&Line) -> Fate) {
+    pair.sender.open(Time::ZERO);
+    pair.sender.write(Time::ZERO, 1460 * segments);
+    pair.sender.close(Time::ZERO);
+    pair.drive(ms(3_600_000), fate);
+    assert_eq!(pair.receiver.delivered(), 1460 * segments);
+    assert!(pair.sender.is_done() && pair.receiver.is_done());
+}
+
+/// The data segments in the order in which they left: when, which one from 0, and whether with TAIL.
+fn data(pair: &Pair) -> Vec<(Time, u64, bool)> {
+    let is_data = |line: &&Line| line.from == From::Sender && line.segment.payload() > 0;
+    let of = |line: &Line| (line.at, train_of(line).seq / 1460, train_of(line).is_tail());
+    pair.record.iter().filter(is_data).map(of).collect()
+}
+
+#[test]
+fn trains_double_up_to_a_second_and_each_has_one_ack() {
+    let mut pair = pair(4);
+    transfer(&mut pair, 92, &mut |_| Fate::Deliver);
+    let tails: Vec<u64> = data(&pair).iter().filter(|sent| sent.2).map(|sent| sent.1 + 1).collect();
+    assert_eq!(tails[..3], [4, 12, 28]);
+    // rtt0 is 64 ms: tau = 64 ms / (1 + 1.958 / 7.75), I = 1.07 tau = 54.7 ms, 18 of them to the second.
+    assert_eq!(tails[3..], [46, 64, 82, 92]);
+    // One ACK per train; the last one carries the FIN and is answered by one with ours.
+    let acks: Vec<u64> = pair
+        .record
+        .iter()
+        .filter(|line| line.from == From::Receiver && train_of(line).feedback.segments > 0)
+        .map(|line| train_of(line).ack.min(92 * 1460) / 1460)
+        .collect();
+    assert_eq!(acks, tails);
+}
+
+#[test]
+fn nothing_leaves_between_a_tail_and_its_ack() {
+    let mut pair = pair(7);
+    transfer(&mut pair, 300, &mut |_| Fate::Deliver);
+    let sent = data(&pair);
+    for two in sent.windows(2) {
+        let ((before, _, tail), (after, ..)) = (two[0], two[1]);
+        if tail {
+            assert!(after >= before + Duration::from_millis(2 * 56), "{before} {after}");
+        }
+    }
+}
+
+#[test]
+fn holes_are_reported_by_the_tail_s_ack_and_repaired_once_in_the_next_train() {
+    let mut pair = pair(4);
+    let mut lost = 0;
+    // The 2nd and 4th of the second train, which are segments 5 and 7 from 0.
+    transfer(&mut pair, 60, &mut |line| {
+        let hit = line.from == From::Sender && [5, 7].contains(&(train_of(line).seq / 1460)) && lost < 2;
+        if hit && line.segment.payload() > 0 {
+            lost += 1;
+            return Fate::Lose;
+        }
+        Fate::Deliver
+    });
+    let order: Vec<u64> = data(&pair).iter().map(|sent| sent.1).collect();
+    assert_eq!(order[4..12], [4, 5, 6, 7, 8, 9, 10, 11]);
+    assert_eq!(order[12..16], [5, 7, 12, 13]);
+    assert_eq!(pair.sender.stats().retransmissions, 2);
+    assert_eq!(pair.sender.stats().timeouts, 0);
+    let report = pair.record.iter().map(train_of).find(|segment| segment.beyond != 0).unwrap();
+    // From segment 5 on: missing, there, missing, there to 11.
+    assert_eq!((report.ack / 1460, report.beyond), (5, 0b111_1010));
+    assert_eq!(report.size(), 56);
+}
+
+#[test]
+fn a_lost_tail_is_told_by_the_receiver_s_timer_and_costs_one_segment() {
+    let mut pair = pair(4);
+    let mut lost = false;
+    transfer(&mut pair, 30, &mut |line| {
+        let hit = !lost && line.segment.payload() > 0 && train_of(line).seq == 1460 * 3;
+        lost |= hit;
+        if hit { Fate::Lose } else { Fate::Deliver }
+    });
+    assert_eq!(pair.sender.stats().retransmissions, 1);
+    let order: Vec<u64> = data(&pair).iter().map(|sent| sent.1).collect();
+    assert_eq!(order[..6], [0, 1, 2, 3, 3, 4]);
+}
+
+#[test]
+fn without_any_ack_one_segment_is_repeated_by_a_timer_that_doubles_to_2_s() {
+    let mut pair = pair(4);
+    pair.sender.open(Time::ZERO);
+    pair.sender.write_endless(Time::ZERO);
+    let dark = |line: &Line| if line.at > ms(2_000) { Fate::Lose } else { Fate::Deliver };
+    pair.drive(ms(20_000), &mut |line| dark(line));
+    let late: Vec<(Time, u64, bool)> = data(&pair).into_iter().filter(|sent| sent.0 > ms(5_000)).collect();
+    assert!(late.len() >= 7, "{late:?}");
+    assert!(late.iter().all(|sent| sent.1 == late[0].1 && sent.2), "{late:?}");
+    for two in late.windows(2) {
+        assert_eq!(two[1].0.since(two[0].0), Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn after_a_dark_time_it_goes_on_where_it_was() {
+    let mut pair = pair(7);
+    let mut repeated = 0;
+    transfer(&mut pair, 400, &mut |line| {
+        let dark = (ms(3_000)..ms(13_000)).contains(&line.at);
+        repeated += u32::from(dark && line.from == From::Sender);
+        if dark { Fate::Lose } else { Fate::Deliver }
+    });
+    // What was under way, and the probes: no go-back-N beyond what was lost.
+    assert!(pair.sender.stats().retransmissions <= u64::from(repeated) + 1);
+    assert!(pair.sender.stats().timeouts < 10);
+}
+
+/// What an estimator makes of two samples a second apart.
+fn estimate(samples: &[Sample], hops: u8) -> (f64, f64) {
+    let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
+    let mut estimator = Estimator::new(&estimator::Config::default(), 1460);
+    for sample in samples {
+        estimator.on_sample(sample, 0.03);
+    }
+    (estimator.reuse(&path).unwrap(), estimator.queueing(hops))
+}
+
+#[test]
+fn tau_and_d_by_hand() {
+    // t_d = 1.542 ms + 8 * 1552 bit / 2 Mbit/s = 7.75 ms, t_a = 1.542 ms + 8 * 104 / 2 Mbit/s = 1.958 ms.
+    let first = Sample { now: 1.0, rtt: 0.07, mean: 0.0, least: -0.001, marked: 0.0, forward: 0.0 };
+    let share = 1.958 / 7.75;
+    let (tau, d) = estimate(&[first], 7);
+    assert!((tau - 4.0 / 7.0 * 0.07 / (1.0 + share)).abs() < 1e-9, "{tau}");
+    // One sample: d is its mean above its least, less 7 * 0.3 ms: below 0.
+    assert_eq!(d, 0.0);
+    // Two hops take the whole round trip: n = h.
+    assert!((estimate(&[first], 2).0 - 0.07 / (1.0 + share)).abs() < 1e-9);
+    // A second later the mean is 10 ms higher: 1 - 1/e of it is believed. base stays at -1 ms.
+    let later = Sample { now: 2.0, mean: 0.010, ..first };
+    let (_, d) = estimate(&[first, later], 7);
+    let expected = (1.0 - (-1.0_f64).exp()) * 0.010 + 0.001 - 0.0021;
+    assert!((d - expected).abs() < 1e-9, "{d} {expected}");
+}
+
+#[test]
+fn the_interval_settles_where_the_equations_say() {
+    let mut control = Control::new(&control::Config::default());
+    let path = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
+    control.on_path(&path, 1460);
+    // Before a sample: 1.15 * 4 * 7.75 ms.
+    assert!((control.interval() - 1.15 * 4.0 * 7.75e-3).abs() < 1e-9);
+    let tau = 0.030;
+    control.on_sample(None, tau, 0.0, 0.0, 7);
+    for _ in 0..100 {
+        control.on_sample(Some(1.0), tau, 0.0, 0.0, 7);
+    }
+    assert!((control.interval() - 1.07 * tau).abs() < 1e-6);
+    // d = 0.1 scale tau (I/floor)^1.5 at I = 4 floor, scale = 1 + 1.5 * 3/4.
+    let d = 0.1 * 2.125 * tau * 8.0;
+    for _ in 0..100 {
+        control.on_sample(Some(1.0), tau, d, 0.0, 7);
+    }
+    assert!((control.interval() / (4.0 * 1.07 * tau) - 1.0).abs() < 1e-6, "{}", control.interval());
+    // At most a second of segments.
+    assert_eq!(control.next_train(true), 7);
+}
+
+/// A bottleneck that serves a segment in 28 ms, h hops away, between clocks that drift apart by `drift`.
+fn goodput_over_a_bottleneck(drift: f64, hops: u8, told: PathInfo) -> f64 {
+    let config = Any::Train(Config::default());
+    let (mut sender, mut receiver) = (Endpoint::new(&config, Role::Sender), Endpoint::new(&config, Role::Receiver));
+    sender.on_path(told);
+    // The receiver's clock; its wake-ups are converted back.
+    let there = |now: Time| Time((now.0 as f64 * (1.0 + drift)) as u64 + 777_000_000_000);
+    let here = |then: Time| match then {
+        Time::NEVER => Time::NEVER,
+        then => Time(((then.0 - 777_000_000_000) as f64 / (1.0 + drift)) as u64 + 1_000),
+    };
+    let one_way = Duration::from_micros(7_750 * u64::from(hops));
+    let back = Duration::from_micros(1_960 * u64::from(hops));
+    let mut flying: Vec<(Time, bool, Segment)> = Vec::new();
+    let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+    sender.open(now);
+    sender.write_endless(now);
+    let end = ms(300_000);
+    loop {
+        let sender_at = pump(&mut sender, now, |_, segment| {
+            free = free.max(now) + Duration::from_millis(28);
+            // What must not wait behind more than fifty is dropped.
+            if free.since(now) < Duration::from_millis(50 * 28) {
+                flying.push((free + one_way, true, segment));
+            }
+        });
+        let receiver_at = here(pump(&mut receiver, there(now), |_, segment| flying.push((now + back, false, segment))));
+        let arrival = flying.iter().map(|flight| flight.0).min().unwrap_or(Time::NEVER);
+        now = arrival.min(sender_at).min(receiver_at).max(now);
+        if now >= end {
+            return receiver.delivered() as f64 * 8.0 / end.as_secs_f64() / 1e3;
+        }
+        let first = flying.iter().enumerate().min_by_key(|(_, flight)| flight.0).map(|(place, _)| place);
+        if let Some(place) = first.filter(|_| arrival <= now) {
+            let (_, forth, segment) = flying.remove(place);
+            let arrival = Arrival { hops, ..Arrival::default() };
+            match forth {
+                true => receiver.on_segment(there(now), &segment, arrival),
+                false => sender.on_segment(now, &segment, arrival),
+            }
+        }
+    }
+}
+
+#[test]
+fn clocks_that_drift_by_100_ppm_cost_less_than_two_percent() {
+    let path = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
+    let same = goodput_over_a_bottleneck(0.0, 7, path);
+    for drift in [-1e-4, 1e-4] {
+        let drifting = goodput_over_a_bottleneck(drift, 7, path);
+        assert!(drifting > 0.98 * same, "{drift}: {drifting} of {same} kbit/s");
+    }
+}
+
+#[test]
+fn wrong_hops_and_rates_cost_throughput_and_never_collapse() {
+    let path = |hops, mbps| PathInfo { hops, rate: Rate::from_mbps(mbps), received_power_dbm: None };
+    let right = goodput_over_a_bottleneck(0.0, 7, path(7, 2));
+    for told in [path(5, 2), path(9, 2), path(7, 1), path(7, 4)] {
+        let wrong = goodput_over_a_bottleneck(0.0, 7, told);
+        assert!(wrong > 0.5 * right, "{told:?}: {wrong} of {right} kbit/s");
+    }
+}
