@@ -16,7 +16,7 @@ fn main() {
     let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     // libbpf-sys tells where it has put the headers of the libbpf it has built.
-    let headers = env::var_os("DEP_LIBBPF_INCLUDE").expect("libbpf-sys tells where its headers are");
+    let headers = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys tells where its headers are");
     for program in PROGRAMS {
         let source = Path::new("bpf").join(format!("{program}.bpf.c"));
         let object = out.join(format!("{program}.bpf.o"));

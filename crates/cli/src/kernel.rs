@@ -43,6 +43,9 @@ struct Load {
     /// The path to a destination: `10.0.0.0/8=4` for four hops, or more of it: `10.0.0.7=4,rate=11 Mbit/s,sensing=2`.
     #[arg(long = "path", value_name = "DESTINATION=HOPS")]
     paths: Vec<String>,
+    /// The factor before the RTT's coefficient of variation, 0 to 10.
+    #[arg(long, default_value_t = 2.0)]
+    dispersion_factor: f64,
     /// Segments in the first window at most; 0 leaves the kernel's, 10. The kernel never paces its first ten segments.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=1000))]
     initial_window: u32,
@@ -132,6 +135,7 @@ fn load(arguments: &Load) -> Result<ExitCode, Error> {
         },
         usual,
         paths: paths?,
+        factor: (arguments.dispersion_factor * 100.0).round() as u32,
         initial_window: arguments.initial_window,
         allow_users: arguments.allow_users,
         devices: arguments.devices.clone(),
@@ -211,6 +215,7 @@ fn look(arguments: &Look) -> Result<ExitCode, Error> {
         if let Err(error) = results(&text) {
             return Ok(crate::output::failed(&error));
         }
+        #[expect(clippy::disallowed_methods, reason = "what is shown changes in real time")]
         thread::sleep(std::time::Duration::from_secs(1));
     }
 }
@@ -223,6 +228,7 @@ fn object_of(status: &Status) -> Value {
         "registered": status.registered,
         "users": status.users,
         "form": status.form.tag(),
+        "dispersion_factor": f64::from(status.factor) / 100.0,
         "initial_window": status.initial_window,
         "paths": paths,
         "connections": connections,

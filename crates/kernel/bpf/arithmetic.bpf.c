@@ -14,7 +14,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 /* One sample, and what came of it. crates/kernel/tests/arithmetic.rs writes and reads it. */
 struct request {
 	struct path path;
-	__u32 form;
+	struct settings settings;
 	__u32 payload;
 	__u32 rtt_us;
 	__u32 first; /* 1: forget everything before */
@@ -33,6 +33,7 @@ SEC("syscall")
 int take(struct request *request)
 {
 	struct estimator *estimator;
+	struct settings settings = request->settings;
 	struct path path = request->path;
 	__u32 zero = 0;
 
@@ -41,7 +42,7 @@ int take(struct request *request)
 		return 1;
 	if (request->first)
 		__builtin_memset(estimator, 0, sizeof(*estimator));
-	take_sample(estimator, &path, request->form, request->payload, request->rtt_us);
+	take_sample(estimator, &path, &settings, request->payload, request->rtt_us);
 	request->interval_ns = estimator->interval_ns;
 	request->cov = estimator->cov;
 	return 0;

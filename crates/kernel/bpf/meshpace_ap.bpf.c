@@ -53,10 +53,7 @@ struct report {
 	__be16 remote_port;
 };
 
-struct settings {
-	__u32 form;
-	__u32 initial_window; /* segments; 0 leaves the kernel's */
-};
+_Static_assert(sizeof(struct report) == 88, "the loader reads 88 bytes a connection");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
@@ -163,7 +160,7 @@ void BPF_PROG(meshpace_acked, struct sock *sk, const struct ack_sample *sample)
 	/* A copy: the entry may be changed while it is in use. */
 	connection->path = *path;
 	connection->payload = tp->mss_cache;
-	take_sample(&connection->estimator, &connection->path, chosen->form, connection->payload, rtt_us);
+	take_sample(&connection->estimator, &connection->path, chosen, connection->payload, rtt_us);
 
 	interval = connection->estimator.interval_ns;
 	rate = interval ? (connection->payload * SECOND_NS + interval / 2) / interval : UNLIMITED;

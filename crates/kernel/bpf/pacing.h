@@ -14,7 +14,7 @@
  * and both: D^ = 0.7 D^ + 0.3 D, IPD = D^ (1 + 2 cov), cov over the last 50 RTTs with divisor N - 1. Sizes are those of
  * meshpace's own transports: payload + 40 and 40 bytes in AP05, payload and 40 bytes in AP10.
  *
- * Departures: RTTs are whole microseconds, at most 60 s; delays are whole nanoseconds; cov has 20 binary digits after the
+ * The factor before cov is a parameter, 2 in both papers. Departures: RTTs are whole microseconds, at most 60 s; delays are whole nanoseconds; cov has 20 binary digits after the
  * point. There is no floating point in the kernel, and the verifier follows every branch, so the square root is Newton's with
  * a fixed number of steps.
  */
@@ -102,12 +102,19 @@ static __always_inline __u64 delay_sample(const struct path *path, __u32 form, _
 	return n * (queueing + sent);
 }
 
+/* What holds for every connection. */
+struct settings {
+	__u32 form;
+	__u32 factor;         /* hundredths, 0 to 1000: before cov */
+	__u32 initial_window; /* segments; 0 leaves the kernel's */
+};
+
 /* Takes one RTT sample of a connection with segments of `payload` bytes. */
-static __always_inline void take_sample(struct estimator *estimator, const struct path *path, __u32 form, __u32 payload,
-					__u32 rtt_us)
+static __always_inline void take_sample(struct estimator *estimator, const struct path *path,
+					const struct settings *settings, __u32 payload, __u32 rtt_us)
 {
 	__u64 rtt = rtt_us < LONGEST_RTT_US ? rtt_us : LONGEST_RTT_US;
-	__u64 sample = delay_sample(path, form, payload, rtt);
+	__u64 sample = delay_sample(path, settings->form, payload, rtt);
 	__u32 place = estimator->next;
 	__u64 count, old, high, low;
 
@@ -124,10 +131,11 @@ static __always_inline void take_sample(struct estimator *estimator, const struc
 	count = estimator->samples < HISTORY ? estimator->samples : HISTORY;
 	estimator->cov = variation(count, estimator->sum_us, estimator->squares);
 
-	/* D^ (1 + 2 cov) in two parts, which cannot overflow. */
+	/* D^ (1 + factor cov) in two parts, which cannot overflow. */
 	high = estimator->delay_ns >> COV_DIGITS;
 	low = estimator->delay_ns & ((1ULL << COV_DIGITS) - 1);
-	estimator->interval_ns = estimator->delay_ns + 2 * (high * estimator->cov + (low * estimator->cov >> COV_DIGITS));
+	high = high * estimator->cov + (low * estimator->cov >> COV_DIGITS);
+	estimator->interval_ns = estimator->delay_ns + high * settings->factor / 100;
 }
 
 #endif

@@ -10,6 +10,7 @@ use crate::{Connection, Destination, Error, Form, Path as Route, check_name};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -38,6 +39,8 @@ pub struct Request {
     pub usual: Route,
     /// Paths by destination.
     pub paths: Vec<(Destination, Route)>,
+    /// The factor before cov in hundredths, 0 to 1000. 200 in both papers.
+    pub factor: u32,
     /// Segments in the first window at most; 0 leaves the kernel's.
     pub initial_window: u32,
     /// Whether users without rights may choose it.
@@ -57,6 +60,8 @@ pub struct Status {
     pub users: bool,
     /// The paper its interval follows.
     pub form: Form,
+    /// The factor before cov in hundredths.
+    pub factor: u32,
     /// Segments in the first window at most; 0: the kernel's.
     pub initial_window: u32,
     /// Paths by destination, the default first.
@@ -75,6 +80,12 @@ fn root() -> PathBuf {
 /// [`Error::Refused`] if it cannot be done here, with what to do; [`Error::Failed`] if it went wrong. Nothing is left then.
 pub fn load(request: &Request) -> Result<(), Error> {
     check_name(&request.name)?;
+    if request.factor > 1000 {
+        return Err(Error::Refused(format!(
+            "the factor before cov is 0 to 10, not {}",
+            f64::from(request.factor) / 100.0
+        )));
+    }
     for path in std::iter::once(&request.usual).chain(request.paths.iter().map(|(_, path)| path)) {
         path.check()?;
     }
@@ -184,9 +195,11 @@ fn rename(open: &mut OpenObject, name: &str) {
 
 fn fill(object: &Object, request: &Request) -> Result<(), Error> {
     let map = |name: &str| object.maps().find(|map| map.name() == name).expect("the object has its maps");
-    let mut settings = [0; 8];
-    settings[..4].copy_from_slice(&request.form.number().to_ne_bytes());
-    settings[4..].copy_from_slice(&request.initial_window.to_ne_bytes());
+    let mut settings = [0; 12];
+    let words = [request.form.number(), request.factor, request.initial_window];
+    for (place, word) in settings.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
     map(SETTINGS)
         .update(&ONLY, &settings, MapFlags::ANY)
         .map_err(|error| explained("the settings cannot be written", &error))?;
@@ -208,11 +221,10 @@ fn write(map: &impl MapCore, destination: &Destination, path: &Route) -> Result<
 
 /// Pins everything, then registers.
 fn register(mut object: Object, directory: &Path) -> Result<(), Error> {
-    let report = object.progs().find(|program| program.name() == REPORT).expect("the object has its iterator");
+    let report = object.progs_mut().find(|program| program.name() == REPORT).expect("the object has its iterator");
     let storage = object.maps().find(|map| map.name() == CONNECTIONS).expect("the object has its maps");
-    let mut iterator = report
-        .attach_iter(std::os::fd::AsFd::as_fd(&storage))
-        .map_err(|error| explained("the iterator over connections", &error))?;
+    let mut iterator =
+        report.attach_iter(storage.as_fd()).map_err(|error| explained("the iterator over connections", &error))?;
     iterator.pin(directory.join(CONNECTIONS)).map_err(|error| explained("a pin", &error))?;
     for mut map in object.maps_mut().filter(|map| [OPERATIONS, PATHS, SETTINGS].iter().any(|name| map.name() == *name))
     {
@@ -313,7 +325,8 @@ pub fn status(name: &str) -> Result<Status, Error> {
         registered: tuning::is_registered(name),
         users: tuning::is_allowed(name),
         form: Form::of_number(word(0)).unwrap_or(Form::Ap05),
-        initial_window: word(4),
+        factor: word(4),
+        initial_window: word(8),
         paths: paths(&pinned(&directory, PATHS)?)?,
         connections: Connection::decode(&connections),
     })

@@ -1,0 +1,150 @@
+//! What the tests on a running kernel share: a name of their own, a network of their own, and TCP through it.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use meshpace_core::Rate;
+use meshpace_kernel::object::{self, Request};
+use meshpace_kernel::{Form, Path, machine};
+use meshpace_live::testbed::{Namespace, veth};
+use meshpace_live::tun::ip;
+use meshpace_testing::{Class, skipped};
+use nix::sys::socket::{setsockopt, sockopt};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Whether this machine cannot run such a test; if so, says that it is skipped.
+#[track_caller]
+pub fn is_missing() -> bool {
+    let lacks = machine::examine().into_iter().find(|check| {
+        // Loading mounts the file system.
+        check.subject != "eBPF file system" && check.found.is_err()
+    });
+    if let Some(check) = &lacks {
+        let found = check.found.as_ref().unwrap_err();
+        skipped(Class::Rights, format_args!("{}: {found}; {}", check.subject, check.remedy));
+    }
+    lacks.is_some()
+}
+
+/// A request for a congestion control whose name nobody else has, and its unloading at the end of the test.
+pub struct Loaded(pub Request);
+
+impl Loaded {
+    /// `mp`, the process and a letter.
+    pub fn request(letter: char) -> Request {
+        Request {
+            name: format!("mp{}{letter}", std::process::id()),
+            form: Form::Ap05,
+            usual: Path::new(4, Rate::from_mbps(11)),
+            paths: Vec::new(),
+            factor: 200,
+            initial_window: 10,
+            allow_users: false,
+            devices: Vec::new(),
+        }
+    }
+
+    pub fn new(request: Request) -> Loaded {
+        object::load(&request).unwrap();
+        Loaded(request)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // Some tests have unloaded it.
+        let _ = object::unload(&self.0.name);
+    }
+}
+
+/// The device's name on both sides.
+pub const DEVICE: &str = "veth";
+/// The sender's address, and the receiver's first.
+pub const SENDER: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
+pub const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
+
+/// Two namespaces and a wire.
+pub fn network() -> [Namespace; 2] {
+    let sides = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+    veth::join([&sides[0], &sides[1]], DEVICE, [SENDER, RECEIVER], 1500).unwrap();
+    // Bursts of the kernel's own are no subject of a test of spacing.
+    sides[0].run(|| ip(&["link", "set", "dev", DEVICE, "gso_max_segs", "1"])).unwrap();
+    sides
+}
+
+/// Chooses a congestion control, as a program would.
+pub fn choose(socket: &TcpStream, name: &str) -> io::Result<()> {
+    setsockopt(socket, sockopt::TcpCongestion, &OsString::from(name)).map_err(io::Error::from)
+}
+
+/// One connection that sends as much as it may.
+pub struct Flow {
+    stop: Arc<AtomicBool>,
+    /// Bytes that arrived.
+    pub arrived: Arc<AtomicU64>,
+    ends: Vec<JoinHandle<()>>,
+}
+
+impl Flow {
+    /// From the first side to `address` on the second, with the congestion control `name`.
+    pub fn start(sides: &[Namespace; 2], address: Ipv4Addr, name: &str) -> Flow {
+        let listener = sides[1].run(|| TcpListener::bind((address, 0))).unwrap();
+        let to: SocketAddr = listener.local_addr().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let arrived = Arc::new(AtomicU64::new(0));
+        let receiver = std::thread::spawn({
+            let arrived = arrived.clone();
+            move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut bytes = vec![0; 1 << 16];
+                while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                    arrived.fetch_add(count as u64, Relaxed);
+                }
+            }
+        });
+        let mut stream = sides[0].run(|| TcpStream::connect(to)).unwrap();
+        choose(&stream, name).unwrap();
+        // So that what is written last does not keep a slow connection open for long.
+        setsockopt(&stream, sockopt::SndBuf, &16_384).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+        let sender = std::thread::spawn({
+            let stop = stop.clone();
+            move || {
+                let bytes = vec![0; 8192];
+                while !stop.load(Relaxed) && stream.write(&bytes).is_ok() {}
+            }
+        });
+        Flow { stop, arrived, ends: vec![receiver, sender] }
+    }
+
+    /// Stops sending and waits until all has arrived.
+    pub fn finish(self) {
+        self.stop.store(true, Relaxed);
+        for end in self.ends {
+            end.join().unwrap();
+        }
+    }
+}
+
+/// Asks every few milliseconds whether something is so, and at most for `most`.
+#[expect(clippy::disallowed_methods, reason = "the kernel takes its time")]
+pub fn eventually(most: Duration, mut so: impl FnMut() -> bool) -> bool {
+    let start = std::time::Instant::now();
+    loop {
+        if so() {
+            return true;
+        }
+        if start.elapsed() > most {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

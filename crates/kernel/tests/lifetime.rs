@@ -1,0 +1,219 @@
+//! Loading and unloading: what is left, what goes on, who may choose, and what is refused.
+#![cfg(feature = "kernel")]
+
+mod common;
+
+use common::{is_missing, Flow, Loaded, RECEIVER, choose, eventually, network};
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{MapHandle, Program};
+use meshpace_core::Rate;
+use meshpace_kernel::tuning::{is_allowed, is_registered};
+use meshpace_kernel::{Destination, Error, NAME, Path, object};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::TcpCongestion;
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// The kernel's numbers of the maps and programs of what is loaded.
+struct Numbers {
+    map: u32,
+    programs: Vec<u32>,
+}
+
+impl Numbers {
+    fn of(name: &str) -> Numbers {
+        let pin = format!("/sys/fs/bpf/meshpace/{name}/paths");
+        let map = MapHandle::from_pinned_path(pin).unwrap();
+        let map = libbpf_rs::MapInfo::new(std::os::fd::AsFd::as_fd(&map)).unwrap().info.id;
+        let options = libbpf_rs::query::ProgInfoQueryOptions::default().include_map_ids(true);
+        let programs = ProgInfoIter::with_query_opts(options);
+        let programs: Vec<u32> =
+            programs.filter(|program| program.map_ids.contains(&map)).map(|program| program.id).collect();
+        assert!(!programs.is_empty(), "a program uses the paths");
+        Numbers { map, programs }
+    }
+
+    /// Whether nothing of it is in the kernel any more.
+    fn gone(&self) -> bool {
+        MapHandle::from_map_id(self.map).is_err()
+            && self.programs.iter().all(|number| Program::get_fd_by_id(*number).is_err())
+    }
+}
+
+/// Loads, sends, unloads while it sends, sends on, stops; then nothing may be left.
+fn cycles(count: usize, letter: char) {
+    let sides = network();
+    let mut left = Vec::new();
+    for cycle in 0..count {
+        let loaded = Loaded::new(Loaded::request(letter));
+        let numbers = Numbers::of(loaded.name());
+        let flow = Flow::start(&sides, RECEIVER, loaded.name());
+        let arrived = flow.arrived.clone();
+        let more = |than: u64| eventually(Duration::from_secs(20), || arrived.load(Relaxed) > than);
+        assert!(more(0), "cycle {cycle}: nothing arrives");
+        object::unload(loaded.name()).unwrap();
+        assert!(!is_registered(loaded.name()));
+        assert!(!numbers.gone(), "cycle {cycle}: a connection uses it");
+        // More than can have been under way.
+        assert!(more(arrived.load(Relaxed) + 20_000), "cycle {cycle}: the connection is stuck");
+        flow.finish();
+        left.push(numbers);
+    }
+    assert!(eventually(Duration::from_secs(20), || left.iter().all(Numbers::gone)), "maps or programs are left");
+    eprintln!("{count} cycles, nothing left");
+}
+
+#[test]
+fn unloading_under_traffic_leaves_nothing_and_stops_nobody() {
+    if !is_missing() {
+        cycles(5, 'c');
+    }
+}
+
+#[test]
+fn two_hundred_cycles_leave_nothing() {
+    if !is_missing() && meshpace_testing::is_slow_run("loads and unloads 200 times under traffic") {
+        cycles(200, 'd');
+    }
+}
+
+/// A connection over loopback, for choosing.
+fn connection() -> TcpStream {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    TcpStream::connect(listener.local_addr().unwrap()).unwrap()
+}
+
+/// Chooses without any capability.
+fn choose_without_rights(name: &str) -> std::io::Result<()> {
+    let name = name.to_owned();
+    let attempt = move || {
+        let socket = connection();
+        // Of this thread alone, which ends here.
+        let none = rustix::thread::CapabilitySet::empty();
+        let none = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+        rustix::thread::set_capabilities(None, none).unwrap();
+        choose(&socket, &name)
+    };
+    std::thread::spawn(attempt).join().unwrap()
+}
+
+#[test]
+fn users_choose_it_only_if_allowed() {
+    if is_missing() {
+        return;
+    }
+    let closed = Loaded::new(Loaded::request('e'));
+    let error = choose_without_rights(closed.name()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+    let mut request = Loaded::request('f');
+    request.allow_users = true;
+    let open = Loaded::new(request);
+    assert!(is_allowed(open.name()) && is_allowed("reno"), "added to the list, not written over it");
+    choose_without_rights(open.name()).unwrap();
+    object::unload(open.name()).unwrap();
+    assert!(!is_allowed(open.name()) && is_allowed("reno"));
+}
+
+#[test]
+fn it_is_there_until_unloaded_and_found_again() {
+    if is_missing() {
+        return;
+    }
+    let mut request = Loaded::request('g');
+    request.initial_window = 3;
+    request.paths.push(("10.0.0.0/8".parse().unwrap(), Path::new(6, Rate::from_mbps(2))));
+    let loaded = Loaded::new(request);
+    // The request is all that is left of the loader in this process: what follows reads the kernel.
+    let status = object::status(loaded.name()).unwrap();
+    assert!(status.registered && !status.users);
+    assert_eq!((status.form, status.factor, status.initial_window), (loaded.0.form, 200, 3));
+    assert_eq!(status.paths, [(Destination::ANY, loaded.0.usual), loaded.0.paths[0]]);
+    assert!(object::loaded().unwrap().contains(&loaded.0.name));
+    let socket = connection();
+    choose(&socket, loaded.name()).unwrap();
+    assert_eq!(getsockopt(&socket, TcpCongestion).unwrap(), loaded.name());
+    let again = object::load(&loaded.0).unwrap_err();
+    assert!(matches!(&again, Error::Refused(text) if text.contains("registered already")), "{again}");
+    assert!(is_registered(loaded.name()), "the first one stays");
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_nothing() {
+    if is_missing() {
+        return;
+    }
+    let refused = |change: &dyn Fn(&mut object::Request), expected: &str| {
+        let mut request = Loaded::request('h');
+        change(&mut request);
+        match object::load(&request) {
+            Err(Error::Refused(text)) => assert!(text.contains(expected), "{text}"),
+            other => panic!("{expected}: {other:?}"),
+        }
+        if request.name != "reno" {
+            assert!(!is_registered(&request.name));
+        }
+        assert!(fs::metadata(format!("/sys/fs/bpf/meshpace/{}", request.name)).is_err(), "{expected}: pins are left");
+    };
+    let usual = Path::new(4, Rate::from_mbps(2));
+    refused(&|request| request.name = "a_name_of_16_char".to_owned(), "cannot name");
+    refused(&|request| request.name = "reno".to_owned(), "not ours");
+    refused(&|request| request.usual.hops = 0, "hops");
+    refused(&|request| request.factor = 1001, "factor");
+    refused(&|request| request.devices = vec!["nosuchdevice".to_owned()], "nosuchdevice");
+    // One more than the map holds.
+    let host = |k: u32| Destination::from(std::net::Ipv4Addr::from(0x0a00_0000 + k));
+    refused(&|request| request.paths = (0..4096).map(|k| (host(k), usual)).collect(), "at most 4096 paths");
+    assert!(matches!(object::unload("mp_nobody"), Err(Error::Refused(_))));
+    assert!(matches!(object::status("mp_nobody"), Err(Error::Refused(_))));
+    assert!(matches!(object::unload("reno"), Err(Error::Refused(text)) if text.contains("not ours")));
+    assert_ne!(NAME, "reno");
+}
+
+#[test]
+fn what_a_killed_loader_left_is_no_obstacle() {
+    if is_missing() {
+        return;
+    }
+    // Pins without a registration, as a loader leaves them that is killed before the last step.
+    let request = Loaded::request('k');
+    let pins = format!("/sys/fs/bpf/meshpace/{}", request.name);
+    drop(Loaded::new(Loaded::request('l')));
+    fs::create_dir(&pins).unwrap();
+    let mut map = MapHandle::create(
+        libbpf_rs::MapType::Array,
+        Some("left"),
+        4,
+        4,
+        1,
+        &libbpf_rs::libbpf_sys::bpf_map_create_opts {
+            sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as _,
+            ..Default::default()
+        },
+    )
+    .unwrap();
+    map.pin(format!("{pins}/paths")).unwrap();
+    let loaded = Loaded::new(request);
+    assert!(is_registered(loaded.name()));
+    object::unload(loaded.name()).unwrap();
+    assert!(fs::metadata(&pins).is_err());
+}
+
+#[test]
+fn devices_are_put_back() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    sides[1].run(|| {
+        let bursting = meshpace_kernel::tuning::bursting();
+        assert_eq!(bursting, [common::DEVICE], "the side that the network leaves alone");
+        let mut request = Loaded::request('v');
+        request.devices = vec![common::DEVICE.to_owned()];
+        let loaded = Loaded::new(request);
+        assert!(meshpace_kernel::tuning::bursting().is_empty());
+        object::unload(loaded.name()).unwrap();
+        assert_eq!(meshpace_kernel::tuning::bursting(), bursting);
+    });
+}

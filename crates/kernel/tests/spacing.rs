@@ -1,0 +1,151 @@
+//! Segments leave a device one computed interval after the other.
+#![cfg(feature = "kernel")]
+
+mod common;
+
+use common::{is_missing, DEVICE, Flow, Loaded, RECEIVER, eventually, network};
+use meshpace_core::Rate;
+use meshpace_kernel::{Destination, Path, object};
+use meshpace_live::testbed::Namespace;
+use meshpace_live::tun::ip;
+use nix::cmsg_space;
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, recvmsg, setsockopt, socket,
+    sockopt,
+};
+use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
+use std::collections::BTreeMap;
+use std::io::IoSliceMut;
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A data segment that left: when, in ns, and with how much payload.
+type Departures = BTreeMap<Ipv4Addr, Vec<(i64, usize)>>;
+
+/// Writes down when the kernel hands data segments to the device, until told to stop.
+fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Departures> {
+    let tap = side
+        .run(|| socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll))
+        .unwrap();
+    setsockopt(&tap, sockopt::ReceiveTimestampns, &true).unwrap();
+    setsockopt(&tap, sockopt::ReceiveTimeout, &TimeVal::milliseconds(50)).unwrap();
+    let stop = stop.clone();
+    std::thread::spawn(move || {
+        let mut departures = Departures::new();
+        let mut bytes = [0; 2048];
+        let mut space = cmsg_space!(TimeSpec);
+        while !stop.load(Relaxed) {
+            let mut slices = [IoSliceMut::new(&mut bytes)];
+            let Ok(message) = recvmsg::<()>(tap.as_raw_fd(), &mut slices, Some(&mut space), MsgFlags::empty()) else {
+                continue;
+            };
+            let stamp = message.cmsgs().unwrap().find_map(|control| match control {
+                ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp.num_nanoseconds()),
+                _ => None,
+            });
+            let packet = &bytes;
+            // IPv4 without options, TCP (RFC 791, RFC 9293).
+            if packet[0] != 0x45 || packet[9] != 6 {
+                continue;
+            }
+            let payload =
+                usize::from(u16::from_be_bytes([packet[2], packet[3]])) - 20 - usize::from(packet[32] >> 4) * 4;
+            let to = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
+            if payload > 0 {
+                departures.entry(to).or_default().push((stamp.unwrap(), payload));
+            }
+        }
+        departures
+    })
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn segments_leave_an_interval_apart() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    // With 255 hops an RTT counts for little, and the interval is four transmissions: 16 bits per byte at this rate.
+    let nominal = [1e-3, 5e-3, 20e-3];
+    let addresses = [2, 3, 4].map(|last| Ipv4Addr::new(10, 79, 0, last));
+    let mut request = Loaded::request('s');
+    request.factor = 0;
+    for (address, interval) in addresses.iter().zip(nominal) {
+        let rate = Rate::from_bps((16.0 * 1448.0 / interval) as u64);
+        request.paths.push((Destination::from(*address), Path::new(255, rate)));
+        if *address != RECEIVER {
+            sides[1].run(|| ip(&["address", "add", &format!("{address}/24"), "dev", DEVICE])).unwrap();
+        }
+    }
+    let loaded = Loaded::new(request);
+    let stop = Arc::new(AtomicBool::new(false));
+    let tap = capture(&sides[0], &stop);
+    let flows: Vec<Flow> = addresses.iter().map(|address| Flow::start(&sides, *address, loaded.name())).collect();
+    // The computed intervals while the segments leave.
+    let mut computed: BTreeMap<Ipv4Addr, Vec<f64>> = BTreeMap::new();
+    eventually(Duration::from_millis(2500), || {
+        for connection in object::status(loaded.name()).unwrap().connections {
+            if let std::net::IpAddr::V4(address) = connection.remote.ip()
+                && connection.samples > 5
+            {
+                computed.entry(address).or_default().push(connection.interval.as_secs_f64());
+            }
+        }
+        false
+    });
+    stop.store(true, Relaxed);
+    let departures = tap.join().unwrap();
+    flows.into_iter().for_each(Flow::finish);
+
+    for (address, nominal) in addresses.iter().zip(nominal) {
+        let left = &departures[address];
+        // The kernel does not pace the first ten segments. A gap is that of the segment before it, which is to be a full one.
+        let gaps: Vec<f64> = left[12..]
+            .windows(2)
+            .filter(|pair| pair[0].1 == 1448)
+            .map(|pair| (pair[1].0 - pair[0].0) as f64 / 1e9)
+            .collect();
+        assert!(gaps.len() > 50, "{} gaps to {address}", gaps.len());
+        let (count, gap) = (gaps.len(), median(gaps));
+        let told = median(computed[address].clone());
+        eprintln!("{count} gaps to {address}: median {:.4} ms, computed {:.4} ms", gap * 1e3, told * 1e3);
+        assert!((gap / told - 1.0).abs() < 0.02, "gap {gap} s, computed {told} s");
+        // The RTT adds 2/255 of itself.
+        assert!((told / nominal - 1.0).abs() < 0.1, "computed {told} s, to be {nominal} s");
+    }
+}
+
+#[test]
+fn a_path_can_change_under_a_connection() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    let loaded = Loaded::new(Loaded::request('p'));
+    let flow = Flow::start(&sides, RECEIVER, loaded.name());
+    let hops = || {
+        let status = object::status(loaded.name()).unwrap();
+        status.connections.iter().find(|one| one.samples > 0).map(|one| (one.hops, one.channel))
+    };
+    assert!(eventually(Duration::from_secs(5), || hops() == Some((4, Rate::from_mbps(11)))), "{:?}", hops());
+    let paths = object::Paths::of(loaded.name()).unwrap();
+    let whole: Destination = "10.79.0.0/16".parse().unwrap();
+    paths.set(&whole, &Path::new(7, Rate::from_mbps(2))).unwrap();
+    assert!(eventually(Duration::from_secs(5), || hops() == Some((7, Rate::from_mbps(2)))), "{:?}", hops());
+    paths.set(&Destination::from(RECEIVER), &Path::new(2, Rate::from_mbps(2))).unwrap();
+    assert!(eventually(Duration::from_secs(5), || hops() == Some((2, Rate::from_mbps(2)))), "the longer prefix");
+    paths.remove(&Destination::from(RECEIVER)).unwrap();
+    paths.remove(&whole).unwrap();
+    assert!(eventually(Duration::from_secs(5), || hops() == Some((4, Rate::from_mbps(11)))), "{:?}", hops());
+    assert!(paths.set(&whole, &Path { hops: 0, ..Path::new(1, Rate::from_mbps(2)) }).is_err());
+    flow.finish();
+}
