@@ -19,7 +19,7 @@ const TOLERANCE: f64 = 1e-3;
 struct Aligned<T: ?Sized>(T);
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/arithmetic.bpf.o")));
 
-/// Runs RTTs through the program `take`; 
+/// Runs RTTs through the program `take`;
 struct Programs(libbpf_rs::Object);
 
 impl Programs {
@@ -38,8 +38,7 @@ impl Programs {
             for (at, word) in [(32, form.number()), (36, 200), (44, payload), (48, *rtt), (52, first)] {
                 request[at..at + 4].copy_from_slice(&word.to_ne_bytes());
             }
-            let mut input = ProgramInput::default();
-            input.context_in = Some(&mut request);
+            let input = ProgramInput { context_in: Some(&mut request), ..ProgramInput::default() };
             assert_eq!(program.test_run(input).unwrap().return_value, 0);
             let long = |at: usize| u64::from_ne_bytes(*request[at..].first_chunk().unwrap());
             answers.push((long(56), long(64) as f64 / f64::from(1 << 20)));

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{is_missing, Flow, Loaded, RECEIVER, choose, eventually, network};
+use common::{Flow, Loaded, RECEIVER, choose, eventually, is_missing, network};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapHandle, Program};
 use meshpace_core::Rate;
@@ -216,4 +216,44 @@ fn devices_are_put_back() {
         object::unload(loaded.name()).unwrap();
         assert_eq!(meshpace_kernel::tuning::bursting(), bursting);
     });
+}
+
+/// What a loader in a process of its own does, until it is killed.
+#[test]
+#[ignore = "part of the test below"]
+fn loads_what_the_environment_names() {
+    let mut request = Loaded::request('z');
+    request.name = std::env::var("MESHPACE_TEST_NAME").unwrap();
+    object::load(&request).unwrap();
+}
+
+#[test]
+fn a_loader_that_is_killed_leaves_all_or_nothing() {
+    if is_missing() {
+        return;
+    }
+    let mut request = Loaded::request('x');
+    request.allow_users = true;
+    let mut finished = 0;
+    for milliseconds in [0, 5, 10, 20, 30, 45, 70, 100, 150, 300, 20_000] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "loads_what_the_environment_names", "--ignored"])
+            .env("MESHPACE_TEST_NAME", &request.name)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        eventually(Duration::from_millis(milliseconds), || child.try_wait().unwrap().is_some());
+        let _ = child.kill();
+        child.wait().unwrap();
+        if is_registered(&request.name) {
+            finished += 1;
+            assert!(object::status(&request.name).unwrap().registered, "with all its pins");
+            choose(&connection(), &request.name).unwrap();
+            object::unload(&request.name).unwrap();
+        }
+        // Whatever is left is no obstacle.
+        drop(Loaded::new(request.clone()));
+        assert!(!is_registered(&request.name));
+    }
+    assert!(finished > 0, "the last one had time enough");
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{is_missing, DEVICE, Flow, Loaded, RECEIVER, eventually, network};
+use common::{DEVICE, Flow, Loaded, RECEIVER, eventually, is_missing, network};
 use meshpace_core::Rate;
 use meshpace_kernel::{Destination, Path, object};
 use meshpace_live::testbed::Namespace;
