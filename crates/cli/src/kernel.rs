@@ -44,7 +44,7 @@ struct Load {
     #[arg(long = "path", value_name = "DESTINATION=HOPS")]
     paths: Vec<String>,
     /// The factor before the RTT's coefficient of variation, 0 to 10.
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, allow_negative_numbers = true, value_parser = factor)]
     dispersion_factor: f64,
     /// Segments in the first window at most; 0 leaves the kernel's, 10. The kernel never paces its first ten segments.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=1000))]
@@ -105,6 +105,13 @@ struct Unload {
     /// The congestion control's name.
     #[arg(long, default_value = NAME)]
     name: String,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|factor| (0.0..=10.0).contains(factor))
+        .ok_or_else(|| "expected a number from 0 to 10".to_owned())
 }
 
 fn time(text: &str) -> Result<Duration, String> {

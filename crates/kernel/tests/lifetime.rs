@@ -38,7 +38,7 @@ impl Numbers {
     /// Whether nothing of it is in the kernel any more.
     fn gone(&self) -> bool {
         MapHandle::from_map_id(self.map).is_err()
-            && self.programs.iter().all(|number| Program::get_fd_by_id(*number).is_err())
+            && self.programs.iter().all(|number| Program::fd_from_id(*number).is_err())
     }
 }
 

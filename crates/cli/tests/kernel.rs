@@ -1,0 +1,115 @@
+//! `meshpace kernel`: what a build without eBPF says, and the way from load to unload of one with it.
+
+use assert_cmd::cargo::cargo_bin_cmd;
+
+#[cfg(not(feature = "kernel"))]
+#[test]
+fn a_build_without_it_says_how_to_get_it() {
+    for arguments in [&["kernel"][..], &["kernel", "load", "--hops", "4"], &["kernel", "status", "--json"]] {
+        let done = cargo_bin_cmd!("meshpace").args(arguments).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}");
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(said.contains("cargo build --release --bin meshpace --features kernel"), "{said}");
+        assert!(done.stdout.is_empty());
+    }
+}
+
+#[cfg(feature = "kernel")]
+mod loaded {
+    use super::*;
+    use meshpace_kernel::machine;
+    use meshpace_testing::{Class, has, skipped};
+    use serde_json::Value;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Output, Stdio};
+
+    fn kernel(arguments: &[&str]) -> Output {
+        cargo_bin_cmd!("meshpace").arg("kernel").args(arguments).output().unwrap()
+    }
+
+    fn refused(arguments: &[&str], expected: &str) {
+        let done = kernel(arguments);
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        refused(&["load", "--hops", "0"], "0");
+        refused(&["load", "--path", "10.0.0.0/8"], "expected DESTINATION=HOPS");
+        refused(&["load", "--path", "10.0.0.0/40=4"], "no destination");
+        refused(&["load", "--path", "10.0.0.0/8=0"], "expected 1 to 255 hops");
+        refused(&["load", "--path", "10.0.0.0/8=300"], "expected 1 to 255 hops");
+        refused(&["load", "--path", "10.0.0.0/8=4,rate=fast"], "expected a bit rate");
+        refused(&["load", "--path", "10.0.0.0/8=4,colour=red"], "neither rate=RATE nor sensing=HOPS");
+        refused(&["load", "--name", "a_name_that_is_too_long"], "cannot name a congestion control");
+        refused(&["load", "--dispersion-factor", "-1"], "0 to 10");
+        refused(&["load", "--dispersion-factor", "NaN"], "0 to 10");
+    }
+
+    /// Unloads whatever becomes of the test.
+    struct Unload(String);
+
+    impl Drop for Unload {
+        fn drop(&mut self) {
+            let _ = kernel(&["unload", "--name", &self.0]);
+        }
+    }
+
+    fn status(name: &str) -> Value {
+        let done = kernel(&["status", name, "--json"]);
+        assert!(done.status.success(), "{done:?}");
+        serde_json::from_slice(&done.stdout).unwrap()
+    }
+
+    #[test]
+    fn a_user_without_rights_sends_over_it() {
+        let lacks =
+            machine::examine().into_iter().find(|check| check.subject != "eBPF file system" && check.found.is_err());
+        if let Some(check) = lacks {
+            skipped(Class::Rights, format_args!("{}: {}", check.subject, check.found.unwrap_err()));
+            return;
+        }
+        if !has("iperf3", "iperf3") {
+            return;
+        }
+        let name = format!("mpc{}", std::process::id());
+        let _unload = Unload(name.clone());
+        let path = "127.0.0.0/8=3,rate=54 Mbit/s";
+        let load = ["load", "--name", &name, "--hops", "5", "--path", path, "--allow-users", "--json"];
+        let done = kernel(&load);
+        assert!(done.status.success(), "{done:?}");
+        let told: Value = serde_json::from_slice(&done.stdout).unwrap();
+        assert_eq!((&told["registered"], &told["users"], &told["form"]), (&true.into(), &true.into(), &"ap05".into()));
+        assert_eq!(told["paths"][0]["hops"], 5);
+        assert_eq!((&told["paths"][1]["destination"], &told["paths"][1]["hops"]), (&"127.0.0.0/8".into(), &3.into()));
+        refused(&load, "registered already");
+
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        let mut server = Command::new("iperf3").args(["-s", "-1", "-p", &port]).stdout(Stdio::null()).spawn().unwrap();
+        let client = || {
+            Command::new("iperf3")
+                .args(["-c", "127.0.0.1", "-p", &port, "-C", &name, "-n", "300K", "-J"])
+                // Nobody: iperf3 then has no right but those that every user has.
+                .uid(65534)
+                .gid(65534)
+                .output()
+                .unwrap()
+        };
+        // The server takes a moment to listen.
+        let done = (0..100).map(|_| client()).find(|done| done.status.success());
+        let _ = server.kill();
+        server.wait().unwrap();
+        let told: Value = serde_json::from_slice(&done.expect("a user may choose it").stdout).unwrap();
+        assert_eq!(told["end"]["sender_tcp_congestion"], name.as_str());
+        assert_eq!(status(&name)["name"], name.as_str());
+
+        let done = kernel(&["unload", "--name", &name]);
+        assert!(done.status.success(), "{done:?}");
+        let available = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
+        assert!(!available.contains(&name));
+        refused(&["unload", "--name", &name], "is not loaded");
+        refused(&["status", &name], "is not loaded");
+    }
+}
