@@ -1,5 +1,6 @@
 //! `meshpace emulate`: real programs over the mesh of a scenario.
 
+mod junit;
 mod record;
 
 use crate::network::seconds;
@@ -25,7 +26,7 @@ pub struct Arguments {
     #[arg(required_unless_present = "clean")]
     file: Option<PathBuf>,
     /// Run COMMAND in a node: 'n0: iperf3 -s'. Several are started in this order, each 0.5 s after the one before; when the
-    /// last of them ends the emulation ends, with its exit status.
+    /// last of them ends the emulation ends, with its exit status. They come after the scenario's [[program]] tables.
     #[arg(long, value_name = "NODE: COMMAND")]
     exec: Vec<String>,
     /// Set a key of the scenario, as in `meshpace run`.
@@ -61,6 +62,9 @@ pub struct Arguments {
     /// Replace the record that is in the directory of --out and the captures in that of --pcap.
     #[arg(long, requires = "written")]
     force: bool,
+    /// Write a test report in JUnit's format: a case for each program, which passes with status 0, and one for the verdict.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Run the mesh N times slower than life, where it is too large for this machine. The programs' and the kernel's own
     /// timers are not slowed down.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -123,13 +127,17 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(emulation) => {
             let line = record::line(&scenario, arguments.seed, &emulation);
             let seed = arguments.seed;
-            let written =
+            let record =
                 place.map(|place| place.finish(&scenario, &source, seed, emulation.elapsed, &line)).transpose();
-            if let Err(error) = &written {
-                complain(&format!("--out: {error}"));
+            let report =
+                arguments.junit.as_deref().map(|file| std::fs::write(file, junit::report(&scenario, &emulation)));
+            let failures = [("--out", record.err()), ("--junit", report.transpose().err())];
+            let failed = failures.iter().any(|(_, error)| error.is_some());
+            for (what, error) in failures.iter().filter_map(|(what, error)| Some((what, error.as_ref()?))) {
+                complain(&format!("{what}: {error}"));
             }
             tell(&emulation, arguments);
-            if written.is_err() { ExitCode::from(FAILED) } else { status(&emulation) }
+            if failed { ExitCode::from(FAILED) } else { status(&emulation) }
         }
         Err(failure) => {
             complain(&failure.to_string());
@@ -177,7 +185,10 @@ fn options(arguments: &Arguments, file: &Path, scenario: &Scenario) -> Result<Op
         let parsed: Result<Vec<Spec>, String> = texts.iter().map(|text| parse(text)).collect();
         parsed.map_err(|error| refuse(format!("{what}: {error}")))
     };
-    let programs = all("--exec", &arguments.exec, &|text| Spec::parse(text, nodes))?;
+    let of_scenario =
+        point.programs.iter().map(|program| Spec { node: program.node, command: program.command.clone() });
+    let mut programs: Vec<Spec> = of_scenario.collect();
+    programs.extend(all("--exec", &arguments.exec, &|text| Spec::parse(text, nodes))?);
     let plan: Result<Vec<Planned>, String> =
         arguments.link.iter().map(|text| Planned::parse(text, nodes, seconds)).collect();
     let mut plan = plan.map_err(|error| refuse(format!("--link: {error}")))?;

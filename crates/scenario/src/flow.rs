@@ -107,6 +107,8 @@ pub fn read(
             }
         }
         Some(value) => root.wrong("flow", format!("expected 1 to 65535 flows, found {}", value.describe()), "[[flow]]"),
+        // A scenario of programs is for `meshpace emulate`.
+        None if root.value("program").is_some() => {}
         None => root.problems().add(Problem {
             message: "flow: the scenario has no flow".to_owned(),
             origin: None,

@@ -11,6 +11,7 @@ mod overrides;
 mod pacing;
 mod path;
 mod pieces;
+mod programs;
 mod propagation;
 pub mod quantity;
 mod reader;
@@ -24,6 +25,7 @@ pub mod value;
 
 pub use diagnostic::{Problem, Refusal, Source};
 pub use files::Load;
+pub use programs::Program;
 pub use topology::{Draw, Unplaced};
 
 use diagnostic::Problems;
@@ -77,6 +79,8 @@ pub struct Point {
     pub transports: Vec<String>,
     /// What is drawn for each seed: places, ends of flows.
     pub draw: Option<Draw>,
+    /// What an emulation runs, in the order of start.
+    pub programs: Vec<Program>,
 }
 
 impl Point {
@@ -190,6 +194,7 @@ fn read_point(
     let channel = Channel::new(&mesh.radio);
     let mut topology = Topology::read(&mut root, load, &channel);
     let watch = pieces::watch(&mut root, topology.positions.len());
+    let programs = programs::read(&mut root, topology.positions.len());
     let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, &mesh, duration, load);
     propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
     // Nodes that move may part and meet again.
@@ -222,7 +227,7 @@ fn read_point(
         batches,
     };
     topology.files.extend(files);
-    (Point { values, config, transports: labels, draw: topology.draw }, title, topology.files)
+    (Point { values, config, transports: labels, draw: topology.draw, programs }, title, topology.files)
 }
 
 fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, flows: &[meshpace_sim::Flow]) {
