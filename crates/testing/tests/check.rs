@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 /// What the script itself uses.
 const REAL: [&str; 9] = ["bash", "cat", "dirname", "grep", "mktemp", "rm", "sort", "tail", "chmod"];
 /// What it looks for, besides tshark.
-const TOOLS: [&str; 7] = ["nft", "iperf3", "nc", "ip", "python3", "cc", "valgrind"];
+const TOOLS: [&str; 9] = ["nft", "iperf3", "nc", "ip", "python3", "cc", "valgrind", "clang", "pkg-config"];
 
 struct Machine {
     directory: tempfile::TempDir,
