@@ -107,13 +107,14 @@ fn adaptive(config: &AdaptiveConfig) -> String {
 fn train(config: &train::Config) -> String {
     let control = &config.control;
     format!(
-        "trains of {} to {} segments, {} s at most; floor {} or {}, delay {}, exponent {}",
+        "trains of {} to {} segments, {} s at most; floor {} or {}, delay {}, exponent {}, marks {}",
         control.first,
         control.train,
         control.span.as_secs_f64(),
         control.near_floor,
         control.far_floor,
         control.delay,
-        control.exponent
+        control.exponent,
+        control.marks
     )
 }

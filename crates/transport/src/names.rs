@@ -195,6 +195,12 @@ const PUBLISHED: &[Entry] = &[
         build: || Config::Train(train::Config::default()),
     },
     Entry {
+        name: "quiet-train+marks",
+        description: "quiet trains that take marks of relays for delay, for links with a marker",
+        source: "docs/quiet-trains.md",
+        build: || Config::Train(train::Config::heeding_marks()),
+    },
+    Entry {
         name: "udp",
         description: "UDP at the rate the application writes",
         source: "RFC 768; header size of ns-2",

@@ -31,7 +31,11 @@ impl Segment {
     /// Whether a congested node may mark the packet instead of dropping it (ECT, RFC 3168).
     #[inline]
     pub fn is_ecn_capable(&self) -> bool {
-        matches!(self, Segment::Tcp(segment) if segment.is_ecn_capable())
+        match self {
+            Segment::Tcp(segment) => segment.is_ecn_capable(),
+            Segment::Train(segment) => segment.ecn_capable,
+            Segment::Udp(_) | Segment::Tpa(_) => false,
+        }
     }
 
     /// Payload bytes.

@@ -186,6 +186,20 @@ fn the_interval_settles_where_the_equations_say() {
     assert_eq!(control.next_train(true), 7);
 }
 
+#[test]
+fn marks_count_as_delay_where_they_are_heeded() {
+    let path = PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None };
+    for (config, times) in [(Config::heeding_marks(), 3_f64.powf(1.0 / 1.5)), (Config::default(), 1.0)] {
+        let mut control = Control::new(&config.control);
+        control.on_path(&path, 1460);
+        // A tenth of the segments marked: 3 * 0.1 tau where 0.1 tau is borne.
+        for _ in 0..100 {
+            control.on_sample(Some(1.0), 0.03, 0.0, 0.1, 4);
+        }
+        assert!((control.interval() / (1.07 * 0.03 * times) - 1.0).abs() < 1e-6, "{}", control.interval());
+    }
+}
+
 /// A bottleneck that serves a segment in 28 ms, h hops away, between clocks that drift apart by `drift`.
 fn goodput_over_a_bottleneck(drift: f64, hops: u8, told: PathInfo) -> f64 {
     let config = Any::Train(Config::default());

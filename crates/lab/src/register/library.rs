@@ -14,8 +14,8 @@ static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../scenario
 
 /// The list of all ids.
 const INDEX: &str = "register.toml";
-/// The papers, in the order in which they are shown.
-pub const PAPERS: [&str; 5] = ["AP05", "AP10", "TPA", "LLAP", "DCC"];
+/// The papers, in the order in which they are shown; QT is the study of this project's own transport.
+pub const PAPERS: [&str; 6] = ["AP05", "AP10", "TPA", "LLAP", "DCC", "QT"];
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

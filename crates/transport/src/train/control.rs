@@ -5,13 +5,14 @@
 //! ```text
 //! floor = tau (h <= 3 ? 1.034 : 1.07)
 //! scale = 1 + 1.5 (h/n - 1)
-//! want  = floor max(1, (d / (0.1 scale tau))^(1/1.5))
+//! want  = floor max(1, ((d + marks tau) / (0.1 scale tau))^(1/1.5))
 //! log I += (1 - exp(-0.3 dt)) (log want - log I),  I in [floor, 30 tau]
 //! W     = min(2 W, 32, 1 s / I)
 //! ```
 //!
 //! In equilibrium d = 0.1 scale tau (I/floor)^1.5: who sends more slowly bears more delay, so that flows that meet the same
 //! queue approach the same interval. Copa and FAST have an exponent of 1, with which the longer of two paths starves.
+//! Marks are the share of marked segments times a factor, 0 unless nodes on the way mark and the configuration heeds them.
 //! Before the first sample I = 1.15 n t_d: no sample is needed to start.
 
 use super::estimator::{exchange, reuse_hops};
@@ -163,6 +164,11 @@ impl Control {
         let most = (self.config.span.as_secs_f64() / self.interval).clamp(1.0, f64::from(self.config.train)) as u32;
         self.train = if after { self.train.saturating_mul(2) } else { self.train }.min(most).max(1);
         self.train
+    }
+
+    /// Whether marks count, so that nodes on the way may mark.
+    pub fn heeds_marks(&self) -> bool {
+        self.config.marks > 0.0
     }
 
     /// I, seconds.

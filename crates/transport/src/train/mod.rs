@@ -53,6 +53,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Trains that take a segment that was marked for one that was 3 tau late.
+    pub fn heeding_marks() -> Config {
+        Config { control: control::Config { marks: 3.0, ..control::Config::default() }, ..Config::default() }
+    }
+
     /// Whether every parameter is in its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;

@@ -359,7 +359,14 @@ impl Sender {
             self.phase = Phase::Quiet { stamp: stamp(now), since: now };
             self.timeout_at = now.saturating_add(self.timeout.rto());
         }
-        Segment { seq: cut.offset, ts_val: stamp(now), payload: cut.payload, flags, ..Segment::default() }
+        Segment {
+            seq: cut.offset,
+            ts_val: stamp(now),
+            payload: cut.payload,
+            flags,
+            ecn_capable: self.control.heeds_marks(),
+            ..Segment::default()
+        }
     }
 
     /// Whether only the peer's window keeps data back while nothing is outstanding.
