@@ -15,6 +15,7 @@ mod recv;
 mod report;
 mod reproduce;
 mod run;
+mod runner;
 mod scenarios;
 mod send;
 mod shell;

@@ -3,7 +3,7 @@
 use crate::network::{self, Interface, SIMULATED_ONLY, Transport, seconds};
 use crate::output::{complain, failed, results};
 use crate::traffic_record::{About, received};
-use crate::{FAILED, INTERRUPTED, REFUSED, run};
+use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_live::generator::receive::{self, Look, Received};
 use meshpace_live::tcp::Stack;
@@ -69,7 +69,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         complain(&error.to_string());
         return ExitCode::from(REFUSED);
     }
-    let stop = run::stop_on_interrupt();
+    let stop = crate::runner::stop_on_interrupt();
     let end = arguments.seconds.map(Duration::from_secs_f64).and_then(|span| {
         #[expect(clippy::disallowed_methods, reason = "for how long to serve is counted in real time")]
         std::time::Instant::now().checked_add(span)

@@ -3,6 +3,7 @@
 use crate::REFUSED;
 use crate::output::{complain, finish};
 use clap::Args;
+use meshpace_lab::register::{collection, verdicts};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -21,13 +22,23 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let written = crate::reproduce::register(arguments.register.as_deref())
-        .and_then(|register| meshpace_report::write(&arguments.directory, &register, arguments.page.as_deref()));
-    match written {
+    match report(arguments) {
         Ok(page) => finish(&format!("{}\n", page.display())),
         Err(message) => {
             complain(&message);
             ExitCode::from(REFUSED)
         }
     }
+}
+
+fn report(arguments: &Arguments) -> Result<PathBuf, String> {
+    let register = crate::reproduce::register(arguments.register.as_deref())?;
+    let collections = collection::collect(&arguments.directory, &register)?;
+    let page = meshpace_report::write(&arguments.directory, &collections, &register, arguments.page.as_deref())?;
+    let entries = verdicts::of(&register, &collections);
+    if arguments.page.is_none() {
+        crate::reproduce::write_verdicts(&arguments.directory, &entries)?;
+    }
+    eprint!("{}", verdicts::scoreboard(&entries));
+    Ok(page)
 }

@@ -3,23 +3,22 @@
 mod price;
 
 use crate::output::{complain, results};
-use crate::run::{describe, host, processors, progress, silence_panics, stop_on_interrupt};
-use crate::{FAILED, INTERRUPTED, REFUSED};
+use crate::runner::{self, Failure, Runner, processors, progress, silence_panics, stop_on_interrupt};
+use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
 use meshpace_lab::campaign::{Campaign, End, Run};
 use meshpace_lab::record::directory::Manifest;
-use meshpace_lab::record::store::{self, Key, Store};
-use meshpace_lab::record::{Record, csv, parquet, write_whole};
-use meshpace_lab::register::{Effort, Experiment, Register, Runs, consistency, replication};
-use meshpace_report::{PARQUET, Provenance, TABLE};
+use meshpace_lab::record::store::Store;
+use meshpace_lab::record::{csv, parquet, write_whole};
+use meshpace_lab::register::{Effort, Experiment, Register, Runs, collection, consistency, replication, verdicts};
+use meshpace_report::{PARQUET, TABLE};
+use meshpace_scenario::nearest;
 use meshpace_scenario::{MAX_SEEDS, Point};
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// The arguments of `meshpace reproduce`.
@@ -39,9 +38,12 @@ pub struct Arguments {
     /// Where to write: the report, and a directory for each set of runs [default: report, or report-paper].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Replace records that are there already and are not those that would be made.
+    /// Make all runs anew, and replace the records that are there.
     #[arg(long)]
     force: bool,
+    /// A file of verdicts (verdicts.json of an earlier report): exit status 1 if one of them has turned.
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
     /// A directory with the register's files, instead of those that are part of the program.
     #[arg(long, value_name = "DIR")]
     register: Option<PathBuf>,
@@ -97,12 +99,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-type Failure = (u8, String);
-
 fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let refused = |message: String| (REFUSED, message);
     let register = register(arguments.register.as_deref()).map_err(refused)?;
     let chosen = choose(&register, &arguments.ids).map_err(refused)?;
+    let expected = arguments.expect.as_deref().map_or(Ok(Vec::new()), expected).map_err(refused)?;
     let mut plans: Vec<Runs> = Vec::new();
     for experiment in chosen {
         let Some(mut runs) = register.runs(experiment, arguments.quality.effort()).map_err(refused)? else { continue };
@@ -130,17 +131,51 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
             directory: out.join(&runs.id),
             register: &register,
             quality: arguments.seeds.is_none().then(|| arguments.quality.name()),
-            jobs,
             force: arguments.force,
-            stop: &stop,
-            progress: &progress,
+            runner: Runner { jobs, stop: &stop, progress: &progress },
         };
         failed += job.run(runs).inspect_err(|_| progress.finish_and_clear())?;
     }
     progress.finish_and_clear();
-    let page = meshpace_report::write(&out, &register, None).map_err(|message| (FAILED, message))?;
-    results(&format!("{}\n", page.display())).map_err(|error| (FAILED, error.to_string()))?;
-    if failed > 0 { Err((FAILED, format!("{failed} runs failed"))) } else { Ok(()) }
+    let entries = conclude(&out, &register).map_err(|message| (FAILED, message))?;
+    if failed > 0 {
+        return Err((FAILED, format!("{failed} runs failed")));
+    }
+    let turned = verdicts::turned(&expected, &entries);
+    match (&arguments.expect, turned.is_empty()) {
+        (Some(file), false) => Err((
+            FAILED,
+            format!("{} verdicts are not those of {}:\n{}", turned.len(), file.display(), turned.join("\n")),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Writes the report and the verdicts, and says how many claims hold and where the report is.
+fn conclude(out: &Path, register: &Register) -> Result<Vec<verdicts::Entry>, String> {
+    let collections = collection::collect(out, register)?;
+    let page = meshpace_report::write(out, &collections, register, None)?;
+    let entries = verdicts::of(register, &collections);
+    write_verdicts(out, &entries)?;
+    eprint!("{}", verdicts::scoreboard(&entries));
+    results(&format!("{}\n", page.display())).map_err(|error| error.to_string())?;
+    Ok(entries)
+}
+
+/// Writes the verdicts beside the report.
+///
+/// # Errors
+/// The file and why it cannot be written.
+pub fn write_verdicts(directory: &Path, entries: &[verdicts::Entry]) -> Result<(), String> {
+    write_whole(directory, verdicts::FILE, verdicts::text(entries))
+        .map_err(|error| format!("{}: {error}", directory.join(verdicts::FILE).display()))
+}
+
+/// The verdicts in a file.
+fn expected(file: &Path) -> Result<Vec<verdicts::Entry>, String> {
+    let shown = |why: String| format!("--expect: {}: {why}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| shown(error.to_string()))?;
+    verdicts::parse(&text).map_err(shown)
 }
 
 /// What the plans would take.
@@ -167,12 +202,12 @@ fn choose<'a>(register: &'a Register, ids: &[String]) -> Result<Vec<&'a Experime
         if found.is_empty() {
             let known: Vec<&str> =
                 register.experiments.iter().map(|experiment| experiment.published.id.as_str()).collect();
-            let why = if register.missing.iter().any(|missing| missing.eq_ignore_ascii_case(id)) {
-                "is not in the register yet"
-            } else {
-                "is no experiment"
-            };
-            return Err(format!("{id} {why}; this version has {}", known.join(", ")));
+            if register.missing.iter().any(|missing| missing.eq_ignore_ascii_case(id)) {
+                return Err(format!("{id} is not in the register yet; this version has {}", known.join(", ")));
+            }
+            let near = nearest(&id.to_ascii_uppercase(), known.iter().copied());
+            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            return Err(format!("{id} is no experiment{near} This version has {}", known.join(", ")));
         }
         chosen.extend(found);
     }
@@ -184,38 +219,24 @@ struct Job<'a> {
     directory: PathBuf,
     register: &'a Register,
     quality: Option<&'static str>,
-    jobs: usize,
     force: bool,
-    stop: &'a Arc<AtomicBool>,
-    progress: &'a ProgressBar,
+    runner: Runner<'a>,
 }
 
 impl Job<'_> {
     /// Makes the runs that are missing; returns how many failed.
     fn run(&self, runs: Runs) -> Result<usize, Failure> {
-        let base = runs.scenario.points.len() * runs.scenario.seeds as usize;
-        if self.is_complete(&runs) {
-            self.progress.suspend(|| {
-                complain(&format!(
-                    "{}: the records in {} are complete; only the report is written anew",
-                    runs.id,
-                    self.shown()
-                ));
-            });
-            self.progress.inc(base as u64);
-            return Ok(0);
-        }
         #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
         let begun = Instant::now();
-        let mut manifest = self.manifest(&runs);
-        let mut store = Store::open(&self.directory, &manifest, self.force).map_err(|error| self.broken(&error))?;
+        let base = runs.scenario.points.len() * runs.scenario.seeds as usize;
         let campaign = Arc::new(Campaign { first_seed: 1, seeds: runs.scenario.seeds, scenario: runs.scenario });
-        let keys: Vec<String> = campaign
-            .scenario
-            .points
-            .iter()
-            .map(|point| store::key(&Value::Object(point.values.iter().cloned().collect())))
-            .collect();
+        let mut manifest = Manifest {
+            experiment: Some(runs.id.clone()),
+            quality: self.quality.map(str::to_owned),
+            ..runner::manifest(&campaign, &runs.source, self.runner.jobs)
+        };
+        let mut store = runner::open(&self.directory, &manifest, self.force)?;
+        let keys = runner::keys(&campaign);
         let mut seeds = vec![campaign.seeds; keys.len()];
         let mut failed = 0;
         let mut is_first = true;
@@ -228,10 +249,11 @@ impl Job<'_> {
                 .collect();
             // What an earlier start has left counts as done; what an interval still needs comes on top.
             match std::mem::replace(&mut is_first, false) {
-                true => self.progress.inc((base - todo.len()) as u64),
-                false => self.progress.inc_length(todo.len() as u64),
+                true => self.runner.progress.inc((base - todo.len()) as u64),
+                false => self.runner.progress.inc_length(todo.len() as u64),
             }
-            if todo.is_empty() {
+            // Of a finished campaign every point has the seeds it needs.
+            if todo.is_empty() && (runs.until.is_none() || store.is_finished()) {
                 break;
             }
             failed = self.simulate(&campaign, todo, &keys, &mut store)?;
@@ -239,76 +261,33 @@ impl Job<'_> {
                 break;
             }
             let Some((rule, level)) = &runs.until else { break };
-            self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store);
+            if !self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store) {
+                break;
+            }
+        }
+        if store.is_finished() {
+            self.runner.progress.suspend(|| {
+                let place = self.directory.display();
+                complain(&format!("{}: the records in {place} are complete; only the report is written anew", runs.id));
+            });
+            return Ok(0);
         }
         manifest.failed_runs = failed;
         manifest.wall_time_s = begun.elapsed().as_secs_f64();
-        let finish = || -> io::Result<()> {
-            let in_order = || {
-                let seeds = &seeds;
-                keys.iter()
-                    .enumerate()
-                    .flat_map(move |(point, key)| (1..=seeds[point]).map(move |seed| (key.clone(), seed)))
-            };
-            let lines = in_order().filter_map(|key: Key| store.line(&key).map(str::to_owned));
-            let records = lines.map(|line| serde_json::from_str(&line)).collect::<Result<Vec<Value>, _>>()?;
-            let mut table = String::new();
-            for record in &records {
-                table.push_str(&csv::rows_of(record, table.is_empty())?);
-            }
-            write_whole(&self.directory, TABLE, &table)?;
-            write_whole(&self.directory, PARQUET, parquet::file(&records).map_err(io::Error::other)?)?;
-            store.finish(in_order(), &manifest)
-        };
-        finish().map_err(|error| self.broken(&error))?;
+        self.finish(store, &keys, &manifest).map_err(|error| runner::broken(&error))?;
         Ok(failed)
     }
 
-    fn broken(&self, error: &io::Error) -> Failure {
-        let status = match error.kind() {
-            io::ErrorKind::AlreadyExists | io::ErrorKind::WouldBlock => return (REFUSED, error.to_string()),
-            _ => FAILED,
-        };
-        (status, format!("{}: {error}", self.shown()))
-    }
-
-    fn shown(&self) -> std::path::Display<'_> {
-        self.directory.display()
-    }
-
-    /// Whether the records that would be made are there, with as many seeds or more.
-    fn is_complete(&self, runs: &Runs) -> bool {
-        !self.force
-            && Provenance::read(&self.directory).is_ok_and(|made| {
-                made.complete
-                    && made.failed_runs == 0
-                    && made.scenario_sha256 == runs.scenario.digest
-                    && made.version == env!("CARGO_PKG_VERSION")
-                    && made.model == meshpace_sim::MODEL_REVISION
-                    && made.seeds >= runs.scenario.seeds
-                    && self.directory.join(meshpace_lab::record::directory::RECORDS).is_file()
-            })
-    }
-
-    fn manifest(&self, runs: &Runs) -> Manifest {
-        Manifest {
-            scenario: runs.scenario.name.clone(),
-            scenario_sha256: runs.scenario.digest.clone(),
-            scenario_text: runs.source.text.clone(),
-            set: runs.source.sets.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            model: meshpace_sim::MODEL_REVISION,
-            first_seed: 1,
-            seeds: runs.scenario.seeds,
-            points: runs.scenario.points.len(),
-            failed_runs: 0,
-            jobs: self.jobs,
-            host: host(),
-            wall_time_s: 0.0,
-            experiment: Some(runs.id.clone()),
-            quality: self.quality.map(str::to_owned),
-            complete: false,
+    /// Puts the records in place, and the same as tables beside them.
+    fn finish(&self, store: Store, keys: &[String], manifest: &Manifest) -> io::Result<()> {
+        let records = store.in_order(keys).map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+        let mut table = String::new();
+        for record in &records {
+            table.push_str(&csv::rows_of(record, table.is_empty())?);
         }
+        write_whole(&self.directory, TABLE, &table)?;
+        write_whole(&self.directory, PARQUET, parquet::file(&records).map_err(io::Error::other)?)?;
+        store.finish(keys, manifest)
     }
 
     fn simulate(
@@ -318,40 +297,18 @@ impl Job<'_> {
         keys: &[String],
         store: &mut Store,
     ) -> Result<usize, Failure> {
-        let end = campaign.each(
-            self.jobs,
-            self.stop,
-            todo,
-            |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed),
-            |run, result| {
-                match result {
-                    Ok(outcome) => {
-                        let record = Record::new(&campaign.scenario, campaign.point(run), run.seed, &outcome);
-                        store.add((keys[run.point].clone(), run.seed), &record.json_line())?;
-                    }
-                    Err(why) => {
-                        self.progress.suspend(|| complain(&format!("{} failed: {why}", describe(campaign, run))));
-                    }
-                }
-                self.progress.inc(1);
-                Ok(())
-            },
-            || self.progress.tick(),
-        );
-        match end.map_err(|error| self.broken(&error))? {
+        let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
+        let end = self.runner.make(campaign, todo, simulate, |run, record| match record {
+            Some(record) => store.add(runner::key(keys, run), &record.json_line()),
+            None => Ok(()),
+        });
+        match end.map_err(|error| runner::broken(&error))? {
             End::Complete { failed } => Ok(failed),
-            End::Stopped => {
-                let kept = store.len();
-                let message = format!(
-                    "interrupted; {kept} runs are kept in {}, and the same command goes on from there",
-                    self.shown()
-                );
-                Err((INTERRUPTED, message))
-            }
+            End::Stopped => Err(runner::interrupted(store.len(), &self.directory)),
         }
     }
 
-    /// One more seed for each point whose interval is too wide.
+    /// One more seed for each point whose interval is too wide; whether there is such a point.
     fn add_seeds(
         &self,
         rule: &meshpace_lab::register::data::Until,
@@ -360,17 +317,20 @@ impl Job<'_> {
         keys: &[String],
         seeds: &mut [u64],
         store: &Store,
-    ) {
+    ) -> bool {
         let Some(metric) = self.register.find(id).and_then(|experiment| experiment.published.metric(&rule.metric))
         else {
-            return;
+            return false;
         };
+        let mut is_wanting = false;
         for (key, seeds) in keys.iter().zip(seeds) {
             let line = |seed| store.line(&(key.clone(), seed)).and_then(|line| serde_json::from_str(line).ok());
             let records: Vec<Value> = (1..=*seeds).filter_map(line).collect();
             if !replication::is_enough(rule, &metric, level, &records) {
                 *seeds += 1;
+                is_wanting = true;
             }
         }
+        is_wanting
     }
 }

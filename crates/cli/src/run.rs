@@ -2,18 +2,16 @@
 
 use crate::captures::Captures;
 use crate::output::{complain, failed, results};
+use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use meshpace_lab::campaign::{Campaign, End, Run};
-use meshpace_lab::record::directory::{Manifest, Writer};
+use meshpace_lab::campaign::{Campaign, End, InOrder, Run};
 use meshpace_lab::record::{Record, csv, table};
-use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
+use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// The arguments of `meshpace run`.
@@ -38,7 +36,8 @@ pub struct Arguments {
     /// per flow and run.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Write records.jsonl and manifest.json into this directory.
+    /// Keep the records in this directory, each as soon as it is there: the same command goes on where it was interrupted, other
+    /// seeds come on top.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write what every node's radio and transport sees into this directory, for Wireshark; several runs get one
@@ -48,7 +47,7 @@ pub struct Arguments {
     /// Start even if the estimate says that it takes days, or more memory than there is.
     #[arg(long)]
     anyway: bool,
-    /// Replace the records that are in the directory of --out and the captures in that of --pcap.
+    /// Make all runs anew, and replace the records that are in the directory of --out and the captures in that of --pcap.
     #[arg(long, requires = "written")]
     force: bool,
 }
@@ -77,20 +76,19 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         complain(&format!("{why}; --anyway starts it all the same"));
         return ExitCode::from(REFUSED);
     }
-    let writer = match arguments.out.as_deref().map(|directory| Writer::create(directory, arguments.force)).transpose()
-    {
-        Ok(writer) => writer,
+    let captures = arguments.pcap.as_deref().map(|directory| Captures::new(directory, &campaign, arguments.force));
+    let captures = match captures.transpose() {
+        Ok(captures) => captures,
         Err(error) => {
-            complain(&format!("--out: {error}"));
+            complain(&format!("--pcap: {error}"));
             return ExitCode::from(REFUSED);
         }
     };
-    let captures = arguments.pcap.as_deref().map(|directory| Captures::new(directory, &campaign, arguments.force));
-    match captures.transpose() {
-        Ok(captures) => execute(arguments, campaign, &source, writer, captures),
-        Err(error) => {
-            complain(&format!("--pcap: {error}"));
-            ExitCode::from(REFUSED)
+    match execute(arguments, campaign, &source, jobs, captures) {
+        Ok(status) => status,
+        Err((status, message)) => {
+            complain(&message);
+            ExitCode::from(status)
         }
     }
 }
@@ -134,165 +132,99 @@ fn execute(
     arguments: &Arguments,
     campaign: Campaign,
     source: &Source,
-    writer: Option<Writer>,
+    jobs: usize,
     captures: Option<Captures>,
-) -> ExitCode {
+) -> Result<ExitCode, Failure> {
     #[expect(clippy::disallowed_methods, reason = "wall time for people and the manifest, never for a record")]
     let begun = Instant::now();
     let campaign = Arc::new(campaign);
-    let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
-    let stop = stop_on_interrupt();
-    let progress = progress(campaign.runs() as u64);
-    let mut sink = Sink { format: arguments.format, writer, table: Vec::new(), header: true };
+    let mut manifest = runner::manifest(&campaign, source, jobs);
+    let keys = runner::keys(&campaign);
+    let open = |directory: &PathBuf| runner::open(directory, &manifest, arguments.force);
+    let mut store = arguments.out.as_ref().map(open).transpose()?;
+    let stop = runner::stop_on_interrupt();
+    let progress = runner::progress(campaign.runs() as u64);
+    runner::silence_panics();
     let captures = Arc::new(captures);
     let capturing = Arc::clone(&captures);
-    let simulate = move |point: &meshpace_scenario::Point, run: Run| match &*capturing {
+    let simulate = move |point: &Point, run: Run| match &*capturing {
         Some(captures) => captures.run(point, run),
         None => meshpace_sim::run(&point.config, run.seed),
     };
-    silence_panics();
-    let end = campaign.execute(
-        jobs,
-        &stop,
-        simulate,
-        |run, result| {
-            match result {
-                Ok(outcome) => {
-                    if let Some(failure) = captures.as_ref().as_ref().and_then(Captures::failure) {
-                        return Err(io::Error::other(failure));
-                    }
-                    let record = Record::new(&campaign.scenario, campaign.point(run), run.seed, &outcome);
-                    progress.suspend(|| sink.take(record))?;
-                }
-                Err(why) => progress.suspend(|| complain(&format!("{} failed: {why}", describe(&campaign, run)))),
+    let mut sink = Sink { format: arguments.format, table: Vec::new(), header: true, order: InOrder::default() };
+    // What an earlier start has left is not made again, but for its captures.
+    let mut todo = Vec::new();
+    for run in (0..campaign.runs()).map(|index| campaign.run(index)) {
+        match store.as_ref().and_then(|store| store.line(&runner::key(&keys, run))) {
+            Some(line) if captures.is_none() => {
+                let record = Record::from_line(line).map_err(|why| (FAILED, format!("the record {why}")))?;
+                sink.order.put(run.index, Some(record));
+                progress.inc(1);
             }
-            progress.inc(1);
-            Ok(())
-        },
-        || progress.tick(),
-    );
-    progress.finish_and_clear();
-    match end {
-        Ok(End::Stopped) => {
-            complain("interrupted");
-            // Dropped first: the process ends with threads still running, and its temporary file shall not stay.
-            drop(sink);
-            ExitCode::from(INTERRUPTED)
+            _ => todo.push(run),
         }
-        Ok(End::Complete { failed: failures }) => {
-            let manifest = Manifest {
-                scenario: campaign.scenario.name.clone(),
-                scenario_sha256: campaign.scenario.digest.clone(),
-                scenario_text: source.text.clone(),
-                set: source.sets.clone(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                model: meshpace_sim::MODEL_REVISION,
-                first_seed: campaign.first_seed,
-                seeds: campaign.seeds,
-                points: campaign.scenario.points.len(),
-                failed_runs: failures,
-                jobs,
-                host: host(),
-                wall_time_s: begun.elapsed().as_secs_f64(),
-                experiment: None,
-                quality: None,
-                complete: true,
-            };
-            match sink.finish(&manifest) {
-                Err(error) => failed(&error),
-                Ok(()) if failures > 0 => ExitCode::from(FAILED),
-                Ok(()) => ExitCode::SUCCESS,
-            }
-        }
-        Err(error) => failed(&error),
     }
+    let mut end = sink.drain().map(|()| End::Complete { failed: 0 });
+    if end.is_ok() && !todo.is_empty() {
+        let runner = Runner { jobs, stop: &stop, progress: &progress };
+        end = runner.make(&campaign, todo, simulate, |run, record| {
+            if let Some(failure) = captures.as_ref().as_ref().and_then(Captures::failure) {
+                return Err(io::Error::other(failure));
+            }
+            if let (Some(store), Some(record)) = (&mut store, &record) {
+                let key = runner::key(&keys, run);
+                if !store.has(&key) {
+                    store.add(key, &record.json_line())?;
+                }
+            }
+            sink.order.put(run.index, record);
+            sink.drain()
+        });
+    }
+    progress.finish_and_clear();
+    let failures = match end {
+        Ok(End::Complete { failed }) => failed,
+        Ok(End::Stopped) => {
+            return Err(match (&store, &arguments.out) {
+                (Some(store), Some(directory)) => runner::interrupted(store.len(), directory),
+                _ => (INTERRUPTED, "interrupted".to_owned()),
+            });
+        }
+        Err(error) => return Ok(failed(&error)),
+    };
+    if let Some(store) = store.filter(|store| !store.is_finished()) {
+        manifest.failed_runs = failures;
+        manifest.wall_time_s = begun.elapsed().as_secs_f64();
+        store.finish(&keys, &manifest).map_err(|error| runner::broken(&error))?;
+    }
+    if let Err(error) = results(&table::render(&sink.table)) {
+        return Ok(failed(&error));
+    }
+    Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Where records go.
+/// Where records go, in the order of the campaign.
 struct Sink {
     format: Format,
-    writer: Option<Writer>,
     /// The records so far, when they are needed at the end.
     table: Vec<Record>,
     /// Whether a CSV header is still to be written.
     header: bool,
+    /// Records that wait for those before them; none for a run that failed.
+    order: InOrder<Option<Record>>,
 }
 
 impl Sink {
-    fn take(&mut self, record: Record) -> io::Result<()> {
-        if let Some(writer) = &mut self.writer {
-            writer.add(&record.json_line())?;
-        }
-        match self.format {
-            Format::Json => results(&record.json_line()),
-            Format::Csv => results(&csv::rows(&record, std::mem::take(&mut self.header))?),
-            Format::Table => {
-                self.table.push(record);
-                Ok(())
+    /// Writes what is next in order.
+    fn drain(&mut self) -> io::Result<()> {
+        for record in self.order.by_ref() {
+            let Some(record) = record else { continue };
+            match self.format {
+                Format::Json => results(&record.json_line())?,
+                Format::Csv => results(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
+                Format::Table => self.table.push(record),
             }
         }
+        Ok(())
     }
-
-    fn finish(self, manifest: &Manifest) -> io::Result<()> {
-        if let Some(writer) = self.writer {
-            writer.finish(manifest)?;
-        }
-        results(&table::render(&self.table))
-    }
-}
-
-/// A run in words.
-pub fn describe(campaign: &Campaign, run: Run) -> String {
-    let values = campaign.point(run).values.iter();
-    let values: Vec<String> = values.map(|(key, value)| format!("{key} = {value}, ")).collect();
-    format!("run with {}seed {}", values.concat(), run.seed)
-}
-
-/// A panic in a run is told in one line with its run; the default hook would print it a second time without.
-pub fn silence_panics() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if std::env::var_os("RUST_BACKTRACE").is_some() || std::thread::current().name() == Some("main") {
-            usual(panic);
-        }
-    }));
-}
-
-/// A flag that Ctrl-C sets, so that the line being written is finished. A second Ctrl-C does not wait for that.
-pub fn stop_on_interrupt() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    let handler = move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        complain(&format!("Ctrl-C will end this without ceremony: {error}"));
-    }
-    stop
-}
-
-/// Processors that runs can be spread over.
-pub fn processors() -> u16 {
-    std::thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX))
-}
-
-/// A bar with the time left, on standard error if that is a terminal and there is more than one run.
-pub fn progress(runs: u64) -> ProgressBar {
-    let target = if runs > 1 && io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} gone, {eta} left");
-    ProgressBar::with_draw_target(Some(runs), target).with_style(style.expect("the template is right"))
-}
-
-/// Name of this machine, or of its system.
-pub fn host() -> String {
-    let name =
-        std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
-    let name = name.unwrap_or_default().trim().to_owned();
-    if name.is_empty() { std::env::consts::OS.to_owned() } else { name }
 }

@@ -87,7 +87,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    let stop = crate::run::stop_on_interrupt();
+    let stop = crate::runner::stop_on_interrupt();
     match run(arguments, &transport, to, &stop) {
         Ok((measured, hops)) => report(arguments, &transport, to, hops, &measured),
         Err(error) if error.kind() == io::ErrorKind::Interrupted && stop.load(Ordering::Relaxed) => {

@@ -1,5 +1,6 @@
 //! What was measured on a real network in the format of the simulator's records.
 
+use meshpace_lab::record::line::FORMAT;
 use meshpace_lab::record::{CompletionRecord, FlowRecord, PacingRecord, Record};
 use meshpace_live::generator::Measured;
 use meshpace_live::generator::receive::Received;
@@ -44,7 +45,9 @@ pub fn sent(about: &About<'_>, measured: &Measured) -> Record {
 pub fn received(about: &About<'_>, received: &Received) -> Record {
     let duration = received.duration.as_secs_f64();
     let flow = flow(about, &Stats::default(), received.bytes, duration);
-    record(about, flow, duration, 0, f64::NAN, received.stats.acks_sent)
+    // A receiver puts no data on the air; its acknowledgements are counted under their own name.
+    let flow = FlowRecord { acks_sent: Some(received.stats.acks_sent), ..flow };
+    record(about, flow, duration, 0, f64::NAN, 0)
 }
 
 fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowRecord {
@@ -65,6 +68,7 @@ fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowReco
         segments_sent: stats.segments_sent,
         retransmissions: stats.retransmissions,
         timeouts: stats.timeouts,
+        acks_sent: None,
         retransmission_index: stats.retransmissions as f64 / (stats.segments_sent - stats.retransmissions) as f64,
         rtt_mean_s: mean(stats.rtt_sum_s, stats.rtt_samples),
         cov_rtt: mean(stats.cov_sum, stats.cov_samples),
@@ -98,6 +102,7 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
         warmup_s: 0.0,
         // Only what can be repeated has one.
         fingerprint: String::new(),
+        format: FORMAT,
         // A network is no model.
         model: 0,
         series: None,

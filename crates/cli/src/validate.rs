@@ -1,7 +1,7 @@
 //! `meshpace validate`: the comparison with ns-2 and with theory, and the page it is written down in.
 
 use crate::output::{complain, failed, results};
-use crate::run::processors;
+use crate::runner::processors;
 use crate::{FAILED, REFUSED};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};

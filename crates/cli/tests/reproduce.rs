@@ -77,13 +77,19 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     let fewer: Vec<&str> = more.lines().filter(|line| !line.contains("\"seed\":4,")).collect();
     assert_eq!(fewer, records.lines().collect::<Vec<_>>());
 
-    // The report alone, from records that are falsified: it shows.
+    // The report alone, from records that are falsified: they are refused, and the place is named.
     let falsified = more.replace(
         "\"topology.hops\":4},\"duration_s\":20.0,\"aggregate_goodput_bps\":",
         "\"topology.hops\":4},\"duration_s\":20.0,\"aggregate_goodput_bps\":1",
     );
     assert_ne!(falsified, more);
     fs::write(runs.join("records.jsonl"), falsified).unwrap();
+    let (status, _, stderr) = meshpace(&["report", out.to_str().unwrap(), "--register", &register]);
+    assert!(status == 2 && stderr.contains("records.jsonl:5: the record is damaged"), "{stderr}");
+    fs::write(runs.join("records.jsonl"), more).unwrap();
+
+    // The same records against another claim.
+    let register = self::register(&scratch.path().join("other"), 20, 3, RISES);
     let (status, _, stderr) = meshpace(&["report", out.to_str().unwrap(), "--register", &register]);
     assert_eq!(status, 0, "{stderr}");
     assert!(read(&out, "index.html").contains("class=\"chip differs\""));
@@ -99,7 +105,7 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
 
     let left = fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(
-        left.into_iter().all(|name| !name.starts_with('.') && name != "records.partial.jsonl"),
+        left.into_iter().all(|name| !name.starts_with('.') && name != "unfinished.jsonl"),
         "nothing temporary stays"
     );
 }
@@ -114,6 +120,41 @@ fn a_claim_that_cannot_hold_is_reported_as_different() {
     let page = read(&out, "index.html");
     assert!(page.contains("class=\"chip differs\"") && page.contains("what was tried"), "with what was found");
     assert!(!page.contains("1 claims: 1 reproduced"));
+}
+
+#[test]
+fn verdicts_are_data_and_one_that_turns_is_told() {
+    let scratch = tempfile::tempdir().unwrap();
+    let claims = register(&scratch.path().join("register"), 20, 3, FALLS);
+    let out = scratch.path().join("out").to_str().unwrap().to_owned();
+    let (status, _, stderr) = meshpace(&["reproduce", "all", "--register", &claims, "--out", &out]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("AP05") && stderr.contains("reproduced"), "a scoreboard: {stderr}");
+    let text = read(Path::new(&out), "verdicts.json");
+    let verdicts: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let entry = &verdicts[0];
+    assert_eq!((&entry["experiment"], &entry["claim"]), (&"AP05-F3".into(), &"it falls".into()));
+    assert_eq!((&entry["verdict"], &entry["cause"]), (&"reproduced".into(), &serde_json::Value::Null));
+    assert_eq!(entry["command"], "meshpace reproduce AP05-F3 --quality quick");
+    for key in ["published", "measured", "interval"] {
+        assert!(entry.get(key).is_some(), "{key}");
+    }
+    // The same claim falsified by hand: what was expected does not come out.
+    let expected = scratch.path().join("expected.json");
+    fs::write(&expected, &text).unwrap();
+    let again = |register: &str| {
+        meshpace(&["reproduce", "--register", register, "--out", &out, "--expect", expected.to_str().unwrap()])
+    };
+    let (status, _, stderr) = again(&claims);
+    assert_eq!(status, 0, "{stderr}");
+    let false_claim = RISES.replace("it rises", "it falls");
+    let falsified = register(&scratch.path().join("falsified"), 20, 3, &false_claim);
+    let (status, _, stderr) = again(&falsified);
+    assert_eq!(status, 1, "{stderr}");
+    assert!(stderr.contains("AP05-F3: \"it falls\": reproduced was expected, differs came out"), "{stderr}");
+    fs::write(&expected, "{}").unwrap();
+    let (status, _, stderr) = again(&claims);
+    assert!(status == 2 && stderr.contains("expected.json") && stderr.contains("verdicts"), "{stderr}");
 }
 
 #[test]
@@ -154,6 +195,10 @@ fn a_register_that_does_not_fit_together_is_refused_with_its_place() {
             "[[metric]]\nid = \"m\"\ntitle = \"m\"\nfield = \"series.goodput_bps\"\nflow = 0".to_owned(),
             "needs a time series",
         ),
+        (
+            "[[metric]]\nid = \"m\"\ntitle = \"m\"\nfield = \"idle_windowz\"".to_owned(),
+            "records have no number called idle_windowz; idle_windows is near",
+        ),
     ] {
         let register = claim(&text);
         let (status, _, stderr) = meshpace(&["reproduce", "--register", &register, "--out", "/nowhere/at/all"]);
@@ -183,7 +228,7 @@ fn a_campaign_that_is_killed_again_and_again_ends_as_one_that_is_not() {
     let whole = begun.elapsed();
 
     let out = scratch.path().join("killed");
-    let partial = out.join("AP05-F3/records.partial.jsonl");
+    let partial = out.join("AP05-F3/unfinished.jsonl");
     let (mut before, mut kills) = (0, 0);
     // Moments spread over the first tenth of the time each, so that no start gets far, at fractions that the golden ratio makes uneven.
     for attempt in 1..=10u32 {
@@ -223,10 +268,10 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Until two records are there, so that there is something to keep.
-    let partial = out.join("AP05-F3/records.partial.jsonl");
+    // Until two records are there behind the head, so that there is something to keep.
+    let partial = out.join("AP05-F3/unfinished.jsonl");
     let lines = || fs::read_to_string(&partial).unwrap_or_default().lines().count();
-    while lines() < 2 {
+    while lines() < 3 {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(Process::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
@@ -234,7 +279,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     assert_eq!(ended.status.code(), Some(130));
     let told = String::from_utf8(ended.stderr).unwrap();
     assert!(told.contains("goes on from there") && told.lines().count() == 1, "{told}");
-    assert!(lines() >= 2);
+    assert!(lines() >= 3);
 }
 
 /// Needs a file system of a few kilobytes, which only root can make, in a mount namespace that ends with the test.
@@ -263,7 +308,7 @@ fn a_full_disk_is_one_clear_error_and_no_half_written_record() {
     assert_eq!(ended.status.code(), Some(1), "{told}");
     assert!(told.contains("No space left on device") && told.lines().count() == 1, "{told}");
     let copy = Path::new(&place("copy")).to_owned();
-    let partial = read(&copy.join("AP05-F3"), "records.partial.jsonl");
+    let partial = read(&copy.join("AP05-F3"), "unfinished.jsonl");
     assert!(partial.lines().count() > 5 && partial.ends_with("}\n"), "{partial}");
     assert!(partial.lines().all(|line| line.starts_with('{') && line.ends_with('}')));
     // With room again it goes on, and ends as if nothing had happened.
@@ -300,6 +345,8 @@ fn what_is_not_there_is_refused_by_name() {
     let (status, _, stderr) = meshpace(&["reproduce", "AP05-F99"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("AP05-F99") && stderr.contains("AP05-F14"), "{stderr}");
+    let (status, _, stderr) = meshpace(&["reproduce", "ap05f14"]);
+    assert!(status == 2 && stderr.contains("did you mean AP05-F14?"), "{stderr}");
 
     let scratch = tempfile::tempdir().unwrap();
     let (status, _, stderr) = meshpace(&["report", scratch.path().to_str().unwrap()]);

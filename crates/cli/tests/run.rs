@@ -180,8 +180,19 @@ fn out_writes_records_and_manifest_and_nothing_is_written_over() {
     assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(manifest["scenario_sha256"].as_str().unwrap().len(), 64);
 
-    assert_refused(&["run", "-", "--out", out], SCENARIO, &["records.jsonl", "--force"]);
-    assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), printed);
+    assert_eq!(manifest["records"], 6);
+
+    // The same command again makes nothing and says the same; other seeds come on top, in the order of the campaign.
+    assert_eq!(json(&["--out", out]), printed);
+    let sixth = json(&["--out", out, "--seed", "6", "--seeds", "1"]);
+    let all = std::fs::read_to_string(directory.join("records.jsonl")).unwrap();
+    let seeds: Vec<u64> = records(&all).iter().map(|record| record["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, [1, 2, 3, 6, 1, 2, 3, 6]);
+    assert!(sixth.lines().all(|line| all.contains(line)) && printed.lines().all(|line| all.contains(line)));
+
+    // Another scenario has nothing to do with them.
+    assert_refused(&["run", "-", "--out", out, "--set", "duration=7 s"], SCENARIO, &["Test", "--force"]);
+    assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), all);
     let replaced = json(&["--out", out, "--force", "--seed", "9"]);
     assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), replaced);
     assert_eq!(directory_of(&directory), ["manifest.json", "records.jsonl"]);
@@ -219,7 +230,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 
 #[cfg(unix)]
 #[test]
-fn an_interruption_leaves_whole_lines_and_no_files() {
+fn an_interruption_leaves_whole_lines_and_keeps_them() {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::process::Stdio;
     let directory = tempfile::tempdir().unwrap();
@@ -240,7 +251,9 @@ fn an_interruption_leaves_whole_lines_and_no_files() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(text.ends_with("}\n"));
     assert!(!records(&text).is_empty());
-    assert!(directory_of(directory.path()).is_empty());
+    assert_eq!(directory_of(directory.path()), ["manifest.json", "unfinished.jsonl"]);
+    let kept = std::fs::read_to_string(directory.path().join("unfinished.jsonl")).unwrap();
+    assert!(text.lines().all(|line| kept.contains(line)), "what was printed is kept");
 }
 
 /// Thirty years of a chain, which take days.

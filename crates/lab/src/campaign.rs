@@ -1,11 +1,12 @@
-//! Many runs on several threads; results come in the order of the runs, whatever finishes first.
+//! Many runs on several threads, the longest first; [`InOrder`] puts what comes of them in the order of the campaign.
 
+use crate::pool;
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Point, Scenario};
 use meshpace_sim::Outcome;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -73,53 +74,12 @@ impl Campaign {
         runs.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
     }
 
-    /// Makes all runs on `jobs` threads, the longest first. `simulate` makes one (and may attach a probe of its own to it) of
-    /// the point as it is drawn for the run's seed; a panic in it fails that run alone. `on_result` gets every run in order,
-    /// as soon as those before it are done, with its outcome or the panic's message; it ends the campaign by returning an error. `on_idle` is called about every 0.1 s.
+    /// Makes `runs` on `jobs` threads, those begun first that take longest. `simulate` makes one (and may attach a probe of its
+    /// own to it) of the point as it is drawn for the run's seed; a panic in it fails that run alone. `on_result` gets each as it
+    /// ends, whatever its place, with its outcome or the panic's message; it ends the campaign by returning an error.
+    /// `on_idle` is called about every 0.1 s.
     ///
     /// When `stop` is set the campaign ends without waiting for the runs under way: their threads end with the process.
-    ///
-    /// # Errors
-    /// That of `on_result`.
-    pub fn execute<E>(
-        self: &Arc<Self>,
-        jobs: usize,
-        stop: &Arc<AtomicBool>,
-        simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
-        mut on_result: impl FnMut(Run, Result<Outcome, String>) -> Result<(), E>,
-        mut on_idle: impl FnMut(),
-    ) -> Result<End, E> {
-        let mut runs: Vec<Run> = (0..self.runs()).map(|index| self.run(index)).collect();
-        // One thread gains nothing, and a reader waits for the first results.
-        if jobs > 1 {
-            self.longest_first(&mut runs);
-        }
-        let results = self.start(jobs, stop, runs, simulate);
-        let mut waiting = BTreeMap::new();
-        let (mut next, mut failed) = (0, 0);
-        while next < self.runs() {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(End::Stopped);
-            }
-            match results.recv_timeout(Duration::from_millis(100)) {
-                Ok((run, result)) => drop(waiting.insert(run.index, result)),
-                Err(mpsc::RecvTimeoutError::Timeout) => on_idle(),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(End::Stopped),
-            }
-            while let Some(result) = waiting.remove(&next) {
-                failed += usize::from(result.is_err());
-                if let Err(error) = on_result(self.run(next), result) {
-                    stop.store(true, Ordering::Relaxed);
-                    return Err(error);
-                }
-                next += 1;
-            }
-        }
-        Ok(End::Complete { failed })
-    }
-
-    /// Makes `runs` on `jobs` threads, those begun first that take longest. `on_result` gets each as it ends, whatever its
-    /// place; otherwise as [`Campaign::execute`].
     ///
     /// # Errors
     /// That of `on_result`.
@@ -132,15 +92,19 @@ impl Campaign {
         mut on_result: impl FnMut(Run, Result<Outcome, String>) -> Result<(), E>,
         mut on_idle: impl FnMut(),
     ) -> Result<End, E> {
+        // One thread gains nothing, and a reader waits for the first results.
+        if jobs > 1 {
+            self.longest_first(&mut runs);
+        }
         let (mut left, mut failed) = (runs.len(), 0);
-        self.longest_first(&mut runs);
-        let results = self.start(jobs, stop, runs, simulate);
+        let campaign = Arc::clone(self);
+        let results = pool::start(jobs, stop, runs, move |&run: &Run| (run, campaign.make(run, &simulate)));
         while left > 0 {
             if stop.load(Ordering::Relaxed) {
                 return Ok(End::Stopped);
             }
             match results.recv_timeout(Duration::from_millis(100)) {
-                Ok((run, result)) => {
+                Ok((_, (run, result))) => {
                     left -= 1;
                     failed += usize::from(result.is_err());
                     if let Err(error) = on_result(run, result) {
@@ -155,34 +119,42 @@ impl Campaign {
         Ok(End::Complete { failed })
     }
 
-    fn start(
-        self: &Arc<Self>,
-        jobs: usize,
-        stop: &Arc<AtomicBool>,
-        runs: Vec<Run>,
-        simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
-    ) -> mpsc::Receiver<(Run, Result<Outcome, String>)> {
-        let (sender, results) = mpsc::channel();
-        let next = Arc::new(AtomicUsize::new(0));
-        let (simulate, runs) = (Arc::new(simulate), Arc::new(runs));
-        for _ in 0..jobs.clamp(1, runs.len().max(1)) {
-            let (campaign, simulate, runs) = (Arc::clone(self), Arc::clone(&simulate), Arc::clone(&runs));
-            let (next, stop, sender) = (Arc::clone(&next), Arc::clone(stop), sender.clone());
-            std::thread::spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let Some(&run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                    let result = campaign.point(run).drawn(run.seed).map_err(|why| why.to_string()).and_then(|point| {
-                        // A run shares nothing that a panic could leave half changed.
-                        let result = catch_unwind(AssertUnwindSafe(|| simulate(&point, run)));
-                        result.map_err(|panic| message_of(&*panic))
-                    });
-                    if sender.send((run, result)).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        results
+    fn make(&self, run: Run, simulate: &impl Fn(&Point, Run) -> Outcome) -> Result<Outcome, String> {
+        let point = self.point(run).drawn(run.seed).map_err(|why| why.to_string())?;
+        // A run shares nothing that a panic could leave half changed.
+        let result = catch_unwind(AssertUnwindSafe(|| simulate(&point, run)));
+        result.map_err(|panic| message_of(&*panic))
+    }
+}
+
+/// What comes in any order leaves in that of its numbers, from 0.
+#[derive(Debug)]
+pub struct InOrder<T> {
+    next: usize,
+    waiting: BTreeMap<usize, T>,
+}
+
+impl<T> Default for InOrder<T> {
+    fn default() -> InOrder<T> {
+        InOrder { next: 0, waiting: BTreeMap::new() }
+    }
+}
+
+impl<T> InOrder<T> {
+    /// Takes what has the number `index`.
+    pub fn put(&mut self, index: usize, item: T) {
+        self.waiting.insert(index, item);
+    }
+}
+
+impl<T> Iterator for InOrder<T> {
+    type Item = T;
+
+    /// The next in order, as soon as it is there.
+    fn next(&mut self) -> Option<T> {
+        let item = self.waiting.remove(&self.next)?;
+        self.next += 1;
+        Some(item)
     }
 }
 
@@ -226,14 +198,21 @@ mod tests {
     /// Point, seed, and what came of it.
     type Seen = (usize, u64, Result<u64, String>);
 
+    fn all(campaign: &Campaign) -> Vec<Run> {
+        (0..campaign.runs()).map(|index| campaign.run(index)).collect()
+    }
+
     fn collect(jobs: usize, simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static) -> (Vec<Seen>, End) {
-        let mut seen = Vec::new();
-        let end = campaign(3, 4).execute(
+        let (mut order, mut seen) = (InOrder::default(), Vec::new());
+        let campaign = campaign(3, 4);
+        let end = campaign.each(
             jobs,
             &Arc::default(),
+            all(&campaign),
             simulate,
             |run, result| {
-                seen.push((run.point, run.seed, result.map(|outcome| outcome.frames)));
+                order.put(run.index, (run.point, run.seed, result.map(|outcome| outcome.frames)));
+                seen.extend(order.by_ref());
                 Ok::<(), ()>(())
             },
             || {},
@@ -261,7 +240,7 @@ mod tests {
     fn long_runs_start_first() {
         let campaign = campaign(3, 4);
         // Chains of one, two and three hops: the more nodes, the more patches and listeners.
-        let mut runs: Vec<Run> = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
+        let mut runs = all(&campaign);
         campaign.longest_first(&mut runs);
         let places: Vec<usize> = runs.iter().map(|run| run.index).collect();
         assert_eq!(places, [8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3], "by points, in the order of seeds within");
@@ -285,14 +264,16 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_gone_ends_the_campaign() {
-        let end = campaign(3, 4).execute(1, &Arc::default(), |_, _| outcome(1), |_, _| Err("closed"), || {});
+        let campaign = campaign(3, 4);
+        let end = campaign.each(1, &Arc::default(), all(&campaign), |_, _| outcome(1), |_, _| Err("closed"), || {});
         assert_eq!(end, Err("closed"));
     }
 
     #[test]
     fn a_stop_ends_the_campaign_without_its_results() {
         let stop = Arc::new(AtomicBool::new(true));
-        let end = campaign(1, 1).execute(1, &stop, |_, _| outcome(1), |_, _| Err("none expected"), || {});
+        let campaign = campaign(1, 1);
+        let end = campaign.each(1, &stop, all(&campaign), |_, _| outcome(1), |_, _| Err("none expected"), || {});
         assert_eq!(end, Ok(End::Stopped));
     }
 }

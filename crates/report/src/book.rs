@@ -1,40 +1,29 @@
 //! The page: a scoreboard by paper, then a section for each experiment.
 
-use super::Provenance;
 use super::figure::Painter;
 use super::parts::{chip, class, signs};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use meshpace_lab::register::collection::Collection;
 use meshpace_lab::register::judge::{self, Judgement, cells, judge};
 use meshpace_lab::register::observations::Observations;
 use meshpace_lab::register::{Experiment, PAPERS, Register, Verdict};
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-
-/// The runs of one or more experiments.
-pub struct Chapter {
-    /// The experiment they belong to.
-    pub runs: String,
-    /// The records.
-    pub records: Arc<Vec<Value>>,
-    /// How they came to be.
-    pub made: Provenance,
-    /// Where they are, from the page; none if the page is read elsewhere.
-    pub place: Option<PathBuf>,
-}
 
 /// Everything a page is made from.
 pub struct Book<'a> {
     /// What was published.
     pub register: &'a Register,
     /// What was run.
-    pub chapters: &'a [Chapter],
+    pub chapters: &'a [&'a Collection],
+    /// The directory of the page, if it links to the records in it; none if it is read elsewhere.
+    pub links: Option<&'a Path>,
 }
 
 /// What became of an experiment.
 enum State<'a> {
     /// It was judged: each of its claims and published numbers.
-    Judged(Vec<Verdict>, &'a Chapter),
+    Judged(Vec<Verdict>, &'a Collection),
     /// It cannot be, and never is run.
     Unjudged(&'a str),
     /// Its runs are not here.
@@ -86,7 +75,8 @@ impl<'a> Book<'a> {
             return State::Unjudged(why);
         }
         let owner = self.register.owner(experiment).ok().flatten();
-        let chapter = owner.and_then(|owner| self.chapters.iter().find(|chapter| chapter.runs == owner.published.id));
+        let chapter = owner
+            .and_then(|owner| self.chapters.iter().find(|chapter| chapter.runs.as_ref() == Some(&owner.published.id)));
         match chapter {
             Some(chapter) => {
                 let observations = Observations::new(&experiment.published, Arc::clone(&chapter.records));
@@ -192,7 +182,7 @@ impl<'a> Book<'a> {
         }
     }
 
-    fn section(&self, experiment: &Experiment, verdict: Verdict, chapter: &Chapter, is_alone: bool) -> Markup {
+    fn section(&self, experiment: &Experiment, verdict: Verdict, chapter: &Collection, is_alone: bool) -> Markup {
         let published = &experiment.published;
         let observations = Observations::new(published, Arc::clone(&chapter.records));
         let painter = Painter { observations: &observations };
@@ -215,7 +205,7 @@ impl<'a> Book<'a> {
                     div.finding { h3 { "Finding" } p { (finding) } }
                 } }
                 @if !published.notes.is_empty() { h3 { "What to know" } ul { @for note in &published.notes { li { (note) } } } }
-                (colophon(&published.id, chapter))
+                (colophon(&published.id, chapter, self.links))
             }
         }
     }
@@ -281,9 +271,10 @@ fn verdict(judgement: &Judgement) -> Markup {
     html! { (chip(judgement.verdict)) ". " (signs(&judgement.evidence)) "." }
 }
 
-fn colophon(id: &str, chapter: &Chapter) -> Markup {
+fn colophon(id: &str, chapter: &Collection, links: Option<&Path>) -> Markup {
     let made = &chapter.made;
     let file = |place: &Path, name: &str| place.join(name).display().to_string();
+    let place = links.map(|page| chapter.directory.strip_prefix(page).unwrap_or(Path::new("")));
     html! {
         details.colophon {
             summary { "Repeat it: " code { (made.command(id)) } }
@@ -292,8 +283,8 @@ fn colophon(id: &str, chapter: &Chapter) -> Markup {
                 dt { "Scenario" } dd { "SHA-256 " code { (made.scenario_sha256) } }
                 dt { "Runs" } dd { (chapter.records.len()) " of " (made.points) " points, " (made.seeds) " seeds from " (made.first_seed)
                     @if made.failed_runs > 0 { ", of which " strong { (made.failed_runs) " failed" } }
-                    @if chapter.runs != id { ", those of " (chapter.runs) } }
-                @if let Some(place) = &chapter.place {
+                    @if let Some(owner) = chapter.runs.as_deref().filter(|owner| *owner != id) { ", those of " (owner) } }
+                @if let Some(place) = place {
                     dt { "Files" } dd { a href=(file(place, "records.jsonl")) { "records.jsonl" } ", " a href=(file(place, "records.csv")) { "records.csv" }
                         ", " a href=(file(place, "records.parquet")) { "records.parquet" } ", " a href=(file(place, "manifest.json")) { "manifest.json" } }
                 }
@@ -315,9 +306,12 @@ fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use meshpace_lab::record::directory::Manifest;
     use meshpace_lab::register::{Effort, observations};
+    use serde_json::Value;
+    use std::path::PathBuf;
 
-    fn made() -> Provenance {
+    fn made() -> Manifest {
         serde_json::from_value(serde_json::json!({
             "scenario": "s", "scenario_sha256": "0", "version": "0", "first_seed": 1, "seeds": 2, "points": 2,
             "failed_runs": 0, "quality": "quick",
@@ -348,14 +342,15 @@ mod tests {
                     ));
                 }
             }
-            chapters.push(Chapter {
-                runs: runs.id,
+            chapters.push(Collection {
+                runs: Some(runs.id),
                 records: Arc::new(observations::parse(&lines).unwrap()),
                 made: made(),
-                place: Some(PathBuf::from("x")),
+                directory: PathBuf::from("out/x"),
             });
         }
-        let page = Book { register: &register, chapters: &chapters }.render();
+        let chapters: Vec<&Collection> = chapters.iter().collect();
+        let page = Book { register: &register, chapters: &chapters, links: Some(Path::new("out")) }.render();
         assert!(!page.contains("NaN") && !page.contains("inf %"), "no number that is none");
         for experiment in &register.experiments {
             assert!(page.contains(&format!("id=\"{}\"", experiment.published.id)), "{}", experiment.published.id);

@@ -23,7 +23,7 @@ mod train;
 mod transport;
 pub mod value;
 
-pub use diagnostic::{Problem, Refusal, Source};
+pub use diagnostic::{Problem, Refusal, Source, nearest};
 pub use files::Load;
 pub use programs::Program;
 pub use topology::{Draw, Unplaced};

@@ -1,9 +1,12 @@
-//! A directory of records: `records.jsonl` and `manifest.json`, each written whole or not at all.
+//! A directory of records: `records.jsonl`, one line for each run, and `manifest.json`, which says what made them.
 
+use super::line::{self, FORMAT, Key, key_of};
+use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// The records, one line of JSON each.
 pub const RECORDS: &str = "records.jsonl";
@@ -18,103 +21,207 @@ pub struct Manifest {
     /// SHA-256 of the scenario with its `--set` arguments and the files it names.
     pub scenario_sha256: String,
     /// The scenario as it was read.
+    #[serde(default)]
     pub scenario_text: String,
     /// The `--set` arguments.
+    #[serde(default)]
     pub set: Vec<String>,
     /// Version of meshpace.
     pub version: String,
-    /// Revision of the model, [`meshpace_sim::MODEL_REVISION`]; 0 before there were revisions.
+    /// Format of the records, [`FORMAT`]; 0 before there were formats.
+    #[serde(default)]
+    pub format: u32,
+    /// Revision of the model, [`MODEL_REVISION`]; 0 before there were revisions.
     #[serde(default)]
     pub model: u32,
     /// The first seed.
     pub first_seed: u64,
-    /// Seeds per point.
+    /// Seeds that every point has.
     pub seeds: u64,
     /// Points of the sweep.
     pub points: usize,
+    /// Lines of `records.jsonl`.
+    #[serde(default)]
+    pub records: usize,
     /// Runs that failed and have no record.
     pub failed_runs: usize,
     /// Threads.
+    #[serde(default)]
     pub jobs: usize,
     /// Name of the machine.
+    #[serde(default)]
     pub host: String,
     /// Time the campaign took, seconds.
+    #[serde(default)]
     pub wall_time_s: f64,
     /// The registered experiment that the runs belong to.
+    #[serde(default)]
     pub experiment: Option<String>,
     /// How much was run: "quick" or "paper"; none if the seeds were given.
+    #[serde(default)]
     pub quality: Option<String>,
     /// Whether all runs have been made.
+    #[serde(default = "yes")]
     pub complete: bool,
 }
 
-/// A directory being written. Dropping it without [`Writer::finish`] leaves no file behind.
-#[derive(Debug)]
-pub struct Writer {
-    directory: PathBuf,
-    records: io::BufWriter<NamedTempFile>,
-    force: bool,
+fn yes() -> bool {
+    true
 }
 
-impl Writer {
-    /// Prepares `directory`, creating it if need be.
+impl Manifest {
+    /// The manifest of a directory; None if it has none.
     ///
     /// # Errors
-    /// `AlreadyExists` if it has records or a manifest and `force` is not set; whatever the file system refuses.
-    pub fn create(directory: &Path, force: bool) -> io::Result<Writer> {
-        if !force {
-            for name in [RECORDS, MANIFEST] {
-                let path = directory.join(name);
-                if path.symlink_metadata().is_ok() {
-                    let message = format!("{} is there already; --force replaces it", path.display());
-                    return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
-                }
-            }
+    /// If it cannot be read.
+    pub fn read(directory: &Path) -> Result<Option<Manifest>, String> {
+        let path = directory.join(MANIFEST);
+        let shown = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+        match std::fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| shown(&error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(shown(&error)),
         }
-        std::fs::create_dir_all(directory)?;
-        let records = io::BufWriter::new(temporary(directory)?);
-        Ok(Writer { directory: directory.to_owned(), records, force })
     }
 
-    /// Adds a record's line.
+    /// Whether both are of the same campaign, though perhaps of different seeds.
     ///
     /// # Errors
-    /// Whatever the file system refuses.
-    pub fn add(&mut self, line: &str) -> io::Result<()> {
-        self.records.write_all(line.as_bytes())
+    /// What this one is of instead, in words.
+    pub fn same_campaign(&self, other: &Manifest) -> Result<(), String> {
+        if self.scenario_sha256 != other.scenario_sha256 {
+            let quality = self.quality.as_ref().map(|quality| format!(" of quality {quality}")).unwrap_or_default();
+            Err(format!("other records of \"{}\"{quality}", self.scenario))
+        } else if self.format != other.format {
+            Err(format!("records of {}", format_told(self.format)))
+        } else if self.model != other.model {
+            Err(format!("records of {}, this is {}", model_told(self.model), other.model))
+        } else if self.version != other.version {
+            Err(format!("records of version {}", self.version))
+        } else {
+            Ok(())
+        }
     }
 
-    /// Puts both files in place: the records first, so that a manifest always has its records.
+    /// Whether this program can say something about the records.
     ///
     /// # Errors
-    /// Whatever the file system refuses, and `AlreadyExists` if somebody else has put files there meanwhile.
-    pub fn finish(self, manifest: &Manifest) -> io::Result<()> {
-        let records = self.records.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let mut text = serde_json::to_vec_pretty(manifest)?;
-        text.push(b'\n');
-        let mut file = temporary(&self.directory)?;
-        file.write_all(&text)?;
-        persist(records, &self.directory.join(RECORDS), self.force)?;
-        persist(file, &self.directory.join(MANIFEST), self.force)?;
-        // The new names survive a power cut only when the directory itself is on the disk.
-        std::fs::File::open(&self.directory)?.sync_all()
+    /// Why not, and what to do.
+    fn refuse_strange(&self) -> Result<(), String> {
+        let again = "make them again with the command that made them and --force";
+        if self.format > FORMAT {
+            return Err(format!(
+                "these are records of {}, and this program reads {FORMAT}: use a newer meshpace",
+                format_told(self.format)
+            ));
+        }
+        if self.format < FORMAT {
+            return Err(format!(
+                "these are records of {}, and this program reads {FORMAT}: {again}",
+                format_told(self.format)
+            ));
+        }
+        if self.model != MODEL_REVISION {
+            return Err(format!(
+                "these are records of {}, and this program is revision {MODEL_REVISION}, which gives other results: {again}",
+                model_told(self.model)
+            ));
+        }
+        Ok(())
+    }
+
+    /// The command that makes these records again and shows `id`.
+    pub fn command(&self, id: &str) -> String {
+        match &self.quality {
+            Some(quality) => format!("meshpace reproduce {id} --quality {quality}"),
+            None => format!("meshpace reproduce {id} --seeds {}", self.seeds),
+        }
     }
 }
 
-fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".meshpace-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Readable by others as usual (the umask still applies), not private as temporary files are.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(directory)
+fn format_told(format: u32) -> String {
+    if format == 0 { "the format without checksums".to_owned() } else { format!("format {format}") }
 }
 
-fn persist(file: NamedTempFile, path: &Path, force: bool) -> io::Result<()> {
-    file.as_file().sync_all()?;
-    let outcome = if force { file.persist(path) } else { file.persist_noclobber(path) };
-    outcome.map(drop).map_err(|error| error.error)
+fn model_told(model: u32) -> String {
+    if model == 0 { "no revision of the model".to_owned() } else { format!("revision {model} of the model") }
+}
+
+/// A directory's records, each line whole, as many as its manifest counts, none twice, all of this program's model.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Archive {
+    /// What made them.
+    pub manifest: Manifest,
+    /// The records, in the order of the file.
+    pub records: Vec<Value>,
+}
+
+impl Archive {
+    /// Reads a directory; None if its first runs are still under way.
+    ///
+    /// # Errors
+    /// The file and line that is wrong, and what to do.
+    pub fn read(directory: &Path) -> Result<Option<Archive>, String> {
+        let Some(manifest) = Manifest::read(directory)? else {
+            return Err(format!("{}: there is no {MANIFEST}", directory.display()));
+        };
+        manifest.refuse_strange().map_err(|why| format!("{}: {why}", directory.display()))?;
+        let path = directory.join(RECORDS);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !manifest.complete => return Ok(None),
+            Err(error) => return Err(format!("{}: {error}", path.display())),
+        };
+        let records = records(&text).map_err(|why| format!("{}:{why}", path.display()))?;
+        if records.len() != manifest.records {
+            return Err(format!(
+                "{}: it has {} records, and the manifest counts {}; the command that made them puts that right",
+                path.display(),
+                records.len(),
+                manifest.records
+            ));
+        }
+        Ok(Some(Archive { manifest, records }))
+    }
+}
+
+/// The records of a file; an error begins with the number of the line.
+fn records(text: &[u8]) -> Result<Vec<Value>, String> {
+    let (mut records, mut keys) = (Vec::new(), BTreeSet::<Key>::new());
+    for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let at = |why: &str| format!("{}: the record {why}; the command that made it makes it again", number + 1);
+        let line = line.strip_suffix(b"\n").ok_or_else(|| at("is cut off"))?;
+        let line = std::str::from_utf8(line).map_err(|_| at("is damaged: it is no text"))?;
+        let record = line::open(line).map_err(at)?;
+        if record.get("model").and_then(Value::as_u64) != Some(u64::from(MODEL_REVISION)) {
+            return Err(at("is of another revision of the model than the manifest says"));
+        }
+        let key = key_of(&record).ok_or_else(|| at("has no point and seed"))?;
+        if !keys.insert(key) {
+            return Err(at("is there twice"));
+        }
+        records.push(record);
+    }
+    Ok(records)
+}
+
+/// The directory itself if it has a manifest, or those in it that have one, by name.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn campaigns(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let has_manifest = |directory: &Path| directory.join(MANIFEST).is_file();
+    if has_manifest(root) {
+        return Ok(vec![root.to_owned()]);
+    }
+    let shown = |error: io::Error| format!("{}: {error}", root.display());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root).map_err(shown)? {
+        let path = entry.map_err(shown)?.path();
+        if has_manifest(&path) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }

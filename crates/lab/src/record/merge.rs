@@ -1,7 +1,8 @@
 //! Campaigns put together: parts of one campaign that were run in several places, or with several ranges of seeds.
 
-use super::directory::{MANIFEST, Manifest, RECORDS};
-use super::store::{Key, PARTIAL, Store, key_of};
+use super::directory::{self, MANIFEST, Manifest, RECORDS};
+use super::line::{self, Key, key_of};
+use super::store::{Store, UNFINISHED};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -40,34 +41,31 @@ pub fn merge(inputs: &[PathBuf], out: &Path, force: bool) -> Result<usize, Strin
 
 /// The directories of records in `input`, each with its place in the output.
 fn parts(input: &Path) -> Result<Vec<(PathBuf, Part)>, String> {
-    let shown = |error: std::io::Error| format!("{}: {error}", input.display());
-    if input.join(MANIFEST).is_file() {
-        return Ok(vec![(PathBuf::new(), read(input)?)]);
-    }
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(input).map_err(shown)? {
-        let path = entry.map_err(shown)?.path();
-        if path.join(MANIFEST).is_file() {
-            found.push((path.strip_prefix(input).unwrap_or(&path).to_owned(), read(&path)?));
-        }
-    }
-    Ok(found)
+    let directories = directory::campaigns(input)?;
+    let place = |path: &Path| path.strip_prefix(input).unwrap_or(path).to_owned();
+    directories.iter().map(|path| Ok((place(path), read(path)?))).collect()
 }
 
 fn read(directory: &Path) -> Result<Part, String> {
-    let path = directory.join(MANIFEST);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let manifest = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let Some(manifest) = Manifest::read(directory)? else {
+        return Err(format!("{}: there is no {MANIFEST}", directory.display()));
+    };
     let mut lines = Vec::new();
-    for name in [RECORDS, PARTIAL] {
-        let text = match std::fs::read_to_string(directory.join(name)) {
+    // The first line of the unfinished file is its head.
+    for (name, head) in [(RECORDS, 0), (UNFINISHED, 1)] {
+        let path = directory.join(name);
+        let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(format!("{}: {error}", directory.join(name).display())),
+            Err(error) => return Err(format!("{}: {error}", path.display())),
         };
         // A line without its end was being written when the program ended.
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        lines.extend(whole.filter_map(|line| Some((key_of(line)?, line.to_owned()))));
+        for (number, line) in whole.enumerate().skip(head) {
+            let at = |why: &str| format!("{}:{}: the record {why}", path.display(), number + 1);
+            let record = line::open(line.trim_end_matches('\n')).map_err(at)?;
+            lines.push((key_of(&record).ok_or_else(|| at("has no point and seed"))?, line.to_owned()));
+        }
     }
     Ok(Part { directory: directory.to_owned(), manifest, lines })
 }
@@ -76,18 +74,13 @@ fn merge_one(parts: &[Part], out: &Path, force: bool) -> Result<usize, String> {
     let shown = |error: std::io::Error| format!("{}: {error}", out.display());
     let Some(first) = parts.first() else { return Ok(0) };
     for part in &parts[1..] {
-        let differs = |what: &str| {
-            format!("{} and {} are of different {what}s", first.directory.display(), part.directory.display())
-        };
-        if part.manifest.scenario_sha256 != first.manifest.scenario_sha256 {
-            return Err(differs("scenario"));
-        }
-        if part.manifest.version != first.manifest.version {
-            return Err(differs("version"));
-        }
-        if part.manifest.model != first.manifest.model {
-            return Err(differs("model revision"));
-        }
+        part.manifest.same_campaign(&first.manifest).map_err(|what| {
+            format!(
+                "{} and {} do not belong together: the second holds {what}",
+                first.directory.display(),
+                part.directory.display()
+            )
+        })?;
     }
     let mut manifest = first.manifest.clone();
     let mut store = Store::open(out, &manifest, force).map_err(shown)?;
@@ -114,12 +107,9 @@ fn merge_one(parts: &[Part], out: &Path, force: bool) -> Result<usize, String> {
         && order.iter().all(|point| seeds.iter().all(|seed| store.has(&(point.clone(), *seed))));
     let count = store.len();
     if is_whole {
-        manifest.first_seed = seeds.first().copied().unwrap_or(1);
-        manifest.seeds = seeds.len() as u64;
         manifest.failed_runs = 0;
         manifest.wall_time_s = parts.iter().map(|part| part.manifest.wall_time_s).sum();
-        let keys: Vec<Key> = order.iter().flat_map(|point| seeds.iter().map(|seed| (point.clone(), *seed))).collect();
-        store.finish(keys.into_iter(), &manifest).map_err(shown)?;
+        store.finish(&order, &manifest).map_err(shown)?;
     }
     Ok(count)
 }
@@ -140,41 +130,28 @@ mod tests {
     use super::*;
 
     fn manifest(version: &str) -> Manifest {
-        Manifest {
-            scenario: "s".into(),
-            scenario_sha256: "d".into(),
-            scenario_text: String::new(),
-            set: Vec::new(),
-            version: version.into(),
-            model: 1,
-            first_seed: 1,
-            seeds: 2,
-            points: 2,
-            failed_runs: 0,
-            jobs: 1,
-            host: "h".into(),
-            wall_time_s: 1.5,
-            experiment: None,
-            quality: None,
-            complete: true,
-        }
+        let usual = crate::record::store::tests::manifest();
+        Manifest { version: version.into(), points: 2, wall_time_s: 1.5, ..usual }
     }
 
     fn line(point: u64, seed: u64) -> String {
-        format!("{{\"seed\":{seed},\"point\":{{\"a\":{point}}},\"x\":{}}}\n", point * seed)
+        sealed(point, seed, point * seed)
+    }
+
+    fn sealed(point: u64, seed: u64, x: u64) -> String {
+        let model = meshpace_sim::MODEL_REVISION;
+        line::seal(&format!("{{\"seed\":{seed},\"point\":{{\"a\":{point}}},\"model\":{model},\"x\":{x}}}"))
     }
 
     /// A campaign of two points (7 before 3) with these seeds; left unfinished if told so.
     fn campaign(directory: &Path, seeds: &[u64], version: &str, is_finished: bool) {
         let mut store = Store::open(directory, &manifest(version), false).unwrap();
-        let runs: Vec<(u64, u64)> = [7, 3].iter().flat_map(|point| seeds.iter().map(|seed| (*point, *seed))).collect();
-        for (point, seed) in &runs {
-            store.add(key_of(&line(*point, *seed)).unwrap(), &line(*point, *seed)).unwrap();
+        let point = |point: u64| format!("{{\"a\":{point}}}");
+        for (number, &seed) in [7, 3].iter().flat_map(|point| seeds.iter().map(move |seed| (*point, seed))) {
+            store.add((point(number), seed), &line(number, seed)).unwrap();
         }
         if is_finished {
-            store
-                .finish(runs.iter().map(|(point, seed)| key_of(&line(*point, *seed)).unwrap()), &manifest(version))
-                .unwrap();
+            store.finish(&[point(7), point(3)], &manifest(version)).unwrap();
         }
     }
 
@@ -197,7 +174,7 @@ mod tests {
         let place = |name: &str| scratch.path().join(name);
         campaign(&place("a"), &[1], "1", false);
         assert_eq!(merge(&[place("a")], &place("out"), false), Ok(2));
-        assert!(!place("out").join(RECORDS).exists() && place("out").join(PARTIAL).exists());
+        assert!(!place("out").join(RECORDS).exists() && place("out").join(UNFINISHED).exists());
     }
 
     #[test]
@@ -207,11 +184,11 @@ mod tests {
         campaign(&place("a"), &[1, 2], "1", true);
         campaign(&place("b"), &[3], "2", true);
         let refused = merge(&[place("a"), place("b")], &place("out"), false).unwrap_err();
-        assert!(refused.contains("different versions"), "{refused}");
+        assert!(refused.contains("records of version 2"), "{refused}");
         // One run with two results.
         campaign(&place("c"), &[2], "1", true);
         let path = place("c").join(RECORDS);
-        let other = std::fs::read_to_string(&path).unwrap().replace("\"x\":14", "\"x\":15");
+        let other = std::fs::read_to_string(&path).unwrap().replace(&line(7, 2), &sealed(7, 2, 15));
         std::fs::write(&path, other).unwrap();
         let refused = merge(&[place("a"), place("c")], &place("other"), false).unwrap_err();
         assert!(refused.contains("seed 2"), "{refused}");

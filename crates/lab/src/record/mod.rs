@@ -2,6 +2,8 @@
 
 pub mod csv;
 pub mod directory;
+pub mod fields;
+pub mod line;
 pub mod merge;
 pub mod parquet;
 mod pieces;
@@ -14,12 +16,13 @@ pub use write::write_whole;
 
 use meshpace_scenario::{Point, Scenario};
 use meshpace_sim::{FlowOutcome, Outcome};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// One run. The order of the fields is that of the JSON line. A value that could not be measured is NaN here and `null`
 /// there.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// The scenario's title, or its file's name without extension.
     pub scenario: String,
@@ -28,37 +31,45 @@ pub struct Record {
     /// The values of the sweep.
     pub point: Map<String, Value>,
     /// Simulated time, seconds; of a run in batches, when the last of them was complete.
+    #[serde(deserialize_with = "number")]
     pub duration_s: f64,
     /// Sum of the flows' goodputs, bit/s.
+    #[serde(deserialize_with = "number")]
     pub aggregate_goodput_bps: f64,
     /// Jain's index of the goodputs over the measured interval.
+    #[serde(deserialize_with = "number")]
     pub jain: f64,
     /// Its mean over windows of 2 s.
+    #[serde(deserialize_with = "number")]
     pub jain_2s: f64,
     /// Windows skipped because nothing was delivered in them.
     pub idle_windows: u32,
     /// Retransmissions over distinct segments received, a ratio.
+    #[serde(deserialize_with = "number")]
     pub retransmission_index: f64,
     /// Frames put on the air.
     pub frames: u64,
     /// The flows.
     pub flows: Vec<FlowRecord>,
     /// Start of the measured interval, seconds.
+    #[serde(deserialize_with = "number")]
     pub warmup_s: f64,
     /// Hash of every transmission and delivery, in hexadecimal (JSON numbers end at 2^53).
     pub fingerprint: String,
+    /// The format of the line, [`line::FORMAT`].
+    pub format: u32,
     /// The revision of the model that made it, [`meshpace_sim::MODEL_REVISION`]; 0 for what was measured on a real network.
     pub model: u32,
     /// The run in windows of time; only if the scenario asks for them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesRecord>,
     /// The run in batches of delivered packets; only if the scenario asks for them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<Vec<BatchRecord>>,
 }
 
 /// One flow of a run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FlowRecord {
     /// Its number.
     pub id: usize,
@@ -71,6 +82,7 @@ pub struct FlowRecord {
     /// Its transport.
     pub transport: String,
     /// Goodput, bit/s.
+    #[serde(deserialize_with = "number")]
     pub goodput_bps: f64,
     /// In-order payload delivered in the measured interval, bytes.
     pub delivered_bytes: u64,
@@ -80,49 +92,61 @@ pub struct FlowRecord {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer in the whole run.
     pub timeouts: u64,
+    /// Acknowledgements that the receiver sent; only where the receiver counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acks_sent: Option<u64>,
     /// Segments sent again over distinct segments received, both in the measured interval, a ratio.
+    #[serde(deserialize_with = "number")]
     pub retransmission_index: f64,
     /// Mean RTT, seconds.
+    #[serde(deserialize_with = "number")]
     pub rtt_mean_s: f64,
     /// Mean coefficient of variation of the RTT.
+    #[serde(deserialize_with = "number")]
     pub cov_rtt: f64,
     /// What the pacing estimator averaged; `null` in JSON for a flow without adaptive pacing.
     pub pacing: Option<PacingRecord>,
     /// Files that arrived within the measured interval; only for http traffic.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<Vec<CompletionRecord>>,
     /// Seconds of the measured interval in which a file was under way; only for http traffic.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transferring_s: Option<f64>,
     /// Seconds of the measured interval in which the source knew no route; only where nodes move.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_without_route_s: Option<f64>,
     /// Seconds of the measured interval without a path of links between the ends; only where nodes move.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_without_path_s: Option<f64>,
 }
 
 /// A file that arrived.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CompletionRecord {
     /// When its application began to connect or to write, seconds.
+    #[serde(deserialize_with = "number")]
     pub start_s: f64,
     /// When its last byte arrived, seconds.
+    #[serde(deserialize_with = "number")]
     pub end_s: f64,
     /// Its size.
     pub bytes: u64,
 }
 
 /// Means of the pacing estimator over the measured interval.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PacingRecord {
     /// Smoothed n-hop delay, seconds.
+    #[serde(deserialize_with = "number")]
     pub delay_s: f64,
     /// Coefficient of variation.
+    #[serde(deserialize_with = "number")]
     pub cov: f64,
     /// Mean absolute deviation over mean.
+    #[serde(deserialize_with = "number")]
     pub mean_rel_abs_dev: f64,
     /// Interval, seconds.
+    #[serde(deserialize_with = "number")]
     pub interval_s: f64,
 }
 
@@ -146,18 +170,31 @@ impl Record {
             flows: flows.map(|(id, ((flow, label), outcome))| FlowRecord::new(id, flow, label, outcome)).collect(),
             warmup_s: point.config.warmup.as_secs_f64(),
             fingerprint: format!("{:016x}", outcome.fingerprint),
+            format: line::FORMAT,
             model: meshpace_sim::MODEL_REVISION,
             series: outcome.series.as_ref().map(SeriesRecord::new),
             batches: point.config.batches.map(|_| outcome.batches.iter().map(BatchRecord::new).collect()),
         }
     }
 
-    /// The line of JSON, with its newline.
+    /// The line of JSON, with its checksum and its newline.
     pub fn json_line(&self) -> String {
-        let mut line = serde_json::to_string(self).expect("a record has nothing that JSON lacks");
-        line.push('\n');
-        line
+        line::seal(&serde_json::to_string(self).expect("a record has nothing that JSON lacks"))
     }
+
+    /// The record in a line, without its newline.
+    ///
+    /// # Errors
+    /// What is wrong with the line, in words.
+    pub fn from_line(line: &str) -> Result<Record, String> {
+        line::open(line).map_err(str::to_owned)?;
+        serde_json::from_str(line).map_err(|error| format!("is none of this format: {error}"))
+    }
+}
+
+/// What could not be measured is `null` there and NaN here.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Option::<f64>::deserialize(deserializer).map(|number| number.unwrap_or(f64::NAN))
 }
 
 impl FlowRecord {
@@ -174,6 +211,7 @@ impl FlowRecord {
             segments_sent: outcome.segments_sent,
             retransmissions: outcome.retransmissions,
             timeouts: outcome.timeouts,
+            acks_sent: None,
             retransmission_index: outcome.retransmission_index,
             rtt_mean_s: outcome.rtt_mean_s,
             cov_rtt: outcome.cov_rtt,
@@ -218,5 +256,29 @@ pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_scenario::Source;
+    use std::path::Path;
+
+    #[test]
+    fn a_record_comes_back_from_its_line_to_the_bit() {
+        // A flow that delivers, one whose answers are lost on the way, a series, watched links, batches.
+        let text = "duration = '6 s'\nseries = '1 s'\nwatch = [{ node = 0, toward = 2 }]\ntopology.hops = 3\n\
+            batches = { packets = 5, count = 3 }\n[[flow]]\nfrom = 0\nto = 3\ntransport = 'tcp-ap'\n[[flow]]\nfrom = 3\n\
+            to = 0\ntraffic = 'http'\nstart = '5.99 s'\n";
+        let source = Source { name: "test".to_owned(), text: text.to_owned(), sets: Vec::new() };
+        let scenario =
+            Scenario::read(source, Path::new("."), "test").unwrap_or_else(|why| panic!("{}", why.render(false)));
+        let outcome = meshpace_sim::run(&scenario.points[0].config, 1);
+        let record = Record::new(&scenario, &scenario.points[0], 1, &outcome);
+        let line = record.json_line();
+        assert!(line.contains("null"), "something was not measured: {line}");
+        let back = Record::from_line(line.trim_end()).unwrap();
+        assert_eq!(back.json_line(), line);
     }
 }

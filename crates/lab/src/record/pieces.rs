@@ -1,29 +1,32 @@
 //! The pieces of a run: its time series and its batches, as records have them. Fields that a whole run has too have the
 //! same names here, so that whatever reads the one reads the other.
 
-use super::measured;
+use super::{measured, number};
 use meshpace_mesh::link::LinkState;
 use meshpace_mesh::link::dcc::congestion_index;
 use meshpace_sim::outcome::{Batch, FlowWindow, Series};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The time series of a run, from its start.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesRecord {
     /// Start of the first window, seconds.
+    #[serde(deserialize_with = "number")]
     pub start_s: f64,
     /// Length of a window, seconds.
+    #[serde(deserialize_with = "number")]
     pub window_s: f64,
     /// One entry per flow.
     pub flows: Vec<FlowSeries>,
     /// One entry per watched link; only if the scenario watches any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkSeries>,
 }
 
 /// The state of a watched link at the end of each window. `null` without a route, or where the link layer does not
 /// measure that.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LinkSeries {
     /// The share of attempts that failed, as DCC averages it.
     pub collision_probability: Vec<Option<f64>>,
@@ -51,7 +54,7 @@ impl LinkSeries {
 }
 
 /// What a flow did in each window. `null` where there was nothing to average.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSeries {
     /// Goodput, bit/s.
     pub goodput_bps: Vec<f64>,
@@ -72,40 +75,50 @@ pub struct FlowSeries {
 }
 
 /// One batch of delivered packets.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BatchRecord {
     /// Its start, seconds.
+    #[serde(deserialize_with = "number")]
     pub start_s: f64,
     /// Its end, seconds.
+    #[serde(deserialize_with = "number")]
     pub end_s: f64,
     /// Sum of the flows' goodputs, bit/s.
+    #[serde(deserialize_with = "number")]
     pub aggregate_goodput_bps: f64,
     /// Jain's index of them.
+    #[serde(deserialize_with = "number")]
     pub jain: f64,
     /// Retransmissions over distinct segments received, a ratio.
+    #[serde(deserialize_with = "number")]
     pub retransmission_index: f64,
     /// The flows.
     pub flows: Vec<FlowPiece>,
 }
 
 /// What a flow did in a batch.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FlowPiece {
     /// Goodput, bit/s.
+    #[serde(deserialize_with = "number")]
     pub goodput_bps: f64,
     /// In-order payload delivered, bytes.
     pub delivered_bytes: u64,
     /// Mean RTT, seconds.
+    #[serde(deserialize_with = "number")]
     pub rtt_mean_s: f64,
     /// Mean coefficient of variation of the RTT.
+    #[serde(deserialize_with = "number")]
     pub cov_rtt: f64,
     /// Data segments sent again.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Data segments sent again over distinct ones received, a ratio.
+    #[serde(deserialize_with = "number")]
     pub retransmission_index: f64,
     /// Seconds in which a file was under way.
+    #[serde(deserialize_with = "number")]
     pub transferring_s: f64,
 }
 

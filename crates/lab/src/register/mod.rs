@@ -1,6 +1,7 @@
 //! The register of published experiments: an ordinary scenario each, beside it what was published, as data, and the judge
 //! that holds the one against the other. `docs/register.md` describes the files.
 
+pub mod collection;
 pub mod consistency;
 pub mod data;
 pub mod gain;
@@ -10,6 +11,7 @@ pub mod library;
 pub mod observations;
 pub mod replication;
 pub mod select;
+pub mod verdicts;
 
 pub use gain::Gain;
 pub use judge::{Judgement, Verdict};

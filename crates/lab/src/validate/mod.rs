@@ -18,9 +18,9 @@ pub mod scenes;
 pub use page::{Heading, markdown, text};
 pub use sample::Sample;
 
+use crate::pool;
 use meshpace_sim::{Config, Outcome};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 /// How a comparison is run.
 pub struct Options<'a> {
@@ -29,7 +29,7 @@ pub struct Options<'a> {
     /// Threads.
     pub jobs: usize,
     /// Called after every run with the number of runs known to be outstanding in this step.
-    pub progress: &'a (dyn Fn(usize) + Sync),
+    pub progress: &'a dyn Fn(usize),
 }
 
 impl Options<'_> {
@@ -39,26 +39,17 @@ impl Options<'_> {
 
     /// Runs `config` with seeds 1 to `seeds`.
     fn runs(&self, config: &Config, seeds: usize) -> Vec<Outcome> {
-        let next = AtomicUsize::new(0);
-        let results: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; seeds]);
-        let work = || {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= seeds {
-                    break;
-                }
-                let outcome = meshpace_sim::run(config, index as u64 + 1);
-                results.lock().expect("no run panicked while storing")[index] = Some(outcome);
-                (self.progress)(seeds - 1 - index);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..self.jobs.clamp(1, seeds) {
-                scope.spawn(work);
-            }
-            work();
-        });
-        results.into_inner().expect("no run panicked while storing").into_iter().flatten().collect()
+        let config = config.clone();
+        let simulate = move |seed: &u64| meshpace_sim::run(&config, *seed);
+        let results = pool::start(self.jobs, &Arc::default(), (1..=seeds as u64).collect(), simulate);
+        let mut outcomes: Vec<(usize, Outcome)> = Vec::new();
+        for result in results {
+            outcomes.push(result);
+            (self.progress)(seeds - outcomes.len());
+        }
+        assert_eq!(outcomes.len(), seeds, "a run panicked");
+        outcomes.sort_by_key(|(place, _)| *place);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     /// Goodput of the first flow in kbit/s for every seed.

@@ -200,6 +200,16 @@ impl Range {
 }
 
 impl Check {
+    /// The published number, or smallest and largest, of a check that has one.
+    pub fn published(&self) -> Option<[f64; 2]> {
+        match self {
+            Check::Gain { published_pct, .. } => Some(published_pct.ends()),
+            Check::BestGain { published_pct, .. } => Some([*published_pct; 2]),
+            Check::Value { published, .. } => Some([*published; 2]),
+            _ => None,
+        }
+    }
+
     /// Every term of it, the first being the subject that [`Claim::also`](super::Claim::also) replaces.
     pub fn terms(&self) -> Vec<&Term> {
         match self {

@@ -1,5 +1,6 @@
 //! Quantities: a field of a record, of its flows or of its time series, in the unit people read.
 
+use crate::record::fields::{self, Of};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -159,6 +160,9 @@ pub fn standard(id: &str) -> Option<Metric> {
     })
 }
 
+/// What is computed of a flow, besides the fields it has.
+const OF_FLOWS: [&str; 3] = ["share", "averaged_goodput_bps", "download_delay_s"];
+
 impl Metric {
     /// Title and unit.
     pub fn heading(&self) -> String {
@@ -180,6 +184,7 @@ impl Metric {
     /// # Errors
     /// In words.
     pub fn check(&self) -> Result<(), String> {
+        self.check_field()?;
         let of_flows = self.field.starts_with("flows.") || self.is_series() && self.field != "series.jain";
         if of_flows != self.flow.is_some() {
             let needed = if of_flows { "needs" } else { "has no use for" };
@@ -201,6 +206,23 @@ impl Metric {
             _ if !self.scale.is_finite() => Err(format!("metric {}: `scale` is no number", self.id)),
             _ => Ok(()),
         }
+    }
+
+    /// Whether records have the field.
+    fn check_field(&self) -> Result<(), String> {
+        let (of, derived, field): (Of, &[&str], &str) = match self.field.split_once('.') {
+            Some(("flows", field)) => (Of::Flow, &OF_FLOWS, field),
+            Some(("series", field)) => (Of::Series, &["jain"], field),
+            Some(("links", field)) => (Of::Link, &[], field),
+            _ => (Of::Run, &[], &self.field),
+        };
+        let known: Vec<&str> = fields::numeric(of).chain(derived.iter().copied()).collect();
+        if known.contains(&field) {
+            return Ok(());
+        }
+        let near = meshpace_scenario::nearest(field, known.iter().copied());
+        let near = near.map(|near| format!("; {near} is near")).unwrap_or_default();
+        Err(format!("metric {}: records have no number called {}{near}", self.id, self.field))
     }
 
     /// The quantity in `record`, or in one batch of it; for one flow if `flow` says so. None where there is none.
@@ -424,5 +446,8 @@ mod tests {
         assert!(metric(|metric| metric.flow = None).is_err());
         assert!(metric(|metric| metric.window = Some([1.0, 2.0])).is_err());
         assert!(metric(|metric| metric.field = "jain".into()).is_err());
+        let misspelt = metric(|metric| (metric.field, metric.flow) = ("idle_windowz".into(), None));
+        assert!(misspelt.as_ref().is_err_and(|why| why.contains("idle_windows is near")), "{misspelt:?}");
+        assert!(metric(|metric| metric.field = "flows.transport".into()).is_err(), "no number");
     }
 }

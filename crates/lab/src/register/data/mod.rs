@@ -1,10 +1,12 @@
 //! What was published on one experiment, as a file says it: `scenarios/<paper>/<number>.published.toml`. The page
 //! `docs/register.md` describes the format for people who write such files.
 
+mod cause;
 mod check;
 mod metric;
 mod term;
 
+pub use cause::Cause;
 pub use check::{At, Bound, Check, Range};
 pub use metric::{FlowChoice, Metric, Take, Together, standard};
 pub use term::Term;
@@ -35,6 +37,9 @@ pub struct Published {
     /// What was found where a claim differs: what was tried, which assumption decides it.
     #[serde(default)]
     pub finding: Option<String>,
+    /// Why what differs does, where a claim does not say it for itself.
+    #[serde(default)]
+    pub cause: Option<Cause>,
     /// How much is run at each quality.
     #[serde(default)]
     pub quality: Qualities,
@@ -292,4 +297,7 @@ pub struct Claim {
     /// The panel that counts; the first without.
     #[serde(default)]
     pub panel: Option<String>,
+    /// Why it differs; the experiment's cause without.
+    #[serde(default)]
+    pub cause: Option<Cause>,
 }

@@ -1,6 +1,6 @@
 //! A quantity against a number, and the best of several against the best of others.
 
-use super::{Given, Look, Verdict, together};
+use super::{Given, Look, Measured, Verdict, together};
 use crate::register::data::{Bound, Term};
 use crate::register::observations::Sample;
 use crate::statistics::{Estimate, estimate};
@@ -69,6 +69,17 @@ pub fn number(estimate: &Estimate) -> String {
         _ => 1,
     };
     format!("{:.digits$} ± {:.digits$}", estimate.mean, estimate.half_width)
+}
+
+/// The quantity at its x, if there is one only.
+pub fn one_value(look: &Look, of: &Term) -> Option<Measured> {
+    let samples = look.sample(of).ok()?;
+    let [sample] = &samples[..] else { return None };
+    let ours = measured(look, of, sample).ok()?;
+    let published = look.observations.published;
+    let metric = published.metric(&of.metric.clone().unwrap_or_else(|| published.first_metric()));
+    let unit = metric.map(|metric| metric.unit).unwrap_or_default();
+    Some(Measured { value: ours.mean, low: ours.mean - ours.half_width, high: ours.mean + ours.half_width, unit })
 }
 
 /// A published value.

@@ -87,6 +87,32 @@ pub fn judge(claim: &Claim, observations: &Observations) -> Judged {
     }
 }
 
+/// A measured number that a published one stands against.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// The number.
+    pub value: f64,
+    /// The ends of its interval.
+    pub low: f64,
+    /// The upper one.
+    pub high: f64,
+    /// Their unit.
+    pub unit: String,
+}
+
+/// The number that decides a claim, if it is one.
+pub fn measured(claim: &Claim, observations: &Observations) -> Option<Measured> {
+    let panels = &observations.published.panels;
+    let panel = claim.panel.as_ref().and_then(|id| panels.iter().position(|panel| panel.id == *id)).unwrap_or(0);
+    let look = Look { observations, panel };
+    let found = match &claim.check {
+        Check::Gain { of, over, at, core, .. } => relations::decisive_gain(&look, of, over, *at, *core)?,
+        Check::Value { of, .. } => levels::one_value(&look, of)?,
+        _ => return None,
+    };
+    [found.value, found.low, found.high].iter().all(|number| number.is_finite()).then_some(found)
+}
+
 /// The verdicts on an experiment: one for each of its claims, then one for each published number.
 pub fn all(observations: &Observations) -> Vec<Verdict> {
     let claims = observations.published.claims.iter().map(|claim| judge(claim, observations).own.verdict);

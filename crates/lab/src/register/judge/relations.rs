@@ -1,7 +1,7 @@
 //! One curve against another.
 
 use super::compare::{Comparison, pairs, told};
-use super::{Given, Look, Verdict, is_within, together};
+use super::{Given, Look, Measured, Verdict, is_within, together};
 use crate::register::data::{At, Term};
 use crate::register::select::X;
 
@@ -29,6 +29,18 @@ fn least(all: &[(X, Comparison)]) -> Option<&(X, Comparison)> {
 
 fn most(all: &[(X, Comparison)]) -> Option<&(X, Comparison)> {
     all.iter().max_by(|a, b| a.1.pct.total_cmp(&b.1.pct))
+}
+
+/// The gain at the x that decides; None where every x does.
+pub fn decisive_gain(look: &Look, of: &Term, over: &Term, place: At, core: Option<[f64; 2]>) -> Option<Measured> {
+    let mut all = compared(look, of, over).ok()?;
+    all.retain(|(x, _)| is_within(x.value, core));
+    let (_, gain) = match place {
+        At::Largest => most(&all)?,
+        At::Smallest => least(&all)?,
+        At::Every => return None,
+    };
+    Some(Measured { value: gain.pct, low: gain.low, high: gain.high, unit: "%".to_owned() })
 }
 
 /// How much the first gains.

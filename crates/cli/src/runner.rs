@@ -1,0 +1,175 @@
+//! The one way in which campaigns are run: on a pool, with progress, each record kept as soon as it is there.
+
+use crate::output::complain;
+use crate::{FAILED, INTERRUPTED, REFUSED};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use meshpace_lab::campaign::{Campaign, End, Run};
+use meshpace_lab::record::Record;
+use meshpace_lab::record::directory::Manifest;
+use meshpace_lab::record::line::{FORMAT, Key, point_key};
+use meshpace_lab::record::store::Store;
+use meshpace_scenario::{Point, Source};
+use meshpace_sim::Outcome;
+use serde_json::Value;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An exit status and what is said with it.
+pub type Failure = (u8, String);
+
+/// Makes runs.
+pub struct Runner<'a> {
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Set to stop.
+    pub stop: &'a Arc<AtomicBool>,
+    /// Goes on by one with every run.
+    pub progress: &'a ProgressBar,
+}
+
+impl Runner<'_> {
+    /// Makes the runs of `todo`; `keep` gets each record as it is there, in any order. A run that fails is told on standard
+    /// error.
+    pub fn make(
+        &self,
+        campaign: &Arc<Campaign>,
+        todo: Vec<Run>,
+        simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
+        mut keep: impl FnMut(Run, Option<Record>) -> io::Result<()>,
+    ) -> io::Result<End> {
+        campaign.each(
+            self.jobs,
+            self.stop,
+            todo,
+            simulate,
+            |run, result| {
+                let record = match result {
+                    Ok(outcome) => Some(Record::new(&campaign.scenario, campaign.point(run), run.seed, &outcome)),
+                    Err(why) => {
+                        self.progress.suspend(|| complain(&format!("{} failed: {why}", describe(campaign, run))));
+                        None
+                    }
+                };
+                self.progress.suspend(|| keep(run, record))?;
+                self.progress.inc(1);
+                Ok(())
+            },
+            || self.progress.tick(),
+        )
+    }
+}
+
+/// What a campaign's manifest says before anything is run.
+pub fn manifest(campaign: &Campaign, source: &Source, jobs: usize) -> Manifest {
+    Manifest {
+        scenario: campaign.scenario.name.clone(),
+        scenario_sha256: campaign.scenario.digest.clone(),
+        scenario_text: source.text.clone(),
+        set: source.sets.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        format: FORMAT,
+        model: meshpace_sim::MODEL_REVISION,
+        first_seed: campaign.first_seed,
+        seeds: campaign.seeds,
+        points: campaign.scenario.points.len(),
+        records: 0,
+        failed_runs: 0,
+        jobs,
+        host: host(),
+        wall_time_s: 0.0,
+        experiment: None,
+        quality: None,
+        complete: false,
+    }
+}
+
+/// The keys of a campaign's points, in their order.
+pub fn keys(campaign: &Campaign) -> Vec<String> {
+    let key = |point: &Point| point_key(&Value::Object(point.values.iter().cloned().collect()));
+    campaign.scenario.points.iter().map(key).collect()
+}
+
+/// The key of a run.
+pub fn key(keys: &[String], run: Run) -> Key {
+    (keys[run.point].clone(), run.seed)
+}
+
+/// Opens a campaign's directory and tells what in it is damaged.
+///
+/// # Errors
+/// As [`Store::open`], with the exit status.
+pub fn open(directory: &Path, manifest: &Manifest, force: bool) -> Result<Store, Failure> {
+    let store = Store::open(directory, manifest, force).map_err(|error| broken(&error))?;
+    store.damaged().iter().for_each(|what| complain(what));
+    Ok(store)
+}
+
+/// The exit status of a store that cannot be opened or written.
+pub fn broken(error: &io::Error) -> Failure {
+    let is_refusal = matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::WouldBlock);
+    (if is_refusal { REFUSED } else { FAILED }, error.to_string())
+}
+
+/// What is said when a campaign that keeps its records is interrupted.
+pub fn interrupted(kept: usize, directory: &Path) -> Failure {
+    let place = directory.display();
+    (INTERRUPTED, format!("interrupted; {kept} runs are kept in {place}, and the same command goes on from there"))
+}
+
+/// A run in words.
+pub fn describe(campaign: &Campaign, run: Run) -> String {
+    let values = campaign.point(run).values.iter();
+    let values: Vec<String> = values.map(|(key, value)| format!("{key} = {value}, ")).collect();
+    format!("run with {}seed {}", values.concat(), run.seed)
+}
+
+/// A panic in a run is told in one line with its run; the default hook would print it a second time without.
+pub fn silence_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::env::var_os("RUST_BACKTRACE").is_some() || std::thread::current().name() == Some("main") {
+            usual(panic);
+        }
+    }));
+}
+
+/// A flag that Ctrl-C and SIGTERM set, so that the line being written is finished. A second one does not wait for that.
+pub fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let handler = move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        complain(&format!("Ctrl-C will end this without ceremony: {error}"));
+    }
+    stop
+}
+
+/// Processors that runs can be spread over.
+pub fn processors() -> u16 {
+    std::thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX))
+}
+
+/// A bar with the time left, on standard error if that is a terminal and there is more than one run.
+pub fn progress(runs: u64) -> ProgressBar {
+    let target = if runs > 1 && io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} gone, {eta} left");
+    ProgressBar::with_draw_target(Some(runs), target).with_style(style.expect("the template is right"))
+}
+
+/// Name of this machine, or of its system.
+fn host() -> String {
+    let name =
+        std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
+    let name = name.unwrap_or_default().trim().to_owned();
+    if name.is_empty() { std::env::consts::OS.to_owned() } else { name }
+}

@@ -1,0 +1,106 @@
+//! `run --out` under everything that ends a program or spoils a file: nothing is lost, doubled or silently wrong.
+
+use assert_cmd::cargo::cargo_bin;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const SCENARIO: &str = "title = 'Kept'\nduration = '60 s'\n[topology]\nhops = 4\n[[flow]]\nfrom = 0\nto = 4\n[sweep]\n\
+    'flow.transport' = ['newreno', 'tcp-ap']\nseeds = 12\n";
+
+fn arguments(scratch: &Path, out: &Path) -> Vec<String> {
+    let file = scratch.join("kept.toml");
+    fs::write(&file, SCENARIO).unwrap();
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    ["run", &text(&file), "--jobs", "2", "--format", "json", "--out", &text(out)].map(str::to_owned).to_vec()
+}
+
+fn meshpace(arguments: &[String]) -> (i32, String, String) {
+    let output = Command::new(cargo_bin("meshpace")).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+fn records(directory: &Path) -> String {
+    fs::read_to_string(directory.join("records.jsonl")).unwrap()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
+fn killed_twenty_times_it_ends_as_if_undisturbed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let undisturbed = scratch.path().join("undisturbed");
+    let begun = std::time::Instant::now();
+    let (status, printed, stderr) = meshpace(&arguments(scratch.path(), &undisturbed));
+    assert_eq!(status, 0, "{stderr}");
+    let whole = begun.elapsed();
+    assert_eq!(records(&undisturbed), printed);
+
+    let out = scratch.path().join("out");
+    for attempt in 1..=20u32 {
+        let mut child = Command::new(cargo_bin("meshpace"))
+            .args(arguments(scratch.path(), &out))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Moments that the golden ratio spreads over a fifth of the time: no start gets far.
+        let fraction = f64::from(attempt) * 0.618 % 1.0;
+        std::thread::sleep(Duration::from_secs_f64(whole.as_secs_f64() / 5.0 * fraction));
+        // Every second time the polite signal, which the program answers with status 130.
+        if attempt % 2 == 0 {
+            Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
+        } else {
+            child.kill().unwrap();
+        }
+        child.wait().unwrap();
+    }
+    let (status, again, stderr) = meshpace(&arguments(scratch.path(), &out));
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(records(&out), printed);
+    assert_eq!(again, printed, "all that was asked for is printed, whoever made it");
+    assert!(!out.join("unfinished.jsonl").exists());
+}
+
+#[test]
+fn a_flipped_byte_is_named_and_its_run_made_again() {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    let arguments = arguments(scratch.path(), &out);
+    let (status, printed, stderr) = meshpace(&arguments);
+    assert_eq!(status, 0, "{stderr}");
+    let mut bytes = printed.clone().into_bytes();
+    let third = printed.match_indices('\n').nth(2).unwrap().0;
+    bytes[third + 100] ^= 1;
+    fs::write(out.join("records.jsonl"), &bytes).unwrap();
+    let report = ["report", out.to_str().unwrap()].map(str::to_owned);
+    let (status, _, stderr) = meshpace(&report);
+    assert!(status == 2 && stderr.contains("records.jsonl:4: the record is damaged"), "{stderr}");
+    let (status, again, stderr) = meshpace(&arguments);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("records.jsonl:4: the record is damaged") && stderr.lines().count() == 1, "{stderr}");
+    assert_eq!((&again, &records(&out)), (&printed, &printed));
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
+fn two_processes_do_not_work_in_one_directory() {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    let mut long = arguments(scratch.path(), &out);
+    long.extend(["--seeds", "100000"].map(str::to_owned));
+    let mut first =
+        Command::new(cargo_bin("meshpace")).args(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !out.join("unfinished.jsonl").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (status, stdout, stderr) = meshpace(&long);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(status == 2 && stdout.is_empty() && stderr.contains("another process is at work in"), "{stderr}");
+    // The lock goes with the process.
+    let (status, printed, stderr) = meshpace(&arguments(scratch.path(), &out));
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(printed.lines().count(), 24);
+}

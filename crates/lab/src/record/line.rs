@@ -1,0 +1,81 @@
+//! The line of a record ends with a checksum of what stands before it, so that damage on a disk is found where it is.
+
+use serde_json::Value;
+
+/// The format of records and manifests. 1 had neither this number nor checksums.
+pub const FORMAT: u32 = 2;
+/// What stands between a record and its checksum.
+const CHECK: &str = ",\"check\":\"";
+
+/// What tells a run from the others of its campaign: the values of its point, and its seed.
+pub type Key = (String, u64);
+
+/// The line of `object`, a JSON object: the same with a last member `check`, the CRC-32 of the object in hexadecimal, and a
+/// newline.
+pub fn seal(object: &str) -> String {
+    let open = object.strip_suffix('}').unwrap_or(object);
+    format!("{open}{CHECK}{:08x}\"}}\n", crc32fast::hash(object.as_bytes()))
+}
+
+/// The record in a line, which comes without its newline.
+///
+/// # Errors
+/// What is wrong with the line, in words.
+pub fn open(line: &str) -> Result<Value, &'static str> {
+    const DAMAGED: &str = "is damaged: its checksum does not fit it";
+    let Some((before, rest)) = line.rsplit_once(CHECK) else {
+        let is_record = serde_json::from_str(line).is_ok_and(|value: Value| value.get("seed").is_some());
+        return Err(if is_record { "has no checksum" } else { "is no whole record" });
+    };
+    let sum = rest.strip_suffix("\"}").filter(|sum| sum.len() == 8).and_then(|sum| u32::from_str_radix(sum, 16).ok());
+    let mut hash = crc32fast::Hasher::new();
+    hash.update(before.as_bytes());
+    hash.update(b"}");
+    if sum != Some(hash.finalize()) {
+        return Err(DAMAGED);
+    }
+    serde_json::from_str(line).map_err(|_| DAMAGED)
+}
+
+/// The key of a record.
+pub fn key_of(record: &Value) -> Option<Key> {
+    Some((point_key(record.get("point")?), record.get("seed")?.as_u64()?))
+}
+
+/// A point as part of a key.
+pub fn point_key(point: &Value) -> String {
+    point.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECT: &str = r#"{"seed":3,"point":{"a":0.1},"x":null}"#;
+
+    #[test]
+    fn a_line_ends_with_the_crc_of_what_stands_before() {
+        // The check value of CRC-32 (ISO-HDLC) for "123456789".
+        assert!(seal("123456789").contains("cbf43926"));
+        let line = seal(OBJECT);
+        let record = open(line.trim_end()).unwrap();
+        assert_eq!(key_of(&record), Some((r#"{"a":0.1}"#.to_owned(), 3)));
+        assert!(line.starts_with(OBJECT.trim_end_matches('}')) && line.ends_with("\"}\n"));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let line = seal(OBJECT);
+        let line = line.trim_end().as_bytes();
+        for bit in 0..line.len() * 8 {
+            let mut flipped = line.to_vec();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            // Letters of the sum itself in capitals say the same.
+            let same = flipped.eq_ignore_ascii_case(line) && bit / 8 > line.len() - 11;
+            let found = String::from_utf8(flipped).map_or(true, |text| open(&text).is_err());
+            assert!(found || same, "bit {bit}");
+        }
+        assert_eq!(open(OBJECT), Err("has no checksum"));
+        assert_eq!(open(r#"{"seed":3"#), Err("is no whole record"));
+    }
+}
