@@ -5,7 +5,7 @@ mod record;
 
 use crate::network::seconds;
 use crate::output::complain;
-use crate::{FAILED, INTERRUPTED, REFUSED, run};
+use crate::{FAILED, INTERRUPTED, REFUSED, run, runner};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Ended, ProgramReport};
@@ -118,17 +118,17 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(read) => read,
         Err(status) => return status,
     };
-    let place = match arguments.out.as_deref().map(|directory| Place::new(directory, arguments.force)).transpose() {
+    let open = |directory: &Path| Place::new(directory, &scenario, &source, arguments.seed, arguments.force);
+    let place = match arguments.out.as_deref().map(open).transpose() {
         Ok(place) => place,
         Err(error) => return refuse(format!("--out: {error}")),
     };
-    let stop = run::stop_on_interrupt();
+    let stop = runner::stop_on_interrupt();
     match Emulation::run(options, &stop, &mut |message| complain(message)) {
         Ok(emulation) => {
             let line = record::line(&scenario, arguments.seed, &emulation);
             let seed = arguments.seed;
-            let record =
-                place.map(|place| place.finish(&scenario, &source, seed, emulation.elapsed, &line)).transpose();
+            let record = place.map(|place| place.finish(seed, emulation.elapsed, &line)).transpose();
             let report =
                 arguments.junit.as_deref().map(|file| std::fs::write(file, junit::report(&scenario, &emulation)));
             let failures = [("--out", record.err()), ("--junit", report.transpose().err())];

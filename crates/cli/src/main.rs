@@ -2,6 +2,7 @@
 
 mod bench;
 mod captures;
+mod compare;
 mod doctor;
 mod emulate;
 #[cfg_attr(not(feature = "kernel"), path = "kernel_missing.rs")]
@@ -46,6 +47,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Write the report of records on disk anew.
     Report(report::Arguments),
+    /// Compare two scenarios, directories of records or variants of one scenario: which is better, by how much, how surely.
+    Compare(compare::Arguments),
     /// Put campaigns together that were run in several places or with several ranges of seeds.
     Merge(merge::Arguments),
     /// Measure the simulator's own speed on named workloads, beside ns-2 where that is installed.
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Scenarios(arguments) => scenarios::main(&arguments),
         Command::Reproduce(arguments) => reproduce::main(&arguments),
         Command::Report(arguments) => report::main(&arguments),
+        Command::Compare(arguments) => compare::main(&arguments),
         Command::Merge(arguments) => merge::main(&arguments),
         Command::Bench(arguments) => bench::main(&arguments),
         Command::Validate(arguments) => validate::main(&arguments),

@@ -6,7 +6,7 @@ use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, InOrder, Run};
-use meshpace_lab::record::{Record, csv, table};
+use meshpace_lab::record::{Record, csv, silence, table};
 use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -115,17 +115,34 @@ pub fn load(file: &Path, sets: &[String]) -> Result<(Scenario, Source), ExitCode
         complain(&format!("{name}: {error}"));
         ExitCode::from(REFUSED)
     })?;
+    if is_of_records(&text) {
+        complain(&format!(
+            "{name}: this is a file of records, not a scenario; meshpace report and meshpace compare read their directory"
+        ));
+        return Err(ExitCode::from(REFUSED));
+    }
     let source = Source { name, text, sets: sets.to_vec() };
     let directory = if from_stdin { Path::new("") } else { file.parent().unwrap_or(Path::new("")) };
     let stem = file.file_stem().filter(|_| !from_stdin).map_or("stdin".into(), |stem| stem.to_string_lossy());
     match Scenario::read(source.clone(), directory, &stem) {
-        Ok(scenario) => Ok((scenario, source)),
+        Ok(scenario) => {
+            scenario.warnings.iter().for_each(|warning| complain(&format!("warning: {}: {warning}", source.name)));
+            Ok((scenario, source))
+        }
         Err(refusal) => {
             let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             eprintln!("{}", refusal.render(color));
             Err(ExitCode::from(REFUSED))
         }
     }
+}
+
+/// Whether a text is a record or a manifest: JSON objects, where a scenario is TOML.
+fn is_of_records(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    [first, text]
+        .iter()
+        .any(|text| serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object()))
 }
 
 fn execute(
@@ -164,12 +181,16 @@ fn execute(
             _ => todo.push(run),
         }
     }
+    let mut silent = Silent::default();
     let mut end = sink.drain().map(|()| End::Complete { failed: 0 });
     if end.is_ok() && !todo.is_empty() {
         let runner = Runner { jobs, stop: &stop, progress: &progress };
         end = runner.make(&campaign, todo, simulate, |run, record| {
             if let Some(failure) = captures.as_ref().as_ref().and_then(Captures::failure) {
                 return Err(io::Error::other(failure));
+            }
+            if let Some(record) = &record {
+                silent.note(campaign.point(run), record);
             }
             if let (Some(store), Some(record)) = (&mut store, &record) {
                 let key = runner::key(&keys, run);
@@ -182,6 +203,7 @@ fn execute(
         });
     }
     progress.finish_and_clear();
+    silent.tell();
     let failures = match end {
         Ok(End::Complete { failed }) => failed,
         Ok(End::Stopped) => {
@@ -201,6 +223,38 @@ fn execute(
         return Ok(failed(&error));
     }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Flows that delivered nothing, and why.
+#[derive(Default)]
+struct Silent {
+    told: Vec<String>,
+    runs: usize,
+}
+
+impl Silent {
+    /// The most sentences that are told.
+    const SHOWN: usize = 5;
+
+    fn note(&mut self, point: &Point, record: &Record) {
+        if record.flows.iter().all(|flow| flow.delivered_bytes > 0) {
+            return;
+        }
+        self.runs += 1;
+        let Ok(drawn) = point.drawn(record.seed) else { return };
+        for sentence in silence::of(&drawn, record) {
+            if self.told.len() < Silent::SHOWN {
+                self.told.push(format!("seed {}: {sentence}", record.seed));
+            }
+        }
+    }
+
+    fn tell(&self) {
+        self.told.iter().for_each(|sentence| complain(sentence));
+        if self.runs > 1 {
+            complain(&format!("in {} runs some flow delivered nothing", self.runs));
+        }
+    }
 }
 
 /// Where records go, in the order of the campaign.

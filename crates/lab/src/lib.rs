@@ -1,6 +1,7 @@
-//! The laboratory: campaigns of runs, statistics, records, and the register of published experiments with its judge.
+//! The laboratory: campaigns of runs, statistics, records, comparisons, and the register of published experiments with its judge.
 
 pub mod campaign;
+pub mod compare;
 mod pool;
 pub mod record;
 pub mod register;

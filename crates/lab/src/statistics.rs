@@ -44,6 +44,18 @@ pub fn student_t(level: f64, count: usize) -> f64 {
     }
 }
 
+/// Half width of the interval of the difference of two independent means (B. L. Welch, Biometrika 34, 1947).
+pub fn difference(a: &Estimate, b: &Estimate, level: f64) -> f64 {
+    let part = |e: &Estimate| e.deviation.powi(2) / e.count as f64;
+    let (va, vb) = (part(a), part(b));
+    let variance = va + vb;
+    if variance == 0.0 {
+        return 0.0;
+    }
+    let freedom = variance.powi(2) / (va.powi(2) / (a.count as f64 - 1.0) + vb.powi(2) / (b.count as f64 - 1.0));
+    student_t(level, freedom.floor().max(1.0) as usize + 1) * variance.sqrt()
+}
+
 /// Batch means: the first batch is the transient and dropped (AP05, section 5: 11 batches of 5,000 packets).
 pub fn batch_means(batches: &[f64], level: f64) -> Estimate {
     estimate(batches.get(1..).unwrap_or(&[]), level)

@@ -75,6 +75,9 @@ pub struct Source {
     pub sets: Vec<String>,
 }
 
+/// Errors that are shown; the others are counted.
+const SHOWN: usize = 10;
+
 /// A scenario that is refused, with everything that is wrong with it.
 #[derive(Clone, Debug)]
 pub struct Refusal {
@@ -89,11 +92,15 @@ impl Refusal {
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let mut text = String::new();
-        for problem in &self.problems {
+        for problem in self.problems.iter().take(SHOWN) {
             if !text.is_empty() {
                 text.push_str("\n\n");
             }
             text.push_str(&self.render_one(problem, &renderer));
+        }
+        let more = self.problems.len().saturating_sub(SHOWN);
+        if more > 0 {
+            text.push_str(&format!("\n\nand {more} more errors in {}", self.source.name));
         }
         text
     }

@@ -22,6 +22,7 @@ mod traffic;
 mod train;
 mod transport;
 pub mod value;
+mod warnings;
 
 pub use diagnostic::{Problem, Refusal, Source, nearest};
 pub use files::Load;
@@ -66,6 +67,8 @@ pub struct Scenario {
     pub points: Vec<Point>,
     /// Seeds per point.
     pub seeds: u64,
+    /// What is allowed but hardly meant, one sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// One point of a sweep.
@@ -133,7 +136,8 @@ impl Scenario {
 }
 
 fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Scenario {
-    let mut scenario = Scenario { name: stem.to_owned(), digest: String::new(), points: Vec::new(), seeds: 1 };
+    let mut scenario =
+        Scenario { name: stem.to_owned(), digest: String::new(), points: Vec::new(), seeds: 1, warnings: Vec::new() };
     let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
     if !errors.is_empty() {
         for error in errors {
@@ -158,6 +162,11 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
             values.collect::<Vec<_>>().join(", ")
         }));
         let (point, title, read) = read_point(&tree, values, load, problems);
+        for warning in warnings::of(&point) {
+            if !scenario.warnings.contains(&warning) {
+                scenario.warnings.push(warning);
+            }
+        }
         scenario.points.push(point);
         if let Some(title) = title.filter(|_| number == 0) {
             scenario.name = title;

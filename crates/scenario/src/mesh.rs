@@ -5,12 +5,16 @@ use super::link;
 use super::propagation;
 use super::quantity::{RATE, SIZE, TIME};
 use super::reader::{Reader, Sign};
+use super::value::Value;
 use meshpace_core::{Duration, Rate};
 use meshpace_mesh::config::{
     AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacConfig, MacProfile, MeshConfig, OlsrConfig, OlsrMetric,
     Preamble, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
 };
 use meshpace_mesh::routing::aodv::ACTIVE_ROUTE_TIMEOUT;
+
+/// The rates of 802.11b, bit/s.
+const RATES: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
 
 /// Reads everything below the transport.
 pub fn read(reader: &mut Reader<'_>) -> MeshConfig {
@@ -25,8 +29,14 @@ fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig) -> (RadioConfig, usize) {
     let mut keys = reader.table("radio");
     let mut radio = RadioConfig::default();
     let mut rate = |key, default| {
-        let bps = keys.quantity(key, &RATE, Sign::Positive, 1e12);
-        bps.map_or(default, |bps| Rate::from_bps((bps.round() as u64).max(1)))
+        let Some(bps) = keys.quantity(key, &RATE, Sign::Positive, 1e12) else { return default };
+        let rate = Rate::from_bps((bps.round() as u64).max(1));
+        if !RATES.contains(&rate.0) {
+            let found = keys.value(key).map(Value::describe).unwrap_or_default();
+            let expected = "expected \"1 Mbit/s\", \"2 Mbit/s\", \"5.5 Mbit/s\" or \"11 Mbit/s\", the rates of 802.11b";
+            keys.wrong(key, format!("{expected}, found {found}"), expected);
+        }
+        rate
     };
     radio.rate = rate("rate", radio.rate);
     radio.basic_rate = rate("basic_rate", radio.basic_rate);

@@ -6,8 +6,8 @@ use super::quantity::{POWER, RATIO};
 use super::reader::{Reader, Sign, quantity_of};
 use super::value::{Kind, Origin, Value};
 use meshpace_mesh::config::{Propagation, RadioConfig, Reception};
+use meshpace_mesh::radio::LogDistance;
 use meshpace_mesh::radio::log_distance::MAX_ATTENUATOR_DB;
-use meshpace_mesh::radio::{LogDistance, Modulation};
 
 /// The largest power, gain or loss, dBm or dB.
 const MAX_DECIBELS: f64 = 200.0;
@@ -30,14 +30,6 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
         if radio.reception == Reception::Ns2 {
             let instead = "radio.reception = \"sinr\" or radio.model = \"log-distance\"";
             refuse(keys, &["noise", "preamble_sinr"], "radios with noise", instead);
-        }
-    }
-    if is_log_distance || radio.reception == Reception::Sinr {
-        for (key, rate) in [("rate", radio.rate), ("basic_rate", radio.basic_rate)] {
-            if Modulation::of(rate).is_none() {
-                let message = format!("the bit errors of {} Mbit/s are not known", rate.0 as f64 / 1e6);
-                keys.wrong(key, message, "expected 1, 2, 5.5 or 11 Mbit/s with bit errors");
-            }
         }
     }
 }

@@ -58,6 +58,18 @@ fn rates_are_above_zero_and_numbers_are_numbers() {
     for rate in ["-2 Mbit/s", "0 bit/s", "NaN Mbit/s", "inf Mbit/s", "fast"] {
         assert_refused(&format!("[radio]\nrate = '{rate}' #!\n[[flow]]\n"), "radio.rate", &["expected a"]);
     }
+    // What 802.11b has not: in files, by --set and in sweeps.
+    for rate in ["54 Mbit/s", "3 Mbit/s", "2000001 bit/s"] {
+        assert_refused(&format!("[radio]\nrate = '{rate}' #!\n[[flow]]\n"), "radio.rate", &["11 Mbit/s", rate]);
+        assert_refused(&format!("[radio]\nbasic_rate = '{rate}' #!\n[[flow]]\n"), "radio.basic_rate", &["11 Mbit/s"]);
+        assert!(refusal("[[flow]]\n", &[&format!("radio.rate={rate}")]).contains("11 Mbit/s"));
+        assert!(
+            refusal(&format!("[[flow]]\n[sweep]\n'radio.rate' = ['2 Mbit/s', '{rate}']\n"), &[]).contains("11 Mbit/s")
+        );
+    }
+    for rate in ["1 Mbit/s", "2000 kbit/s", "5.5 Mbit/s", "11 Mbit/s"] {
+        assert!(read(&format!("[radio]\nrate = '{rate}'\n[[flow]]\n"), &[]).is_ok(), "{rate}");
+    }
     assert_refused("duration = nan #!\n[[flow]]\n", "duration", &["expected a time"]);
     assert_refused(
         "[[flow]]\ntransport = { name = 'tcp-ap', pacing = { alpha = nan } } #!\n",
@@ -348,4 +360,21 @@ fn an_end_of_a_flow_left_behind_by_set_blames_the_argument() {
 fn a_duration_set_too_short_for_a_flow_blames_the_argument() {
     let message = refusal("[[flow]]\nstart = '5 s'\n", &["duration=4 s"]);
     assert!(message.contains("flow.0.start") && message.contains("--set 'duration=4 s'"), "{message}");
+}
+
+#[test]
+fn ten_errors_are_shown_and_the_others_counted() {
+    let text: String = (0..15).map(|number| format!("strange{number} = {number}\n")).collect::<String>() + "[[flow]]\n";
+    let message = refusal(&text, &[]);
+    assert_eq!(message.matches("error: ").count(), 10, "{message}");
+    assert!(message.ends_with("and 5 more errors in mesh.toml"), "{message}");
+}
+
+#[test]
+fn rates_from_marks_without_a_marker_are_warned_of() {
+    let warnings = |text: &str| read(text, &[]).unwrap().warnings;
+    let told = warnings("[[flow]]\ntransport = 'dcc'\n");
+    assert!(told.len() == 1 && told[0].contains("link.marker"), "{told:?}");
+    assert!(warnings("link.marker = 'dcc'\n[[flow]]\ntransport = 'dcc'\n").is_empty());
+    assert!(warnings("[[flow]]\n").is_empty());
 }

@@ -4,10 +4,14 @@
 //! are left out. Goodput counts from a flow's first packet to the last arrival of payload, not from the scenario's warm-up:
 //! programs start when they like.
 
+use crate::runner;
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Emulation, ProgramReport};
 use meshpace_emulator::traffic::Stream;
-use meshpace_lab::record::directory::{Manifest, Writer};
+use meshpace_lab::campaign::Campaign;
+use meshpace_lab::record::directory::Manifest;
+use meshpace_lab::record::line::{self, FORMAT};
+use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{FlowRecord, Record};
 use meshpace_scenario::{Scenario, Source};
 use meshpace_sim::outcome::jain;
@@ -25,7 +29,7 @@ pub fn line(scenario: &Scenario, seed: u64, emulation: &Emulation) -> String {
     if let Value::Object(fields) = &mut value {
         fields.insert("real_time".to_owned(), real_time(emulation));
     }
-    format!("{value}\n")
+    line::seal(&value.to_string())
 }
 
 /// How well the machine kept the time. Times in seconds by its clock.
@@ -91,6 +95,7 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
         warmup_s: 0.0,
         // Only what can be repeated has one.
         fingerprint: String::new(),
+        format: FORMAT,
         model: meshpace_sim::MODEL_REVISION,
         series: None,
         batches: None,
@@ -118,6 +123,7 @@ fn flow(id: usize, stream: &Stream) -> FlowRecord {
         retransmissions: stream.retransmissions,
         // Known to the programs' kernels only.
         timeouts: 0,
+        acks_sent: None,
         retransmission_index: stream.retransmissions as f64 / fresh as f64,
         rtt_mean_s: f64::NAN,
         cov_rtt: f64::NAN,
@@ -130,41 +136,32 @@ fn flow(id: usize, stream: &Stream) -> FlowRecord {
 }
 
 /// Where the record goes: a directory that is ready before the programs start.
-pub struct Place(Writer);
+pub struct Place {
+    store: Store,
+    manifest: Manifest,
+}
+
+/// The key of the one point.
+const POINT: &str = "{}";
 
 impl Place {
-    /// Prepares it.
-    pub fn new(directory: &Path, force: bool) -> io::Result<Place> {
-        Writer::create(directory, force).map(Place)
+    /// Prepares it. What real programs do cannot be repeated, so a record of the seed that is there is refused unless `force`
+    /// replaces it.
+    pub fn new(directory: &Path, scenario: &Scenario, source: &Source, seed: u64, force: bool) -> io::Result<Place> {
+        let campaign = Campaign { scenario: scenario.clone(), first_seed: seed, seeds: 1 };
+        let manifest = runner::manifest(&campaign, source, 1);
+        let store = Store::open(directory, &manifest, force)?;
+        if store.has(&(POINT.to_owned(), seed)) {
+            let message = format!("{} has a record of seed {seed}; --force replaces it", directory.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        Ok(Place { store, manifest })
     }
 
     /// Writes the record and the manifest.
-    pub fn finish(
-        mut self,
-        scenario: &Scenario,
-        source: &Source,
-        seed: u64,
-        elapsed: Duration,
-        line: &str,
-    ) -> io::Result<()> {
-        self.0.add(line)?;
-        self.0.finish(&Manifest {
-            scenario: scenario.name.clone(),
-            scenario_sha256: scenario.digest.clone(),
-            scenario_text: source.text.clone(),
-            set: source.sets.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            model: meshpace_sim::MODEL_REVISION,
-            first_seed: seed,
-            seeds: 1,
-            points: 1,
-            failed_runs: 0,
-            jobs: 1,
-            host: crate::run::host(),
-            wall_time_s: elapsed.as_secs_f64(),
-            experiment: None,
-            quality: None,
-            complete: true,
-        })
+    pub fn finish(mut self, seed: u64, elapsed: Duration, line: &str) -> io::Result<()> {
+        self.store.add((POINT.to_owned(), seed), line)?;
+        let manifest = Manifest { wall_time_s: elapsed.as_secs_f64(), ..self.manifest };
+        self.store.finish(&[POINT.to_owned()], &manifest)
     }
 }

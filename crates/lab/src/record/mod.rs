@@ -7,6 +7,7 @@ pub mod line;
 pub mod merge;
 pub mod parquet;
 mod pieces;
+pub mod silence;
 pub mod store;
 pub mod table;
 mod write;

@@ -6,6 +6,8 @@ use comfy_table::{CellAlignment, LineStyle, Table, presets};
 
 /// The confidence level of the intervals shown.
 const LEVEL: f64 = 0.95;
+/// Values below which an interval would say nothing: Student's t for two is 12.7.
+const LEAST: usize = crate::compare::LEAST;
 
 /// The table of records that come in the order of their points.
 pub fn render(records: &[Record]) -> String {
@@ -17,7 +19,9 @@ pub fn render(records: &[Record]) -> String {
     let mut header: Vec<String> = first.point.keys().cloned().collect();
     let numbers_from = header.len() + 1;
     header.push("flows".to_owned());
-    header.extend(["goodput kbit/s", "rexmit %", "timeouts", "RTT ms"].map(str::to_owned));
+    // Timeouts are counted from the start, whatever the warm-up.
+    let timeouts = if first.warmup_s > 0.0 { "timeouts in all" } else { "timeouts" };
+    header.extend(["goodput kbit/s", "rexmit %", timeouts, "RTT ms"].map(str::to_owned));
     if several_flows {
         header.extend(["Jain", "Jain 2 s", "per flow kbit/s"].map(str::to_owned));
     }
@@ -47,7 +51,7 @@ fn row(group: &[Record], several_flows: bool) -> Vec<String> {
         with_interval(&values, scale, digits)
     };
     let mut cells: Vec<String> = group[0].point.values().map(plain).collect();
-    cells.push(transports(&group[0]));
+    cells.push(transports(group));
     cells.push(mean(1e-3, 2, &|record| record.aggregate_goodput_bps));
     cells.push(mean(100.0, 2, &|record| record.retransmission_index));
     cells.push(mean(1.0, 1, &|record| record.flows.iter().map(|flow| flow.timeouts as f64).sum()));
@@ -62,9 +66,16 @@ fn row(group: &[Record], several_flows: bool) -> Vec<String> {
     cells
 }
 
-/// "newreno 0→7", one line per flow.
-fn transports(record: &Record) -> String {
-    let flows = record.flows.iter().map(|flow| format!("{} {}→{}", flow.transport, flow.from, flow.to));
+/// "newreno 0→7", one line per flow; "newreno, ends drawn" where they are others with every seed.
+fn transports(group: &[Record]) -> String {
+    let ends = |record: &Record, id: usize| record.flows.get(id).map(|flow| (flow.from, flow.to));
+    let flows = group[0].flows.iter().enumerate().map(|(id, flow)| {
+        if group.iter().all(|record| ends(record, id) == ends(&group[0], id)) {
+            format!("{} {}→{}", flow.transport, flow.from, flow.to)
+        } else {
+            format!("{}, ends drawn", flow.transport)
+        }
+    });
     flows.collect::<Vec<_>>().join("\n")
 }
 
@@ -74,16 +85,44 @@ fn mean_rtt(record: &Record) -> f64 {
     rtts.iter().sum::<f64>() / rtts.len() as f64
 }
 
-/// "182.44 ± 1.03", "182.44" for one seed, "-" for none.
+/// "182.44 ± 1.03", "182.44" for one seed or two, "-" for none.
 fn with_interval(values: &[f64], scale: f64, digits: usize) -> String {
     if values.is_empty() {
         return "-".to_owned();
     }
     let estimate = estimate(values, LEVEL);
     let mean = estimate.mean * scale;
-    if estimate.half_width.is_finite() {
+    if estimate.count >= LEAST && estimate.half_width.is_finite() {
         format!("{mean:.digits$} ± {:.digits$}", estimate.half_width * scale)
     } else {
         format!("{mean:.digits$}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(seed: u64, from: u64) -> Record {
+        let flow = serde_json::json!({
+            "id": 0, "from": from, "to": 7, "hops": 2, "transport": "newreno", "goodput_bps": 1e5 * seed as f64,
+            "delivered_bytes": 1, "segments_sent": 1, "retransmissions": 0, "timeouts": 0, "retransmission_index": 0.0,
+            "rtt_mean_s": 0.1, "cov_rtt": null, "pacing": null,
+        });
+        serde_json::from_value(serde_json::json!({
+            "scenario": "s", "seed": seed, "point": {}, "duration_s": 10.0, "aggregate_goodput_bps": 1e5 * seed as f64, "jain": 1.0,
+            "jain_2s": 1.0, "idle_windows": 0, "retransmission_index": 0.0, "frames": 1, "flows": [flow], "warmup_s": 1.0,
+            "fingerprint": "", "format": 2, "model": 1,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn two_seeds_have_no_interval_and_drawn_ends_say_so() {
+        let two = render(&[record(1, 0), record(2, 0)]);
+        assert!(two.contains("150.00") && !two.contains('±') && two.contains("newreno 0→7"), "{two}");
+        let three = render(&[record(1, 0), record(2, 1), record(3, 0)]);
+        assert!(three.contains('±') && three.contains("newreno, ends drawn"), "{three}");
+        assert!(three.contains("timeouts in all"), "not of the measured interval alone");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::register::gain::Gain;
 use crate::register::observations::Sample;
-use crate::statistics::{Estimate, estimate, student_t};
+use crate::statistics::{difference, estimate};
 
 /// How much more the first is than the second, per cent, with a 95 % interval. Infinite where the second is zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -36,7 +36,7 @@ impl Comparison {
             return Some(Comparison::of_gain(&gain));
         }
         let (a, b) = (estimate(values, 0.95), estimate(baseline, 0.95));
-        (a.count >= 2 && b.count >= 2).then(|| Comparison::of_means(a.mean, b.mean, half_width(&a, &b)))
+        (a.count >= 2 && b.count >= 2).then(|| Comparison::of_means(a.mean, b.mean, difference(&a, &b, 0.95)))
     }
 
     /// The comparison of values two by two.
@@ -67,18 +67,6 @@ impl Comparison {
         let high = if pct == -100.0 && difference + half < 0.0 { -100.0 } else { infinite(difference + half) };
         Comparison { pct, low, high }
     }
-}
-
-/// Half width of the 95 % interval of the difference of two means (B. L. Welch, Biometrika 34, 1947).
-fn half_width(a: &Estimate, b: &Estimate) -> f64 {
-    let part = |e: &Estimate| e.deviation.powi(2) / e.count as f64;
-    let (va, vb) = (part(a), part(b));
-    let variance = va + vb;
-    if variance == 0.0 {
-        return 0.0;
-    }
-    let freedom = variance.powi(2) / (va.powi(2) / (a.count - 1) as f64 + vb.powi(2) / (b.count - 1) as f64);
-    student_t(0.95, freedom.floor().max(1.0) as usize + 1) * variance.sqrt()
 }
 
 /// Two samples at each x that both have; a sample at a single x stands against every x of the other if its own is fixed.
@@ -159,6 +147,6 @@ mod tests {
     fn a_worked_difference() {
         // Means 2 and 0, deviations 1 and 0, three runs each: 2 degrees of freedom, t = 4.303, half width 2.484.
         let (a, b) = (estimate(&[1.0, 2.0, 3.0], 0.95), estimate(&[0.0; 3], 0.95));
-        assert!((half_width(&a, &b) - 2.484).abs() < 1e-3);
+        assert!((difference(&a, &b, 0.95) - 2.484).abs() < 1e-3);
     }
 }

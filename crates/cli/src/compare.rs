@@ -1,0 +1,215 @@
+//! `meshpace compare`: two scenarios, two directories of records or two variants of one scenario against each other.
+
+use crate::output::{complain, finish};
+use crate::run::load;
+use crate::runner::{self, Failure, Runner, processors};
+use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
+use clap::{Args, ValueEnum};
+use meshpace_lab::campaign::{Campaign, End, Run};
+use meshpace_lab::compare::{Line, ranking, words};
+use meshpace_lab::record::directory::Archive;
+use meshpace_lab::record::line;
+use meshpace_scenario::{MAX_SEEDS, Point};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// The arguments of `meshpace compare`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// A scenario, which is run, or a directory of records, which is read.
+    a: PathBuf,
+    /// What it is compared with; without it, --set names two variants of the first.
+    b: Option<PathBuf>,
+    /// With two scenarios: a key that is set in both. With one, given twice: the two variants.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Seeds per point [default: the scenario's sweep.seeds, but at least 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
+    seeds: Option<u64>,
+    /// Runs at a time [default: the number of processors].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// What to print: `md` for people, `json` one object per metric and line, `csv` one row per metric. The difference is the
+    /// second less the first.
+    #[arg(long, value_enum, default_value_t = Format::Md)]
+    format: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    Json,
+    Csv,
+    Md,
+}
+
+/// One side: what people call it, and its records.
+struct Side {
+    name: String,
+    records: Vec<Value>,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    match compare(arguments) {
+        Ok(text) => finish(&text),
+        Err((status, message)) => {
+            // What is wrong with a scenario has been told.
+            if !message.is_empty() {
+                complain(&message);
+            }
+            ExitCode::from(status)
+        }
+    }
+}
+
+fn compare(arguments: &Arguments) -> Result<String, Failure> {
+    let refused = |message: String| (REFUSED, message);
+    let sides = match (&arguments.b, &arguments.set[..]) {
+        (Some(b), sets) => {
+            let names = [arguments.a.display().to_string(), b.display().to_string()];
+            [(arguments.a.clone(), sets.to_vec(), names[0].clone()), (b.clone(), sets.to_vec(), names[1].clone())]
+        }
+        (None, [one, other]) => [one, other].map(|set| (arguments.a.clone(), vec![set.clone()], set.clone())),
+        (None, _) => {
+            let message = "give a second scenario or directory, or --set twice: the two variants of the first, such as \
+                           --set flow.transport=newreno --set flow.transport=tcp-ap";
+            return Err(refused(message.to_owned()));
+        }
+    };
+    let stop = runner::stop_on_interrupt();
+    runner::silence_panics();
+    let mut read = Vec::new();
+    for (place, sets, name) in &sides {
+        let records = match place.is_dir() {
+            true if !sets.is_empty() => {
+                return Err(refused(format!("{}: records cannot be changed by --set", place.display())));
+            }
+            true => stored(place).map_err(refused)?,
+            false => made(arguments, place, sets, &stop)?,
+        };
+        read.push(Side { name: name.clone(), records });
+    }
+    let [a, b] = &read[..] else { return Err(refused("two sides are compared".to_owned())) };
+    warn_of_other_times(a, b);
+    let lines = meshpace_lab::compare::compare(&a.records, &b.records).map_err(refused)?;
+    if lines.is_empty() {
+        return Err((FAILED, "no metric was measured on both sides".to_owned()));
+    }
+    Ok(match arguments.format {
+        Format::Json => lines.iter().map(|line| format!("{}\n", json(line))).collect(),
+        Format::Csv => csv(&lines),
+        Format::Md => markdown(&lines, a, b),
+    })
+}
+
+/// The records of a directory.
+fn stored(directory: &Path) -> Result<Vec<Value>, String> {
+    let archive = Archive::read(directory)?;
+    let archive = archive.ok_or_else(|| format!("{}: no run here is finished", directory.display()))?;
+    Ok(archive.records)
+}
+
+/// The records of a scenario, which is run.
+fn made(
+    arguments: &Arguments,
+    file: &Path,
+    sets: &[String],
+    stop: &Arc<std::sync::atomic::AtomicBool>,
+) -> Result<Vec<Value>, Failure> {
+    let (scenario, _) = load(file, sets).map_err(|_| (REFUSED, String::new()))?;
+    let seeds = arguments.seeds.unwrap_or(scenario.seeds.max(meshpace_lab::compare::LEAST as u64));
+    if arguments.seed.checked_add(seeds - 1).is_none() {
+        return Err((REFUSED, format!("--seed {} leaves no room for {seeds} seeds", arguments.seed)));
+    }
+    let campaign = Arc::new(Campaign { scenario, first_seed: arguments.seed, seeds });
+    let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
+    if let Some(why) = prospect::too_much(&campaign, jobs) {
+        return Err((
+            REFUSED,
+            format!("{}: {why}; run it by itself with --out, and compare the directories", file.display()),
+        ));
+    }
+    let progress = runner::progress(campaign.runs() as u64);
+    let runner = Runner { jobs, stop, progress: &progress };
+    let runs = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
+    let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
+    let mut records = Vec::new();
+    let end = runner.make(&campaign, runs, simulate, |run, record| {
+        let record = record.and_then(|record| line::open(record.json_line().trim_end()).ok());
+        records.extend(record.map(|record| (run.index, record)));
+        Ok(())
+    });
+    progress.finish_and_clear();
+    records.sort_by_key(|(index, _)| *index);
+    match end {
+        Ok(End::Complete { failed: 0 }) => Ok(records.into_iter().map(|(_, record)| record).collect()),
+        Ok(End::Complete { failed }) => Err((FAILED, format!("{}: {failed} runs failed", file.display()))),
+        Ok(End::Stopped) => Err((INTERRUPTED, "interrupted".to_owned())),
+        Err(error) => Err((FAILED, error.to_string())),
+    }
+}
+
+/// Different lengths of the runs are a difference that was perhaps not meant.
+fn warn_of_other_times(a: &Side, b: &Side) {
+    let time = |side: &Side, field: &str| side.records.first().and_then(|record| record.get(field)?.as_f64());
+    for (field, what) in [("duration_s", "run"), ("warmup_s", "start to measure after")] {
+        if let (Some(one), Some(other)) = (time(a, field), time(b, field))
+            && one != other
+        {
+            complain(&format!(
+                "warning: the two {what} {one} s and {other} s: they differ in more than their protocols"
+            ));
+        }
+    }
+}
+
+fn json(line: &Line) -> String {
+    serde_json::to_string(line).unwrap_or_default()
+}
+
+fn csv(lines: &[Line]) -> String {
+    let mut text = "metric,a,b,difference,low,high,seeds,better\n".to_owned();
+    for line in lines {
+        let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
+        let better = line.better.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
+        let Line { metric, a, b, difference, seeds, .. } = line;
+        text.push_str(&format!("{metric},{a},{b},{difference},{},{},{seeds},{better}\n", end(0), end(1)));
+    }
+    text
+}
+
+fn markdown(lines: &[Line], a: &Side, b: &Side) -> String {
+    let mut text = format!("# a: {}, b: {}\n\n", a.name, b.name);
+    for line in lines {
+        text.push_str(&format!("- {}\n", words(line, ["a", "b"])));
+    }
+    let all: Vec<&Value> = a.records.iter().chain(&b.records).collect();
+    let rankings = ranking(&all);
+    if rankings.is_empty() {
+        return text;
+    }
+    text.push_str("\n## Transports, the best first\n\n| metric | ranking (mean, 95 % interval) |\n|---|---|\n");
+    for (metric, ranks) in rankings {
+        let (unit, scale) = metric.unit;
+        let ranked: Vec<String> = ranks
+            .iter()
+            .enumerate()
+            .map(|(place, rank)| {
+                let half = if rank.half_width.is_nan() {
+                    String::new()
+                } else {
+                    format!(" ± {:.3}", rank.half_width * scale)
+                };
+                format!("{}. {} {:.3}{half}", place + 1, rank.transport, rank.mean * scale)
+            })
+            .collect();
+        let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+        text.push_str(&format!("| {}{unit} | {} |\n", metric.noun, ranked.join(", ")));
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! `meshpace compare` as other programs and people see it.
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Two transfers that cross, in which TCP-AP's fairness over NewReno's is the papers' own subject.
+const SCENARIO: &str = "duration = '30 s'\nwarmup = '5 s'\n[topology]\nkind = 'cross'\nhops = 4\n[[flow]]\n[[flow]]\n";
+
+fn meshpace(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(cargo_bin("meshpace")).args(arguments).current_dir(directory).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn variants_files_and_directories_say_the_same() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    for name in ["newreno", "tcp-ap"] {
+        let text = SCENARIO.replace("[[flow]]\n", &format!("[[flow]]\ntransport = '{name}'\n"));
+        fs::write(place.join(format!("{name}.toml")), text).unwrap();
+        let (status, _, stderr) = meshpace(place, &["run", &format!("{name}.toml"), "--seeds", "4", "--out", name]);
+        assert_eq!(status, 0, "{stderr}");
+    }
+    fs::write(place.join("cross.toml"), SCENARIO).unwrap();
+    let sets = ["--set", "flow.transport=newreno", "--set", "flow.transport=tcp-ap"];
+    let variants = [&["compare", "cross.toml", "--seeds", "4", "--format", "json"][..], &sets].concat();
+    let (status, by_sets, stderr) = meshpace(place, &variants);
+    assert_eq!(status, 0, "{stderr}");
+    for sides in [&["newreno.toml", "tcp-ap.toml", "--seeds", "4"][..], &["newreno", "tcp-ap"]] {
+        let (status, text, stderr) = meshpace(place, &[&["compare", "--format", "json"], sides].concat());
+        assert_eq!((status, text.as_str()), (0, by_sets.as_str()), "{stderr}");
+    }
+    let compared = lines(&by_sets);
+    let metrics: Vec<&str> = compared.iter().map(|line| line["metric"].as_str().unwrap()).collect();
+    assert!(metrics.contains(&"aggregate_goodput_bps") && metrics.contains(&"jain"), "{metrics:?}");
+    // By the records themselves: the difference of the means.
+    let mean = |name: &str| {
+        let text = fs::read_to_string(place.join(name).join("records.jsonl")).unwrap();
+        let values: Vec<f64> = lines(&text).iter().map(|record| record["jain"].as_f64().unwrap()).collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    let jain = compared.iter().find(|line| line["metric"] == "jain").unwrap();
+    assert!((jain["difference"].as_f64().unwrap() - (mean("tcp-ap") - mean("newreno"))).abs() < 1e-9);
+    assert_eq!(jain["seeds"], 4);
+    for key in ["metric", "a", "b", "difference", "interval", "seeds", "better"] {
+        assert!(jain.get(key).is_some(), "{key}");
+    }
+    let (status, table, _) = meshpace(place, &["compare", "newreno", "tcp-ap", "--format", "csv"]);
+    assert_eq!((status, table.lines().count()), (0, 1 + compared.len()));
+    let (status, told, _) = meshpace(place, &["compare", "newreno", "tcp-ap"]);
+    assert!(status == 0 && told.contains("seeds") && told.contains("Transports, the best first"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_compared_says_what_to_do() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    fs::write(place.join("one.toml"), format!("{SCENARIO}[sweep]\n'topology.hops' = [2, 4]\n")).unwrap();
+    fs::write(place.join("other.toml"), format!("{SCENARIO}[sweep]\n'topology.hops' = [6, 8]\n")).unwrap();
+    fs::create_dir(place.join("empty")).unwrap();
+    for (arguments, told) in [
+        (&["compare", "one.toml"][..], "--set twice"),
+        (&["compare", "one.toml", "nothing.toml"], "nothing.toml"),
+        (&["compare", "one.toml", "other.toml", "--seeds", "1", "--set", "duration=6 s"], "different values"),
+        (&["compare", "empty", "one.toml"], "manifest.json"),
+    ] {
+        let (status, stdout, stderr) = meshpace(place, arguments);
+        assert!(status == 2 && stdout.is_empty() && stderr.contains(told), "{told}: {status} {stderr}");
+    }
+}

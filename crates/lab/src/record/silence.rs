@@ -1,0 +1,46 @@
+//! Why a flow delivered nothing, as far as the record and the scenario tell.
+
+use super::Record;
+use meshpace_mesh::radio::Channel;
+use meshpace_scenario::{Point, connectivity};
+use meshpace_sim::Mobility;
+
+/// One sentence for each flow of a run that delivered nothing in the measured interval. `point` is as drawn for the run's seed.
+pub fn of(point: &Point, record: &Record) -> Vec<String> {
+    let silent = record.flows.iter().filter(|flow| flow.delivered_bytes == 0);
+    silent
+        .map(|flow| {
+            format!(
+                "flow {} ({} {}→{}) delivered nothing: {}",
+                flow.id,
+                flow.transport,
+                flow.from,
+                flow.to,
+                why(point, flow)
+            )
+        })
+        .collect()
+}
+
+fn why(point: &Point, flow: &super::FlowRecord) -> String {
+    let config = &point.config;
+    if config.mobility == Mobility::Still {
+        let channel = Channel::new(&config.mesh.radio);
+        let components = connectivity::components(&config.positions, &channel, config.firewall.as_deref());
+        let of = |node: u16| components.get(usize::from(node));
+        if of(flow.from) != of(flow.to) {
+            let range = if channel.has_one_range() {
+                format!(" of up to {:.0} m", channel.link_range())
+            } else {
+                String::new()
+            };
+            return format!("there is no path of links{range} between its ends, the mesh is in parts");
+        }
+    }
+    match flow.segments_sent {
+        0 if flow.hops == 0 => "nothing was sent and at the end there was no route: none was found, or the answer to its first packet was lost".to_owned(),
+        0 => "it was not connected: its first packet was never answered".to_owned(),
+        sent if flow.hops == 0 => format!("{sent} segments were sent, and at the end there was no route"),
+        sent => format!("{sent} segments were sent, {} timeouts, and none arrived between the warm-up and the end", flow.timeouts),
+    }
+}
