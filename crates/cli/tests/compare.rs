@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Two transfers that cross, in which TCP-AP's fairness over NewReno's is the papers' own subject.
-const SCENARIO: &str = "duration = '30 s'\nwarmup = '5 s'\n[topology]\nkind = 'cross'\nhops = 4\n[[flow]]\n[[flow]]\n";
+const SCENARIO: &str = "duration = '30 s'\nwarmup = '5 s'\n[topology]\nkind = 'cross'\n[[flow]]\n[[flow]]\n";
 
 fn meshpace(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(cargo_bin("meshpace")).args(arguments).current_dir(directory).output().unwrap();
@@ -63,8 +63,8 @@ fn variants_files_and_directories_say_the_same() {
 fn what_cannot_be_compared_says_what_to_do() {
     let scratch = tempfile::tempdir().unwrap();
     let place = scratch.path();
-    fs::write(place.join("one.toml"), format!("{SCENARIO}[sweep]\n'topology.hops' = [2, 4]\n")).unwrap();
-    fs::write(place.join("other.toml"), format!("{SCENARIO}[sweep]\n'topology.hops' = [6, 8]\n")).unwrap();
+    fs::write(place.join("one.toml"), format!("{SCENARIO}[sweep]\n'flow.max_window' = [2, 4]\n")).unwrap();
+    fs::write(place.join("other.toml"), format!("{SCENARIO}[sweep]\n'flow.max_window' = [6, 8]\n")).unwrap();
     fs::create_dir(place.join("empty")).unwrap();
     for (arguments, told) in [
         (&["compare", "one.toml"][..], "--set twice"),

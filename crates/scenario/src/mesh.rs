@@ -33,7 +33,7 @@ fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig) -> (RadioConfig, usize) {
         let rate = Rate::from_bps((bps.round() as u64).max(1));
         if !RATES.contains(&rate.0) {
             let found = keys.value(key).map(Value::describe).unwrap_or_default();
-            let expected = "expected \"1 Mbit/s\", \"2 Mbit/s\", \"5.5 Mbit/s\" or \"11 Mbit/s\", the rates of 802.11b";
+            let expected = "expected 1, 2, 5.5 or 11 Mbit/s, the rates of 802.11b";
             keys.wrong(key, format!("{expected}, found {found}"), expected);
         }
         rate
