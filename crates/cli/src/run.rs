@@ -65,6 +65,10 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
+    if scenario.points.iter().any(|point| point.config.flows.is_empty()) {
+        complain("the scenario has no flow; its programs run under `meshpace emulate`");
+        return ExitCode::from(REFUSED);
+    }
     let seeds = arguments.seeds.unwrap_or(scenario.seeds);
     if arguments.seed.checked_add(seeds - 1).is_none() {
         complain(&format!("--seed {} leaves no room for {seeds} seeds", arguments.seed));

@@ -81,6 +81,29 @@ fn the_verdict_follows_injected_lateness() {
 }
 
 #[test]
+fn a_scenario_holds_programs_and_integration_gets_a_report() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("programs.toml");
+    let program = |node: u32, command: &str| format!("[[program]]\nnode = {node}\ncommand = '{command}'\n");
+    fs::write(&file, program(0, "sleep 60") + &program(1, "echo a \"b\" < /dev/null; exit 3")).unwrap();
+    let simulated = Command::new(cargo_bin("meshpace")).arg("run").arg(&file).output().unwrap();
+    assert_eq!(simulated.status.code(), Some(2));
+    assert!(stderr(&simulated).contains("meshpace emulate"), "{}", stderr(&simulated));
+    if !is_possible() {
+        return;
+    }
+    let junit = scratch.path().join("junit.xml");
+    let output = meshpace(&file, &["--junit", junit.to_str().unwrap()]).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(3), &b"a b\n"[..]), "{}", stderr(&output));
+    let report = fs::read_to_string(junit).unwrap();
+    let case = |name: &str| report.lines().find(|line| line.contains(name)).unwrap();
+    assert!(report.contains("tests=\"3\""), "{report}");
+    assert!(case("name=\"n0: sleep 60\"").ends_with("/>"), "ended because it had to: {report}");
+    assert!(case("name=\"n1: echo a &quot;b&quot; &lt; /dev/null; exit 3\"").ends_with("\">"), "{report}");
+    assert!(report.contains("<failure message=\"ended with status 3\"/>"), "{report}");
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scenario(scratch.path());
