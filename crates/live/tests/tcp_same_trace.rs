@@ -43,7 +43,8 @@ struct Losses([BTreeSet<u64>; 2]);
 
 /// In the simulator: its endpoints at two nodes of its mesh.
 fn simulated(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2] {
-    let config = Config::Tcp(config.clone());
+    // A stack slow-starts until the first loss.
+    let config = Config::Tcp(tcp::Config { initial_ssthresh: None, ..config.clone() });
     let mut ends = [Endpoint::new(&config, Role::Sender), Endpoint::new(&config, Role::Receiver)];
     ends.iter_mut().for_each(|end| end.on_path(PATH));
     ends[0].open(Time::ZERO);

@@ -13,6 +13,8 @@ const USUAL_LIMIT: u32 = 3;
 /// Reads all of them.
 pub fn read(keys: &mut Reader<'_>, config: &mut tcp::Config, usual: &OutOfInterference) {
     assign(&mut config.initial_window, keys.whole("initial_window", 1..=65535, "segments").map(|n| n as u32));
+    let threshold = keys.whole("initial_ssthresh", 1..=65535, "segments");
+    assign(&mut config.initial_ssthresh, threshold.map(|n| Some(n as u32)));
     assign(&mut config.limited_transmit, keys.flag("limited_transmit"));
     assign(&mut config.sack, keys.flag("sack"));
     read_window(keys, config);

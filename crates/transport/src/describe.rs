@@ -47,6 +47,11 @@ fn tcp(config: &tcp::Config) -> String {
         ecn::Config::On { reaction: true, .. } => line.push_str("; ECN"),
         ecn::Config::On { reaction: false, .. } => line.push_str("; ECN without effect on the window"),
     }
+    match config.initial_ssthresh {
+        Some(20) => {}
+        Some(segments) => line.push_str(&format!("; slow start to {segments}")),
+        None => line.push_str("; slow start to the first loss"),
+    }
     if config.sack {
         line.push_str("; SACK");
     }

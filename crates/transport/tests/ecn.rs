@@ -132,7 +132,7 @@ fn the_window_of_dcc_does_not_react_but_its_interval_does() {
     pair.sender.write_endless(Time::ZERO);
     pair.drive(ms(60_000), &mut |_| Fate::Mark);
     let Endpoint::Tcp(end) = &pair.sender else { panic!() };
-    assert_eq!(end.sender().window().ssthresh(), 64);
+    assert_eq!(end.sender().window().ssthresh(), 20);
     assert!((end.sender().pacer().marked_rate().unwrap().interval_s().unwrap() - 0.120).abs() < 1e-9);
     let times: Vec<Time> = pair.record.iter().filter(|line| line.segment.payload() > 0).map(|line| line.at).collect();
     let last = times.windows(2).next_back().unwrap();

@@ -15,7 +15,7 @@ fn shows(what: &str, actual: f64, shown: &str) {
 #[test]
 fn few_adds_a_hundredth_per_round_trip() {
     // DCC, section 5: cwnd += 0.01 / cwnd per ACK. By hand: 2 + 0.01/2 = 2.005; 2.005 + 0.01/2.005 = 2.009988; ...
-    let mut window = Config::Few { increment: 0.01 }.build(64);
+    let mut window = Config::Few { increment: 0.01 }.build(64, 64);
     window.restart(4);
     window.on_fast_retransmit(0);
     assert_eq!((window.cwnd(), window.ssthresh()), (2.0, 2));
@@ -72,14 +72,14 @@ fn the_limit_follows_the_path() {
         assert_eq!(outstanding(&mut end, hops, 20), limit, "{hops} hops");
     }
     // A longer route opens it, a shorter one closes it.
-    let mut window = Config::HopLimit(HopRule::Table).build(64);
+    let mut window = Config::HopLimit(HopRule::Table).build(64, 64);
     window.restart(20);
     for (hops, usable) in [(4, 1), (14, 5), (8, 1 + 2)] {
         window.on_hops(hops);
         assert_eq!(window.usable(0), usable);
     }
     // A receiver that takes less decides.
-    let mut window = Config::HopLimit(HopRule::Table).build(2);
+    let mut window = Config::HopLimit(HopRule::Table).build(2, 2);
     window.restart(20);
     window.on_hops(14);
     assert_eq!(window.usable(0), 2);
@@ -98,7 +98,7 @@ fn clamps_of_the_tpa_paper() {
 
 #[test]
 fn a_constant_window_stays() {
-    let mut window = Config::Constant { segments: 6 }.build(64);
+    let mut window = Config::Constant { segments: 6 }.build(64, 64);
     for _ in 0..3 {
         assert_eq!((window.usable(0), window.usable(3)), (6, 6));
         window.restart(1);
@@ -107,7 +107,7 @@ fn a_constant_window_stays() {
         window.deflate(2);
         window.on_timeout(0);
     }
-    assert_eq!(Config::Constant { segments: 6 }.build(3).usable(0), 3);
+    assert_eq!(Config::Constant { segments: 6 }.build(3, 3).usable(0), 3);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn cubic_grows_and_backs_off_rfc_9438_sections_4_3_to_4_7() {
 
 #[test]
 fn cubic_keeps_to_the_receiver_window_and_to_two_segments() {
-    let mut window = Config::Cubic(CubicConfig::default()).build(10);
+    let mut window = Config::Cubic(CubicConfig::default()).build(10, 10);
     window.restart(2);
     for second in 0..100 {
         window.on_clock(Time(second * 1_000_000_000), 0.1);
@@ -180,7 +180,7 @@ fn parameters_outside_their_meaning_are_refused() {
 
 #[test]
 fn byte_counting_rfc_3465_sections_2_1_to_2_3() {
-    let mut window = Config::NewReno.build(64).counting_bytes(LIMIT);
+    let mut window = Config::NewReno.build(64, 64).counting_bytes(LIMIT);
     let mut after = |step: &dyn Fn(&mut meshpace_transport::tcp::window::Window)| {
         step(&mut window);
         window.cwnd()
@@ -209,7 +209,7 @@ fn byte_counting_rfc_3465_sections_2_1_to_2_3() {
 fn byte_counting_makes_up_for_delayed_acks() {
     // 60 segments acknowledged one by one, and two by two, from a window of 10 in congestion avoidance.
     let grown = |counts: bool, per_ack: u64| {
-        let window = Config::NewReno.build(64);
+        let window = Config::NewReno.build(64, 64);
         let mut window = if counts { window.counting_bytes(LIMIT) } else { window };
         window.restart(20);
         window.on_fast_retransmit(0);
@@ -223,16 +223,16 @@ fn byte_counting_makes_up_for_delayed_acks() {
 
 #[test]
 fn byte_counting_leaves_other_rules_their_own() {
-    let mut few = Config::Few { increment: 0.01 }.build(64).counting_bytes(LIMIT);
+    let mut few = Config::Few { increment: 0.01 }.build(64, 64).counting_bytes(LIMIT);
     few.restart(4);
     few.on_fast_retransmit(0);
     few.on_ack(2);
     shows("FeW", few.cwnd(), "2.010000");
-    let mut constant = Config::Constant { segments: 3 }.build(64).counting_bytes(LIMIT);
+    let mut constant = Config::Constant { segments: 3 }.build(64, 64).counting_bytes(LIMIT);
     constant.on_ack(2);
     assert_eq!(constant.cwnd(), 3.0);
     let cubic = |counts: bool| {
-        let window = Config::Cubic(CubicConfig::default()).build(64);
+        let window = Config::Cubic(CubicConfig::default()).build(64, 64);
         let mut window = if counts { window.counting_bytes(LIMIT) } else { window };
         window.restart(10);
         window.on_fast_retransmit(0);

@@ -22,7 +22,7 @@ use entry::{Entry, Key};
 use meshpace_core::{Rate, Time};
 use meshpace_transport::tcp::End;
 use meshpace_transport::tcp::wire::{self, Numbers};
-use meshpace_transport::tcp::{Config, Connection, Profile};
+use meshpace_transport::tcp::{Config, Connection};
 use meshpace_transport::{PathInfo, Role, pump};
 use nix::libc;
 use output::Output;
@@ -178,7 +178,7 @@ impl<I: Interface> Stack<I> {
         }
         let port = self.free_port(to)?;
         let key = (*to.ip(), to.port(), port);
-        let mut config = Config { profile: Profile::Host, ..config.clone() };
+        let mut config = config.of_host();
         let path_mss = self.path_mss()?;
         config.segment = config.segment.min(u32::from(path_mss) - wire::TIMESTAMP_BYTES);
         let window = config.segment.saturating_mul(config.max_window);

@@ -47,6 +47,10 @@ pub struct Config {
     pub max_window: u32,
     /// Congestion window after the handshake in segments, 1 or more. Default 2 (ns-2 `windowInit_`).
     pub initial_window: u32,
+    /// Slow-start threshold before the first loss in segments, 1 or more; none: slow start lasts until a loss (RFC 5681,
+    /// section 3.1). Default 20: an agent of ns-2 starts with the default of its class, and scripts that set `window_` on the
+    /// agent leave that as it was. 64 is what setting the default of the class to 64 gives.
+    pub initial_ssthresh: Option<u32>,
     /// Growth of the congestion window.
     pub window: window::Config,
     /// L of byte counting in segments, 1 or more: the window grows by what ACKs cover, in slow start by at most L segments
@@ -73,6 +77,7 @@ impl Default for Config {
             segment: 1460,
             max_window: 64,
             initial_window: 2,
+            initial_ssthresh: Some(20),
             window: window::Config::NewReno,
             byte_counting: None,
             pacing: pacing::Config::None,
@@ -86,6 +91,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The same pieces as a host uses them on a network that is not simulated.
+    pub fn of_host(&self) -> Config {
+        Config { profile: Profile::Host, initial_ssthresh: None, ..self.clone() }
+    }
+
     /// Whether every parameter is in its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
@@ -96,6 +106,8 @@ impl Config {
             self.initial_window,
             "1 to 65535 segments",
         )?;
+        let threshold = self.initial_ssthresh;
+        require(threshold != Some(0), "initial_ssthresh", 0, "1 or more segments, or none")?;
         let one_slot = self.sack && self.pacing.needs_one_way_delay();
         require(!one_slot, "sack", self.sack, "false with synchronized clocks: their echo takes its place in the ACK")?;
         self.window.check()?;

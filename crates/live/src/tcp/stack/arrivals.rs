@@ -8,7 +8,7 @@ use crate::ring::{ReceiveRing, SendRing};
 use crate::tpa::path::hops_travelled;
 use meshpace_core::Time;
 use meshpace_transport::tcp::wire::{self, Header, Numbers};
-use meshpace_transport::tcp::{Config, Connection, Flags, Profile};
+use meshpace_transport::tcp::{Connection, Flags};
 use meshpace_transport::{Arrival, PathInfo, Role};
 use std::net::Ipv4Addr;
 
@@ -92,7 +92,7 @@ impl<I: Interface> Stack<I> {
     fn begin(&mut self, now: Time, key: Key, syn: &Header) -> Option<Id> {
         let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);
         let listener = self.listeners.get(&key.2).filter(|_| opens)?;
-        let mut config = Config { profile: Profile::Host, ..listener.config.clone() };
+        let mut config = listener.config.of_host();
         let path_mss = self.path_mss().ok()?;
         let window = config.segment.min(u32::from(path_mss)).saturating_mul(config.max_window);
         let options = wire::answer(path_mss, window, &syn.options);

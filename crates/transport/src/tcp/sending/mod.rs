@@ -62,7 +62,7 @@ pub struct Sender {
 impl Sender {
     /// Nothing written yet.
     pub fn new(config: &Config) -> Sender {
-        let window = config.window.build(config.max_window);
+        let window = config.window.build(config.max_window, config.initial_ssthresh.unwrap_or(u32::MAX));
         let window = match config.byte_counting {
             Some(limit) => window.counting_bytes(limit),
             None => window,

@@ -56,10 +56,11 @@ impl Config {
         }
     }
 
-    /// The window of a connection whose receiver takes `max_window` segments.
+    /// The window of a connection whose receiver takes `max_window` segments; slow start ends at `ssthresh` segments, if not
+    /// with a loss.
     ///
     /// A clamp lowers the limit, as ns-2 users do with `window_`, so that limited transmit and recovery keep to it too.
-    pub fn build(&self, max_window: u32) -> Window {
+    pub fn build(&self, max_window: u32, ssthresh: u32) -> Window {
         let rule = match self {
             Config::NewReno | Config::Clamp { .. } => Rule::NewReno,
             Config::HopLimit(rule) => Rule::HopLimit(*rule),
@@ -67,10 +68,14 @@ impl Config {
             Config::Constant { .. } => Rule::Constant,
             Config::Cubic(config) => Rule::Cubic(Cubic::new(config)),
         };
-        let mut base = NewReno::new(self.limit(max_window));
-        if rule == Rule::Constant {
-            base.restart(base.limit());
-        }
+        let limit = self.limit(max_window);
+        let base = if rule == Rule::Constant {
+            let mut base = NewReno::new(limit, limit);
+            base.restart(limit);
+            base
+        } else {
+            NewReno::new(limit, ssthresh)
+        };
         Window { base, max_window, rule, counting: None, now: Time::ZERO, rtt: 0.0 }
     }
 

@@ -16,9 +16,9 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// A window of one segment, for the SYN, that never exceeds `limit`.
-    pub fn new(limit: u32) -> NewReno {
-        NewReno { cwnd: 1.0, ssthresh: limit, limit }
+    /// A window of one segment, for the SYN, that never exceeds `limit`; slow start ends at `ssthresh`, if not with a loss.
+    pub fn new(limit: u32, ssthresh: u32) -> NewReno {
+        NewReno { cwnd: 1.0, ssthresh, limit }
     }
 
     /// Congestion window in segments, before the limit.
@@ -36,11 +36,8 @@ impl NewReno {
         self.limit
     }
 
-    /// Changes the limit; a threshold that no loss has lowered follows it.
+    /// Changes the limit.
     pub fn set_limit(&mut self, limit: u32) {
-        if self.ssthresh == self.limit {
-            self.ssthresh = limit;
-        }
         self.limit = limit;
     }
 
