@@ -22,6 +22,7 @@ mod send;
 mod shell;
 mod traffic_record;
 mod transports;
+mod tunnel;
 mod validate;
 
 use clap::{Parser, Subcommand};
@@ -65,6 +66,8 @@ enum Command {
     Shell(shell::Arguments),
     /// Cut or restore a link of an emulation under way.
     Link(link::Arguments),
+    /// Carry ordinary TCP connections between two sites over TPA.
+    Tunnel(tunnel::Arguments),
     /// Tell what this machine can and cannot do for real networks, and how to change that.
     Doctor(doctor::Arguments),
     /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Command::Emulate(arguments) => emulate::main(&arguments),
         Command::Shell(arguments) => shell::main(&arguments),
         Command::Link(arguments) => link::main(&arguments),
+        Command::Tunnel(arguments) => tunnel::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
         Command::Kernel(arguments) => kernel::main(&arguments),
     }

@@ -14,5 +14,6 @@ pub mod tcp;
 pub mod testbed;
 pub mod tpa;
 pub mod tun;
+pub mod tunnel;
 
 pub use clock::Clock;

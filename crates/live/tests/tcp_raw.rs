@@ -152,6 +152,30 @@ fn a_port_that_another_has_filtered_is_refused_and_given_back() {
     });
 }
 
+#[test]
+fn tables_of_others_are_left_alone_whatever_they_are_called_and_wherever_their_owner_is() {
+    let Some([ours, _theirs]) = hosts() else { return };
+    ours.run(|| {
+        let nft = |command: &[&str]| std::process::Command::new("nft").args(command).status().unwrap().success();
+        // Somebody else's, with our names: of the form before, and of the present one.
+        let named = ["meshpace_firewall", "meshpace_1_1_0", "meshpace_0123456789abcdef"];
+        for name in named {
+            assert!(nft(&["add", "table", "ip", name]));
+        }
+        assert!(tables().unwrap().is_empty());
+        // Ours, whose process nobody here can see: only its socket tells that it lives.
+        let mut first = stack();
+        first.listen(PORT, &tcp::Config::default()).unwrap();
+        assert_eq!(filter::leftovers().unwrap(), [""; 0]);
+        assert_eq!(filter::clean().unwrap(), [""; 0]);
+        assert_eq!(tables().unwrap().len(), 1);
+        drop(first);
+        for name in named {
+            assert!(nft(&["delete", "table", "ip", name]), "{name} was removed");
+        }
+    });
+}
+
 /// Steps until the connection has ended.
 fn ended(stack: &mut Stack<Watched>, id: Id) -> End {
     let end = tcp_common::now() + secs(10);

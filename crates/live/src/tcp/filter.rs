@@ -2,15 +2,21 @@
 //!
 //! The host answers segments for a port it does not know with a reset, which would end our connection. A table of nftables
 //! of this process's own drops those resets, and nothing else, of the ports in use. It goes when it is dropped; after a
-//! process that was killed, [`clean`] removes it: the table's name tells whose it is, by number and start time, so that
-//! a number given to another process keeps nothing alive. Our own resets carry a mark and pass.
+//! process that was killed, [`clean`] removes it. A table is known by a random token, in its name and in the comment of its
+//! rule, and whether its owner lives by a socket of that name in the abstract namespace (unix(7)): both belong to the
+//! network namespace, whatever the namespaces of processes are. Our own resets carry a mark and pass.
 
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::process::{Command, Stdio};
 
-/// What the names of all our tables begin with.
+/// What the names of all our tables begin with; a token follows.
 pub const PREFIX: &str = "meshpace_";
+
+/// Hexadecimal digits of a token.
+const DIGITS: usize = 16;
 
 /// The mark of the packets we send.
 pub const MARK: u32 = 0x6d70;
@@ -19,34 +25,49 @@ pub const MARK: u32 = 0x6d70;
 #[derive(Debug)]
 pub struct Filter {
     table: String,
+    /// Bound as long as this lives: the kernel lets go of it whatever ends the process.
+    _alive: UnixDatagram,
 }
 
 impl Filter {
     /// Installs an empty one for `address`, in the network namespace of the calling thread; needs `CAP_NET_ADMIN` and the
     /// command `nft`. What dead processes have left is removed first.
+    ///
+    /// # Errors
+    ///
+    /// No rights, no `nft`, no random numbers.
     pub fn install(address: Ipv4Addr) -> io::Result<Filter> {
         clean()?;
-        let process = std::process::id();
-        let start = start_time(process).ok_or_else(|| io::Error::other("/proc does not tell about this process"))?;
-        // One process may hold several.
-        let taken = tables()?;
-        let name = |number| format!("{PREFIX}{process}_{start}_{number}");
-        let table = (0..).map(name).find(|name| !taken.contains(name)).unwrap_or_default();
+        let mut token = [0; DIGITS / 2];
+        crate::tpa::random(&mut token)?;
+        let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
+        let table = format!("{PREFIX}{token}");
+        let alive = claim(&table)?;
         script(&format!(
             "create table ip {table}\n\
              add set ip {table} ports {{ type inet_service; }}\n\
              add chain ip {table} output {{ type filter hook output priority 0; policy accept; }}\n\
-             add rule ip {table} output ip saddr {address} tcp sport @ports tcp flags & rst == rst meta mark != {MARK} drop\n"
+             add rule ip {table} output ip saddr {address} tcp sport @ports tcp flags & rst == rst meta mark != {MARK} drop \
+             comment \"{}\"\n",
+            comment(&token)
         ))?;
-        Ok(Filter { table })
+        Ok(Filter { table, _alive: alive })
     }
 
     /// Keeps the host quiet about `port`.
+    ///
+    /// # Errors
+    ///
+    /// `nft`'s.
     pub fn add(&self, port: u16) -> io::Result<()> {
         script(&format!("add element ip {} ports {{ {port} }}\n", self.table))
     }
 
     /// No longer.
+    ///
+    /// # Errors
+    ///
+    /// `nft`'s.
     pub fn remove(&self, port: u16) -> io::Result<()> {
         script(&format!("delete element ip {} ports {{ {port} }}\n", self.table))
     }
@@ -60,11 +81,19 @@ impl Drop for Filter {
 }
 
 /// The tables of processes that are gone.
+///
+/// # Errors
+///
+/// Those of [`tables`].
 pub fn leftovers() -> io::Result<Vec<String>> {
     Ok(tables()?.into_iter().filter(|table| !has_owner(table)).collect())
 }
 
 /// Removes them; which.
+///
+/// # Errors
+///
+/// Those of [`tables`], and `nft`'s.
 pub fn clean() -> io::Result<Vec<String>> {
     let left = leftovers()?;
     for table in &left {
@@ -73,32 +102,48 @@ pub fn clean() -> io::Result<Vec<String>> {
     Ok(left)
 }
 
-/// All tables of ours in the network namespace of the calling thread.
+/// All tables of ours in the network namespace of the calling thread. What only has such a name is not ours.
+///
+/// # Errors
+///
+/// There is no `nft`, or it may not be asked.
 pub fn tables() -> io::Result<Vec<String>> {
     let listed = run(Command::new("nft").args(["list", "tables", "ip"]).stdin(Stdio::null()), "")?;
     let names = listed.lines().filter_map(|line| line.trim().strip_prefix("table ip "));
-    Ok(names.filter(|name| name.starts_with(PREFIX)).map(str::to_owned).collect())
+    let mut ours = Vec::new();
+    for name in names {
+        let token = name.strip_prefix(PREFIX).filter(|token| is_token(token));
+        if let Some(token) = token
+            && let Ok(content) = run(Command::new("nft").args(["list", "table", "ip", name]).stdin(Stdio::null()), "")
+            && content.contains(&format!("comment \"{}\"", comment(token)))
+        {
+            ours.push(name.to_owned());
+        }
+    }
+    Ok(ours)
+}
+
+fn is_token(text: &str) -> bool {
+    text.len() == DIGITS && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn comment(token: &str) -> String {
+    format!("meshpace {token}")
 }
 
 fn remove(table: &str) -> io::Result<()> {
     script(&format!("delete table ip {table}\n"))
 }
 
-/// Whether the process that a table is named after lives.
-fn has_owner(table: &str) -> bool {
-    let mut parts = table.trim_start_matches(PREFIX).split('_');
-    let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok());
-    let (process, start) = (number(), number());
-    let process = process.and_then(|process| u32::try_from(process).ok());
-    process.is_some_and(|process| start.is_some() && start_time(process) == start)
+/// Takes the name of a table in the abstract namespace: an error if its owner lives.
+fn claim(table: &str) -> io::Result<UnixDatagram> {
+    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(table)?)
 }
 
-/// When a process started, in clock ticks since the machine did (proc(5), field 22 of `stat`).
-fn start_time(process: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; field 3 follows the last one.
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+/// Whether the owner of a table lives.
+fn has_owner(table: &str) -> bool {
+    // Anything but the name's being free speaks for leaving the table alone.
+    claim(table).is_err()
 }
 
 fn script(text: &str) -> io::Result<()> {

@@ -33,6 +33,8 @@ pub struct Impairment {
     pub rate: Option<Rate>,
     /// Packets that may wait for the bit rate; more are dropped.
     pub queue: usize,
+    /// When the direction is down, from and until, counted from its first packet: everything is lost then.
+    pub outage: Option<(Duration, Duration)>,
     /// Seed of the random choices.
     pub seed: u64,
 }
@@ -48,6 +50,7 @@ impl Default for Impairment {
             reorder_delay: Duration::from_millis(3),
             rate: None,
             queue: 50,
+            outage: None,
             seed: 1,
         }
     }
@@ -60,6 +63,8 @@ pub struct Direction {
     rng: Rng,
     /// Packets so far.
     count: u64,
+    /// When the first one came.
+    first: Option<Time>,
     /// When the packets that wait or are being sent at the bit rate will have left.
     leaving: VecDeque<Time>,
 }
@@ -68,7 +73,7 @@ impl Direction {
     /// A direction nothing has passed yet; `index` tells the directions of a link apart.
     pub fn new(impairment: Impairment, index: u64) -> Direction {
         let rng = Rng::stream(impairment.seed, Purpose::Test, index);
-        Direction { impairment, rng, count: 0, leaving: VecDeque::new() }
+        Direction { impairment, rng, count: 0, first: None, leaving: VecDeque::new() }
     }
 
     /// When copies of a packet of `bytes` that enters at `now` come out; never, once or twice.
@@ -77,10 +82,13 @@ impl Direction {
         self.count += 1;
         // All draws are made for each packet, so that one choice does not move the others.
         let [loss, twice, late] = [(); 3].map(|()| self.rng.next_u64() as f64 / 2f64.powi(64));
-        let lost = match &self.impairment.loss {
-            Loss::Random(probability) => loss < *probability,
-            Loss::Indices(indices) => indices.contains(&index),
-        };
+        let age = now.since(*self.first.get_or_insert(now));
+        let down = self.impairment.outage.is_some_and(|(from, until)| age >= from && age < until);
+        let lost = down
+            || match &self.impairment.loss {
+                Loss::Random(probability) => loss < *probability,
+                Loss::Indices(indices) => indices.contains(&index),
+            };
         if lost {
             return [None; 2];
         }
@@ -121,6 +129,14 @@ mod tests {
         let mut direction = direction(Impairment { loss, delay: Duration(5), ..Impairment::default() });
         let out: Vec<_> = (0..5).map(|i| direction.pass(Time(i), 100)[0]).collect();
         assert_eq!(out, [Some(Time(5)), None, Some(Time(7)), None, Some(Time(9))]);
+    }
+
+    #[test]
+    fn an_outage_loses_everything_for_a_while() {
+        let outage = Some((Duration(10), Duration(20)));
+        let mut direction = direction(Impairment { outage, ..Impairment::default() });
+        let out: Vec<_> = [100, 109, 110, 119, 120].map(|at| direction.pass(Time(at), 9)[0].is_some()).into();
+        assert_eq!(out, [true, true, false, false, true]);
     }
 
     #[test]

@@ -1,0 +1,269 @@
+//! `meshpace tunnel`: ordinary TCP connections between two sites over TPA.
+
+use crate::network::{self, rate, resolve, seconds};
+use crate::output::{complain, results};
+use crate::{FAILED, INTERRUPTED, REFUSED, runner};
+use clap::{Args, Subcommand};
+use meshpace_core::{Duration, Rate};
+use meshpace_live::tpa::{self, Security, TpaPort, keys};
+use meshpace_live::tunnel::{Allowed, Connector, Counters, Exit, Forward, Totals};
+use meshpace_transport::{Config, PathInfo};
+use serde_json::json;
+use std::io::{self, IsTerminal, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The UDP port that both ends use if nothing else is said.
+const PORT: u16 = 7800;
+/// Streams that nobody has taken yet.
+const BACKLOG: usize = 1024;
+/// How often it says what it does.
+const TICK: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// The arguments of `meshpace tunnel`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Let streams come out here: connect them to their targets.
+    Listen(Listen),
+    /// Take TCP connections on ports of this machine and send them through.
+    Connect(Connect),
+    /// Write a private key to a file that does not exist yet, and print the public key.
+    Keygen {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// What both ends need.
+#[derive(Args, Debug)]
+struct Common {
+    /// Our private key, as `tunnel keygen` writes it; with --peers.
+    #[arg(long, value_name = "FILE", requires = "peers")]
+    key: Option<PathBuf>,
+    /// A file with the public keys of the peers, one per line; who connects needs exactly one.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    peers: Option<PathBuf>,
+    /// A file with a secret of 64 hexadecimal digits that both ends know, instead of keys.
+    #[arg(long, value_name = "FILE", conflicts_with = "key")]
+    secret: Option<PathBuf>,
+    /// Do not encrypt: for experiments. Both ends must say so.
+    #[arg(long, conflicts_with_all = ["key", "secret"])]
+    plain: bool,
+    /// A TPA of `meshpace transports`. The end that connects decides about segments and window.
+    #[arg(long, default_value = "tpa-3")]
+    transport: String,
+    /// Payload of a full segment in bytes [default: what fits the way]
+    #[arg(long)]
+    segment: Option<u32>,
+    /// Hops to the other end, for adaptive pacing [default: by the time to live of what arrives]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..))]
+    hops: Option<u8>,
+    /// The channel's data rate, for adaptive pacing.
+    #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
+    channel_rate: Rate,
+    /// Print an object every second to standard output.
+    #[arg(long)]
+    json: bool,
+    /// End after so long [default: with Ctrl-C]
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<f64>,
+}
+
+#[derive(Args, Debug)]
+struct Listen {
+    /// The address to listen on: [::] for IPv6.
+    #[arg(long, default_value = "0.0.0.0")]
+    address: IpAddr,
+    /// The UDP port.
+    #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// A target that streams may go to, HOST:PORT as it is asked for, or `any` [default: any with keys or a secret]
+    #[arg(long, value_name = "TARGET")]
+    allow: Vec<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args, Debug)]
+struct Connect {
+    /// Where `tunnel listen` runs.
+    host: String,
+    /// The UDP port there.
+    #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// A TCP port here and where its connections go, seen from there; as often as wanted.
+    #[arg(short = 'L', value_name = "[ADDRESS:]PORT:HOST:PORT", required = true)]
+    forward: Vec<Forward>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let done = match &arguments.command {
+        Command::Listen(arguments) => listen(arguments),
+        Command::Connect(arguments) => connect(arguments),
+        Command::Keygen { file } => keygen(file).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| {
+        complain(&error.to_string());
+        let refused = error.kind() == io::ErrorKind::InvalidInput;
+        ExitCode::from(if refused { REFUSED } else { FAILED })
+    })
+}
+
+fn refused(text: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text.into())
+}
+
+fn keygen(file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
+    let (private, public) = Security::new_key()?;
+    let mut to = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(explain)?;
+    writeln!(to, "{}", keys::write(&private)).and_then(|()| to.sync_all()).map_err(explain)?;
+    results(&format!("{}\n", keys::write(&public)))
+}
+
+impl Common {
+    fn security(&self) -> io::Result<Security> {
+        match (&self.key, &self.peers, &self.secret) {
+            (Some(key), Some(peers), _) => Ok(Security::Keys { own: keys::read(key)?, peers: keys::read_all(peers)? }),
+            (_, _, Some(secret)) => Ok(Security::Shared(keys::read(secret)?)),
+            _ if self.plain => Ok(Security::Plain),
+            _ => Ok(Security::Opportunistic),
+        }
+    }
+
+    fn options(&self) -> io::Result<tpa::Options> {
+        let transport = match network::transport(&self.transport) {
+            Ok(network::Transport::Ours(Config::Tpa(transport))) => transport,
+            Ok(_) => return Err(refused(format!("--transport {}: not a TPA", self.transport))),
+            Err(expected) => return Err(refused(format!("--transport {}: {expected}", self.transport))),
+        };
+        let mut options = tpa::Options { security: self.security()?, ..tpa::Options::of(transport) };
+        if let Some(segment) = self.segment {
+            options.transport.segment = segment;
+        }
+        options.path = Some(match self.hops {
+            Some(hops) => {
+                let path = PathInfo { hops, rate: self.channel_rate, received_power_dbm: None };
+                Arc::new(tpa::path::Fixed(path))
+            }
+            None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
+        });
+        options.keep_alive = Some(Duration::from_secs(15));
+        options.check()?;
+        Ok(options)
+    }
+}
+
+fn listen(arguments: &Listen) -> io::Result<ExitCode> {
+    let options = arguments.common.options()?;
+    let anybody = matches!(options.security, Security::Plain | Security::Opportunistic);
+    let allowed = match &arguments.allow[..] {
+        [] if anybody => {
+            let text =
+                "--allow: without keys or a secret anybody may use this end: say where to (--allow any: anywhere)";
+            return Err(refused(text));
+        }
+        [] => Allowed::Anywhere,
+        targets if targets.iter().any(|target| target == "any") => Allowed::Anywhere,
+        targets => Allowed::These(targets.to_vec()),
+    };
+    let port = TpaPort::with_options((arguments.address, arguments.port), options)?;
+    complain(&format!("listening on UDP {}", port.local_addr()?));
+    let exit = Exit::new(allowed);
+    let serving = exit.serve(port.listen(BACKLOG)?, complain)?;
+    report(&arguments.common, &exit.counters(), || match serving.is_finished() {
+        true => Err(io::Error::other("nobody takes streams any more")),
+        false => Ok(()),
+    })
+}
+
+fn connect(arguments: &Connect) -> io::Result<ExitCode> {
+    let options = arguments.common.options()?;
+    if let Security::Keys { peers, .. } = &options.security
+        && peers.len() != 1
+    {
+        return Err(refused(format!("--peers: {} keys, and who connects needs exactly one", peers.len())));
+    }
+    let far = resolve(&arguments.host, arguments.port)?;
+    let any: IpAddr = if far.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+    let connector = Connector::new(TpaPort::with_options((any, 0), options)?, far);
+    for forward in &arguments.forward {
+        let local = connector.serve(forward, complain)?;
+        complain(&format!("{local} goes to {} through {far}", forward.target));
+    }
+    report(&arguments.common, &connector.counters(), || Ok(()))
+}
+
+/// Says every second what is done, until it is to end.
+fn report(common: &Common, counters: &Counters, healthy: impl Fn() -> io::Result<()>) -> io::Result<ExitCode> {
+    let stop = runner::stop_on_interrupt();
+    let live = io::stderr().is_terminal() && !common.json;
+    let mut left = common.seconds;
+    let mut before = counters.totals();
+    loop {
+        let span = left.map_or(TICK, |left| TICK.min(std::time::Duration::from_secs_f64(left)));
+        #[expect(clippy::disallowed_methods, reason = "a line for people every second")]
+        std::thread::sleep(span);
+        healthy()?;
+        let now = counters.totals();
+        if common.json {
+            results(&line(&now))?;
+        } else if live {
+            show(&now, &before);
+        }
+        before = now;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        left = left.map(|left| left - span.as_secs_f64());
+        if left.is_some_and(|left| left <= 0.0) {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// The mean interval between segments that pacing asked for; none without pacing.
+fn interval(totals: &Totals) -> Option<f64> {
+    (totals.stats.interval_samples > 0).then(|| totals.stats.interval_sum_s / totals.stats.interval_samples as f64)
+}
+
+fn line(totals: &Totals) -> String {
+    let Totals { open, opened, refused, aborted, sent, received, hops, stats } = totals;
+    let object = json!({
+        "streams": open, "opened": opened, "refused": refused, "aborted": aborted, "sent_bytes": sent,
+        "received_bytes": received, "hops": hops, "segments_sent": stats.segments_sent,
+        "retransmissions": stats.retransmissions, "timeouts": stats.timeouts, "interval_s": interval(totals),
+    });
+    format!("{object}\n")
+}
+
+fn show(now: &Totals, before: &Totals) {
+    let rate = |now: u64, before: u64| (now - before) as f64 * 8e-3 / TICK.as_secs_f64();
+    let text = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    // Nobody is left to be told if standard error is closed.
+    let _ = write!(
+        io::stderr(),
+        "\rstreams {:4}   out {:10.1} kbit/s   in {:10.1} kbit/s   hops {:>2}   interval {:>9}   again {:6}   aborted {:4} ",
+        now.open,
+        rate(now.sent, before.sent),
+        rate(now.received, before.received),
+        text(now.hops.map(|hops| hops.to_string())),
+        text(interval(now).map(|seconds| format!("{:.2} ms", seconds * 1e3))),
+        now.stats.retransmissions,
+        now.aborted,
+    );
+    let _ = io::stderr().flush();
+}

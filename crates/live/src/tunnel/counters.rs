@@ -1,0 +1,97 @@
+//! What a tunnel has carried and is carrying.
+
+use crate::tpa::TpaStream;
+use meshpace_transport::Stats;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What one end of a tunnel has done.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Totals {
+    /// Streams open now.
+    pub open: u64,
+    /// Streams opened since the start, those now open included.
+    pub opened: u64,
+    /// Streams that could not be connected at the far end.
+    pub refused: u64,
+    /// Streams that were broken off instead of closed.
+    pub aborted: u64,
+    /// Bytes from here to the far end, and from there.
+    pub sent: u64,
+    /// Bytes from the far end to here.
+    pub received: u64,
+    /// Hops to the far end, as the last packet of an open stream came; none if nobody knows.
+    pub hops: Option<u8>,
+    /// What the transport has counted.
+    pub stats: Stats,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    past: Totals,
+    streams: BTreeMap<u64, Arc<TpaStream>>,
+}
+
+/// Counts for everybody who carries. Cloning gives another handle.
+#[derive(Clone, Debug, Default)]
+pub struct Counters(Arc<Mutex<Inner>>);
+
+/// How a stream ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// Both directions were closed.
+    Closed,
+    /// It was broken off.
+    Aborted,
+    /// The far end was not connected.
+    Refused,
+}
+
+impl Counters {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream is open from now on; its number.
+    pub(super) fn open(&self, stream: &Arc<TpaStream>) -> u64 {
+        let mut inner = self.lock();
+        inner.past.opened += 1;
+        let number = inner.past.opened;
+        inner.streams.insert(number, Arc::clone(stream));
+        number
+    }
+
+    /// Bytes were carried.
+    pub(super) fn carried(&self, sent: usize, received: usize) {
+        let mut inner = self.lock();
+        inner.past.sent += sent as u64;
+        inner.past.received += received as u64;
+    }
+
+    /// No stream came about.
+    pub(super) fn refused(&self) {
+        self.lock().past.refused += 1;
+    }
+
+    /// A stream has ended.
+    pub(super) fn close(&self, number: u64, end: End) {
+        let mut inner = self.lock();
+        inner.past.aborted += u64::from(end == End::Aborted);
+        inner.past.refused += u64::from(end == End::Refused);
+        if let Some(stream) = inner.streams.remove(&number) {
+            inner.past.stats += stream.stats();
+            inner.past.hops = stream.hops().or(inner.past.hops);
+        }
+    }
+
+    /// What has been done so far.
+    pub fn totals(&self) -> Totals {
+        let inner = self.lock();
+        let mut totals = Totals { open: inner.streams.len() as u64, ..inner.past };
+        for stream in inner.streams.values() {
+            totals.stats += stream.stats();
+            totals.hops = stream.hops().or(totals.hops);
+        }
+        totals
+    }
+}

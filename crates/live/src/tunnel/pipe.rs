@@ -1,0 +1,70 @@
+//! Carries the bytes of one stream: a TCP connection here, a TPA connection to the far end.
+
+use super::counters::{Counters, End};
+use crate::tpa::TpaStream;
+use nix::libc;
+use nix::sys::socket::{setsockopt, sockopt};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+/// Bytes carried at a time.
+const BLOCK: usize = 32 << 10;
+
+/// Stack of a thread that only carries.
+pub(super) const STACK: usize = 256 << 10;
+
+/// Carries both ways until both are over. Each direction that ends is closed in order; a direction that fails breaks off
+/// both, here and at the far end.
+pub(super) fn carry(tcp: TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) -> End {
+    // What is small leaves at once: the tunnel is not to add to an echo's delay.
+    let _ = tcp.set_nodelay(true);
+    // The peer's silence ends a stream, not the time that what is left takes over a slow link.
+    let _ = tpa.set_linger(std::time::Duration::from_secs(3600));
+    let Ok(from_tcp) = tcp.try_clone() else { return break_off(&tcp, tpa) };
+    let (to_tpa, count) = (Arc::clone(tpa), counters.clone());
+    let there = thread::Builder::new().name("there".into()).stack_size(STACK).spawn(move || {
+        let copied = copy(&from_tcp, &*to_tpa, |bytes| count.carried(bytes, 0));
+        match copied {
+            Ok(()) => to_tpa.shutdown(Shutdown::Write).is_ok(),
+            Err(_) => {
+                break_off(&from_tcp, &to_tpa);
+                false
+            }
+        }
+    });
+    let Ok(there) = there else { return break_off(&tcp, tpa) };
+    let back = copy(&**tpa, &tcp, |bytes| counters.carried(0, bytes));
+    let back = back.and_then(|()| tcp.shutdown(Shutdown::Write)).is_ok();
+    if !back {
+        break_off(&tcp, tpa);
+    }
+    let there = there.join().unwrap_or(false);
+    // The far end has everything, or it is an abort.
+    if there && back && tpa.finish().is_ok() { End::Closed } else { End::Aborted }
+}
+
+/// Breaks both connections off, so that neither application takes what it has for everything.
+pub(super) fn break_off(tcp: &TcpStream, tpa: &TpaStream) -> End {
+    tpa.abort();
+    // Closing with this sends a reset; shutting down wakes the thread that reads it.
+    let _ = setsockopt(tcp, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
+    let _ = tcp.shutdown(Shutdown::Read);
+    End::Aborted
+}
+
+fn copy(mut from: impl Read, mut to: impl Write, mut carried: impl FnMut(usize)) -> io::Result<()> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        match from.read(&mut block) {
+            Ok(0) => return Ok(()),
+            Ok(length) => {
+                to.write_all(&block[..length])?;
+                carried(length);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

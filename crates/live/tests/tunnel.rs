@@ -1,0 +1,228 @@
+//! TCP connections through a tunnel: whole, many at once, closed by halves, broken off as such.
+#![expect(clippy::disallowed_methods, reason = "transfers take their time")]
+
+mod common;
+
+use common::{ms, noise, quick};
+use meshpace_core::Duration;
+use meshpace_live::testbed::{Impairment, Loss, Relay};
+use meshpace_live::tpa::{Options, TpaPort};
+use meshpace_live::tunnel::{Allowed, Connector, Counters, Exit, Forward, Totals};
+use meshpace_testing::{Class, skipped};
+use sha2::{Digest, Sha256};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::time::Instant;
+
+/// Both ends of a tunnel in this process; over a relay if there is one.
+struct Tunnel {
+    connector: Connector,
+    exit: Exit,
+    _relay: Option<Relay>,
+}
+
+impl Tunnel {
+    fn new(options: &Options, allowed: Allowed, over: Option<[Impairment; 2]>) -> Tunnel {
+        let port = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap();
+        let mut far = port.local_addr().unwrap();
+        let exit = Exit::new(allowed);
+        exit.serve(port.listen(1024).unwrap(), |_| {}).unwrap();
+        let relay = over.map(|[there, back]| Relay::new(far, there, back, false).unwrap());
+        if let Some(relay) = &relay {
+            far = relay.address();
+        }
+        let own = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap();
+        Tunnel { connector: Connector::new(own, far), exit, _relay: relay }
+    }
+
+    /// Where connections for `target` are taken.
+    fn to(&self, target: SocketAddr) -> SocketAddr {
+        let forward = Forward { local: "127.0.0.1:0".into(), target: target.to_string() };
+        self.connector.serve(&forward, |_| {}).unwrap()
+    }
+
+    /// What both ends have counted once no stream is open.
+    fn totals(&self) -> [Totals; 2] {
+        let of = |counters: Counters| {
+            let start = Instant::now();
+            while counters.totals().open > 0 && start.elapsed() < ms(20_000) {
+                std::thread::sleep(ms(5));
+            }
+            counters.totals()
+        };
+        [of(self.connector.counters()), of(self.exit.counters())]
+    }
+}
+
+/// Serves every connection on a thread of its own.
+fn server(serve: impl Fn(TcpStream) + Send + Copy + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Says everything again once the other side has closed.
+fn echo(mut stream: TcpStream) {
+    let mut got = Vec::new();
+    if stream.read_to_end(&mut got).is_ok() {
+        let _ = stream.write_all(&got);
+    }
+}
+
+#[test]
+fn two_hundred_streams_at_once_closed_by_halves() {
+    let tunnel = Tunnel::new(&Options::default(), Allowed::Anywhere, None);
+    let at = tunnel.to(server(echo));
+    std::thread::scope(|scope| {
+        for seed in 0..200 {
+            scope.spawn(move || {
+                let mut stream = TcpStream::connect(at).unwrap();
+                let sent = noise(seed, 5000 + 100 * seed as usize);
+                stream.write_all(&sent).unwrap();
+                // The echo comes only after this: one direction is over, the other begins.
+                stream.shutdown(Shutdown::Write).unwrap();
+                let mut got = Vec::new();
+                stream.read_to_end(&mut got).unwrap();
+                assert!(got == sent, "stream {seed}: {} bytes", got.len());
+            });
+        }
+    });
+    for totals in tunnel.totals() {
+        assert_eq!((totals.open, totals.opened, totals.refused, totals.aborted), (0, 200, 0, 0), "{totals:?}");
+        assert_eq!(totals.sent, totals.received);
+        assert_eq!(totals.sent, (0..200).map(|seed| 5000 + 100 * seed).sum::<u64>());
+    }
+}
+
+#[test]
+fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
+    let tunnel = Tunnel::new(&Options::default(), Allowed::Anywhere, None);
+    // Reads nothing until the connection has been taken for a second.
+    let slow = tunnel.to(server(|stream| {
+        std::thread::sleep(ms(1000));
+        echo(stream);
+    }));
+    let mut writer = TcpStream::connect(slow).unwrap();
+    writer.set_write_timeout(Some(ms(300))).unwrap();
+    let sent = noise(1, 40_000_000);
+    let mut written = 0;
+    while let Ok(length) = writer.write(&sent[written..]) {
+        written += length;
+    }
+    assert!(written < sent.len(), "somebody takes without end");
+    let mut other = TcpStream::connect(tunnel.to(server(echo))).unwrap();
+    other.write_all(b"quick").unwrap();
+    other.shutdown(Shutdown::Write).unwrap();
+    let mut text = String::new();
+    other.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "quick");
+    drop(writer);
+}
+
+#[test]
+fn what_is_broken_off_is_not_taken_for_an_end() {
+    let tunnel = Tunnel::new(&quick(), Allowed::Anywhere, None);
+    // Sends something and breaks off.
+    let at = tunnel.to(server(|mut stream| {
+        stream.write_all(b"half of it").unwrap();
+        let _ = stream.read(&mut [0]);
+        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+        nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::Linger, &linger).unwrap();
+    }));
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.read_exact(&mut [0; 10]).unwrap();
+    stream.write_all(b"?").unwrap();
+    let error = stream.read(&mut [0; 10]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+    let totals = tunnel.totals();
+    assert!(totals.iter().all(|totals| totals.aborted == 1), "{totals:?}");
+}
+
+#[test]
+fn targets_that_are_not_there_or_not_allowed() {
+    let [echoes, other] = [server(echo), server(echo)];
+    let nobody = common::nowhere();
+    let allowed = Allowed::These(vec![echoes.to_string(), nobody.to_string()]);
+    let tunnel = Tunnel::new(&quick(), allowed, None);
+    for target in [other, nobody] {
+        let mut stream = TcpStream::connect(tunnel.to(target)).unwrap();
+        assert!(stream.read(&mut [0]).is_err(), "{target}: a reset and no end");
+    }
+    let mut stream = TcpStream::connect(tunnel.to(echoes)).unwrap();
+    stream.write_all(b"in").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "in");
+    let [near, far] = tunnel.totals();
+    assert_eq!((near.refused, far.refused, far.aborted), (2, 2, 0), "{near:?} {far:?}");
+}
+
+/// Bytes that the page of the test has: a quick run has 300 kB, the full one 20 MB.
+fn page_bytes() -> usize {
+    std::env::var("MESHPACE_TUNNEL_MB")
+        .ok()
+        .and_then(|mb| mb.parse::<usize>().ok())
+        .map_or(300_000, |mb| mb * 1_000_000)
+}
+
+/// Answers a request of HTTP/1.0 with the page.
+fn page(mut stream: TcpStream) {
+    let mut request = Vec::new();
+    let mut byte = [0];
+    while !request.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+        request.extend(byte);
+    }
+    let body = noise(7, page_bytes());
+    let _ = write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+    let _ = stream.write_all(&body);
+}
+
+#[test]
+fn curl_over_a_lossy_link_that_goes_down_meanwhile() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        skipped(Class::Tools, "curl is not installed");
+        return;
+    }
+    let full = page_bytes() > 300_000;
+    let outage = if full {
+        (Duration::from_secs(5), Duration::from_secs(10))
+    } else {
+        (Duration::from_millis(500), Duration::from_millis(1500))
+    };
+    let bad = |seed| Impairment {
+        delay: Duration::from_millis(5),
+        loss: Loss::Random(0.02),
+        reorder: 0.02,
+        outage: Some(outage),
+        seed,
+        ..Impairment::default()
+    };
+    let mut options = quick();
+    options.transport.congestion.window = 12;
+    let tunnel = Tunnel::new(&options, Allowed::Anywhere, Some([bad(1), bad(2)]));
+    let at = tunnel.to(server(page));
+    let start = Instant::now();
+    let output =
+        Command::new("curl").args(["-sS", "--max-time", "550", &format!("http://{at}/page")]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [near, far] = tunnel.totals();
+    eprintln!(
+        "{} bytes in {:.1} s; segments {}, repeated {}",
+        output.stdout.len(),
+        start.elapsed().as_secs_f64(),
+        far.stats.segments_sent,
+        far.stats.retransmissions
+    );
+    assert_eq!(Sha256::digest(&output.stdout), Sha256::digest(noise(7, page_bytes())));
+    assert!(far.stats.retransmissions > 0, "the link lost nothing");
+    // Longer than the link was down after the transfer had begun.
+    assert!(start.elapsed() >= ms(1500), "the link was not down: {:?}", start.elapsed());
+    assert_eq!((near.aborted, far.aborted), (0, 0));
+}
