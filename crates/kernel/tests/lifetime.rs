@@ -9,6 +9,7 @@ use libbpf_rs::{MapHandle, Program};
 use meshpace_core::Rate;
 use meshpace_kernel::tuning::{is_allowed, is_registered};
 use meshpace_kernel::{Destination, Error, NAME, Path, object};
+use meshpace_testing::{Class, has, skipped};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::TcpCongestion;
 use std::fs;
@@ -256,4 +257,57 @@ fn a_loader_that_is_killed_leaves_all_or_nothing() {
         assert!(!is_registered(&request.name));
     }
     assert!(finished > 0, "the last one had time enough");
+}
+
+#[test]
+fn a_path_can_change_under_a_connection() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    let loaded = Loaded::new(Loaded::request('p'));
+    let flow = Flow::start(&sides, RECEIVER, loaded.name());
+    let hops = || {
+        let status = object::status(loaded.name()).unwrap();
+        status.connections.iter().find(|one| one.samples > 0).map(|one| (one.hops, one.channel))
+    };
+    assert!(eventually(Duration::from_secs(5), || hops() == Some((4, Rate::from_mbps(11)))), "{:?}", hops());
+    let paths = object::Paths::of(loaded.name()).unwrap();
+    let whole: Destination = "10.79.0.0/16".parse().unwrap();
+    paths.set(&whole, &Path::new(7, Rate::from_mbps(2))).unwrap();
+    assert!(eventually(Duration::from_secs(5), || hops() == Some((7, Rate::from_mbps(2)))), "{:?}", hops());
+    paths.set(&Destination::from(RECEIVER), &Path::new(2, Rate::from_mbps(2))).unwrap();
+    assert!(eventually(Duration::from_secs(5), || hops() == Some((2, Rate::from_mbps(2)))), "the longer prefix");
+    paths.remove(&Destination::from(RECEIVER)).unwrap();
+    paths.remove(&whole).unwrap();
+    assert!(eventually(Duration::from_secs(5), || hops() == Some((4, Rate::from_mbps(11)))), "{:?}", hops());
+    assert!(paths.set(&whole, &Path { hops: 0, ..Path::new(1, Rate::from_mbps(2)) }).is_err());
+    flow.finish();
+}
+
+#[test]
+fn the_same_programs_run_on_linux_6_1() {
+    let what = "boots Debian's kernel 6.1 in qemu and runs these tests there";
+    if !meshpace_testing::is_slow_run(what)
+        || !has("qemu-system-x86_64", "qemu-system-x86")
+        || !has("busybox", "busybox-static")
+        || !has("cpio", "cpio")
+        || !has("ip", "iproute2")
+    {
+        return;
+    }
+    let itself = std::env::current_exe().unwrap();
+    let filter = "it_is_there users_choose what_a_killed a_path_can_change";
+    let done = std::process::Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/debian-6.1"))
+        .arg(concat!(env!("CARGO_TARGET_TMPDIR"), "/debian-6.1"))
+        .arg(format!("{}:{filter}", itself.display()))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    if done.status.code() == Some(77) {
+        skipped(Class::Tools, format_args!("no kernel 6.1 from apt-get: {said}"));
+        return;
+    }
+    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(said.contains("6.1.0-") && said.contains("4 passed; 0 failed"), "{said}");
 }

@@ -123,29 +123,3 @@ fn segments_leave_an_interval_apart() {
         assert!((told / nominal - 1.0).abs() < 0.1, "computed {told} s, to be {nominal} s");
     }
 }
-
-#[test]
-fn a_path_can_change_under_a_connection() {
-    if is_missing() {
-        return;
-    }
-    let sides = network();
-    let loaded = Loaded::new(Loaded::request('p'));
-    let flow = Flow::start(&sides, RECEIVER, loaded.name());
-    let hops = || {
-        let status = object::status(loaded.name()).unwrap();
-        status.connections.iter().find(|one| one.samples > 0).map(|one| (one.hops, one.channel))
-    };
-    assert!(eventually(Duration::from_secs(5), || hops() == Some((4, Rate::from_mbps(11)))), "{:?}", hops());
-    let paths = object::Paths::of(loaded.name()).unwrap();
-    let whole: Destination = "10.79.0.0/16".parse().unwrap();
-    paths.set(&whole, &Path::new(7, Rate::from_mbps(2))).unwrap();
-    assert!(eventually(Duration::from_secs(5), || hops() == Some((7, Rate::from_mbps(2)))), "{:?}", hops());
-    paths.set(&Destination::from(RECEIVER), &Path::new(2, Rate::from_mbps(2))).unwrap();
-    assert!(eventually(Duration::from_secs(5), || hops() == Some((2, Rate::from_mbps(2)))), "the longer prefix");
-    paths.remove(&Destination::from(RECEIVER)).unwrap();
-    paths.remove(&whole).unwrap();
-    assert!(eventually(Duration::from_secs(5), || hops() == Some((4, Rate::from_mbps(11)))), "{:?}", hops());
-    assert!(paths.set(&whole, &Path { hops: 0, ..Path::new(1, Rate::from_mbps(2)) }).is_err());
-    flow.finish();
-}
