@@ -41,7 +41,7 @@ mod loaded {
         refused(&["load", "--path", "10.0.0.0/40=4"], "no destination");
         refused(&["load", "--path", "10.0.0.0/8=0"], "expected 1 to 255 hops");
         refused(&["load", "--path", "10.0.0.0/8=300"], "expected 1 to 255 hops");
-        refused(&["load", "--path", "10.0.0.0/8=4,rate=fast"], "expected a bit rate");
+        refused(&["load", "--path", "10.0.0.0/8=4,rate=fast"], "expected a number and a unit");
         refused(&["load", "--path", "10.0.0.0/8=4,colour=red"], "neither rate=RATE nor sensing=HOPS");
         refused(&["load", "--name", "a_name_that_is_too_long"], "cannot name a congestion control");
         refused(&["load", "--dispersion-factor", "-1"], "0 to 10");
