@@ -57,8 +57,11 @@ static void check_errors(void) {
     int fresh = tpa_socket();
     if (tpa_recv(fresh, &byte, 1, 0) != -1 || errno != ENOTCONN) die("ENOTCONN expected");
     if (tpa_listen(fresh, 1) != -1 || errno != EINVAL) die("EINVAL expected");
-    struct sockaddr six = {.sa_family = AF_INET6};
-    if (tpa_bind(fresh, &six, sizeof six) != -1 || errno != EAFNOSUPPORT) die("EAFNOSUPPORT expected");
+    struct sockaddr other = {.sa_family = AF_UNIX};
+    if (tpa_bind(fresh, &other, sizeof other) != -1 || errno != EAFNOSUPPORT) die("EAFNOSUPPORT expected");
+    // An address of IPv6 is longer than this.
+    other.sa_family = AF_INET6;
+    if (tpa_bind(fresh, &other, sizeof other) != -1 || errno != EINVAL) die("EINVAL expected");
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(1)};
     if (tpa_bind(fresh, (struct sockaddr *)&any, 3) != -1 || errno != EINVAL) die("EINVAL expected");
     if (tpa_connect(fresh, (struct sockaddr *)&any, sizeof any) != -1 || errno != ECONNREFUSED) die("ECONNREFUSED expected");
