@@ -9,7 +9,7 @@ use meshpace_mesh::mac::Timing;
 use meshpace_mesh::routing::DropReason;
 use meshpace_mesh::{Body, Packet, Queued, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Motion};
-use meshpace_sim::{Config, Engine, Happening, Loss, Probe};
+use meshpace_sim::{Config, Engine, Indication, Loss, Probe};
 
 /// Who routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -142,8 +142,8 @@ impl Medium {
 
     /// Lets time pass until a frame arrives, or until `until`; then returns None.
     pub fn advance(&mut self, until: Time) -> Option<Delivery> {
-        while let Some(happening) = self.engine.advance(until) {
-            if let Happening::Delivered { node, packet, .. } = happening {
+        while let Some(indication) = self.engine.advance(until) {
+            if let Indication::Delivered { node, packet, .. } = indication {
                 let due = self.engine.now();
                 self.traffic.delivered(due, &packet);
                 let rate = if packet.destination().is_broadcast() { self.timing.basic_rate } else { self.timing.rate };

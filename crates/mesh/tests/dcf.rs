@@ -4,7 +4,7 @@
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
 use meshpace_mesh::Queued;
-use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, FrameKind, Heard, Moment, Timing};
+use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, FrameKind, Heard, OrderedTime, Timing};
 use meshpace_mesh::radio::Arriving;
 use meshpace_mesh::{Body, MacConfig, MacProfile, Packet, RadioConfig, RtsPolicy};
 
@@ -104,8 +104,8 @@ impl Station {
     /// A frame is on its way that will begin to arrive at `start`.
     fn depart(&mut self, start: Time, arriving: Arriving, frame: &Frame<Parcel>) {
         let (sender, nav_ns) = (frame.from, frame.nav.0 as u32);
-        let arrival = Arrival { start, frame: arriving, nav_ns, sender, is_told: true };
-        self.mac.on_departure(Moment::timer(start), arrival, &self.timing);
+        let arrival = Arrival { start, frame: arriving, nav_ns, sender, is_notified: true };
+        self.mac.on_departure(OrderedTime::timer(start), arrival, &self.timing);
     }
 
     fn control(&self, kind: FrameKind, from: NodeId, to: NodeId, nav: u64) -> Frame<Parcel> {
@@ -290,7 +290,7 @@ fn a_damaged_frame_costs_eifs() {
         let (id, start) = (1, us(1000));
         let end = start + noise.air_time;
         station.depart(start, arriving(id, false, end), &noise);
-        station.mac.catch_up(Moment::timer(us(2000)), &station.timing);
+        station.mac.catch_up(OrderedTime::timer(us(2000)), &station.timing);
         station.send(us(2000));
         station.mac.on_frame_end(end, Heard { id, power: STRONG, frame: &noise }, &station.timing);
         let (at, _) = station.transmits();
@@ -348,7 +348,7 @@ impl Bystander {
 
     fn live(&mut self, now: Time) {
         self.run(now);
-        self.mac.catch_up(Moment::timer(now), &self.timing);
+        self.mac.catch_up(OrderedTime::timer(now), &self.timing);
     }
 }
 
@@ -385,10 +385,10 @@ fn a_frame_lived_through_late_does_what_it_does_when_lived_through_at_once() {
             let power = STRONG / [1.0, 3.0, 30.0][rng.below(3) as usize];
             let frame = Arriving { id, power, decodable: rng.below(2) == 0, at_data_rate: false, end };
             let nav_ns = rng.below(3) as u32 * 400_000;
-            let arrival = Arrival { start, frame, nav_ns, sender: NodeId(2 + id as u16 % 7), is_told: false };
+            let arrival = Arrival { start, frame, nav_ns, sender: NodeId(2 + id as u16 % 7), is_notified: false };
             edges.extend([start, end]);
             for station in [&mut late, &mut prompt] {
-                station.mac.on_departure(Moment::timer(now), arrival, &station.timing);
+                station.mac.on_departure(OrderedTime::timer(now), arrival, &station.timing);
             }
         }
         assert_eq!(late.deeds, prompt.deeds, "seed {seed}");

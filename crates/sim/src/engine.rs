@@ -4,10 +4,9 @@
 //! or one of the driver's timers fired. The simulator drives it with transports, the emulator from the machine's clock,
 //! a viewer frame by frame. It is generic over the packets it carries and over the [`Probe`] that watches.
 //!
-//! A transmission is told to every station that senses it when it begins ([`Dcf::on_departure`]); a station lives through
-//! the frames that are past before anything else happens to it. What a station does, and when, is exactly what it would be
-//! if both ends of a frame were events at every receiver, but an event is only the end of a frame at a station that it may
-//! be for (`on_air`).
+//! A transmission is announced to every station that senses it when it begins ([`Dcf::on_departure`]); a station processes
+//! past frames before its own next event. What a station does, and when, is exactly what it would be if both ends of a frame
+//! were events at every receiver, but only the end of a frame at a station that it may be for is an event (`on_air`).
 
 mod frames;
 mod packets;
@@ -24,7 +23,7 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{Position, Reception};
 use meshpace_mesh::link::arp::Arp;
 use meshpace_mesh::link::discipline::{Discipline, LinkState};
-use meshpace_mesh::mac::{Dcf, Moment, Timing};
+use meshpace_mesh::mac::{Dcf, OrderedTime, Timing};
 use meshpace_mesh::radio::{Channel, Neighbours, power};
 use meshpace_mesh::routing::{ActionList, HopCount, Router};
 use meshpace_mesh::{Body, MeshConfig, Packet, Queued};
@@ -35,9 +34,15 @@ const LINK_DELAY: Duration = Duration::from_micros(25);
 /// What ns-2's ARP takes for a packet of its own or one it releases.
 const ARP_DELAY: Duration = Duration::from_micros(5);
 
-/// Something the driver has to see to.
+/// A timer of whoever drives the engine. Small numbers: they index a table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct TimerId(pub u32);
+
+/// What the engine tells its driver.
+///
+/// The word is that of the reference models of OSI and IEEE 802: what a layer passes up to its user is an indication.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Happening<P> {
+pub enum Indication<P> {
     /// `packet` reached `node`, which it is for.
     Delivered {
         /// The destination.
@@ -57,10 +62,10 @@ pub enum Happening<P> {
         /// Whether it was found; lost otherwise.
         found: bool,
     },
-    /// The driver's timer `number` fired.
+    /// A timer of the driver fired.
     Timer {
         /// As given to [`Engine::set_timer`].
-        number: u32,
+        id: TimerId,
     },
 }
 
@@ -95,8 +100,8 @@ pub struct Engine<P, O> {
     queue: EventQueue,
     /// Packets that cross a link layer, which takes the same time everywhere: first in, first out.
     link: VecDeque<(Time, NodeId, InLink<P>)>,
-    /// Packets in `link` for which routing's state has been read ahead.
-    touched: usize,
+    /// How many of the next packets in `link` have had routing's state read ahead.
+    read_ahead_left: usize,
     delayed: Slab<Delayed<P>>,
     /// How many there have been.
     delays: u32,
@@ -165,7 +170,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             nodes,
             queue: EventQueue::default(),
             link: VecDeque::new(),
-            touched: 0,
+            read_ahead_left: 0,
             delayed: Slab::default(),
             delays: 0,
             on_air: Slab::default(),
@@ -284,7 +289,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     /// Lets routing at `node` look for a route to `destination` without a packet: for a transport that is silent until
-    /// [`Happening::Route`] tells of one. Protocols that find routes by themselves ignore it.
+    /// [`Indication::Route`] tells of one. Protocols that find routes by themselves ignore it.
     pub fn seek_route(&mut self, node: NodeId, destination: NodeId) {
         self.router.seek(self.now, node, destination, &mut self.actions);
         self.carry_out(node);
@@ -295,11 +300,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         HopCount::default().between(&self.links, from, to, u64::MAX).map(|hops| hops.min(255) as u8)
     }
 
-    /// Sets the driver's timer `number` (small numbers, they index a table), which belongs to `node`. [`Time::NEVER`]
-    /// cancels it.
+    /// Sets a timer of the driver, which belongs to `node`. [`Time::NEVER`] cancels it.
     #[inline]
-    pub fn set_timer(&mut self, number: u32, node: NodeId, at: Time) {
-        self.queue.set(Owner::Host, number, Key::timer(at, node, HOST_RANK + number));
+    pub fn set_timer(&mut self, id: TimerId, node: NodeId, at: Time) {
+        self.queue.set(Owner::Host, id.0, Key::timer(at, node, HOST_RANK + id.0));
     }
 
     /// The transport of `node` sends `packet`.
@@ -322,10 +326,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     /// Runs until something happens that concerns the driver, or until `until`; then returns None.
-    pub fn advance(&mut self, until: Time) -> Option<Happening<P>> {
+    pub fn advance(&mut self, until: Time) -> Option<Indication<P>> {
         loop {
             if let Some((node, destination, found)) = self.notices.pop_front() {
-                return Some(Happening::Route { node, destination, found });
+                return Some(Indication::Route { node, destination, found });
             }
             let link_key = self.link_key();
             let Event { key: first, owner, index } = self.queue.first();
@@ -333,7 +337,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 if link_key.time() > until {
                     break;
                 }
-                self.touch_routing();
+                self.read_ahead_routing();
                 let Some((time, node, item)) = self.link.pop_front() else { break };
                 self.now = time;
                 match item {
@@ -342,7 +346,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                         if let Some(packet) = self.receive(node, from, body) {
                             self.mix(node, 4, packet.size());
                             self.probe.on_deliver(time, node, &packet);
-                            return Some(Happening::Delivered { node, previous_hop: from, packet });
+                            return Some(Indication::Delivered { node, previous_hop: from, packet });
                         }
                     }
                 }
@@ -361,7 +365,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 Owner::Mac => {
                     let node = NodeId(index as u16);
                     let state = &mut self.nodes[index as usize];
-                    state.mac.catch_up(Moment::timer(self.now), &self.timing);
+                    state.mac.catch_up(OrderedTime::timer(self.now), &self.timing);
                     if state.mac.next_wakeup(&self.timing) <= self.now {
                         let action = state.mac.on_timer(self.now, &self.timing);
                         self.settle(node, action);
@@ -385,7 +389,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     state.queue.on_timer(self.now);
                     self.offer(node);
                 }
-                Owner::Host => return Some(Happening::Timer { number: index }),
+                Owner::Host => return Some(Indication::Timer { id: TimerId(index) }),
             }
         }
         self.now = until.max(self.now);

@@ -23,7 +23,7 @@ pub mod world;
 pub const MODEL_REVISION: u32 = 2;
 
 pub use config::{Config, Flow, Traffic};
-pub use engine::{Engine, Happening};
+pub use engine::{Engine, Indication, TimerId};
 pub use mobility::Mobility;
 pub use outcome::{FlowOutcome, Outcome};
 pub use packet::SimPacket;

@@ -4,7 +4,7 @@
 //! equal time are looked at only where times are equal.
 //!
 //! Events at equal times are ordered by what they are: frames end before timers fire; then by node. (Frames that begin are
-//! no events, see [`meshpace_mesh::mac::Moment`].) The order never depends on when something was inserted, so another queue
+//! no events, see [`meshpace_mesh::mac::OrderedTime`].) The order never depends on when something was inserted, so another queue
 //! would give the same results.
 
 use crate::tournament::{Group, Tournament, WIDTH};

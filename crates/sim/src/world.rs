@@ -3,9 +3,10 @@
 mod flow;
 mod observe;
 mod routes;
+mod timer;
 
 use crate::config::{Config, Flow, Traffic};
-use crate::engine::{Engine, Happening};
+use crate::engine::{Engine, Indication};
 use crate::mobility::Motion;
 use crate::outcome::{FlowOutcome, Outcome, PacingMeans, jain};
 use crate::packet::SimPacket;
@@ -17,12 +18,10 @@ use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_transport::{Arrival, PathInfo, pump};
 use observe::{Cutter, Recorder};
 use routes::{Absence, SAMPLE};
+use timer::FlowTimer;
 
 /// The window of the short-term Jain index.
 const JAIN_WINDOW: Duration = Duration::from_secs(2);
-/// Timers of a flow: two ends of two connections, then the application's.
-const TIMERS_PER_FLOW: u32 = 5;
-const APPLICATION: u32 = 4;
 
 /// Runs `config` with `seed`.
 pub fn run(config: &Config, seed: u64) -> Outcome {
@@ -65,7 +64,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             .enumerate()
             .map(|(number, flow)| {
                 let state = FlowState::new(flow, number as u64, seed);
-                engine.set_timer(number as u32 * TIMERS_PER_FLOW + APPLICATION, flow.from, state.begin);
+                engine.set_timer(FlowTimer::Application.id(number), flow.from, state.begin);
                 state
             })
             .collect();
@@ -253,23 +252,19 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
 
     /// Runs until `until`.
     pub fn advance(&mut self, until: Time) {
-        while let Some(happening) = self.engine.advance(until) {
-            match happening {
-                Happening::Delivered { node, previous_hop, packet } => self.deliver(node, previous_hop, packet),
-                Happening::Route { node, destination, found } => self.tell_route(node, destination, found),
-                Happening::Timer { number } => {
-                    let flow = (number / TIMERS_PER_FLOW) as usize;
-                    match number % TIMERS_PER_FLOW {
-                        APPLICATION => self.application(flow),
-                        end => {
-                            let (place, end) = (end as usize / 2, end as usize % 2);
-                            let Some(connection) = self.flows[flow].at(place) else { continue };
-                            connection.ends[end].timer = Time::NEVER;
-                            self.pump(flow, place, end);
-                            self.follow_file(flow, place);
-                        }
+        while let Some(indication) = self.engine.advance(until) {
+            match indication {
+                Indication::Delivered { node, previous_hop, packet } => self.deliver(node, previous_hop, packet),
+                Indication::Route { node, destination, found } => self.tell_route(node, destination, found),
+                Indication::Timer { id } => match FlowTimer::of(id) {
+                    (flow, FlowTimer::Application) => self.application(flow),
+                    (flow, FlowTimer::End { place, end }) => {
+                        let Some(connection) = self.flows[flow].at(place) else { continue };
+                        connection.ends[end].timer = Time::NEVER;
+                        self.pump(flow, place, end);
+                        self.follow_file(flow, place);
                     }
-                }
+                },
             }
         }
     }
@@ -347,9 +342,10 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         if flow.application.wants_connection(now) {
             flow.reconnect(&config.transport, config.from, config.to);
             // The timers of the connection that had this place.
-            let first = number as u32 * TIMERS_PER_FLOW + flow.present() as u32 * 2;
-            self.engine.set_timer(first, config.from, Time::NEVER);
-            self.engine.set_timer(first + 1, config.to, Time::NEVER);
+            let place = flow.present();
+            for (end, node) in [config.from, config.to].into_iter().enumerate() {
+                self.engine.set_timer(FlowTimer::End { place, end }.id(number), node, Time::NEVER);
+            }
         }
         let trace = match config.traffic {
             Traffic::Trace { number } => self.config.traces[usize::from(number)].as_slice(),
@@ -361,7 +357,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             Some(connection) => flow.application.act(now, &mut connection.ends[0].endpoint, trace),
             None => Time::NEVER,
         };
-        self.engine.set_timer(number as u32 * TIMERS_PER_FLOW + APPLICATION, config.from, next);
+        self.engine.set_timer(FlowTimer::Application.id(number), config.from, next);
         self.tell_path(number, place, 0);
         self.pump(number, place, 0);
     }
@@ -378,7 +374,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let ended = connection.ends[0].endpoint.is_done();
         if let Some(next) = flow.application.on_progress(self.engine.now(), delivered, ended) {
             let from = self.config.flows[number].from;
-            self.engine.set_timer(number as u32 * TIMERS_PER_FLOW + APPLICATION, from, next);
+            self.engine.set_timer(FlowTimer::Application.id(number), from, next);
         }
     }
 
@@ -406,7 +402,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         });
         if at != state.timer {
             state.timer = at;
-            self.engine.set_timer(flow as u32 * TIMERS_PER_FLOW + (place * 2 + end) as u32, state.node, at);
+            self.engine.set_timer(FlowTimer::End { place, end }.id(flow), state.node, at);
         }
     }
 }

@@ -14,7 +14,7 @@ use meshpace_mesh::radio::two_ray;
 use meshpace_mesh::routing::DropReason;
 use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::mobility::{Motion, Move, Waypoint};
-use meshpace_sim::{Config, Engine, Flow, Happening, Loss, Mobility, Probe, SimPacket, Traffic, run_with};
+use meshpace_sim::{Config, Engine, Flow, Indication, Loss, Mobility, Probe, SimPacket, Traffic, run_with};
 use meshpace_transport::udp::Datagram;
 use meshpace_transport::{Segment, names};
 
@@ -95,8 +95,8 @@ impl Watched {
             let next = self.engine.next_event().min(until);
             let before = self.engine.now();
             let loops = self.loops();
-            while let Some(happening) = self.engine.advance(next) {
-                self.delivered += u32::from(matches!(happening, Happening::Delivered { .. }));
+            while let Some(indication) = self.engine.advance(next) {
+                self.delivered += u32::from(matches!(indication, Indication::Delivered { .. }));
             }
             if loops {
                 self.looped_s += self.engine.now().since(before).as_secs_f64();

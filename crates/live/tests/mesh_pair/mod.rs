@@ -7,7 +7,7 @@
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_mesh::MeshConfig;
 use meshpace_mesh::config::Position;
-use meshpace_sim::engine::{Engine, Happening};
+use meshpace_sim::engine::{Engine, Indication, TimerId};
 use meshpace_sim::packet::SimPacket;
 use meshpace_transport::{Arrival, Machine, Segment, pump};
 use std::collections::{BTreeSet, VecDeque};
@@ -16,9 +16,9 @@ use std::collections::{BTreeSet, VecDeque};
 pub const DELAY: Duration = Duration::from_millis(50);
 
 /// Where packets wait before the mesh gets them.
-const HELD: u32 = 2;
+const HELD: TimerId = TimerId(2);
 /// When the applications act.
-const APPLICATION: u32 = 3;
+const APPLICATION: TimerId = TimerId(3);
 /// When it ends whatever happens.
 pub const END: Time = Time(300_000_000_000);
 
@@ -80,17 +80,17 @@ where
                     held.push_back((now + DELAY, side, M::wrap(segment)));
                 }
             });
-            engine.set_timer(side as u32, nodes[side], wakeup);
+            engine.set_timer(TimerId(side as u32), nodes[side], wakeup);
         }
         engine.set_timer(HELD, nodes[0], held.front().map_or(Time::NEVER, |(at, ..)| *at));
         engine.set_timer(APPLICATION, nodes[0], acts_at);
-        let Some(happening) = engine.advance(END) else { return trace };
-        match happening {
-            Happening::Delivered { node, packet, .. } => {
+        let Some(indication) = engine.advance(END) else { return trace };
+        match indication {
+            Indication::Delivered { node, packet, .. } => {
                 let arrival = Arrival { hops, ..Arrival::default() };
                 ends[node.index()].hear(engine.now(), &packet.segment, arrival);
             }
-            Happening::Timer { number: HELD } => {
+            Indication::Timer { id: HELD } => {
                 let Some((_, side, segment)) = held.pop_front() else { continue };
                 id += 1;
                 let packet = SimPacket {
@@ -107,7 +107,7 @@ where
                 engine.inject(nodes[side], packet);
             }
             // The endpoints' timers are seen to by `pump`, the applications' by `act`.
-            Happening::Timer { .. } | Happening::Route { .. } => {}
+            Indication::Timer { .. } | Indication::Route { .. } => {}
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Frames on their way to a station: told when they leave, lived through when the station is next touched.
+//! Frames on their way to a station: announced when they leave their sender, processed lazily, at the station's own next event.
 //!
-//! Stations have effect on each other only through frames, which take time to arrive; so only the order of what happens *at
-//! one station* matters, and a [`Moment`] is a place in that order. What a frame for somebody else does to a station is
-//! settled by the frame and the station alone, and nothing of it need be worked out before the station has something to
-//! do. [`super::Dcf::on_departure`] notes the frame, [`super::Dcf::catch_up`] brings the station up to a moment.
+//! Stations affect each other only through frames, which take time to arrive. So only the order of events *at one station*
+//! matters, and an [`OrderedTime`] is a place in that order. The effect of a frame for another station (carrier sense, NAV,
+//! EIFS) depends on the frame and on this station alone, so it can be computed later without a change of results.
+//! [`super::Dcf::on_departure`] stores the frame, [`super::Dcf::catch_up`] processes all frames up to a given time.
 
 use crate::radio::Arriving;
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
-/// A place in the order of what happens at one station: by time; at equal times frames end before timers fire, and timers
+/// A time with its place among the events of one station: at equal times frames end before timers fire, and timers
 /// fire before frames begin (a station cannot sense in zero time); then by who sent the frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Moment {
+pub struct OrderedTime {
     time: Time,
     order: u32,
 }
@@ -21,26 +21,26 @@ pub struct Moment {
 const TIMER: u32 = 1 << 16;
 const START: u32 = 2 << 16;
 
-impl Moment {
+impl OrderedTime {
     /// After everything.
-    pub const NEVER: Moment = Moment { time: Time::NEVER, order: u32::MAX };
+    pub const NEVER: OrderedTime = OrderedTime { time: Time::NEVER, order: u32::MAX };
 
     /// The end of a frame from `sender`.
     #[inline]
-    pub const fn end(time: Time, sender: NodeId) -> Moment {
-        Moment { time, order: sender.0 as u32 }
+    pub const fn end(time: Time, sender: NodeId) -> OrderedTime {
+        OrderedTime { time, order: sender.0 as u32 }
     }
 
-    /// Whatever is neither end nor start of a frame.
+    /// An event that is neither end nor start of a frame.
     #[inline]
-    pub const fn timer(time: Time) -> Moment {
-        Moment { time, order: TIMER }
+    pub const fn timer(time: Time) -> OrderedTime {
+        OrderedTime { time, order: TIMER }
     }
 
     /// The start of a frame from `sender`.
     #[inline]
-    pub const fn start(time: Time, sender: NodeId) -> Moment {
-        Moment { time, order: START | sender.0 as u32 }
+    pub const fn start(time: Time, sender: NodeId) -> OrderedTime {
+        OrderedTime { time, order: START | sender.0 as u32 }
     }
 
     /// Its time.
@@ -55,15 +55,15 @@ impl Moment {
 pub struct Arrival {
     /// When it begins to arrive. [`Time::NEVER`], as its end: there is no such frame.
     pub start: Time,
-    /// What the receiver is told of it.
+    /// What the receiver learns of it.
     pub frame: Arriving,
     /// Its duration field, ns: whole microseconds in 16 bits, so that it fits.
     pub nav_ns: u32,
     /// Who sent it.
     pub sender: NodeId,
-    /// Whether its end is told by [`super::Dcf::on_frame_end`]. Must be so if it is for this station, or for all, or an RTS
+    /// Whether [`super::Dcf::on_frame_end`] will be called for its end. Required if it is for this station, or for all, or an RTS
     /// under `ieee` (which may *shorten* a NAV); never needed where it cannot be decoded.
-    pub is_told: bool,
+    pub is_notified: bool,
 }
 
 impl Arrival {
@@ -72,47 +72,48 @@ impl Arrival {
         frame: Arriving { id: 0, power: 0.0, decodable: false, at_data_rate: false, end: Time::NEVER },
         nav_ns: 0,
         sender: NodeId(0),
-        is_told: false,
+        is_notified: false,
     };
 
     #[inline]
-    fn begins(&self) -> Moment {
-        if self.start == Time::NEVER { Moment::NEVER } else { Moment::start(self.start, self.sender) }
+    fn begins(&self) -> OrderedTime {
+        if self.start == Time::NEVER { OrderedTime::NEVER } else { OrderedTime::start(self.start, self.sender) }
     }
 }
 
-/// The frames that have not begun to arrive yet, as far as the station knows. There is rarely more than one: only stations
-/// that begin within a propagation delay of each other make two.
+/// The announced frame that begins to arrive first. There is rarely a second one ([`LaterArrivals`]): only stations that begin
+/// to transmit within a propagation delay of each other make two.
 #[derive(Clone, Debug)]
-pub struct Underway {
+pub struct NextArrival {
     /// The one that begins first.
     first: Arrival,
 }
 
-/// All but the first frame of [`Underway`], which is kept where a processor has it at hand.
+/// The announced frames after [`NextArrival`], kept apart because they are rare: the first one lies on the station's first cache
+/// lines.
 #[derive(Clone, Debug)]
-pub struct Others {
+pub struct LaterArrivals {
     /// The one that begins first among them.
     next: Arrival,
     rest: Vec<Arrival>,
 }
 
-impl Default for Others {
+impl Default for LaterArrivals {
     fn default() -> Self {
-        Others { next: Arrival::NONE, rest: Vec::new() }
+        LaterArrivals { next: Arrival::NONE, rest: Vec::new() }
     }
 }
 
-impl Default for Underway {
+impl Default for NextArrival {
     fn default() -> Self {
-        Underway { first: Arrival::NONE }
+        NextArrival { first: Arrival::NONE }
     }
 }
 
-impl Underway {
+impl NextArrival {
     /// When the next frame begins.
     #[inline]
-    pub fn begins(&self) -> Moment {
+    pub fn begins(&self) -> OrderedTime {
         self.first.begins()
     }
 
@@ -134,23 +135,23 @@ impl Underway {
         self.first.start != Time::NEVER && self.first.frame.id == id
     }
 
-    /// Notes a frame in place of the only one, which is over.
+    /// Stores a frame in place of the only one, which is over.
     #[inline]
     pub fn replace(&mut self, arrival: Arrival) {
         self.first = arrival;
     }
 
-    /// Notes one more frame. Whether there was one already, so that there are `others` now.
+    /// Stores one more frame. Whether there was one already, so that there are `others` now.
     #[inline]
-    pub fn push(&mut self, arrival: Arrival, others: &mut Others) -> bool {
+    pub fn push(&mut self, arrival: Arrival, later: &mut LaterArrivals) -> bool {
         if self.first.start == Time::NEVER {
             self.first = arrival;
             false
         } else {
-            let (sooner, later) =
+            let (sooner, second) =
                 if arrival.begins() < self.begins() { (arrival, self.first) } else { (self.first, arrival) };
             self.first = sooner;
-            others.push(later);
+            later.push(second);
             true
         }
     }
@@ -165,33 +166,33 @@ impl Underway {
     }
 
     /// Takes out the frame that begins first. There must be one.
-    pub fn pop(&mut self, others: &mut Others) -> Arrival {
-        core::mem::replace(&mut self.first, others.pop())
+    pub fn pop(&mut self, later: &mut LaterArrivals) -> Arrival {
+        core::mem::replace(&mut self.first, later.pop())
     }
 }
 
-/// What has to be kept of a frame while it holds the receiver, which knows the rest.
+/// What the MAC has to know of the frame that the receiver has locked onto; the receiver knows the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct LockedFrame {
     /// Its duration field, ns.
     pub nav_ns: u32,
     /// Who sent it.
     pub sender: NodeId,
     /// As in [`Arrival`].
-    pub is_told: bool,
+    pub is_notified: bool,
     /// Whether it is strong enough to be decoded on a quiet medium.
     pub decodable: bool,
 }
 
-impl From<&Arrival> for Kept {
+impl From<&Arrival> for LockedFrame {
     #[inline]
-    fn from(arrival: &Arrival) -> Kept {
-        let &Arrival { nav_ns, sender, is_told, frame: Arriving { decodable, .. }, .. } = arrival;
-        Kept { nav_ns, sender, is_told, decodable }
+    fn from(arrival: &Arrival) -> LockedFrame {
+        let &Arrival { nav_ns, sender, is_notified, frame: Arriving { decodable, .. }, .. } = arrival;
+        LockedFrame { nav_ns, sender, is_notified, decodable }
     }
 }
 
-impl Others {
+impl LaterArrivals {
     fn push(&mut self, arrival: Arrival) {
         if self.is_empty() {
             self.next = arrival;
@@ -228,14 +229,14 @@ mod tests {
     fn at_equal_times_frames_end_before_timers_and_timers_before_frames_begin() {
         let (t, a, b) = (Time(5), NodeId(1), NodeId(u16::MAX));
         let order = [
-            Moment::start(Time(4), b),
-            Moment::end(t, a),
-            Moment::end(t, b),
-            Moment::timer(t),
-            Moment::start(t, a),
-            Moment::start(t, b),
-            Moment::end(Time(6), a),
-            Moment::NEVER,
+            OrderedTime::start(Time(4), b),
+            OrderedTime::end(t, a),
+            OrderedTime::end(t, b),
+            OrderedTime::timer(t),
+            OrderedTime::start(t, a),
+            OrderedTime::start(t, b),
+            OrderedTime::end(Time(6), a),
+            OrderedTime::NEVER,
         ];
         assert!(order.is_sorted_by(|x, y| x < y), "{order:?}");
     }
@@ -244,7 +245,7 @@ mod tests {
     fn frames_begin_in_order_whatever_order_they_left_in() {
         let seed = 11;
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
-        let (mut underway, mut others) = (Underway::default(), Others::default());
+        let (mut underway, mut others) = (NextArrival::default(), LaterArrivals::default());
         let mut model: Vec<Arrival> = Vec::new();
         for step in 0..5_000u64 {
             if rng.below(2) == 0 {
@@ -257,7 +258,7 @@ mod tests {
                 model.sort_by_key(|a| a.begins());
                 assert_eq!(underway.pop(&mut others), model.remove(0), "seed {seed} step {step}");
             }
-            let first = model.iter().map(|a| a.begins()).min().unwrap_or(Moment::NEVER);
+            let first = model.iter().map(|a| a.begins()).min().unwrap_or(OrderedTime::NEVER);
             assert_eq!(underway.begins(), first, "seed {seed} step {step}");
             assert_eq!(others.is_empty(), model.len() < 2, "seed {seed} step {step}");
         }

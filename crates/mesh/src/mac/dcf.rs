@@ -15,16 +15,15 @@
 //!
 //! The machine owns neither queue nor clock: it is told of frame edges and timers and answers with at most one [`Action`];
 //! when [`Dcf::wants_packet`] is true it takes the next packet through [`Dcf::send`]. NAV and EIFS are time stamps. A
-//! station that has nothing to send and nothing to answer has no timer, and frames for others pass it by: it is told of a
-//! frame when that leaves its sender ([`Dcf::on_departure`]) and lives through it when something of its own happens
-//! ([`super::arrivals`]).
+//! station that has nothing to send and nothing to answer has no timer. A frame for another station is announced to it when it
+//! leaves its sender ([`Dcf::on_departure`]) and processed lazily, at the station's own next event ([`super::arrivals`]).
 
 mod answering;
 mod hearing;
 mod sending;
 mod sensing;
 
-use super::arrivals::{Kept, Others, Underway};
+use super::arrivals::{LaterArrivals, LockedFrame, NextArrival};
 use super::backoff::Backoff;
 use super::frame::{Frame, FrameKind};
 use super::timing::Timing;
@@ -140,20 +139,20 @@ struct LastHeard {
 
 /// One station.
 ///
-/// The first two cache lines hold all that a frame for somebody else touches: in a large mesh that is nearly all there is to do.
+/// The first two cache lines hold all that a frame for another station touches: in a large mesh that is nearly all there is to do.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Dcf<P> {
-    underway: Underway,
+    next_arrival: NextArrival,
     /// The end of this station's own transmission.
     transmitting_until: Time,
     /// Until when the medium is reserved, as far as is known.
     nav_until: Time,
     me: NodeId,
-    /// No frame is at the receiver and one at most is on its way: a frame comes and goes without being looked at in between.
-    calm: bool,
-    /// Whether there is anything in `others`.
-    crowded: bool,
+    /// No frame is at the receiver and at most one is on its way, so that it can be processed as a whole after its end.
+    single_arrival: bool,
+    /// Whether there is anything in `later_arrivals`.
+    has_later_arrivals: bool,
     /// `ieee`: the frame that arrives began while this station was transmitting: its preamble was missed.
     missed_start: bool,
     /// `ieee`: whether EIFS must pass from when the medium became idle.
@@ -163,8 +162,8 @@ pub struct Dcf<P> {
     nav_provisional: bool,
     exchange: Exchange,
     receiver: Receiver,
-    /// The frame that [`Receiver::keeps`].
-    kept: Option<Kept>,
+    /// The frame that the receiver is locked onto, under the rule of ns-2 ([`Receiver::holds`]).
+    locked: Option<LockedFrame>,
     backoff: Backoff,
     /// Fires a SIFS after a frame that is to be followed up.
     defer: Time,
@@ -181,7 +180,7 @@ pub struct Dcf<P> {
     long_retries: u32,
     answer: Option<Answer>,
     nav_beyond: Time,
-    others: Others,
+    later_arrivals: LaterArrivals,
     outgoing: Option<Outgoing<P>>,
     heard: Vec<LastHeard>,
     reports_attempts: bool,
@@ -193,18 +192,18 @@ impl<P: Packet> Dcf<P> {
     /// An idle station. `rng` draws its backoffs.
     pub fn new(me: NodeId, timing: &Timing, rng: Rng) -> Self {
         Dcf {
-            underway: Underway::default(),
+            next_arrival: NextArrival::default(),
             transmitting_until: Time::ZERO,
             nav_until: Time::ZERO,
             me,
-            calm: true,
-            crowded: false,
+            single_arrival: true,
+            has_later_arrivals: false,
             missed_start: false,
             after_error: false,
             nav_provisional: false,
             exchange: Exchange::Idle,
             receiver: Receiver::default(),
-            kept: None,
+            locked: None,
             backoff: Backoff::Off,
             defer: Time::NEVER,
             timeout: Time::NEVER,
@@ -217,7 +216,7 @@ impl<P: Packet> Dcf<P> {
             long_retries: 0,
             answer: None,
             nav_beyond: Time::ZERO,
-            others: Others::default(),
+            later_arrivals: LaterArrivals::default(),
             outgoing: None,
             heard: Vec::new(),
             reports_attempts: false,
@@ -239,8 +238,8 @@ impl<P: Packet> Dcf<P> {
 
     /// The same station with another receiver than that of ns-2.
     pub fn with_receiver(self, receiver: Receiver) -> Self {
-        let calm = receiver.keeps_one();
-        Dcf { receiver, calm, ..self }
+        let single_arrival = receiver.is_first_lock();
+        Dcf { receiver, single_arrival, ..self }
     }
 
     /// Lengthens the backoff that runs or waits by `extra` (LRED's adaptive pacing).
@@ -254,7 +253,7 @@ impl<P: Packet> Dcf<P> {
         !self.occupied || self.wants_packet
     }
 
-    /// There is nothing to send: the station rests until the next [`Dcf::send`].
+    /// There is nothing to send until the next [`Dcf::send`].
     #[inline]
     pub fn rest(&mut self) {
         self.occupied = false;
@@ -288,25 +287,30 @@ impl<P: Packet> Dcf<P> {
         if !self.backoff.busy() && !answering {
             self.contend(now, t);
         }
-        self.note_calm();
+        self.update_single_arrival();
     }
 
-    /// Whether several frames are on their way.
+    /// Whether more than one frame is on its way.
     #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.crowded
+    pub fn has_later_arrivals(&self) -> bool {
+        self.has_later_arrivals
     }
 
-    /// Reads from the cache lines that a frame touches as it leaves its sender, so that a processor fetches those of several
-    /// stations at a time. What it returns means nothing.
+    /// The end of this station's own transmission; in the past if it is not on the air.
     #[inline]
-    pub fn touch(&self) -> u64 {
-        self.transmitting_until.0 ^ self.timeout.0
+    pub fn transmitting_until(&self) -> Time {
+        self.transmitting_until
     }
 
-    /// As [`Dcf::touch`], for a frame that ends at a station that it may be for.
+    /// When the exchange under way times out; [`Time::NEVER`] if nothing is waited for.
     #[inline]
-    pub fn touch_more(&self) -> u64 {
-        self.touch() ^ self.idle_since.0
+    pub fn timeout(&self) -> Time {
+        self.timeout
+    }
+
+    /// Since when the medium is idle, as of the last time that the station looked.
+    #[inline]
+    pub fn idle_since(&self) -> Time {
+        self.idle_since
     }
 }

@@ -7,7 +7,7 @@ pub mod dcf;
 pub mod frame;
 pub mod timing;
 
-pub use arrivals::{Arrival, Moment};
+pub use arrivals::{Arrival, OrderedTime};
 pub use dcf::{Action, Attempted, Dcf, Heard};
 pub use frame::{Frame, FrameKind};
 pub use timing::Timing;

@@ -89,19 +89,19 @@ impl Receiver {
 
     /// Whether the receiver is by the rule of ns-2, which keeps one frame and forgets the others.
     #[inline]
-    pub fn keeps_one(&self) -> bool {
+    pub fn is_first_lock(&self) -> bool {
         matches!(self, Receiver::FirstLock(_))
     }
 
-    /// Whether transmission `id` is the one frame that is kept.
+    /// Whether transmission `id` is the one frame that is locked.
     #[inline]
-    pub fn keeps(&self, id: u32) -> bool {
+    pub fn holds(&self, id: u32) -> bool {
         matches!(self, Receiver::FirstLock(receiver) if receiver.holds(id))
     }
 
     /// The one frame that is kept ends; the receiver is free again. None if there is no such frame.
     #[inline]
-    pub fn end_kept(&mut self) -> Option<FrameEnd> {
+    pub fn end_locked(&mut self) -> Option<FrameEnd> {
         match self {
             Receiver::FirstLock(receiver) if receiver.busy() => Some(receiver.release()),
             _ => None,

@@ -7,7 +7,7 @@ use crate::probe::{Loss, Probe};
 use crate::queue::Owner;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::link::discipline::Attempt;
-use meshpace_mesh::mac::{Action, Arrival, Frame, Heard, Moment};
+use meshpace_mesh::mac::{Action, Arrival, Frame, Heard, OrderedTime};
 use meshpace_mesh::radio::{Arriving, Neighbour};
 use meshpace_mesh::{Body, Packet};
 
@@ -18,7 +18,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Transmission `id` ends at the next of its listeners, and at those after it as long as nothing else comes first.
     pub(super) fn trailing_edge(&mut self, id: u32, until: Time) {
         if let Some(air) = self.on_air.get(id) {
-            self.touch(air.listener, air.end, Some(air.audience));
+            self.read_ahead(air.listener, air.end, Some(air.audience));
         }
         loop {
             let Some(air) = self.on_air.get_mut(id) else { return };
@@ -27,7 +27,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             self.now = ends;
             let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
             if O::DECODED || self.overhears {
-                mac.catch_up(Moment::end(ends, air.frame.from), &self.timing);
+                mac.catch_up(OrderedTime::end(ends, air.frame.from), &self.timing);
                 if mac.decodes(ends, air.number) {
                     self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
                     if let Some(Body::Data(packet)) = &air.frame.body {
@@ -104,7 +104,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     pub(super) fn offer(&mut self, node: NodeId) {
         let state = &mut self.nodes[node.index()];
         if state.mac.wants_packet() {
-            state.mac.catch_up(Moment::timer(self.now), &self.timing);
+            state.mac.catch_up(OrderedTime::timer(self.now), &self.timing);
             self.feed(node);
         } else {
             self.schedule_queue(node);
@@ -145,7 +145,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// Reads what the stations under the cursors keep for a frame, so that the cache misses of a large mesh come together.
     #[inline]
-    pub(super) fn touch(&self, first: u32, end: u32, audience: Option<Audience>) {
+    pub(super) fn read_ahead(&self, first: u32, end: u32, audience: Option<Audience>) {
         if self.nodes.len() < LARGE {
             return;
         }
@@ -153,7 +153,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         for neighbour in self.neighbours.slice(first, end) {
             if audience.is_none_or(|audience| audience.has(neighbour.node, neighbour.decodable)) {
                 let mac = &self.nodes[neighbour.node.index()].mac;
-                sum ^= if audience.is_some() { mac.touch_more() } else { mac.touch() };
+                // One field of each cache line that the frame will touch.
+                sum ^= mac.transmitting_until().0 ^ mac.timeout().0;
+                if audience.is_some() {
+                    sum ^= mac.idle_since().0;
+                }
                 sum ^= self.queue.timer(Owner::Mac, neighbour.node).0;
             }
         }
@@ -167,34 +171,34 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.probe.on_air(self.now, &frame);
         let (first, end) = match &mut self.motion {
             None => self.neighbours.range(sender),
-            // Kept under the place of the transmission, which it gets below.
+            // LockedFrame under the place of the transmission, which it gets below.
             Some(motion) => motion.table(sender, self.now, self.on_air.next(), &mut self.neighbours),
         };
         self.broadcasts += u64::from(frame.to.is_broadcast());
         self.sensed += u64::from(end - first);
         let audience = Audience::of(&frame, self.tells_everybody, self.tells_decoders, self.timing.profile);
         let Frame { nav, air_time, at_data_rate, .. } = frame;
-        let (began, moment) = (self.now, Moment::timer(self.now));
+        let (began, moment) = (self.now, OrderedTime::timer(self.now));
         // No frame is in the air for 2^32 transmissions.
         let number = self.frames as u32;
         let mut listeners = None;
-        self.touch(first, end, None);
+        self.read_ahead(first, end, None);
         for (place, &Neighbour { node, decodable, delay, power }) in
             self.neighbours.slice(first, end).iter().enumerate()
         {
             let start = began + delay;
-            let is_told = audience.has(node, decodable);
-            if is_told {
+            let is_notified = audience.has(node, decodable);
+            if is_notified {
                 let place = first + place as u32;
                 listeners = Some((listeners.map_or(place, |(first, _)| first), place + 1));
             }
             let frame = Arriving { id: number, power, decodable, at_data_rate, end: start + air_time };
-            let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_told };
+            let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_notified };
             let mac = &mut self.nodes[node.index()].mac;
             if mac.on_departure(moment, arrival, &self.timing) {
                 // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
                 let due = self.queue.timer(Owner::Mac, node);
-                if due <= arrival.frame.end || mac.is_crowded() {
+                if due <= arrival.frame.end || mac.has_later_arrivals() {
                     let at = mac.next_wakeup(&self.timing);
                     if at != due {
                         self.queue.set_timer(Owner::Mac, node, at);

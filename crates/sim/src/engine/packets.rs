@@ -31,16 +31,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// Reads what routing keeps for the packets that come up next, in the same way.
     #[inline]
-    pub(super) fn touch_routing(&mut self) {
+    pub(super) fn read_ahead_routing(&mut self) {
         if self.nodes.len() < LARGE {
             return;
         }
-        if self.touched == 0 {
+        if self.read_ahead_left == 0 {
             let next = self.link.iter().take(AHEAD);
             core::hint::black_box(next.fold(0, |sum, (_, node, _)| sum ^ self.router.next_wakeup(*node).0));
-            self.touched = AHEAD;
+            self.read_ahead_left = AHEAD;
         }
-        self.touched -= 1;
+        self.read_ahead_left -= 1;
     }
 
     /// A packet from below: returns it if it is for this node's transport.

@@ -1,10 +1,10 @@
-//! Frames that pass by: when they leave their sender, begin and end here, whomever they are for.
+//! Frames of other stations: their departure, their start and their end at this station, whomever they are for.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2.3.4 (EIFS); profile `ns2`: ns-2.35 as measured. What is put off until the station is
-//! next touched is the business of [`crate::mac::arrivals`].
+//! Source: IEEE Std 802.11-1999, 9.2.3.4 (EIFS); profile `ns2`: ns-2.35 as measured. How processing is deferred to the
+//! station's next own event: [`crate::mac::arrivals`].
 
 use super::{Action, Dcf, Heard};
-use crate::mac::arrivals::{Arrival, Kept, Moment};
+use crate::mac::arrivals::{Arrival, LockedFrame, OrderedTime};
 use crate::mac::config::MacProfile;
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
@@ -13,51 +13,51 @@ use core::hint::select_unpredictable;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
-    /// A frame leaves its sender `now` and will arrive here, not before. Returns whether that may move
+    /// A frame leaves its sender `now`; it arrives here later. Returns whether that may move
     /// [`Dcf::next_wakeup`].
     #[inline]
-    pub fn on_departure(&mut self, now: Moment, arrival: Arrival, t: &Timing) -> bool {
+    pub fn on_departure(&mut self, now: OrderedTime, arrival: Arrival, t: &Timing) -> bool {
         // One branch, which is often guessed wrong, and not two.
-        if self.calm & self.underway.is_over(now.time()) {
-            let passed = self.underway.take();
-            self.pass(passed, t);
-            self.underway.replace(arrival);
-        } else if self.underway.first().is_none() {
-            self.underway.replace(arrival);
+        if self.single_arrival & self.next_arrival.is_over(now.time()) {
+            let passed = self.next_arrival.take();
+            self.pass_by(passed, t);
+            self.next_arrival.replace(arrival);
+        } else if self.next_arrival.first().is_none() {
+            self.next_arrival.replace(arrival);
         } else {
-            self.live_through(now, t);
-            self.crowded |= self.underway.push(arrival, &mut self.others);
-            self.note_calm();
+            self.process_arrivals(now, t);
+            self.has_later_arrivals |= self.next_arrival.push(arrival, &mut self.later_arrivals);
+            self.update_single_arrival();
         }
         self.backoff.busy()
     }
 
-    /// Lets the station live through what begins and ends here before `now`.
+    /// Processes the frames that begin or end here before `now`.
     #[inline]
-    pub fn catch_up(&mut self, now: Moment, t: &Timing) {
-        if self.underway.begins() < now || self.kept.is_some() && self.receiver.busy_until() <= now.time() {
-            self.live_through(now, t);
-            self.note_calm();
+    pub fn catch_up(&mut self, now: OrderedTime, t: &Timing) {
+        if self.next_arrival.begins() < now || self.locked.is_some() && self.receiver.busy_until() <= now.time() {
+            self.process_arrivals(now, t);
+            self.update_single_arrival();
         }
         self.follow_nav(now.time(), t);
     }
 
-    /// What a frame for somebody else does to a station that is calm all the time.
+    /// Processes a whole frame for another station, the only one that arrived in its time.
     #[inline]
-    pub(super) fn pass(&mut self, frame: Arrival, t: &Timing) {
-        debug_assert!(!frame.is_told);
+    pub(super) fn pass_by(&mut self, frame: Arrival, t: &Timing) {
+        debug_assert!(!frame.is_notified);
         let end = frame.frame.end;
-        let decoded = self.take_in(&frame, t);
-        self.pass_on(end, decoded, frame.nav_ns, t);
+        let decoded = self.receive_whole(&frame, t);
+        self.end_foreign_frame(end, decoded, frame.nav_ns, t);
         if self.backoff.busy() {
             self.sense(end, t);
         }
     }
 
-    /// A frame arrives while the station is calm, from its first bit to its last: all but what comes of its end. Whether it
-    /// is decoded.
+    /// Processes the start and the reception of a frame that is the only one in its time, all but its end. Returns whether it is
+    /// decoded.
     #[inline]
-    fn take_in(&mut self, frame: &Arrival, t: &Timing) -> bool {
+    fn receive_whole(&mut self, frame: &Arrival, t: &Timing) -> bool {
         if self.backoff.busy() {
             self.follow_nav(frame.start, t);
             self.pause_backoff(frame.start, t);
@@ -66,9 +66,9 @@ impl<P: Packet> Dcf<P> {
         frame.frame.decodable & !self.missed_start
     }
 
-    /// What the end of a frame for somebody else does to the NAV.
+    /// Processes the end of a frame for another station: NAV and EIFS.
     #[inline]
-    fn pass_on(&mut self, end: Time, decoded: bool, nav_ns: u32, t: &Timing) {
+    fn end_foreign_frame(&mut self, end: Time, decoded: bool, nav_ns: u32, t: &Timing) {
         match t.profile {
             MacProfile::Ns2 => {
                 if end >= self.transmitting_until {
@@ -85,22 +85,23 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    pub(super) fn live_through(&mut self, now: Moment, t: &Timing) {
+    pub(super) fn process_arrivals(&mut self, now: OrderedTime, t: &Timing) {
         loop {
-            let begins = self.underway.begins();
-            match self.kept {
-                Some(kept)
-                    if !kept.is_told && Moment::end(self.receiver.busy_until(), kept.sender) < begins.min(now) =>
+            let begins = self.next_arrival.begins();
+            match self.locked {
+                Some(locked)
+                    if !locked.is_notified
+                        && OrderedTime::end(self.receiver.busy_until(), locked.sender) < begins.min(now) =>
                 {
-                    self.on_foreign_end(kept, t);
+                    self.on_foreign_end(locked, t);
                 }
                 _ if begins < now => {
-                    let arrival = if self.crowded {
-                        let first = self.underway.pop(&mut self.others);
-                        self.crowded = !self.others.is_empty();
+                    let arrival = if self.has_later_arrivals {
+                        let first = self.next_arrival.pop(&mut self.later_arrivals);
+                        self.has_later_arrivals = !self.later_arrivals.is_empty();
                         first
                     } else {
-                        self.underway.take()
+                        self.next_arrival.take()
                     };
                     self.on_frame_start(arrival, t);
                 }
@@ -109,10 +110,11 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Notes whether the station is calm: after whatever may have changed it.
+    /// Updates `single_arrival`: after each change of what it depends on.
     #[inline]
-    pub(super) fn note_calm(&mut self) {
-        self.calm = self.kept.is_none() && !self.crowded && !self.nav_provisional && self.receiver.keeps_one();
+    pub(super) fn update_single_arrival(&mut self) {
+        self.single_arrival =
+            self.locked.is_none() && !self.has_later_arrivals && !self.nav_provisional && self.receiver.is_first_lock();
     }
 
     /// A frame begins to arrive.
@@ -140,18 +142,18 @@ impl<P: Packet> Dcf<P> {
             FrameStart::Collided => self.missed_start &= transmitting,
             FrameStart::Interference => {}
         }
-        if self.receiver.keeps(frame.id) {
-            self.kept = Some(Kept::from(&arrival));
+        if self.receiver.holds(frame.id) {
+            self.locked = Some(LockedFrame::from(&arrival));
         }
     }
 
-    /// A frame for somebody else ends that the receiver has kept.
-    pub(super) fn on_foreign_end(&mut self, frame: Kept, t: &Timing) {
+    /// A frame for somebody else ends that the receiver has locked.
+    pub(super) fn on_foreign_end(&mut self, frame: LockedFrame, t: &Timing) {
         let now = self.receiver.busy_until();
-        self.kept = None;
+        self.locked = None;
         self.follow_nav(now, t);
-        let Some(outcome) = self.receiver.end_kept() else { return };
-        self.pass_on(now, outcome == FrameEnd::Decoded, frame.nav_ns, t);
+        let Some(outcome) = self.receiver.end_locked() else { return };
+        self.end_foreign_frame(now, outcome == FrameEnd::Decoded, frame.nav_ns, t);
         self.sense(now, t);
     }
 
@@ -180,18 +182,18 @@ impl<P: Packet> Dcf<P> {
         now >= self.transmitting_until && self.receiver.decodes(now, id)
     }
 
-    /// A frame ends here that the station was to be told of.
+    /// A frame ends here for which the station asked to be notified ([`Arrival::is_notified`]).
     #[inline]
     pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
-        let outcome = if self.calm && self.underway.first_is(heard.id) {
-            let frame = self.underway.take();
-            if self.take_in(&frame, t) { FrameEnd::Decoded } else { FrameEnd::Damaged }
+        let outcome = if self.single_arrival && self.next_arrival.first_is(heard.id) {
+            let frame = self.next_arrival.take();
+            if self.receive_whole(&frame, t) { FrameEnd::Decoded } else { FrameEnd::Damaged }
         } else {
-            self.catch_up(Moment::end(now, heard.frame.from), t);
-            let kept = self.receiver.keeps(heard.id);
+            self.catch_up(OrderedTime::end(now, heard.frame.from), t);
+            let locked = self.receiver.holds(heard.id);
             let Some(outcome) = self.receiver.on_end(now, heard.id, heard.power) else { return Action::None };
-            if kept {
-                self.kept = None;
+            if locked {
+                self.locked = None;
             }
             outcome
         };
@@ -203,7 +205,7 @@ impl<P: Packet> Dcf<P> {
             action = self.on_decoded(now, heard.frame, t);
         }
         self.sense(now, t);
-        self.note_calm();
+        self.update_single_arrival();
         action
     }
 }

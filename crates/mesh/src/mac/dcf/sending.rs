@@ -3,7 +3,7 @@
 //! Source: IEEE Std 802.11-1999, 9.2.4 (contention window), 9.2.5.3 (retries), 9.2.5.6 and 9.2.5.7 (RTS/CTS), 9.2.8 (ACK).
 
 use super::{Action, Attempted, Dcf, Exchange, Outgoing};
-use crate::mac::arrivals::Moment;
+use crate::mac::arrivals::OrderedTime;
 use crate::mac::backoff::Backoff;
 use crate::mac::config::MacProfile;
 use crate::mac::frame::{Frame, FrameKind};
@@ -14,9 +14,9 @@ use meshpace_core::{Duration, Time};
 impl<P: Packet> Dcf<P> {
     /// One of the timers is due. Call again while [`Dcf::next_wakeup`] is not later than `now`.
     pub fn on_timer(&mut self, now: Time, t: &Timing) -> Action<P> {
-        self.catch_up(Moment::timer(now), t);
+        self.catch_up(OrderedTime::timer(now), t);
         let action = self.on_due(now, t);
-        self.note_calm();
+        self.update_single_arrival();
         action
     }
 

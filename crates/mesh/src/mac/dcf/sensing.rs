@@ -3,7 +3,7 @@
 //! Source: IEEE Std 802.11-1999, 9.2.1 (carrier sense), 9.2.5.1 and 9.2.5.2 (basic access, backoff), 9.2.5.4 (NAV).
 
 use super::{Dcf, Exchange};
-use crate::mac::arrivals::Kept;
+use crate::mac::arrivals::LockedFrame;
 use crate::mac::backoff::Backoff;
 use crate::mac::config::MacProfile;
 use crate::mac::timing::Timing;
@@ -12,9 +12,9 @@ use meshpace_core::{Duration, Time};
 
 /// How long the medium will be reserved at least when `frame`, which may be lost to a collision, is over.
 #[inline]
-fn least_nav(frame: &Kept, t: &Timing) -> Duration {
+fn least_nav(frame: &LockedFrame, t: &Timing) -> Duration {
     match t.profile {
-        MacProfile::Ns2 if frame.is_told => Duration::ZERO,
+        MacProfile::Ns2 if frame.is_notified => Duration::ZERO,
         MacProfile::Ns2 if frame.decodable => t.eifs.min(Duration(u64::from(frame.nav_ns))),
         MacProfile::Ns2 => t.eifs,
         // After a frame that is lost a longer space follows instead.
@@ -35,7 +35,7 @@ impl<P: Packet> Dcf<P> {
             // Neither the end of the frame that arrives nor that of the NAV needs a timer: the backoff expires DIFS and what
             // remains after both, or later.
             Backoff::Paused { remaining_ns } if self.exchange == Exchange::Idle => {
-                let quiet = self.kept.map_or(Duration::ZERO, |kept| least_nav(&kept, t));
+                let quiet = self.locked.map_or(Duration::ZERO, |locked| least_nav(&locked, t));
                 let idle = busy.saturating_add(quiet).max(self.nav_until);
                 (idle.saturating_add(t.difs), remaining_ns)
             }
@@ -43,8 +43,8 @@ impl<P: Packet> Dcf<P> {
         };
         let remaining = Duration(u64::from(remaining_ns));
         let expiry = from.saturating_add(remaining);
-        let locks = busy == Time::ZERO && self.receiver.keeps_one();
-        match self.underway.first() {
+        let locks = busy == Time::ZERO && self.receiver.is_first_lock();
+        match self.next_arrival.first() {
             // A frame that begins before pauses it, and it goes on DIFS after that at the earliest.
             Some(next) if locks && next.start < expiry && expiry.since(next.start) >= t.commit => {
                 let idle = (next.frame.end + least_nav(&next.into(), t)).max(self.nav_until);
