@@ -63,9 +63,7 @@ pub fn batch_means(batches: &[f64], level: f64) -> Estimate {
 
 /// Jain's index of fairness: 1 if all shares are equal, 1/n if one has everything, NaN if nobody has anything.
 pub fn jain(shares: &[f64]) -> f64 {
-    let sum: f64 = shares.iter().sum();
-    let squares: f64 = shares.iter().map(|share| share * share).sum();
-    sum * sum / (shares.len() as f64 * squares)
+    meshpace_sim::outcome::jain(shares).unwrap_or(f64::NAN)
 }
 
 /// The mean retransmission index of several connections, each (index, distinct segments received): weighted by what was

@@ -1,6 +1,5 @@
 //! Scenario files: TOML in, checked configurations out, or a list of everything that is wrong.
 
-pub mod connectivity;
 pub mod diagnostic;
 pub mod estimate;
 mod files;
@@ -32,6 +31,7 @@ pub use topology::{Draw, Unplaced};
 use diagnostic::Problems;
 use meshpace_core::{Duration, NodeId};
 use meshpace_mesh::config::RoutingConfig;
+use meshpace_mesh::radio::connectivity::components;
 use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_mesh::routing::HopCount;
 use meshpace_sim::Mobility;
@@ -241,7 +241,7 @@ fn read_point(
 
 fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, flows: &[meshpace_sim::Flow]) {
     let links = topology.accepted_links();
-    let components = connectivity::components(&topology.positions, channel, links.as_deref());
+    let components = components(&topology.positions, channel, links.as_deref());
     // Neighbours by the drawing, but too far apart.
     let gap = topology.links.iter().flatten().find_map(|&(a, b)| {
         let place = |node: u64| topology.positions.get(node as usize).copied();

@@ -15,6 +15,7 @@ use crate::traffic::Completion;
 use alloc::vec::Vec;
 use flow::{CONNECTIONS, Connection, Counted, FlowState};
 use meshpace_core::{Duration, FlowId, NodeId, Time};
+use meshpace_mesh::radio::connectivity::components;
 use meshpace_transport::{Arrival, PathInfo, pump};
 use observe::{Cutter, Recorder};
 use routes::{Absence, SAMPLE};
@@ -159,10 +160,10 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             let now = self.engine.now();
             let Some(motion) = self.engine.motion() else { break };
             let positions = motion.positions(now);
-            let components = routes::components(&positions, self.engine.channel());
+            let components = components(&positions, self.engine.channel(), None);
             for (flow, absence) in self.config.flows.iter().zip(&mut self.absences) {
                 absence.route += u32::from(self.engine.hops(flow.from, flow.to).is_none());
-                absence.path += u32::from(!routes::joined(&components, flow.from, flow.to));
+                absence.path += u32::from(components[flow.from.index()] != components[flow.to.index()]);
             }
         }
         self.advance(until);

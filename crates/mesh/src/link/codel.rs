@@ -20,7 +20,7 @@ pub struct CodelParameters {
 
 /// What is to happen to the packet at the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum CodelDecision {
     /// It may leave.
     Pass,
     /// It is dropped, and the next one judged; or it is marked and leaves.
@@ -58,17 +58,17 @@ impl Codel {
     }
 
     /// Judges the head of the queue, which has waited since `arrived`; `left` bytes remain behind it. After
-    /// [`Verdict::Drop`] the caller either drops it and asks about the next one, or marks it and calls
+    /// [`CodelDecision::Drop`] the caller either drops it and asks about the next one, or marks it and calls
     /// [`Codel::on_marked`]; if there is none, it calls [`Codel::on_empty`].
-    pub fn judge(&mut self, now: Time, arrived: Time, left: u32, p: &CodelParameters) -> Verdict {
+    pub fn judge(&mut self, now: Time, arrived: Time, left: u32, p: &CodelParameters) -> CodelDecision {
         let above = self.above(now, arrived, left, p);
         match self.just_dropped.take() {
             // The packet after the first drop of a state leaves in any case.
-            Some(Entering::First) => return Verdict::Pass,
+            Some(Entering::First) => return CodelDecision::Pass,
             Some(Entering::Further) => {
                 if !above {
                     self.dropping = false;
-                    return Verdict::Pass;
+                    return CodelDecision::Pass;
                 }
                 self.drop_next = control_law(self.drop_next, self.count, p);
             }
@@ -80,14 +80,14 @@ impl Codel {
             } else if now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
                 self.just_dropped = Some(Entering::Further);
-                return Verdict::Drop;
+                return CodelDecision::Drop;
             }
         } else if above {
             self.enter(now, p);
             self.just_dropped = Some(Entering::First);
-            return Verdict::Drop;
+            return CodelDecision::Drop;
         }
-        Verdict::Pass
+        CodelDecision::Pass
     }
 
     /// The packet judged last was marked instead of dropped, and leaves.
@@ -152,7 +152,7 @@ mod tests {
     fn drops(codel: &mut Codel, span: core::ops::Range<u64>, wait: u64, marks: bool) -> Vec<u64> {
         let mut times = Vec::new();
         for t in span {
-            while codel.judge(ms(t + wait), ms(t), 100_000, &DEFAULT) == Verdict::Drop {
+            while codel.judge(ms(t + wait), ms(t), 100_000, &DEFAULT) == CodelDecision::Drop {
                 times.push(t + wait);
                 if marks {
                     codel.on_marked(&DEFAULT);
@@ -178,7 +178,7 @@ mod tests {
         let mut codel = Codel::default();
         assert!(drops(&mut codel, 0..1000, 4, false).is_empty());
         for t in 0..1000 {
-            assert_eq!(codel.judge(ms(t + 500), ms(t), MAX_PACKET, &DEFAULT), Verdict::Pass);
+            assert_eq!(codel.judge(ms(t + 500), ms(t), MAX_PACKET, &DEFAULT), CodelDecision::Pass);
         }
     }
 
@@ -187,7 +187,7 @@ mod tests {
         let mut codel = Codel::default();
         assert_eq!(drops(&mut codel, 0..151, 50, false), [150]);
         assert!(codel.dropping());
-        assert_eq!(codel.judge(ms(250), ms(246), 100_000, &DEFAULT), Verdict::Pass);
+        assert_eq!(codel.judge(ms(250), ms(246), 100_000, &DEFAULT), CodelDecision::Pass);
         assert!(!codel.dropping());
         // A whole interval above the target must pass again: above from 251 ms on.
         assert_eq!(drops(&mut codel, 201..302, 50, false), [351]);
@@ -199,7 +199,7 @@ mod tests {
             let mut codel = Codel::default();
             // Six drops, the last at 474 ms: count 6.
             assert_eq!(drops(&mut codel, 0..430, 50, false).len(), 6);
-            assert_eq!(codel.judge(ms(480), ms(480), 100_000, &DEFAULT), Verdict::Pass);
+            assert_eq!(codel.judge(ms(480), ms(480), 100_000, &DEFAULT), CodelDecision::Pass);
             let again = drops(&mut codel, pause..pause + 160, 50, false);
             (again[0] - pause - 50, again[1] - again[0])
         };

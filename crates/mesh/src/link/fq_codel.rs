@@ -5,7 +5,7 @@
 //! are more than [`FqCodelConfig::flows`]; everything that is not a user's packet (routing, ARP) is one flow more, which
 //! as a thin flow comes first without a rule of its own; 5.2.7 (CE threshold) is left out.
 
-use super::codel::{Codel, CodelParameters, Verdict};
+use super::codel::{Codel, CodelDecision, CodelParameters};
 use crate::body::{Body, Queued};
 use crate::packet::Packet;
 use alloc::collections::VecDeque;
@@ -190,8 +190,8 @@ impl<P: Packet> FqCodel<P> {
     ) -> Option<Queued<P>> {
         while let Some((arrived, mut packet)) = flow.pop() {
             match flow.codel.judge(now, arrived, flow.bytes, codel) {
-                Verdict::Pass => return Some(packet),
-                Verdict::Drop => match &mut packet.body {
+                CodelDecision::Pass => return Some(packet),
+                CodelDecision::Drop => match &mut packet.body {
                     Body::Data(data) if ecn && data.ecn_capable() => {
                         data.mark_ce();
                         flow.codel.on_marked(codel);

@@ -3,6 +3,7 @@
 pub mod bit_errors;
 pub mod channel;
 pub mod config;
+pub mod connectivity;
 pub mod first_lock;
 pub mod log_distance;
 pub mod neighbours;

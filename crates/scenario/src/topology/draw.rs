@@ -5,7 +5,6 @@
 //! rejected and drawn again, a bounded number of times.
 
 use super::super::MAX_SECONDS;
-use super::super::connectivity::components;
 use super::super::quantity::{SPEED, TIME};
 use super::super::reader::{Reader, Sign};
 use super::super::value::Kind;
@@ -13,6 +12,7 @@ use super::{MAX_NODES, Topology, area, at};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::Position;
+use meshpace_mesh::radio::connectivity::components;
 use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_mesh::routing::HopCount;
 use meshpace_sim::Mobility;

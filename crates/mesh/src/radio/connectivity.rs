@@ -1,8 +1,9 @@
 //! Which nodes can reach each other at all, over links of the radio.
 
+use super::channel::Channel;
+use crate::position::Position;
+use alloc::vec::Vec;
 use meshpace_core::NodeId;
-use meshpace_mesh::config::Position;
-use meshpace_mesh::radio::Channel;
 
 /// For each node the lowest number of the nodes it can reach, itself included: equal for nodes that are connected. With
 /// `links` (a firewall's), only over these, as far as they are strong enough.
@@ -40,7 +41,7 @@ fn root(parent: &mut [usize], mut node: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use meshpace_mesh::RadioConfig;
+    use crate::radio::config::RadioConfig;
 
     fn two_ray() -> Channel {
         Channel::new(&RadioConfig::default())
