@@ -355,6 +355,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             if first.time() > until || first.time() == Time::NEVER {
                 break;
             }
+            debug_assert!(first.time() >= self.now, "an event in the past");
             self.now = first.time();
             // A station's own timer is nearly always set again, which moves it.
             if owner != Owner::Mac {

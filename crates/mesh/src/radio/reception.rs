@@ -36,6 +36,9 @@ pub enum FrameStart {
     Sensed,
     /// It only adds to the interference.
     Interference,
+    /// It takes the preamble of the frame being received away, and is not received either; what energy there is leaves the medium
+    /// idle.
+    Quiet,
 }
 
 /// What became of a frame that ends.
@@ -84,6 +87,14 @@ impl Receiver {
             Receiver::FirstLock(receiver) => receiver.busy_until(),
             Receiver::Sinr(receiver) if receiver.busy() => Time::NEVER,
             Receiver::Sinr(_) => Time::ZERO,
+        }
+    }
+
+    /// Until when the frame being received can still be lost to one that begins; [`Time::ZERO`] if there is none.
+    pub fn detecting_until(&self) -> Time {
+        match self {
+            Receiver::FirstLock(_) => Time::ZERO,
+            Receiver::Sinr(receiver) => receiver.detecting_until(),
         }
     }
 

@@ -5,19 +5,24 @@
 //! The rule:
 //!
 //! - A receiver that neither receives nor transmits locks onto a frame whose preamble it detects: at least `detect_w`, and
-//!   `detect_ratio` above noise and interference at that moment. Later frames, however strong, are interference until
-//!   the frame ends, and a frame whose preamble was missed is interference to its end.
+//!   `detect_ratio` above noise and interference for [`DETECTION`]. A frame that begins in that time and takes the ratio away
+//!   ends the reception of the first, and is received itself if it has the ratio. Frames that begin later, however strong, are
+//!   interference until the frame ends, and a frame whose preamble was missed is interference to its end.
 //! - A frame is decoded with the probability that none of its bits is wrong. In each stretch of constant interference the
 //!   bits have the error rate of their modulation ([`super::bit_errors`]) at P / (N + sum of the other powers); preamble
 //!   and PLCP header count as bits at 1 Mbit/s.
 //! - The medium is busy while a frame is received or all powers together reach `sense_w`.
 //!
-//! A node that begins to transmit gives up what it was receiving. Departures: detection takes no time (ns-3: 4 us), noise is
-//! the same everywhere.
+//! A node that begins to transmit gives up what it was receiving. Departures: during
+//! detection the medium counts as busy (ns-3: only from its end, or by energy), noise is the same everywhere.
 
 use super::bit_errors::Modulation;
 use super::reception::{Arriving, FrameEnd, FrameStart};
 use meshpace_core::{Duration, Rng, Time};
+
+/// How long a preamble must be above noise and interference before the receiver stays with its frame (ns-3.44:
+/// `ThresholdPreambleDetectionModel`, evaluated 4 us after the start).
+pub const DETECTION: Duration = Duration::from_micros(4);
 
 /// Parameters of the rule.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -54,6 +59,8 @@ impl SinrConfig {
 struct Held {
     id: u32,
     power: f64,
+    /// When its preamble is detected for good.
+    detected: Time,
     /// When its header and it itself end here.
     header_end: Time,
     end: Time,
@@ -88,20 +95,28 @@ impl Sinr {
         self.held.is_some() || self.total >= self.config.sense_w
     }
 
+    /// Until when the preamble of the frame being received is being detected; [`Time::ZERO`] if there is none.
+    pub fn detecting_until(&self) -> Time {
+        self.held.map_or(Time::ZERO, |held| held.detected)
+    }
+
     /// A frame begins to arrive.
     pub fn on_start(&mut self, now: Time, frame: Arriving, transmitting: bool) -> FrameStart {
         let was_busy = self.busy();
         self.count(now);
-        let disturbance = self.config.noise_w + self.total;
         self.arriving += 1;
         self.total += frame.power;
-        let detected = frame.power >= self.config.detect_w && frame.power >= self.config.detect_ratio * disturbance;
+        if self.held.is_some_and(|held| now < held.detected && !self.is_above(held.power)) {
+            self.held = None;
+        }
+        let detected = frame.power >= self.config.detect_w && self.is_above(frame.power);
         if self.held.is_none() && !transmitting && detected {
             let SinrConfig { data, basic, data_header, basic_header, .. } = self.config;
             let (modulation, header) = if frame.at_data_rate { (data, data_header) } else { (basic, basic_header) };
             self.held = Some(Held {
                 id: frame.id,
                 power: frame.power,
+                detected: now + DETECTION,
                 header_end: now + header,
                 end: frame.end,
                 modulation,
@@ -110,11 +125,18 @@ impl Sinr {
                 luck: self.rng.uniform(),
             });
             FrameStart::Locked
-        } else if !was_busy && self.busy() {
-            FrameStart::Sensed
         } else {
-            FrameStart::Interference
+            match (was_busy, self.busy()) {
+                (false, true) => FrameStart::Sensed,
+                (true, false) => FrameStart::Quiet,
+                _ => FrameStart::Interference,
+            }
         }
+    }
+
+    /// Whether a frame of `power` W is as far above noise and all other powers as its preamble needs.
+    fn is_above(&self, power: f64) -> bool {
+        power >= self.config.detect_ratio * (self.config.noise_w + libm::fmax(self.total - power, 0.0))
     }
 
     /// This node begins to transmit.
@@ -287,6 +309,51 @@ mod tests {
         assert!((chance(400, 900) - libm::sqrt(whole)).abs() < 1e-12);
         // The header is safe at 7 dB.
         assert!((chance(0, 192) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn of_two_equal_frames_within_the_detection_time_neither_is_received() {
+        // Either order of the same two frames gives the same: at 0 dB there is no preamble to be detected.
+        let near = two_ray::received_power(200.0);
+        for gap in [0, 1, 3_999] {
+            let mut rx = receiver(ns3(), 1);
+            let (first, second) = (Time(1_000), Time(1_000 + gap));
+            assert_eq!(rx.on_start(first, frame(1, near, first + LENGTH), false), FrameStart::Locked);
+            assert_eq!(rx.on_start(second, frame(2, near, second + LENGTH), false), FrameStart::Interference);
+            assert!(rx.held.is_none() && rx.busy(), "there is energy on the medium");
+            assert!(!rx.decodes(first + LENGTH, 1));
+            assert_eq!(rx.on_end(first + LENGTH, 1, near), None);
+            assert_eq!(rx.on_end(second + LENGTH, 2, near), Some(FrameEnd::Quiet));
+        }
+        let mut rx = receiver(ns3(), 1);
+        rx.on_start(Time(0), frame(1, near, Time(0) + LENGTH), false);
+        rx.on_start(Time(4_000), frame(2, near, Time(4_000) + LENGTH), false);
+        assert_eq!(rx.held.map(|held| held.id), Some(1), "detected before the other began");
+    }
+
+    #[test]
+    fn the_stronger_of_two_frames_within_the_detection_time_is_received_whichever_is_first() {
+        let (strong, weak) = (two_ray::received_power(120.0), two_ray::received_power(240.0));
+        for strong_first in [true, false] {
+            let mut rx = receiver(ns3(), 1);
+            let powers = if strong_first { [(1, strong), (2, weak)] } else { [(2, weak), (1, strong)] };
+            for (id, power) in powers {
+                rx.on_start(Time(7), frame(id, power, Time(7) + LENGTH), false);
+            }
+            assert_eq!(rx.held.map(|held| held.id), Some(1), "12 dB above the other");
+        }
+    }
+
+    #[test]
+    fn a_lost_preamble_leaves_a_quiet_medium_if_its_energy_is_not_sensed() {
+        let config = SinrConfig { sense_w: watts(-60.0), detect_w: 0.0, ..ns3() };
+        let power = watts(-80.0);
+        let mut rx = receiver(config, 1);
+        assert_eq!(rx.on_start(Time(1), frame(1, power, Time(9)), false), FrameStart::Locked);
+        assert_eq!(rx.on_start(Time(1), frame(2, power, Time(9)), false), FrameStart::Quiet);
+        assert!(!rx.busy());
+        assert_eq!(rx.on_end(Time(9), 1, power), None);
+        assert_eq!(rx.on_end(Time(9), 2, power), None);
     }
 
     #[test]

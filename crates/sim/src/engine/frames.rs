@@ -198,7 +198,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             if mac.on_departure(moment, arrival, &self.timing) {
                 // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
                 let due = self.queue.timer(Owner::Mac, node);
-                if due <= arrival.frame.end || mac.has_later_arrivals() {
+                if due <= arrival.frame.end || self.tells_everybody || mac.has_later_arrivals() {
                     let at = mac.next_wakeup(&self.timing);
                     if at != due {
                         self.queue.set_timer(Owner::Mac, node, at);

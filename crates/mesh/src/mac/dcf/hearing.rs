@@ -141,6 +141,10 @@ impl<P: Packet> Dcf<P> {
             }
             FrameStart::Collided => self.missed_start &= transmitting,
             FrameStart::Interference => {}
+            FrameStart::Quiet => {
+                self.idle_since = now;
+                self.sense(now, t);
+            }
         }
         if self.receiver.holds(frame.id) {
             self.locked = Some(LockedFrame::from(&arrival));

@@ -27,8 +27,15 @@ impl<P: Packet> Dcf<P> {
     /// has been told of can only move it to later: then the call finds nothing to do.
     #[inline]
     pub fn next_wakeup(&self, t: &Timing) -> Time {
-        let at = self.defer.min(self.timeout);
+        let mut at = self.defer.min(self.timeout);
         let busy = self.receiver.busy_until();
+        if busy == Time::NEVER
+            && let Some(next) = self.next_arrival.first()
+            && next.start < self.receiver.detecting_until()
+        {
+            // It may take the preamble away and leave the medium idle. Starts are processed after timers of the same time.
+            at = at.min(next.start + Duration(1));
+        }
         let (from, remaining_ns) = match self.backoff {
             Backoff::Off => return at,
             Backoff::Running { from, remaining_ns } => (from, remaining_ns),
