@@ -222,6 +222,7 @@ mod tests {
             ttl: 30,
             hops: 0,
             ce: false,
+            sent_us: 0,
             segment,
         }
     }

@@ -72,6 +72,8 @@ fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowReco
         retransmission_index: stats.retransmissions as f64 / (stats.segments_sent - stats.retransmissions) as f64,
         rtt_mean_s: mean(stats.rtt_sum_s, stats.rtt_samples),
         cov_rtt: mean(stats.cov_sum, stats.cov_samples),
+        acks_sent: stats.acks_sent,
+        delay: None,
         pacing: is_paced.then(|| PacingRecord {
             delay_s: mean(stats.delay_sum_s, stats.delay_samples),
             cov: mean(stats.cov_sum, stats.cov_samples),
@@ -103,6 +105,7 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
         // Only what can be repeated has one.
         fingerprint: String::new(),
         format: FORMAT,
+        network: None,
         // A network is no model.
         model: 0,
         series: None,

@@ -94,6 +94,19 @@ fn a_line_has_the_fields_of_the_contract_in_order() {
         "timeouts",
         "rtt_mean_s",
         "cov_rtt",
+        "acks_sent",
+        "delay_mean_s",
+        "delay_p50_s",
+        "delay_p95_s",
+        "delay_p99_s",
+        "jitter_s",
+        "mac_drops",
+        "collisions",
+        "queue_drops",
+        "route_requests",
+        "route_replies",
+        "route_errors",
+        "discoveries",
     ];
     let places: Vec<_> = fields.map(|field| line.find(&format!("\"{field}\":"))).into();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{line}");

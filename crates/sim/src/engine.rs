@@ -8,6 +8,7 @@
 //! past frames before its own next event. What a station does, and when, is exactly what it would be if both ends of a frame
 //! were events at every receiver, but only the end of a frame at a station that it may be for is an event (`on_air`).
 
+mod counters;
 mod frames;
 mod packets;
 
@@ -28,6 +29,8 @@ use meshpace_mesh::radio::{Channel, Neighbours, power};
 use meshpace_mesh::routing::{ActionList, HopCount, Router};
 use meshpace_mesh::{Body, MeshConfig, Packet, Queued};
 use packets::Delayed;
+
+pub use counters::Counters;
 
 /// What ns-2's link layer takes each way.
 const LINK_DELAY: Duration = Duration::from_micros(25);
@@ -120,6 +123,7 @@ pub struct Engine<P, O> {
     notices: VecDeque<(NodeId, NodeId, bool)>,
     /// What routing has asked for and does not have yet.
     actions: ActionList<P>,
+    counters: Counters,
     frames: u64,
     broadcasts: u64,
     sensed: u64,
@@ -181,6 +185,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             holds_back,
             notices: VecDeque::new(),
             actions: ActionList::default(),
+            counters: Counters::default(),
             frames: 0,
             broadcasts: 0,
             sensed: 0,
@@ -248,6 +253,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// How many of them were broadcasts.
     pub fn broadcasts(&self) -> u64 {
         self.broadcasts
+    }
+
+    /// What was lost and what routing sent so far.
+    pub fn counters(&self) -> Counters {
+        let collisions = self.nodes.iter().map(|node| node.mac.collisions()).sum();
+        Counters { collisions, discoveries: self.actions.searches, ..self.counters }
     }
 
     /// Stations that sensed a transmission, summed over all.

@@ -1,5 +1,6 @@
 //! What a run measured.
 
+use crate::engine::Counters;
 use crate::traffic::Completion;
 use alloc::vec::Vec;
 use meshpace_mesh::link::LinkState;
@@ -26,6 +27,8 @@ pub struct Outcome {
     pub broadcasts: u64,
     /// Stations that sensed a transmission, summed over all: what a transmission costs goes by it.
     pub sensed: u64,
+    /// What was lost and what routing sent, in the whole run.
+    pub counters: Counters,
     /// Hash of every transmission and delivery.
     pub fingerprint: u64,
     /// One entry per flow.
@@ -113,6 +116,10 @@ pub struct FlowOutcome {
     pub rtt_mean_s: f64,
     /// Mean over samples of the coefficient of variation of the last N RTT samples; NaN without samples.
     pub cov_rtt: f64,
+    /// ACKs sent in the whole run.
+    pub acks_sent: u64,
+    /// One-way delays of the packets with data that arrived in the measured interval, from transport to transport.
+    pub delay: DelayOutcome,
     /// Means of the pacing estimator in the measured interval.
     pub pacing: PacingMeans,
     /// Files that arrived completely within the measured interval (HTTP-like traffic), in order.
@@ -125,6 +132,21 @@ pub struct FlowOutcome {
     /// Seconds of the measured interval in which there was no path of links between the ends, sampled likewise; NaN if
     /// nodes do not move.
     pub time_without_path_s: f64,
+}
+
+/// Delays of a flow's packets; NaN where there were too few.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DelayOutcome {
+    /// Mean, seconds.
+    pub mean_s: f64,
+    /// Median, seconds, as all quantiles to 1.6 %.
+    pub p50_s: f64,
+    /// What 95 % do not exceed, seconds.
+    pub p95_s: f64,
+    /// What 99 % do not exceed, seconds.
+    pub p99_s: f64,
+    /// Mean absolute difference between packets that arrive one after another (IPDV, RFC 3393), seconds.
+    pub jitter_s: f64,
 }
 
 /// Means of the pacing estimator over the measured interval; NaN where there is nothing to average.

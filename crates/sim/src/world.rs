@@ -1,5 +1,6 @@
 //! The simulated world: an engine, the transport endpoints at its nodes, their applications, and what is measured.
 
+mod delay;
 mod flow;
 mod observe;
 mod routes;
@@ -13,8 +14,10 @@ use crate::packet::SimPacket;
 use crate::probe::Probe;
 use crate::traffic::Completion;
 use alloc::vec::Vec;
+use delay::Delays;
 use flow::{CONNECTIONS, Connection, Counted, FlowState};
 use meshpace_core::{Duration, FlowId, NodeId, Time};
+use meshpace_mesh::Packet;
 use meshpace_mesh::radio::connectivity::components;
 use meshpace_transport::{Arrival, PathInfo, pump};
 use observe::{Cutter, Recorder};
@@ -23,6 +26,12 @@ use timer::FlowTimer;
 
 /// The window of the short-term Jain index.
 const JAIN_WINDOW: Duration = Duration::from_secs(2);
+
+/// A time in microseconds, wrapping.
+#[inline]
+fn micros(time: Time) -> u32 {
+    (time.0 / 1_000) as u32
+}
 
 /// Runs `config` with `seed`.
 pub fn run(config: &Config, seed: u64) -> Outcome {
@@ -40,6 +49,8 @@ pub struct World<'a, O> {
     config: &'a Config,
     engine: Engine<SimPacket, O>,
     flows: Vec<FlowState>,
+    /// By flow, the delays of its data since `warmup`.
+    delays: Vec<Delays>,
     next_packet: u32,
     /// Since measuring began; empty if nodes stay where they are.
     absences: Vec<Absence>,
@@ -69,7 +80,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 state
             })
             .collect();
-        World { config, engine, flows, next_packet: 0, absences: Vec::new() }
+        let delays = alloc::vec![Delays::default(); flows.len()];
+        World { config, engine, flows, delays, next_packet: 0, absences: Vec::new() }
     }
 
     fn measure(mut self) -> Outcome {
@@ -208,6 +220,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     retransmission_index: repeated as f64 / received as f64,
                     rtt_mean_s: mean(s.rtt_sum_s, b.rtt_sum_s, s.rtt_samples, b.rtt_samples),
                     cov_rtt: mean(s.cov_sum, b.cov_sum, s.cov_samples, b.cov_samples),
+                    acks_sent: counted.receiver.acks_sent,
+                    delay: self.delays[number].outcome(),
                     pacing: PacingMeans {
                         delay_s: mean(s.delay_sum_s, b.delay_sum_s, s.delay_samples, b.delay_samples),
                         cov: mean(s.cov_sum, b.cov_sum, s.cov_samples, b.cov_samples),
@@ -238,6 +252,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             frames: self.engine.frames(),
             broadcasts: self.engine.broadcasts(),
             sensed: self.engine.sensed(),
+            counters: self.engine.counters(),
             fingerprint: self.engine.fingerprint(),
             flows,
             ended_s: end.as_secs_f64(),
@@ -299,6 +314,10 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         // A packet of a connection that is forgotten finds nobody.
         let Some(place) = flow.place_of(packet.connection) else { return };
         let end = usize::from(node == self.config.flows[number].to);
+        let now = self.engine.now();
+        if end == 1 && !packet.is_pure_ack() && now.0 >= self.config.warmup.0 {
+            self.delays[number].add(micros(now).wrapping_sub(packet.sent_us));
+        }
         self.tell_path(number, place, end);
         let power = self.power(number, place, end, previous_hop);
         let arrival = Arrival { hops: packet.hops, ce: packet.ce, received_power_dbm: power };
@@ -396,6 +415,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 ttl,
                 hops: 0,
                 ce: false,
+                sent_us: micros(now),
                 segment,
             };
             self.next_packet = self.next_packet.wrapping_add(1);

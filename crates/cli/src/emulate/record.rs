@@ -96,6 +96,7 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
         // Only what can be repeated has one.
         fingerprint: String::new(),
         format: FORMAT,
+        network: None,
         model: meshpace_sim::MODEL_REVISION,
         series: None,
         batches: None,
@@ -127,6 +128,8 @@ fn flow(id: usize, stream: &Stream) -> FlowRecord {
         retransmission_index: stream.retransmissions as f64 / fresh as f64,
         rtt_mean_s: f64::NAN,
         cov_rtt: f64::NAN,
+        acks_sent: 0,
+        delay: None,
         pacing: None,
         completions: None,
         transferring_s: None,

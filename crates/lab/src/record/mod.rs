@@ -59,6 +59,9 @@ pub struct Record {
     pub fingerprint: String,
     /// The format of the line, [`line::FORMAT`].
     pub format: u32,
+    /// What was lost and what routing sent; only for simulated runs.
+    #[serde(flatten)]
+    pub network: Option<NetworkRecord>,
     /// The revision of the model that made it, [`meshpace_sim::MODEL_REVISION`]; 0 for what was measured on a real network.
     pub model: u32,
     /// The run in windows of time; only if the scenario asks for them.
@@ -105,6 +108,9 @@ pub struct FlowRecord {
     /// Mean coefficient of variation of the RTT.
     #[serde(deserialize_with = "number")]
     pub cov_rtt: f64,
+    /// One-way delays of data; only for simulated runs.
+    #[serde(flatten)]
+    pub delay: Option<DelayRecord>,
     /// What the pacing estimator averaged; `null` in JSON for a flow without adaptive pacing.
     pub pacing: Option<PacingRecord>,
     /// Files that arrived within the measured interval; only for http traffic.
@@ -119,6 +125,60 @@ pub struct FlowRecord {
     /// Seconds of the measured interval without a path of links between the ends; only where nodes move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_without_path_s: Option<f64>,
+}
+
+/// Losses and routing messages of a whole run, at all nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkRecord {
+    /// Frames that the MAC gave up at its retry limit.
+    pub mac_drops: u64,
+    /// Unicast frames lost at their addressee to another frame that arrived at the same time.
+    pub collisions: u64,
+    /// Packets and routing messages that an interface queue or its marker dropped.
+    pub queue_drops: u64,
+    /// Route requests sent, forwarded ones included.
+    pub route_requests: u64,
+    /// Route replies sent, likewise.
+    pub route_replies: u64,
+    /// Route errors sent.
+    pub route_errors: u64,
+    /// Searches for a route that a node began for a packet; repeated requests belong to the same search.
+    pub discoveries: u64,
+}
+
+impl From<meshpace_sim::engine::Counters> for NetworkRecord {
+    fn from(counters: meshpace_sim::engine::Counters) -> NetworkRecord {
+        let meshpace_sim::engine::Counters {
+            mac_drops,
+            collisions,
+            queue_drops,
+            route_requests,
+            route_replies,
+            route_errors,
+            discoveries,
+        } = counters;
+        NetworkRecord { mac_drops, collisions, queue_drops, route_requests, route_replies, route_errors, discoveries }
+    }
+}
+
+/// One-way delays of the packets with data that arrived in the measured interval, from transport to transport, seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DelayRecord {
+    /// Mean.
+    #[serde(deserialize_with = "number")]
+    pub delay_mean_s: f64,
+    /// Median; quantiles are known to 1.6 %.
+    #[serde(deserialize_with = "number")]
+    pub delay_p50_s: f64,
+    /// What 95 % do not exceed.
+    #[serde(deserialize_with = "number")]
+    pub delay_p95_s: f64,
+    /// What 99 % do not exceed.
+    #[serde(deserialize_with = "number")]
+    pub delay_p99_s: f64,
+    /// Mean absolute difference between packets that arrive one after another (IPDV, RFC 3393).
+    #[serde(deserialize_with = "number")]
+    pub jitter_s: f64,
 }
 
 /// A file that arrived.
@@ -172,6 +232,7 @@ impl Record {
             warmup_s: point.config.warmup.as_secs_f64(),
             fingerprint: format!("{:016x}", outcome.fingerprint),
             format: line::FORMAT,
+            network: Some(outcome.counters.into()),
             model: meshpace_sim::MODEL_REVISION,
             series: outcome.series.as_ref().map(SeriesRecord::new),
             batches: point.config.batches.map(|_| outcome.batches.iter().map(BatchRecord::new).collect()),
@@ -216,6 +277,14 @@ impl FlowRecord {
             retransmission_index: outcome.retransmission_index,
             rtt_mean_s: outcome.rtt_mean_s,
             cov_rtt: outcome.cov_rtt,
+            acks_sent: outcome.acks_sent,
+            delay: Some(DelayRecord {
+                delay_mean_s: outcome.delay.mean_s,
+                delay_p50_s: outcome.delay.p50_s,
+                delay_p95_s: outcome.delay.p95_s,
+                delay_p99_s: outcome.delay.p99_s,
+                jitter_s: outcome.delay.jitter_s,
+            }),
             pacing: is_paced(flow).then_some(PacingRecord {
                 delay_s: pacing.delay_s,
                 cov: pacing.cov,

@@ -102,6 +102,7 @@ where
                     ttl: 64,
                     hops: 0,
                     ce: false,
+                    sent_us: 0,
                     segment,
                 };
                 engine.inject(nodes[side], packet);

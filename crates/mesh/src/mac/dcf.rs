@@ -185,6 +185,8 @@ pub struct Dcf<P> {
     heard: Vec<LastHeard>,
     reports_attempts: bool,
     attempted: Option<Attempted<P>>,
+    /// Frames for this station that were lost to another one.
+    collisions: u64,
     rng: Rng,
 }
 
@@ -221,6 +223,7 @@ impl<P: Packet> Dcf<P> {
             heard: Vec::new(),
             reports_attempts: false,
             attempted: None,
+            collisions: 0,
             rng,
         }
     }
@@ -234,6 +237,11 @@ impl<P: Packet> Dcf<P> {
     #[inline]
     pub fn take_attempt(&mut self) -> Option<Attempted<P>> {
         self.attempted.take()
+    }
+
+    /// Unicast frames for this station that were lost to other frames that arrived at the same time.
+    pub fn collisions(&self) -> u64 {
+        self.collisions
     }
 
     /// The same station with another receiver than that of ns-2.

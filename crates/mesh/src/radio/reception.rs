@@ -48,7 +48,7 @@ pub enum FrameEnd {
     Decoded,
     /// Too weak to decode, with bit errors, or spoilt by a transmission of this node that began or ended meanwhile.
     Damaged,
-    /// Lost to an overlap with another frame.
+    /// Lost to an overlap with another frame: it would have been decoded on a quiet medium.
     Collided,
     /// Nothing was received; the medium has become idle with the end of its energy.
     Quiet,
@@ -127,6 +127,14 @@ impl Receiver {
                 receiver.on_start(frame.id, frame.power, frame.end, transmitting || !frame.decodable)
             }
             Receiver::Sinr(receiver) => receiver.on_start(now, frame, transmitting),
+        }
+    }
+
+    /// Whether the preamble of a frame of `power` W that can be decoded is detected on a quiet medium.
+    pub fn could_detect(&self, power: f64) -> bool {
+        match self {
+            Receiver::FirstLock(_) => true,
+            Receiver::Sinr(receiver) => receiver.could_detect(power),
         }
     }
 

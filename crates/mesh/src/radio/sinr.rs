@@ -160,10 +160,29 @@ impl Sinr {
         match self.held {
             Some(held) if held.id == id => {
                 self.held = None;
-                Some(if held.is_lucky() { FrameEnd::Decoded } else { FrameEnd::Damaged })
+                Some(match held.is_lucky() {
+                    true => FrameEnd::Decoded,
+                    false if self.would_pass(&held) => FrameEnd::Collided,
+                    false => FrameEnd::Damaged,
+                })
             }
             _ => (was_busy && !self.busy()).then_some(FrameEnd::Quiet),
         }
+    }
+
+    /// Whether a frame would have been decoded if nothing but noise had been there.
+    fn would_pass(&self, held: &Held) -> bool {
+        let start = held.detected.since(Time::ZERO).saturating_sub(DETECTION);
+        let header = bits(Modulation::Dbpsk1, held.header_end.since(Time::ZERO).saturating_sub(start));
+        let payload = bits(held.modulation, held.end.since(held.header_end));
+        let snr = held.power / self.config.noise_w;
+        let log_success = Modulation::Dbpsk1.log_success(snr, header) + held.modulation.log_success(snr, payload);
+        held.luck < libm::exp(log_success)
+    }
+
+    /// Whether the preamble of a frame of `power` W is detected on a quiet medium.
+    pub fn could_detect(&self, power: f64) -> bool {
+        power >= self.config.detect_w && power >= self.config.detect_ratio * self.config.noise_w
     }
 
     /// Counts the errors until now, before the interference changes.

@@ -37,6 +37,11 @@ pub trait Actions<P, M> {
     /// it (reason [`DropReason::LinkFailure`]); the frame in the MAC stays. Nothing is handed back to routing.
     fn flush_queue(&mut self, next_hop: NodeId);
 
+    /// A search for a route to `destination` begins, for a count: a first request while none is outstanding.
+    fn search_began(&mut self, destination: NodeId) {
+        let _ = destination;
+    }
+
     /// The route to `destination` is lost, and this node's own transport has sent packets over it (ELFN, explicit link failure
     /// notification). Told once, at the node where the packets come from, when its routing learns of it: from the MAC, from
     /// missed HELLOs, or from what other nodes say. Packets under way may still arrive, and the loss may be a false one (a

@@ -1,6 +1,6 @@
 //! A message of any routing protocol.
 
-use super::protocol::RoutingMessage;
+use super::protocol::{MessageKind, RoutingMessage};
 use super::table::routing_protocols;
 
 macro_rules! messages {
@@ -16,6 +16,13 @@ macro_rules! messages {
             pub fn size(&self) -> u32 {
                 match self {
                     $(Message::$name(message) => message.size(),)*
+                }
+            }
+
+            /// What it is for.
+            pub fn kind(&self) -> MessageKind {
+                match self {
+                    $(Message::$name(message) => message.kind(),)*
                 }
             }
         }

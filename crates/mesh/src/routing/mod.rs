@@ -17,6 +17,6 @@ pub use aodv::Aodv;
 pub use config::RoutingConfig;
 pub use message::Message;
 pub use olsr::Olsr;
-pub use protocol::{Protocol, RoutingMessage};
+pub use protocol::{MessageKind, Protocol, RoutingMessage};
 pub use router::{ActionList, Router};
 pub use static_routes::{HopCount, StaticRoutes};

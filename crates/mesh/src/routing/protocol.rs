@@ -8,10 +8,26 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 /// The time to live that IP stacks start with (IANA, "IP Option Numbers", default time to live).
 pub const IP_TIME_TO_LIVE: u8 = 64;
 
+/// What a routing message is for, as statistics have it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MessageKind {
+    /// It asks for a route.
+    Request,
+    /// It answers such a message.
+    Reply,
+    /// It tells of lost routes.
+    Error,
+    /// It tells neighbours who is there, or everybody of links.
+    Announcement,
+}
+
 /// A message of a routing protocol on one hop.
 pub trait RoutingMessage: Copy {
     /// Length in bytes with the IP header.
     fn size(&self) -> u32;
+
+    /// What it is for.
+    fn kind(&self) -> MessageKind;
 }
 
 /// What a scenario says about a routing protocol.
@@ -23,6 +39,10 @@ pub trait RoutingParameters: Copy + Default {
 /// For protocols without messages.
 impl RoutingMessage for Infallible {
     fn size(&self) -> u32 {
+        match *self {}
+    }
+
+    fn kind(&self) -> MessageKind {
         match *self {}
     }
 }

@@ -12,33 +12,41 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 
 /// What routing asked of a node, in order.
 #[derive(Clone, Debug)]
-pub struct ActionList<P>(pub Vec<Action<P, Message>>);
+pub struct ActionList<P> {
+    /// What is to be done.
+    pub actions: Vec<Action<P, Message>>,
+    /// Searches for routes that have begun so far, at all nodes.
+    pub searches: u64,
+}
 
 impl<P> Default for ActionList<P> {
     fn default() -> Self {
-        ActionList(Vec::new())
+        ActionList { actions: Vec::new(), searches: 0 }
     }
 }
 
 impl<P, M: Into<Message>> Actions<P, M> for ActionList<P> {
     #[inline]
     fn forward(&mut self, packet: P, next_hop: NodeId, delay: Duration) {
-        self.0.push(Action::Forward { packet, next_hop, delay });
+        self.actions.push(Action::Forward { packet, next_hop, delay });
     }
     fn send(&mut self, message: M, next_hop: NodeId, delay: Duration) {
-        self.0.push(Action::Send { message: message.into(), next_hop, delay });
+        self.actions.push(Action::Send { message: message.into(), next_hop, delay });
     }
     fn drop_packet(&mut self, packet: P, reason: DropReason) {
-        self.0.push(Action::Drop { packet, reason });
+        self.actions.push(Action::Drop { packet, reason });
     }
     fn flush_queue(&mut self, next_hop: NodeId) {
-        self.0.push(Action::Flush { next_hop });
+        self.actions.push(Action::Flush { next_hop });
+    }
+    fn search_began(&mut self, _destination: NodeId) {
+        self.searches += 1;
     }
     fn route_lost(&mut self, destination: NodeId) {
-        self.0.push(Action::Notice { destination, found: false });
+        self.actions.push(Action::Notice { destination, found: false });
     }
     fn route_found(&mut self, destination: NodeId) {
-        self.0.push(Action::Notice { destination, found: true });
+        self.actions.push(Action::Notice { destination, found: true });
     }
 }
 

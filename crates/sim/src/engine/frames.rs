@@ -86,6 +86,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
             },
             Action::Failed { queued, retries } => {
+                self.counters.mac_drops += 1;
                 self.nodes[node.index()].queue.on_failed(retries);
                 self.link_failed(node, queued);
             }
@@ -116,8 +117,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     pub(super) fn feed(&mut self, node: NodeId) {
         let state = &mut self.nodes[node.index()];
         if state.mac.wants_packet() {
-            let (now, probe) = (self.now, &mut self.probe);
-            match state.queue.pop(now, |lost, why| probe.on_loss(now, node, &lost, Loss::Queue(why))) {
+            let (now, probe, drops) = (self.now, &mut self.probe, &mut self.counters.queue_drops);
+            let lost = |lost, why| {
+                *drops += 1;
+                probe.on_loss(now, node, &lost, Loss::Queue(why));
+            };
+            match state.queue.pop(now, lost) {
                 Some(queued) => state.mac.send(self.now, queued, &self.timing),
                 None => state.mac.rest(),
             }

@@ -71,12 +71,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Carries out what routing asked for, and sets its timer.
     pub(super) fn carry_out(&mut self, node: NodeId) {
         // That can make routing ask again (an ARP failure), so the list is taken out meanwhile.
-        while !self.actions.0.is_empty() {
-            let mut actions = core::mem::take(&mut self.actions.0);
+        while !self.actions.actions.is_empty() {
+            let mut actions = core::mem::take(&mut self.actions.actions);
             for action in actions.drain(..) {
                 match action {
                     Action::Forward { packet, next_hop, delay } => self.send(node, next_hop, Body::Data(packet), delay),
                     Action::Send { message, next_hop, delay } => {
+                        self.counters.message(message.kind());
                         self.send(node, next_hop, Body::Routing(message), delay);
                     }
                     Action::Drop { packet, reason } => {
@@ -91,8 +92,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                 }
             }
-            if self.actions.0.is_empty() {
-                self.actions.0 = actions;
+            if self.actions.actions.is_empty() {
+                self.actions.actions = actions;
                 break;
             }
         }
@@ -149,8 +150,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             }
             _ => None,
         };
-        let (now, probe) = (self.now, &mut self.probe);
-        let lost = |lost, why| probe.on_loss(now, node, &lost, Loss::Queue(why));
+        let (now, probe, drops) = (self.now, &mut self.probe, &mut self.counters.queue_drops);
+        let lost = |lost, why| {
+            *drops += 1;
+            probe.on_loss(now, node, &lost, Loss::Queue(why));
+        };
         self.nodes[node.index()].queue.push(now, queued, hops, lost);
         self.offer(node);
     }

@@ -186,6 +186,21 @@ impl<P: Packet> Dcf<P> {
         now >= self.transmitting_until && self.receiver.decodes(now, id)
     }
 
+    /// Counts a frame for this station that was lost to another one, not to a transmission of its own nor to noise.
+    fn count_collision(&mut self, now: Time, heard: &Heard<'_, P>, locked: bool, outcome: Option<FrameEnd>) {
+        if heard.frame.to != self.me {
+            return;
+        }
+        let lost = match outcome {
+            Some(FrameEnd::Collided) => true,
+            Some(FrameEnd::Decoded | FrameEnd::Damaged) => false,
+            // The receiver was with another frame, or that one hid the preamble.
+            Some(FrameEnd::Quiet) | None => !locked && self.receiver.could_detect(heard.power),
+        };
+        let started = now.0.saturating_sub(heard.frame.air_time.0);
+        self.collisions += u64::from(lost && self.transmitting_until.0 <= started);
+    }
+
     /// A frame ends here for which the station asked to be notified ([`Arrival::is_notified`]).
     #[inline]
     pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
@@ -195,7 +210,9 @@ impl<P: Packet> Dcf<P> {
         } else {
             self.catch_up(OrderedTime::end(now, heard.frame.from), t);
             let locked = self.receiver.holds(heard.id);
-            let Some(outcome) = self.receiver.on_end(now, heard.id, heard.power) else { return Action::None };
+            let outcome = self.receiver.on_end(now, heard.id, heard.power);
+            self.count_collision(now, &heard, locked, outcome);
+            let Some(outcome) = outcome else { return Action::None };
             if locked {
                 self.locked = None;
             }

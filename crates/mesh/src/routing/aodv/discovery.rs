@@ -27,10 +27,16 @@ impl<P: Packet> Aodv<P> {
             return;
         }
         let lost_hops = route.lost_hops;
+        let is_new = route.search().wait_until() == Time::ZERO;
         match route.search().step(now, lost_hops) {
             Step::Wait => {}
             Step::GiveUp => self.drop_waiting(now, destination, out),
-            Step::Ask { ttl } => self.send_request(now, destination, ttl, out),
+            Step::Ask { ttl } => {
+                if is_new {
+                    out.search_began(destination);
+                }
+                self.send_request(now, destination, ttl, out);
+            }
         }
     }
 

@@ -45,7 +45,7 @@ pub use route::ACTIVE_ROUTE_TIMEOUT;
 pub use search::NETWORK_DIAMETER;
 
 use super::actions::{Actions, DropReason};
-use super::protocol::{Protocol, RoutingMessage};
+use super::protocol::{MessageKind, Protocol, RoutingMessage};
 use crate::packet::Packet;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -286,6 +286,15 @@ impl<P: Packet> Aodv<P> {
 impl RoutingMessage for Message {
     fn size(&self) -> u32 {
         Message::size(self)
+    }
+
+    fn kind(&self) -> MessageKind {
+        match self {
+            Message::Request(_) => MessageKind::Request,
+            Message::Reply(reply) if reply.is_hello() => MessageKind::Announcement,
+            Message::Reply(_) => MessageKind::Reply,
+            Message::Error(_) => MessageKind::Error,
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub use quality::{ONE as ETX_ONE, etx};
 pub use routes::Route;
 
 use super::actions::{Actions, DropReason};
-use super::protocol::{Protocol, RoutingMessage};
+use super::protocol::{MessageKind, Protocol, RoutingMessage};
 use crate::packet::Packet;
 use alloc::vec::Vec;
 use duplicates::Duplicates;
@@ -235,6 +235,10 @@ impl<P: Packet> Protocol<P> for Olsr {
 impl RoutingMessage for Message {
     fn size(&self) -> u32 {
         Message::size(self)
+    }
+
+    fn kind(&self) -> MessageKind {
+        MessageKind::Announcement
     }
 }
 
