@@ -353,7 +353,7 @@ impl Bystander {
 }
 
 #[test]
-fn a_frame_lived_through_late_does_what_it_does_when_lived_through_at_once() {
+fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
     for (profile, seed) in [(MacProfile::Ns2, 1), (MacProfile::Ns2, 2), (MacProfile::Ieee, 3), (MacProfile::Ieee, 4)] {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
         let (mut late, mut prompt) = (Bystander::new(profile, seed), Bystander::new(profile, seed));

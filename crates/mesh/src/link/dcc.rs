@@ -75,6 +75,9 @@ impl Default for DccConfig {
 
 impl DccConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
         let span = Duration::from_millis(1)..=Duration::from_secs(60);
         require((0.0..=1e4).contains(&self.k_p), "dcc.k_p", self.k_p, "0 to 10000")?;

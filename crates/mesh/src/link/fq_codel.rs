@@ -48,6 +48,9 @@ impl Default for FqCodelConfig {
 
 impl FqCodelConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
         let target = Duration::from_micros(10)..=Duration::from_secs(10);
         let interval = self.target..=Duration::from_secs(100);

@@ -58,6 +58,9 @@ impl Default for LredConfig {
 
 impl LredConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
         let min = self.min_threshold;
         require((0.0..=100.0).contains(&self.max_threshold), "lred.max_threshold", self.max_threshold, "0 to 100")?;

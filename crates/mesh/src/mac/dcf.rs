@@ -130,6 +130,41 @@ impl<P> Outgoing<P> {
     }
 }
 
+/// The packets that the station takes from the queue, one at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum PacketState {
+    /// It has none, and the queue had none.
+    None,
+    /// It has one: the queue must wait.
+    Sending,
+    /// It is done with one and asks for the next.
+    Done,
+}
+
+/// The contention window, in slots, and the attempts without an answer that are counted against the retry limits
+/// (IEEE Std 802.11-1999, 9.2.4, 9.2.5.3).
+#[derive(Clone, Copy, Debug)]
+struct Contention {
+    cw: u32,
+    short_retries: u32,
+    long_retries: u32,
+}
+
+/// Sequence numbers: of the next packet, and the last one heard of each neighbour, by which repeated frames are known.
+#[derive(Clone, Debug)]
+struct Sequences {
+    next: u16,
+    heard: Vec<LastHeard>,
+}
+
+/// What is kept of attempts, if somebody asks for them.
+#[derive(Clone, Copy, Debug)]
+struct Attempts<P> {
+    are_reported: bool,
+    /// The one that ended in the last call.
+    last: Option<Attempted<P>>,
+}
+
 /// The last sequence number heard from a neighbour.
 #[derive(Clone, Copy, Debug)]
 struct LastHeard {
@@ -171,20 +206,14 @@ pub struct Dcf<P> {
     timeout: Time,
     /// `ieee`: when the medium became idle.
     idle_since: Time,
-    /// Whether the MAC holds or has just finished a packet, so that the queue must wait.
-    occupied: bool,
-    wants_packet: bool,
-    next_sequence: u16,
-    cw: u32,
-    short_retries: u32,
-    long_retries: u32,
+    packets: PacketState,
+    contention: Contention,
     answer: Option<Answer>,
     nav_beyond: Time,
     later_arrivals: LaterArrivals,
     outgoing: Option<Outgoing<P>>,
-    heard: Vec<LastHeard>,
-    reports_attempts: bool,
-    attempted: Option<Attempted<P>>,
+    sequences: Sequences,
+    attempts: Attempts<P>,
     /// Frames for this station that were lost to another one.
     collisions: u64,
     rng: Rng,
@@ -210,19 +239,14 @@ impl<P: Packet> Dcf<P> {
             defer: Time::NEVER,
             timeout: Time::NEVER,
             idle_since: Time::ZERO,
-            occupied: false,
-            wants_packet: false,
-            next_sequence: 1,
-            cw: timing.cw_min,
-            short_retries: 0,
-            long_retries: 0,
+            packets: PacketState::None,
+            contention: Contention { cw: timing.cw_min, short_retries: 0, long_retries: 0 },
             answer: None,
             nav_beyond: Time::ZERO,
             later_arrivals: LaterArrivals::default(),
             outgoing: None,
-            heard: Vec::new(),
-            reports_attempts: false,
-            attempted: None,
+            sequences: Sequences { next: 1, heard: Vec::new() },
+            attempts: Attempts { are_reported: false, last: None },
             collisions: 0,
             rng,
         }
@@ -230,13 +254,13 @@ impl<P: Packet> Dcf<P> {
 
     /// The same station, keeping a note of every attempt for [`Dcf::take_attempt`].
     pub fn reporting_attempts(self, reports_attempts: bool) -> Self {
-        Dcf { reports_attempts, ..self }
+        Dcf { attempts: Attempts { are_reported: reports_attempts, last: None }, ..self }
     }
 
     /// The attempt that ended in the last call, if attempts are reported.
     #[inline]
     pub fn take_attempt(&mut self) -> Option<Attempted<P>> {
-        self.attempted.take()
+        self.attempts.last.take()
     }
 
     /// Unicast frames for this station that were lost to other frames that arrived at the same time.
@@ -258,14 +282,13 @@ impl<P: Packet> Dcf<P> {
     /// Whether the station can take a packet with [`Dcf::send`].
     #[inline]
     pub fn wants_packet(&self) -> bool {
-        !self.occupied || self.wants_packet
+        self.packets != PacketState::Sending
     }
 
     /// There is nothing to send until the next [`Dcf::send`].
     #[inline]
     pub fn rest(&mut self) {
-        self.occupied = false;
-        self.wants_packet = false;
+        self.packets = PacketState::None;
     }
 
     /// A packet to send. Only while [`Dcf::wants_packet`], and after [`Dcf::catch_up`].
@@ -275,9 +298,9 @@ impl<P: Packet> Dcf<P> {
         let broadcast = packet.next_hop.is_broadcast();
         let uses_rts = !broadcast && t.uses_rts(bytes);
         let data_air = t.air_time(bytes, if broadcast { t.basic_rate } else { t.rate });
-        let sequence = self.next_sequence;
+        let sequence = self.sequences.next;
         // Sequence numbers have 12 bits; 0 means "none heard yet" in the duplicate filter.
-        self.next_sequence = if sequence == 4095 { 1 } else { sequence + 1 };
+        self.sequences.next = if sequence == 4095 { 1 } else { sequence + 1 };
         self.outgoing = Some(Outgoing {
             packet,
             bytes,
@@ -288,8 +311,7 @@ impl<P: Packet> Dcf<P> {
             retries: 0,
             data_air,
         });
-        self.occupied = true;
-        self.wants_packet = false;
+        self.packets = PacketState::Sending;
         // A station about to answer contends afterwards.
         let answering = self.defer != Time::NEVER && self.medium_idle(now);
         if !self.backoff.busy() && !answering {

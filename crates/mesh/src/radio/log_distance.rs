@@ -66,6 +66,9 @@ impl Default for LogDistance {
 
 impl LogDistance {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
         let attenuation = 0.0..=MAX_ATTENUATOR_DB;
         for &db in self.attenuators_db.iter().chain([&self.attenuator_db]) {

@@ -77,6 +77,9 @@ impl Default for LlapConfig {
 
 impl LlapConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
         let span = Duration::from_millis(1)..=Duration::from_secs(60);
         require((0.0..1.0).contains(&self.alpha), "llap.alpha", self.alpha, "at least 0 and less than 1")?;

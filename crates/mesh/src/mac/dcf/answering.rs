@@ -49,7 +49,7 @@ impl<P: Packet> Dcf<P> {
             FrameKind::Cts => {
                 if self.exchange == Exchange::Rts {
                     self.timeout = Time::NEVER;
-                    self.short_retries = 0;
+                    self.contention.short_retries = 0;
                     if let Some(outgoing) = &mut self.outgoing {
                         outgoing.rts_next = false;
                     }
@@ -65,11 +65,11 @@ impl<P: Packet> Dcf<P> {
                 self.note_attempt(true, t);
                 let Some(sent) = self.outgoing.take() else { return Action::None };
                 if sent.uses_rts {
-                    self.long_retries = 0
+                    self.contention.long_retries = 0
                 } else {
-                    self.short_retries = 0
+                    self.contention.short_retries = 0
                 }
-                self.cw = t.cw_min;
+                self.contention.cw = t.cw_min;
                 self.start_backoff(now, t);
                 self.resume(now, t);
                 sent.done()
@@ -119,10 +119,10 @@ impl<P: Packet> Dcf<P> {
 
     /// Whether the last frame from this neighbour had the same sequence number (9.2.9).
     pub(super) fn is_duplicate(&mut self, frame: &Frame<P>) -> bool {
-        match self.heard.iter_mut().find(|h| h.from == frame.from) {
+        match self.sequences.heard.iter_mut().find(|h| h.from == frame.from) {
             Some(last) => core::mem::replace(&mut last.sequence, frame.sequence) == frame.sequence,
             None => {
-                self.heard.push(LastHeard { from: frame.from, sequence: frame.sequence });
+                self.sequences.heard.push(LastHeard { from: frame.from, sequence: frame.sequence });
                 false
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Source: IEEE Std 802.11-1999, 9.2.4 (contention window), 9.2.5.3 (retries), 9.2.5.6 and 9.2.5.7 (RTS/CTS), 9.2.8 (ACK).
 
-use super::{Action, Attempted, Dcf, Exchange, Outgoing};
+use super::{Action, Attempted, Dcf, Exchange, Outgoing, PacketState};
 use crate::mac::arrivals::OrderedTime;
 use crate::mac::backoff::Backoff;
 use crate::mac::config::MacProfile;
@@ -51,9 +51,9 @@ impl<P: Packet> Dcf<P> {
             }
             Exchange::Rts => {
                 self.note_attempt(false, t);
-                self.short_retries += 1;
-                if self.short_retries >= t.short_retry_limit {
-                    self.short_retries = 0;
+                self.contention.short_retries += 1;
+                if self.contention.short_retries >= t.short_retry_limit {
+                    self.contention.short_retries = 0;
                     self.give_up(t)
                 } else {
                     self.retry(now, t);
@@ -71,16 +71,16 @@ impl<P: Packet> Dcf<P> {
         if outgoing.packet.next_hop.is_broadcast() {
             let sent = outgoing.done();
             self.outgoing = None;
-            self.cw = t.cw_min;
+            self.contention.cw = t.cw_min;
             self.start_backoff(now, t);
             return sent;
         }
         self.note_attempt(false, t);
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
         let (retries, limit) = if outgoing.uses_rts {
-            (&mut self.long_retries, t.long_retry_limit)
+            (&mut self.contention.long_retries, t.long_retry_limit)
         } else {
-            (&mut self.short_retries, t.short_retry_limit)
+            (&mut self.contention.short_retries, t.short_retry_limit)
         };
         *retries += 1;
         if *retries >= limit {
@@ -97,16 +97,17 @@ impl<P: Packet> Dcf<P> {
     pub(super) fn note_attempt(&mut self, acknowledged: bool, t: &Timing) {
         let Some(outgoing) = &mut self.outgoing else { return };
         outgoing.retries += u32::from(!acknowledged);
-        if self.reports_attempts {
+        if self.attempts.are_reported {
             let sent_rts = outgoing.uses_rts || self.exchange == Exchange::Rts;
             let rts = if sent_rts { t.rts_air } else { Duration::ZERO };
             let data = if self.exchange == Exchange::Data { outgoing.data_air } else { Duration::ZERO };
-            self.attempted = Some(Attempted { queued: outgoing.packet.clone(), air_time: rts + data, acknowledged });
+            self.attempts.last =
+                Some(Attempted { queued: outgoing.packet.clone(), air_time: rts + data, acknowledged });
         }
     }
 
     pub(super) fn give_up(&mut self, t: &Timing) -> Action<P> {
-        self.cw = t.cw_min;
+        self.contention.cw = t.cw_min;
         match self.outgoing.take() {
             Some(Outgoing { packet: queued, retries, .. }) => Action::Failed { queued, retries },
             None => Action::None,
@@ -119,7 +120,7 @@ impl<P: Packet> Dcf<P> {
     }
 
     pub(super) fn widen(&mut self, t: &Timing) {
-        self.cw = (2 * self.cw + 1).min(t.cw_max);
+        self.contention.cw = (2 * self.contention.cw + 1).min(t.cw_max);
     }
 
     /// An exchange ended or a frame was answered: what comes next?
@@ -135,8 +136,8 @@ impl<P: Packet> Dcf<P> {
                     self.defer = now + t.sifs;
                 }
             }
-        } else if self.occupied {
-            self.wants_packet = true;
+        } else if self.packets == PacketState::Sending {
+            self.packets = PacketState::Done;
         }
         self.exchange = Exchange::Idle;
         self.sense(now, t);

@@ -106,8 +106,8 @@ impl<P: Packet> Dcf<P> {
     /// Draws a backoff; counting down begins an interframe space after the medium is idle.
     pub(super) fn start_backoff(&mut self, now: Time, t: &Timing) {
         let slots = match t.profile {
-            MacProfile::Ns2 => self.rng.below(u64::from(self.cw)),
-            MacProfile::Ieee => self.rng.below(u64::from(self.cw) + 1),
+            MacProfile::Ns2 => self.rng.below(u64::from(self.contention.cw)),
+            MacProfile::Ieee => self.rng.below(u64::from(self.contention.cw) + 1),
         };
         self.backoff = Backoff::paused(t.slot * slots);
         self.sense(now, t);
