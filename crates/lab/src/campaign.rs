@@ -178,6 +178,7 @@ mod tests {
 
     fn outcome(frames: u64) -> Outcome {
         Outcome {
+            counters: meshpace_sim::engine::Counters::default(),
             measured_s: 1.0,
             aggregate_goodput_bps: 0.0,
             jain: 1.0,
