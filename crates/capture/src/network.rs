@@ -222,7 +222,6 @@ mod tests {
             ttl: 30,
             hops: 0,
             ce: false,
-            sent_us: 0,
             segment,
         }
     }

@@ -23,8 +23,6 @@ pub struct SimPacket {
     pub hops: u8,
     /// Whether a node on the way marked it "congestion experienced".
     pub ce: bool,
-    /// When its transport sent it, in microseconds, wrapping after 71 minutes.
-    pub sent_us: u32,
     /// What the transport sent.
     pub segment: Segment,
 }

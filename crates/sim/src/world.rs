@@ -14,7 +14,7 @@ use crate::packet::SimPacket;
 use crate::probe::Probe;
 use crate::traffic::Completion;
 use alloc::vec::Vec;
-use delay::Delays;
+use delay::{Delays, SendTimes};
 use flow::{CONNECTIONS, Connection, Counted, FlowState};
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_mesh::Packet;
@@ -51,6 +51,7 @@ pub struct World<'a, O> {
     flows: Vec<FlowState>,
     /// By flow, the delays of its data since `warmup`.
     delays: Vec<Delays>,
+    send_times: SendTimes,
     next_packet: u32,
     /// Since measuring began; empty if nodes stay where they are.
     absences: Vec<Absence>,
@@ -81,7 +82,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             })
             .collect();
         let delays = alloc::vec![Delays::default(); flows.len()];
-        World { config, engine, flows, delays, next_packet: 0, absences: Vec::new() }
+        let send_times = SendTimes::new(flows.len());
+        World { config, engine, flows, delays, send_times, next_packet: 0, absences: Vec::new() }
     }
 
     fn measure(mut self) -> Outcome {
@@ -315,8 +317,12 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let Some(place) = flow.place_of(packet.connection) else { return };
         let end = usize::from(node == self.config.flows[number].to);
         let now = self.engine.now();
-        if end == 1 && !packet.is_pure_ack() && now.0 >= self.config.warmup.0 {
-            self.delays[number].add(micros(now).wrapping_sub(packet.sent_us));
+        if end == 1
+            && !packet.is_pure_ack()
+            && now.0 >= self.config.warmup.0
+            && let Some(sent_us) = self.send_times.get(packet.id)
+        {
+            self.delays[number].add(micros(now).wrapping_sub(sent_us));
         }
         self.tell_path(number, place, end);
         let power = self.power(number, place, end, previous_hop);
@@ -415,9 +421,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 ttl,
                 hops: 0,
                 ce: false,
-                sent_us: micros(now),
                 segment,
             };
+            self.send_times.set(self.next_packet, micros(now));
             self.next_packet = self.next_packet.wrapping_add(1);
             self.engine.inject(node, packet);
         });

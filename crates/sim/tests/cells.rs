@@ -90,18 +90,14 @@ fn two_hidden_from_nobody_share_a_receiver_equally() {
 
 #[test]
 fn two_cells_that_only_sense_each_other_share_the_medium_as_in_ns3() {
-    // 450 m apart, circles of 10 m. ns-3.44, its own receiver, 30 s: 1775 and 1773 kbit/s without RTS/CTS, 1738 and 1752 with. A station
-    // that waited EIFS after frames whose preamble it cannot detect would be a tenth below.
-    for (rts, reception, expected) in [
-        (RtsPolicy::Never, Reception::Ns2, 1774e3),
-        (RtsPolicy::Never, Reception::Sinr, 1774e3),
-        (RtsPolicy::Always, Reception::Ns2, 1745e3),
-        (RtsPolicy::Always, Reception::Sinr, 1745e3),
-    ] {
+    // 450 m apart, circles of 10 m. ns-3.44, its own receiver, 30 s: 1775 and 1773 kbit/s without RTS/CTS, 1738 and 1752 with.
+    // (Under the reception of ns-2 a frame that is only sensed holds the receiver, so that two frames that begin together in
+    // different cells are both lost, and the cells are a tenth below.)
+    for (rts, expected) in [(RtsPolicy::Never, 1774e3), (RtsPolicy::Always, 1745e3)] {
         let mut config = cells(2, 450.0, 5, 10.0, 30);
-        (config.mesh.mac.rts, config.mesh.radio.reception) = (rts, reception);
+        config.mesh.mac.rts = rts;
         let goodput = run(&config, 1).aggregate_goodput_bps;
-        assert!((goodput / expected - 1.0).abs() < 0.03, "{rts:?} {reception:?}: {goodput}");
-        println!("{rts:?} {reception:?}: {goodput}");
+        assert!((goodput / expected - 1.0).abs() < 0.03, "{rts:?}: {goodput}");
+        println!("{rts:?}: {goodput}");
     }
 }

@@ -81,7 +81,6 @@ impl Watched {
                     ttl: self.ttl,
                     hops: 0,
                     ce: false,
-                    sent_us: 0,
                     segment: Segment::Udp(Datagram { number: u64::from(self.sent), payload: 500 }),
                 };
                 self.sent += 1;

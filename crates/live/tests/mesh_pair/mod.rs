@@ -102,7 +102,6 @@ where
                     ttl: 64,
                     hops: 0,
                     ce: false,
-                    sent_us: 0,
                     segment,
                 };
                 engine.inject(nodes[side], packet);

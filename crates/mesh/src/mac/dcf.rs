@@ -6,7 +6,7 @@
 //! | | `ns2` | `ieee` |
 //! |---|---|---|
 //! | backoff | 0..CW-1 slots, before every frame | 0..CW slots; none if the medium was idle for DIFS and no backoff runs |
-//! | after a damaged frame | NAV of EIFS, then DIFS | EIFS instead of DIFS, until a frame is decoded or sent; none after one whose preamble was missed while transmitting, or that is only sensed |
+//! | after a damaged frame | NAV of EIFS, then DIFS | EIFS instead of DIFS, until a frame is decoded or sent; none after one whose preamble was missed while transmitting |
 //! | CTS | if the medium and the NAV are idle | if the NAV is idle |
 //! | NAV of an RTS that nothing follows | stays | is reset (9.2.5.4) |
 //! | ignored weaker frame | NAV of its air time + EIFS | no effect |

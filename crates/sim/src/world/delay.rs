@@ -22,6 +22,36 @@ pub struct Delays {
     histogram: Vec<u32>,
 }
 
+/// When packets were sent, us: of the last ones of a run, so many per flow that those under way are among them. (A packet of the
+/// simulator has no room for a time.)
+#[derive(Clone, Debug)]
+pub struct SendTimes {
+    /// Number of a packet and its time, at the number's lowest bits.
+    last: Vec<(u32, u32)>,
+}
+
+impl SendTimes {
+    /// For so many flows.
+    pub fn new(flows: usize) -> SendTimes {
+        let places = (512 * flows).next_power_of_two().clamp(1 << 10, 1 << 20);
+        SendTimes { last: alloc::vec![(u32::MAX, 0); places] }
+    }
+
+    /// Packet `id` leaves its transport.
+    #[inline]
+    pub fn set(&mut self, id: u32, us: u32) {
+        let place = id as usize & (self.last.len() - 1);
+        self.last[place] = (id, us);
+    }
+
+    /// When packet `id` left, unless that is too many packets ago.
+    #[inline]
+    pub fn get(&self, id: u32) -> Option<u32> {
+        let (last, us) = self.last[id as usize & (self.last.len() - 1)];
+        (last == id).then_some(us)
+    }
+}
+
 /// The cell of a delay: exact below 64 us, then 64 for each power of two.
 fn cell(us: u32) -> usize {
     let octave = (32 - us.leading_zeros()).saturating_sub(CELL_BITS);

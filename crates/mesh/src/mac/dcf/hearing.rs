@@ -48,7 +48,7 @@ impl<P: Packet> Dcf<P> {
         debug_assert!(!frame.is_notified);
         let end = frame.frame.end;
         let decoded = self.receive_whole(&frame, t);
-        self.end_foreign_frame(end, decoded, (&frame).into(), t);
+        self.end_foreign_frame(end, decoded, frame.nav_ns, t);
         if self.backoff.busy() {
             self.sense(end, t);
         }
@@ -68,8 +68,7 @@ impl<P: Packet> Dcf<P> {
 
     /// Processes the end of a frame for another station: NAV and EIFS.
     #[inline]
-    fn end_foreign_frame(&mut self, end: Time, decoded: bool, frame: LockedFrame, t: &Timing) {
-        let nav_ns = frame.nav_ns;
+    fn end_foreign_frame(&mut self, end: Time, decoded: bool, nav_ns: u32, t: &Timing) {
         match t.profile {
             MacProfile::Ns2 => {
                 if end >= self.transmitting_until {
@@ -79,7 +78,7 @@ impl<P: Packet> Dcf<P> {
                 }
             }
             MacProfile::Ieee => {
-                if self.end_reception(end, decoded, frame.decodable, t) && decoded && nav_ns > 0 {
+                if self.end_reception(end, decoded, t) && decoded && nav_ns > 0 {
                     self.set_nav(end, Duration(u64::from(nav_ns)));
                 }
             }
@@ -158,14 +157,13 @@ impl<P: Packet> Dcf<P> {
         self.locked = None;
         self.follow_nav(now, t);
         let Some(outcome) = self.receiver.end_locked() else { return };
-        self.end_foreign_frame(now, outcome == FrameEnd::Decoded, frame, t);
+        self.end_foreign_frame(now, outcome == FrameEnd::Decoded, frame.nav_ns, t);
         self.sense(now, t);
     }
 
-    /// Something that was received, decoded or not, has ended; `detected`: it was strong enough for its preamble to be detected.
-    /// False if this station is on the air itself and does not notice.
+    /// Something that was received, decoded or not, has ended. False if this station is on the air itself and does not notice.
     #[inline]
-    pub(super) fn end_reception(&mut self, now: Time, decoded: bool, detected: bool, t: &Timing) -> bool {
+    pub(super) fn end_reception(&mut self, now: Time, decoded: bool, t: &Timing) -> bool {
         if t.profile == MacProfile::Ieee {
             self.idle_since = now;
         }
@@ -177,8 +175,8 @@ impl<P: Packet> Dcf<P> {
         } else if t.profile == MacProfile::Ns2 {
             self.set_nav(now, t.eifs);
         } else {
-            // 9.2.3.4 counts what the PHY began to receive: not a frame that is only sensed, whose preamble it never detected.
-            self.after_error |= detected & !self.missed_start;
+            // 9.2.3.4 counts what the PHY began to receive.
+            self.after_error |= !self.missed_start;
         }
         true
     }
@@ -206,27 +204,25 @@ impl<P: Packet> Dcf<P> {
     /// A frame ends here for which the station asked to be notified ([`Arrival::is_notified`]).
     #[inline]
     pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
-        let (outcome, detected) = if self.single_arrival && self.next_arrival.first_is(heard.id) {
+        let outcome = if self.single_arrival && self.next_arrival.first_is(heard.id) {
             let frame = self.next_arrival.take();
-            let decoded = self.receive_whole(&frame, t);
-            (if decoded { FrameEnd::Decoded } else { FrameEnd::Damaged }, frame.frame.decodable)
+            if self.receive_whole(&frame, t) { FrameEnd::Decoded } else { FrameEnd::Damaged }
         } else {
             self.catch_up(OrderedTime::end(now, heard.frame.from), t);
-            let locked = self.locked.filter(|_| self.receiver.holds(heard.id));
+            let locked = self.receiver.holds(heard.id);
             let outcome = self.receiver.on_end(now, heard.id, heard.power);
-            self.count_collision(now, &heard, locked.is_some(), outcome);
+            self.count_collision(now, &heard, locked, outcome);
             let Some(outcome) = outcome else { return Action::None };
-            if locked.is_some() {
+            if locked {
                 self.locked = None;
             }
-            // A receiver by the ratio reports the ends of detected frames only.
-            (outcome, locked.is_none_or(|locked| locked.decodable))
+            outcome
         };
         let mut action = Action::None;
         let decoded = outcome == FrameEnd::Decoded;
         if outcome == FrameEnd::Quiet {
             self.idle_since = now;
-        } else if self.end_reception(now, decoded, detected, t) && decoded {
+        } else if self.end_reception(now, decoded, t) && decoded {
             action = self.on_decoded(now, heard.frame, t);
         }
         self.sense(now, t);
