@@ -72,7 +72,6 @@ fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowReco
         retransmission_index: stats.retransmissions as f64 / (stats.segments_sent - stats.retransmissions) as f64,
         rtt_mean_s: mean(stats.rtt_sum_s, stats.rtt_samples),
         cov_rtt: mean(stats.cov_sum, stats.cov_samples),
-        acks_sent: stats.acks_sent,
         delay: None,
         pacing: is_paced.then(|| PacingRecord {
             delay_s: mean(stats.delay_sum_s, stats.delay_samples),

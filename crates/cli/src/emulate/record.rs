@@ -128,7 +128,6 @@ fn flow(id: usize, stream: &Stream) -> FlowRecord {
         retransmission_index: stream.retransmissions as f64 / fresh as f64,
         rtt_mean_s: f64::NAN,
         cov_rtt: f64::NAN,
-        acks_sent: 0,
         delay: None,
         pacing: None,
         completions: None,

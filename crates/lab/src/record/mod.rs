@@ -273,11 +273,10 @@ impl FlowRecord {
             segments_sent: outcome.segments_sent,
             retransmissions: outcome.retransmissions,
             timeouts: outcome.timeouts,
-            acks_sent: None,
+            acks_sent: Some(outcome.acks_sent),
             retransmission_index: outcome.retransmission_index,
             rtt_mean_s: outcome.rtt_mean_s,
             cov_rtt: outcome.cov_rtt,
-            acks_sent: outcome.acks_sent,
             delay: Some(DelayRecord {
                 delay_mean_s: outcome.delay.mean_s,
                 delay_p50_s: outcome.delay.p50_s,
