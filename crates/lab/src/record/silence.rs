@@ -2,7 +2,8 @@
 
 use super::Record;
 use meshpace_mesh::radio::Channel;
-use meshpace_scenario::{Point, connectivity};
+use meshpace_mesh::radio::connectivity;
+use meshpace_scenario::Point;
 use meshpace_sim::Mobility;
 
 /// One sentence for each flow of a run that delivered nothing in the measured interval. `point` is as drawn for the run's seed.
