@@ -36,6 +36,10 @@ impl Default for Config {
 
 impl Config {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((1..=65507).contains(&self.segment), "segment", self.segment, "1 to 65507 bytes")?;
         if let Some(rate) = self.rate {

@@ -199,6 +199,10 @@ impl AdaptiveConfig {
     }
 
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((0.0..=1.0).contains(&self.alpha), "pacing.alpha", self.alpha, "0 to 1")?;
         require((2..=65536).contains(&self.history), "pacing.history", self.history, "2 to 65536 samples")?;

@@ -77,6 +77,10 @@ impl CarrierSense {
     }
 
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         let output = self.budget.output_power_dbm();
         require(output.is_finite(), "pacing.output_power", output, "a power in dBm")?;

@@ -78,6 +78,10 @@ impl Default for MacTimes {
 
 impl DccConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         let finite_from = |x: f64, least: f64| x.is_finite() && x >= least;
         require(finite_from(self.alpha, 0.0), "pacing.alpha", self.alpha, "0 or more segments per second")?;

@@ -4,9 +4,17 @@
 
 use super::adaptive::Recovery;
 use super::interval::Interval;
-use super::pacer::Release;
 use crate::stats::Stats;
 use meshpace_core::Time;
+
+/// Whether a segment may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Release {
+    /// Now.
+    Now,
+    /// At this time.
+    At(Time),
+}
 
 /// State of the gate.
 #[derive(Clone, Debug)]

@@ -66,6 +66,10 @@ pub fn bounds(bytes: u32, rate: Rate, rts: RtsCts) -> (f64, f64) {
 
 impl LinkDelay {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         if let LinkDelay::Fixed { data, ack } = self {
             let longest = Duration::from_secs(10);

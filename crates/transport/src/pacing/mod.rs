@@ -16,11 +16,12 @@ pub mod rules;
 pub use adaptive::{AdaptiveConfig, Dispersion, HopSource, Measure, RateLimit, Recovery, Sampling, Scaling, ShortPath};
 pub use carrier_sense::{CarrierSense, PowerSource};
 pub use dcc::DccConfig;
+pub use earliest_send::Release;
 pub use estimator::{Estimator, Sample};
 pub use interval::Feedback;
 pub use link_delay::{LinkDelay, RtsCts};
 pub use out_of_interference::{OutOfInterference, Sensing};
-pub use pacer::{Pacer, Release, Supply};
+pub use pacer::{Pacer, Supply};
 
 use meshpace_core::ParameterError;
 
@@ -60,6 +61,10 @@ impl Config {
     }
 
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             Config::None => Ok(()),

@@ -57,6 +57,10 @@ impl Default for OutOfInterference {
 
 impl OutOfInterference {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match &self.sensing {
             Sensing::Estimated(config) => config.check()?,

@@ -6,21 +6,12 @@
 
 use super::adaptive::RateLimit;
 use super::dcc::Dcc;
-use super::earliest_send::EarliestSend;
+use super::earliest_send::{EarliestSend, Release};
 use super::free_running::FreeRunning;
 use super::interval::{Feedback, Interval, RttRecord};
 use super::{Config, Estimator, Recovery, Sample, rules};
 use crate::stats::Stats;
 use meshpace_core::Time;
-
-/// Whether a segment may leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Release {
-    /// Now.
-    Now,
-    /// At this time.
-    At(Time),
-}
 
 /// Where segments come from: what the window of a sender allows.
 pub trait Supply {

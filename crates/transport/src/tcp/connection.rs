@@ -8,15 +8,17 @@
 //! Departures: no simultaneous open, no urgent data, no keep-alive; those of the handshake and of the end are named in
 //! `handshake` and `closing`.
 
+mod status;
+mod transmit;
+
 use super::closing::{Challenges, End, PATIENCE, TIME_WAIT};
 use super::handshake::{Agreed, Due, Handshake, SYN_ACK_ATTEMPTS};
 use super::receiving::Receiver;
-use super::sending::{self, Sender};
+use super::sending::Sender;
 use super::timers::{Shared, Timer};
 use super::{Config, Flags, Profile, Segment};
 use crate::output::{Machine, Output};
 use crate::path::{Arrival, PathInfo, Role};
-use crate::stats::Stats;
 use meshpace_core::Time;
 
 /// How often an agent of ns-2 sends its closing FIN at most.
@@ -361,52 +363,6 @@ impl Connection {
         }
     }
 
-    fn next_segment(&mut self) -> Option<Segment> {
-        if self.reset_due {
-            self.reset_due = false;
-            let (seq, ack) = (self.sender.flight().sent_end(), self.receiver.expected());
-            return Some(Segment { seq, ack, flags: Flags::RST.with(Flags::ACK), ..Segment::default() });
-        }
-        match self.state {
-            State::SynSent | State::SynReceived => self.next_syn(),
-            State::Established | State::Ended(End::Closed) => self.next_of_stream(),
-            State::Closed | State::Listen | State::Ended(_) => None,
-        }
-    }
-
-    /// The SYN or SYN-ACK, if it is due.
-    fn next_syn(&mut self) -> Option<Segment> {
-        if self.handshake.due != Due::Syn {
-            return None;
-        }
-        let now = self.shared.now;
-        self.handshake.on_sent(now);
-        if self.state == State::SynSent {
-            let flags = Flags::SYN.with(self.sender.on_syn(&mut self.shared));
-            self.shared.timers.set(Timer::Handshake, now.saturating_add(self.sender.rto()));
-            return Some(Segment { window: self.receiver.window(), ..sending::bare(now, 0, flags) });
-        }
-        if !self.is_ns2() {
-            self.shared.timers.set(Timer::Handshake, now.saturating_add(self.handshake.syn_ack_timeout()));
-        }
-        Some(self.receiver.syn_ack(now))
-    }
-
-    fn next_of_stream(&mut self) -> Option<Segment> {
-        let data = self.sender.next_segment(&mut self.shared);
-        let acknowledges = self.handshake.due == Due::Ack && !self.sender.begins();
-        let (now, sent_end) = (self.shared.now, self.sender.flight().sent_end());
-        let bare = || acknowledges.then(|| sending::bare(now, sent_end, Flags::ACK));
-        if let Some(mut segment) = data.or_else(bare) {
-            self.handshake.due = Due::Nothing;
-            self.receiver.piggyback(&mut self.shared, &mut segment);
-            return Some(segment);
-        }
-        let mut ack = self.receiver.next_ack(&mut self.shared)?;
-        ack.seq = sent_end;
-        Some(ack)
-    }
-
     /// After everything else: sets the timers of what waits.
     fn settle(&mut self) {
         if let State::Ended(_) = self.state {
@@ -437,65 +393,6 @@ impl Connection {
     fn settle_end(&mut self) {
         let forgets_at = self.shared.timers.at(Timer::TimeWait);
         self.wakeup = if forgets_at > self.shared.now { forgets_at } else { Time::NEVER };
-    }
-
-    /// Payload bytes that arrived in order.
-    pub fn delivered(&self) -> u64 {
-        self.receiver.delivered()
-    }
-
-    /// Payload bytes the peer has acknowledged: whoever keeps them for repetition may let them go.
-    pub fn acknowledged(&self) -> u64 {
-        self.sender.flight().acknowledged()
-    }
-
-    /// Whether the handshake has been completed.
-    pub fn is_established(&self) -> bool {
-        self.sender.is_established()
-    }
-
-    /// Whether the peer has closed its stream and all of it has arrived.
-    pub fn peer_has_closed(&self) -> bool {
-        self.receiver.is_closed()
-    }
-
-    /// How the connection ended, if it has.
-    pub fn end(&self) -> Option<End> {
-        match self.state {
-            State::Ended(end) => Some(end),
-            _ => None,
-        }
-    }
-
-    /// Whether the connection has ended and late segments need no answer any more.
-    pub fn is_forgotten(&self, now: Time) -> bool {
-        let forgets_at = self.shared.timers.at(Timer::TimeWait);
-        self.end().is_some() && !self.reset_due && (forgets_at == Time::NEVER || now >= forgets_at)
-    }
-
-    /// The blocks beyond a gap, for ACKs with room for several.
-    pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.receiver.blocks()
-    }
-
-    /// The offset behind everything sent, a FIN counting as one byte.
-    pub fn outstanding_end(&self) -> u64 {
-        self.sender.flight().sent_end()
-    }
-
-    /// The offset that is expected next from the peer.
-    pub fn expected(&self) -> u64 {
-        self.receiver.expected()
-    }
-
-    /// What was counted.
-    pub fn stats(&self) -> &Stats {
-        &self.shared.stats
-    }
-
-    /// The sending half.
-    pub fn sender(&self) -> &Sender {
-        &self.sender
     }
 }
 

@@ -97,6 +97,10 @@ impl Config {
     }
 
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
         require((1..=65535).contains(&self.max_window), "max_window", self.max_window, "1 to 65535 segments")?;

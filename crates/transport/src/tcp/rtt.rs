@@ -51,6 +51,10 @@ impl Default for Config {
 
 impl Config {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require(self.tick > Duration::ZERO, "rto.tick", self.tick, "more than 0 s")?;
         require(self.min > Duration::ZERO, "rto.min", self.min, "more than 0 s")?;

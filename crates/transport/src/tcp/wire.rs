@@ -214,6 +214,10 @@ fn pseudo_sum(addresses: Addresses, length: usize) -> u16 {
 }
 
 /// The header and the payload in `bytes`, the body of an IP packet between `addresses`.
+///
+/// # Errors
+///
+/// What is wrong with `bytes`: too short, contradicting itself, or with a wrong checksum.
 pub fn decode(bytes: &[u8], addresses: Addresses, check: Check) -> Result<(Header, &[u8]), Error> {
     let fixed = bytes.first_chunk::<BARE>().ok_or(Error::Short)?;
     if bytes.len() > usize::from(u16::MAX) {

@@ -48,6 +48,10 @@ impl Default for Config {
 
 impl Config {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((1..=12).contains(&self.window), "window", self.window, "1 to 12 segments")?;
         require(self.route_timeouts >= 1, "route_timeouts", self.route_timeouts, "1 or more")?;

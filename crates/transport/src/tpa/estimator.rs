@@ -74,6 +74,10 @@ impl Default for Config {
 
 impl Config {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         let weight = |value: f64, name| require((0.0..=1.0).contains(&value), name, value, "0 to 1");
         weight(self.g, "rto.g")?;

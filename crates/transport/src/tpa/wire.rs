@@ -90,6 +90,10 @@ pub fn encode_inside_udp(segment: &Segment) -> [u8; INSIDE_UDP] {
 }
 
 /// The ports, the segment and its payload in `bytes`, if they are a segment with a right checksum.
+///
+/// # Errors
+///
+/// What is wrong with `bytes`: too short, contradicting itself, or with a wrong checksum.
 pub fn decode(bytes: &[u8]) -> Result<(Ports, Segment, &[u8]), Error> {
     let header = bytes.first_chunk::<FULL>().ok_or(Error::Short)?;
     if sum(bytes, 0) != 0xffff {
@@ -104,6 +108,10 @@ pub fn decode(bytes: &[u8]) -> Result<(Ports, Segment, &[u8]), Error> {
 }
 
 /// The segment and its payload in a UDP datagram's `bytes`.
+///
+/// # Errors
+///
+/// What is wrong with `bytes`: too short, contradicting itself, or with a wrong checksum.
 pub fn decode_inside_udp(bytes: &[u8]) -> Result<(Segment, &[u8]), Error> {
     let (header, payload) = bytes.split_first_chunk::<INSIDE_UDP>().ok_or(Error::Short)?;
     let word = |at: usize| {

@@ -1,7 +1,7 @@
 //! Pacing rules of one file each: from what a sender measures to the time between two segments.
 //!
 //! A rule is a state machine like everything here. It is told of samples and ACKs and asked for the interval; that segments keep
-//! it is the business of [`Pacer`](super::Pacer). A file in this folder and a line in the list below make a rule; the line
+//! it is the business of `pacer`. A file in this folder and a line in the list below make a rule; the line
 //! also makes it a named transport (NewReno with this pacing) and a `pacing.kind` of scenarios, parameters included.
 //! `docs/new-pacing-rule.md` builds one step by step.
 
@@ -160,6 +160,10 @@ impl Config {
     }
 
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         for (parameter, value) in self.kind.about().parameters.iter().zip(self.parameters()) {
             require(

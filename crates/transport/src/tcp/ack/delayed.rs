@@ -28,6 +28,10 @@ impl Default for Delayed {
 
 impl Delayed {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((1..=255).contains(&self.segments), "ack.segments", self.segments, "1 to 255 segments")?;
         check_timer(self.timer)

@@ -32,6 +32,10 @@ impl Default for Dynamic {
 
 impl Dynamic {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         let [l1, l2, l3] = self.thresholds;
         let shown = format!("{l1}, {l2}, {l3}");

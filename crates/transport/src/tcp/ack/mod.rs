@@ -26,6 +26,10 @@ pub enum Config {
 
 impl Config {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             Config::EverySegment => Ok(()),

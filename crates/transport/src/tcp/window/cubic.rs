@@ -35,6 +35,10 @@ impl Default for CubicConfig {
 
 impl CubicConfig {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require(self.c > 0.0 && self.c.is_finite(), "window.c", self.c, "above 0")?;
         require(self.beta > 0.0 && self.beta < 1.0, "window.beta", self.beta, "above 0, below 1")

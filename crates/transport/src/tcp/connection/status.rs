@@ -1,0 +1,69 @@
+//! What a connection tells whoever runs it.
+
+use super::{Connection, State};
+use crate::stats::Stats;
+use crate::tcp::closing::End;
+use crate::tcp::sending::Sender;
+use crate::tcp::timers::Timer;
+use meshpace_core::Time;
+
+impl Connection {
+    /// Payload bytes that arrived in order.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Payload bytes the peer has acknowledged: whoever keeps them for repetition may let them go.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.flight().acknowledged()
+    }
+
+    /// Whether the handshake has been completed.
+    pub fn is_established(&self) -> bool {
+        self.sender.is_established()
+    }
+
+    /// Whether the peer has closed its stream and all of it has arrived.
+    pub fn peer_has_closed(&self) -> bool {
+        self.receiver.is_closed()
+    }
+
+    /// How the connection ended, if it has.
+    pub fn end(&self) -> Option<End> {
+        match self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection has ended and late segments need no answer any more.
+    pub fn is_forgotten(&self, now: Time) -> bool {
+        let forgets_at = self.shared.timers.at(Timer::TimeWait);
+        self.end().is_some() && !self.reset_due && (forgets_at == Time::NEVER || now >= forgets_at)
+    }
+
+    /// The blocks beyond a gap, for ACKs with room for several.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.receiver.blocks()
+    }
+
+    /// The offset behind everything sent, a FIN counting as one byte.
+    pub fn outstanding_end(&self) -> u64 {
+        self.sender.flight().sent_end()
+    }
+
+    /// The offset that is expected next from the peer.
+    pub fn expected(&self) -> u64 {
+        self.receiver.expected()
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
+    }
+
+    /// The sending half.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+}
