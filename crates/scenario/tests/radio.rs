@@ -85,7 +85,8 @@ fn every_key_of_the_radio_reaches_the_run() {
 fn received_power_reaches_the_pacing() {
     // H_cs + 1 hops of delay: sensed over one hop, so that H_cs = 2, three; over none, so that H_cs = 1, two.
     let text = "duration = '20 s'\nwarmup = '10 s'\n[topology]\nkind = 'chain'\nhops = 5\nspacing = '70 m'\n\
-        [radio]\nmodel = 'log-distance'\nrts_cts = false\nrate = '11 Mbit/s'\n[[flow]]\ntransport = 'tcp-ap-oid'\n";
+        [radio]\nmodel = 'log-distance'\nrts_cts = false\nrate = '11 Mbit/s'\n[[flow]]\n\
+        transport = { name = 'tcp-ap-oid', initial_ssthresh = 64 }\n";
     // 15 dBm - 39.74 dB - 30 log10(70) = -80.1 dBm over a hop, -89.1 dBm over two, -101.1 dBm over five.
     let interval = |threshold: &str| {
         let scenario = read(text, &[&format!("radio.carrier_sense_threshold={threshold}")]);
