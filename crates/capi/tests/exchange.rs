@@ -30,11 +30,18 @@ impl Noise {
     }
 }
 
-/// Installs the library into a temporary directory and compiles the C program against what pkg-config would say. None
+/// The programs in C, compiled: the peer of these tests, and the example.
+struct Programs {
+    _directory: tempfile::TempDir,
+    peer: PathBuf,
+    echo_client: PathBuf,
+}
+
+/// Installs the library into a temporary directory and compiles the programs in C against what pkg-config would say. None
 /// without a C compiler.
-fn peer() -> Option<&'static Path> {
-    static PEER: OnceLock<Option<(tempfile::TempDir, PathBuf)>> = OnceLock::new();
-    let made = PEER.get_or_init(|| {
+fn programs() -> Option<&'static Programs> {
+    static PROGRAMS: OnceLock<Option<Programs>> = OnceLock::new();
+    let made = PROGRAMS.get_or_init(|| {
         Command::new("cc").arg("--version").stdout(Stdio::null()).status().ok()?;
         let directory = tempfile::tempdir().expect("a place for it");
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -51,31 +58,33 @@ fn peer() -> Option<&'static Path> {
                 .replace("${includedir}", "${prefix}/include")
                 .replace("${prefix}", prefix)
         };
-        let program = directory.path().join("peer");
-        let compiled = Command::new("cc")
-            .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(&program)
-            .args(line("Cflags:").split_whitespace())
-            .arg(root.join("tests/peer.c"))
-            .args(line("Libs:").split_whitespace())
-            .args(["-lpthread", &format!("-Wl,-rpath,{prefix}/lib")])
-            .status()
-            .expect("cc runs");
-        assert!(compiled.success(), "the program does not compile");
-        Some((directory, program))
+        let compile = |source: &str| {
+            let source = root.join(source);
+            let program = directory.path().join(source.file_stem().expect("a name"));
+            let compiled = Command::new("cc")
+                .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+                .arg(&program)
+                .args(line("Cflags:").split_whitespace())
+                .arg(&source)
+                .args(line("Libs:").split_whitespace())
+                .args(["-lpthread", &format!("-Wl,-rpath,{prefix}/lib")])
+                .status()
+                .expect("cc runs");
+            assert!(compiled.success(), "{} does not compile", source.display());
+            program
+        };
+        let (peer, echo_client) = (compile("tests/peer.c"), compile("../../examples/echo_client.c"));
+        Some(Programs { peer, echo_client, _directory: directory })
     });
-    match made {
-        Some((_, program)) => Some(program),
-        None => {
-            skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
-            None
-        }
+    if made.is_none() {
+        skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
     }
+    made.as_ref()
 }
 
 fn start(role: &str, address: SocketAddr, bytes: usize, own: u64, other: u64) -> Option<Child> {
     let numbers = [address.port() as u64, bytes as u64, own, other].map(|number| number.to_string());
-    let child = Command::new(peer()?)
+    let child = Command::new(&programs()?.peer)
         .args([role, &address.ip().to_string()])
         .args(numbers)
         .stdout(Stdio::piped())
@@ -175,4 +184,20 @@ fn a_wide_window_over_a_bad_link() {
     options.transport.congestion.window = 12;
     options.transport.segment = 8960;
     let _ = over_a_bad_link(options, megabytes("MESHPACE_LOSSY_MB", 10));
+}
+
+#[test]
+fn the_example_in_c_gets_back_what_it_said() {
+    let Some(programs) = programs() else { return };
+    let listener = TpaPort::bind("127.0.0.1:0").unwrap().listen(1).unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let text = "over the hills and far away ".repeat(1000);
+    let client = Command::new(&programs.echo_client).args(["127.0.0.1", &port, &text]).stdout(Stdio::piped()).spawn();
+    let stream = listener.accept().unwrap().0;
+    // As examples/echo.rs does.
+    std::io::copy(&mut &stream, &mut &stream).unwrap();
+    stream.close().unwrap();
+    let output = client.unwrap().wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), text + "\n");
 }
