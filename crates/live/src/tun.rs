@@ -15,11 +15,17 @@ pub struct Tun(OwnedFd);
 impl Tun {
     /// Creates the TUN device `name`, which carries IP packets, in the network namespace of the calling thread, to be read and
     /// written without waiting. The error says what is missing.
+    ///
+    /// # Errors
+    /// If the process may not make devices (`CAP_NET_ADMIN`, `/dev/net/tun`), or `name` is taken.
     pub fn create(name: &str) -> io::Result<Tun> {
         Tun::open(name, Layer::Packets)
     }
 
     /// Creates the TAP device `name`, which carries Ethernet frames, likewise.
+    ///
+    /// # Errors
+    /// As [`Tun::create`].
     pub fn create_tap(name: &str) -> io::Result<Tun> {
         Tun::open(name, Layer::Frames)
     }
@@ -35,11 +41,17 @@ impl Tun {
     }
 
     /// Reads one packet or frame; [`io::ErrorKind::WouldBlock`] if there is none.
+    ///
+    /// # Errors
+    /// `WouldBlock` if nothing has arrived; what the system says of the device.
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::read(&self.0, into)?)
     }
 
     /// Writes one packet or frame.
+    ///
+    /// # Errors
+    /// What the system says of the device or the packet.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.0, packet)?;
         Ok(())
@@ -54,12 +66,18 @@ impl AsFd for Tun {
 
 /// Gives the device `name` of the calling thread's namespace an address with its peer behind it, and an MTU, and switches
 /// it on. Needs the command `ip` and the right to use it.
+///
+/// # Errors
+/// What `ip` says.
 pub fn configure(name: &str, own: Ipv4Addr, peer: Ipv4Addr, mtu: u16) -> io::Result<()> {
     ip(&["address", "add", &own.to_string(), "peer", &peer.to_string(), "dev", name])?;
     ip(&["link", "set", name, "mtu", &mtu.to_string(), "up"])
 }
 
 /// Runs `ip` with these arguments in the calling thread's network namespace.
+///
+/// # Errors
+/// If `ip` (iproute2) is not installed, or what it says when it fails.
 pub fn ip(arguments: &[&str]) -> io::Result<()> {
     let output =
         Command::new("ip").args(arguments).output().map_err(|e| io::Error::new(e.kind(), format!("ip: {e}")))?;

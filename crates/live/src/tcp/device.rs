@@ -21,6 +21,9 @@ pub struct Device {
 impl Device {
     /// Creates the device `name` with the host's address `host` on this side and `address` behind it. Needs root (or
     /// `CAP_NET_ADMIN`), `/dev/net/tun` and the command `ip`.
+    ///
+    /// # Errors
+    /// If the process may not make devices (`CAP_NET_ADMIN`, `/dev/net/tun`), or `name` is taken.
     pub fn create(name: &str, host: Ipv4Addr, address: Ipv4Addr, mtu: u16) -> io::Result<Device> {
         if address == host || address.is_unspecified() || address.is_multicast() || address.is_broadcast() {
             let text = format!("{address} cannot stand behind {host}");

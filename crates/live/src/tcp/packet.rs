@@ -93,6 +93,10 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Understands a packet.
+///
+/// # Errors
+/// If the bytes are no whole IPv4 packet with a TCP segment or an ICMP error about one, or a checksum that `check` asks for
+/// is wrong.
 pub fn decode(bytes: &[u8], check: Check) -> Result<Packet<'_>, Error> {
     let (ip, body) = split(bytes)?;
     if ip.more_fragments() || ip.fragments_offset().value() > 0 {

@@ -36,6 +36,10 @@ pub struct Raw {
 impl Raw {
     /// Opens them on `address`, which must be the host's, for packets of up to `mtu` bytes. Needs root (or `CAP_NET_RAW`
     /// and `CAP_NET_ADMIN`) and the command `nft`.
+    ///
+    /// # Errors
+    /// If the process may not open raw sockets (`CAP_NET_RAW`), `address` is none of this host, or nftables cannot be set
+    /// up.
     pub fn open(address: Ipv4Addr, mtu: u16) -> io::Result<Raw> {
         let explain = |what: &'static str| {
             move |error: Errno| {

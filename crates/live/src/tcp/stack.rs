@@ -122,6 +122,9 @@ pub struct Stack<I> {
 
 impl<I: Interface> Stack<I> {
     /// A stack without connections. The calling thread's timers are sharpened.
+    ///
+    /// # Errors
+    /// If the system gives no descriptor to wait with, or the interface cannot be watched.
     pub fn new(interface: I, limits: Limits) -> io::Result<Stack<I>> {
         sharpen_timers();
         let poller = Poller::new()?;
@@ -172,6 +175,10 @@ impl<I: Interface> Stack<I> {
     }
 
     /// Opens a connection. `config` must pass [`Config::check`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if `to` cannot be connected to or the MTU leaves no room for a segment; `AddrInUse` if no port is free; what
+    /// the interface says of its port.
     pub fn connect(&mut self, to: SocketAddrV4, config: &Config) -> io::Result<Id> {
         if to.port() == 0 || to.ip().is_unspecified() || to.ip().is_broadcast() || to.ip().is_multicast() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{to} cannot be connected to")));
@@ -216,6 +223,9 @@ impl<I: Interface> Stack<I> {
     }
 
     /// Takes connections to a port.
+    ///
+    /// # Errors
+    /// `InvalidInput` for port 0, `AddrInUse` if the port is listened to already; what the interface says of it.
     pub fn listen(&mut self, port: u16, config: &Config) -> io::Result<()> {
         if port == 0 || self.listeners.contains_key(&port) {
             let kind = if port == 0 { io::ErrorKind::InvalidInput } else { io::ErrorKind::AddrInUse };
@@ -347,6 +357,9 @@ impl<I: Interface> Stack<I> {
     }
 
     /// Waits until something arrives, a timer is due or `until` has come, and does what is to be done then.
+    ///
+    /// # Errors
+    /// If waiting fails, or the interface cannot be read.
     pub fn step(&mut self, until: Time) -> io::Result<()> {
         let mut ready = std::mem::take(&mut self.ready);
         let waited = self.poller.wait(until.min(self.deadlines.next()), &mut ready);
@@ -376,6 +389,9 @@ impl<I: Interface> Stack<I> {
     }
 
     /// Takes what has arrived without waiting, 64 packets at most; for interfaces that cannot be watched.
+    ///
+    /// # Errors
+    /// If the interface cannot be read.
     pub fn take_packets(&mut self) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut self.incoming);
         let mut result = Ok(());

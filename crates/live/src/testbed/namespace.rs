@@ -12,6 +12,9 @@ pub struct Namespace(File);
 
 impl Namespace {
     /// An empty one. Needs the right to create it (root, or a user namespace).
+    ///
+    /// # Errors
+    /// If the process may not make namespaces (`CAP_SYS_ADMIN`).
     pub fn new() -> io::Result<Namespace> {
         let create = || {
             unshare(CloneFlags::CLONE_NEWNET)?;

@@ -22,6 +22,9 @@ struct Sockets {
 
 impl Relay {
     /// Starts one in front of `server`; `there` is from the client to the server.
+    ///
+    /// # Errors
+    /// If no socket can be had.
     pub fn new(server: SocketAddr, there: Impairment, back: Impairment, recording: bool) -> io::Result<Relay> {
         let front = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = front.local_addr()?;

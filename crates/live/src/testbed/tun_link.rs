@@ -26,6 +26,9 @@ struct Tuns([Tun; 2]);
 
 impl Link {
     /// Sets it up with an MTU in bytes; `there` is from side 0 to side 1. With `recording` every packet is kept.
+    ///
+    /// # Errors
+    /// If the process may make neither namespaces nor devices.
     pub fn new(there: Impairment, back: Impairment, mtu: u16, recording: bool) -> io::Result<Link> {
         let sides = [Namespace::new()?, Namespace::new()?];
         let make = |side: usize| {

@@ -8,6 +8,9 @@ use std::net::Ipv4Addr;
 use std::sync::mpsc::channel;
 
 /// Joins `sides` by a pair of devices, both called `name`, with these addresses in a network of 24 bits and this MTU in bytes.
+///
+/// # Errors
+/// If the devices cannot be made or moved: rights, a name that is taken, no `ip`.
 pub fn join(sides: [&Namespace; 2], name: &str, addresses: [Ipv4Addr; 2], mtu: u16) -> io::Result<()> {
     // A namespace without a name is given by a thread that lives there.
     let (tell, told) = channel();
