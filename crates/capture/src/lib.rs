@@ -4,6 +4,7 @@
 //! it decodes, stamped when it ends, whomever it is for) and `nK-ip.pcapng` (the packets its transport hands down and
 //! receives, above the queue). Payload is not captured; original lengths count it. What of this differs from the lengths
 //! the simulator reckons with is said in `network`, `aodv` and `dot11`.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod address;
 mod aodv;

@@ -23,7 +23,7 @@ fn root() -> PathBuf {
 fn commands(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_fenced = false;
-    for line in page.lines() {
+    for line in page.replace("\\\n", " ").lines() {
         if line.starts_with("```") {
             is_fenced = !is_fenced;
         }

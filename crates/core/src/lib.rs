@@ -1,6 +1,7 @@
 //! What every other crate stands on: integer time, rates, identifiers and seeded random streams.
 //!
 //! Nothing here knows a protocol. The crate is `no_std`: clocks, sockets and threads are out of reach by construction.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 extern crate alloc;
 

@@ -4,6 +4,7 @@
 //! simulator's own mesh ([`meshpace_sim::Engine`]: radio, MAC, queues, routing), driven by the machine's clock, and goes
 //! into the TAP device of the node it is for. How late that happens is measured, and so is how long the programs waited
 //! for a processor: [`Verdict`] says whether the result can be trusted.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod address;
 pub mod capture;

@@ -68,6 +68,9 @@ impl Registrar {
 
 impl Poller {
     /// An empty set with its waker.
+    ///
+    /// # Errors
+    /// If the system gives no descriptors.
     pub fn new() -> io::Result<Poller> {
         let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
@@ -77,17 +80,26 @@ impl Poller {
     }
 
     /// Watches a descriptor for something to read.
+    ///
+    /// # Errors
+    /// What the system says of the descriptor.
     pub fn add(&self, source: impl AsFd, token: Token) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, source, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
     }
 
     /// Watches a descriptor also for room to write, or no longer.
+    ///
+    /// # Errors
+    /// What the system says of the descriptor.
     pub fn watch_writable(&self, source: impl AsFd, token: Token, yes: bool) -> io::Result<()> {
         let flags = if yes { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
         Ok(epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token), flags)?)
     }
 
     /// Forgets a descriptor.
+    ///
+    /// # Errors
+    /// What the system says of the descriptor.
     pub fn remove(&self, source: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
@@ -104,6 +116,9 @@ impl Poller {
 
     /// Waits until `deadline` ([`Time::NEVER`]: for ever) and puts what is ready into `ready`, nothing after a call of
     /// the waker or at the deadline.
+    ///
+    /// # Errors
+    /// What the system says of the wait; that a signal ended it is none.
     pub fn wait(&self, deadline: Time, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); AT_ONCE];

@@ -23,6 +23,9 @@ pub enum Layer {
 
 /// Makes an open `/dev/net/tun` the device `name` (no packet information, one queue), in the network namespace in
 /// which it was opened.
+///
+/// # Errors
+/// What the kernel says: rights, a name that is taken or too long.
 pub fn attach_tun(tun: &OwnedFd, name: &str, layer: Layer) -> io::Result<()> {
     if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: not a device's name")));
@@ -58,6 +61,9 @@ pub struct TcpInfo {
 
 /// Asks the kernel about a TCP connection (tcp(7), TCP_INFO). The places are those of `struct tcp_info` in linux/tcp.h, which
 /// only grows at its end; an older kernel leaves what it does not know at zero.
+///
+/// # Errors
+/// If it is no TCP socket.
 pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
     let mut bytes = [0u8; 256];
     let mut length = bytes.len() as libc::socklen_t;

@@ -2,6 +2,7 @@
 //!
 //! Every piece is told the time and what happened and answers with actions; the `sim` crate (virtual time) and the
 //! emulator (real time) execute them. Nothing here knows a transport.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 
 extern crate alloc;

@@ -1,4 +1,5 @@
 //! Reports of records on disk: one self-contained page for everything in a directory.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod book;
 mod compact;

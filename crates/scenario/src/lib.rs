@@ -1,4 +1,5 @@
 //! Scenario files: TOML in, checked configurations out, or a list of everything that is wrong.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod diagnostic;
 pub mod estimate;

@@ -1,5 +1,6 @@
 //! The simulator: an event queue, the mesh's nodes, traffic and probes. A run is a pure function (scenario, seed) ->
 //! outcome.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 
 extern crate alloc;

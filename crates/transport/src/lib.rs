@@ -4,6 +4,7 @@
 //! An endpoint never holds payload. It decides about ranges of a byte stream; whoever runs it slices real bytes, or, in
 //! the simulator, has none. The caller's loop is: call any `on_*` method, then [`pump`] until there is nothing more to
 //! transmit, then come back at the time it returned.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 extern crate alloc;
 

@@ -25,6 +25,9 @@ pub struct Kernel {
 
 impl Kernel {
     /// Not connected yet. `congestion` is the congestion control by the kernel's name for it, such as `reno`.
+    ///
+    /// # Errors
+    /// If no connection comes about, or the kernel does not have or allow that congestion control.
     pub fn new(to: SocketAddrV4, congestion: Option<String>) -> io::Result<Kernel> {
         Ok(Kernel {
             to,

@@ -81,6 +81,9 @@ pub struct Tick {
 }
 
 /// Sends `load` through `carrier` until that is done or `stop` is set; `look` is called every 200 ms.
+///
+/// # Errors
+/// That of the carrier.
 pub fn send<C: Carrier>(
     carrier: &mut C,
     load: Load,

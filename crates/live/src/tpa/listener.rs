@@ -200,6 +200,9 @@ impl TpaListener {
     }
 
     /// The next connection, or the context's waker is called when there is one.
+    ///
+    /// # Errors
+    /// As [`TpaListener::accept`].
     pub fn poll_accept(&self, context: &Context<'_>) -> Poll<io::Result<(TpaStream, SocketAddr)>> {
         let mut queue = self.backlog.lock();
         let taken = self.take(&mut queue);
@@ -210,6 +213,9 @@ impl TpaListener {
     }
 
     /// The connections as they come.
+    ///
+    /// # Errors
+    /// Each item as [`TpaListener::accept`].
     pub fn incoming(&self) -> impl Iterator<Item = io::Result<TpaStream>> + '_ {
         std::iter::from_fn(|| Some(self.accept().map(|(stream, _)| stream)))
     }

@@ -121,6 +121,9 @@ impl TpaStream {
     }
 
     /// Reads what is there, or has the context's waker called when there is something.
+    ///
+    /// # Errors
+    /// As a read without waiting; that it would block is `Pending`.
     pub fn poll_read(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut state = self.shared.lock();
         let got = self.take(&mut state, into);
@@ -131,6 +134,9 @@ impl TpaStream {
     }
 
     /// Writes what there is room for, or has the context's waker called when there is some.
+    ///
+    /// # Errors
+    /// As a write without waiting; that it would block is `Pending`.
     pub fn poll_write(&self, context: &Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.shared.lock();
         let put = self.put(&mut state, from);
@@ -141,6 +147,9 @@ impl TpaStream {
     }
 
     /// Whether the handshake is over, or the context's waker is called when it is.
+    ///
+    /// # Errors
+    /// Why it could not be opened.
     pub fn poll_open(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.shared.lock();
         match (&state.failure, state.status) {
@@ -155,6 +164,9 @@ impl TpaStream {
 
     /// Whether everything written, and the end of it, has arrived, or the context's waker is called when it has. To be asked
     /// after closing.
+    ///
+    /// # Errors
+    /// Why it ended before everything had arrived.
     pub fn poll_finished(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.shared.lock();
         match &state.failure {

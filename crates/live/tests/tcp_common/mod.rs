@@ -1,5 +1,5 @@
 //! Our TCP in one network namespace, an ordinary host's in another, a lossy link between them.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses its part")]
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rate, Rng, Time};

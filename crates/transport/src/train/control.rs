@@ -75,6 +75,9 @@ const FORGIVENESS: f64 = 0.3;
 
 impl Config {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         let positive = |name, value: f64| require(value > 0.0 && value.is_finite(), name, value, "above 0");
         let not_negative = |name, value: f64| require(value >= 0.0 && value.is_finite(), name, value, "0 or more");

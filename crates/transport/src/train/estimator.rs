@@ -52,6 +52,9 @@ impl Default for Config {
 
 impl Config {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require(self.horizon > Duration::ZERO, "horizon", self.horizon, "above 0 s")?;
         require(self.smoothing > Duration::ZERO, "smoothing", self.smoothing, "above 0 s")

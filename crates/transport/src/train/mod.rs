@@ -59,6 +59,9 @@ impl Config {
     }
 
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
         require(self.max_window >= 1, "max_window", self.max_window, "1 to 65535 segments")?;

@@ -26,6 +26,9 @@ impl Default for Config {
 
 impl Config {
     /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require(self.min > Duration::ZERO, "rto.min", self.min, "more than 0 s")?;
         require(self.max >= self.min, "rto.max", self.max, "at least rto.min")?;

@@ -1,5 +1,5 @@
 //! Two TPA connections on a virtual clock, with data both ways, and a referee who sees where every byte is put.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses its part")]
 
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::pacing::{self, AdaptiveConfig};
