@@ -26,9 +26,9 @@ fn transfer(transport: &str) -> (Time, u64) {
     ends[0].write(now, BYTES);
     while ends[1].delivered() < BYTES {
         let mut next = Time::NEVER;
-        for side in 0..2 {
+        for (side, end) in ends.iter_mut().enumerate() {
             // Everything that may leave now leaves; then the endpoint says when it wants to be asked again.
-            let wakeup = pump(&mut ends[side], now, |_, segment| {
+            let wakeup = pump(end, now, |_, segment| {
                 let has_data = matches!(&segment, Segment::Tcp(tcp) if tcp.payload > 0);
                 data += u64::from(has_data);
                 if !has_data || data % 50 != 0 {
