@@ -13,7 +13,6 @@
 use super::bit_errors::Modulation;
 use super::config::{Propagation, RadioConfig, Reception};
 use super::log_distance::LogDistance;
-use super::neighbours::Neighbour;
 use super::plcp::plcp;
 use super::power::{ratio, watts};
 use super::reception::Receiver;
@@ -27,6 +26,19 @@ use meshpace_core::{Duration, NodeId, Rng};
 const NEGLIGIBLE_DB: f64 = 10.0;
 /// Bytes of the data frame by which a link is judged: 1500 of a packet and the larger of the two MAC headers.
 const LINK_FRAME_BYTES: u32 = 1534;
+
+/// A node within sensing range of another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Neighbour {
+    /// Who it is.
+    pub node: NodeId,
+    /// Whether a frame of this strength can be decoded.
+    pub decodable: bool,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Received power, W.
+    pub power: f64,
+}
 
 /// The radio of one mesh.
 #[derive(Clone, PartialEq, Debug)]

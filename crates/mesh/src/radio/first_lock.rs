@@ -4,7 +4,7 @@
 //! only be sensed. A later frame that is at least 10 dB weaker is ignored and forgotten; any other spoils both, and the
 //! receiver stays busy until the longer of the two ends. There is no noise and no sum of interferers.
 
-use super::reception::{FrameEnd, FrameStart};
+use super::frame::{FrameEnd, FrameStart};
 use meshpace_core::Time;
 
 /// Power ratio from which the frame being received survives a later one: 10 dB.

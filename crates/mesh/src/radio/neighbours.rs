@@ -4,24 +4,11 @@
 //! are at that instant. Within the few milliseconds of a frame nobody moves further than a few centimetres, so the table
 //! holds until the frame's end. [`Vicinity`] keeps the work proportional to the neighbourhood.
 
-use super::channel::Channel;
+use super::channel::{Channel, Neighbour};
 use crate::position::Position;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId};
-
-/// A node within sensing range of another.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Neighbour {
-    /// Who it is.
-    pub node: NodeId,
-    /// Whether a frame of this strength can be decoded.
-    pub decodable: bool,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Received power, W.
-    pub power: f64,
-}
 
 /// The neighbour tables of all nodes.
 #[derive(Clone, Debug)]

@@ -4,55 +4,10 @@
 //! simulations that need only the first pay for one comparison.
 
 use super::first_lock::FirstLock;
+use super::frame::{Arriving, FrameEnd, FrameStart};
 use super::sinr::Sinr;
 use alloc::boxed::Box;
 use meshpace_core::Time;
-
-/// A frame as it begins to arrive.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Arriving {
-    /// The transmission.
-    pub id: u32,
-    /// Its power here, W.
-    pub power: f64,
-    /// Whether it is strong enough to be decoded on a quiet medium.
-    pub decodable: bool,
-    /// Whether it is sent at the data rate (else at the basic rate).
-    pub at_data_rate: bool,
-    /// When it ends here.
-    pub end: Time,
-}
-
-/// What the start of a frame did to the receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FrameStart {
-    /// The receiver was free and is now held by this frame.
-    Locked,
-    /// The frame being received is stronger by the capture ratio; this one is forgotten.
-    Ignored,
-    /// Both frames are lost.
-    Collided,
-    /// It is not received, but its energy has made the medium busy.
-    Sensed,
-    /// It only adds to the interference.
-    Interference,
-    /// It takes the preamble of the frame being received away, and is not received either; what energy there is leaves the medium
-    /// idle.
-    Quiet,
-}
-
-/// What became of a frame that ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FrameEnd {
-    /// Received without error.
-    Decoded,
-    /// Too weak to decode, with bit errors, or spoilt by a transmission of this node that began or ended meanwhile.
-    Damaged,
-    /// Lost to an overlap with another frame: it would have been decoded on a quiet medium.
-    Collided,
-    /// Nothing was received; the medium has become idle with the end of its energy.
-    Quiet,
-}
 
 /// A receiver.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@
 //! detection the medium counts as busy (ns-3: only from its end, or by energy), noise is the same everywhere.
 
 use super::bit_errors::Modulation;
-use super::reception::{Arriving, FrameEnd, FrameStart};
+use super::frame::{Arriving, FrameEnd, FrameStart};
 use meshpace_core::{Duration, Rng, Time};
 
 /// How long a preamble must be above noise and interference before the receiver stays with its frame (ns-3.44:

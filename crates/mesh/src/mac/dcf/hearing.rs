@@ -8,7 +8,7 @@ use crate::mac::arrivals::{Arrival, LockedFrame, OrderedTime};
 use crate::mac::config::MacProfile;
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
-use crate::radio::reception::{FrameEnd, FrameStart};
+use crate::radio::frame::{FrameEnd, FrameStart};
 use core::hint::select_unpredictable;
 use meshpace_core::{Duration, Time};
 
