@@ -110,7 +110,7 @@ impl Crate {
     }
 
     /// Who uses whom, module by module.
-    fn uses(&self) -> BTreeSet<(Name, Name)> {
+    pub fn uses(&self) -> BTreeSet<(Name, Name)> {
         let mut uses = BTreeSet::new();
         for (name, code) in &self.code {
             let (statements, body) = statements(code);
