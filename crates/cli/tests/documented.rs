@@ -1,7 +1,7 @@
 //! The commands of the README and of the pages: each that begins with `meshpace` is given to the program as it stands there.
 //!
 //! Runs are made, for two simulated seconds; lists and `doctor` too. Of commands that take long or want another host only the
-//! arguments are looked at.
+//! arguments are looked at. A build without eBPF does not know the arguments of `meshpace kernel`: `./check` runs this with it too.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -60,6 +60,9 @@ fn every_command_is_understood() {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages {
         for command in commands(&fs::read_to_string(&page).unwrap()) {
+            if !cfg!(feature = "kernel") && command.starts_with("meshpace kernel ") {
+                continue;
+            }
             count += 1;
             let path = format!("{}:{}", stand_in.parent().unwrap().display(), std::env::var("PATH").unwrap());
             let output = Command::new("bash")
