@@ -77,10 +77,8 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInt
                         pacing::Config::Rule(config) if config.kind() == kind => config.clone(),
                         _ => rules::Config::new(kind),
                     };
-                    for (place, parameter) in kind.about().parameters.iter().enumerate() {
-                        if let Some(value) = keys.number(parameter.name, parameter.range.clone()) {
-                            config.set(place, value);
-                        }
+                    for (name, value, range) in config.settings() {
+                        assign(value, keys.number(name, range));
                     }
                     keys.finish("pacing by this rule");
                     *pacing = pacing::Config::Rule(config);

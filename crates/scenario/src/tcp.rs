@@ -4,11 +4,8 @@ use super::pacing::{self, assign, time};
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
 use meshpace_transport::pacing::OutOfInterference;
-use meshpace_transport::tcp::window::{self, CubicConfig, HopRule};
+use meshpace_transport::tcp::window::{self, HopRule, Setting};
 use meshpace_transport::tcp::{self, ack, ecn, rtt};
-
-/// The segments of a clamp and of a constant window that does not say.
-const USUAL_LIMIT: u32 = 3;
 
 /// Reads all of them.
 pub fn read(keys: &mut Reader<'_>, config: &mut tcp::Config, usual: &OutOfInterference) {
@@ -34,56 +31,34 @@ fn is_table(value: Option<&Value>) -> bool {
 
 fn read_window(keys: &mut Reader<'_>, config: &mut tcp::Config) {
     let window = &mut config.window;
-    let kinds = [
-        ("newreno", window::Config::NewReno),
-        ("clamp", window::Config::Clamp { segments: USUAL_LIMIT }),
-        ("hop-limit", window::Config::HopLimit(HopRule::Table)),
-        ("few", window::Config::Few { increment: 0.01 }),
-        ("constant", window::Config::Constant { segments: USUAL_LIMIT }),
-        ("cubic", window::Config::Cubic(CubicConfig::default())),
-    ];
+    let kinds = window::Config::kinds();
     if !is_table(keys.get("window")) {
         assign(window, keys.choice("window", &kinds, &[]));
         return;
     }
     let mut keys = keys.table("window");
     if let Some(kind) = keys.choice("kind", &kinds, &[])
-        && core::mem::discriminant(&kind) != core::mem::discriminant(window)
+        && !kind.is_same_kind(window)
     {
         *window = kind;
     }
-    if !matches!(window, window::Config::Constant { .. })
+    if window.grows()
         && let Some(limit) =
             keys.whole("byte_counting", 0..=65535, "segments an ACK may count for (0: one step per ACK)")
     {
         config.byte_counting = (limit > 0).then_some(limit as u32);
     }
-    match window {
-        window::Config::NewReno => keys.finish("a window"),
-        window::Config::Clamp { segments } => {
-            assign(segments, keys.whole("segments", 1..=65535, "segments").map(|n| n as u32));
-            keys.finish("a clamped window");
-        }
-        window::Config::Constant { segments } => {
-            assign(segments, keys.whole("segments", 1..=65535, "segments").map(|n| n as u32));
-            keys.finish("a constant window");
-        }
-        window::Config::HopLimit(rule) => {
-            let rules = [("table", HopRule::Table), ("quarter", HopRule::Quarter)];
-            assign(rule, keys.choice("rule", &rules, &[]));
-            keys.finish("a window limited by hops");
-        }
-        window::Config::Few { increment } => {
-            assign(increment, keys.number("increment", 1e-9..=1.0));
-            keys.finish("a window that grows by a fraction");
-        }
-        window::Config::Cubic(config) => {
-            assign(&mut config.c, keys.number("c", 1e-9..=1e9));
-            assign(&mut config.beta, keys.number("beta", 1e-6..=0.999_999));
-            assign(&mut config.fast_convergence, keys.flag("fast_convergence"));
-            keys.finish("a window of CUBIC");
+    for (name, setting) in window.settings() {
+        match setting {
+            Setting::Segments(segments) => {
+                assign(segments, keys.whole(name, 1..=65535, "segments").map(|n| n as u32));
+            }
+            Setting::Number(number, range) => assign(number, keys.number(name, range)),
+            Setting::Flag(flag) => assign(flag, keys.flag(name)),
+            Setting::HopRule(rule) => assign(rule, keys.choice(name, &HopRule::NAMED, &[])),
         }
     }
+    keys.finish(window.noun());
 }
 
 fn read_ack(keys: &mut Reader<'_>, ack: &mut ack::Config) {

@@ -1,7 +1,7 @@
 //! A transport's pieces and parameters in one line, for people.
 
 use crate::pacing::{self, AdaptiveConfig, Dispersion, Measure, RateLimit, Sensing};
-use crate::tcp::{self, ack, ecn, window};
+use crate::tcp::{self, ack, ecn};
 use crate::{Config, tpa, train};
 use alloc::format;
 use alloc::string::String;
@@ -20,15 +20,6 @@ pub fn describe(config: &Config) -> String {
 }
 
 fn tcp(config: &tcp::Config) -> String {
-    let window = match &config.window {
-        window::Config::NewReno => String::from("NewReno"),
-        window::Config::Clamp { segments } => format!("NewReno up to {segments}"),
-        window::Config::HopLimit(window::HopRule::Table) => String::from("NewReno up to 1..5 by hops"),
-        window::Config::HopLimit(window::HopRule::Quarter) => String::from("NewReno up to h/4"),
-        window::Config::Few { increment } => format!("FeW {increment}"),
-        window::Config::Constant { segments } => format!("constant {segments}"),
-        window::Config::Cubic(cubic) => format!("CUBIC, C {}, beta {}", cubic.c, cubic.beta),
-    };
     let counting = match config.byte_counting {
         Some(limit) => format!(" by bytes, L {limit}"),
         None => String::new(),
@@ -41,7 +32,7 @@ fn tcp(config: &tcp::Config) -> String {
             format!("every 1..4 (from segment {l1}, {l2}, {l3}) or {} s", dynamic.timer.as_secs_f64())
         }
     };
-    let mut line = format!("window {window}{counting}; ACK {ack}; {}", pacing(&config.pacing));
+    let mut line = format!("window {}{counting}; ACK {ack}; {}", config.window.describe(), pacing(&config.pacing));
     match config.ecn {
         ecn::Config::Off => {}
         ecn::Config::On { reaction: true, .. } => line.push_str("; ECN"),
@@ -72,17 +63,8 @@ fn pacing(config: &pacing::Config) -> String {
         pacing::Config::None => String::from("no pacing"),
         pacing::Config::Adaptive(config) => format!("paced by {}", adaptive(config)),
         pacing::Config::Dcc(config) => format!("paced by marks, alpha {}, beta {}", config.alpha, config.beta),
-        pacing::Config::Rule(config) => rule(config),
+        pacing::Config::Rule(config) => format!("paced by {}", config.describe()),
     }
-}
-
-fn rule(config: &pacing::rules::Config) -> String {
-    let about = config.kind().about();
-    let mut line = format!("paced by {}", about.name);
-    for (parameter, value) in about.parameters.iter().zip(config.parameters()) {
-        line.push_str(&format!(", {} {value}", parameter.name));
-    }
-    line
 }
 
 fn adaptive(config: &AdaptiveConfig) -> String {

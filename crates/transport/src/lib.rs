@@ -8,6 +8,7 @@
 #![no_std]
 extern crate alloc;
 
+pub mod about;
 pub mod checksum;
 pub mod config;
 pub mod describe;

@@ -1,6 +1,8 @@
 //! What an endpoint counts.
 
 /// Counters and sums since the start. All only grow, so that a caller measures an interval by subtracting a snapshot.
+///
+/// More than 15 fields: all are counters of one kind, which adding and subtracting treat alike; any combination of them is of use.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Stats {
     /// Sender: data segments (UDP: datagrams) sent, retransmissions included; SYN, FIN, probes and pure ACKs excluded.

@@ -126,26 +126,26 @@ fn cubic_grows_and_backs_off_rfc_9438_sections_4_3_to_4_7() {
     let mut cubic = Cubic::new(&CubicConfig::default());
     shows("4.6: beta of the window", cubic.on_loss(100.0), "70.00");
     // At t = 0 the curve is at 70 and W_est at 70 + 0.529412/70: Reno-friendly.
-    let cwnd = cubic.on_ack(70.0, 70, 1, Time(5_000_000_000), 0.1);
+    let cwnd = cubic.next_cwnd(70.0, 70, 1, Time(5_000_000_000), 0.1);
     shows("4.3: Reno-friendly", cwnd, "70.007563");
     // One second later: target W_cubic(1.1) = 87.8846, cwnd += (target - cwnd) / cwnd. W_est has grown by as much again.
-    let cwnd = cubic.on_ack(cwnd, 70, 1, Time(6_000_000_000), 0.1);
+    let cwnd = cubic.next_cwnd(cwnd, 70, 1, Time(6_000_000_000), 0.1);
     shows("4.4: concave", cwnd, "70.262921");
     // Far beyond K the target is at most 1.5 cwnd.
-    let grown = cubic.on_ack(80.0, 70, 1, Time(30_000_000_000), 0.1);
+    let grown = cubic.next_cwnd(80.0, 70, 1, Time(30_000_000_000), 0.1);
     shows("4.2: target at most 1.5 cwnd", grown, "80.500000");
     // 4.7: a loss at 80, below W_max = 100, leaves W_max = 80 * 1.7/2 = 68: the curve from 56 has K = cbrt(12/0.4).
     shows("4.6", cubic.on_loss(80.0), "56.00");
-    let cwnd = cubic.on_ack(56.0, 56, 1, Time(40_000_000_000), 0.0);
-    let cwnd = cubic.on_ack(cwnd, 56, 1, Time(43_107_233_000), 0.0);
+    let cwnd = cubic.next_cwnd(56.0, 56, 1, Time(40_000_000_000), 0.0);
+    let cwnd = cubic.next_cwnd(cwnd, 56, 1, Time(43_107_233_000), 0.0);
     // At K = 3.107233 s the target is 68.
     shows("4.7: fast convergence", cwnd, "56.22353");
     // Slow start is RFC 5681's.
-    shows("slow start", cubic.on_ack(4.0, 70, 1, Time(50_000_000_000), 0.1), "5");
+    shows("slow start", cubic.next_cwnd(4.0, 70, 1, Time(50_000_000_000), 0.1), "5");
     // 4.8: after a timeout the curve starts flat where congestion avoidance begins: no growth but Reno's at t = 0.
     cubic.on_loss(60.0);
-    cubic.on_timeout();
-    let cwnd = cubic.on_ack(42.0, 42, 1, Time(60_000_000_000), 0.0);
+    cubic.start_flat();
+    let cwnd = cubic.next_cwnd(42.0, 42, 1, Time(60_000_000_000), 0.0);
     shows("4.8", cwnd, "42.012605");
 }
 

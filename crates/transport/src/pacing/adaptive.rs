@@ -12,6 +12,9 @@ use meshpace_core::parameter::{ParameterError, require};
 pub const DEFAULT_HISTORY: usize = 50;
 
 /// Parameters of adaptive pacing.
+///
+/// More than 15 fields: one for each point in which the papers and the released agent differ. Any combination is meant to be
+/// possible, and each is a key of scenarios.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AdaptiveConfig {
     /// Weight on the old value of the smoothed delay, 0..=1. Default 0.7 (AP05, section 4.5).

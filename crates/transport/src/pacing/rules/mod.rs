@@ -1,13 +1,14 @@
 //! Pacing rules of one file each: from what a sender measures to the time between two segments.
 //!
 //! A rule is a state machine like everything here. It is told of samples and ACKs and asked for the interval; that segments keep
-//! it is the business of `pacer`. A file in this folder and a line in the list below make a rule; the line
+//! it is the business of the gates (`earliest_send`, `free_running`). A file in this folder and a line in the list below make a rule; the line
 //! also makes it a named transport (NewReno with this pacing) and a `pacing.kind` of scenarios, parameters included.
 //! `docs/new-pacing-rule.md` builds one step by step.
 
+pub use crate::about::{About, Parameter};
+
+use crate::about;
 use crate::pacing::Sample;
-use core::ops::RangeInclusive;
-use meshpace_core::parameter::{ParameterError, require};
 
 /// Every rule: its file and the type in it.
 macro_rules! every_rule {
@@ -18,33 +19,6 @@ macro_rules! every_rule {
     };
 }
 pub(crate) use every_rule;
-
-/// The most parameters a rule can have.
-pub const MOST_PARAMETERS: usize = 4;
-
-/// What a rule is called, and its parameters.
-#[derive(Clone, PartialEq, Debug)]
-pub struct About {
-    /// The name of the rule and of the transport that uses it.
-    pub name: &'static str,
-    /// One line for people.
-    pub description: &'static str,
-    /// Where it comes from: paper and section.
-    pub source: &'static str,
-    /// At most [`MOST_PARAMETERS`].
-    pub parameters: &'static [Parameter],
-}
-
-/// A number that a scenario may set.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Parameter {
-    /// Its key.
-    pub name: &'static str,
-    /// Its value unless told otherwise, inside `range`.
-    pub default: f64,
-    /// What it may be.
-    pub range: RangeInclusive<f64>,
-}
 
 /// A pacing rule.
 pub trait Rule: Sized {
@@ -74,6 +48,12 @@ macro_rules! define {
             $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Rule), "`].")] $Rule,)*
         }
 
+        impl about::Kind for Kind {
+            fn about(self) -> &'static About {
+                self.about()
+            }
+        }
+
         impl Kind {
             /// All of them.
             pub const ALL: &[Kind] = &[$(Kind::$Rule,)*];
@@ -96,7 +76,7 @@ macro_rules! define {
             /// Nothing known yet.
             pub fn new(config: &Config) -> State {
                 let parameters = config.parameters();
-                match config.kind {
+                match config.kind() {
                     $(Kind::$Rule => State::$Rule(Rule::new(parameters)),)*
                 }
             }
@@ -128,51 +108,4 @@ macro_rules! define {
 every_rule!(define);
 
 /// A rule with the values of its parameters.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    kind: Kind,
-    values: [f64; MOST_PARAMETERS],
-}
-
-impl Config {
-    /// A rule with its defaults.
-    pub fn new(kind: Kind) -> Config {
-        let mut values = [0.0; MOST_PARAMETERS];
-        for (value, parameter) in values.iter_mut().zip(kind.about().parameters) {
-            *value = parameter.default;
-        }
-        Config { kind, values }
-    }
-
-    /// Which rule.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// The values in the order of [`About::parameters`].
-    pub fn parameters(&self) -> &[f64] {
-        &self.values[..self.kind.about().parameters.len()]
-    }
-
-    /// Sets the parameter at `place` in that order.
-    pub fn set(&mut self, place: usize, value: f64) {
-        self.values[place] = value;
-    }
-
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        for (parameter, value) in self.kind.about().parameters.iter().zip(self.parameters()) {
-            require(
-                parameter.range.contains(value),
-                parameter.name,
-                value,
-                "a number in the range that the rule states",
-            )?;
-        }
-        Ok(())
-    }
-}
+pub type Config = about::Config<Kind>;

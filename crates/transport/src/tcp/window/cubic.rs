@@ -13,6 +13,9 @@
 //! grow beyond the receiver's window (section 5.8 forbids growth that is not used). No HyStart++ (RFC 9406), which RFC 9438
 //! recommends and does not require: slow start is RFC 5681's.
 
+use super::{Ack, Base, Rule, Setting};
+use alloc::vec;
+use alloc::vec::Vec;
 use meshpace_core::Time;
 use meshpace_core::parameter::{ParameterError, require};
 
@@ -42,6 +45,15 @@ impl CubicConfig {
     pub fn check(&self) -> Result<(), ParameterError> {
         require(self.c > 0.0 && self.c.is_finite(), "window.c", self.c, "above 0")?;
         require(self.beta > 0.0 && self.beta < 1.0, "window.beta", self.beta, "above 0, below 1")
+    }
+
+    /// Its parameters with what scenarios may set them to.
+    pub fn settings(&mut self) -> Vec<(&'static str, Setting<'_>)> {
+        vec![
+            ("c", Setting::Number(&mut self.c, 1e-9..=1e9)),
+            ("beta", Setting::Number(&mut self.beta, 1e-6..=0.999_999)),
+            ("fast_convergence", Setting::Flag(&mut self.fast_convergence)),
+        ]
     }
 }
 
@@ -84,7 +96,7 @@ impl Cubic {
     }
 
     /// The window after an ACK of `segments` segments at `now` with a smoothed RTT of `rtt` seconds.
-    pub fn on_ack(&mut self, cwnd: f64, ssthresh: u32, segments: u64, now: Time, rtt: f64) -> f64 {
+    pub fn next_cwnd(&mut self, cwnd: f64, ssthresh: u32, segments: u64, now: Time, rtt: f64) -> f64 {
         if cwnd < f64::from(ssthresh) {
             return cwnd + 1.0;
         }
@@ -119,12 +131,43 @@ impl Cubic {
     }
 
     /// The loss was seen by the timer: the curve starts where slow start ends.
-    pub fn on_timeout(&mut self) {
+    pub fn start_flat(&mut self) {
         self.w_max = 0.0;
     }
 
     /// The connection was idle: time that passed does not count.
     pub fn end_epoch(&mut self) {
         self.epoch = None;
+    }
+}
+
+impl Rule for Cubic {
+    fn restart(&mut self, base: &mut Base, segments: u32) {
+        self.end_epoch();
+        base.restart(segments);
+    }
+
+    fn on_ack(&mut self, base: &mut Base, ack: &Ack) {
+        let grown = self.next_cwnd(base.cwnd(), base.ssthresh(), ack.segments, ack.now, ack.rtt);
+        base.set_cwnd(grown.min(f64::from(base.limit())));
+    }
+
+    /// Above its threshold CUBIC counts by itself.
+    fn on_counted_ack(&mut self, base: &mut Base, step: f64, ack: &Ack) {
+        if base.in_slow_start() {
+            base.set_cwnd((base.cwnd() + step).min(f64::from(base.limit())));
+        } else {
+            self.on_ack(base, ack);
+        }
+    }
+
+    fn on_fast_retransmit(&mut self, base: &mut Base, inflation: u32) {
+        base.reduce_to(self.on_loss(base.window(inflation)));
+    }
+
+    fn on_timeout(&mut self, base: &mut Base, inflation: u32) {
+        base.reduce_to(self.on_loss(base.window(inflation)));
+        self.start_flat();
+        base.restart(1);
     }
 }

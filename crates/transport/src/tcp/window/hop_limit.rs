@@ -12,6 +12,8 @@
 //!
 //! The original stops at 30 (15 hops); above, 5 is kept.
 
+use super::{Base, Rule};
+
 /// How the limit follows from the number of hops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HopRule {
@@ -21,7 +23,16 @@ pub enum HopRule {
     Quarter,
 }
 
+impl Rule for HopRule {
+    fn on_hops(&mut self, base: &mut Base, hops: u8, max_window: u32) {
+        base.set_limit(self.segments(hops).min(max_window));
+    }
+}
+
 impl HopRule {
+    /// Every rule by the name that scenarios have for it.
+    pub const NAMED: [(&str, HopRule); 2] = [("table", HopRule::Table), ("quarter", HopRule::Quarter)];
+
     /// The limit in segments for a path of `hops` hops.
     pub fn segments(self, hops: u8) -> u32 {
         match self {

@@ -1,0 +1,76 @@
+//! What the worked examples of the pages have to be: the code that is compiled, one file and one line.
+
+use meshpace_scenario::{Scenario, Source};
+use std::path::{Path, PathBuf};
+
+pub fn read(path: &str) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The only block of the page in this language.
+pub fn block(page: &str, language: &str) -> String {
+    let page = read(page);
+    let opening = format!("\n```{language}\n");
+    assert_eq!(page.matches(&opening).count(), 1, "blocks of {language}");
+    let (_, rest) = page.split_once(&opening).unwrap();
+    let (block, _) = rest.split_once("\n```\n").expect("the block ends");
+    format!("{block}\n")
+}
+
+/// A file of a diff: its name, and its lines with their signs.
+fn changes(diff: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut files = Vec::new();
+    for line in diff.lines() {
+        if let Some(name) = line.strip_prefix("+++ b/") {
+            files.push((name, Vec::new()));
+        } else if !line.starts_with("--- ") && !line.starts_with("@@ ") {
+            files.last_mut().expect("a line before the first file").1.push(line);
+        }
+    }
+    files
+}
+
+pub fn scenario(text: String) -> Result<Scenario, String> {
+    let source = Source { name: "page.toml".to_owned(), text, sets: Vec::new() };
+    Scenario::read(source, Path::new("."), "page").map_err(|refusal| refusal.to_string())
+}
+
+/// Holds the diff of `page` against the sources, in which nothing else may know of the rule called `name`.
+pub fn is_one_new_file_and_one_line(page: &str, name: &str) {
+    let diff = block(page, "diff");
+    let files = changes(&diff);
+    let [(new, lines), (list, hunk)] = &files[..] else { panic!("{} files", files.len()) };
+    assert!(diff.starts_with("--- /dev/null\n"), "the first file is new");
+    let text: String =
+        lines.iter().map(|line| format!("{}\n", line.strip_prefix('+').expect("an added line"))).collect();
+    assert_eq!(text, read(new), "{new}");
+    let added: Vec<&&str> = hunk.iter().filter(|line| !line.starts_with(' ')).collect();
+    let [line] = added[..] else { panic!("{added:?}") };
+    assert!(line.starts_with('+'), "{line}");
+    let after: String = hunk.iter().map(|line| format!("{}\n", &line[1..])).collect();
+    assert!(read(list).contains(&after), "{list} does not contain\n{after}");
+    // Nothing else in the sources knows of the rule: without the line it would be gone.
+    let module = Path::new(new).file_stem().unwrap().to_str().unwrap();
+    assert_eq!(mentions(&root().join("crates"), &format!("{module}::"), "/src/"), 1, "{module}");
+    assert_eq!(mentions(&root().join("crates"), &format!("\"{name}\""), "/src/"), 1, "{name}");
+}
+
+/// Source files below `directory`, `marker` in their path, that contain `word`.
+fn mentions(directory: &Path, word: &str, marker: &str) -> usize {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| {
+            if path.is_dir() {
+                return mentions(&path, word, marker);
+            }
+            let is_source = path.extension().is_some_and(|extension| extension == "rs");
+            let below = path.to_string_lossy().contains(marker);
+            usize::from(is_source && below && std::fs::read_to_string(&path).unwrap().contains(word))
+        })
+        .sum()
+}

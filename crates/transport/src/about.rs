@@ -1,0 +1,100 @@
+//! What a rule of one file says about itself: name, description, source and numbers that a scenario may set.
+
+use alloc::format;
+use alloc::string::String;
+use core::ops::RangeInclusive;
+use meshpace_core::parameter::{ParameterError, require};
+
+/// The most parameters a rule can have.
+pub const MOST_PARAMETERS: usize = 4;
+
+/// What a rule is called, and its parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct About {
+    /// The name of the rule and of the transport that uses it.
+    pub name: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+    /// Where it comes from: paper and section.
+    pub source: &'static str,
+    /// At most [`MOST_PARAMETERS`].
+    pub parameters: &'static [Parameter],
+}
+
+/// A number that a scenario may set.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameter {
+    /// Its key.
+    pub name: &'static str,
+    /// Its value unless told otherwise, inside `range`.
+    pub default: f64,
+    /// What it may be.
+    pub range: RangeInclusive<f64>,
+}
+
+/// One of a list of rules.
+pub trait Kind: Copy {
+    /// What it is called, and its parameters.
+    fn about(self) -> &'static About;
+}
+
+/// A rule with the values of its parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config<K> {
+    kind: K,
+    values: [f64; MOST_PARAMETERS],
+}
+
+impl<K: Kind> Config<K> {
+    /// A rule with its defaults.
+    pub fn new(kind: K) -> Config<K> {
+        let mut values = [0.0; MOST_PARAMETERS];
+        for (value, parameter) in values.iter_mut().zip(kind.about().parameters) {
+            *value = parameter.default;
+        }
+        Config { kind, values }
+    }
+
+    /// Which rule.
+    pub fn kind(&self) -> K {
+        self.kind
+    }
+
+    /// The values in the order of [`About::parameters`].
+    pub fn parameters(&self) -> &[f64] {
+        &self.values[..self.kind.about().parameters.len()]
+    }
+
+    /// Every parameter: its name, its value and what that may be.
+    pub fn settings(&mut self) -> impl Iterator<Item = (&'static str, &mut f64, RangeInclusive<f64>)> {
+        let parameters = self.kind.about().parameters.iter();
+        parameters.zip(&mut self.values).map(|(parameter, value)| (parameter.name, value, parameter.range.clone()))
+    }
+
+    /// Its name and the values of its parameters, for people.
+    pub fn describe(&self) -> String {
+        let about = self.kind.about();
+        let mut line = String::from(about.name);
+        for (parameter, value) in about.parameters.iter().zip(self.parameters()) {
+            line.push_str(&format!(", {} {value}", parameter.name));
+        }
+        line
+    }
+
+    /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        for (parameter, value) in self.kind.about().parameters.iter().zip(self.parameters()) {
+            require(
+                parameter.range.contains(value),
+                parameter.name,
+                value,
+                "a number in the range that the rule states",
+            )?;
+        }
+        Ok(())
+    }
+}

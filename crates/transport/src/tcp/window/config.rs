@@ -1,0 +1,169 @@
+//! The table of window rules: parameters, names and what each is built from.
+
+use super::{Base, Constant, Cubic, CubicConfig, Few, HopRule, Kind, NewReno, OneFile, State, Window, few};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+use meshpace_core::parameter::{ParameterError, require};
+
+/// The segments of a clamp and of a constant window that does not say.
+const USUAL_LIMIT: u32 = 3;
+
+/// Which rule the congestion window follows.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Config {
+    /// NewReno (RFC 6582, RFC 5681).
+    NewReno,
+    /// NewReno whose window never exceeds `segments` (TPA, section 5: TCP-2 and TCP-3; AP05, section 5).
+    Clamp {
+        /// The limit in segments, 1 or more.
+        segments: u32,
+    },
+    /// NewReno whose window never exceeds what the number of hops allows (Chen, Xue, Nahrstedt, ICC 2003).
+    HopLimit(HopRule),
+    /// NewReno that grows by a fraction in congestion avoidance (TCP-FeW; DCC, section 5).
+    Few {
+        /// Segments by which the window grows per round trip, above 0 and at most 1. Default 0.01 (DCC, section 5).
+        increment: f64,
+    },
+    /// A window that never changes, whatever is lost (DCC, section 5).
+    Constant {
+        /// Its size in segments, 1 or more.
+        segments: u32,
+    },
+    /// CUBIC (RFC 9438).
+    Cubic(CubicConfig),
+    /// A rule of one file.
+    OneFile(OneFile),
+}
+
+impl Config {
+    /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is not, its value and its range.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        match self {
+            Config::NewReno | Config::HopLimit(_) => Ok(()),
+            Config::Clamp { segments } | Config::Constant { segments } => {
+                require(*segments >= 1, "window.segments", segments, "1 or more segments")
+            }
+            Config::Few { increment } => {
+                require(*increment > 0.0 && *increment <= 1.0, "window.increment", increment, "above 0, at most 1")
+            }
+            Config::Cubic(config) => config.check(),
+            Config::OneFile(config) => config.check(),
+        }
+    }
+
+    /// The window of a connection whose receiver takes `max_window` segments; slow start ends at `ssthresh` segments, if not
+    /// with a loss.
+    ///
+    /// A clamp lowers the limit, as ns-2 users do with `window_`, so that limited transmit and recovery keep to it too.
+    pub fn build(&self, max_window: u32, ssthresh: u32) -> Window {
+        let state = match self {
+            Config::NewReno | Config::Clamp { .. } => State::NewReno(NewReno),
+            Config::HopLimit(rule) => State::HopLimit(*rule),
+            Config::Few { increment } => State::Few(Few { increment: *increment }),
+            Config::Constant { .. } => State::Constant(Constant),
+            Config::Cubic(config) => State::Cubic(Cubic::new(config)),
+            Config::OneFile(config) => State::one_file(config),
+        };
+        let limit = self.limit(max_window);
+        let base = if self.grows() { Base::new(limit, ssthresh) } else { Constant::base(limit) };
+        Window::new(base, state, max_window)
+    }
+
+    /// Whether the window ever changes.
+    pub fn grows(&self) -> bool {
+        !matches!(self, Config::Constant { .. })
+    }
+
+    /// The most segments such a window can hold if its receiver takes `max_window` segments.
+    pub fn limit(&self, max_window: u32) -> u32 {
+        match self {
+            Config::Clamp { segments } | Config::Constant { segments } => max_window.min(*segments),
+            _ => max_window,
+        }
+    }
+    /// Every kind with its defaults, by the name that scenarios have for it.
+    pub fn kinds() -> Vec<(&'static str, Config)> {
+        let mut kinds = vec![
+            ("newreno", Config::NewReno),
+            ("clamp", Config::Clamp { segments: USUAL_LIMIT }),
+            ("hop-limit", Config::HopLimit(HopRule::Table)),
+            ("few", Config::Few { increment: few::INCREMENT }),
+            ("constant", Config::Constant { segments: USUAL_LIMIT }),
+            ("cubic", Config::Cubic(CubicConfig::default())),
+        ];
+        kinds.extend(Kind::ALL.iter().map(|kind| (kind.about().name, Config::OneFile(OneFile::new(*kind)))));
+        kinds
+    }
+
+    /// Whether `other` is of the same kind, its parameters apart.
+    pub fn is_same_kind(&self, other: &Config) -> bool {
+        match (self, other) {
+            (Config::OneFile(one), Config::OneFile(other)) => one.kind() == other.kind(),
+            _ => core::mem::discriminant(self) == core::mem::discriminant(other),
+        }
+    }
+
+    /// What it is called in a sentence.
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Config::NewReno => "a window",
+            Config::Clamp { .. } => "a clamped window",
+            Config::HopLimit(_) => "a window limited by hops",
+            Config::Few { .. } => "a window that grows by a fraction",
+            Config::Constant { .. } => "a constant window",
+            Config::Cubic(_) => "a window of CUBIC",
+            Config::OneFile(_) => "a window of this rule",
+        }
+    }
+
+    /// Its parameters with what scenarios may set them to.
+    pub fn settings(&mut self) -> Vec<(&'static str, Setting<'_>)> {
+        match self {
+            Config::NewReno => Vec::new(),
+            Config::Clamp { segments } | Config::Constant { segments } => {
+                vec![("segments", Setting::Segments(segments))]
+            }
+            Config::HopLimit(rule) => vec![("rule", Setting::HopRule(rule))],
+            Config::Few { increment } => vec![("increment", Setting::Number(increment, 1e-9..=1.0))],
+            Config::Cubic(config) => config.settings(),
+            Config::OneFile(config) => {
+                config.settings().map(|(name, value, range)| (name, Setting::Number(value, range))).collect()
+            }
+        }
+    }
+
+    /// The rule with the parameters that tell it from others, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Config::NewReno => String::from("NewReno"),
+            Config::Clamp { segments } => format!("NewReno up to {segments}"),
+            Config::HopLimit(HopRule::Table) => String::from("NewReno up to 1..5 by hops"),
+            Config::HopLimit(HopRule::Quarter) => String::from("NewReno up to h/4"),
+            Config::Few { increment } => format!("FeW {increment}"),
+            Config::Constant { segments } => format!("constant {segments}"),
+            Config::Cubic(cubic) => format!("CUBIC, C {}, beta {}", cubic.c, cubic.beta),
+            Config::OneFile(config) => config.describe(),
+        }
+    }
+}
+
+/// A parameter that a scenario may set, with its range.
+#[derive(Debug)]
+pub enum Setting<'a> {
+    /// Segments, 1 to 65535.
+    Segments(&'a mut u32),
+    /// A number.
+    Number(&'a mut f64, RangeInclusive<f64>),
+    /// On or off.
+    Flag(&'a mut bool),
+    /// One of [`HopRule::NAMED`].
+    HopRule(&'a mut HopRule),
+}
