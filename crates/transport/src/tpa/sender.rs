@@ -22,6 +22,40 @@ use crate::path::{Arrival, ENDLESS, PathInfo};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
+/// What the application has handed over.
+#[derive(Clone, Debug)]
+struct Supply {
+    /// Bytes.
+    written: u64,
+    /// Nothing more will come.
+    closing: bool,
+    /// Since when bytes have been waiting for their block to fill.
+    filling_since: Time,
+}
+
+/// The FIN.
+#[derive(Clone, Debug)]
+struct Fin {
+    /// When it was first sent.
+    since: Time,
+    /// It is acknowledged.
+    acknowledged: bool,
+}
+
+/// What the receiver takes and how it answers.
+#[derive(Clone, Debug)]
+struct Peer {
+    /// Segments it lets share an ACK, and how long an ACK may wait.
+    ack_every: u8,
+    ack_delay: Duration,
+    /// WinSize.
+    window: u8,
+    /// When a closed window is probed next; never if it is open or something is outstanding.
+    persist_at: Time,
+    /// One segment may leave although the window is closed.
+    probe: bool,
+}
+
 /// The sending half.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -30,9 +64,6 @@ pub struct Sender {
     /// K: segments in a full block.
     block_segments: u8,
     fill_timeout: Duration,
-    /// Segments the receiver lets share an ACK, and how long an ACK may wait.
-    ack_every: u8,
-    ack_delay: Duration,
 
     estimator: Estimator,
     congestion: Congestion,
@@ -41,25 +72,12 @@ pub struct Sender {
     /// Where the pacing has the number of hops from.
     hops: HopSource,
 
-    /// Bytes the application has handed over.
-    written: u64,
-    closing: bool,
-    /// Since when bytes have been waiting for their block to fill.
-    filling_since: Time,
+    supply: Supply,
     /// The block under way, or the number and start of the next one if it has no segments.
     block: Block,
     flight: Flight,
-    /// When the FIN was first sent.
-    fin_since: Time,
-    /// The FIN is acknowledged.
-    finished: bool,
-
-    /// WinSize of the peer.
-    peer_window: u8,
-    /// When a closed window is probed next; never if it is open or something is outstanding.
-    persist_at: Time,
-    /// One segment may leave although the peer's window is closed.
-    probe: bool,
+    fin: Fin,
+    peer: Peer,
     /// While silent: when to probe if no notice comes.
     silent_until: Time,
 }
@@ -71,36 +89,35 @@ impl Sender {
             segment: config.segment,
             block_segments: config.block_segments,
             fill_timeout: config.fill_timeout,
-            ack_every: config.ack.segments(config.congestion.window),
-            ack_delay: config.ack_delay,
             estimator: Estimator::new(&config.rto),
             congestion: Congestion::new(&config.congestion),
             pacer: Pacer::new(&config.pacing, config.segment),
             path: PathInfo::UNKNOWN,
             hops: config.pacing.hop_source(),
-            written: 0,
-            closing: false,
-            filling_since: Time::ZERO,
+            supply: Supply { written: 0, closing: false, filling_since: Time::ZERO },
             block: Block::new(config.first_block, 0, 0, 0, false),
             flight: Flight::default(),
-            fin_since: Time::NEVER,
-            finished: false,
-            peer_window: 0,
-            persist_at: Time::NEVER,
-            probe: false,
+            fin: Fin { since: Time::NEVER, acknowledged: false },
+            peer: Peer {
+                ack_every: config.ack.segments(config.congestion.window),
+                ack_delay: config.ack_delay,
+                window: 0,
+                persist_at: Time::NEVER,
+                probe: false,
+            },
             silent_until: Time::ZERO,
         }
     }
 
     /// The application hands over `bytes`.
     pub fn write(&mut self, now: Time, bytes: u64) {
-        if self.closing || bytes == 0 {
+        if self.supply.closing || bytes == 0 {
             return;
         }
         if self.waiting() == 0 {
-            self.filling_since = now;
+            self.supply.filling_since = now;
         }
-        self.written = self.written.saturating_add(bytes).min(ENDLESS);
+        self.supply.written = self.supply.written.saturating_add(bytes).min(ENDLESS);
     }
 
     /// The application always has more.
@@ -110,20 +127,20 @@ impl Sender {
 
     /// The application will write no more. Of data without end only the block under way is still sent.
     pub fn close(&mut self) {
-        self.closing = true;
-        if self.written == ENDLESS {
-            self.written = self.block.start + u64::from(self.block.bytes);
+        self.supply.closing = true;
+        if self.supply.written == ENDLESS {
+            self.supply.written = self.block.start + u64::from(self.block.bytes);
         }
     }
 
     /// The handshake is done; the peer takes `window` segments.
     pub fn establish(&mut self, window: u8) {
-        self.peer_window = window;
+        self.peer.window = window;
     }
 
     /// Bytes written and not in a block yet.
     fn waiting(&self) -> u64 {
-        self.written - self.block.start - u64::from(self.block.bytes)
+        self.supply.written - self.block.start - u64::from(self.block.bytes)
     }
 
     /// Whether no block is under way.
@@ -133,42 +150,42 @@ impl Sender {
 
     /// Starts a block if none is under way and one is full or must not wait any longer.
     fn begin_block(&mut self, now: Time) {
-        if !self.is_idle() || self.finished {
+        if !self.is_idle() || self.fin.acknowledged {
             return;
         }
         let waiting = self.waiting();
         let full = self.segment * u32::from(self.block_segments);
         let Block { number, start, .. } = self.block;
         if waiting == 0 {
-            if self.closing {
+            if self.supply.closing {
                 self.block = Block::new(number, start, 0, 1, true);
             }
             return;
         }
-        if waiting < u64::from(full) && !self.closing && now < self.fill_by() {
+        if waiting < u64::from(full) && !self.supply.closing && now < self.fill_by() {
             return;
         }
         let bytes = waiting.min(u64::from(full)) as u32;
         self.block = Block::new(number, start, bytes, bytes.div_ceil(self.segment) as u8, false);
         // What is left waits for the next block to fill.
-        self.filling_since = now;
+        self.supply.filling_since = now;
     }
 
     fn fill_by(&self) -> Time {
-        self.filling_since.saturating_add(self.fill_timeout)
+        self.supply.filling_since.saturating_add(self.fill_timeout)
     }
 
     fn has_room(&self) -> bool {
         let outstanding = self.block.outstanding().count_ones();
-        outstanding < u32::from(self.congestion.window().min(self.peer_window)) || (self.probe && outstanding == 0)
+        outstanding < u32::from(self.congestion.window().min(self.peer.window)) || (self.peer.probe && outstanding == 0)
     }
 
-    /// Whether the sender keeps still until a notice of recovery, or until it has waited too long for one.
     /// Whether nothing is sent until a notice of recovery.
     pub fn waits_for_notice(&self) -> bool {
         self.congestion.is_silent()
     }
 
+    /// Whether the sender keeps still until a notice of recovery, or until it has waited too long for one.
     fn is_silent(&self, now: Time) -> bool {
         self.congestion.is_silent() && now < self.silent_until
     }
@@ -183,14 +200,14 @@ impl Sender {
         let tx = self.flight.record(now, place);
         let probe = self.congestion.state() == State::Frozen;
         let rto = self.estimator.backed_off(self.congestion.backoff());
-        let wait = if again || self.is_acknowledged_promptly(place) { Duration::ZERO } else { self.ack_delay };
+        let wait = if again || self.is_acknowledged_promptly(place) { Duration::ZERO } else { self.peer.ack_delay };
         self.flight.timers[usize::from(place)] = Timer { at: now.saturating_add(rto).saturating_add(wait), probe };
-        self.probe = false;
-        self.persist_at = Time::NEVER;
+        self.peer.probe = false;
+        self.peer.persist_at = Time::NEVER;
         self.silent_until = now.saturating_add(self.estimator.max());
         let (offset, payload) = self.block.range(place, self.segment);
         if self.block.fin {
-            self.fin_since = self.fin_since.min(now);
+            self.fin.since = self.fin.since.min(now);
         } else {
             stats.segments_sent += 1;
             stats.retransmissions += u64::from(again);
@@ -211,7 +228,7 @@ impl Sender {
 
     /// Whether the receiver's count reaches an ACK at or after `place` without its timer, if nothing is lost.
     fn is_acknowledged_promptly(&self, place: u8) -> bool {
-        let counted = self.block.count - self.block.count % self.ack_every;
+        let counted = self.block.count - self.block.count % self.peer.ack_every;
         place < counted || self.block.fin || self.congestion.state() != State::Normal || self.is_full_block()
     }
 
@@ -229,7 +246,7 @@ impl Sender {
         let before = segment.ack_block == block_after(self.block.number, 4095);
         if before {
             // Late, but the window it tells may be news.
-            self.peer_window = segment.window;
+            self.peer.window = segment.window;
             return;
         }
         if segment.ack_block != self.block.number || !self.block.has_sent(segment.ack_places) {
@@ -239,7 +256,7 @@ impl Sender {
         if segment.ack_tx != 0 && !self.flight.has_sent(segment.ack_tx) {
             return;
         }
-        self.peer_window = segment.window;
+        self.peer.window = segment.window;
         let sample = self.flight.name(segment.ack_tx, segment.ack_places);
         if let Some(sent_at) = sample {
             self.sample(now.since(sent_at).as_secs_f64(), arrival, stats);
@@ -257,7 +274,7 @@ impl Sender {
             stats.acked_bytes += u64::from(self.block.range(place, self.segment).1);
         }
         if self.block.is_complete() {
-            self.finished = self.block.fin;
+            self.fin.acknowledged = self.block.fin;
             let start = self.block.start + u64::from(self.block.bytes);
             self.block = Block::new(block_after(self.block.number, 1), start, 0, 0, false);
             self.flight.restart();
@@ -285,9 +302,9 @@ impl Sender {
                 self.congestion.on_timeout(timer.probe);
             }
         }
-        if self.persist_at <= now {
-            self.persist_at = Time::NEVER;
-            self.probe = true;
+        if self.peer.persist_at <= now {
+            self.peer.persist_at = Time::NEVER;
+            self.peer.probe = true;
         }
     }
 
@@ -313,19 +330,19 @@ impl Sender {
     /// To be called after everything else: starts the persist timer if only the peer's window holds data back.
     pub fn settle(&mut self, now: Time) {
         let blocked =
-            self.peer_window == 0 && self.block.outstanding() == 0 && self.block.next().is_some() && !self.probe;
+            self.peer.window == 0 && self.block.outstanding() == 0 && self.block.next().is_some() && !self.peer.probe;
         if !blocked {
-            self.persist_at = Time::NEVER;
-        } else if self.persist_at == Time::NEVER {
+            self.peer.persist_at = Time::NEVER;
+        } else if self.peer.persist_at == Time::NEVER {
             let rto = self.estimator.backed_off(self.congestion.backoff());
             // An RTO of next to nothing must not become a flood.
-            self.persist_at = now.saturating_add(rto.max(self.ack_delay).max(SHORTEST_PERSIST));
+            self.peer.persist_at = now.saturating_add(rto.max(self.peer.ack_delay).max(SHORTEST_PERSIST));
         }
     }
 
     /// When [`Sender::on_timer`] is due, or a segment may leave.
     pub fn next_wakeup(&self, now: Time) -> Time {
-        let mut next = self.persist_at;
+        let mut next = self.peer.persist_at;
         for place in bits(self.block.outstanding()) {
             next = next.min(self.flight.timers[usize::from(place)].at);
         }
@@ -347,7 +364,7 @@ impl Sender {
 
     /// Whether the FIN is acknowledged.
     pub fn is_finished(&self) -> bool {
-        self.finished
+        self.fin.acknowledged
     }
 
     /// How often the FIN has been sent.
@@ -357,7 +374,7 @@ impl Sender {
 
     /// When the FIN was first sent; never if it was not.
     pub fn fin_since(&self) -> Time {
-        self.fin_since
+        self.fin.since
     }
 
     /// Segments sent, neither acknowledged nor timed out.
@@ -367,7 +384,7 @@ impl Sender {
 
     /// Whether anything was ever written.
     pub fn has_written(&self) -> bool {
-        self.written > 0
+        self.supply.written > 0
     }
 
     /// Bytes before the block under way: all of them are acknowledged.

@@ -52,6 +52,21 @@ enum Phase {
     Quiet { stamp: u32, since: Time },
 }
 
+/// What the application has handed over, and what of it is cut into segments.
+#[derive(Clone, Debug)]
+struct Stream {
+    /// Bytes handed over.
+    written: u64,
+    /// Nothing more will come.
+    closing: bool,
+    /// Segments cut and not acknowledged.
+    cuts: VecDeque<Cut>,
+    /// Bytes cut.
+    cut_bytes: u64,
+    /// The FIN is cut.
+    fin_cut: bool,
+}
+
 /// The sending half.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -60,12 +75,7 @@ pub struct Sender {
     control: Control,
     timeout: Timeout,
     path: PathInfo,
-    /// Bytes the application has handed over.
-    written: u64,
-    closing: bool,
-    cuts: VecDeque<Cut>,
-    cut_bytes: u64,
-    fin_cut: bool,
+    stream: Stream,
     /// Everything before this offset is acknowledged.
     una: u64,
     /// How many bytes beyond it the peer takes.
@@ -93,11 +103,13 @@ impl Sender {
             control,
             timeout: Timeout::new(&config.timeout),
             path,
-            written: 0,
-            closing: false,
-            cuts: VecDeque::with_capacity(usize::from(config.max_window.min(256)) + 1),
-            cut_bytes: 0,
-            fin_cut: false,
+            stream: Stream {
+                written: 0,
+                closing: false,
+                cuts: VecDeque::with_capacity(usize::from(config.max_window.min(256)) + 1),
+                cut_bytes: 0,
+                fin_cut: false,
+            },
             una: 0,
             peer_window: 0,
             phase: Phase::Sending(0),
@@ -110,8 +122,8 @@ impl Sender {
 
     /// The application hands over `bytes`.
     pub fn write(&mut self, bytes: u64) {
-        if !self.closing {
-            self.written = self.written.saturating_add(bytes).min(ENDLESS);
+        if !self.stream.closing {
+            self.stream.written = self.stream.written.saturating_add(bytes).min(ENDLESS);
         }
     }
 
@@ -122,9 +134,9 @@ impl Sender {
 
     /// The application will write no more. Of data without end nothing more is sent than what is already cut.
     pub fn close(&mut self) {
-        self.closing = true;
-        if self.written == ENDLESS {
-            self.written = self.cut_bytes;
+        self.stream.closing = true;
+        if self.stream.written == ENDLESS {
+            self.stream.written = self.stream.cut_bytes;
         }
     }
 
@@ -144,28 +156,28 @@ impl Sender {
 
     /// Whether anything was written.
     pub fn has_written(&self) -> bool {
-        self.written > 0
+        self.stream.written > 0
     }
 
     /// Whether everything is acknowledged, the FIN included.
     pub fn is_finished(&self) -> bool {
-        self.fin_cut && self.cuts.is_empty()
+        self.stream.fin_cut && self.stream.cuts.is_empty()
     }
 
     /// Whether nothing but the FIN is unacknowledged.
     pub fn has_only_fin(&self) -> bool {
-        self.fin_cut && self.una >= self.cut_bytes
+        self.stream.fin_cut && self.una >= self.stream.cut_bytes
     }
 
     /// The offset after everything sent so far.
     pub fn sent_end(&self) -> u64 {
-        let last = self.cuts.iter().rev().find(|cut| cut.sent);
+        let last = self.stream.cuts.iter().rev().find(|cut| cut.sent);
         last.map_or(self.una, Cut::end)
     }
 
     /// Payload bytes acknowledged, all from the start on.
     pub fn acknowledged(&self) -> u64 {
-        self.una.min(self.cut_bytes)
+        self.una.min(self.stream.cut_bytes)
     }
 
     /// The interval, seconds.
@@ -186,17 +198,17 @@ impl Sender {
         let before = self.una;
         if segment.ack >= self.una {
             self.peer_window = u64::from(segment.window) * u64::from(self.segment);
-            stats.acked_bytes += segment.ack.min(self.cut_bytes) - self.una.min(self.cut_bytes);
+            stats.acked_bytes += segment.ack.min(self.stream.cut_bytes) - self.una.min(self.stream.cut_bytes);
             self.una = segment.ack;
-            while self.cuts.front().is_some_and(|cut| cut.sent && cut.end() <= segment.ack) {
-                self.cuts.pop_front();
+            while self.stream.cuts.front().is_some_and(|cut| cut.sent && cut.end() <= segment.ack) {
+                self.stream.cuts.pop_front();
             }
             self.report(segment);
         }
         let Phase::Quiet { stamp, since } = self.phase else { return };
         let answers = segment.ts_ecr == stamp;
         let told = segment.feedback.segments > 0;
-        if !self.cuts.iter().any(|cut| cut.sent) || (answers && told) {
+        if !self.stream.cuts.iter().any(|cut| cut.sent) || (answers && told) {
             if answers && told {
                 self.sample(now, since, segment, stats);
             }
@@ -212,7 +224,7 @@ impl Sender {
     /// Notes what the peer has beyond a gap.
     fn report(&mut self, segment: &Segment) {
         let full = u64::from(self.segment);
-        for cut in self.cuts.iter_mut().filter(|cut| cut.sent && cut.payload > 0) {
+        for cut in self.stream.cuts.iter_mut().filter(|cut| cut.sent && cut.payload > 0) {
             let first = cut.offset.saturating_sub(segment.ack) / full;
             let last = (cut.offset + u64::from(cut.payload) - 1).saturating_sub(segment.ack) / full;
             if last < u64::from(u32::BITS) && (first..=last).all(|place| segment.beyond >> place & 1 == 1) {
@@ -255,7 +267,7 @@ impl Sender {
     /// Nothing is under way any more: what was sent and is not reported is lost. After a `whole` train the next may be longer.
     fn end_train(&mut self, now: Time, whole: bool, stats: &mut Stats) {
         let mut lost = false;
-        for cut in self.cuts.iter_mut().filter(|cut| cut.sent && !cut.reported) {
+        for cut in self.stream.cuts.iter_mut().filter(|cut| cut.sent && !cut.reported) {
             cut.lost = true;
             lost = true;
         }
@@ -287,7 +299,7 @@ impl Sender {
     pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         if self.probe {
             self.probe = false;
-            let place = match self.cuts.iter().position(|cut| cut.sent && !cut.reported) {
+            let place = match self.stream.cuts.iter().position(|cut| cut.sent && !cut.reported) {
                 Some(place) => place,
                 None => self.cut_next(true)?,
             };
@@ -307,7 +319,7 @@ impl Sender {
 
     /// What is lost goes first.
     fn choose(&mut self) -> Option<usize> {
-        let lost = self.cuts.iter().position(|cut| cut.lost);
+        let lost = self.stream.cuts.iter().position(|cut| cut.lost);
         lost.or_else(|| self.cut_next(false))
     }
 
@@ -316,30 +328,30 @@ impl Sender {
         if !(self.can_cut() || beyond && self.has_data()) {
             return None;
         }
-        let left = self.written - self.cut_bytes;
+        let left = self.stream.written - self.stream.cut_bytes;
         let payload = left.min(u64::from(self.segment));
-        let fin = self.closing && payload == left;
-        let (offset, payload) = (self.cut_bytes, payload as u16);
-        self.cuts.push_back(Cut { offset, payload, fin, sent: false, lost: false, reported: false });
-        self.cut_bytes += u64::from(payload);
-        self.fin_cut |= fin;
-        Some(self.cuts.len() - 1)
+        let fin = self.stream.closing && payload == left;
+        let (offset, payload) = (self.stream.cut_bytes, payload as u16);
+        self.stream.cuts.push_back(Cut { offset, payload, fin, sent: false, lost: false, reported: false });
+        self.stream.cut_bytes += u64::from(payload);
+        self.stream.fin_cut |= fin;
+        Some(self.stream.cuts.len() - 1)
     }
 
     /// Whether a new segment would carry anything.
     fn has_data(&self) -> bool {
-        self.cut_bytes < self.written || (self.closing && !self.fin_cut)
+        self.stream.cut_bytes < self.stream.written || (self.stream.closing && !self.stream.fin_cut)
     }
 
     /// Whether the peer takes a new one, whole.
     fn can_cut(&self) -> bool {
-        let payload = (self.written - self.cut_bytes).min(u64::from(self.segment));
-        self.has_data() && self.cut_bytes + payload <= self.una.saturating_add(self.peer_window)
+        let payload = (self.stream.written - self.stream.cut_bytes).min(u64::from(self.segment));
+        self.has_data() && self.stream.cut_bytes + payload <= self.una.saturating_add(self.peer_window)
     }
 
     /// Sends the segment at `place`, as the end of its train if it has to be or nothing else can be sent.
     fn send(&mut self, now: Time, place: usize, ends: bool, stats: &mut Stats) -> Segment {
-        let cut = &mut self.cuts[place];
+        let cut = &mut self.stream.cuts[place];
         let again = cut.sent;
         cut.sent = true;
         cut.lost = false;
@@ -352,7 +364,7 @@ impl Sender {
         stats.interval_samples += 1;
         stats.interval_sum_s += interval;
         self.earliest = now.saturating_add(Duration::from_secs_f64(interval));
-        let tail = ends || !(self.cuts.iter().any(|cut| cut.lost) || self.can_cut());
+        let tail = ends || !(self.stream.cuts.iter().any(|cut| cut.lost) || self.can_cut());
         let mut flags = if cut.fin { Flags::FIN } else { Flags::NONE };
         if tail {
             flags = flags.with(Flags::PSH);
@@ -371,7 +383,7 @@ impl Sender {
 
     /// Whether only the peer's window keeps data back while nothing is outstanding.
     fn is_blocked(&self) -> bool {
-        self.cuts.is_empty() && self.has_data() && !self.can_cut()
+        self.stream.cuts.is_empty() && self.has_data() && !self.can_cut()
     }
 
     /// Sees to it that a closed window is probed.
@@ -383,7 +395,8 @@ impl Sender {
 
     /// When [`Sender::on_timer`] or a poll is due.
     pub fn next_wakeup(&self) -> Time {
-        let waits = matches!(self.phase, Phase::Sending(_)) && (self.can_cut() || self.cuts.iter().any(|cut| cut.lost));
+        let waits =
+            matches!(self.phase, Phase::Sending(_)) && (self.can_cut() || self.stream.cuts.iter().any(|cut| cut.lost));
         self.timeout_at.min(if waits { self.earliest } else { Time::NEVER })
     }
 }
