@@ -316,6 +316,28 @@ fn a_lost_syn_ack_and_a_lost_answer_to_it_are_repeated() {
 }
 
 #[test]
+fn a_segment_beyond_a_gap_that_ends_the_handshake_is_not_echoed() {
+    // RFC 7323, section 4.3: the stamp to echo is that of the last segment in order. The first data segment is lost, so the
+    // second ends the server's handshake: its ACK echoes the SYN.
+    for profile in [Profile::Ns2, Profile::Host] {
+        let mut pair = Duplex::new(&tcp::Config { profile, initial_window: 2, ..tcp::Config::default() });
+        pair.ends[0].open(Time::ZERO);
+        pair.ends[0].write(Time::ZERO, 5000);
+        let mut lost = false;
+        pair.drive(ms(60_000), &mut |side, s| {
+            let first = side == 0 && s.payload > 0 && !lost;
+            lost |= first;
+            first
+        });
+        let syn = pair.record.iter().find(|l| l.1 == 0).unwrap().2;
+        let ack = pair.record.iter().find(|l| l.1 == 1 && l.2.flags == ACK).unwrap().2;
+        assert!(syn.flags.has(Flags::SYN) && lost && ack.ack == 0, "{:?}", pair.said());
+        assert_eq!(ack.ts_ecr, syn.ts_val, "{profile:?}: {:?}", pair.said());
+        assert_eq!(pair.ends[1].delivered(), 5000);
+    }
+}
+
+#[test]
 fn nobody_answers() {
     // A SYN: until patience ends. A SYN-ACK: six times. Data: until patience ends, with a reset at last.
     let mut pair = Duplex::new(&tcp::Config::default());

@@ -184,6 +184,7 @@ impl Connection {
             self.finish(End::Refused);
         } else if flags.has(Flags::SYN) {
             self.sender.on_syn_ack(&mut self.shared, segment, arrival);
+            self.receiver.on_syn_ack(segment.ts_val);
             self.establish(segment, Some(self.handshake.sent_at));
             self.handshake.due = Due::Ack;
         }
@@ -227,7 +228,6 @@ impl Connection {
         self.handshake.due = Due::Nothing;
         self.shared.timers.stop(Timer::Handshake);
         self.shared.timers.stop(Timer::GiveUp);
-        self.receiver.establish(segment.ts_val);
         let times = if self.role == Role::Receiver && self.is_ns2() { 1 } else { self.handshake.times.max(1) };
         self.sender.establish(&mut self.shared, segment.window, times, sent_at);
     }

@@ -84,8 +84,8 @@ impl Receiver {
         self.echoing.on_syn(syn);
     }
 
-    /// The handshake is over; the peer's latest time stamp is `ts_val`.
-    pub fn establish(&mut self, ts_val: u32) {
+    /// The SYN-ACK arrived, with this time stamp.
+    pub fn on_syn_ack(&mut self, ts_val: u32) {
         self.ts_recent = ts_val;
     }
 
