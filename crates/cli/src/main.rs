@@ -7,6 +7,7 @@ mod doctor;
 mod emulate;
 #[cfg_attr(not(feature = "kernel"), path = "kernel_missing.rs")]
 mod kernel;
+mod keys;
 mod link;
 mod merge;
 mod network;
@@ -42,6 +43,8 @@ enum Command {
     Run(run::Arguments),
     /// List the transports that scenarios can name.
     Transports(transports::Arguments),
+    /// List every key that a scenario may have: what may be written, default, meaning.
+    Keys(keys::Arguments),
     /// List the published experiments and the scenario files of a directory.
     Scenarios(scenarios::Arguments),
     /// Run published experiments again, and write a report with a verdict for every published claim.
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(arguments) => run::main(&arguments),
         Command::Transports(arguments) => transports::main(&arguments),
+        Command::Keys(arguments) => keys::main(&arguments),
         Command::Scenarios(arguments) => scenarios::main(&arguments),
         Command::Reproduce(arguments) => reproduce::main(&arguments),
         Command::Report(arguments) => report::main(&arguments),

@@ -76,3 +76,22 @@ fn without_scenarios_there_is_nothing_to_list() {
     let output = command.args(["scenarios", "nowhere"]).current_dir(&directory).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn keys_are_listed_by_section_and_an_unknown_one_names_those_there_are() {
+    let here = std::env::current_dir().unwrap();
+    let all = lines(&["keys", "--format", "json"], &here);
+    let hops = all.iter().find(|key| key["key"] == "topology.hops").unwrap();
+    assert_eq!(hops["forms"][0]["min"], 1);
+    let radio = lines(&["keys", "radio", "--format", "json"], &here);
+    assert!(radio.len() > 10 && radio.len() < all.len());
+    assert!(radio.iter().all(|key| key["key"].as_str().unwrap().split('.').next() == Some("radio")));
+    assert_eq!(lines(&["keys", "flow.0.transport.window.beta", "--format", "json"], &here).len(), 1);
+    let run = |arguments: &[&str]| Command::cargo_bin("meshpace").unwrap().args(arguments).output().unwrap();
+    let refused = run(&["keys", "radoi"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.contains("Did you mean radio?") && message.contains("topology"), "{message}");
+    let schema: Value = serde_json::from_slice(&run(&["keys", "--schema"]).stdout).unwrap();
+    assert_eq!(schema["properties"]["topology"]["properties"]["hops"]["type"], "integer");
+}

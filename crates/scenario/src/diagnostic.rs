@@ -1,5 +1,6 @@
 //! What is wrong with a scenario, said so that a person can mend it: file, line, column, key, and what was expected.
 
+use super::keys::Recording;
 use super::value::Origin;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::cell::RefCell;
@@ -25,9 +26,21 @@ pub struct Problem {
 pub struct Problems {
     found: RefCell<Vec<Problem>>,
     point: RefCell<Option<String>>,
+    /// What is read, where somebody wants to know.
+    recording: Option<Recording>,
 }
 
 impl Problems {
+    /// No problems yet, and a record of every key that is read.
+    pub fn recorded() -> Problems {
+        Problems { recording: Some(Recording::default()), ..Problems::default() }
+    }
+
+    /// The record of what is read, if there is one.
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
     /// What is found from now on belongs to this point of the sweep.
     pub fn enter(&self, point: Option<String>) {
         *self.point.borrow_mut() = point;

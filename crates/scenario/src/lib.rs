@@ -5,6 +5,7 @@ pub mod diagnostic;
 pub mod estimate;
 mod files;
 mod flow;
+pub mod keys;
 mod link;
 mod mesh;
 mod overrides;

@@ -59,6 +59,12 @@ pub const RATIO: Dimension =
     Dimension { name: "a gain or loss", usual: "dB", example: "16 dB", units: &[("dB", 1.0), ("dBi", 1.0)] };
 
 impl Dimension {
+    /// The names of its units, the usual one first.
+    pub fn units(&self) -> Vec<&'static str> {
+        let others = self.units.iter().map(|(name, _)| *name).filter(|name| *name != self.usual);
+        std::iter::once(self.usual).chain(others).collect()
+    }
+
     /// The quantity `text` expresses, in base units, finite; or what to write instead.
     pub fn parse(&self, text: &str) -> Result<f64, String> {
         let text = text.trim();

@@ -1,6 +1,7 @@
 //! Reads the keys of one table, remembers which it knows, and reports the rest.
 
 use super::diagnostic::{Problem, Problems, nearest, one_of};
+use super::keys::{self, Form};
 use super::quantity::Dimension;
 use super::value::{Kind, Origin, Table, Value};
 use std::ops::RangeInclusive;
@@ -45,12 +46,25 @@ impl<'a> Reader<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The value of `key`, which is known from now on.
+    /// The value of `key`, which is known from now on. A key that `meshpace keys` does not list cannot be read.
     pub fn get(&mut self, key: &'static str) -> Option<&'a Value> {
+        let is_listed = keys::is_listed(&self.path(key));
+        debug_assert!(is_listed, "{}: add it to keys/table.txt", self.path(key));
+        if !is_listed {
+            return None;
+        }
+        self.asked(key, None);
         if !self.known.contains(&key) {
             self.known.push(key);
         }
         self.table.get(key)
+    }
+
+    /// Tells a recording, if there is one, that `key` is read as `form`.
+    fn asked(&self, key: &str, form: Option<Form>) {
+        if let Some(recording) = self.problems.recording() {
+            recording.note(&self.path(key), form);
+        }
     }
 
     /// The value of `key`, without making it known.
@@ -95,6 +109,7 @@ impl<'a> Reader<'a> {
 
     /// A string.
     pub fn text(&mut self, key: &'static str) -> Option<&'a str> {
+        self.asked(key, Some(Form::Text));
         let value = self.get(key)?;
         match &value.kind {
             Kind::String(text) => Some(text),
@@ -107,6 +122,7 @@ impl<'a> Reader<'a> {
 
     /// true or false.
     pub fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.asked(key, Some(Form::Flag));
         let value = self.get(key)?;
         match value.kind {
             Kind::Bool(flag) => Some(flag),
@@ -119,6 +135,7 @@ impl<'a> Reader<'a> {
 
     /// A whole number of `what` within `range`.
     pub fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>, what: &str) -> Option<u64> {
+        self.asked(key, Some(Form::Whole { least: *range.start(), most: *range.end(), what: what.to_owned() }));
         let value = self.get(key)?;
         match value.kind {
             Kind::Integer(number) if u64::try_from(number).is_ok_and(|number| range.contains(&number)) => {
@@ -133,6 +150,7 @@ impl<'a> Reader<'a> {
 
     /// A number without a unit within `range`.
     pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
+        self.asked(key, Some(Form::Number { least: *range.start(), most: *range.end() }));
         let value = self.get(key)?;
         let number = match value.kind {
             Kind::Integer(number) => number as f64,
@@ -148,6 +166,7 @@ impl<'a> Reader<'a> {
 
     /// A quantity in base units, at most `max` in size.
     pub fn quantity(&mut self, key: &'static str, dimension: &Dimension, sign: Sign, max: f64) -> Option<f64> {
+        self.asked(key, Some(Form::quantity(dimension, sign)));
         let value = self.get(key)?;
         match quantity_of(value, dimension, sign, max) {
             Ok(number) => Some(number),
@@ -160,6 +179,7 @@ impl<'a> Reader<'a> {
 
     /// One of `choices`; those in `later` are named as not supported by this version.
     pub fn choice<T: Clone>(&mut self, key: &'static str, choices: &[(&'static str, T)], later: &[&str]) -> Option<T> {
+        self.asked(key, Some(Form::Choice(choices.iter().map(|(name, _)| *name).collect())));
         let value = self.get(key)?;
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         let Kind::String(text) = &value.kind else {
@@ -188,6 +208,7 @@ impl<'a> Reader<'a> {
     /// The table at `key`; an empty one if the key is missing or no table.
     pub fn table(&mut self, key: &'static str) -> Reader<'a> {
         let path = self.path(key);
+        self.asked(key, Some(Form::Table));
         match self.get(key) {
             Some(Value { kind: Kind::Table(table), origin }) => Reader::new(table, Some(origin), path, self.problems),
             Some(value) => {

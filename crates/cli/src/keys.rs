@@ -1,0 +1,75 @@
+//! `meshpace keys`: every key that a scenario may have, and a JSON Schema of scenarios.
+
+use crate::REFUSED;
+use crate::output::{complain, finish};
+use clap::{Args, ValueEnum};
+use meshpace_lab::record::table::listing;
+use meshpace_scenario::keys::{self, Form, Key};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// The arguments of `meshpace keys`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// A section such as `radio` or `flow.transport`, or one key [default: all].
+    section: Option<String>,
+    /// `table` for people, `json` one object per key and line.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Print a JSON Schema of scenarios, for editors.
+    #[arg(long, conflicts_with_all = ["section", "format"])]
+    schema: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    if arguments.schema {
+        return finish(&format!("{:#}\n", keys::schema()));
+    }
+    let found = match &arguments.section {
+        None => Ok(keys::all()),
+        Some(section) => keys::of(section),
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(message) => {
+            complain(&message);
+            return ExitCode::from(REFUSED);
+        }
+    };
+    finish(&match arguments.format {
+        Format::Json => found.iter().map(|key| format!("{}\n", object(key))).collect(),
+        Format::Table => {
+            let row = |key: Key| {
+                let (takes, default) = (key.takes(), key.default.unwrap_or_default());
+                [key.name, takes, default, key.meaning]
+            };
+            listing(["key", "what may be written", "default", "meaning"], found.into_iter().map(row))
+        }
+    })
+}
+
+fn object(key: &Key) -> Value {
+    let forms: Vec<Value> = key.forms.iter().map(form).collect();
+    let (name, default, meaning) = (&key.name, &key.default, &key.meaning);
+    json!({"key": name, "takes": key.takes(), "forms": forms, "default": default, "meaning": meaning})
+}
+
+/// One way to write a value, for programs.
+fn form(form: &Form) -> Value {
+    match form {
+        Form::Text => json!({"kind": "string"}),
+        Form::Flag => json!({"kind": "flag"}),
+        Form::Whole { least, most, what } => json!({"kind": "whole", "min": least, "max": most, "unit": what}),
+        Form::Number { least, most } => json!({"kind": "number", "min": least, "max": most}),
+        Form::Quantity { units, example, .. } => json!({"kind": "quantity", "units": units, "example": example}),
+        Form::Choice(names) => json!({"kind": "choice", "choices": names}),
+        Form::Table => json!({"kind": "table"}),
+    }
+}

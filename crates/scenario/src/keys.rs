@@ -1,0 +1,286 @@
+//! Every key that a scenario may have.
+//!
+//! Names, defaults and meanings are `keys/table.txt`; the reader takes no key that is not there. What may be written comes from
+//! the reader itself: it reads the scenarios of `prototypes`, which together make it ask for everything, and what it
+//! asks for is recorded. The table adds that only where a bound depends on the rest of the scenario or is checked later.
+
+mod page;
+mod prototypes;
+mod schema;
+
+pub use page::page;
+pub use schema::schema;
+
+use super::Source;
+use super::diagnostic::{Problems, nearest, one_of};
+use super::quantity::Dimension;
+use super::reader::Sign;
+use meshpace_transport::pacing::rules::Kind;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::LazyLock;
+
+const TABLE: &str = include_str!("keys/table.txt");
+
+/// Where the parameters of pacing rules are, which their own files list.
+const RULES: &str = "flow.transport.pacing";
+
+/// What may be written for a key.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Form {
+    /// A string.
+    Text,
+    /// true or false.
+    Flag,
+    /// A whole number.
+    Whole {
+        /// The least.
+        least: u64,
+        /// The largest.
+        most: u64,
+        /// Of what.
+        what: String,
+    },
+    /// A number without a unit.
+    Number {
+        /// The least.
+        least: f64,
+        /// The largest.
+        most: f64,
+    },
+    /// A number with a unit, as a string.
+    Quantity {
+        /// What it is, with its article.
+        name: &'static str,
+        /// An example.
+        example: &'static str,
+        /// Its units, the usual one first.
+        units: Vec<&'static str>,
+        /// Which sign it may have.
+        sign: Sign,
+    },
+    /// One of these strings.
+    Choice(Vec<&'static str>),
+    /// A table with keys of its own.
+    Table,
+}
+
+/// A key.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Key {
+    /// Its dotted name, without the numbers of flows and the like.
+    pub name: String,
+    /// What may be written: any of these.
+    pub forms: Vec<Form>,
+    /// What may be written where the reader does not say it by itself: this counts, then.
+    pub written: Option<String>,
+    /// What its absence means: TOML, or words in parentheses; `None` if there is no default.
+    pub default: Option<String>,
+    /// What it is for.
+    pub meaning: String,
+}
+
+/// What a reader asked for.
+#[derive(Default, Debug)]
+pub struct Recording(RefCell<BTreeMap<String, Vec<Form>>>);
+
+impl Recording {
+    /// Notes that the key at `path` is read, as `form` if that is known.
+    pub fn note(&self, path: &str, form: Option<Form>) {
+        let mut asked = self.0.borrow_mut();
+        let forms = asked.entry(without_numbers(path).into_owned()).or_default();
+        let Some(form) = form else { return };
+        // The same in several places: what any of them takes.
+        for earlier in forms.iter_mut() {
+            if earlier.widen(&form) {
+                return;
+            }
+        }
+        forms.push(form);
+    }
+}
+
+impl Form {
+    /// A quantity of this dimension.
+    pub fn quantity(dimension: &Dimension, sign: Sign) -> Form {
+        Form::Quantity { name: dimension.name, example: dimension.example, units: dimension.units(), sign }
+    }
+
+    /// Takes in `other`; false if it is of another kind.
+    fn widen(&mut self, other: &Form) -> bool {
+        match (self, other) {
+            (Form::Whole { least, most, what }, Form::Whole { least: l, most: m, what: w }) if what == w => {
+                (*least, *most) = ((*least).min(*l), (*most).max(*m));
+            }
+            (Form::Number { least, most }, Form::Number { least: l, most: m }) => {
+                (*least, *most) = (least.min(*l), most.max(*m));
+            }
+            (Form::Quantity { name, sign, .. }, Form::Quantity { name: n, sign: s, .. }) if name == n => {
+                if *sign == Sign::Positive || *s == Sign::Any {
+                    *sign = *s;
+                }
+            }
+            (Form::Choice(names), Form::Choice(more)) => {
+                for name in more {
+                    if !names.contains(name) {
+                        names.push(name);
+                    }
+                }
+            }
+            (one, other) => return one == other,
+        }
+        true
+    }
+
+    /// In words.
+    pub fn describe(&self) -> String {
+        match self {
+            Form::Text => "string".to_owned(),
+            Form::Flag => "true or false".to_owned(),
+            Form::Whole { least, most, what } if *most >= i64::MAX as u64 => {
+                format!("whole number from {least} ({what})")
+            }
+            Form::Whole { least, most, what } => format!("whole number, {least} to {most} ({what})"),
+            Form::Number { least, most } => format!("number, {least} to {most}"),
+            Form::Quantity { name, example, units, sign } => {
+                let bound = match sign {
+                    Sign::Positive => "above zero, ",
+                    Sign::NotNegative => "zero or more, ",
+                    Sign::Any => "",
+                };
+                let name = name.split_once(' ').map_or(*name, |(_, name)| name);
+                format!("{name}, {bound}as \"{example}\" ({})", units.join(", "))
+            }
+            Form::Choice(names) => {
+                let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+                one_of(&names.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            Form::Table => "table".to_owned(),
+        }
+    }
+}
+
+impl Key {
+    /// What may be written, in words.
+    pub fn takes(&self) -> String {
+        match &self.written {
+            Some(written) => written.clone(),
+            None => self.forms.iter().map(Form::describe).collect::<Vec<_>>().join("; or "),
+        }
+    }
+
+    /// Whether it is a list of tables.
+    pub fn is_list_of_tables(&self) -> bool {
+        self.written.as_deref().is_some_and(|written| written.starts_with("list of tables"))
+    }
+}
+
+/// `flow.0.transport` is `flow.transport`.
+fn without_numbers(path: &str) -> Cow<'_, str> {
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if path.split('.').any(is_number) {
+        let parts: Vec<&str> = path.split('.').filter(|part| !is_number(part)).collect();
+        return Cow::Owned(parts.join("."));
+    }
+    Cow::Borrowed(path)
+}
+
+/// The lines of the table, in its order, and the parameters of pacing rules behind it; without forms.
+fn listed() -> Vec<Key> {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let mut keys: Vec<Key> = lines
+        .map(|line| {
+            let mut columns = line.splitn(4, '|').map(str::trim);
+            let mut next = || columns.next().unwrap_or_default().to_owned();
+            let (name, written, default, meaning) = (next(), next(), next(), next());
+            let written = Some(written).filter(|written| !written.is_empty());
+            Key { name, forms: Vec::new(), written, default: Some(default).filter(|value| value != "-"), meaning }
+        })
+        .collect();
+    for about in Kind::ALL.iter().map(|kind| kind.about()) {
+        for parameter in about.parameters {
+            let name = format!("{RULES}.{}", parameter.name);
+            let meaning = format!("{}: parameter of the rule", about.name);
+            match keys.iter_mut().find(|key| key.name == name) {
+                Some(key) => key.meaning = format!("{}; {meaning}", key.meaning),
+                None => {
+                    let default = Some(format!("{:?}", parameter.default));
+                    keys.push(Key { name, forms: Vec::new(), written: None, default, meaning });
+                }
+            }
+        }
+    }
+    // Rules' parameters stay beside the other keys of flows.
+    keys.sort_by_key(|key| key.name.starts_with("sweep"));
+    keys
+}
+
+/// Whether the key at `path` is listed.
+pub fn is_listed(path: &str) -> bool {
+    static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| listed().into_iter().map(|key| key.name).collect());
+    NAMES.contains(without_numbers(path).as_ref())
+}
+
+/// What the reader asks for in a scenario; `Err` if it refuses the scenario.
+///
+/// # Errors
+/// The scenario is refused.
+pub fn asked(text: &str, load: super::Load<'_>) -> Result<Vec<String>, String> {
+    record(text, load).map(|asked| asked.into_keys().collect())
+}
+
+fn record(text: &str, load: super::Load<'_>) -> Result<BTreeMap<String, Vec<Form>>, String> {
+    let problems = Problems::recorded();
+    let source = Source { name: "scenario.toml".to_owned(), text: text.to_owned(), sets: Vec::new() };
+    super::read(&source, load, "scenario", &problems);
+    let asked = problems.recording().map(|recording| recording.0.take()).unwrap_or_default();
+    match problems.into_vec().first() {
+        Some(problem) => Err(problem.message.clone()),
+        None => Ok(asked),
+    }
+}
+
+/// The scenarios that together make the reader ask for everything, and what loads their files.
+pub fn examples() -> (Vec<String>, super::Load<'static>) {
+    (prototypes::all(), &prototypes::load)
+}
+
+/// Every key, in the order of the table.
+pub fn all() -> Vec<Key> {
+    let all = Recording::default();
+    let (texts, load) = examples();
+    for (path, forms) in texts.iter().filter_map(|text| record(text, load).ok()).flatten() {
+        all.note(&path, None);
+        forms.into_iter().for_each(|form| all.note(&path, Some(form)));
+    }
+    let mut asked = all.0.into_inner();
+    let with_forms = |key: Key| Key { forms: asked.remove(&key.name).unwrap_or_default(), ..key };
+    listed().into_iter().map(with_forms).collect()
+}
+
+/// The keys of `section` and below: `flow`, `flow.transport`, or one key.
+///
+/// # Errors
+/// There are none; the message says which sections there are.
+pub fn of(section: &str) -> Result<Vec<Key>, String> {
+    let all = all();
+    let section = without_numbers(section);
+    let is_below =
+        |name: &str| name.strip_prefix(section.as_ref()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let found: Vec<Key> = all.iter().filter(|key| is_below(&key.name)).cloned().collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let near = nearest(&section, all.iter().map(|key| key.name.as_str()));
+    let hint = near.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();
+    let there = sections(&all).join(", ");
+    Err(format!("no key or section is called {section}.{hint} The sections are {there}"))
+}
+
+/// The sections: tables at the top of a scenario.
+pub fn sections(all: &[Key]) -> Vec<&str> {
+    let mut sections: Vec<&str> = all.iter().filter_map(|key| Some(key.name.split_once('.')?.0)).collect();
+    sections.dedup();
+    sections
+}

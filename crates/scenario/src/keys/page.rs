@@ -1,0 +1,38 @@
+//! The page `docs/keys.md`.
+
+use super::{Key, all, sections};
+
+const HEAD: &str = "\
+# Keys of a scenario
+
+Every key that a scenario may have, as `meshpace keys` prints it; `meshpace keys flow.transport` prints one part, `--format json` one object
+per line, and `meshpace keys --schema` a JSON Schema for editors. Names are as for `--set` and sweeps; `flow.0.transport` means the first flow
+alone. A default in words depends on the rest: *by name* is that of the transport that is named, *the radio's* that of `[radio]`. This page is
+written by the program.
+";
+
+/// The page.
+pub fn page() -> String {
+    let all = all();
+    let mut text = HEAD.to_owned();
+    let top: Vec<&Key> =
+        all.iter().filter(|key| !key.name.contains('.') && !sections(&all).contains(&key.name.as_str())).collect();
+    part(&mut text, "Top", &top);
+    for section in sections(&all) {
+        let below: Vec<&Key> = all.iter().filter(|key| key.name.split('.').next() == Some(section)).collect();
+        part(&mut text, &format!("`{section}`"), &below);
+    }
+    text
+}
+
+fn part(text: &mut String, title: &str, keys: &[&Key]) {
+    text.push_str(&format!("\n## {title}\n\n| Key | What may be written | Default | Meaning |\n|---|---|---|---|\n"));
+    for key in keys {
+        let default = match key.default.as_deref() {
+            None => String::new(),
+            Some(words) if words.starts_with('(') => words.trim_matches(['(', ')']).to_owned(),
+            Some(value) => format!("`{value}`"),
+        };
+        text.push_str(&format!("| `{}` | {} | {default} | {} |\n", key.name, key.takes(), key.meaning));
+    }
+}
