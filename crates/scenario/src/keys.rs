@@ -18,7 +18,7 @@ use super::reader::Sign;
 use meshpace_transport::pacing::rules::Kind;
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("keys/table.txt");
@@ -218,7 +218,7 @@ fn listed() -> Vec<Key> {
 
 /// Whether the key at `path` is listed.
 pub fn is_listed(path: &str) -> bool {
-    static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| listed().into_iter().map(|key| key.name).collect());
+    static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| listed().into_iter().map(|key| key.name).collect());
     NAMES.contains(without_numbers(path).as_ref())
 }
 
