@@ -4,13 +4,15 @@ use crate::REFUSED;
 use crate::output::{complain, finish};
 use clap::Args;
 use meshpace_lab::register::{collection, verdicts};
+use meshpace_report::picture;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The arguments of `meshpace report`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// A directory that `meshpace reproduce` has written, or `meshpace run --out` from a registered scenario.
+    /// A directory that `meshpace reproduce` or `meshpace run --out` has written. Of a scenario of your own the page has plots of what
+    /// was swept; of a registered one, the published claims.
     directory: PathBuf,
     /// A directory with the register's files, instead of those that are part of the program.
     #[arg(long, value_name = "DIR")]
@@ -34,6 +36,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn report(arguments: &Arguments) -> Result<PathBuf, String> {
     let register = crate::reproduce::register(arguments.register.as_deref())?;
     let collections = collection::collect(&arguments.directory, &register)?;
+    if let [own] = &collections[..]
+        && own.runs.is_none()
+    {
+        let page = arguments.page.clone().unwrap_or_else(|| arguments.directory.join(meshpace_report::PAGE));
+        let command = format!("meshpace report {}", arguments.directory.display());
+        picture::write(&page, &own.made.scenario, &command, &own.records, None)?;
+        return Ok(page);
+    }
     let page = meshpace_report::write(&arguments.directory, &collections, &register, arguments.page.as_deref())?;
     let entries = verdicts::of(&register, &collections);
     if arguments.page.is_none() {

@@ -7,6 +7,8 @@ use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, InOrder, Run};
 use meshpace_lab::record::{Record, csv, silence, table};
+use meshpace_mesh::radio::{Channel, connectivity};
+use meshpace_report::picture::{self, Map};
 use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -44,6 +46,9 @@ pub struct Arguments {
     /// subdirectory each.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
+    /// Show what came out as a page of plots, with every plot as SVG and its numbers as CSV beside it.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Start even if the estimate says that it takes days, or more memory than there is.
     #[arg(long)]
     anyway: bool,
@@ -78,6 +83,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
     if let Some(why) = prospect::too_much(&campaign, jobs).filter(|_| !arguments.anyway) {
         complain(&format!("{why}; --anyway starts it all the same"));
+        return ExitCode::from(REFUSED);
+    }
+    let beside = arguments.report.as_deref().and_then(Path::parent).filter(|place| *place != Path::new(""));
+    if let Some(place) = beside.filter(|place| !place.is_dir()) {
+        complain(&format!("--report: {} is no directory; make it first", place.display()));
         return ExitCode::from(REFUSED);
     }
     let captures = arguments.pcap.as_deref().map(|directory| Captures::new(directory, &campaign, arguments.force));
@@ -172,7 +182,8 @@ fn execute(
         Some(captures) => captures.run(point, run),
         None => meshpace_sim::run(&point.config, run.seed),
     };
-    let mut sink = Sink { format: arguments.format, table: Vec::new(), header: true, order: InOrder::default() };
+    let shown = arguments.report.as_ref().map(|_| Vec::new());
+    let mut sink = Sink { format: arguments.format, table: Vec::new(), shown, header: true, order: InOrder::default() };
     // What an earlier start has left is not made again, but for its captures.
     let mut todo = Vec::new();
     for run in (0..campaign.runs()).map(|index| campaign.run(index)) {
@@ -226,7 +237,38 @@ fn execute(
     if let Err(error) = results(&table::render(&sink.table)) {
         return Ok(failed(&error));
     }
+    if let (Some(page), Some(shown)) = (&arguments.report, &sink.shown) {
+        let point = &campaign.scenario.points[0];
+        let command = format!(
+            "meshpace run {} {}",
+            source.name,
+            source.sets.iter().map(|set| format!("--set '{set}' ")).collect::<String>()
+        );
+        picture::write(
+            page,
+            &campaign.scenario.name,
+            command.trim_end(),
+            shown,
+            map(point, campaign.first_seed).as_ref(),
+        )
+        .map_err(|why| (FAILED, why))?;
+        complain(&format!("the plots are in {}", page.display()));
+    }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// The most nodes of which a map says something.
+const MAPPED: usize = 500;
+
+/// The nodes, links and flows of a point as drawn for a seed; none of a mesh too large to be looked at.
+fn map(point: &Point, seed: u64) -> Option<Map> {
+    let drawn = point.drawn(seed).ok()?;
+    let config = &drawn.config;
+    let nodes: Vec<(f64, f64)> = config.positions.iter().map(|place| (place.x, place.y)).collect();
+    let flows = config.flows.iter().map(|flow| (flow.from.index(), flow.to.index())).collect();
+    let links =
+        || connectivity::links(&config.positions, &Channel::new(&config.mesh.radio), config.firewall.as_deref());
+    (nodes.len() <= MAPPED).then(|| Map { nodes, links: links(), flows, of: format!("seed {seed}") })
 }
 
 /// Flows that delivered nothing, and why.
@@ -266,6 +308,8 @@ struct Sink {
     format: Format,
     /// The records so far, when they are needed at the end.
     table: Vec<Record>,
+    /// The records so far, if they are to be shown.
+    shown: Option<Vec<serde_json::Value>>,
     /// Whether a CSV header is still to be written.
     header: bool,
     /// Records that wait for those before them; none for a run that failed.
@@ -277,6 +321,9 @@ impl Sink {
     fn drain(&mut self) -> io::Result<()> {
         for record in self.order.by_ref() {
             let Some(record) = record else { continue };
+            if let Some(shown) = &mut self.shown {
+                shown.push(serde_json::to_value(&record)?);
+            }
             match self.format {
                 Format::Json => results(&record.json_line())?,
                 Format::Csv => results(&csv::rows(&record, std::mem::take(&mut self.header))?)?,

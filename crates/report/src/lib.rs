@@ -7,6 +7,7 @@ mod decomposition;
 mod figure;
 pub mod palette;
 mod parts;
+pub mod picture;
 pub mod plot;
 
 pub use book::Book;

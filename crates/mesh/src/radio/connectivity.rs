@@ -9,25 +9,47 @@ use meshpace_core::NodeId;
 /// `links` (a firewall's), only over these, as far as they are strong enough.
 pub fn components(positions: &[Position], channel: &Channel, links: Option<&[(NodeId, NodeId)]>) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..positions.len()).collect();
-    let mut join = |a: usize, b: usize| {
+    for_each_link(positions, channel, links, |a, b| {
+        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
+        parent[a.max(b)] = a.min(b);
+    });
+    (0..positions.len()).map(|node| root(&mut parent, node)).collect()
+}
+
+/// The links, each once with the lower number first, in ascending order. With `links` (a firewall's), only these, as far as
+/// they are strong enough.
+pub fn links(positions: &[Position], channel: &Channel, links: Option<&[(NodeId, NodeId)]>) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    for_each_link(positions, channel, links, |a, b| found.push((a.min(b), a.max(b))));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Tells `seen` the two ends of each link; a firewall's as often as it is listed.
+fn for_each_link(
+    positions: &[Position],
+    channel: &Channel,
+    links: Option<&[(NodeId, NodeId)]>,
+    mut seen: impl FnMut(usize, usize),
+) {
+    let mut offer = |a: usize, b: usize| {
         if channel.is_link(NodeId(a as u16), NodeId(b as u16), positions[a].distance(positions[b])) {
-            let (a, b) = (root(&mut parent, a), root(&mut parent, b));
-            parent[a.max(b)] = a.min(b);
+            seen(a, b);
         }
     };
     if let Some(links) = links {
-        links.iter().for_each(|(a, b)| join(a.index(), b.index()));
+        links.iter().for_each(|(a, b)| offer(a.index(), b.index()));
     } else {
         let reach = channel.link_reach();
         let mut by_x: Vec<usize> = (0..positions.len()).collect();
         by_x.sort_by(|&a, &b| positions[a].x.total_cmp(&positions[b].x));
         for (place, &a) in by_x.iter().enumerate() {
             for &b in by_x[place + 1..].iter().take_while(|&&b| positions[b].x - positions[a].x <= reach) {
-                join(a, b);
+                offer(a, b);
             }
         }
     }
-    (0..positions.len()).map(|node| root(&mut parent, node)).collect()
 }
 
 fn root(parent: &mut [usize], mut node: usize) -> usize {
@@ -53,12 +75,15 @@ mod tests {
         // Unsorted on purpose; 250 m is still a link, 251 m is none.
         let positions = [at(0.0), at(501.0), at(250.0), at(-251.0), at(700.0)];
         assert_eq!(components(&positions, &two_ray(), None), [0, 1, 0, 3, 1]);
+        assert_eq!(links(&positions, &two_ray(), None), [(0, 2), (1, 4)]);
     }
 
     #[test]
     fn a_firewall_leaves_only_its_links() {
         let positions = [0.0, 200.0, 400.0].map(|x| Position { x, y: 0.0 });
         assert_eq!(components(&positions, &two_ray(), Some(&[(NodeId(1), NodeId(2))])), [0, 1, 1]);
+        let both_ways = [(NodeId(2), NodeId(1)), (NodeId(1), NodeId(2)), (NodeId(0), NodeId(2))];
+        assert_eq!(links(&positions, &two_ray(), Some(&both_ways)), [(1, 2)]);
         assert_eq!(
             components(&positions, &two_ray(), Some(&[(NodeId(0), NodeId(2))])),
             [0, 1, 2],

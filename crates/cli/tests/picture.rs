@@ -1,0 +1,46 @@
+//! `meshpace run --report` and `report` of records of a user's own.
+
+use assert_cmd::cargo::cargo_bin;
+use std::fs;
+use std::process::Command;
+
+#[test]
+fn a_sweep_becomes_a_page_with_plots_in_one_command() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    let text = "title = 'My chain'\nduration = '6 s'\nseries = '1 s'\n[[flow]]\n[sweep]\n'flow.transport' = ['newreno', 'tcp-ap']\n\
+        'topology.hops' = [2, 4]\nseeds = 3\n";
+    fs::write(place.join("mine.toml"), text).unwrap();
+    let meshpace = |arguments: &[&str]| {
+        let output = Command::new(cargo_bin("meshpace")).args(arguments).current_dir(place).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    meshpace(&["run", "mine.toml", "--out", "kept", "--report", "out.html"]);
+    let page = fs::read_to_string(place.join("out.html")).unwrap();
+    assert!(
+        page.contains("My chain")
+            && page.contains("goodput, kbit/s against topology.hops")
+            && !page.contains("<script")
+    );
+    for name in ["out-goodput.svg", "out-goodput.csv", "out-time.svg", "out-map.svg"] {
+        assert!(place.join(name).exists(), "{name}");
+    }
+    // Every number is that of the records: the mean of three seeds, in kbit/s.
+    let goodput: Vec<f64> = fs::read_to_string(place.join("kept/records.jsonl"))
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|record| record["point"] == serde_json::json!({"flow.transport": "newreno", "topology.hops": 4}))
+        .map(|record| record["aggregate_goodput_bps"].as_f64().unwrap() / 1e3)
+        .collect();
+    let table = fs::read_to_string(place.join("out-goodput.csv")).unwrap();
+    let row = table.lines().find(|row| row.starts_with("newreno,4,")).unwrap();
+    let mean: f64 = row.split(',').nth(2).unwrap().parse().unwrap();
+    assert_eq!(goodput.len(), 3);
+    assert!((mean - goodput.iter().sum::<f64>() / 3.0).abs() < 1e-6, "{row}");
+    // The records alone say the same, but for the map.
+    meshpace(&["report", "kept"]);
+    let read = |name: &str| fs::read_to_string(place.join(name)).unwrap();
+    assert_eq!(read("kept/index-goodput.csv"), read("out-goodput.csv"));
+    assert!(read("kept/index.html").contains("<svg"));
+}

@@ -1,0 +1,139 @@
+//! Records by point, and what the axis of a sweep is.
+
+use meshpace_lab::statistics::{Estimate, estimate};
+use serde_json::{Map, Value};
+
+/// The runs of one point.
+pub struct Group<'a> {
+    /// The values of the sweep.
+    pub point: Map<String, Value>,
+    /// The runs, one for each seed.
+    pub records: Vec<&'a Value>,
+}
+
+/// Runs below which an interval would say nothing.
+const LEAST: usize = 3;
+
+/// The mean of values that are numbers, with its interval from three on.
+pub fn estimate_of(values: &[f64]) -> Option<Estimate> {
+    let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    let found = estimate(&values, 0.95);
+    let half_width = if values.len() < LEAST { f64::NAN } else { found.half_width };
+    (!values.is_empty()).then_some(Estimate { half_width, ..found })
+}
+
+/// The records by point, in the order in which they come.
+pub fn groups(records: &[Value]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group> = Vec::new();
+    for record in records {
+        let point = record.get("point").and_then(Value::as_object).cloned().unwrap_or_default();
+        match groups.iter_mut().find(|group| group.point == point) {
+            Some(group) => group.records.push(record),
+            None => groups.push(Group { point, records: vec![record] }),
+        }
+    }
+    groups
+}
+
+/// A swept value as a number: 4, or the 20 of "20 kbit/s".
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.split(' ').next()?.parse().ok().filter(|number: &f64| number.is_finite()),
+        value => value.as_f64(),
+    }
+}
+
+/// What follows the number.
+fn unit(value: &Value) -> &str {
+    value.as_str().and_then(|text| text.split_once(' ')).map_or("", |(_, unit)| unit)
+}
+
+/// A key with the unit of its values.
+pub fn with_unit(key: &str, groups: &[Group]) -> String {
+    match groups.first().and_then(|group| group.point.get(key)).map_or("", unit) {
+        "" => key.to_owned(),
+        unit => format!("{key}, {unit}"),
+    }
+}
+
+/// The swept key with the most different numbers of one unit; none if no key has two.
+pub fn axis(groups: &[Group]) -> Option<String> {
+    let keys = groups.first()?.point.keys();
+    let count = |key: &str| -> usize {
+        let numbers: Option<Vec<f64>> = groups.iter().map(|group| number(group.point.get(key)?)).collect();
+        let Some(mut numbers) = numbers else { return 0 };
+        let mut units = groups.iter().filter_map(|group| group.point.get(key)).map(unit);
+        let first = units.next();
+        if units.any(|unit| Some(unit) != first) {
+            return 0;
+        }
+        numbers.sort_by(f64::total_cmp);
+        numbers.dedup();
+        numbers.len()
+    };
+    let counted: Vec<(usize, &String)> = keys.map(|key| (count(key), key)).filter(|(count, _)| *count > 1).collect();
+    let most = counted.iter().map(|(count, _)| *count).max()?;
+    counted.iter().find(|(count, _)| *count == most).map(|(_, key)| (*key).clone())
+}
+
+impl Group<'_> {
+    /// The point in words.
+    pub fn told(&self) -> String {
+        self.label(|_| true)
+    }
+
+    /// The point in words but for the axis.
+    pub fn label_without(&self, axis: &str) -> String {
+        self.label(|key| key != axis)
+    }
+
+    /// A flow of the point in words; that of a single point by its transport.
+    pub fn flow_label(&self, flow: usize) -> String {
+        let path = format!("/flows/{flow}/transport");
+        let own = self.records.first().and_then(|record| record.pointer(&path)?.as_str());
+        match own.filter(|_| self.point.is_empty()) {
+            Some(transport) => format!("{transport}, flow {flow}"),
+            None => format!("{}, flow {flow}", self.told()),
+        }
+    }
+
+    fn label(&self, is_shown: impl Fn(&str) -> bool) -> String {
+        let plain = meshpace_lab::record::plain;
+        let values = self.point.iter().filter(|(key, _)| is_shown(key)).map(|(key, value)| match value {
+            Value::String(text) => text.clone(),
+            value => format!("{} {}", key.rsplit('.').next().unwrap_or(key), plain(value)),
+        });
+        let told = values.collect::<Vec<_>>().join(", ");
+        if !told.is_empty() {
+            return told;
+        }
+        // Without other values, the transports say what the line is.
+        let flows = self.records.first().and_then(|record| record.get("flows")?.as_array());
+        let mut names: Vec<&str> = Vec::new();
+        for name in flows.into_iter().flatten().filter_map(|flow| flow.get("transport")?.as_str()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join(" + ")
+    }
+
+    /// Where the group stands on the axis.
+    pub fn x(&self, axis: &str) -> Option<f64> {
+        number(self.point.get(axis)?)
+    }
+
+    /// The mean over the runs, with its interval.
+    pub fn estimate(&self, of: impl Fn(&Value) -> Option<f64>) -> Option<Estimate> {
+        estimate_of(&self.records.iter().filter_map(|record| of(record)).collect::<Vec<_>>())
+    }
+
+    /// The same for people.
+    pub fn number(&self, of: impl Fn(&Value) -> Option<f64>) -> String {
+        match self.estimate(of) {
+            None => "–".to_owned(),
+            Some(found) if found.half_width.is_finite() => format!("{:.3} ± {:.3}", found.mean, found.half_width),
+            Some(found) => format!("{:.3}", found.mean),
+        }
+    }
+}
