@@ -170,7 +170,7 @@ impl TpaStream {
     pub fn poll_finished(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.shared.lock();
         match &state.failure {
-            _ if state.finished || state.lacks_last_word || state.status == Status::Done => Poll::Ready(Ok(())),
+            _ if state.finished || state.status == Status::Done => Poll::Ready(Ok(())),
             Some(failure) => Poll::Ready(Err(failure.error())),
             None => {
                 state.note_writer(context);
