@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(required_unless_present = "clean")]
     file: Option<PathBuf>,
     /// Run COMMAND in a node: 'n0: iperf3 -s'. Several are started in this order, each 0.5 s after the one before; when the
-    /// last of them ends the emulation ends, with its exit status. They come after the scenario's [[program]] tables.
+    /// last of them ends the emulation ends, with its exit status. They come after the scenario's `[[program]]` tables.
     #[arg(long, value_name = "NODE: COMMAND")]
     exec: Vec<String>,
     /// Set a key of the scenario, as in `meshpace run`.

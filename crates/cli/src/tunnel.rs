@@ -80,7 +80,7 @@ struct Common {
 
 #[derive(Args, Debug)]
 struct Listen {
-    /// The address to listen on: [::] for IPv6.
+    /// The address to listen on: `[::]` for IPv6.
     #[arg(long, default_value = "0.0.0.0")]
     address: IpAddr,
     /// The UDP port.
