@@ -8,9 +8,9 @@
 //! skew     = slope of offset over time, each sample weighed by exp(-(rtt_k - least rtt) / unit)
 //! ```
 //!
-//! The slope is of weighted least squares whose past fades over [`MEMORY`]; a [`PRIOR`] of no skew sees to it that little is
+//! The slope is of weighted least squares whose past fades over `MEMORY`; a `PRIOR` of no skew sees to it that little is
 //! believed before it can be known, or while no round trip is near the least: then queues hide what clocks do, and are larger.
-//! At most [`LIMIT`] is believed.
+//! At most `LIMIT` is believed.
 
 /// Time constant of what is forgotten, seconds.
 const MEMORY: f64 = 300.0;
