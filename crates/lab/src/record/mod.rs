@@ -339,7 +339,7 @@ mod tests {
         // A flow that delivers, one whose answers are lost on the way, a series, watched links, batches.
         let text = "duration = '6 s'\nseries = '1 s'\nwatch = [{ node = 0, toward = 2 }]\ntopology.hops = 3\n\
             batches = { packets = 5, count = 3 }\n[[flow]]\nfrom = 0\nto = 3\ntransport = 'tcp-ap'\n[[flow]]\nfrom = 3\n\
-            to = 0\ntraffic = 'http'\nstart = '5.99 s'\n";
+            to = 0\ntraffic = 'http'\npause = '1 s'\nstart = '5.99 s'\n";
         let source = Source { name: "test".to_owned(), text: text.to_owned(), sets: Vec::new() };
         let scenario =
             Scenario::read(source, Path::new("."), "test").unwrap_or_else(|why| panic!("{}", why.render(false)));
