@@ -27,12 +27,12 @@ fn goodputs(scenario: &Scenario) -> Vec<f64> {
 /// SACK and a window of 20, seven attempts for any frame.
 const CHAIN: &str = "duration = '120 s'\nwarmup = '20 s'\n[mac]\nprofile = 'ieee'\nlong_retry_limit = 7\n\
     [routing]\nprotocol = 'aodv'\nlocal_repair = 'off'\n[[flow]]\ntransport = 'newreno+sack'\nmax_window = 20\n\
-    [topology]\nkind = 'chain'\n[sweep]\n'topology.hops' = [1, 2, 3, 4, 5, 6, 7]\nseeds = 3\n";
+    [topology]\nkind = 'chain'\n[sweep]\n'topology.hops' = [1, 2, 3, 4, 5, 6, 7]\nseeds = 10\n";
 
 #[test]
 fn chains_over_two_ray_and_sinr_carry_what_they_do_in_ns3() {
     // ns-3.44 as it is, kbit/s: hidden terminals cost nothing there. Its 95 % intervals are within 2 %; 10 % are left for
-    // two AODVs and TCPs that are not the same program.
+    // two AODVs and TCPs that are not the same program. Ten seeds: three leave an interval of 13 kbit/s over seven hops.
     let measured = [1270.0, 639.0, 413.0, 339.0, 294.0, 272.0, 265.0];
     let ours = goodputs(&read(CHAIN, &["radio.reception=sinr"]));
     for (hops, (ours, measured)) in ours.iter().zip(measured).enumerate() {
@@ -106,11 +106,11 @@ fn received_power_reaches_the_pacing() {
 
 #[test]
 fn the_testbed_s_chain_carries_what_was_measured() {
-    // AP10, Table III, within the 25 % that the choice of the radio was made for.
+    // AP10, Table III, within the 25 % that the choice of the radio was made for, by the ten seeds it was made with.
     let published = [5588.0, 2750.0, 962.0, 709.0, 748.0, 903.0, 773.0, 722.0, 657.0];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ap10/F6.toml");
     let text = std::fs::read_to_string(path).unwrap();
-    let only = ["sweep.\"radio.rts_cts\"=[false]", "sweep.\"flow.transport\"=['newreno+delack']", "sweep.seeds=3"];
+    let only = ["sweep.\"radio.rts_cts\"=[false]", "sweep.\"flow.transport\"=['newreno+delack']", "sweep.seeds=10"];
     let ours = goodputs(&read(&text, &only));
     assert_eq!(ours.len(), published.len());
     for (hops, (ours, published)) in ours.iter().zip(published).enumerate() {

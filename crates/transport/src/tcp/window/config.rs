@@ -1,11 +1,10 @@
 //! The table of window rules: parameters, names and what each is built from.
 
-use super::{Base, Constant, Cubic, CubicConfig, Few, HopRule, Kind, NewReno, OneFile, State, Window, few};
+use super::{Base, Constant, Cubic, CubicConfig, Few, HopRule, Kind, NewReno, OneFile, Setting, State, Window, few};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
 use meshpace_core::parameter::{ParameterError, require};
 
 /// The segments of a clamp and of a constant window that does not say.
@@ -153,17 +152,4 @@ impl Config {
             Config::OneFile(config) => config.describe(),
         }
     }
-}
-
-/// A parameter that a scenario may set, with its range.
-#[derive(Debug)]
-pub enum Setting<'a> {
-    /// Segments, 1 to 65535.
-    Segments(&'a mut u32),
-    /// A number.
-    Number(&'a mut f64, RangeInclusive<f64>),
-    /// On or off.
-    Flag(&'a mut bool),
-    /// One of [`HopRule::NAMED`].
-    HopRule(&'a mut HopRule),
 }

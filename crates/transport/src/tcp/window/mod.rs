@@ -14,11 +14,12 @@ mod few;
 mod hop_limit;
 mod newreno;
 mod rule;
+mod setting;
 
 pub use crate::about::{About, Parameter};
 pub use base::Base;
 pub use byte_counting::{ByteCounting, LIMIT};
-pub use config::{Config, Setting};
+pub use config::Config;
 pub use congestion_window::Window;
 pub use constant::Constant;
 pub use cubic::{Cubic, CubicConfig};
@@ -26,6 +27,7 @@ pub use few::{Few, increase as few_increase};
 pub use hop_limit::HopRule;
 pub use newreno::NewReno;
 pub use rule::{Ack, Described, Rule};
+pub use setting::Setting;
 
 use crate::about;
 
