@@ -245,6 +245,16 @@ fn transports() -> Vec<(String, Config)> {
     all
 }
 
+/// What failed once: a segment that reached beyond the window was kept in part and reported as whole.
+const FAILED_BEFORE: [(&str, u64); 1] = [("quiet-train", 2470)];
+
+#[test]
+fn what_failed_once_does_not_fail_again() {
+    for (name, seed) in FAILED_BEFORE {
+        run(&names::lookup(name).unwrap(), seed);
+    }
+}
+
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name}: not a whole number")))
 }

@@ -160,7 +160,9 @@ impl Receiver {
         let (start, end) = (segment.seq, segment.seq.saturating_add(u64::from(segment.payload)));
         let edge = self.fin_at.unwrap_or_else(|| self.received.next() + self.segment * u64::from(self.window));
         if segment.payload > 0 {
-            if start < edge && self.received.insert(start, end.min(edge)) {
+            // Beyond a gap only what fits whole: the report has one bit for a segment.
+            let fits = end <= edge || (start <= self.received.next() && start < edge);
+            if fits && self.received.insert(start, end.min(edge)) {
                 stats.distinct_segments_received += 1;
             } else {
                 stats.duplicate_segments_received += 1;

@@ -204,6 +204,10 @@ impl Sender {
                 self.stream.cuts.pop_front();
             }
             self.report(segment);
+            // The byte that the peer waits for is missing, whatever was reported of the segment it is in.
+            if let Some(first) = self.stream.cuts.front_mut() {
+                first.reported = false;
+            }
         }
         let Phase::Quiet { stamp, since } = self.phase else { return };
         let answers = segment.ts_ecr == stamp;
