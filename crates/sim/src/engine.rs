@@ -24,7 +24,7 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{Position, Reception};
 use meshpace_mesh::link::arp::Arp;
 use meshpace_mesh::link::discipline::{Discipline, LinkState};
-use meshpace_mesh::mac::{Dcf, OrderedTime, Timing};
+use meshpace_mesh::mac::{Backoff, Dcf, OrderedTime, Timing};
 use meshpace_mesh::radio::{Channel, Neighbours, power};
 use meshpace_mesh::routing::{ActionList, HopCount, Router};
 use meshpace_mesh::{Body, MeshConfig, Packet, Queued};
@@ -70,6 +70,17 @@ pub enum Indication<P> {
         /// As given to [`Engine::set_timer`].
         id: TimerId,
     },
+}
+
+/// How it stands with a station, as of its own last event: what other stations did since is not reckoned in yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Station {
+    /// Packets that wait in its interface queue.
+    pub queue: usize,
+    /// Until when it holds the medium for reserved; in the past if it does not.
+    pub nav_until: Time,
+    /// Its backoff timer.
+    pub backoff: Backoff,
 }
 
 #[derive(Clone)]
@@ -291,6 +302,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     pub fn link_state(&mut self, node: NodeId, destination: NodeId) -> Option<LinkState> {
         let (next_hop, hops) = (self.next_hop(node, destination)?, self.hops(node, destination)?);
         Some(self.nodes[node.index()].queue.link_state(self.now, next_hop, destination, hops))
+    }
+
+    /// How it stands with the station of `node`.
+    pub fn station(&self, node: NodeId) -> Station {
+        let Node { mac, queue, .. } = &self.nodes[node.index()];
+        Station { queue: queue.len(), nav_until: mac.nav_until(), backoff: mac.backoff() }
     }
 
     /// The power in dBm with which `receiver` hears `sender`, as their places were when its neighbours were last found.

@@ -24,9 +24,9 @@ pub mod world;
 pub const MODEL_REVISION: u32 = 4;
 
 pub use config::{Config, Flow, Traffic};
-pub use engine::{Engine, Indication, TimerId};
+pub use engine::{Engine, Indication, Station, TimerId};
 pub use mobility::Mobility;
 pub use outcome::{FlowOutcome, Outcome};
 pub use packet::SimPacket;
 pub use probe::{Loss, Probe};
-pub use world::{World, run, run_with};
+pub use world::{Counted, Measurement, World, run, run_with};

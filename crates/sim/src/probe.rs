@@ -21,13 +21,19 @@ pub enum Loss {
 
 /// An observer. Every method does nothing unless overridden.
 pub trait Probe<P> {
-    /// Whether [`Probe::on_decoded`] is to be called at all.
+    /// Whether [`Probe::on_decoded`] and [`Probe::on_collision`] are to be called at all.
     const DECODED: bool = false;
 
     /// A node begins to transmit `frame`.
     fn on_air(&mut self, _now: Time, _frame: &Frame<P>) {}
     /// `node` has decoded `frame`, received with `power` W; whether it was meant for it or not.
     fn on_decoded(&mut self, _now: Time, _node: NodeId, _frame: &Frame<P>, _power: f64) {}
+    /// `frame`, which `node` was to receive, was lost there to another frame; counted in `Counters::collisions`.
+    fn on_collision(&mut self, _now: Time, _node: NodeId, _frame: &Frame<P>) {}
+    /// The MAC of `node` gives up what it had for `next_hop`, at its retry limit.
+    fn on_link_failure(&mut self, _now: Time, _node: NodeId, _next_hop: NodeId) {}
+    /// Routing at `node` has lost its route to `destination` while in use, or has found one again.
+    fn on_route(&mut self, _now: Time, _node: NodeId, _destination: NodeId, _found: bool) {}
     /// The transport of `node` hands `packet` to the network.
     fn on_inject(&mut self, _now: Time, _node: NodeId, _packet: &P) {}
     /// `packet` has reached the transport of `node`.
@@ -46,6 +52,15 @@ impl<P, T: Probe<P>> Probe<P> for &mut T {
     }
     fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<P>, power: f64) {
         (**self).on_decoded(now, node, frame, power);
+    }
+    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<P>) {
+        (**self).on_collision(now, node, frame);
+    }
+    fn on_link_failure(&mut self, now: Time, node: NodeId, next_hop: NodeId) {
+        (**self).on_link_failure(now, node, next_hop);
+    }
+    fn on_route(&mut self, now: Time, node: NodeId, destination: NodeId, found: bool) {
+        (**self).on_route(now, node, destination, found);
     }
     fn on_inject(&mut self, now: Time, node: NodeId, packet: &P) {
         (**self).on_inject(now, node, packet);

@@ -2,6 +2,7 @@
 
 mod delay;
 mod flow;
+mod measurement;
 mod observe;
 mod routes;
 mod timer;
@@ -15,17 +16,17 @@ use crate::probe::Probe;
 use crate::traffic::Completion;
 use alloc::vec::Vec;
 use delay::{Delays, SendTimes};
-use flow::{CONNECTIONS, Connection, Counted, FlowState};
-use meshpace_core::{Duration, FlowId, NodeId, Time};
+use flow::{CONNECTIONS, Connection, FlowState};
+use meshpace_core::{FlowId, NodeId, Time};
 use meshpace_mesh::Packet;
 use meshpace_mesh::radio::connectivity::components;
-use meshpace_transport::{Arrival, PathInfo, pump};
+use meshpace_transport::{Arrival, Endpoint, PathInfo, pump};
 use observe::{Cutter, Recorder};
 use routes::{Absence, SAMPLE};
 use timer::FlowTimer;
 
-/// The window of the short-term Jain index.
-const JAIN_WINDOW: Duration = Duration::from_secs(2);
+pub use flow::Counted;
+pub use measurement::Measurement;
 
 /// A time in microseconds, wrapping.
 #[inline]
@@ -40,7 +41,10 @@ pub fn run(config: &Config, seed: u64) -> Outcome {
 
 /// Runs `config` with `seed`, watched by `probe`.
 pub fn run_with<O: Probe<SimPacket>>(config: &Config, seed: u64, probe: O) -> Outcome {
-    World::new(config, seed, probe).measure()
+    let mut world = World::new(config, seed, probe);
+    let mut measurement = Measurement::new(config);
+    measurement.advance(&mut world, Time(config.duration.0));
+    measurement.outcome(&world)
 }
 
 /// An engine with the flows of a scenario. A clone goes on as the original does: a viewer steps back by it.
@@ -55,6 +59,8 @@ pub struct World<'a, O> {
     next_packet: u32,
     /// Since measuring began; empty if nodes stay where they are.
     absences: Vec<Absence>,
+    /// When they are looked at next.
+    next_sample: Time,
 }
 
 impl<'a, O: Probe<SimPacket>> World<'a, O> {
@@ -83,52 +89,16 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             .collect();
         let delays = alloc::vec![Delays::default(); flows.len()];
         let send_times = SendTimes::new(flows.len());
-        World { config, engine, flows, delays, send_times, next_packet: 0, absences: Vec::new() }
-    }
-
-    fn measure(mut self) -> Outcome {
-        let end = Time(self.config.duration.0);
-        let begin = Time(self.config.warmup.0);
-        let mut recorder = Recorder::new(self.config.series, self.flows.len());
-        self.advance_recording(begin, &mut recorder);
-        let baseline: Vec<Counted> = self.flows.iter().map(|flow| flow.counted(begin)).collect();
-        let mut cutter = Cutter::new(self.config.batches, begin, &baseline);
-        let mut before: Vec<u64> = baseline.iter().map(|b| b.delivered).collect();
-        if self.engine.motion().is_some() {
-            self.absences = alloc::vec![Absence::default(); self.flows.len()];
+        World {
+            config,
+            engine,
+            flows,
+            delays,
+            send_times,
+            next_packet: 0,
+            absences: Vec::new(),
+            next_sample: Time::NEVER,
         }
-        let (mut jain_sum, mut windows, mut idle_windows) = (0.0, 0u32, 0u32);
-        let mut window_end = begin + JAIN_WINDOW;
-        let mut ended = end;
-        loop {
-            // A window that the run does not complete does not count.
-            let until = window_end.min(end);
-            if let Some(at) = self.advance_cutting(until, &mut recorder, &mut cutter) {
-                ended = at;
-                break;
-            }
-            if window_end > end {
-                break;
-            }
-            let mut shares = Vec::with_capacity(self.flows.len());
-            for (flow, before) in self.flows.iter().zip(&mut before) {
-                let delivered = flow.delivered();
-                shares.push((delivered - core::mem::replace(before, delivered)) as f64);
-            }
-            match jain(&shares) {
-                Some(index) => {
-                    jain_sum += index;
-                    windows += 1;
-                }
-                None => idle_windows += 1,
-            }
-            window_end += JAIN_WINDOW;
-        }
-        let jain_2s = if windows > 0 { jain_sum / f64::from(windows) } else { f64::NAN };
-        let mut outcome = self.outcome(&baseline, ended, jain_2s, idle_windows);
-        outcome.series = recorder.map(Recorder::finish);
-        outcome.batches = cutter.map(|cutter| cutter.batches).unwrap_or_default();
-        outcome
     }
 
     /// What every flow has counted, and the hops of its route.
@@ -169,9 +139,10 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
 
     /// Advances and, where nodes move, looks every 0.1 s whether flows have a route.
     fn advance_sampling(&mut self, until: Time) {
-        while !self.absences.is_empty() && self.engine.now() + SAMPLE <= until {
-            self.advance(self.engine.now() + SAMPLE);
-            let now = self.engine.now();
+        while self.next_sample <= until {
+            let now = self.next_sample;
+            self.advance(now);
+            self.next_sample = now + SAMPLE;
             let Some(motion) = self.engine.motion() else { break };
             let positions = motion.positions(now);
             let components = components(&positions, self.engine.channel(), None);
@@ -266,6 +237,22 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
     /// The engine.
     pub fn engine(&self) -> &Engine<SimPacket, O> {
         &self.engine
+    }
+
+    /// The engine, to look at its probe or to ask where nodes are.
+    pub fn engine_mut(&mut self) -> &mut Engine<SimPacket, O> {
+        &mut self.engine
+    }
+
+    /// What flow `number` has counted since time zero.
+    pub fn flow_counted(&self, number: usize) -> Counted {
+        self.flows[number].counted(self.engine.now())
+    }
+
+    /// The sending end of the present connection of flow `number`.
+    pub fn sender(&self, number: usize) -> Option<&Endpoint> {
+        let flow = &self.flows[number];
+        flow.connections[flow.present()].as_ref().map(|connection| &connection.ends[0].endpoint)
     }
 
     /// Runs until `until`.

@@ -7,7 +7,7 @@ use crate::segment::Segment;
 use crate::stats::Stats;
 use crate::udp::{Sink, Source};
 use crate::{tcp, tpa, train};
-use meshpace_core::Time;
+use meshpace_core::{Duration, Time};
 
 /// One end of a connection. Segments of another transport than its own are ignored.
 #[derive(Clone, Debug)]
@@ -146,6 +146,28 @@ impl Endpoint {
             Endpoint::UdpSink(_) => false,
             Endpoint::Tpa(end) => end.is_done(),
             Endpoint::Train(end) => end.is_done(),
+        }
+    }
+
+    /// Segments that may be outstanding, by congestion window and limit; none of a transport that has no such window.
+    pub fn window(&self) -> Option<f64> {
+        match self {
+            Endpoint::Tcp(end) => {
+                let window = end.sender().window();
+                Some(window.cwnd().min(f64::from(window.limit())))
+            }
+            Endpoint::Tpa(end) => Some(f64::from(end.sender().congestion().window())),
+            Endpoint::UdpSource(_) | Endpoint::UdpSink(_) | Endpoint::Train(_) => None,
+        }
+    }
+
+    /// The time between two segments that the pacing keeps now, seconds; none without pacing.
+    pub fn interval_s(&self) -> Option<f64> {
+        match self {
+            Endpoint::Tcp(end) => end.sender().pacer().interval_now().map(Duration::as_secs_f64),
+            Endpoint::Tpa(end) => end.sender().pacer().interval_now().map(Duration::as_secs_f64),
+            Endpoint::Train(end) => Some(end.sender().interval()),
+            Endpoint::UdpSource(_) | Endpoint::UdpSink(_) => None,
         }
     }
 

@@ -338,6 +338,16 @@ impl<P: Packet> Dcf<P> {
         self.timeout
     }
 
+    /// Until when the medium is reserved as far as this station knew when it last looked; in the past if it is not.
+    pub fn nav_until(&self) -> Time {
+        self.nav_until
+    }
+
+    /// The backoff timer, likewise.
+    pub fn backoff(&self) -> Backoff {
+        self.backoff
+    }
+
     /// Since when the medium is idle, as of the last time that the station looked.
     #[inline]
     pub fn idle_since(&self) -> Time {

@@ -8,6 +8,7 @@ pub mod frame;
 pub mod timing;
 
 pub use arrivals::{Arrival, OrderedTime};
+pub use backoff::Backoff;
 pub use dcf::{Action, Attempted, Dcf, Heard};
 pub use frame::{Frame, FrameKind};
 pub use timing::Timing;

@@ -36,7 +36,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             }
             let heard = Heard { id: air.number, power: receiver.power, frame: &air.frame };
+            let collisions = if O::DECODED { mac.collisions() } else { 0 };
             let action = mac.on_frame_end(ends, heard, &self.timing);
+            if O::DECODED && mac.collisions() != collisions {
+                self.probe.on_collision(ends, receiver.node, &air.frame);
+            }
             let next = air.next_listener(&self.neighbours);
             if matches!(action, Action::None) && !self.overhears {
                 self.schedule_mac(receiver.node);
@@ -87,6 +91,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             },
             Action::Failed { queued, retries } => {
                 self.counters.mac_drops += 1;
+                self.probe.on_link_failure(self.now, node, queued.next_hop);
                 self.nodes[node.index()].queue.on_failed(retries);
                 self.link_failed(node, queued);
             }

@@ -84,7 +84,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                         let lost = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
                         self.probe.on_loss(self.now, node, &lost, Loss::Routing(reason));
                     }
-                    Action::Notice { destination, found } => self.notices.push_back((node, destination, found)),
+                    Action::Notice { destination, found } => {
+                        self.probe.on_route(self.now, node, destination, found);
+                        self.notices.push_back((node, destination, found));
+                    }
                     Action::Flush { next_hop } => {
                         while let Some(lost) = self.nodes[node.index()].queue.take_for(next_hop) {
                             self.probe.on_loss(self.now, node, &lost, Loss::Flushed);

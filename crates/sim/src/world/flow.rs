@@ -49,7 +49,9 @@ impl Connection {
 pub struct Counted {
     /// Payload delivered to the receiver's application, bytes.
     pub delivered: u64,
+    /// What its senders counted.
     pub sender: Stats,
+    /// What its receivers counted.
     pub receiver: Stats,
     /// How long files were under way.
     pub transferring: Duration,

@@ -35,6 +35,7 @@ impl FlowWindow {
 }
 
 /// The time series under way.
+#[derive(Clone)]
 pub struct Recorder {
     window: Duration,
     before: Vec<Counted>,
@@ -66,12 +67,13 @@ impl Recorder {
     }
 
     /// The complete windows.
-    pub fn finish(self) -> Series {
-        Series { window_s: self.window.as_secs_f64(), windows: self.windows, links: self.links }
+    pub fn series(&self) -> Series {
+        Series { window_s: self.window.as_secs_f64(), windows: self.windows.clone(), links: self.links.clone() }
     }
 }
 
 /// The batches under way.
+#[derive(Clone)]
 pub struct Cutter {
     rule: Batches,
     begin: Time,

@@ -11,7 +11,7 @@ use super::free_running::FreeRunning;
 use super::interval::{Feedback, Interval, RttRecord};
 use super::{Config, Estimator, Recovery, Sample, rules};
 use crate::stats::Stats;
-use meshpace_core::Time;
+use meshpace_core::{Duration, Time};
 
 /// Where segments come from: what the window of a sender allows.
 pub trait Supply {
@@ -193,6 +193,11 @@ impl Pacer {
                 _ => Time::NEVER,
             },
         }
+    }
+
+    /// The time between two segments; none without pacing.
+    pub fn interval_now(&self) -> Option<Duration> {
+        self.interval().map(Interval::get)
     }
 
     /// The rate rule of marks, if there is one.
