@@ -113,9 +113,9 @@ fn everything() -> Vec<Todo> {
         let text = std::fs::read_to_string(&path).unwrap();
         todo(&text, path.parent().unwrap(), &name.to_string_lossy(), &mut all);
     }
-    for entry in meshpace_transport::names::table() {
-        let name = entry.name;
-        let traffic = match (entry.build)() {
+    let named = meshpace_transport::names::table().iter().map(|entry| entry.name);
+    for name in named.chain(["newreno+sack"]) {
+        let traffic = match meshpace_transport::names::lookup(name).unwrap() {
             meshpace_transport::Config::Udp(_) => "traffic = 'cbr'\nrate = '200 kbit/s'",
             _ => "traffic = 'ftp'",
         };

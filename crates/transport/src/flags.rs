@@ -18,6 +18,9 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement fields count.
     pub const ACK: Flags = Flags(0x10);
+    /// A congested node may mark the packet instead of dropping it: what ECT says in the IP header (RFC 3168, section 5), at a
+    /// place that the TCP header here has no use for; quiet trains only.
+    pub const ECT: Flags = Flags(0x20);
     /// Echo of a congestion mark (RFC 3168); TCP only.
     pub const ECE: Flags = Flags(0x40);
     /// The sender has reduced its window (RFC 3168); TCP only.

@@ -1,5 +1,6 @@
 //! A packet of any transport.
 
+use crate::flags::Flags;
 use crate::{tcp, tpa, train, udp};
 
 /// A transport packet: headers and the range it covers, never payload.
@@ -33,7 +34,7 @@ impl Segment {
     pub fn is_ecn_capable(&self) -> bool {
         match self {
             Segment::Tcp(segment) => segment.is_ecn_capable(),
-            Segment::Train(segment) => segment.ecn_capable,
+            Segment::Train(segment) => segment.flags.has(Flags::ECT),
             Segment::Udp(_) | Segment::Tpa(_) => false,
         }
     }

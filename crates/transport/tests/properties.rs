@@ -256,7 +256,7 @@ fn no_peer_can_make_an_endpoint_panic_or_wedge() {
                     ),
                     extension: [Extension::None, Extension::EcnCapable, Extension::OneWayDelay, Extension::Sack]
                         [rng.below(4) as usize],
-                    words: [rng.next_u64() as u32, near(&mut rng) as u32],
+                    words: [rng.next_u64(), near(&mut rng)],
                 };
                 for end in &mut ends {
                     pump(end, now, |_, _| {});

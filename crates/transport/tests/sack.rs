@@ -38,22 +38,49 @@ fn an_ack_reports_the_block_of_the_segment_that_brought_it_about() {
     let syn = Tcp { flags: Flags::SYN, ..Tcp::default() };
     end.on_segment(Time::ZERO, &Segment::Tcp(syn), Arrival::default());
     assert!(end.poll(Time::ZERO).segment().is_some());
-    let mut report = |number: u64| {
+    let mut report = |number: u64| -> (u64, Vec<(u64, u64)>) {
         let data = Tcp { seq: (number - 1) * 1000, payload: 1000, flags: Flags::ACK, ..Tcp::default() };
         end.on_segment(Time::ZERO, &Segment::Tcp(data), Arrival::default());
         let Some(Segment::Tcp(ack)) = end.poll(Time::ZERO).segment() else { panic!("no ACK") };
-        (ack.ack, ack.sack_block())
+        (ack.ack, ack.sack_blocks().collect())
     };
-    assert_eq!(report(1), (1000, None));
-    assert_eq!(report(3), (1000, Some((2000, 3000))));
-    assert_eq!(report(5), (1000, Some((4000, 5000))));
-    assert_eq!(report(6), (1000, Some((4000, 6000))));
+    assert_eq!(report(1), (1000, vec![]));
+    assert_eq!(report(3), (1000, vec![(2000, 3000)]));
+    assert_eq!(report(5), (1000, vec![(4000, 5000), (2000, 3000)]));
+    assert_eq!(report(6), (1000, vec![(4000, 6000), (2000, 3000)]));
     // Between two blocks: they become one.
-    assert_eq!(report(4), (1000, Some((2000, 6000))));
-    assert_eq!(report(9), (1000, Some((8000, 9000))));
-    assert_eq!(report(2), (6000, Some((8000, 9000))));
-    assert_eq!(report(7), (7000, Some((8000, 9000))));
-    assert_eq!(report(8), (9000, None));
+    assert_eq!(report(4), (1000, vec![(2000, 6000)]));
+    assert_eq!(report(9), (1000, vec![(8000, 9000), (2000, 6000)]));
+    assert_eq!(report(2), (6000, vec![(8000, 9000)]));
+    assert_eq!(report(7), (7000, vec![(8000, 9000)]));
+    assert_eq!(report(8), (9000, vec![]));
+}
+
+#[test]
+fn the_third_case_of_rfc_2018() {
+    // Section 7: all before 5000 has arrived; of eight segments of 500 bytes the 2nd, 4th, 6th and 8th are lost, then the 4th
+    // comes, then the 2nd. Numbers are those of the RFC. The last line is ours: what was reported first last comes first, not
+    // what lies highest, and a fourth block has no room.
+    let mut end = Endpoint::new(&Config::Tcp(with_sack()), Role::Receiver);
+    let syn = Tcp { flags: Flags::SYN, ..Tcp::default() };
+    end.on_segment(Time::ZERO, &Segment::Tcp(syn), Arrival::default());
+    assert!(end.poll(Time::ZERO).segment().is_some());
+    let mut report = |seq: u64, payload: u16| -> (u64, Vec<(u64, u64)>) {
+        let data = Tcp { seq, payload, flags: Flags::ACK, ..Tcp::default() };
+        end.on_segment(Time::ZERO, &Segment::Tcp(data), Arrival::default());
+        let Some(Segment::Tcp(ack)) = end.poll(Time::ZERO).segment() else { panic!("no ACK") };
+        (ack.ack, ack.sack_blocks().collect())
+    };
+    assert_eq!(report(0, 5000), (5000, vec![]));
+    assert_eq!(report(5000, 500), (5500, vec![]));
+    assert_eq!(report(6000, 500), (5500, vec![(6000, 6500)]));
+    assert_eq!(report(7000, 500), (5500, vec![(7000, 7500), (6000, 6500)]));
+    assert_eq!(report(8000, 500), (5500, vec![(8000, 8500), (7000, 7500), (6000, 6500)]));
+    assert_eq!(report(6500, 500), (5500, vec![(6000, 7500), (8000, 8500)]));
+    assert_eq!(report(5500, 500), (7500, vec![(8000, 8500)]));
+    assert_eq!(report(9000, 500), (7500, vec![(9000, 9500), (8000, 8500)]));
+    assert_eq!(report(12_000, 500), (7500, vec![(12_000, 12_500), (9000, 9500), (8000, 8500)]));
+    assert_eq!(report(10_000, 500), (7500, vec![(10_000, 10_500), (12_000, 12_500), (9000, 9500)]));
 }
 
 #[test]
@@ -119,13 +146,14 @@ fn reports_that_make_no_sense_do_no_harm() {
     end.open(Time::ZERO);
     end.write_endless(Time::ZERO);
     assert!(end.poll(Time::ZERO).segment().is_some());
-    let answer = |words, ack, flags| {
+    let answer = |[start, end]: [u64; 2], ack, flags| {
+        let words = [end << 21 | start, end];
         let extension = Extension::Sack;
         Segment::Tcp(Tcp { ack, window: 64 * 1460, flags, extension, words, ..Tcp::default() })
     };
     end.on_segment(ms(60), &answer([0, 0], 0, Flags::SYN.with(Flags::ACK)), Arrival::default());
     while end.poll(ms(60)).segment().is_some() {}
-    for words in [[0, 0], [5, 3], [0, 1460], [1, u32::MAX], [u32::MAX, u32::MAX], [1_000_000, 2_000_000], [1, 1461]] {
+    for words in [[0, 0], [5, 3], [0, 1460], [1, u64::MAX], [u64::MAX, u64::MAX], [1_000_000, 2_000_000], [1, 1461]] {
         end.on_segment(ms(120), &answer(words, 0, Flags::ACK), Arrival::default());
         let mut polled = 0;
         while end.poll(ms(120)).segment().is_some() {
@@ -144,4 +172,26 @@ fn reports_that_make_no_sense_do_no_harm() {
 fn synchronized_clocks_take_the_place_of_the_report() {
     let Some(Config::Tcp(config)) = names::lookup("tcp-ap-sync+sack") else { panic!() };
     assert_eq!(config.check().unwrap_err().name, "sack");
+}
+
+/// How far beyond the acknowledged offset a segment of the simulator reports, bytes.
+const REACH: u64 = (1 << 21) - 1;
+
+#[test]
+fn three_blocks_are_kept_as_they_are() {
+    let mut segment = Tcp { ack: 1 << 40, flags: Flags::ACK, ..Tcp::default() };
+    let at = |from: u64, to: u64| ((1 << 40) + from, (1 << 40) + to);
+    let blocks = [at(REACH - 1, REACH), at(1, 2), at(1_000_000, 1_500_000), at(5, 6)];
+    segment.report(blocks.into_iter());
+    assert!(segment.sack_blocks().eq(blocks[..3].iter().copied()));
+    assert_eq!(size_of::<Tcp>(), 48);
+}
+
+#[test]
+fn what_is_out_of_reach_is_not_claimed() {
+    let mut segment = Tcp { ack: 1000, flags: Flags::ACK, ..Tcp::default() };
+    let reach = 1000 + REACH;
+    segment.report([(reach, reach + 1460), (reach - 10, reach + 10), (2000, 3000)].into_iter());
+    assert!(segment.sack_blocks().eq([(reach - 10, reach), (2000, 3000)]));
+    assert_eq!(Tcp { extension: Extension::None, ..segment }.sack_blocks().count(), 0);
 }

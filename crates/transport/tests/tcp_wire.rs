@@ -207,24 +207,25 @@ fn windows_are_scaled_except_those_of_syns() {
 fn blocks_are_offsets_of_the_other_stream() {
     // A receiver whose peer's stream has reached 2^32 reports two blocks; its peer understands them.
     let base = 1u64 << 32;
-    let ack =
-        Segment { ack: base, flags: Flags::ACK, extension: Extension::Sack, words: [1460, 2920], ..Segment::default() };
     let blocks = [(base + 1460, base + 2920), (base + 5840, base + 7300)];
+    let mut ack = Segment { ack: base, flags: Flags::ACK, ..Segment::default() };
+    ack.report(blocks.into_iter());
     let header = NUMBERS.header(&ack, (1, 2), blocks.into_iter());
     assert_eq!(header.options.blocks.as_slice().len(), 2);
     let mirrored = Numbers { own: NUMBERS.peer, peer: NUMBERS.own, ..NUMBERS };
     let understood = mirrored.segment(&header, 0, 0, base - 10_000).unwrap();
-    assert_eq!(understood.segment.sack_block(), Some(blocks[0]));
-    assert_eq!(understood.more(), &blocks[1..]);
+    assert_eq!(understood.blocks(), &blocks);
     // With time stamps forty bytes hold three (RFC 2018, section 3): four do not fit.
     let header = NUMBERS.header(&ack, (1, 2), [blocks[0]; 4].into_iter());
     let out = bytes(&header, &[]);
     assert_eq!(out.len(), 20 + 12 + 4 + 3 * 8);
+    let header = Numbers { timestamps: false, ..NUMBERS }.header(&ack, (1, 2), [blocks[0]; 5].into_iter());
+    assert_eq!(bytes(&header, &[]).len(), 20 + 4 + 4 * 8);
     // Blocks that are acknowledged already (RFC 2883) or run backwards are not blocks beyond a gap.
     let stale = [(base - 3000, base - 1500), (base + 2920, base + 1460)];
     let header = NUMBERS.header(&ack, (1, 2), stale.into_iter());
     let understood = mirrored.segment(&header, 0, 0, base - 10_000).unwrap();
-    assert_eq!((understood.segment.extension, understood.more().len()), (Extension::None, 0));
+    assert_eq!((understood.segment.extension, understood.blocks().len()), (Extension::None, 0));
 }
 
 #[test]

@@ -148,14 +148,14 @@ impl Connection {
         self.sender.on_path(path);
     }
 
-    /// A segment of this connection arrived. `more` are the blocks beyond a gap that it reports besides its own, as offsets
-    /// in the stream. Whether its payload is part of the peer's stream: what is not must not touch what has arrived.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
+    /// A segment of this connection arrived. `blocks` are those beyond a gap that its header reported, as offsets in the
+    /// stream. Whether its payload is part of the peer's stream: what is not must not touch what has arrived.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) -> bool {
         self.shared.now = now;
         self.sender.on_frame(arrival.received_power_dbm);
         let is_taken = match self.state {
-            State::Established => self.on_established(segment, more, arrival),
-            State::SynReceived => self.on_syn_received(segment, more, arrival),
+            State::Established => self.on_established(segment, blocks, arrival),
+            State::SynReceived => self.on_syn_received(segment, blocks, arrival),
             State::Listen => {
                 self.on_listen(segment);
                 false
@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    fn on_syn_received(&mut self, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
+    fn on_syn_received(&mut self, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) -> bool {
         let flags = segment.flags;
         if flags.has(Flags::ACK) && segment.ack > 0 {
             // It acknowledges what was never sent; whoever has no connection for it answers (RFC 9293, section 3.10.7.4).
@@ -217,7 +217,7 @@ impl Connection {
         } else if flags.has(Flags::ACK) {
             // An agent of ns-2 does not time its SYN-ACK.
             self.establish(segment, (!self.is_ns2()).then_some(self.handshake.sent_at));
-            return self.on_established(segment, more, arrival);
+            return self.on_established(segment, blocks, arrival);
         }
         false
     }
@@ -232,7 +232,7 @@ impl Connection {
         self.sender.establish(&mut self.shared, segment.window, times, sent_at);
     }
 
-    fn on_established(&mut self, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) -> bool {
+    fn on_established(&mut self, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) -> bool {
         let flags = segment.flags;
         let end =
             segment.seq.saturating_add(u64::from(segment.payload)).saturating_add(u64::from(flags.has(Flags::FIN)));
@@ -266,7 +266,7 @@ impl Connection {
             return false;
         }
         self.shared.timers.stop(Timer::GiveUp);
-        self.sender.on_ack(&mut self.shared, segment, more, arrival);
+        self.sender.on_ack(&mut self.shared, segment, blocks, arrival);
         let was_closed = self.receiver.is_closed();
         if !is_bare {
             self.receiver.on_data(&mut self.shared, segment, arrival.ce);

@@ -1,8 +1,8 @@
 //! A TCP segment as the protocol sees it: stream offsets of 64 bits, no payload, no checksum.
 //!
-//! RFC 9293, section 3.1; timestamps as in RFC 7323, section 3. A segment stays within 40 bytes, so that one slot of two words
+//! RFC 9293, section 3.1; timestamps as in RFC 7323, section 3. A segment stays within 48 bytes, so that one slot of 16 bytes
 //! serves what excludes itself: data says whether it understands congestion marks, an ACK carries the one-way delay it
-//! echoes or a block received beyond a gap. Offsets never wrap: offset 0 is the first payload byte, the
+//! echoes or the blocks received beyond a gap. Offsets never wrap: offset 0 is the first payload byte, the
 //! SYN stands before it, the FIN takes the place after the last byte. The codec maps to 32 bits.
 
 use crate::flags::Flags;
@@ -10,6 +10,15 @@ use meshpace_core::Time;
 
 /// Bytes of the IP and TCP headers without options (ns-2 `tcpip_base_hdr_size_`).
 pub const HEADER_BYTES: u32 = 40;
+
+/// Blocks beyond a gap that a segment has room for: as many as a header with time stamps (RFC 2018, section 3).
+pub const SACK_BLOCKS: usize = 3;
+
+/// Bits of one end of a block, counted from `ack`.
+const END_BITS: u32 = 21;
+
+/// How far beyond `ack` a segment reports blocks, bytes.
+const SACK_REACH: u64 = (1 << END_BITS) - 1;
 
 /// What a segment says besides its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -21,7 +30,8 @@ pub enum Extension {
     EcnCapable,
     /// The first word is the one-way delay of the segment that brought this ACK about, in microseconds.
     OneWayDelay,
-    /// The words are start and end of a received block, in bytes beyond `ack` (RFC 2018, section 3, there absolute).
+    /// The words hold start and end of up to [`SACK_BLOCKS`] received blocks, 21 bits each, in bytes beyond `ack` (RFC 2018,
+    /// section 3, there absolute).
     Sack,
 }
 
@@ -46,20 +56,39 @@ pub struct Segment {
     /// What `words` mean.
     pub extension: Extension,
     /// The extension's values; 0 if it has none.
-    pub words: [u32; 2],
+    pub words: [u64; 2],
 }
 
 impl Segment {
     /// The one-way delay that an ACK echoes, in seconds.
     pub fn one_way_delay(&self) -> Option<f64> {
-        (self.extension == Extension::OneWayDelay).then(|| f64::from(self.words[0]) * 1e-6)
+        (self.extension == Extension::OneWayDelay).then(|| f64::from(self.words[0] as u32) * 1e-6)
     }
 
-    /// The received block beyond a gap that an ACK reports, as offsets in the stream; none if it makes no sense.
-    pub fn sack_block(&self) -> Option<(u64, u64)> {
-        let [start, end] = self.words;
-        let sound = self.extension == Extension::Sack && start > 0 && start < end;
-        sound.then(|| (self.ack.saturating_add(u64::from(start)), self.ack.saturating_add(u64::from(end))))
+    /// Reports the first [`SACK_BLOCKS`] of `blocks`, offsets in the stream beyond `ack`, which must be set before. What lies
+    /// more than 2 MiB beyond `ack` is left out.
+    pub fn report(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
+        let ack = self.ack;
+        let near = |(start, end): (u64, u64)| {
+            let (start, end) = (start.saturating_sub(ack), end.saturating_sub(ack).min(SACK_REACH));
+            (start < end).then_some((start, end))
+        };
+        let mut packed = 0;
+        for (place, (start, end)) in blocks.filter_map(near).take(SACK_BLOCKS).enumerate() {
+            packed |= u128::from(end << END_BITS | start) << (2 * END_BITS * place as u32);
+        }
+        (self.extension, self.words) = (Extension::Sack, [packed as u64, (packed >> 64) as u64]);
+    }
+
+    /// The received blocks beyond a gap that an ACK reports, as offsets in the stream, without those that make no sense.
+    pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let (ack, [low, high]) = (self.ack, self.words);
+        let packed = u128::from(high) << 64 | u128::from(low);
+        let count = if self.extension == Extension::Sack { SACK_BLOCKS as u32 } else { 0 };
+        let blocks = (0..count).map(move |place| (packed >> (2 * END_BITS * place)) as u64);
+        let ends = blocks.map(|block| (block & SACK_REACH, block >> END_BITS & SACK_REACH));
+        let sound = ends.filter(|&(start, end)| start > 0 && start < end);
+        sound.map(move |(start, end)| (ack.saturating_add(start), ack.saturating_add(end)))
     }
 
     /// Whether the packet may be marked.

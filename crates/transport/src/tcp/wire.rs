@@ -301,19 +301,19 @@ pub struct Numbers {
     pub timestamps: bool,
 }
 
-/// A segment as the protocol sees it, and the blocks it reports besides the one in the segment.
+/// A segment as the protocol sees it, and the blocks beyond a gap that its header reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Understood {
     /// The segment.
     pub segment: Segment,
-    more: [(u64, u64); 4],
+    blocks: [(u64, u64); 4],
     count: usize,
 }
 
 impl Understood {
-    /// The blocks besides the segment's own, as offsets in our stream.
-    pub fn more(&self) -> &[(u64, u64)] {
-        &self.more[..self.count]
+    /// The blocks, as offsets in our stream.
+    pub fn blocks(&self) -> &[(u64, u64)] {
+        &self.blocks[..self.count]
     }
 }
 
@@ -349,7 +349,7 @@ impl Numbers {
             header.options.timestamps = Some((segment.ts_val, segment.ts_ecr));
         }
         if segment.extension == Extension::OneWayDelay {
-            header.options.one_way_us = Some(segment.words[0]);
+            header.options.one_way_us = Some(segment.words[0] as u32);
         }
         if !syn && segment.extension == Extension::Sack {
             let number = |offset: u64| self.peer.wrapping_add(1).wrapping_add(offset as u32);
@@ -388,26 +388,20 @@ impl Numbers {
                 extension: Extension::None,
                 words: [0; 2],
             },
-            more: [(0, 0); 4],
+            blocks: [(0, 0); 4],
             count: 0,
         };
         let sound = |&(start, end): &(u32, u32)| {
             let (start, end) = (own_offset(start)?, own_offset(end)?);
             (ack < start && start < end && ack != BEFORE).then_some((start, end))
         };
-        for (start, end) in header.options.blocks.as_slice().iter().filter_map(sound) {
-            if understood.segment.extension == Extension::None {
-                understood.segment.extension = Extension::Sack;
-                // Within 2^31 of each other, as both come from 32 bits.
-                understood.segment.words = [(start - ack) as u32, (end - ack) as u32];
-            } else {
-                understood.more[understood.count] = (start, end);
-                understood.count += 1;
-            }
+        for block in header.options.blocks.as_slice().iter().filter_map(sound) {
+            understood.blocks[understood.count] = block;
+            understood.count += 1;
         }
         if let Some(microseconds) = header.options.one_way_us {
             understood.segment.extension = Extension::OneWayDelay;
-            understood.segment.words = [microseconds, 0];
+            understood.segment.words = [u64::from(microseconds), 0];
         }
         Some(understood)
     }

@@ -370,19 +370,15 @@ impl Sender {
         self.earliest = now.saturating_add(Duration::from_secs_f64(interval));
         let tail = ends || !(self.stream.cuts.iter().any(|cut| cut.lost) || self.can_cut());
         let mut flags = if cut.fin { Flags::FIN } else { Flags::NONE };
+        if self.control.heeds_marks() {
+            flags = flags.with(Flags::ECT);
+        }
         if tail {
             flags = flags.with(Flags::PSH);
             self.phase = Phase::Quiet { stamp: stamp(now), since: now };
             self.timeout_at = now.saturating_add(self.timeout.rto());
         }
-        Segment {
-            seq: cut.offset,
-            ts_val: stamp(now),
-            payload: cut.payload,
-            flags,
-            ecn_capable: self.control.heeds_marks(),
-            ..Segment::default()
-        }
+        Segment { seq: cut.offset, ts_val: stamp(now), payload: cut.payload, flags, ..Segment::default() }
     }
 
     /// Whether only the peer's window keeps data back while nothing is outstanding.

@@ -63,7 +63,7 @@ impl<I: Interface> Stack<I> {
             entry.hops = arrival.hops;
             entry.connection.on_path(PathInfo { hops: arrival.hops, ..self.path });
         }
-        let is_taken = entry.connection.on_segment(now, &understood.segment, understood.more(), arrival);
+        let is_taken = entry.connection.on_segment(now, &understood.segment, understood.blocks(), arrival);
         if !was_established && entry.connection.is_established() && entry.buffers.is_none() {
             entry.buffers = Some((SendRing::new(self.limits.send_buffer), ReceiveRing::new(entry.window)));
             self.opening.retain(|opening| *opening != id);

@@ -121,7 +121,7 @@ impl Receiver {
         if start == end { start >= next && (start < edge || start == next) } else { start < edge && end > next }
     }
 
-    /// The blocks beyond a gap, as an ACK with room for more than one reports them; none unless agreed on.
+    /// The blocks beyond a gap, in the order in which an ACK reports as many as it has room for; none unless agreed on.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let shown = if self.report == Report::Blocks { usize::MAX } else { 0 };
         self.arrived.blocks().take(shown).map(|known| (known.start, known.end))
@@ -236,15 +236,10 @@ impl Receiver {
         match self.report {
             Report::Nothing => {}
             Report::OneWayDelay(microseconds) => {
-                (segment.extension, segment.words) = (Extension::OneWayDelay, [microseconds, 0]);
+                (segment.extension, segment.words) = (Extension::OneWayDelay, [u64::from(microseconds), 0]);
             }
-            Report::Blocks => {
-                if let Some(block) = self.arrived.blocks().next() {
-                    let relative = |offset: u64| u32::try_from(offset - self.arrived.next()).unwrap_or(u32::MAX);
-                    (segment.extension, segment.words) =
-                        (Extension::Sack, [relative(block.start), relative(block.end)]);
-                }
-            }
+            Report::Blocks if self.arrived.is_complete() => {}
+            Report::Blocks => segment.report(self.blocks()),
         }
     }
 }

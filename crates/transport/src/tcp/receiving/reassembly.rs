@@ -11,6 +11,16 @@ pub struct Range {
     pub end: u64,
 }
 
+impl Range {
+    fn holds(&self, offset: u64) -> bool {
+        self.start <= offset && offset < self.end
+    }
+}
+
+/// How many of the ranges are told apart by when a segment arrived in them: as many as an ACK has room for without time
+/// stamps (RFC 2018, section 3).
+const REMEMBERED: usize = 4;
+
 /// What has arrived.
 #[derive(Clone, Debug)]
 pub struct Reassembly {
@@ -18,8 +28,8 @@ pub struct Reassembly {
     next: u64,
     /// What lies beyond a gap: sorted, disjoint, not touching.
     beyond: Vec<Range>,
-    /// The start of the segment that arrived last.
-    latest: u64,
+    /// An offset in each of the ranges beyond a gap that a segment arrived in last, the latest first; 0 stands for none.
+    recent: [u64; REMEMBERED],
     /// The offset of the peer's FIN, once known.
     fin_at: Option<u64>,
 }
@@ -27,7 +37,7 @@ pub struct Reassembly {
 impl Reassembly {
     /// Nothing has arrived; room for `capacity` ranges without allocating.
     pub fn new(capacity: usize) -> Reassembly {
-        Reassembly { next: 0, beyond: Vec::with_capacity(capacity), latest: 0, fin_at: None }
+        Reassembly { next: 0, beyond: Vec::with_capacity(capacity), recent: [0; REMEMBERED], fin_at: None }
     }
 
     /// Everything before this offset has been delivered.
@@ -73,20 +83,37 @@ impl Reassembly {
         self.fin_at = Some(offset);
     }
 
-    /// The ranges beyond a gap: the one of the segment that arrived last, then the others, the last one first (RFC 2018,
-    /// section 4).
+    /// The ranges beyond a gap: the one of the segment that arrived last, then those that were first before it, the latest first
+    /// (RFC 2018, section 4), then the others, the last one first.
     pub fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
-        let is_latest = |known: &&Range| known.start <= self.latest && self.latest < known.end;
-        let latest = self.beyond.iter().find(is_latest);
-        let others = self.beyond.iter().rev().filter(move |known| !is_latest(known));
-        latest.into_iter().chain(others).copied()
+        let recent = self.recent.iter().filter_map(|&offset| self.range_of(offset));
+        let is_recent = |known: &&Range| self.recent.iter().any(|offset| known.holds(*offset));
+        let others = self.beyond.iter().rev().filter(move |known| !is_recent(known)).copied();
+        recent.chain(others)
+    }
+
+    /// The range beyond a gap that holds `offset`.
+    fn range_of(&self, offset: u64) -> Option<Range> {
+        self.beyond.iter().find(|known| known.holds(offset)).copied()
+    }
+
+    /// A segment that starts at `start` has arrived: its range, if it lies beyond a gap, comes first.
+    fn note(&mut self, start: u64) {
+        let Some(range) = self.range_of(start) else { return };
+        let (before, next) = (self.recent, self.next);
+        let others = before.into_iter().filter(|&offset| offset > next && !range.holds(offset));
+        let mut order = core::iter::once(start).chain(others);
+        self.recent = core::array::from_fn(|_| order.next().unwrap_or(0));
     }
 
     /// A segment that starts at `start` brought `range`, of which what is delivered has been cut off; it may be empty.
     /// Whether it brought anything new.
     pub fn on_range(&mut self, start: u64, range: Range) -> bool {
-        self.latest = start;
-        range.start < range.end && self.insert(range)
+        let is_new = range.start < range.end && self.insert(range);
+        if !self.is_complete() {
+            self.note(start);
+        }
+        is_new
     }
 
     /// Adds a range at or after `next`; whether it brought anything new.

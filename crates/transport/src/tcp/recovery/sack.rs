@@ -9,9 +9,12 @@
 //!           it is acknowledged; while pipe < cwnd: the next lost segment, else a new one, else the next missing one
 //! ```
 //!
-//! Departures: an ACK reports one block, that of the segment that brought it about (RFC 2018 fits three or four, for the
-//! case that ACKs are lost); no rescue retransmission (rule 4 of NextSeg); after a timeout the reports are forgotten (RFC
-//! 2018, section 5.1) and a new recovery needs an ACK beyond what was sent before it, as without SACK.
+//! An ACK reports up to three blocks, on the wire four without time stamps (RFC 2018, section 3), those first that segments
+//! arrived in last.
+//!
+//! Departures: in the simulator a block more than 2 MiB beyond the ACK is not reported; no rescue retransmission (rule 4 of
+//! NextSeg); after a timeout the reports are forgotten (RFC 2018, section 5.1) and a new recovery needs an ACK beyond what
+//! was sent before it, as without SACK.
 
 use super::DUPLICATE_THRESHOLD;
 use crate::tcp::flight::{Cuts, Flight};

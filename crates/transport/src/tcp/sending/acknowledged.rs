@@ -19,9 +19,9 @@ impl Sender {
         }
     }
 
-    /// A segment arrived that acknowledges nothing that was not sent. `more` are the blocks beyond a gap that it reports
-    /// besides its own.
-    pub fn on_ack(&mut self, shared: &mut Shared, segment: &Segment, more: &[(u64, u64)], arrival: Arrival) {
+    /// A segment arrived that acknowledges nothing that was not sent. `blocks` are those beyond a gap that its header reported;
+    /// what it carries itself counts too.
+    pub fn on_ack(&mut self, shared: &mut Shared, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) {
         if !self.flight.has_cut() {
             // There is nothing to acknowledge: only the window is news.
             self.flight.set_peer_window(segment.window);
@@ -36,7 +36,7 @@ impl Sender {
             self.recovery.on_mark(&mut self.window);
             self.marks.on_reduction(self.flight.sent_end());
         }
-        for (start, end) in more.iter().copied().chain(segment.sack_block()) {
+        for (start, end) in blocks.iter().copied().chain(segment.sack_blocks()) {
             self.recovery.on_report(&mut self.flight, start, end);
         }
         if segment.ack > self.flight.una() {
