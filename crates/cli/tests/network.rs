@@ -101,6 +101,8 @@ fn a_record_has_the_fields_of_the_simulators() {
         });
         let received = recv.output();
         assert!(received.status.success(), "{}", text(&received.stderr));
+        let got: Value = serde_json::from_str(&text(&received.stdout)).unwrap();
+        assert_eq!((&got["completed"], &got["error"]), (&Value::Bool(true), &Value::Null), "{got}");
         for line in [sent, text(&received.stdout)] {
             let record: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
             let fields = [
@@ -137,6 +139,45 @@ fn a_record_has_the_fields_of_the_simulators() {
             let goodput = 300_000.0 * 8.0 / record["duration_s"].as_f64().unwrap();
             assert!((flow["goodput_bps"].as_f64().unwrap() / goodput - 1.0).abs() < 1e-9);
         }
+    }
+}
+
+/// A connection that brings `bytes` and is then broken off; none while nobody listens.
+fn break_off(transport: &str, port: u16, bytes: usize) -> Option<()> {
+    use std::io::{Read, Write};
+    if transport == "kernel" {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+        stream.write_all(&vec![7; bytes]).unwrap();
+        // Nobody answers: the time in which the bytes are read.
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let _ = stream.read(&mut [0]);
+        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+        nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::Linger, &linger).unwrap();
+        return Some(());
+    }
+    let mut stream = meshpace_live::tpa::TpaStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(&vec![7; bytes]).unwrap();
+    eventually("an acknowledgement", || stream.unacknowledged() == 0);
+    stream.abort();
+    Some(())
+}
+
+#[test]
+fn a_transfer_that_is_broken_off_is_reported_as_such() {
+    for transport in ["kernel", "tpa-2"] {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let number = port.to_string();
+        let recv = ["recv", "--transport", transport, "--port", &number, "--count", "1", "--format", "json"];
+        let recv = Running::start(meshpace(&recv));
+        eventually("a connection", || break_off(transport, port, 20_000).is_some());
+        let output = recv.output();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{transport}: {said}");
+        assert!(said.contains("1 of 1 transfers did not end in order"), "{said}");
+        let record: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+        assert_eq!(record["completed"], false, "{record}");
+        assert!(record["error"].as_str().is_some_and(|error| error.contains("reset")), "{record}");
+        assert_eq!(record["flows"][0]["delivered_bytes"], 20_000, "{record}");
     }
 }
 

@@ -399,6 +399,36 @@ fn resets_and_syns_are_believed_as_rfc_5961_says() {
 }
 
 #[test]
+fn an_ack_older_than_a_window_is_answered_and_its_segment_not_taken() {
+    // RFC 5961, section 5.2: taken is what acknowledges from SND.UNA - MAX.SND.WND to SND.NXT.
+    let mut pair = Duplex::new(&tcp::Config::default());
+    pair.ends[0].open(Time::ZERO);
+    pair.ends[0].write(Time::ZERO, 500_000);
+    pair.drive(Time(60_000_000_000), &mut none);
+    let una = pair.ends[0].acknowledged();
+    assert_eq!(una, 500_000);
+    let largest = pair.record.iter().filter(|line| line.1 == 1).map(|line| u64::from(line.2.window)).max().unwrap();
+    assert!(largest < una / 2, "the window of {largest} is to leave room for older ones");
+    let mut next = 0;
+    let mut tell = |ack| {
+        let said = pair.record.len();
+        let segment = Segment { seq: next, ack, payload: 100, flags: ACK, window: 1000, ..Segment::default() };
+        let is_taken = pair.ends[0].on_segment(pair.now, &segment, &[], Arrival::default());
+        next += if is_taken { 100 } else { 0 };
+        pair.flush(&mut none);
+        let answers: Vec<_> = pair.record[said..].iter().map(|line| (line.2.flags, line.2.ack)).collect();
+        (is_taken, pair.ends[0].delivered(), answers.contains(&(ACK, next)))
+    };
+    assert_eq!(tell(una - largest - 1), (false, 0, true));
+    assert_eq!(tell(0), (false, 0, true));
+    assert_eq!(tell(una + 1), (false, 0, true));
+    let (is_taken, delivered, _) = tell(una - largest);
+    assert_eq!((is_taken, delivered), (true, 100));
+    let (is_taken, delivered, _) = tell(una);
+    assert_eq!((is_taken, delivered), (true, 200));
+}
+
+#[test]
 fn a_refused_connection_says_so_and_an_abort_resets() {
     let mut pair = Duplex::new(&tcp::Config::default());
     pair.ends[0].open(Time::ZERO);

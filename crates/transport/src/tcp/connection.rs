@@ -261,7 +261,10 @@ impl Connection {
         if !flags.has(Flags::ACK) {
             return false;
         }
-        if segment.ack > self.sender.flight().sent_end() {
+        // Nor is one believed that is older than a window can make it (RFC 5961, section 5.2). An agent of ns-2 looks at the
+        // upper end alone.
+        let oldest = if self.is_ns2() { 0 } else { self.sender.flight().oldest_ack() };
+        if segment.ack > self.sender.flight().sent_end() || segment.ack < oldest {
             self.challenge();
             return false;
         }

@@ -41,6 +41,8 @@ pub struct Flight {
     una: u64,
     /// How many bytes beyond `una` the peer takes.
     peer_window: u64,
+    /// The most it has ever taken (RFC 5961, section 5.2: MAX.SND.WND).
+    largest_peer_window: u64,
 }
 
 /// What an ACK acknowledges.
@@ -69,6 +71,7 @@ impl Flight {
             highest: 0,
             una: 0,
             peer_window: 0,
+            largest_peer_window: 0,
         }
     }
 
@@ -208,7 +211,14 @@ impl Flight {
 
     /// The peer takes `window` bytes beyond what it acknowledges. Whether that is what it took before.
     pub fn set_peer_window(&mut self, window: u32) -> bool {
-        core::mem::replace(&mut self.peer_window, u64::from(window)) == u64::from(window)
+        let window = u64::from(window);
+        self.largest_peer_window = self.largest_peer_window.max(window);
+        core::mem::replace(&mut self.peer_window, window) == window
+    }
+
+    /// The oldest acknowledgement that a peer may still have under way (RFC 5961, section 5.2).
+    pub fn oldest_ack(&self) -> u64 {
+        self.una.saturating_sub(self.largest_peer_window)
     }
 
     /// Releases the next segment, cut from the stream if it is new.
