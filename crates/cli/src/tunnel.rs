@@ -83,8 +83,8 @@ struct Listen {
     /// The address to listen on: `[::]` for IPv6.
     #[arg(long, default_value = "0.0.0.0")]
     address: IpAddr,
-    /// The UDP port.
-    #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    /// The UDP port; 0 for any that is free, which is then told.
+    #[arg(long, default_value_t = PORT)]
     port: u16,
     /// A target that streams may go to, HOST:PORT as it is asked for, or `any` [default: any with keys or a secret]
     #[arg(long, value_name = "TARGET")]
@@ -136,12 +136,16 @@ fn keygen(file: &Path) -> io::Result<()> {
 
 impl Common {
     fn security(&self) -> io::Result<Security> {
-        match (&self.key, &self.peers, &self.secret) {
-            (Some(key), Some(peers), _) => Ok(Security::Keys { own: keys::read(key)?, peers: keys::read_all(peers)? }),
-            (_, _, Some(secret)) => Ok(Security::Shared(keys::read(secret)?)),
+        let known =
+            |key: &Path, peers: &Path| Ok(Security::Keys { own: keys::read(key)?, peers: keys::read_all(peers)? });
+        let security = match (&self.key, &self.peers, &self.secret) {
+            (Some(key), Some(peers), _) => known(key, peers),
+            (_, _, Some(secret)) => keys::read(secret).map(Security::Shared),
             _ if self.plain => Ok(Security::Plain),
             _ => Ok(Security::Opportunistic),
-        }
+        };
+        // A file that cannot be read is a mistake of the command line.
+        security.map_err(|error| refused(error.to_string()))
     }
 
     fn options(&self) -> io::Result<tpa::Options> {
@@ -209,8 +213,22 @@ fn connect(arguments: &Connect) -> io::Result<ExitCode> {
 
 /// Says every second what is done, until it is to end.
 fn report(common: &Common, counters: &Counters, healthy: impl Fn() -> io::Result<()>) -> io::Result<ExitCode> {
-    let stop = runner::stop_on_interrupt();
     let live = io::stderr().is_terminal() && !common.json;
+    let ended = report_until_end(common, counters, live, healthy);
+    if live {
+        // What the shell says next begins a line of its own.
+        let _ = writeln!(io::stderr());
+    }
+    ended
+}
+
+fn report_until_end(
+    common: &Common,
+    counters: &Counters,
+    live: bool,
+    healthy: impl Fn() -> io::Result<()>,
+) -> io::Result<ExitCode> {
+    let stop = runner::stop_on_interrupt();
     let mut left = common.seconds;
     let mut before = counters.totals();
     loop {

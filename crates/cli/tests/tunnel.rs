@@ -1,0 +1,229 @@
+//! `meshpace tunnel` as somebody uses it who has read docs/tunnel.md: keys in files, two processes, an ordinary program.
+
+use meshpace_testing::{Class, skipped};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// How long anything may take that has to happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An end of a tunnel: a process, and the lines it says.
+struct End {
+    child: Child,
+    results: Receiver<String>,
+    complaints: Receiver<String>,
+}
+
+/// The lines of `from`, as they come.
+fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+impl End {
+    fn start(arguments: &[&str]) -> End {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_meshpace"));
+        command.arg("tunnel").args(arguments);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let results = lines(child.stdout.take().unwrap());
+        let complaints = lines(child.stderr.take().unwrap());
+        End { child, results, complaints }
+    }
+
+    /// Waits for a line on standard error that has `what` in it.
+    fn says(&self, what: &str) -> String {
+        loop {
+            let line = self.complaints.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nobody says {what:?}"));
+            if line.contains(what) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits for a live line that is as wanted.
+    fn reports(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.results.recv_timeout(PATIENCE).expect("a live line every second");
+            let object = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            if is_wanted(&object) {
+                return object;
+            }
+        }
+    }
+
+    /// Ctrl-C.
+    fn interrupt(mut self) -> ExitStatus {
+        let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Private and public key of `name` in files of their own.
+fn keys(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
+    let (private, public) = (directory.join(format!("{name}.key")), directory.join(format!("{name}.pub")));
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_meshpace")).args(["tunnel", "keygen"]).arg(&private).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    std::fs::write(&public, output.stdout).unwrap();
+    (private, public)
+}
+
+/// A file that no part of can be confused with another.
+fn content(length: u32) -> Vec<u8> {
+    (0..length / 4).flat_map(|i| i.wrapping_mul(2_654_435_761).to_be_bytes()).collect()
+}
+
+/// A server of HTTP/1.0 that has one file.
+fn web(file: Vec<u8>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = BufReader::new(stream.try_clone().unwrap()).lines();
+            while request.next().and_then(Result::ok).is_some_and(|line| !line.is_empty()) {}
+            let _ = write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", file.len());
+            let _ = stream.write_all(&file).and_then(|()| stream.shutdown(Shutdown::Write));
+        }
+    });
+    address
+}
+
+/// Fetches the file at `at` with curl, or nc where that is missing; none, with a message, where both are.
+fn fetch(at: &str) -> Option<(bool, Vec<u8>)> {
+    let curl = Command::new("curl").args(["-sS", "--max-time", "60", &format!("http://{at}/file")]).output();
+    if let Ok(output) = curl {
+        return Some((output.status.success(), output.stdout));
+    }
+    let (host, port) = at.rsplit_once(':').unwrap();
+    let nc = Command::new("nc").args(["-w", "60", host, port]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut nc) = nc else {
+        skipped(Class::Tools, "neither curl nor nc is installed (apt-get install curl)");
+        return None;
+    };
+    nc.stdin.as_mut().unwrap().write_all(b"GET /file HTTP/1.0\r\n\r\n").unwrap();
+    let output = nc.wait_with_output().unwrap();
+    let head = output.stdout.windows(4).position(|window| window == b"\r\n\r\n").map_or(0, |at| at + 4);
+    Some((head > 0, output.stdout[head..].to_vec()))
+}
+
+/// What follows `before` in a line, up to a blank.
+fn word_after(line: &str, before: &str) -> String {
+    let rest = line.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {line:?}")).1;
+    rest.split_whitespace().next().unwrap().to_owned()
+}
+
+#[test]
+fn two_processes_with_keys_in_files_carry_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let [near, far, stranger] = ["near", "far", "stranger"].map(|name| keys(directory.path(), name));
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let (far_key, near_pub) = (path(&far.0), path(&near.1));
+    let listen = ["listen", "--address", "127.0.0.1", "--port", "0", "--key", &far_key, "--peers", &near_pub, "--json"];
+    let listen = End::start(&listen);
+    let address: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
+    let file = content(2_000_000);
+    let (port, forward) = (address.port().to_string(), format!("0:{}", web(file.clone())));
+    let connect = |key: &Path| {
+        let (key, peers) = (path(key), path(&far.1));
+        End::start(&[
+            "connect",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "-L",
+            &forward,
+            "--key",
+            &key,
+            "--peers",
+            &peers,
+            "--json",
+        ])
+    };
+    let connect_known = connect(&near.0);
+    let at = word_after(&connect_known.says(" goes to "), "meshpace: ");
+    let Some((whole, got)) = fetch(&at) else { return };
+    assert!(whole && got == file, "{} of {} bytes", got.len(), file.len());
+    // The live lines of both ends agree with each other and with what was carried.
+    let over = |object: &Value| object["opened"] == 1 && object["streams"] == 0;
+    let (here, there) = (connect_known.reports(over), listen.reports(over));
+    for object in [&here, &there] {
+        let of = |name: &str| object[name].as_u64().unwrap_or_else(|| panic!("{name} in {object}"));
+        assert_eq!((of("refused"), of("aborted")), (0, 0), "{object}");
+        assert!(of("segments_sent") > 0 && of("retransmissions") <= of("segments_sent"), "{object}");
+        assert!(object["timeouts"].is_u64() && object.get("interval_s").is_some(), "{object}");
+        assert_eq!(object["hops"], 1, "{object}");
+    }
+    assert!(here["received_bytes"].as_u64() > Some(file.len() as u64), "{here}");
+    assert_eq!(here["received_bytes"], there["sent_bytes"]);
+    assert_eq!(here["sent_bytes"], there["received_bytes"]);
+    // Somebody whose key is not known gets nowhere and learns why.
+    let unknown = connect(&stranger.0);
+    let at = word_after(&unknown.says(" goes to "), "meshpace: ");
+    let (whole, got) = fetch(&at).unwrap();
+    assert!(!whole && got.is_empty());
+    unknown.says("the keys do not fit");
+    unknown.reports(|object| object["refused"] == 1);
+    for end in [unknown, connect_known, listen] {
+        assert_eq!(end.interrupt().code(), Some(130));
+    }
+}
+
+#[test]
+fn nobody_at_the_far_end_is_told_with_the_first_connection() {
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let connect = End::start(&["connect", "127.0.0.1", "--port", &free, "-L", "0:127.0.0.1:9"]);
+    let at = word_after(&connect.says(" goes to "), "meshpace: ");
+    let mut stream = TcpStream::connect(at).unwrap();
+    assert!(stream.read(&mut [0]).is_err(), "a reset and no end");
+    connect.says(&format!("nobody listens on UDP port 127.0.0.1:{free}"));
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (private, public) = keys(directory.path(), "own");
+    let (private, public) = (private.to_str().unwrap(), public.to_str().unwrap());
+    let both = directory.path().join("both");
+    std::fs::write(&both, std::fs::read_to_string(public).unwrap().repeat(2)).unwrap();
+    let both = both.to_str().unwrap();
+    let refused = |arguments: &[&str], what: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_meshpace")).arg("tunnel").args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(what), "{arguments:?}: {said}");
+    };
+    let forward = ["-L", "0:host:80"];
+    let connect = |more: &[&'static str]| [&["connect", "127.0.0.1"][..], more].concat();
+    refused(&["listen"], "--allow");
+    refused(&["listen", "--key", private], "--peers");
+    refused(&["listen", "--transport", "tcp-ap"], "not a TPA");
+    refused(&["listen", "--secret", "/nowhere/secret"], "/nowhere/secret");
+    refused(&connect(&[]), "-L");
+    refused(&connect(&["-L", "80:host"]), "expected [ADDRESS:]PORT:HOST:PORT");
+    refused(&[&connect(&forward)[..], &["--key", private, "--peers", both]].concat(), "exactly one");
+    refused(&[&connect(&forward)[..], &["--secret", public, "--plain"]].concat(), "--plain");
+    // A key is not written over.
+    let output = Command::new(env!("CARGO_BIN_EXE_meshpace")).args(["tunnel", "keygen", private]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(private));
+}
