@@ -38,10 +38,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
                 [name, description, entry.parameters(), source]
             });
             let modifiers = meshpace_transport::names::modifiers();
-            let more =
-                modifiers.iter().map(|modifier| [format!("+{}", modifier.name), modifier.description.to_owned()]);
+            let more = modifiers.iter().map(|modifier| {
+                [format!("+{}", modifier.name), modifier.description.to_owned(), modifier.source.to_owned()]
+            });
             let listed = listing(["transport", "what it is", "pieces and parameters", "source"], rows);
-            format!("{listed}\n{}", listing(["any TCP", "what it becomes"], more))
+            format!("{listed}\n{}", listing(["any TCP", "what it becomes", "source"], more))
         }
     };
     finish(&text)

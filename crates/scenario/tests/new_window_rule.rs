@@ -3,7 +3,7 @@
 mod worked;
 
 use meshpace_transport::tcp::window::{self, OneFile};
-use meshpace_transport::{Config, describe::describe, tcp};
+use meshpace_transport::{Config, tcp};
 use worked::{block, scenario};
 
 const PAGE: &str = "docs/new-window-rule.md";
@@ -34,7 +34,7 @@ fn the_line_makes_a_kind_with_its_parameters() {
     assert_eq!(rule(&plain).kind().about().name, "gaimd");
     assert_eq!(rule(&plain).parameters(), [0.875]);
     assert_eq!(tcp::Config { window: window::Config::NewReno, ..plain.clone() }, tcp::Config::default());
-    let line = describe(&Config::Tcp(plain));
+    let line = Config::Tcp(plain).describe();
     assert!(line.contains("gaimd, beta 0.875"), "{line}");
     let set = read("{ window = { kind = 'gaimd', beta = 0.75, byte_counting = 2 } }").unwrap();
     assert_eq!((rule(&set).parameters(), set.byte_counting), (&[0.75][..], Some(2)));

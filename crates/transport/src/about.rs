@@ -1,4 +1,4 @@
-//! What a rule of one file says about itself: name, description, source and numbers that a scenario may set.
+//! What a piece says about itself: its name, a description, its source, and for a rule of one file the numbers that a scenario may set.
 
 use alloc::format;
 use alloc::string::String;
@@ -19,6 +19,19 @@ pub struct About {
     pub source: &'static str,
     /// At most [`MOST_PARAMETERS`].
     pub parameters: &'static [Parameter],
+}
+
+/// A piece that has a name of its own: `names` makes a transport or a modifier of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<T> {
+    /// The name in scenario files.
+    pub name: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+    /// Where it comes from: paper or RFC, and section.
+    pub source: &'static str,
+    /// Its parameters.
+    pub config: fn() -> T,
 }
 
 /// A number that a scenario may set.

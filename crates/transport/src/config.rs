@@ -1,6 +1,7 @@
 //! The parameters of a transport and the ranges they must lie in.
 
 use crate::{tcp, tpa, train, udp};
+use alloc::string::String;
 use meshpace_core::ParameterError;
 
 /// Which transport a flow uses, with all its parameters.
@@ -38,6 +39,16 @@ impl Config {
             Config::Udp(config) => config.segment,
             Config::Tpa(config) => config.segment,
             Config::Train(config) => config.segment,
+        }
+    }
+
+    /// Its pieces in one line, for people, with the parameters that tell it from others.
+    pub fn describe(&self) -> String {
+        match self {
+            Config::Tcp(config) => config.describe(),
+            Config::Udp(config) => config.describe(),
+            Config::Tpa(config) => config.describe(),
+            Config::Train(config) => config.describe(),
         }
     }
 }

@@ -11,7 +11,6 @@ extern crate alloc;
 pub mod about;
 pub mod checksum;
 pub mod config;
-pub mod describe;
 pub mod endpoint;
 pub mod flags;
 pub mod names;

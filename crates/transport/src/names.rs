@@ -1,14 +1,14 @@
 //! Named transports: each is a triple of pieces with its parameters.
 //!
-//! A name may be extended by `+` and one of [`modifiers`]: `few+delack` is `few` whose receiver delays its ACKs. The rows
-//! of the table that have a `+` are those the papers name; the rule builds them like any other.
+//! A piece that alone makes a transport of its defaults has its name beside it ([`Named`](crate::about::Named)); here stands what is made of several.
+//! A name may be extended by `+` and one of [`modifiers`]: `few+delack` is `few` whose receiver delays its ACKs. The rows of
+//! the table that have a `+` are those the papers name; the rule builds them like any other.
 
-use crate::describe::describe;
 use crate::pacing::rules::{self, Kind, every_rule};
-use crate::pacing::{self, AdaptiveConfig, DccConfig, Dispersion};
-use crate::tcp::window::{self, CubicConfig, HopRule};
-use crate::tcp::{self, ack};
-use crate::{Config, tpa, train, udp};
+use crate::pacing::{self, AdaptiveConfig, DccConfig, adaptive};
+use crate::tcp::{self, ack, ecn, recovery, window};
+use crate::tpa::names as tpa;
+use crate::{Config, train, udp};
 use alloc::string::String;
 
 /// A row of the table.
@@ -27,8 +27,20 @@ pub struct Entry {
 impl Entry {
     /// Its pieces and parameters in one line.
     pub fn parameters(&self) -> String {
-        describe(&(self.build)())
+        (self.build)().describe()
     }
+}
+
+/// The row of a piece, which `$transport` makes a transport.
+macro_rules! piece {
+    ($transport:path, $piece:path) => {
+        Entry {
+            name: $piece.name,
+            description: $piece.description,
+            source: $piece.source,
+            build: || $transport(($piece.config)()),
+        }
+    };
 }
 
 const PUBLISHED: &[Entry] = &[
@@ -62,36 +74,11 @@ const PUBLISHED: &[Entry] = &[
         source: "TPA, section 5",
         build: || Config::Tcp(clamped(3)),
     },
-    Entry {
-        name: "cwl",
-        description: "NewReno with its window limited by the number of hops, by table: 3 segments for 7 to 10 hops",
-        source: "Chen, Xue, Nahrstedt, ICC 2003; AP05, section 5",
-        build: || windowed(window::Config::HopLimit(HopRule::Table)),
-    },
-    Entry {
-        name: "cwl-h4",
-        description: "NewReno with its window limited to a quarter of the hops",
-        source: "AP05, sections 4.3 and 5: a path of h hops carries h/4 packets",
-        build: || windowed(window::Config::HopLimit(HopRule::Quarter)),
-    },
-    Entry {
-        name: "few",
-        description: "NewReno whose window grows by 0.01 segments per round trip",
-        source: "Nahm, Helmy, Kuo, MobiHoc 2005; DCC, section 5",
-        build: || windowed(window::Config::Few { increment: 0.01 }),
-    },
-    Entry {
-        name: "cubic",
-        description: "CUBIC, what most of today's hosts run",
-        source: "RFC 9438, without HyStart++",
-        build: || windowed(window::Config::Cubic(CubicConfig::default())),
-    },
-    Entry {
-        name: "tcp-ap",
-        description: "TCP with adaptive pacing as the paper describes it",
-        source: "AP05, section 4",
-        build: || Config::Tcp(tcp_ap()),
-    },
+    piece!(windowed, window::CWL),
+    piece!(windowed, window::CWL_H4),
+    piece!(windowed, window::FEW),
+    piece!(windowed, window::CUBIC),
+    piece!(paced, adaptive::TCP_AP),
     Entry {
         name: "tcp-ap-released",
         description: "TCP with adaptive pacing as in the agent its authors released",
@@ -110,102 +97,32 @@ const PUBLISHED: &[Entry] = &[
         source: "AP05, section 5",
         build: || modified("tcp-ap+dyn-delack"),
     },
-    Entry {
-        name: "tpa-2",
-        description: "TPA with a window of 2 segments, one ACK for 2 segments",
-        source: "TPA, section 3",
-        build: || Config::Tpa(tpa::names::plain(2, tpa::ack::Rule::EveryOther)),
-    },
-    Entry {
-        name: "tpa-3",
-        description: "TPA with a window of 3 segments, one ACK for 2 segments",
-        source: "TPA, section 3",
-        build: || Config::Tpa(tpa::names::plain(3, tpa::ack::Rule::EveryOther)),
-    },
-    Entry {
-        name: "tpa*-2",
-        description: "TPA with a window of 2 segments, one ACK for 2 segments",
-        source: "TPA, section 3",
-        build: || Config::Tpa(tpa::names::plain(2, tpa::ack::Rule::EveryWindow)),
-    },
-    Entry {
-        name: "tpa*-3",
-        description: "TPA with a window of 3 segments, one ACK for 3 segments",
-        source: "TPA, section 3",
-        build: || Config::Tpa(tpa::names::plain(3, tpa::ack::Rule::EveryWindow)),
-    },
-    Entry {
-        name: "tpa-ap-2",
-        description: "TPA with a window of 2 segments, one ACK for 2 segments, adaptive pacing",
-        source: "TPA, sections 3 and 5.2; AP05",
-        build: || Config::Tpa(tpa::names::paced(2, tpa::ack::Rule::EveryOther)),
-    },
-    Entry {
-        name: "tpa-ap-3",
-        description: "TPA with a window of 3 segments, one ACK for 2 segments, adaptive pacing",
-        source: "TPA, sections 3 and 5.2; AP05",
-        build: || Config::Tpa(tpa::names::paced(3, tpa::ack::Rule::EveryOther)),
-    },
-    Entry {
-        name: "tpa*-ap-2",
-        description: "TPA with a window of 2 segments, one ACK for 2 segments, adaptive pacing",
-        source: "TPA, sections 3 and 5.2; AP05",
-        build: || Config::Tpa(tpa::names::paced(2, tpa::ack::Rule::EveryWindow)),
-    },
-    Entry {
-        name: "tpa*-ap-3",
-        description: "TPA with a window of 3 segments, one ACK for 3 segments, adaptive pacing",
-        source: "TPA, sections 3 and 5.2; AP05",
-        build: || Config::Tpa(tpa::names::paced(3, tpa::ack::Rule::EveryWindow)),
-    },
-    Entry {
-        name: "tcp-ap-mad",
-        description: "TCP-AP with the mean absolute deviation of the RTT instead of its standard deviation",
-        source: "AP05, with the measure that the released agent prefers",
-        build: || paced(AdaptiveConfig { dispersion: Dispersion::MadRtt, ..AdaptiveConfig::paper() }),
-    },
-    Entry {
-        name: "tcp-ap-sync",
-        description: "TCP-AP with synchronized clocks: the receiver echoes the one-way delay",
-        source: "AP05, section 5, figure 15",
-        build: || paced(AdaptiveConfig::synchronized()),
-    },
+    piece!(Config::Tpa, tpa::TPA_2),
+    piece!(Config::Tpa, tpa::TPA_3),
+    piece!(Config::Tpa, tpa::TPA_STAR_2),
+    piece!(Config::Tpa, tpa::TPA_STAR_3),
+    piece!(Config::Tpa, tpa::TPA_AP_2),
+    piece!(Config::Tpa, tpa::TPA_AP_3),
+    piece!(Config::Tpa, tpa::TPA_STAR_AP_2),
+    piece!(Config::Tpa, tpa::TPA_STAR_AP_3),
+    piece!(paced, adaptive::TCP_AP_MAD),
+    piece!(paced, adaptive::TCP_AP_SYNC),
     Entry {
         name: "tcp-ap-sync+dyn-delack",
         description: "TCP-AP with synchronized clocks and one ACK for 1 to 4 segments",
         source: "AP05, section 5, figure 15",
         build: || modified("tcp-ap-sync+dyn-delack"),
     },
-    Entry {
-        name: "tcp-ap-oid",
-        description: "TCP-AP paced by the out-of-interference delay, its range estimated from received power",
-        source: "AP10, sections 3 and 4; for two-ray ground, exponent 4, threshold -78.07 dBm",
-        build: || paced(AdaptiveConfig::out_of_interference()),
-    },
+    piece!(paced, adaptive::TCP_AP_OID),
     Entry {
         name: "dcc",
         description: "TCP whose rate follows the congestion marks of the link layer; the window ignores them",
         source: "DCC, section 4",
         build: || Config::Tcp(dcc()),
     },
-    Entry {
-        name: "quiet-train",
-        description: "trains of paced segments with silence between, one ACK per train; both ends have to know it",
-        source: "docs/quiet-trains.md",
-        build: || Config::Train(train::Config::default()),
-    },
-    Entry {
-        name: "quiet-train+marks",
-        description: "quiet trains that take marks of relays for delay, for links with a marker",
-        source: "docs/quiet-trains.md",
-        build: || Config::Train(train::Config::heeding_marks()),
-    },
-    Entry {
-        name: "udp",
-        description: "UDP at the rate the application writes",
-        source: "RFC 768; header size of ns-2",
-        build: || Config::Udp(udp::Config::default()),
-    },
+    piece!(Config::Train, train::QUIET_TRAIN),
+    piece!(Config::Train, train::QUIET_TRAIN_MARKS),
+    piece!(Config::Udp, udp::UDP),
 ];
 
 macro_rules! entries {
@@ -239,36 +156,33 @@ pub struct Modifier {
     pub name: &'static str,
     /// One line for people.
     pub description: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
     /// Changes a TCP's parameters.
     pub apply: fn(&mut tcp::Config),
 }
 
+/// The modifier of a piece: `$config` of a TCP becomes what the piece has.
+macro_rules! modifier {
+    ($piece:path, |$config:ident, $value:ident| $change:expr) => {
+        Modifier {
+            name: $piece.name,
+            description: $piece.description,
+            source: $piece.source,
+            apply: |$config| {
+                let $value = ($piece.config)();
+                $change;
+            },
+        }
+    };
+}
+
 const MODIFIERS: &[Modifier] = &[
-    Modifier {
-        name: "sack",
-        description: "selective acknowledgements (RFC 2018, RFC 6675)",
-        apply: |config| config.sack = true,
-    },
-    Modifier {
-        name: "abc",
-        description: "a window that grows by what ACKs cover, not by their number (RFC 3465, L = 2)",
-        apply: |config| config.byte_counting = Some(window::LIMIT),
-    },
-    Modifier {
-        name: "ecn",
-        description: "explicit congestion notification, a mark taken as a loss (RFC 3168)",
-        apply: |config| config.ecn = tcp::ecn::Config::RFC_3168,
-    },
-    Modifier {
-        name: "delack",
-        description: "one ACK for two segments or after 100 ms (RFC 1122)",
-        apply: |config| config.ack = ack::Config::Delayed(ack::Delayed::default()),
-    },
-    Modifier {
-        name: "dyn-delack",
-        description: "one ACK for 1 to 4 segments or after 100 ms (Altman and Jimenez)",
-        apply: |config| config.ack = ack::Config::Dynamic(ack::Dynamic::default()),
-    },
+    modifier!(recovery::SACK, |tcp, sack| tcp.sack = sack),
+    modifier!(window::ABC, |tcp, limit| tcp.byte_counting = Some(limit)),
+    modifier!(ecn::ECN, |tcp, ecn| tcp.ecn = ecn),
+    modifier!(ack::DELACK, |tcp, ack| tcp.ack = ack),
+    modifier!(ack::DYN_DELACK, |tcp, ack| tcp.ack = ack),
 ];
 
 fn windowed(window: window::Config) -> Config {
@@ -284,11 +198,7 @@ fn ruled(kind: Kind) -> Config {
 }
 
 fn dcc() -> tcp::Config {
-    tcp::Config {
-        pacing: pacing::Config::Dcc(DccConfig::default()),
-        ecn: tcp::ecn::Config::DCC,
-        ..tcp::Config::default()
-    }
+    tcp::Config { pacing: pacing::Config::Dcc(DccConfig::default()), ecn: ecn::Config::DCC, ..tcp::Config::default() }
 }
 
 fn clamped(segments: u32) -> tcp::Config {
@@ -297,10 +207,6 @@ fn clamped(segments: u32) -> tcp::Config {
         ack: ack::Config::Delayed(ack::Delayed::default()),
         ..tcp::Config::default()
     }
-}
-
-fn tcp_ap() -> tcp::Config {
-    tcp::Config { pacing: pacing::Config::Adaptive(AdaptiveConfig::paper()), ..tcp::Config::default() }
 }
 
 fn tcp_ap_released() -> tcp::Config {

@@ -2,8 +2,11 @@
 //!
 //! RFC 768. ns-2 counts 20 bytes for the IP and UDP headers together, and so do sizes here.
 
+use crate::about::Named;
 use crate::output::{Machine, Output};
 use crate::stats::Stats;
+use alloc::format;
+use alloc::string::String;
 use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Rate, Time};
 
@@ -34,7 +37,23 @@ impl Default for Config {
     }
 }
 
+/// UDP.
+pub const UDP: Named<Config> = Named {
+    name: "udp",
+    description: "UDP at the rate the application writes",
+    source: "RFC 768; header size of ns-2",
+    config: Config::default,
+};
+
 impl Config {
+    /// Its parameters in one line, for people.
+    pub fn describe(&self) -> String {
+        match self.rate {
+            Some(rate) => format!("{rate}"),
+            None => String::from("no window, no pacing of its own"),
+        }
+    }
+
     /// Whether every parameter is in its range.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ pub trait Actions<P, M> {
         let _ = destination;
     }
 
-    /// There is a route to `destination` again, which may be another one: the end of a [`Actions::route_lost`]. OLSR finds it
+    /// There is a route to `destination` again, which may be another one: the end of an [`Actions::route_lost`]. OLSR finds it
     /// by itself. AODV looks for routes only when somebody asks: a packet (what a transport sends as a probe) or
     /// [`Protocol::seek`](super::Protocol::seek), for a transport that is silent until this notice. A transport that keeps
     /// the RTT of its path should take this for a route change.

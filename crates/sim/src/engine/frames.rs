@@ -181,7 +181,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.probe.on_air(self.now, &frame);
         let (first, end) = match &mut self.motion {
             None => self.neighbours.range(sender),
-            // LockedFrame under the place of the transmission, which it gets below.
+            // Kept under the place of the transmission, which it gets below.
             Some(motion) => motion.table(sender, self.now, self.on_air.next(), &mut self.neighbours),
         };
         self.broadcasts += u64::from(frame.to.is_broadcast());

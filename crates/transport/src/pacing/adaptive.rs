@@ -5,6 +5,9 @@
 
 use super::carrier_sense::CarrierSense;
 use super::out_of_interference::{OutOfInterference, Sensing};
+use crate::about::Named;
+use alloc::format;
+use alloc::string::String;
 use meshpace_core::Duration;
 use meshpace_core::parameter::{ParameterError, require};
 
@@ -136,6 +139,35 @@ pub enum Recovery {
     OffUntilAck,
 }
 
+/// TCP-AP.
+pub const TCP_AP: Named<AdaptiveConfig> = Named {
+    name: "tcp-ap",
+    description: "TCP with adaptive pacing as the paper describes it",
+    source: "AP05, section 4",
+    config: AdaptiveConfig::paper,
+};
+/// TCP-AP with the other measure of spread.
+pub const TCP_AP_MAD: Named<AdaptiveConfig> = Named {
+    name: "tcp-ap-mad",
+    description: "TCP-AP with the mean absolute deviation of the RTT instead of its standard deviation",
+    source: "AP05, with the measure that the released agent prefers",
+    config: || AdaptiveConfig { dispersion: Dispersion::MadRtt, ..AdaptiveConfig::paper() },
+};
+/// TCP-AP with one-way delays.
+pub const TCP_AP_SYNC: Named<AdaptiveConfig> = Named {
+    name: "tcp-ap-sync",
+    description: "TCP-AP with synchronized clocks: the receiver echoes the one-way delay",
+    source: "AP05, section 5, figure 15",
+    config: AdaptiveConfig::synchronized,
+};
+/// The refined TCP-AP.
+pub const TCP_AP_OID: Named<AdaptiveConfig> = Named {
+    name: "tcp-ap-oid",
+    description: "TCP-AP paced by the out-of-interference delay, its range estimated from received power",
+    source: "AP10, sections 3 and 4; for two-ray ground, exponent 4, threshold -78.07 dBm",
+    config: AdaptiveConfig::out_of_interference,
+};
+
 impl AdaptiveConfig {
     /// TCP-AP as the paper describes it.
     pub fn paper() -> AdaptiveConfig {
@@ -199,6 +231,31 @@ impl AdaptiveConfig {
             Measure::OutOfInterference(OutOfInterference { sensing: Sensing::Estimated(config), .. }) => Some(config),
             _ => None,
         }
+    }
+
+    /// What it measures and with which parameters, for people.
+    pub fn describe(&self) -> String {
+        let measure = match &self.measure {
+            Measure::RoundTrip => format!("the {}-hop delay", self.reuse_hops),
+            Measure::OneWay => format!("the {}-hop delay of synchronized clocks", self.reuse_hops),
+            Measure::OutOfInterference(oid) => match &oid.sensing {
+                Sensing::Fixed(hops) => format!("the delay over {hops} + 1 hops"),
+                Sensing::Estimated(sense) => {
+                    format!("the out-of-interference delay, p {}, T_cs {} dBm", sense.exponent, sense.threshold_dbm)
+                }
+            },
+        };
+        let dispersion = match self.dispersion {
+            Dispersion::CovRtt => "cov of the RTT",
+            Dispersion::MadRtt => "mean deviation of the RTT",
+            Dispersion::MadDelay => "mean deviation of the delay",
+        };
+        let timer = match self.limit {
+            RateLimit::EarliestSend => "",
+            RateLimit::FreeRunning => ", free-running timer",
+        };
+        let scale = if self.scale == 1.0 { String::new() } else { format!(", K {}", self.scale) };
+        format!("{measure}, alpha {}, N {}, {dispersion}{scale}{timer}", self.alpha, self.history)
     }
 
     /// Whether every parameter is in its range.

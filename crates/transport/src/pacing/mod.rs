@@ -23,6 +23,8 @@ pub use link_delay::{LinkDelay, RtsCts};
 pub use out_of_interference::{OutOfInterference, Sensing};
 pub use pacer::{Pacer, Supply};
 
+use alloc::format;
+use alloc::string::String;
 use meshpace_core::ParameterError;
 
 /// Which pacing a sender uses.
@@ -71,6 +73,16 @@ impl Config {
             Config::Adaptive(config) => config.check(),
             Config::Dcc(config) => config.check(),
             Config::Rule(config) => config.check(),
+        }
+    }
+
+    /// The rule in a few words, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Config::None => String::from("no pacing"),
+            Config::Adaptive(config) => format!("paced by {}", config.describe()),
+            Config::Dcc(config) => format!("paced by marks, alpha {}, beta {}", config.alpha, config.beta),
+            Config::Rule(config) => format!("paced by {}", config.describe()),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! sent in either form.
 
 use super::segment::Segment;
+use crate::about::Named;
 use crate::flags::Flags;
 
 /// Whether a connection uses ECN, and how.
@@ -31,6 +32,14 @@ pub enum Echo {
     /// In every ACK until the sender has reduced its window (RFC 3168, section 6.1.3).
     Latched,
 }
+
+/// ECN as the RFC has it.
+pub const ECN: Named<Config> = Named {
+    name: "ecn",
+    description: "explicit congestion notification, a mark taken as a loss",
+    source: "RFC 3168",
+    config: || Config::RFC_3168,
+};
 
 impl Config {
     /// ECN as DCC needs it.

@@ -23,6 +23,8 @@ pub use handshake::Agreed;
 pub use segment::{Extension, HEADER_BYTES, Segment};
 
 use crate::pacing;
+use alloc::format;
+use alloc::string::String;
 use meshpace_core::parameter::{ParameterError, require};
 
 /// Whose conversation it is: what is done where agents of ns-2 and hosts differ.
@@ -120,5 +122,29 @@ impl Config {
         self.pacing.check()?;
         self.ack.check()?;
         self.rto.check()
+    }
+
+    /// Its pieces in one line, for people, with the parameters that tell it from others.
+    pub fn describe(&self) -> String {
+        let counting = match self.byte_counting {
+            Some(limit) => format!(" by bytes, L {limit}"),
+            None => String::new(),
+        };
+        let (window, ack, pacing) = (self.window.describe(), self.ack.describe(), self.pacing.describe());
+        let mut line = format!("window {window}{counting}; ACK {ack}; {pacing}");
+        match self.ecn {
+            ecn::Config::Off => {}
+            ecn::Config::On { reaction: true, .. } => line.push_str("; ECN"),
+            ecn::Config::On { reaction: false, .. } => line.push_str("; ECN without effect on the window"),
+        }
+        match self.initial_ssthresh {
+            Some(20) => {}
+            Some(segments) => line.push_str(&format!("; slow start to {segments}")),
+            None => line.push_str("; slow start to the first loss"),
+        }
+        if self.sack {
+            line.push_str("; SACK");
+        }
+        line
     }
 }

@@ -23,6 +23,8 @@ pub use receiver::{Placement, Receiver};
 pub use segment::{HEADER_BYTES, Segment};
 
 use crate::pacing::{self, Measure, RateLimit};
+use alloc::format;
+use alloc::string::String;
 use meshpace_core::Duration;
 use meshpace_core::parameter::{ParameterError, require};
 
@@ -112,5 +114,15 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Its pieces in one line, for people.
+    pub fn describe(&self) -> String {
+        let window = self.congestion.window;
+        let ack = match self.ack {
+            ack::Rule::EveryOther => "every 2",
+            ack::Rule::EveryWindow => "every window",
+        };
+        format!("window {window}; ACK {ack} or {} s; {}", self.ack_delay.as_secs_f64(), self.pacing.describe())
     }
 }

@@ -19,6 +19,9 @@ pub mod wire;
 pub use connection::Connection;
 pub use segment::{Feedback, Segment};
 
+use crate::about::Named;
+use alloc::format;
+use alloc::string::String;
 use meshpace_core::Duration;
 use meshpace_core::parameter::{ParameterError, require};
 
@@ -52,6 +55,21 @@ impl Default for Config {
     }
 }
 
+/// Quiet trains.
+pub const QUIET_TRAIN: Named<Config> = Named {
+    name: "quiet-train",
+    description: "trains of paced segments with silence between, one ACK per train; both ends have to know it",
+    source: "docs/quiet-trains.md",
+    config: Config::default,
+};
+/// Quiet trains over links with a marker.
+pub const QUIET_TRAIN_MARKS: Named<Config> = Named {
+    name: "quiet-train+marks",
+    description: "quiet trains that take marks of relays for delay, for links with a marker",
+    source: "docs/quiet-trains.md",
+    config: Config::heeding_marks,
+};
+
 impl Config {
     /// Trains that take a segment that was marked for one that was 3 tau late.
     pub fn heeding_marks() -> Config {
@@ -69,5 +87,21 @@ impl Config {
         self.estimator.check()?;
         self.control.check()?;
         self.timeout.check()
+    }
+
+    /// Its parameters in one line, for people.
+    pub fn describe(&self) -> String {
+        let control = &self.control;
+        format!(
+            "trains of {} to {} segments, {} s at most; floor {} or {}, delay {}, exponent {}, marks {}",
+            control.first,
+            control.train,
+            control.span.as_secs_f64(),
+            control.near_floor,
+            control.far_floor,
+            control.delay,
+            control.exponent,
+            control.marks
+        )
     }
 }

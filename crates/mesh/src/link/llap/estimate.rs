@@ -43,7 +43,7 @@ impl Estimate {
         self.nht.map(|nht| f64::from(hops.min(super::REUSE_HOPS)) * nht)
     }
 
-    /// How often PD ran into its upper bound: a warning that the integrator has lost its way.
+    /// How often PD ran into its upper bound: then the sum of differences does not follow the delays any more.
     pub fn ceiling_hits(&self) -> u32 {
         self.ceiling_hits
     }

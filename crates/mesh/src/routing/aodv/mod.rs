@@ -1,5 +1,5 @@
 //! AODV with link-layer failure detection: Perkins, Belding-Royer, Das, RFC 3561, the way ns-2.35 was measured and seen to
-//! behave. A state machine per node: it is told of packets, messages, link failures and time, and answers through a [`Actions`].
+//! behave. A state machine per node: it is told of packets, messages, link failures and time, and answers through [`Actions`].
 //!
 //! Departures from RFC 3561, all those of ns-2.35:
 //! - no HELLO, unless asked for (`hello.rs`): a link fails when the MAC gives up a *data* packet; a lost reply is only lost;

@@ -3,8 +3,8 @@
 //! A list of addresses can have any length on the wire, but a packet of the mesh is a small value that is copied. So a
 //! message here holds at most [`Listed::CAPACITY`] addresses, and a node with more to say sends several messages, each in a
 //! packet of its own, which RFC 3626 allows (6.2 and 9.3: a list may be partial as long as all of it is said once per
-//! interval). The price is honest: every part pays for its headers and its own contention. With 12 addresses it is
-//! paid where a node has more than 12 neighbours (HELLO) or selectors (TC). The alternatives were a shared arena, which a
+//! interval). So every part costs its own headers and its own contention. With 12 addresses that is
+//! the case where a node has more than 12 neighbours (HELLO) or selectors (TC). The alternatives were a shared arena, which a
 //! machine that only exchanges values with its world cannot reach into (and a capture neither), and reference counts,
 //! which would make every frame of the hot path a value that must be dropped. For the same reason a packet holds one
 //! message: forwarded messages are not bundled (3.4.1 allows it and asks for nothing).

@@ -1,5 +1,5 @@
 //! OLSR: Clausen, Jacquet (eds.), RFC 3626, as a state machine per node: it is told of packets, messages, link failures and
-//! time, and answers through a [`Actions`]. Every node keeps a map: HELLOs tell it the links around it, TCs, flooded over
+//! time, and answers through [`Actions`]. Every node keeps a map: HELLOs tell it the links around it, TCs, flooded over
 //! relays (MPRs), those of the others; routes are shortest paths on the map.
 //!
 //! What it can promise: when links have not changed for the time the messages need (see below), routes are shortest and

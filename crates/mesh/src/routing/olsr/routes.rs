@@ -35,7 +35,7 @@ pub struct Edge {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes {
     routes: Vec<Option<Route>>,
-    /// LockedFrame for their memory.
+    /// Kept for their memory.
     edges: Vec<Edge>,
     heap: BinaryHeap<Reverse<(Route, NodeId)>>,
 }

@@ -10,6 +10,9 @@ mod dynamic;
 pub use delayed::Delayed;
 pub use dynamic::Dynamic;
 
+use crate::about::Named;
+use alloc::format;
+use alloc::string::String;
 use meshpace_core::ParameterError;
 use meshpace_core::{Duration, Time};
 
@@ -24,7 +27,34 @@ pub enum Config {
     Dynamic(Dynamic),
 }
 
+/// Delayed ACKs.
+pub const DELACK: Named<Config> = Named {
+    name: "delack",
+    description: "one ACK for two segments or after 100 ms",
+    source: "RFC 1122, section 4.2.3.2",
+    config: || Config::Delayed(Delayed::default()),
+};
+/// ACKs delayed more and more.
+pub const DYN_DELACK: Named<Config> = Named {
+    name: "dyn-delack",
+    description: "one ACK for 1 to 4 segments or after 100 ms",
+    source: "Altman and Jimenez, PWC 2003",
+    config: || Config::Dynamic(Dynamic::default()),
+};
+
 impl Config {
+    /// The rule in a few words, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Config::EverySegment => String::from("every segment"),
+            Config::Delayed(delayed) => format!("every {} or {} s", delayed.segments, delayed.timer.as_secs_f64()),
+            Config::Dynamic(dynamic) => {
+                let [l1, l2, l3] = dynamic.thresholds;
+                format!("every 1..4 (from segment {l1}, {l2}, {l3}) or {} s", dynamic.timer.as_secs_f64())
+            }
+        }
+    }
+
     /// Whether every parameter is in its range.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ mod newreno;
 mod sack;
 
 pub use newreno::{Action, NewReno};
-pub use sack::{Plan, Sack};
+pub use sack::{Plan, SACK, Sack};
 
 use super::flight::Flight;
 use super::window::Window;

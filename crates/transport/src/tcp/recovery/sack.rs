@@ -17,9 +17,14 @@
 //! was sent before it, as without SACK.
 
 use super::DUPLICATE_THRESHOLD;
+use crate::about::Named;
 use crate::tcp::flight::{Cuts, Flight};
 use crate::tcp::window::Window;
 use meshpace_core::Time;
+
+/// Selective acknowledgements.
+pub const SACK: Named<bool> =
+    Named { name: "sack", description: "selective acknowledgements", source: "RFC 2018, RFC 6675", config: || true };
 
 /// What recovery may send again when the pipe has room; before `missing`, new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

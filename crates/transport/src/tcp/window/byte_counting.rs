@@ -14,8 +14,18 @@
 //! counts by itself above its threshold; after a reduction counting starts over; the ACK that ends a recovery counts
 //! nothing, since what it covers was sent before the loss.
 
+use crate::about::Named;
+
 /// L of RFC 3465, section 2.2, in segments.
 pub const LIMIT: u32 = 2;
+
+/// Byte counting with the RFC's limit.
+pub const ABC: Named<u32> = Named {
+    name: "abc",
+    description: "a window that grows by what ACKs cover, not by their number",
+    source: "RFC 3465, L = 2",
+    config: || LIMIT,
+};
 
 /// What has been counted.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,6 +1,7 @@
 //! The table of window rules: parameters, names and what each is built from.
 
 use super::{Base, Constant, Cubic, CubicConfig, Few, HopRule, Kind, NewReno, OneFile, Setting, State, Window, few};
+use crate::about::Named;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -37,6 +38,35 @@ pub enum Config {
     /// A rule of one file.
     OneFile(OneFile),
 }
+
+/// CWL by the table of hops.
+pub const CWL: Named<Config> = Named {
+    name: "cwl",
+    description: "NewReno with its window limited by the number of hops, by table: 3 segments for 7 to 10 hops",
+    source: "Chen, Xue, Nahrstedt, ICC 2003; AP05, section 5",
+    config: || Config::HopLimit(HopRule::Table),
+};
+/// CWL of a quarter of the hops.
+pub const CWL_H4: Named<Config> = Named {
+    name: "cwl-h4",
+    description: "NewReno with its window limited to a quarter of the hops",
+    source: "AP05, sections 4.3 and 5: a path of h hops carries h/4 packets",
+    config: || Config::HopLimit(HopRule::Quarter),
+};
+/// TCP-FeW.
+pub const FEW: Named<Config> = Named {
+    name: "few",
+    description: "NewReno whose window grows by 0.01 segments per round trip",
+    source: "Nahm, Helmy, Kuo, MobiHoc 2005; DCC, section 5",
+    config: || Config::Few { increment: few::INCREMENT },
+};
+/// CUBIC.
+pub const CUBIC: Named<Config> = Named {
+    name: "cubic",
+    description: "CUBIC, what most of today's hosts run",
+    source: "RFC 9438, without HyStart++",
+    config: || Config::Cubic(CubicConfig::default()),
+};
 
 impl Config {
     /// Whether every parameter is in its range.

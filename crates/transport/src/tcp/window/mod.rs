@@ -18,8 +18,8 @@ mod setting;
 
 pub use crate::about::{About, Parameter};
 pub use base::Base;
-pub use byte_counting::{ByteCounting, LIMIT};
-pub use config::Config;
+pub use byte_counting::{ABC, ByteCounting, LIMIT};
+pub use config::{CUBIC, CWL, CWL_H4, Config, FEW};
 pub use congestion_window::Window;
 pub use constant::Constant;
 pub use cubic::{Cubic, CubicConfig};
