@@ -1,0 +1,236 @@
+//! What happens in a run, for drawing: a probe that keeps events while somebody looks.
+
+use meshpace_core::{NodeId, Time};
+use meshpace_mesh::mac::Frame;
+use meshpace_mesh::routing::DropReason;
+use meshpace_mesh::{Body, Packet, Queued};
+use meshpace_sim::{Loss, Probe, SimPacket};
+
+/// What a frame carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carried {
+    /// Nothing: RTS, CTS, ACK.
+    Control = 0,
+    /// Data of a transport.
+    Data = 1,
+    /// An acknowledgement of a transport, or another segment without payload.
+    TransportAck = 2,
+    /// A message of the routing protocol.
+    Routing = 3,
+    /// Address resolution.
+    Arp = 4,
+}
+
+/// One thing that happened.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Event {
+    /// A frame leaves its sender.
+    OnAir {
+        /// Its number, from 1 on.
+        number: u32,
+        /// The transmitter.
+        from: NodeId,
+        /// The addressee, or broadcast.
+        to: NodeId,
+        /// 0 RTS, 1 CTS, 2 data, 3 ACK.
+        kind: u8,
+        /// How long it takes, seconds.
+        air_time_s: f64,
+        /// Length of the MPDU.
+        bytes: u32,
+        /// The flow of what it carries.
+        flow: Option<u16>,
+        /// What that is.
+        carried: Carried,
+        /// Whether it was on the air before.
+        retry: bool,
+    },
+    /// Somebody it was meant for has it.
+    Received {
+        /// The frame.
+        number: u32,
+        /// Who.
+        node: NodeId,
+    },
+    /// It was lost to another frame at its addressee.
+    Collided {
+        /// The frame.
+        number: u32,
+        /// Where.
+        node: NodeId,
+    },
+    /// A packet was lost at a node.
+    Lost {
+        /// Where.
+        node: NodeId,
+        /// The flow, if it belonged to one.
+        flow: Option<u16>,
+        /// 0 no room in the queue, 1 dropped by the queue's rule, 2 displaced in address resolution, 3 flushed with its link,
+        /// 4 no route, 5 the link failed, 6 another reason of routing.
+        why: u8,
+    },
+    /// A station gave up a neighbour at its retry limit.
+    LinkFailed {
+        /// The station.
+        node: NodeId,
+        /// The neighbour.
+        next_hop: NodeId,
+    },
+    /// Routing lost or found a route.
+    Route {
+        /// Whose routing.
+        node: NodeId,
+        /// Where to.
+        destination: NodeId,
+        /// Found; lost otherwise.
+        found: bool,
+    },
+}
+
+impl Event {
+    /// Numbers per event.
+    pub const FIELDS: usize = 12;
+
+    /// The event in numbers, of which the first is its kind and the second its time in seconds; broadcast and "no flow" are -1.
+    ///
+    /// | kind | the others |
+    /// |---|---|
+    /// | 1 on air | number, from, to, kind, air time, bytes, flow, carried, retry |
+    /// | 2 received | number, node |
+    /// | 3 collided | number, node |
+    /// | 4 lost | node, flow, why |
+    /// | 5 link failed | node, next hop |
+    /// | 6 route | node, destination, found |
+    pub fn write(&self, at: Time, out: &mut Vec<f64>) {
+        let id = |node: NodeId| if node.is_broadcast() { -1.0 } else { f64::from(node.0) };
+        let of_flow = |flow: Option<u16>| flow.map_or(-1.0, f64::from);
+        let end = out.len() + Event::FIELDS;
+        let mut put = |kind: u8, values: &[f64]| {
+            out.extend([f64::from(kind), at.as_secs_f64()]);
+            out.extend_from_slice(values);
+            out.resize(end, 0.0);
+        };
+        match *self {
+            Event::OnAir { number, from, to, kind, air_time_s, bytes, flow, carried, retry } => put(
+                1,
+                &[
+                    f64::from(number),
+                    id(from),
+                    id(to),
+                    f64::from(kind),
+                    air_time_s,
+                    f64::from(bytes),
+                    of_flow(flow),
+                    f64::from(carried as u8),
+                    f64::from(u8::from(retry)),
+                ],
+            ),
+            Event::Received { number, node } => put(2, &[f64::from(number), id(node)]),
+            Event::Collided { number, node } => put(3, &[f64::from(number), id(node)]),
+            Event::Lost { node, flow, why } => put(4, &[id(node), of_flow(flow), f64::from(why)]),
+            Event::LinkFailed { node, next_hop } => put(5, &[id(node), id(next_hop)]),
+            Event::Route { node, destination, found } => {
+                put(6, &[id(node), id(destination), f64::from(u8::from(found))]);
+            }
+        }
+    }
+}
+
+/// The probe. What it keeps is taken out of it after every stretch of a run, so that a clone of the run stays small.
+#[derive(Clone, Default)]
+pub struct Watch {
+    /// Whether frames are kept; failures of links and routes always are.
+    pub keeps_frames: bool,
+    /// What happened since it was last taken.
+    pub events: Vec<(Time, Event)>,
+    /// When the last frame left its sender.
+    pub last_frame: Option<Time>,
+    frames: u32,
+    /// By node, the number of the frame that it sent last.
+    last_of: Vec<u32>,
+}
+
+impl Watch {
+    /// For so many nodes.
+    pub fn new(nodes: usize) -> Watch {
+        Watch { last_of: vec![0; nodes], ..Watch::default() }
+    }
+}
+
+fn carried(frame: &Frame<SimPacket>) -> (Carried, Option<u16>) {
+    match &frame.body {
+        None => (Carried::Control, None),
+        Some(Body::Data(packet)) if packet.is_pure_ack() => (Carried::TransportAck, Some(packet.flow.0)),
+        Some(Body::Data(packet)) => (Carried::Data, Some(packet.flow.0)),
+        Some(Body::Routing(_)) => (Carried::Routing, None),
+        Some(Body::Arp { .. }) => (Carried::Arp, None),
+    }
+}
+
+impl Probe<SimPacket> for Watch {
+    const DECODED: bool = true;
+
+    fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
+        self.frames = self.frames.wrapping_add(1);
+        self.last_frame = Some(now);
+        self.last_of[frame.from.index()] = self.frames;
+        if self.keeps_frames {
+            let (carried, flow) = carried(frame);
+            self.events.push((
+                now,
+                Event::OnAir {
+                    number: self.frames,
+                    from: frame.from,
+                    to: frame.to,
+                    kind: frame.kind as u8,
+                    air_time_s: frame.air_time.as_secs_f64(),
+                    bytes: frame.bytes,
+                    flow,
+                    carried,
+                    retry: frame.retry,
+                },
+            ));
+        }
+    }
+
+    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, _power: f64) {
+        // A station sends its next frame a SIFS later at the earliest, so its last one is this one.
+        if self.keeps_frames && (frame.to == node || frame.to.is_broadcast()) {
+            self.events.push((now, Event::Received { number: self.last_of[frame.from.index()], node }));
+        }
+    }
+
+    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>) {
+        if self.keeps_frames {
+            self.events.push((now, Event::Collided { number: self.last_of[frame.from.index()], node }));
+        }
+    }
+
+    fn on_loss(&mut self, now: Time, node: NodeId, lost: &Queued<SimPacket>, why: Loss) {
+        if self.keeps_frames {
+            let flow = if let Body::Data(packet) = &lost.body { Some(packet.flow.0) } else { None };
+            self.events.push((now, Event::Lost { node, flow, why: reason(why) }));
+        }
+    }
+
+    fn on_link_failure(&mut self, now: Time, node: NodeId, next_hop: NodeId) {
+        self.events.push((now, Event::LinkFailed { node, next_hop }));
+    }
+
+    fn on_route(&mut self, now: Time, node: NodeId, destination: NodeId, found: bool) {
+        self.events.push((now, Event::Route { node, destination, found }));
+    }
+}
+
+fn reason(why: Loss) -> u8 {
+    use meshpace_mesh::link::discipline::QueueLoss;
+    match why {
+        Loss::Queue(QueueLoss::Full) => 0,
+        Loss::Queue(QueueLoss::Lred | QueueLoss::CoDel) => 1,
+        Loss::ArpDisplaced => 2,
+        Loss::Flushed => 3,
+        Loss::Routing(DropReason::NoRoute) => 4,
+        Loss::Routing(DropReason::LinkFailure) => 5,
+        Loss::Routing(_) => 6,
+    }
+}
