@@ -41,6 +41,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         remedy: check.found.is_err().then(|| check.remedy.to_owned()),
         found: check.found.unwrap_or_else(|what| what),
     }));
+    findings.extend(meshpace_emulator::doctor::examine());
     finish(&if arguments.json { findings.iter().map(object).collect() } else { table(&findings) })
 }
 

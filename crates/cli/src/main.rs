@@ -21,6 +21,7 @@ mod runner;
 mod scenarios;
 mod send;
 mod shell;
+mod top;
 mod traffic_record;
 mod transports;
 mod tunnel;
@@ -67,6 +68,8 @@ enum Command {
     Emulate(emulate::Arguments),
     /// Run a shell, or a command, in a node of an emulation under way.
     Shell(shell::Arguments),
+    /// Show what happens in an emulation under way: streams and their paths, queues, losses, lateness.
+    Top(top::Arguments),
     /// Cut or restore a link of an emulation under way.
     Link(link::Arguments),
     /// Carry ordinary TCP connections between two sites over TPA.
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Command::Recv(arguments) => recv::main(&arguments),
         Command::Emulate(arguments) => emulate::main(&arguments),
         Command::Shell(arguments) => shell::main(&arguments),
+        Command::Top(arguments) => top::main(&arguments),
         Command::Link(arguments) => link::main(&arguments),
         Command::Tunnel(arguments) => tunnel::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),

@@ -161,6 +161,15 @@ fn a_killed_emulation_leaves_nothing_that_the_next_does_not_remove() {
     };
     assert!(link(["n1", "n2", "down"]).status.success() && link(["n1", "n2", "up"]).status.success());
     assert!(stderr(&link(["n1", "n9", "down"])).contains("n0 to n2"));
+    let top = |form: &[&str]| {
+        let output =
+            Command::new(cargo_bin("meshpace")).args(["top", "--run", &token, "--count", "1"]).args(form).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let state: Value = serde_json::from_str(&top(&["--json"])).unwrap();
+    assert_eq!(state["queues"].as_array().map(Vec::len), Some(3), "{state}");
+    assert!(state["time_s"].as_f64().unwrap() > 0.0);
+    assert!(top(&[]).contains("packets waiting: "), "{}", top(&[]));
     emulation.kill().unwrap();
     emulation.wait().unwrap();
     let is_there = || fs::read_to_string(format!("/proc/{child}/cmdline")).is_ok_and(|text| text.contains("sleep"));

@@ -1,8 +1,10 @@
 //! What other processes can ask of an emulation under way: one line over a socket in the run's directory, one line back.
 
 use crate::plan::LinkChange;
-use crate::realtime::Request;
+use crate::realtime::{Request, State};
+use meshpace_core::NodeId;
 use meshpace_live::poll::Waker;
+use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -62,6 +64,11 @@ fn serve(stream: &UnixStream, nodes: usize, line: &Line) -> io::Result<()> {
 
 fn answer(question: &str, nodes: usize, line: &Line) -> Result<String, String> {
     let ended = || "the emulation has ended".to_owned();
+    if question == "state" {
+        let (told, state) = channel();
+        line.send(Request::State(told));
+        return state.recv_timeout(PATIENCE).map(|state| object(&state).to_string()).map_err(|_| ended());
+    }
     match question.split_once(' ') {
         Some(("link", change)) => {
             let change = LinkChange::parse(change, nodes)?;
@@ -71,6 +78,47 @@ fn answer(question: &str, nodes: usize, line: &Line) -> Result<String, String> {
         }
         _ => Err(format!("`{question}` is no question")),
     }
+}
+
+/// What `meshpace top` prints with `--json`. Times in seconds of the mesh, counts from the start on.
+fn object(state: &State) -> Value {
+    let number = |node: &NodeId| node.0;
+    let streams: Vec<Value> = state
+        .traffic
+        .streams()
+        .iter()
+        .zip(&state.paths)
+        .map(|(stream, path)| {
+            json!({
+                "from": stream.from.0,
+                "to": if stream.to.is_broadcast() { Value::Null } else { json!(stream.to.0) },
+                "protocol": stream.conversation.protocol,
+                "ports": stream.conversation.ports,
+                "path": path.iter().map(number).collect::<Vec<u16>>(),
+                "packets_sent": stream.packets_sent,
+                "packets_delivered": stream.packets_delivered,
+                "segments_sent": stream.segments_sent,
+                "retransmissions": stream.retransmissions,
+                "delivered_bytes": stream.delivered_bytes,
+            })
+        })
+        .collect();
+    let late = &state.lateness;
+    json!({
+        "time_s": state.now.as_secs_f64(),
+        "frames": state.frames,
+        "lost": {"queue": state.losses.queue, "link": state.losses.link, "routing": state.losses.routing},
+        "late": {
+            "deliveries": late.deliveries,
+            "p50_s": late.p50_s,
+            "p99_s": late.p99_s,
+            "max_s": late.max_s,
+            "later_than_slot": late.later_than_slot,
+            "later_than_air_time": late.later_than_air_time,
+        },
+        "streams": streams,
+        "queues": state.queues,
+    })
 }
 
 /// Asks the run in `directory`.

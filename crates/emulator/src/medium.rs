@@ -165,6 +165,25 @@ impl Medium {
         debug_assert!(takes_effect, "the mesh is made of moving nodes");
     }
 
+    /// Packets that wait at `node`.
+    pub fn queue(&self, node: NodeId) -> usize {
+        self.engine.station(node).queue
+    }
+
+    /// The nodes over which routing sends packets now, both ends included. Empty without a route, or where kernels route.
+    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<NodeId> {
+        let mut path = vec![from];
+        while self.mode == Mode::Ours && path.len() <= self.nodes {
+            let Some(&last) = path.last() else { break };
+            if last == to {
+                return path;
+            }
+            let Some(next) = self.engine.next_hop(last, to) else { break };
+            path.push(next);
+        }
+        Vec::new()
+    }
+
     /// Hops from one node to another as routing at the first knows them.
     pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
         match self.mode {

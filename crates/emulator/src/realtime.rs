@@ -67,6 +67,10 @@ pub struct State {
     pub lateness: crate::lateness::Summary,
     /// What crossed the mesh.
     pub traffic: Traffic,
+    /// The way of each stream's packets, as [`Medium::path`].
+    pub paths: Vec<Vec<NodeId>>,
+    /// Packets that wait at each node.
+    pub queues: Vec<usize>,
 }
 
 /// What came of a run.
@@ -259,7 +263,12 @@ impl RealTime {
                     let _ = done.send(());
                 }
                 Request::State(answer) => {
+                    let streams = self.medium.traffic.streams();
+                    let paths = streams.iter().map(|stream| self.medium.path(stream.from, stream.to)).collect();
+                    let queues = (0..self.medium.nodes()).map(|node| self.medium.queue(NodeId(node as u16))).collect();
                     let _ = answer.send(State {
+                        paths,
+                        queues,
                         now,
                         frames: self.medium.frames(),
                         losses: self.medium.losses(),

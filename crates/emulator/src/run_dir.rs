@@ -98,6 +98,18 @@ pub fn alive(base: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
+/// Tokens of the killed runs that have left something.
+pub fn dead(base: &Path) -> io::Result<Vec<String>> {
+    match runs(base) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        runs => Ok(runs?.into_iter().filter(|(_, is_alive)| !is_alive).map(|(path, _)| token_of(&path)).collect()),
+    }
+}
+
+fn token_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// What was removed of a killed run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Removed {
@@ -118,7 +130,7 @@ pub fn clean(base: &Path) -> io::Result<Vec<Removed>> {
         if is_alive {
             continue;
         }
-        let token = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let token = token_of(&path);
         let programs = programs_of(&token);
         for &program in &programs {
             let _ = kill_process(program, Signal::KILL);
@@ -157,6 +169,7 @@ mod tests {
         let two = RunDir::create(&base).unwrap();
         assert_ne!(one.token(), two.token());
         assert_eq!(alive(&base).unwrap().len(), 2);
+        assert_eq!(dead(&base).unwrap(), Vec::<String>::new());
         assert_eq!(clean(&base).unwrap(), [], "nobody was killed");
         drop(one);
         assert_eq!(alive(&base).unwrap(), [two.path()]);

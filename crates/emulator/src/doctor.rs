@@ -1,0 +1,63 @@
+//! What this machine can do for emulations, what it cannot, and the command that changes it.
+
+use crate::{run_dir, sys};
+use meshpace_live::doctor::Finding;
+use std::thread;
+
+/// Who needs it.
+const EMULATE: &str = "meshpace emulate";
+/// Processors that the mesh and the programs share at least.
+const PROCESSORS: usize = 2;
+
+/// Looks at everything. Nothing is changed.
+pub fn examine() -> Vec<Finding> {
+    vec![priority(), processors(), leftovers()]
+}
+
+fn finding(subject: &'static str, found: Result<String, String>, remedy: &str) -> Finding {
+    let remedy = found.is_err().then(|| remedy.to_owned());
+    Finding { subject, ok: found.is_ok(), found: found.unwrap_or_else(|what| what), needed_for: EMULATE, remedy }
+}
+
+/// Asked on a thread of its own, which keeps what it gets to itself.
+fn priority() -> Finding {
+    let asked = thread::spawn(|| sys::take_priority().map_err(|error| error.to_string())).join();
+    let found = match asked {
+        Ok(result) => result.map(|()| "can be had".to_owned()),
+        Err(_) => Err("cannot be asked for".to_owned()),
+    };
+    finding(
+        "real-time priority",
+        found,
+        "run as root, or with CAP_SYS_NICE; without it the mesh is late when programs are busy",
+    )
+}
+
+fn processors() -> Finding {
+    let count = thread::available_parallelism().map_or(1, usize::from);
+    let found = format!("{count}");
+    let found = if count >= PROCESSORS { Ok(found) } else { Err(found) };
+    finding("processors", found, "two or more: the mesh takes one of them from the programs")
+}
+
+fn leftovers() -> Finding {
+    let found = match run_dir::dead(&run_dir::base()) {
+        Ok(runs) if runs.is_empty() => Ok("nothing".to_owned()),
+        Ok(runs) => Err(format!("killed runs: {}", runs.join(", "))),
+        Err(error) => Err(error.to_string()),
+    };
+    finding("emulations left behind", found, "meshpace emulate --clean")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_well_says_what_to_do() {
+        for finding in examine() {
+            assert!(!finding.found.is_empty(), "{finding:?}");
+            assert_eq!(finding.ok, finding.remedy.is_none(), "{finding:?}");
+        }
+    }
+}
