@@ -4,7 +4,8 @@ use crate::REFUSED;
 use crate::output::{complain, finish};
 use clap::Args;
 use meshpace_lab::register::{collection, verdicts};
-use meshpace_report::picture;
+use meshpace_report::picture::{self, Subject};
+use meshpace_scenario::{Plot, Source};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -41,7 +42,10 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
     {
         let page = arguments.page.clone().unwrap_or_else(|| arguments.directory.join(meshpace_report::PAGE));
         let command = format!("meshpace report {}", arguments.directory.display());
-        picture::write(&page, &own.made.scenario, &command, &own.records, None)?;
+        let (text, sets) = (own.made.scenario_text.clone(), own.made.set.clone());
+        let settings = Plot::of(&Source { name: own.made.scenario.clone(), text, sets });
+        let (title, records) = (own.made.scenario.as_str(), &own.records);
+        picture::write(&page, &Subject { title, command: &command, records, map: None, settings: &settings })?;
         return Ok(page);
     }
     let page = meshpace_report::write(&arguments.directory, &collections, &register, arguments.page.as_deref())?;

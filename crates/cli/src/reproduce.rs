@@ -202,12 +202,13 @@ fn choose<'a>(register: &'a Register, ids: &[String]) -> Result<Vec<&'a Experime
         if found.is_empty() {
             let known: Vec<&str> =
                 register.experiments.iter().map(|experiment| experiment.published.id.as_str()).collect();
+            let all = "`meshpace scenarios` lists what this version has";
             if register.missing.iter().any(|missing| missing.eq_ignore_ascii_case(id)) {
-                return Err(format!("{id} is not in the register yet; this version has {}", known.join(", ")));
+                return Err(format!("{id} is not in the register yet; {all}"));
             }
             let near = nearest(&id.to_ascii_uppercase(), known.iter().copied());
-            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            return Err(format!("{id} is no experiment{near} This version has {}", known.join(", ")));
+            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_else(|| ";".to_owned());
+            return Err(format!("{id} is no experiment{near} {all}"));
         }
         chosen.extend(found);
     }

@@ -1,14 +1,14 @@
 //! `meshpace run`: one scenario or its sweep.
 
+mod picture;
+
 use crate::captures::Captures;
 use crate::output::{complain, failed, results};
 use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, InOrder, Run};
-use meshpace_lab::record::{Record, csv, silence, table};
-use meshpace_mesh::radio::{Channel, connectivity};
-use meshpace_report::picture::{self, Map};
+use meshpace_lab::record::{Record, csv, silence, summary, table};
 use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// What to print: `table` for people (means with 95 % intervals), `json` one object per run and line, `csv` one row
-    /// per flow and run.
+    /// per flow and run, `summary` one JSON object per point with means and 95 % intervals.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Keep the records in this directory, each as soon as it is there: the same command goes on where it was interrupted, other
@@ -62,6 +62,7 @@ enum Format {
     Table,
     Json,
     Csv,
+    Summary,
 }
 
 /// Runs the command.
@@ -85,9 +86,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         complain(&format!("{why}; --anyway starts it all the same"));
         return ExitCode::from(REFUSED);
     }
-    let beside = arguments.report.as_deref().and_then(Path::parent).filter(|place| *place != Path::new(""));
-    if let Some(place) = beside.filter(|place| !place.is_dir()) {
-        complain(&format!("--report: {} is no directory; make it first", place.display()));
+    if let Some(Err(message)) = arguments.report.as_deref().map(picture::check) {
+        complain(&message);
         return ExitCode::from(REFUSED);
     }
     let captures = arguments.pcap.as_deref().map(|directory| Captures::new(directory, &campaign, arguments.force));
@@ -178,9 +178,12 @@ fn execute(
     runner::silence_panics();
     let captures = Arc::new(captures);
     let capturing = Arc::clone(&captures);
-    let simulate = move |point: &Point, run: Run| match &*capturing {
-        Some(captures) => captures.run(point, run),
-        None => meshpace_sim::run(&point.config, run.seed),
+    let watch = picture::Watch::default();
+    let watching = arguments.report.as_ref().map(|_| (watch.clone(), Arc::clone(&campaign)));
+    let simulate = move |point: &Point, run: Run| match (&*capturing, &watching) {
+        (Some(captures), _) => captures.run(point, run),
+        (None, Some((watch, campaign))) if picture::Watch::is_of(campaign, run) => watch.run(point, run),
+        _ => meshpace_sim::run(&point.config, run.seed),
     };
     let shown = arguments.report.as_ref().map(|_| Vec::new());
     let mut sink = Sink { format: arguments.format, table: Vec::new(), shown, header: true, order: InOrder::default() };
@@ -234,41 +237,15 @@ fn execute(
         manifest.wall_time_s = begun.elapsed().as_secs_f64();
         store.finish(&keys, &manifest).map_err(|error| runner::broken(&error))?;
     }
-    if let Err(error) = results(&table::render(&sink.table)) {
+    let at_the_end = if arguments.format == Format::Summary { summary::render } else { table::render };
+    if let Err(error) = results(&at_the_end(&sink.table)) {
         return Ok(failed(&error));
     }
     if let (Some(page), Some(shown)) = (&arguments.report, &sink.shown) {
-        let point = &campaign.scenario.points[0];
-        let command = format!(
-            "meshpace run {} {}",
-            source.name,
-            source.sets.iter().map(|set| format!("--set '{set}' ")).collect::<String>()
-        );
-        picture::write(
-            page,
-            &campaign.scenario.name,
-            command.trim_end(),
-            shown,
-            map(point, campaign.first_seed).as_ref(),
-        )
-        .map_err(|why| (FAILED, why))?;
+        picture::write(page, &campaign, source, shown, &watch).map_err(|why| (FAILED, why))?;
         complain(&format!("the plots are in {}", page.display()));
     }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
-}
-
-/// The most nodes of which a map says something.
-const MAPPED: usize = 500;
-
-/// The nodes, links and flows of a point as drawn for a seed; none of a mesh too large to be looked at.
-fn map(point: &Point, seed: u64) -> Option<Map> {
-    let drawn = point.drawn(seed).ok()?;
-    let config = &drawn.config;
-    let nodes: Vec<(f64, f64)> = config.positions.iter().map(|place| (place.x, place.y)).collect();
-    let flows = config.flows.iter().map(|flow| (flow.from.index(), flow.to.index())).collect();
-    let links =
-        || connectivity::links(&config.positions, &Channel::new(&config.mesh.radio), config.firewall.as_deref());
-    (nodes.len() <= MAPPED).then(|| Map { nodes, links: links(), flows, of: format!("seed {seed}") })
 }
 
 /// Flows that delivered nothing, and why.
@@ -327,7 +304,7 @@ impl Sink {
             match self.format {
                 Format::Json => results(&record.json_line())?,
                 Format::Csv => results(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
-                Format::Table => self.table.push(record),
+                Format::Table | Format::Summary => self.table.push(record),
             }
         }
         Ok(())

@@ -5,5 +5,6 @@ pub mod compare;
 mod pool;
 pub mod record;
 pub mod register;
+pub mod routes;
 pub mod statistics;
 pub mod validate;

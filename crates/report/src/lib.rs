@@ -2,6 +2,7 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod book;
+mod chart;
 mod compact;
 mod decomposition;
 mod figure;

@@ -70,6 +70,22 @@ pub struct Look {
     pub fill: Fill,
 }
 
+/// Corners of the markers that are polygons, in pixels around the middle.
+pub fn corners(shape: Shape) -> &'static [(i32, i32)] {
+    match shape {
+        Shape::Disc | Shape::Cross => &[],
+        Shape::Triangle => &[(0, -7), (6, 4), (-6, 4)],
+        Shape::Square => &[(-5, -5), (5, -5), (5, 5), (-5, 5)],
+        Shape::Diamond => &[(0, -7), (7, 0), (0, 7), (-7, 0)],
+        Shape::Funnel => &[(0, 7), (6, -4), (-6, -4)],
+        Shape::Pentagon => &[(0, -6), (6, -2), (4, 5), (-4, 5), (-6, -2)],
+        Shape::Hexagon => &[(-6, 0), (-3, -5), (3, -5), (6, 0), (3, 5), (-3, 5)],
+        Shape::Slab => &[(-7, -3), (7, -3), (7, 3), (-7, 3)],
+        Shape::Post => &[(-3, -7), (3, -7), (3, 7), (-3, 7)],
+        Shape::Bow => &[(-6, -5), (6, 5), (6, -5), (-6, 5)],
+    }
+}
+
 const FILLS: [Fill; 4] = [Fill::Full, Fill::Hollow, Fill::Dot, Fill::Stroke];
 
 /// A family: colour, shape, and its members in the order of their fills.

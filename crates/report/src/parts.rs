@@ -1,7 +1,6 @@
 //! Small parts of a page: verdicts in their colours, numbers, the marks of transports.
 
-use super::palette::{Fill, Look, Shape, css};
-use super::plot::corners;
+use super::palette::{Fill, Look, Shape, corners, css};
 use maud::{Markup, html};
 use meshpace_lab::register::Verdict;
 use meshpace_lab::statistics::Estimate;

@@ -2,7 +2,7 @@
 //! sheet, so that they follow a dark theme: ink is black here, grid lines are a light grey.
 
 use super::compact::compact;
-use super::palette::{Fill, Look, Shape};
+use super::palette::{Fill, Look, Shape, corners};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
@@ -278,22 +278,6 @@ where
             }
         }
         Ok(())
-    }
-}
-
-/// Corners of the markers that are polygons, in pixels around the middle.
-pub fn corners(shape: Shape) -> &'static [(i32, i32)] {
-    match shape {
-        Shape::Disc | Shape::Cross => &[],
-        Shape::Triangle => &[(0, -7), (6, 4), (-6, 4)],
-        Shape::Square => &[(-5, -5), (5, -5), (5, 5), (-5, 5)],
-        Shape::Diamond => &[(0, -7), (7, 0), (0, 7), (-7, 0)],
-        Shape::Funnel => &[(0, 7), (6, -4), (-6, -4)],
-        Shape::Pentagon => &[(0, -6), (6, -2), (4, 5), (-4, 5), (-6, -2)],
-        Shape::Hexagon => &[(-6, 0), (-3, -5), (3, -5), (6, 0), (3, 5), (-3, 5)],
-        Shape::Slab => &[(-7, -3), (7, -3), (7, 3), (-7, 3)],
-        Shape::Post => &[(-3, -7), (3, -7), (3, 7), (-3, 7)],
-        Shape::Bow => &[(-6, -5), (6, 5), (6, -5), (-6, 5)],
     }
 }
 

@@ -106,7 +106,11 @@ pub fn read(
                 make_flows(&mut all, root, topology, items.len());
             }
         }
-        Some(value) => root.wrong("flow", format!("expected 1 to 65535 flows, found {}", value.describe()), "[[flow]]"),
+        Some(value) => root.wrong(
+            "flow",
+            format!("expected 1 to 65535 flows, found {}", value.describe()),
+            "expected [[flow]], in two brackets: there can be several",
+        ),
         // A scenario of programs is for `meshpace emulate`.
         None if root.value("program").is_some() => {}
         None => root.problems().add(Problem {

@@ -212,7 +212,7 @@ fn listed() -> Vec<Key> {
         }
     }
     // Rules' parameters stay beside the other keys of flows.
-    keys.sort_by_key(|key| key.name.starts_with("sweep"));
+    keys.sort_by_key(|key| ["sweep", "plot"].iter().any(|last| key.name.starts_with(last)));
     keys
 }
 

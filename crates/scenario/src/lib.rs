@@ -12,6 +12,7 @@ mod overrides;
 mod pacing;
 mod path;
 mod pieces;
+mod plot;
 mod programs;
 mod propagation;
 pub mod quantity;
@@ -27,6 +28,7 @@ mod warnings;
 
 pub use diagnostic::{Problem, Refusal, Source, nearest};
 pub use files::Load;
+pub use plot::{METRICS as PLOTTED, Plot};
 pub use programs::Program;
 pub use topology::{Draw, Unplaced};
 
@@ -69,6 +71,8 @@ pub struct Scenario {
     pub points: Vec<Point>,
     /// Seeds per point.
     pub seeds: u64,
+    /// How its report shows it.
+    pub plot: Plot,
     /// What is allowed but hardly meant, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -138,8 +142,14 @@ impl Scenario {
 }
 
 fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Scenario {
-    let mut scenario =
-        Scenario { name: stem.to_owned(), digest: String::new(), points: Vec::new(), seeds: 1, warnings: Vec::new() };
+    let mut scenario = Scenario {
+        name: stem.to_owned(),
+        digest: String::new(),
+        points: Vec::new(),
+        seeds: 1,
+        plot: Plot::default(),
+        warnings: Vec::new(),
+    };
     let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
     if !errors.is_empty() {
         for error in errors {
@@ -152,6 +162,7 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
     overrides::apply(&mut root, &source.sets, problems);
     let sweep = Sweep::take(&mut root, problems);
     scenario.seeds = sweep.seeds;
+    scenario.plot = Plot::take(&mut root, &sweep, &source.sets, problems);
     if problems.count() > 0 && sweep.points() > MAX_POINTS {
         return scenario;
     }
@@ -220,6 +231,7 @@ fn read_point(
     }
     // Known, though taken out of the tree before.
     root.get("sweep");
+    root.table("plot");
     root.finish("a scenario");
     let positions = std::mem::take(&mut topology.positions);
     let firewall = topology.accepted_links();

@@ -29,6 +29,11 @@ impl Path {
         self.0.iter().eq(parts)
     }
 
+    /// Whether the path is `part` or something in it.
+    pub fn starts_with(&self, part: &str) -> bool {
+        self.0.first().is_some_and(|first| first == part)
+    }
+
     /// Whether the path names `key` of one or of every flow.
     pub fn is_of_flow(&self, key: &str) -> bool {
         match self.0.as_slice() {

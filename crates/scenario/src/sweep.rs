@@ -65,6 +65,11 @@ impl Sweep {
         sweep
     }
 
+    /// The keys that are swept.
+    pub fn keys(&self) -> Vec<&str> {
+        self.products.first().into_iter().flat_map(|product| &product.axes).map(|axis| axis.key.as_str()).collect()
+    }
+
     /// How many points there are.
     pub fn points(&self) -> usize {
         self.products.iter().fold(0usize, |points, product| points.saturating_add(product.points()))
@@ -141,7 +146,7 @@ impl Product {
 impl Axis {
     fn read(key: String, origin: Origin, value: Value, problems: &Problems) -> Option<Axis> {
         let path = match Path::parse(&key) {
-            Ok(path) if !path.is(&["sweep"]) => path,
+            Ok(path) if !path.starts_with("sweep") && !path.starts_with("plot") => path,
             _ => {
                 problems.at(&origin, format!("sweep.\"{key}\": no key of a scenario"), "expected a dotted key");
                 return None;
@@ -178,8 +183,11 @@ impl Axis {
 /// A sweep over the hops of a chain moves its last node: a flow's end that the file puts at the last node of the chain
 /// it describes stays at the last node. Without this, `to = 7` on a chain of 7 hops could not be swept at all.
 fn carry_chain_end(tree: &mut Table, base: &Table, hops: &Value) {
+    // Without a topology it is a chain of the usual length.
+    let nothing = Table::default();
     let topology = match base.get("topology").map(|value| &value.kind) {
         Some(Kind::Table(topology)) => topology,
+        None => &nothing,
         _ => return,
     };
     let is_chain = match topology.get("kind").map(|value| &value.kind) {

@@ -378,3 +378,25 @@ fn rates_from_marks_without_a_marker_are_warned_of() {
     assert!(warnings("link.marker = 'dcc'\n[[flow]]\ntransport = 'dcc'\n").is_empty());
     assert!(warnings("[[flow]]\n").is_empty());
 }
+
+#[test]
+fn a_plot_is_of_what_is_swept() {
+    let with = |line: &str| format!("[plot]\n{line} #!\n[[flow]]\n[sweep]\n'topology.hops' = [2, 4]\n");
+    assert_refused(&with("x = 'topology.hop'"), "plot.x", &["is not swept", "did you mean \"topology.hops\""]);
+    assert_refused(&with("lines = ['flow.transport']"), "plot.lines", &["is not swept", "topology.hops"]);
+    assert_refused(&with("lines = 'topology.hops'"), "plot.lines", &["a list of names"]);
+    assert_refused(&with("metrics = ['godput']"), "plot.metrics", &["did you mean \"goodput\""]);
+    assert_refused(&with("logarithmic = 'yes'"), "plot.logarithmic", &["true or false"]);
+    assert_refused(&with("log = true"), "plot.log", &["unknown key in a plot", "`logarithmic`"]);
+    assert_refused("plot = 3 #!\n[[flow]]\n", "plot", &["[plot]"]);
+    let swept = "[plot]\n[[flow]]\n[sweep]\n'plot.logarithmic' = [true, false] #!\n";
+    assert_refused(swept, "sweep.\"plot.logarithmic\"", &["no key of a scenario"]);
+    // What --set takes out of the sweep is no mistake.
+    let text = "[plot]\nx = 'topology.hops'\nlogarithmic = true\n[[flow]]\n[sweep]\n'topology.hops' = [2, 4]\n";
+    assert_eq!(read(text, &[]).unwrap().plot.x.as_deref(), Some("topology.hops"));
+    let fixed = read(text, &["topology.hops=3"]).unwrap().plot;
+    assert!(fixed.x.is_none() && fixed.logarithmic);
+    // Neither the run nor its records know of it.
+    let plain = text.replace("x = 'topology.hops'\nlogarithmic = true\n", "");
+    assert_eq!(read(&plain, &[]).unwrap().points[0].config, read(text, &[]).unwrap().points[0].config);
+}

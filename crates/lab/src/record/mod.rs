@@ -9,6 +9,7 @@ pub mod parquet;
 mod pieces;
 pub mod silence;
 pub mod store;
+pub mod summary;
 pub mod table;
 mod write;
 

@@ -1,7 +1,11 @@
 //! Records by point, and what the axis of a sweep is.
 
+use super::quantity::flows;
+use crate::parts::digits;
 use meshpace_lab::statistics::{Estimate, estimate};
+use meshpace_scenario::Plot as Settings;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The runs of one point.
 pub struct Group<'a> {
@@ -12,7 +16,7 @@ pub struct Group<'a> {
 }
 
 /// Runs below which an interval would say nothing.
-const LEAST: usize = 3;
+pub const LEAST: usize = 3;
 
 /// The mean of values that are numbers, with its interval from three on.
 pub fn estimate_of(values: &[f64]) -> Option<Estimate> {
@@ -49,16 +53,22 @@ fn unit(value: &Value) -> &str {
 }
 
 /// A key with the unit of its values.
-pub fn with_unit(key: &str, groups: &[Group]) -> String {
+pub fn with_unit(key: &str, groups: &[&Group]) -> String {
     match groups.first().and_then(|group| group.point.get(key)).map_or("", unit) {
         "" => key.to_owned(),
         unit => format!("{key}, {unit}"),
     }
 }
 
-/// The swept key with the most different numbers of one unit; none if no key has two.
-pub fn axis(groups: &[Group]) -> Option<String> {
-    let keys = groups.first()?.point.keys();
+/// The key of the horizontal axis: the one that the scenario names, or else the swept key with the most different numbers of one
+/// unit. None if no key has two, or the one named has values that are no such numbers.
+pub fn axis(groups: &[Group], settings: &Settings) -> Option<String> {
+    let lines = settings.lines.as_deref().unwrap_or_default();
+    let may_be = |key: &&String| match &settings.x {
+        Some(x) => x == *key,
+        None => !lines.contains(key),
+    };
+    let keys = groups.first()?.point.keys().filter(may_be);
     let count = |key: &str| -> usize {
         let numbers: Option<Vec<f64>> = groups.iter().map(|group| number(group.point.get(key)?)).collect();
         let Some(mut numbers) = numbers else { return 0 };
@@ -97,20 +107,31 @@ impl Group<'_> {
         }
     }
 
-    fn label(&self, is_shown: impl Fn(&str) -> bool) -> String {
+    /// The name of a flow's transport.
+    pub fn transport(&self, flow: usize) -> &str {
+        let flow = self.records.first().and_then(|record| flows(record).get(flow));
+        flow.and_then(|flow| flow.get("transport")?.as_str()).unwrap_or_default()
+    }
+
+    /// The values of the keys that are to be shown, in words; empty if there are none.
+    pub fn values(&self, is_shown: impl Fn(&str) -> bool) -> String {
         let plain = meshpace_lab::record::plain;
         let values = self.point.iter().filter(|(key, _)| is_shown(key)).map(|(key, value)| match value {
             Value::String(text) => text.clone(),
             value => format!("{} {}", key.rsplit('.').next().unwrap_or(key), plain(value)),
         });
-        let told = values.collect::<Vec<_>>().join(", ");
+        values.collect::<Vec<_>>().join(", ")
+    }
+
+    fn label(&self, is_shown: impl Fn(&str) -> bool) -> String {
+        let told = self.values(is_shown);
         if !told.is_empty() {
             return told;
         }
         // Without other values, the transports say what the line is.
-        let flows = self.records.first().and_then(|record| record.get("flows")?.as_array());
         let mut names: Vec<&str> = Vec::new();
-        for name in flows.into_iter().flatten().filter_map(|flow| flow.get("transport")?.as_str()) {
+        let flows = self.records.first().map(|record| flows(record)).unwrap_or_default();
+        for name in flows.iter().filter_map(|flow| flow.get("transport")?.as_str()) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -130,10 +151,27 @@ impl Group<'_> {
 
     /// The same for people.
     pub fn number(&self, of: impl Fn(&Value) -> Option<f64>) -> String {
-        match self.estimate(of) {
-            None => "–".to_owned(),
-            Some(found) if found.half_width.is_finite() => format!("{:.3} ± {:.3}", found.mean, found.half_width),
-            Some(found) => format!("{:.3}", found.mean),
+        told(self.estimate(of).as_ref())
+    }
+}
+
+/// An estimate for people.
+pub fn told(estimate: Option<&Estimate>) -> String {
+    match estimate {
+        None => "–".to_owned(),
+        Some(found) if found.half_width.is_finite() => format!("{} ± {}", digits(found.mean), digits(found.half_width)),
+        Some(found) => digits(found.mean),
+    }
+}
+
+/// The mean over several points, one value for each seed that all of them have.
+pub fn over_groups(groups: &[&Group], of: impl Fn(&Value) -> Option<f64>) -> Option<Estimate> {
+    let mut by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for record in groups.iter().flat_map(|group| &group.records) {
+        if let (Some(seed), Some(value)) = (record.get("seed").and_then(Value::as_u64), of(record)) {
+            by_seed.entry(seed).or_default().push(value);
         }
     }
+    let whole = by_seed.values().filter(|values| values.len() == groups.len());
+    estimate_of(&whole.map(|values| values.iter().sum::<f64>() / values.len() as f64).collect::<Vec<_>>())
 }

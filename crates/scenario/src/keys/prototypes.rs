@@ -5,6 +5,7 @@ use meshpace_transport::pacing::rules::Kind;
 /// Everything but the topology and the flow.
 const REST: &str = "\
 series = '1 s'
+[plot]
 [batches]
 [link]
 queue = { kind = 'llap' }

@@ -1,0 +1,87 @@
+//! `--report`: what of a run goes into its page besides the records.
+
+use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::routes::Routes;
+use meshpace_mesh::radio::{Channel, connectivity};
+use meshpace_report::picture::{self, Map, Subject};
+use meshpace_scenario::{Point, Source};
+use meshpace_sim::Outcome;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most nodes of which a map says something.
+const MAPPED: usize = 500;
+
+/// Watches the first run of a campaign's last point: its hops are on the map.
+#[derive(Clone, Default)]
+pub struct Watch(Arc<Mutex<Option<Routes>>>);
+
+impl Watch {
+    /// Whether `run` is that one.
+    pub fn is_of(campaign: &Campaign, run: Run) -> bool {
+        run.point + 1 == campaign.scenario.points.len() && run.seed == campaign.first_seed
+    }
+
+    /// Makes the run, watched.
+    pub fn run(&self, point: &Point, run: Run) -> Outcome {
+        let mut routes = Routes::new(&point.config);
+        let outcome = meshpace_sim::run_with(&point.config, run.seed, &mut routes);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(routes);
+        outcome
+    }
+
+    fn hops(&self) -> Vec<Vec<(usize, usize, u64)>> {
+        let routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.as_ref().map(Routes::hops).unwrap_or_default()
+    }
+}
+
+/// Refuses a page that cannot be written, before anything is run.
+///
+/// # Errors
+/// A sentence for people.
+pub fn check(page: &Path) -> Result<(), String> {
+    let beside = page.parent().filter(|place| *place != Path::new(""));
+    match beside.filter(|place| !place.is_dir()) {
+        Some(place) => Err(format!("--report: {} is no directory; make it first", place.display())),
+        None if page.is_dir() => Err(format!("--report: {} is a directory; name a file in it", page.display())),
+        None => Ok(()),
+    }
+}
+
+/// Writes the page of a campaign.
+///
+/// # Errors
+/// As [`picture::write`].
+pub fn write(
+    page: &Path,
+    campaign: &Campaign,
+    source: &Source,
+    records: &[Value],
+    watch: &Watch,
+) -> Result<(), String> {
+    let sets: String = source.sets.iter().map(|set| format!(" --set '{set}'")).collect();
+    let command = format!("meshpace run {}{sets}", source.name);
+    let map = campaign.scenario.points.last().and_then(|point| map(point, campaign.first_seed, watch));
+    let (title, settings) = (campaign.scenario.name.as_str(), &campaign.scenario.plot);
+    picture::write(page, &Subject { title, command: &command, records, map: map.as_ref(), settings })
+}
+
+/// The nodes, links and flows of a point as drawn for a seed; none of a mesh too large to be looked at.
+fn map(point: &Point, seed: u64, watch: &Watch) -> Option<Map> {
+    let drawn = point.drawn(seed).ok()?;
+    let config = &drawn.config;
+    let nodes: Vec<(f64, f64)> = config.positions.iter().map(|place| (place.x, place.y)).collect();
+    let flows = config.flows.iter().zip(&drawn.transports);
+    let flows = flows.map(|(flow, name)| (flow.from.index(), flow.to.index(), name.clone())).collect();
+    let links =
+        || connectivity::links(&config.positions, &Channel::new(&config.mesh.radio), config.firewall.as_deref());
+    (nodes.len() <= MAPPED).then(|| Map {
+        nodes,
+        links: links(),
+        flows,
+        routes: watch.hops(),
+        of: format!("seed {seed}"),
+    })
+}

@@ -1,0 +1,168 @@
+//! Bad scenarios and command lines: each is refused with status 2 and nothing on standard output, and the message names the
+//! place, what is wrong, and what was expected.
+
+use assert_cmd::cargo::cargo_bin;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A scenario, whose wrong line is marked `#!`; the key that the message begins with; what it must say was expected.
+const SCENARIOS: [(&str, &str, &str); 46] = [
+    ("duratoin = '20 s' #!\n[[flow]]\n", "duratoin", "expected title"),
+    ("duration = 20 #!\n[[flow]]\n", "duration", "write \"20 s\""),
+    ("duration = '20 m' #!\n[[flow]]\n", "duration", "ms"),
+    ("duration = '-3 s' #!\n[[flow]]\n", "duration", "above zero"),
+    ("duration = '5 s'\nwarmup = '5 s' #!\n[[flow]]\n", "warmup", "shorter than the duration"),
+    ("series = '1 ns' #!\n[[flow]]\n", "series", "a longer window"),
+    ("title = 7 #!\n[[flow]]\n", "title", "a string in quotes"),
+    ("[topology]\nhops = 0 #!\n[[flow]]\n", "topology.hops", "1 to 65534"),
+    ("[topology]\nhops = 2.5 #!\n[[flow]]\n", "topology.hops", "1 to 65534"),
+    ("[topology]\nkind = 'chian' #!\n[[flow]]\n", "topology.kind", "\"chain\""),
+    ("[topology]\nspacing = '200' #!\n[[flow]]\n", "topology.spacing", "\"200 m\""),
+    ("[topology]\nkind = 'nodes'\npositions = 3 #!\n[[flow]]\n", "topology.positions", "a list such as"),
+    (
+        "[topology]\nkind = 'nodes'\nfile = 'no-such-map.csv' #!\n[[flow]]\nfrom = 0\nto = 1\n",
+        "topology.file",
+        "a CSV, GraphML or JSON file",
+    ),
+    ("[topology]\nkind = 'chain'\nrows = 3 #!\n[[flow]]\n", "topology.rows", "hops"),
+    ("[topology] #!\nspacing = '400 m'\n[[flow]]\n", "topology", "a path between the ends"),
+    ("[radio]\nrate = '2 mbit/s' #!\n[[flow]]\n", "radio.rate", "Mbit/s"),
+    ("[radio]\nrate = '54 Mbit/s' #!\n[[flow]]\n", "radio.rate", "5.5 or 11"),
+    ("[radio]\nmodel = 'free-space' #!\n[[flow]]\n", "radio.model", "log-distance"),
+    ("[radio]\nqueue = 0 #!\n[[flow]]\n", "radio.queue", "1 to 1000000"),
+    ("[radio]\nrts_cts = 'yes' #!\n[[flow]]\n", "radio.rts_cts", "true or false"),
+    ("[radio]\nrts_cts = true\nrts_threshold = '100 B' #!\n[[flow]]\n", "radio.rts_threshold", "one of the two"),
+    ("[mac]\nprofile = 'ns3' #!\n[[flow]]\n", "mac.profile", "ieee"),
+    ("[mac]\nlong_retry_limit = 0 #!\n[[flow]]\n", "mac.long_retry_limit", "1 to 255"),
+    ("[routing]\nprotocol = 'dsr' #!\n[[flow]]\n", "routing.protocol", "olsr"),
+    ("[link]\nqueue = 'red' #!\n[[flow]]\n", "link.queue", "fq-codel"),
+    ("[link]\nmarker = { kind = 'dcc', gama = 3 } #!\n[[flow]]\n", "link.marker.gama", "k_p"),
+    ("[[flow]]\ntransport = 'tcp-app' #!\n", "flow.0.transport", "did you mean \"tcp-ap\""),
+    ("[[flow]]\nfrom = 0\nto = 99 #!\n", "flow.0.to", "0 to 7"),
+    ("[[flow]]\nfrom = 3\nto = 3 #!\n", "flow.0.to", "another node than from"),
+    ("[[flow]]\nsegment = 0 #!\n", "flow.0.segment", "1 to 65495"),
+    ("[[flow]]\nmax_window = -2 #!\n", "flow.0.max_window", "1 to 65535"),
+    ("[[flow]]\ntraffic = 'cbr'\nrate = 'fast' #!\n", "flow.0.rate", "2 Mbit/s"),
+    ("[[flow]]\ntraffic = 'torrent' #!\n", "flow.0.traffic", "fixed-rate"),
+    ("[[flow]]\nstart = '500 s' #!\n", "flow.0.start", "less than the duration"),
+    ("[[flow]]\ntransport = { window = { kind = 'reno' } } #!\n", "flow.0.transport.window.kind", "newreno"),
+    (
+        "[[flow]]\ntransport = { pacing = { kind = 'adaptive', hops = 4 } } #!\n",
+        "flow.0.transport.pacing.hops",
+        "routing-table",
+    ),
+    ("[[flow]]\n[sweep]\nseeds = 0 #!\n", "sweep.seeds", "such as 5"),
+    ("[[flow]]\n[sweep]\n'topology.hops' = [] #!\n", "sweep.\"topology.hops\"", "a list such as"),
+    ("[[flow]]\n[sweep]\n'topology.hops' = [2, 2] #!\n", "sweep.\"topology.hops\"", "every value once"),
+    ("[[flow]]\n[sweep]\ntopology.hops = [1, 2] #!\n", "sweep.topology", "in quotes"),
+    ("[plot]\nx = 'topology.hop' #!\n[[flow]]\n[sweep]\n'topology.hops' = [1, 2]\n", "plot.x", "topology.hops"),
+    ("[topology]\nhops = 3\nhops = 4 #!\n[[flow]]\n", "not TOML", "duplicate key"),
+    ("title = 'x #!\n[[flow]]\n", "not TOML", "'"),
+    (
+        "[topology]\nspacing = '50 m'\n[radio]\nmodel = 'log-distance'\ntransmit_power = '15 W' #!\n[[flow]]\n",
+        "radio.transmit_power",
+        "dBm",
+    ),
+    ("[flow] #!\nfrom = 0\n", "flow", "[[flow]]"),
+    ("[plot]\nmetrics = ['speed'] #!\n[[flow]]\n", "plot.metrics", "goodput"),
+];
+
+/// A command line, and what the message must say.
+const COMMANDS: [(&[&str], &[&str]); 26] = [
+    (&["run", "nowhere.toml"], &["nowhere.toml", "No such file"]),
+    (&["run", "empty"], &["empty", "directory"]),
+    (&["run", "records.jsonl"], &["records.jsonl", "a file of records, not a scenario", "meshpace report"]),
+    (&["run", "good.toml", "--set", "topology.hops"], &["--set 'topology.hops'", "no =", "--set topology.hops=4"]),
+    (&["run", "good.toml", "--set", "topology.hop=3"], &["--set 'topology.hop=3'", "did you mean `hops`"]),
+    (&["run", "good.toml", "--set", "radio.rate=3"], &["radio.rate", "write \"3 Mbit/s\""]),
+    (&["run", "good.toml", "--set", "flow.7.to=3"], &["flow.7.to", "flows 0 to 0"]),
+    (&["run", "good.toml", "--set", "duration=1e12 s"], &["duration", "at most 1e9 s"]),
+    (&["run", "good.toml", "--seeds", "0"], &["--seeds", "1..=1000000"]),
+    (&["run", "good.toml", "--jobs", "0"], &["--jobs", "1..=65535"]),
+    (&["run", "good.toml", "--format", "xml"], &["--format", "table, json, csv, summary"]),
+    (&["run", "good.toml", "--report", "nowhere/out.html"], &["--report", "nowhere", "make it first"]),
+    (&["run", "good.toml", "--force"], &["--out <DIR>|--pcap <DIR>"]),
+    (&["run"], &["<FILE>"]),
+    (&["rnu", "good.toml"], &["unrecognized subcommand", "rnu"]),
+    (&["reproduce", "AP05-F99"], &["AP05-F99", "did you mean AP05-F9?", "meshpace scenarios"]),
+    (&["reproduce", "AP05-F14", "--quality", "slow"], &["--quality", "quick, paper"]),
+    (&["reproduce", "AP05-F14", "--expect", "nowhere.json", "--estimate"], &["--expect", "nowhere.json"]),
+    (&["reproduce", "AP05-F14", "--register", "nowhere"], &["nowhere/register.toml"]),
+    (&["report", "nowhere"], &["nowhere", "No such file"]),
+    (&["report", "empty"], &["empty", "no manifest.json"]),
+    (&["compare", "good.toml"], &["give a second scenario or directory, or --set twice"]),
+    (&["compare", "good.toml", "nowhere.toml"], &["nowhere.toml", "No such file"]),
+    (&["compare", "empty", "good.toml"], &["empty", "no manifest.json"]),
+    (&["keys", "radoi"], &["radoi", "Did you mean radio?"]),
+    (&["bench", "nowhere"], &["nowhere", "chain-7"]),
+];
+
+fn meshpace(arguments: &[&str], place: &Path) -> Output {
+    Command::new(cargo_bin("meshpace")).args(arguments).current_dir(place).output().unwrap()
+}
+
+/// The message of a refusal; what is no refusal goes on the list.
+fn message(output: &Output, what: &str, wrong: &mut Vec<String>) -> String {
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() != Some(2) || !output.stdout.is_empty() {
+        wrong.push(format!("{what}: status {:?}\n{message}", output.status.code()));
+    }
+    message
+}
+
+#[test]
+fn a_bad_scenario_is_refused_by_file_line_key_and_expectation() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut wrong = Vec::new();
+    for (text, key, expected) in SCENARIOS {
+        fs::write(scratch.path().join("mesh.toml"), text).unwrap();
+        let said = message(&meshpace(&["run", "mesh.toml"], scratch.path()), text, &mut wrong);
+        let line = 1 + text.lines().position(|line| line.contains("#!")).unwrap();
+        let parts = [format!("--> mesh.toml:{line}:"), format!("error: {key}"), expected.to_owned()];
+        for part in parts.iter().filter(|part| !said.contains(part.as_str())) {
+            wrong.push(format!("{text}: no {part:?} in\n{said}"));
+        }
+        if said.matches("error: ").count() != 1 {
+            wrong.push(format!("{text}: one mistake, but\n{said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_bad_command_line_is_refused_by_what_is_wrong_in_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    fs::create_dir(place.join("empty")).unwrap();
+    fs::write(place.join("good.toml"), "[[flow]]\n[sweep]\n'topology.hops' = [1, 2]\n").unwrap();
+    fs::write(place.join("records.jsonl"), "{\"scenario\":\"s\"}\n").unwrap();
+    let mut wrong = Vec::new();
+    for (arguments, words) in COMMANDS {
+        let what = format!("meshpace {}", arguments.join(" "));
+        let said = message(&meshpace(arguments, place), &what, &mut wrong);
+        for word in words.iter().filter(|word| !said.contains(**word)) {
+            wrong.push(format!("{what}: no {word:?} in\n{said}"));
+        }
+        if said.len() > 1000 {
+            wrong.push(format!("{what}: too long to be read\n{said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn of_many_errors_ten_are_told_and_the_others_counted() {
+    let scratch = tempfile::tempdir().unwrap();
+    let text: String = (0..25).map(|number| format!("wrong_{number} = 1\n")).collect();
+    fs::write(scratch.path().join("mesh.toml"), text + "[[flow]]\n").unwrap();
+    let output = meshpace(&["run", "mesh.toml"], scratch.path());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("error: ").count(), 10, "{said}");
+    assert!(said.contains("and 15 more errors in mesh.toml"), "{said}");
+    // What is wrong at every point of a sweep is told once.
+    let text = "[radio]\nqueue = 0\n[[flow]]\n[sweep]\n'topology.hops' = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]\n";
+    fs::write(scratch.path().join("mesh.toml"), text).unwrap();
+    let said = meshpace(&["run", "mesh.toml"], scratch.path()).stderr;
+    assert_eq!(String::from_utf8_lossy(&said).matches("error: ").count(), 1);
+}

@@ -1,0 +1,90 @@
+//! Records as means and intervals for programs: one JSON object per point and line.
+
+use super::Record;
+use crate::compare::LEAST;
+use crate::statistics::estimate;
+use serde_json::{Map, Value, json};
+
+/// The confidence level of the intervals.
+const LEVEL: f64 = 0.95;
+/// The format of a line.
+const FORMAT: u32 = 1;
+/// Numbers of a record that are no measurements.
+const NAMES: [&str; 6] = ["seed", "format", "model", "id", "from", "to"];
+
+/// A line for each point of records that come in the order of their points.
+pub fn render(records: &[Record]) -> String {
+    let groups = records.chunk_by(|a, b| a.point == b.point);
+    groups.map(|group| format!("{}\n", line(group))).collect()
+}
+
+fn line(group: &[Record]) -> Value {
+    let values: Vec<Value> = group.iter().filter_map(|record| serde_json::to_value(record).ok()).collect();
+    let flows: Vec<Value> = (0..group[0].flows.len())
+        .map(|flow| {
+            let of_flow: Vec<&Value> = values.iter().filter_map(|record| record.get("flows")?.get(flow)).collect();
+            let is_same = |name: &str| of_flow.iter().all(|other| other.get(name) == of_flow[0].get(name));
+            // Ends that are drawn for each seed are nobody's.
+            let own = |name: &str| of_flow[0].get(name).filter(|_| is_same(name)).cloned().unwrap_or(Value::Null);
+            let (from, to, transport) = (own("from"), own("to"), own("transport"));
+            json!({"id": flow, "from": from, "to": to, "transport": transport, "metrics": metrics(&of_flow)})
+        })
+        .collect();
+    json!({
+        "scenario": group[0].scenario, "point": group[0].point, "seeds": group.len(), "format": FORMAT, "model": group[0].model,
+        "metrics": metrics(&values.iter().collect::<Vec<_>>()), "flows": flows,
+    })
+}
+
+/// Mean, interval and count of every number that is measured.
+fn metrics(values: &[&Value]) -> Map<String, Value> {
+    let mut found = Map::new();
+    let names = values.first().and_then(|value| value.as_object()).into_iter().flat_map(|object| object.keys());
+    for name in names.filter(|name| !NAMES.contains(&name.as_str())) {
+        let numbers: Vec<f64> = values.iter().filter_map(|value| value.get(name)?.as_f64()).collect();
+        if numbers.is_empty() {
+            continue;
+        }
+        let ours = estimate(&numbers, LEVEL);
+        let interval = (numbers.len() >= LEAST && ours.half_width.is_finite())
+            .then_some([ours.mean - ours.half_width, ours.mean + ours.half_width]);
+        found.insert(name.clone(), json!({"mean": ours.mean, "interval": interval, "count": numbers.len()}));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(seed: u64, hops: u64, bps: f64) -> Record {
+        let flow = json!({
+            "id": 0, "from": 0, "to": seed, "hops": hops, "transport": "newreno", "goodput_bps": bps, "delivered_bytes": 1,
+            "segments_sent": 1, "retransmissions": 0, "timeouts": 0, "retransmission_index": 0.0, "rtt_mean_s": null,
+            "cov_rtt": null, "pacing": null,
+        });
+        serde_json::from_value(json!({
+            "scenario": "s", "seed": seed, "point": {"topology.hops": hops}, "duration_s": 10.0, "aggregate_goodput_bps": bps,
+            "jain": 1.0, "jain_2s": 1.0, "idle_windows": 0, "retransmission_index": 0.0, "frames": 1, "flows": [flow],
+            "warmup_s": 1.0, "fingerprint": "", "format": 2, "model": 1,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_point_is_a_line_with_means_and_intervals() {
+        let records =
+            [record(1, 2, 10.0), record(2, 2, 20.0), record(3, 2, 30.0), record(1, 4, 5.0), record(2, 4, 7.0)];
+        let lines: Vec<Value> = render(&records).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2);
+        let goodput = &lines[0]["metrics"]["aggregate_goodput_bps"];
+        assert_eq!((goodput["mean"].as_f64(), goodput["count"].as_u64()), (Some(20.0), Some(3)));
+        // Student's t for three values is 4.303; the deviation of 10, 20, 30 is 10.
+        let half = 4.302_652_73 * 10.0 / 3f64.sqrt();
+        assert!((goodput["interval"][1].as_f64().unwrap() - 20.0 - half).abs() < 1e-4, "{goodput}");
+        assert_eq!(lines[1]["metrics"]["aggregate_goodput_bps"]["interval"], Value::Null, "two say nothing");
+        let flow = &lines[0]["flows"][0];
+        assert_eq!((&flow["from"], &flow["to"]), (&json!(0), &Value::Null), "its end is another with every seed");
+        assert!(flow["metrics"].get("rtt_mean_s").is_none() && lines[0]["metrics"].get("seed").is_none());
+    }
+}

@@ -1,0 +1,489 @@
+//! Charts as SVG, each complete in itself: no script, no style sheet, no font that has to be there. A page may recolour what is no
+//! transport's by the classes `paper`, `ink`, `axis` and `grid`.
+
+use crate::palette::{Fill, Look, Shape, corners, css};
+use std::fmt::Write;
+
+/// A value at an x, with the ends of its interval; NaN without one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Point {
+    /// Where it is.
+    pub x: f64,
+    /// The value.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Point {
+    /// A value with the half width of its interval, NaN for none.
+    pub fn new(x: f64, value: f64, half: f64) -> Point {
+        Point { x, value, low: value - half, high: value + half }
+    }
+}
+
+/// How a line looks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Style {
+    /// Of line and marker, as CSS writes it.
+    pub color: String,
+    /// Lengths of dashes and gaps; empty for a solid line.
+    pub dashes: String,
+    /// The marker.
+    pub shape: Shape,
+    /// How it is filled.
+    pub fill: Fill,
+}
+
+impl From<Look> for Style {
+    fn from(look: Look) -> Style {
+        let dashes = look.fill.dashes().map(|(length, gap)| format!("{length} {gap}")).unwrap_or_default();
+        Style { color: css(look.color), dashes, shape: look.shape, fill: look.fill }
+    }
+}
+
+/// A line of a chart.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Line {
+    /// What it is.
+    pub label: String,
+    /// How it looks.
+    pub style: Style,
+    /// Ascending in x.
+    pub points: Vec<Point>,
+    /// Published values, at their x.
+    pub published: Vec<(f64, f64)>,
+}
+
+/// Lines over one pair of axes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Chart {
+    /// What a reader who cannot see it is told.
+    pub description: String,
+    /// Below.
+    pub x_title: String,
+    /// Above.
+    pub y_title: String,
+    /// What is drawn.
+    pub lines: Vec<Line>,
+    /// The largest value that there can be, if there is one: the axis ends there, and so do intervals.
+    pub most: Option<f64>,
+    /// Whether equal distances are equal ratios.
+    pub log: bool,
+    /// Whether the lines are named below.
+    pub legend: bool,
+}
+
+pub(crate) const WIDTH: f64 = 400.0;
+const TOP: f64 = 32.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 12.0;
+const PLOT: f64 = 216.0;
+/// Beyond this multiple of the largest value an interval is cut off rather than allowed to flatten everything else.
+const REACH: f64 = 1.5;
+
+/// A text for SVG.
+pub(crate) fn text(value: &str) -> String {
+    value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The start of a picture of this height.
+pub(crate) fn head(height: f64, description: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" font-family=\"system-ui, sans-serif\" \
+         font-size=\"14\" role=\"img\" aria-label=\"{}\"><rect class=\"paper\" width=\"{WIDTH}\" height=\"{height:.0}\" \
+         fill=\"#fff\"/><g class=\"ink\" fill=\"#1b1b1b\">",
+        text(description)
+    )
+}
+
+/// Its end.
+pub(crate) const TAIL: &str = "</g></svg>";
+
+/// About five round numbers from `low`, or below, to `high`, or above.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let span = (high - low).max(1e-9);
+    let power = 10f64.powf((span / 4.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| span / step <= 6.0);
+    let step = step.unwrap_or(10.0 * power);
+    let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+    (first..=last).map(|number| number as f64 * step).collect()
+}
+
+/// 1, 2 and 5 of every power of ten in a range; the powers alone where those are many.
+fn log_ticks(low: f64, high: f64) -> Vec<f64> {
+    let powers = || (-9..=12).map(|power| 10f64.powi(power));
+    let within = |tick: &f64| (low..=high).contains(tick);
+    let all: Vec<f64> = powers().flat_map(|power| [power, 2.0 * power, 5.0 * power]).filter(within).collect();
+    if all.len() > 9 { powers().filter(within).collect() } else { all }
+}
+
+/// A number as short as it can be.
+fn shown(value: f64) -> String {
+    let rounded = format!("{value:.6}");
+    let short = rounded.trim_end_matches('0').trim_end_matches('.');
+    if short == "-0" { "0".to_owned() } else { short.replace('-', "\u{2212}") }
+}
+
+#[derive(Clone, Copy)]
+struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Scale {
+    fn at(&self, value: f64) -> f64 {
+        let place = |value: f64| if self.log { value.max(1e-12).ln() } else { value };
+        let (low, high) = (place(self.low), place(self.high));
+        if high <= low {
+            return (self.from + self.to) / 2.0;
+        }
+        let value = place(value.clamp(self.low, self.high));
+        self.from + (value - low) / (high - low) * (self.to - self.from)
+    }
+}
+
+impl Chart {
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.lines.iter().flat_map(|line| &line.points)
+    }
+
+    /// The vertical range with its ticks.
+    fn range(&self) -> (f64, f64, Vec<f64>) {
+        let published = self.lines.iter().flat_map(|line| &line.published).map(|(_, value)| *value);
+        let values: Vec<f64> = self.points().map(|point| point.value).chain(published).collect();
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let high = self.points().map(|point| point.high).filter(|high| high.is_finite()).fold(largest, f64::max);
+        let high = high.min(REACH * largest.max(1e-9));
+        let positive = || values.iter().copied().filter(|value| *value > 0.0);
+        if self.log && positive().count() > 0 {
+            let low = positive().fold(f64::MAX, f64::min);
+            return (low / 1.15, high * 1.15, log_ticks(low / 1.15, high * 1.15));
+        }
+        let smallest = values.iter().copied().fold(0.0, f64::min);
+        let mut marks = ticks(smallest, high.max(1e-9));
+        if let Some(most) = self.most.filter(|most| largest <= *most) {
+            marks.retain(|mark| *mark < most);
+            marks.push(most);
+        }
+        (smallest.min(marks[0]), marks.last().copied().unwrap_or(1.0), marks)
+    }
+
+    /// The vertical axis.
+    fn vertical(&self, svg: &mut String) -> Scale {
+        let (low, high, marks) = self.range();
+        let scale = Scale { low, high, from: TOP + PLOT, to: TOP, log: self.log };
+        let _ = write!(svg, "<text x=\"4\" y=\"17\">{}</text>", text(&self.y_title));
+        for tick in marks {
+            let y = scale.at(tick);
+            let _ = write!(
+                svg,
+                "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                WIDTH - RIGHT,
+                LEFT - 6.0,
+                y + 5.0,
+                shown(tick)
+            );
+        }
+        scale
+    }
+
+    /// The horizontal axis from the least x to the largest, with `room` at both ends. Where few values were run, these are its
+    /// ticks: nobody runs half a hop.
+    fn horizontal(&self, svg: &mut String, room: f64) -> Scale {
+        let of_lines = |line: &Line| -> Vec<f64> {
+            line.points.iter().map(|point| point.x).chain(line.published.iter().map(|(x, _)| *x)).collect()
+        };
+        let mut xs: Vec<f64> = self.lines.iter().flat_map(of_lines).collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        let (low, high) = (xs.first().copied().unwrap_or(0.0), xs.last().copied().unwrap_or(1.0));
+        let scale = Scale { low, high, from: LEFT + room, to: WIDTH - RIGHT - room, log: false };
+        let whole = xs.iter().all(|x| x.fract() == 0.0);
+        let mut marks = if xs.len() <= 12 { xs } else { ticks(low, high) };
+        marks.retain(|mark| (low..=high).contains(mark) && (!whole || mark.fract() == 0.0));
+        self.bottom(svg, &scale, &marks);
+        scale
+    }
+
+    fn bottom(&self, svg: &mut String, scale: &Scale, marks: &[f64]) {
+        let mut free = f64::MIN;
+        for tick in marks {
+            let (x, y, label) = (scale.at(*tick), TOP + PLOT, shown(*tick));
+            let half = 4.2 * label.chars().count() as f64;
+            let _ = write!(svg, "<path class=\"axis\" d=\"M{x:.1} {y}v5\" stroke=\"#444\"/>");
+            // A label that would touch the one before is left out.
+            if x - half < free {
+                continue;
+            }
+            free = x + half + 5.0;
+            let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>", y + 20.0);
+        }
+        let _ = write!(
+            svg,
+            "<path class=\"axis\" d=\"M{LEFT} {0}H{1}\" stroke=\"#444\"/><text x=\"{1}\" y=\"{2}\" text-anchor=\"end\">{3}</text>",
+            TOP + PLOT,
+            WIDTH - RIGHT,
+            TOP + PLOT + 39.0,
+            text(&self.x_title)
+        );
+    }
+
+    /// Whether any line has published values.
+    fn is_published(&self) -> bool {
+        self.lines.iter().any(|line| !line.published.is_empty())
+    }
+
+    fn named(&self, mut svg: String) -> String {
+        if !self.legend {
+            return svg + TAIL;
+        }
+        let from = TOP + PLOT + 58.0;
+        for (number, line) in self.lines.iter().enumerate() {
+            let y = from + 21.0 * number as f64;
+            stroke(&mut svg, &format!("M{LEFT} {y}h28"), &line.style);
+            marker(&mut svg, LEFT + 14.0, y, &line.style);
+            let _ = write!(svg, "<text x=\"{}\" y=\"{}\">{}</text>", LEFT + 36.0, y + 5.0, text(&line.label));
+        }
+        if self.is_published() {
+            let y = from + 21.0 * self.lines.len() as f64;
+            published(&mut svg, LEFT + 14.0, y, "#777");
+            let _ = write!(svg, "<text x=\"{}\" y=\"{}\">published</text>", LEFT + 36.0, y + 5.0);
+        }
+        svg + TAIL
+    }
+
+    fn height(&self) -> f64 {
+        let rows = self.lines.len() + usize::from(self.is_published());
+        TOP + PLOT + 46.0 + if self.legend { 4.0 + 21.0 * rows as f64 } else { 0.0 }
+    }
+
+    /// Lines with markers and intervals, and published values as rings with a cross.
+    pub fn curves(&self) -> String {
+        let mut svg = head(self.height(), &self.description);
+        let y = self.vertical(&mut svg);
+        let x = self.horizontal(&mut svg, 14.0);
+        // Side by side at each x, so that no interval hides another.
+        let count = self.lines.len();
+        let step = self.least_gap(&x).map_or(4.0, |gap| (0.6 * gap / count.max(1) as f64).min(4.0));
+        for (number, line) in self.lines.iter().enumerate() {
+            let aside = step * (number as f64 - (count as f64 - 1.0) / 2.0);
+            let places: Vec<(f64, f64)> =
+                line.points.iter().map(|point| (x.at(point.x) + aside, y.at(point.value))).collect();
+            stroke(&mut svg, &path(places.iter().copied()), &line.style);
+            for (point, (px, py)) in line.points.iter().zip(&places) {
+                interval(&mut svg, *px, &y, point, &line.style.color);
+                marker(&mut svg, *px, *py, &line.style);
+            }
+            for (at, value) in &line.published {
+                published(&mut svg, x.at(*at) + aside, y.at(*value), &line.style.color);
+            }
+        }
+        self.named(svg)
+    }
+
+    /// The least distance between neighbouring points on the page.
+    fn least_gap(&self, x: &Scale) -> Option<f64> {
+        let gaps =
+            self.lines.iter().flat_map(|line| line.points.windows(2).map(|pair| x.at(pair[1].x) - x.at(pair[0].x)));
+        gaps.filter(|gap| *gap > 0.0).min_by(f64::total_cmp)
+    }
+
+    /// Lines without markers over bands as wide as the intervals.
+    pub fn bands(&self) -> String {
+        let mut svg = head(self.height(), &self.description);
+        let y = self.vertical(&mut svg);
+        let x = self.horizontal(&mut svg, 0.0);
+        // All bands first: none hides a line.
+        for line in &self.lines {
+            let inside: Vec<&Point> = line.points.iter().filter(|point| point.high.is_finite()).collect();
+            let upper = inside.iter().map(|point| (x.at(point.x), y.at(point.high)));
+            let lower = inside.iter().rev().map(|point| (x.at(point.x), y.at(point.low)));
+            let corners: Vec<String> = upper.chain(lower).map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+            if !corners.is_empty() {
+                let _ = write!(
+                    svg,
+                    "<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.13\"/>",
+                    corners.join(" "),
+                    line.style.color
+                );
+            }
+        }
+        for line in &self.lines {
+            stroke(&mut svg, &path(line.points.iter().map(|point| (x.at(point.x), y.at(point.value)))), &line.style);
+        }
+        self.named(svg)
+    }
+
+    /// A bar for each line's first point, lying, with its label.
+    pub fn bars(&self) -> String {
+        let row = 44.0;
+        let height = TOP + row * self.lines.len() as f64 + 30.0;
+        let mut svg = head(height, &self.description);
+        let _ = write!(svg, "<text x=\"4\" y=\"17\">{}</text>", text(&self.y_title));
+        let (_, high, marks) = Chart { log: false, ..self.clone() }.range();
+        let x = Scale { low: 0.0, high, from: 12.0, to: WIDTH - 24.0, log: false };
+        for tick in marks {
+            let at = x.at(tick);
+            let _ = write!(
+                svg,
+                "<path class=\"grid\" d=\"M{at:.1} {TOP}V{:.1}\" stroke=\"#ddd\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                height - 26.0,
+                height - 9.0,
+                shown(tick)
+            );
+        }
+        for (number, line) in self.lines.iter().enumerate() {
+            let Some(point) = line.points.first() else { continue };
+            let y = TOP + row * number as f64;
+            let (start, end) = (x.at(0.0), x.at(point.value));
+            let _ = write!(
+                svg,
+                "<text x=\"{start}\" y=\"{:.1}\">{}</text><rect x=\"{start}\" y=\"{:.1}\" width=\"{:.1}\" height=\"16\" fill=\"{}\"/>",
+                y + 14.0,
+                text(&line.label),
+                y + 19.0,
+                (end - start).max(0.0),
+                line.style.color
+            );
+            if point.high.is_finite() {
+                let (low, high, middle) = (x.at(point.low), x.at(point.high), y + 27.0);
+                let _ = write!(
+                    svg,
+                    "<path d=\"M{low:.1} {middle:.1}H{high:.1}M{low:.1} {0:.1}v8M{high:.1} {0:.1}v8\" stroke=\"#555\"/>",
+                    middle - 4.0
+                );
+            }
+        }
+        svg + TAIL
+    }
+}
+
+fn path(places: impl Iterator<Item = (f64, f64)>) -> String {
+    let mut path = String::new();
+    for (x, y) in places {
+        let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { 'M' } else { 'L' });
+    }
+    path
+}
+
+fn stroke(svg: &mut String, path: &str, style: &Style) {
+    let dashes =
+        if style.dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", style.dashes) };
+    let _ = write!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{dashes}/>", style.color);
+}
+
+fn interval(svg: &mut String, x: f64, y: &Scale, point: &Point, color: &str) {
+    if !point.high.is_finite() || !point.low.is_finite() {
+        return;
+    }
+    let (top, bottom) = (y.at(point.high), y.at(point.low));
+    let _ = write!(
+        svg,
+        "<path d=\"M{x:.1} {top:.1}V{bottom:.1}M{0:.1} {top:.1}h6M{0:.1} {bottom:.1}h6\" stroke=\"{color}\"/>",
+        x - 3.0
+    );
+}
+
+/// A ring with a cross: a published value.
+pub(crate) fn published(svg: &mut String, x: f64, y: f64, color: &str) {
+    let _ = write!(
+        svg,
+        "<path class=\"published\" d=\"M{:.1} {:.1}h10m-5 -5v10m-5 -5a5 5 0 1 0 10 0a5 5 0 1 0 -10 0\" fill=\"none\" \
+         stroke=\"{color}\" stroke-width=\"1.3\"/>",
+        x - 5.0,
+        y
+    );
+}
+
+/// The marker of a line.
+pub(crate) fn marker(svg: &mut String, x: f64, y: f64, style: &Style) {
+    let Style { color, shape, fill, .. } = style;
+    let inside = if *fill == Fill::Full { color.as_str() } else { "#fff" };
+    let class = if *fill == Fill::Full { "" } else { " class=\"paper\"" };
+    let _ = match shape {
+        Shape::Disc => write!(
+            svg,
+            "<circle{class} cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\" fill=\"{inside}\" stroke=\"{color}\" stroke-width=\"1.6\"/>"
+        ),
+        Shape::Cross => write!(
+            svg,
+            "<path d=\"M{:.1} {:.1}l8 8m0 -8l-8 8\" stroke=\"{color}\" stroke-width=\"2.4\"/>",
+            x - 4.0,
+            y - 4.0
+        ),
+        shape => {
+            let corners = corners(*shape).iter();
+            let places: Vec<String> = corners
+                .map(|(a, b)| format!("{:.1},{:.1}", x + 0.72 * f64::from(*a), y + 0.72 * f64::from(*b)))
+                .collect();
+            write!(
+                svg,
+                "<polygon{class} points=\"{}\" fill=\"{inside}\" stroke=\"{color}\" stroke-width=\"1.6\"/>",
+                places.join(" ")
+            )
+        }
+    };
+    let _ = match fill {
+        Fill::Dot => write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.4\" fill=\"{color}\"/>"),
+        Fill::Stroke => write!(svg, "<path d=\"M{:.1} {y:.1}h4\" stroke=\"{color}\" stroke-width=\"1.6\"/>", x - 2.0),
+        Fill::Full | Fill::Hollow => Ok(()),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::palette::other;
+
+    fn chart(points: &[(f64, f64, f64)]) -> Chart {
+        let points = points.iter().map(|(x, value, half)| Point::new(*x, *value, *half)).collect();
+        let line = Line { label: "a <b>".to_owned(), style: other(0).into(), points, published: Vec::new() };
+        Chart { y_title: "Jain's index".to_owned(), lines: vec![line], legend: true, ..Chart::default() }
+    }
+
+    #[test]
+    fn no_axis_and_no_interval_goes_beyond_what_there_can_be() {
+        let chart = Chart { most: Some(1.0), ..chart(&[(1.0, 0.97, 0.2), (2.0, 0.5, 0.01)]) };
+        let (low, high, marks) = chart.range();
+        assert_eq!((low, high), (0.0, 1.0));
+        assert_eq!(marks.last(), Some(&1.0));
+        // The top of the plot is where 1 is; the interval of 0.97 would end at 1.17.
+        let svg = chart.curves();
+        let tops: Vec<f64> = svg
+            .split("V")
+            .filter_map(|part| part.rsplit(' ').next()?.parse().ok())
+            .filter(|y: &f64| *y < TOP - 0.1)
+            .collect();
+        assert!(tops.is_empty(), "{tops:?}");
+    }
+
+    #[test]
+    fn ticks_stand_at_what_was_run_and_only_at_whole_numbers_of_what_is_counted() {
+        let svg = chart(&[(1.0, 1.0, 0.0), (2.0, 1.0, 0.0), (4.0, 1.0, 0.0)]).curves();
+        for (label, is_there) in [("1", true), ("2", true), ("4", true), ("3", false), ("1.5", false)] {
+            assert_eq!(svg.contains(&format!("text-anchor=\"middle\">{label}</text>")), is_there, "{label}");
+        }
+        let many: Vec<(f64, f64, f64)> = (1..=14).map(|x| (f64::from(x), 1.0, 0.0)).collect();
+        assert!(!chart(&many).curves().contains("2.5</text>"));
+        assert_eq!(log_ticks(3.0, 60.0), [5.0, 10.0, 20.0, 50.0]);
+        assert_eq!([shown(-20.0), shown(-1e-9), shown(0.5)], ["\u{2212}20", "0", "0.5"]);
+    }
+
+    #[test]
+    fn nothing_to_draw_is_no_panic_and_text_is_quoted() {
+        for log in [false, true] {
+            let empty = Chart { description: "a \"b\" < c".to_owned(), log, ..Chart::default() };
+            for svg in [empty.curves(), empty.bands(), empty.bars()] {
+                assert!(svg.contains("aria-label=\"a &quot;b&quot; &lt; c\"") && !svg.contains("NaN"), "{svg}");
+            }
+        }
+        let svg = Chart { log: true, ..chart(&[(1.0, 0.0, f64::NAN), (1.0, 5.0, f64::NAN)]) }.curves();
+        assert!(svg.contains("a &lt;b&gt;") && !svg.contains("NaN"), "{svg}");
+    }
+}

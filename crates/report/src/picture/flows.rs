@@ -1,0 +1,119 @@
+//! What single flows did: a bar each, and lines over time.
+
+use super::data::{self, Group};
+use super::quantity::flows;
+use super::{Plot, csv_row, half, look};
+use crate::chart::{Chart, Line, Point};
+use serde_json::Value;
+
+/// Flows of a point that have a bar.
+const BARS: usize = 12;
+
+/// Points, and flows of each, that have a line over time.
+const LINES: usize = 6;
+
+/// A line for each label.
+fn lines(drawn: Vec<(String, Vec<Point>)>) -> Vec<Line> {
+    let labels: Vec<String> = drawn.iter().map(|(label, _)| label.clone()).collect();
+    let styles = look::styles(&labels);
+    let line = |((label, points), style)| Line { label, style, points, published: Vec::new() };
+    drawn.into_iter().zip(styles).map(line).collect()
+}
+
+/// Goodput of each flow, at the first place of the axis for every line.
+pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
+    let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
+    let mut shown: Vec<&Group> = Vec::new();
+    for group in groups {
+        if !shown.iter().any(|other| label(other) == label(group)) {
+            shown.push(group);
+        }
+    }
+    let mut csv = csv_row(&["point", "flow", "transport", "mean", "half_width"].map(str::to_owned));
+    let mut drawn = Vec::new();
+    let several = |group: &&&Group| group.records.first().is_some_and(|record| flows(record).len() > 1);
+    for group in shown.iter().filter(several) {
+        for flow in 0..flows(group.records[0]).len().min(BARS) {
+            let goodput = |record: &Value| flows(record).get(flow)?.get("goodput_bps")?.as_f64().map(|bps| bps * 1e-3);
+            let Some(estimate) = group.estimate(goodput) else { continue };
+            csv.push_str(&csv_row(&[
+                group.told(),
+                flow.to_string(),
+                group.transport(flow).to_owned(),
+                estimate.mean.to_string(),
+                half(&estimate),
+            ]));
+            let at = drawn.len() as f64;
+            drawn.push((group.flow_label(flow), vec![Point::new(at, estimate.mean, estimate.half_width)]));
+        }
+    }
+    if drawn.is_empty() {
+        return None;
+    }
+    let title = format!("goodput of each flow, {BARS} at most of a point");
+    let (description, y_title) = (title.clone(), "goodput, kbit/s".to_owned());
+    let chart = Chart { description, y_title, lines: lines(drawn), ..Chart::default() };
+    Some(Plot { name: "flows".to_owned(), title, svg: chart.bars(), csv })
+}
+
+/// Of each line the point in the middle of the axis; all points without an axis.
+fn middles<'a>(groups: &[&'a Group<'a>], axis: Option<&str>) -> Vec<&'a Group<'a>> {
+    let Some(axis) = axis else { return groups.to_vec() };
+    let mut lines: Vec<(String, Vec<&Group>)> = Vec::new();
+    for group in groups {
+        let label = group.label_without(axis);
+        match lines.iter_mut().find(|line| line.0 == label) {
+            Some(line) => line.1.push(group),
+            None => lines.push((label, vec![group])),
+        }
+    }
+    let middle = |(_, mut points): (String, Vec<&'a Group<'a>>)| {
+        points.sort_by(|a, b| a.x(axis).unwrap_or(0.0).total_cmp(&b.x(axis).unwrap_or(0.0)));
+        points[points.len() / 2]
+    };
+    lines.into_iter().map(middle).collect()
+}
+
+/// Goodput over time, the mean over the seeds, where the records have a series.
+pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
+    let mut csv = csv_row(&["point", "flow", "transport", "time_s", "mean", "half_width"].map(str::to_owned));
+    let mut drawn = Vec::new();
+    for group in middles(groups, axis).into_iter().take(LINES) {
+        let Some(first) = group.records.first().and_then(|record| record.get("series")) else { continue };
+        let window = first.get("window_s").and_then(Value::as_f64).unwrap_or(1.0);
+        let start = first.get("start_s").and_then(Value::as_f64).unwrap_or(0.0);
+        let count = first.get("flows").and_then(Value::as_array).map_or(0, Vec::len);
+        for flow in 0..count.min(LINES) {
+            let values = |record: &Value| -> Vec<f64> {
+                let list = record.pointer(&format!("/series/flows/{flow}/goodput_bps")).and_then(Value::as_array);
+                list.into_iter().flatten().filter_map(Value::as_f64).collect()
+            };
+            let all: Vec<Vec<f64>> = group.records.iter().map(|record| values(record)).collect();
+            let mut points = Vec::new();
+            for number in 0..all.iter().map(Vec::len).min().unwrap_or(0) {
+                let at: Vec<f64> = all.iter().map(|values| values[number] * 1e-3).collect();
+                let Some(estimate) = data::estimate_of(&at) else { continue };
+                let time = start + (number as f64 + 0.5) * window;
+                csv.push_str(&csv_row(&[
+                    group.told(),
+                    flow.to_string(),
+                    group.transport(flow).to_owned(),
+                    time.to_string(),
+                    estimate.mean.to_string(),
+                    half(&estimate),
+                ]));
+                points.push(Point::new(time, estimate.mean, estimate.half_width));
+            }
+            drawn.push((group.flow_label(flow), points));
+        }
+    }
+    drawn.retain(|(_, points)| points.len() > 1);
+    if drawn.is_empty() {
+        return None;
+    }
+    let title =
+        format!("goodput over time, for each line at the middle of the axis; {LINES} lines and {LINES} flows at most");
+    let (description, x_title, y_title) = (title.clone(), "time, s".to_owned(), "goodput, kbit/s".to_owned());
+    let chart = Chart { description, x_title, y_title, lines: lines(drawn), legend: true, ..Chart::default() };
+    Some(Plot { name: "time".to_owned(), title, svg: chart.bands(), csv })
+}

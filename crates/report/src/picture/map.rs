@@ -1,0 +1,172 @@
+//! The map of a scenario: nodes, links, flows and the routes that their packets took.
+
+use super::look;
+use crate::chart::{TAIL, WIDTH, head, text};
+use std::fmt::Write;
+
+/// Nodes in metres; everything else by their numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Map {
+    /// Places.
+    pub nodes: Vec<(f64, f64)>,
+    /// Who is connected with whom.
+    pub links: Vec<(usize, usize)>,
+    /// From whom to whom, with which transport.
+    pub flows: Vec<(usize, usize, String)>,
+    /// By flow, the hops that its packets took in that run and how many frames did; empty if that was not watched.
+    pub routes: Vec<Vec<(usize, usize, u64)>>,
+    /// Of which run it is, in words.
+    pub of: String,
+}
+
+/// Nodes up to which they have their numbers.
+const NAMED: usize = 60;
+/// The tallest map.
+const HIGH: f64 = 330.0;
+/// The least share of a flow's busiest hop that is drawn: what AODV tried once is no route.
+const SHARE: f64 = 0.05;
+
+impl Map {
+    /// The map: links grey, flows in the colours of their transports, nodes with their numbers as long as there is room.
+    pub fn draw(&self) -> String {
+        let ends = |of: fn(&(f64, f64)) -> f64| {
+            let values = self.nodes.iter().map(of);
+            values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
+        };
+        let ((left, right), (bottom, top)) = (ends(|node| node.0), ends(|node| node.1));
+        let (wide, high) = ((right - left).max(1.0), (top - bottom).max(1.0));
+        // One scale for both directions.
+        let factor = ((WIDTH - 60.0) / wide).min(HIGH / high);
+        let tall = high.min(HIGH / factor) * factor + 90.0;
+        let height = tall + 20.0 * self.flows.len().min(LEGEND) as f64;
+        let place = |node: usize| {
+            let (x, y) = self.nodes[node];
+            (30.0 + (x - left) * factor, tall - 60.0 - (y - bottom) * factor)
+        };
+        let mut svg = head(height, "nodes, links and flows");
+        for (one, other) in &self.links {
+            let ((x, y), (to_x, to_y)) = (place(*one), place(*other));
+            let _ = write!(svg, "<path class=\"grid\" d=\"M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}\" stroke=\"#ccc\"/>");
+        }
+        let labels: Vec<String> =
+            self.flows.iter().enumerate().map(|(number, flow)| format!("{}, flow {number}", flow.2)).collect();
+        let styles = look::styles(&labels);
+        for (number, ((from, to, _), style)) in self.flows.iter().zip(&styles).enumerate() {
+            let (to_x, to_y) = place(*to);
+            let dashes = if style.dashes.is_empty() { "none" } else { &style.dashes };
+            let _ = write!(
+                svg,
+                "<circle cx=\"{to_x:.1}\" cy=\"{to_y:.1}\" r=\"7.5\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\
+                 <g fill=\"none\" stroke=\"{}\" stroke-dasharray=\"{dashes}\">",
+                style.color, style.color
+            );
+            match self.routes.get(number).filter(|hops| !hops.is_empty()) {
+                Some(hops) => route(&mut svg, hops, number, self.flows.len(), &place),
+                None => {
+                    // Bent, so that a flow along a chain does not hide its links.
+                    let (x, y) = place(*from);
+                    let (bend_x, bend_y) =
+                        ((x + to_x) / 2.0 + (y - to_y) * 0.12, (y + to_y) / 2.0 - (to_x - x).abs() * 0.06 - 12.0);
+                    let _ = write!(
+                        svg,
+                        "<path d=\"M{x:.1} {y:.1}Q{bend_x:.1} {bend_y:.1} {to_x:.1} {to_y:.1}\" stroke-width=\"2\"/>"
+                    );
+                }
+            }
+            svg.push_str("</g>");
+        }
+        self.write_nodes(&mut svg, place);
+        let told = if self.routes.is_empty() { "" } else { "; thicker hops carried more frames" };
+        let _ = write!(
+            svg,
+            "<g font-size=\"12\"><text x=\"4\" y=\"{:.1}\">{:.0} m by {:.0} m</text>\
+             <text x=\"4\" y=\"{:.1}\">a ring is where a flow ends{told}</text></g>",
+            tall - 20.0,
+            right - left,
+            top - bottom,
+            tall - 4.0,
+        );
+        for (number, (label, style)) in labels.iter().zip(&styles).take(LEGEND).enumerate() {
+            let y = tall + 10.0 + 20.0 * number as f64;
+            let (from, to, _) = self.flows[number];
+            let _ = write!(
+                svg,
+                "<path d=\"M4 {y}h28\" stroke=\"{}\" stroke-width=\"2.5\" stroke-dasharray=\"{}\"/><text x=\"40\" y=\"{}\">{}, {from} to {to}</text>",
+                style.color,
+                style.dashes,
+                y + 5.0,
+                text(label)
+            );
+        }
+        svg + TAIL
+    }
+
+    fn write_nodes(&self, svg: &mut String, place: impl Fn(usize) -> (f64, f64)) {
+        for node in 0..self.nodes.len() {
+            let (x, y) = place(node);
+            let _ = write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
+            if self.nodes.len() <= NAMED {
+                let y = y + 19.0;
+                let _ = write!(
+                    svg,
+                    "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" font-size=\"12\">{node}</text>"
+                );
+            }
+        }
+    }
+}
+
+/// Flows that are named below the map.
+const LEGEND: usize = 8;
+
+/// The hops of a flow, beside those of the others.
+fn route(
+    svg: &mut String,
+    hops: &[(usize, usize, u64)],
+    number: usize,
+    flows: usize,
+    place: &impl Fn(usize) -> (f64, f64),
+) {
+    let busiest = hops.iter().map(|hop| hop.2).max().unwrap_or(1) as f64;
+    for (from, to, frames) in hops {
+        let share = *frames as f64 / busiest;
+        if share < SHARE {
+            continue;
+        }
+        let ((x, y), (to_x, to_y)) = (place(*from), place(*to));
+        let length = (to_x - x).hypot(to_y - y).max(1e-9);
+        let aside = 3.0 * (number as f64 - (flows as f64 - 1.0) / 2.0).clamp(-4.0, 4.0);
+        let (dx, dy) = ((to_y - y) / length * aside, (x - to_x) / length * aside);
+        let _ = write!(
+            svg,
+            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}\" stroke-width=\"{:.1}\"/>",
+            x + dx,
+            y + dy,
+            to_x + dx,
+            to_y + dy,
+            1.0 + 2.0 * share
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_are_drawn_where_packets_went_and_what_was_tried_once_is_not() {
+        let map = Map {
+            nodes: vec![(0.0, 0.0), (200.0, 0.0), (400.0, 0.0)],
+            links: vec![(0, 1), (1, 2)],
+            flows: vec![(0, 2, "tcp-ap".to_owned())],
+            routes: vec![vec![(0, 1, 100), (1, 2, 98), (0, 2, 1)]],
+            of: "seed 1".to_owned(),
+        };
+        let svg = map.draw();
+        // Two links, two hops, one mark below.
+        assert_eq!(svg.matches("<path").count(), 5, "{svg}");
+        assert!(svg.contains("tcp-ap, flow 0, 0 to 2") && svg.contains("#0072B2"), "{svg}");
+        let unwatched = Map { routes: Vec::new(), ..map }.draw();
+        assert!(unwatched.contains('Q') && !unwatched.contains("thicker"));
+    }
+}

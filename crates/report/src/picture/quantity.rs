@@ -1,0 +1,95 @@
+//! What is drawn against the axis, by the names of `plot.metrics`.
+
+use serde_json::Value;
+
+/// A quantity of a run.
+#[derive(Debug)]
+pub struct Quantity {
+    /// Its name in a scenario, and in the names of files.
+    pub name: &'static str,
+    /// What people read, with its unit.
+    pub title: &'static str,
+    /// From the record's unit to that one.
+    scale: f64,
+    /// The largest value that there can be.
+    pub most: Option<f64>,
+    /// Whether more of it is better.
+    pub more_is_better: bool,
+    of: fn(&Value) -> Option<f64>,
+}
+
+/// Those that are drawn if a scenario does not choose.
+pub const USUAL: [&str; 4] = ["goodput", "jain", "retransmissions", "delay"];
+
+/// All of them, in the order in which they are drawn.
+pub const ALL: [Quantity; 12] = [
+    more("goodput", "goodput, kbit/s", 1e-3, |record| field(record, "aggregate_goodput_bps")),
+    Quantity { most: Some(1.0), ..more("jain", "Jain's index", 1.0, |record| shared(record, "jain")) },
+    Quantity { most: Some(1.0), ..more("jain-2s", "Jain's index over 2 s", 1.0, |record| shared(record, "jain_2s")) },
+    less("retransmissions", "retransmissions, %", 100.0, |record| field(record, "retransmission_index")),
+    less("timeouts", "timeouts of all flows", 1.0, |record| Some(of_flows(record, "timeouts")?.iter().sum())),
+    less("rtt", "mean round trip, ms", 1e3, |record| {
+        let values = of_flows(record, "rtt_mean_s")?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    }),
+    less("delay", "95th percentile of the delay, ms", 1e3, |record| slowest(record, "delay_p95_s")),
+    less("delay-median", "median delay, ms", 1e3, |record| slowest(record, "delay_p50_s")),
+    less("collisions", "collisions", 1.0, |record| field(record, "collisions")),
+    less("mac-drops", "frames given up by the MAC", 1.0, |record| field(record, "mac_drops")),
+    less("queue-drops", "packets dropped by queues", 1.0, |record| field(record, "queue_drops")),
+    less("frames", "frames on the air", 1.0, |record| field(record, "frames")),
+];
+
+const fn more(name: &'static str, title: &'static str, scale: f64, of: fn(&Value) -> Option<f64>) -> Quantity {
+    Quantity { name, title, scale, most: None, more_is_better: true, of }
+}
+
+const fn less(name: &'static str, title: &'static str, scale: f64, of: fn(&Value) -> Option<f64>) -> Quantity {
+    Quantity { name, title, scale, most: None, more_is_better: false, of }
+}
+
+impl Quantity {
+    /// Its value in a record, in the unit of the title.
+    pub fn of(&self, record: &Value) -> Option<f64> {
+        (self.of)(record).map(|value| self.scale * value)
+    }
+}
+
+/// Those called so, in the order of the names.
+pub fn chosen<'a>(names: &'a [&str]) -> impl Iterator<Item = &'static Quantity> + 'a {
+    names.iter().filter_map(|name| ALL.iter().find(|quantity| quantity.name == *name))
+}
+
+fn field(record: &Value, name: &str) -> Option<f64> {
+    record.get(name)?.as_f64()
+}
+
+/// The flows of a record.
+pub fn flows(record: &Value) -> &[Value] {
+    record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A field that says something only of several flows.
+fn shared(record: &Value, name: &str) -> Option<f64> {
+    (flows(record).len() > 1).then(|| field(record, name)).flatten()
+}
+
+fn of_flows(record: &Value, name: &str) -> Option<Vec<f64>> {
+    let values: Vec<f64> = flows(record).iter().filter_map(|flow| flow.get(name)?.as_f64()).collect();
+    (!values.is_empty()).then_some(values)
+}
+
+fn slowest(record: &Value, name: &str) -> Option<f64> {
+    of_flows(record, name)?.into_iter().reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_can_name_every_quantity_and_no_other() {
+        assert_eq!(ALL.map(|quantity| quantity.name), meshpace_scenario::PLOTTED);
+        assert_eq!(chosen(&USUAL).count(), USUAL.len());
+    }
+}

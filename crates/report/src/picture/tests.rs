@@ -1,0 +1,96 @@
+use super::*;
+use serde_json::json;
+
+fn records() -> Vec<Value> {
+    let mut records = Vec::new();
+    for transport in ["newreno", "tcp-ap"] {
+        for hops in [4, 2] {
+            for seed in 1..=3 {
+                let faster = if transport == "tcp-ap" { 1e4 } else { 0.0 };
+                let goodput = 1e5 / f64::from(hops) + f64::from(seed) * 100.0 + faster;
+                let flow = json!({"transport": transport, "goodput_bps": goodput / 2.0});
+                records.push(json!({
+                    "seed": seed, "point": {"flow.transport": transport, "topology.hops": hops}, "jain": 0.9,
+                    "aggregate_goodput_bps": goodput, "retransmission_index": 0.1, "flows": [flow, flow],
+                    "series": {"start_s": 4.0, "window_s": 1.0, "flows": [{"goodput_bps": [1e3, 2e3, null]}]},
+                }));
+            }
+        }
+    }
+    records
+}
+
+fn subject<'a>(records: &'a [Value], map: Option<&'a Map>, settings: &'a Settings) -> Subject<'a> {
+    Subject { title: "A <chain>", command: "meshpace run", records, map, settings }
+}
+
+#[test]
+fn numbers_with_different_units_are_no_axis() {
+    let of = |rates: [&str; 2]| {
+        let record = |rate: &str| json!({"seed": 1, "point": {"link.rate": rate}, "aggregate_goodput_bps": 1.0});
+        rates.map(record).to_vec()
+    };
+    let (mixed, same) = (of(["500 kbit/s", "1 Mbit/s"]), of(["1 Mbit/s", "2 Mbit/s"]));
+    assert_eq!(data::axis(&groups(&mixed), &Settings::default()), None);
+    let same = groups(&same);
+    assert_eq!(data::axis(&same, &Settings::default()).as_deref(), Some("link.rate"));
+    assert_eq!(data::with_unit("link.rate", &[&same[0], &same[1]]), "link.rate, Mbit/s");
+}
+
+#[test]
+fn a_sweep_becomes_lines_over_its_numbers_with_files_beside() {
+    let scratch = tempfile::tempdir().unwrap();
+    let page = scratch.path().join("out.html");
+    let map = Map {
+        nodes: vec![(0.0, 0.0), (200.0, 0.0)],
+        links: vec![(0, 1)],
+        flows: vec![(0, 1, "newreno".to_owned())],
+        routes: Vec::new(),
+        of: "seed 1".to_owned(),
+    };
+    let records = records();
+    write(&page, &subject(&records, Some(&map), &Settings::default())).unwrap();
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("A &lt;chain&gt;") && !text.contains("NaN") && !text.contains("<script"));
+    assert!(text.contains("goodput, kbit/s against topology.hops"));
+    for name in ["goodput", "jain", "retransmissions", "flows", "time", "map"] {
+        let svg = std::fs::read_to_string(scratch.path().join(format!("out-{name}.svg"))).unwrap();
+        assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>") && !svg.contains("NaN"), "{name}");
+        assert!(text.contains(&svg), "{name} is in the page");
+    }
+    let csv = std::fs::read_to_string(scratch.path().join("out-goodput.csv")).unwrap();
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("line,topology.hops,mean,half_width,seeds", 5));
+    // 100 kbit/s over four hops is 25; the seeds add 0.2 on average.
+    assert!(rows.iter().any(|row| row.starts_with("newreno,4,25.2,") && row.ends_with(",3")), "{csv}");
+    let time = std::fs::read_to_string(scratch.path().join("out-time.csv")).unwrap();
+    let first = time.lines().nth(1).unwrap();
+    assert!(first.contains(",0,newreno,4.5,1,"), "the middle of the first window, its goodput in kbit/s: {first}");
+    let flows = std::fs::read_to_string(scratch.path().join("out-flows.csv")).unwrap();
+    assert!(flows.lines().any(|row| row.starts_with("\"tcp-ap, hops 4\",1,tcp-ap,")), "{flows}");
+    // Over 2 and 4 hops: 37.5, the seeds' 0.2, and 10 for the faster.
+    assert!(text.contains("class=\"best\">47.7 ±") && text.contains("37.7 ±"), "the ranking");
+    assert!(write(&page, &subject(&[], None, &Settings::default())).is_err());
+}
+
+#[test]
+fn a_scenario_chooses_axis_lines_and_metrics() {
+    let records = records();
+    let groups = groups(&records);
+    let settings = Settings {
+        x: Some("topology.hops".to_owned()),
+        lines: Some(Vec::new()),
+        metrics: Some(vec!["jain"]),
+        logarithmic: true,
+    };
+    let axis = data::axis(&groups, &settings);
+    let panels = panels(&groups, axis.as_deref(), &settings);
+    assert_eq!(panels.iter().map(|panel| panel.told.as_str()).collect::<Vec<_>>(), ["newreno", "tcp-ap"]);
+    let plots = plots(&panels, axis.as_deref(), &subject(&records, None, &settings));
+    let names: Vec<&str> = plots.iter().map(|plot| plot.name.as_str()).collect();
+    assert_eq!(names, ["jain-1", "flows-1", "time-1", "jain-2", "flows-2", "time-2"]);
+    assert!(plots[3].title.ends_with("; tcp-ap"), "{}", plots[3].title);
+    // A key whose values are names is no axis: bars.
+    let by_name = Settings { x: Some("flow.transport".to_owned()), ..Settings::default() };
+    assert_eq!(data::axis(&groups, &by_name), None);
+}

@@ -1,0 +1,119 @@
+//! `[plot]`: how `run --report` shows the sweep. Nothing of it decides what a run does.
+
+use super::diagnostic::{Problems, nearest, one_of};
+use super::reader::Reader;
+use super::sweep::Sweep;
+use super::value::{Entry, Kind, Table, Value};
+use super::{Source, overrides};
+
+/// What can be drawn against the axis, by the names that `plot.metrics` takes, in the order in which it is drawn.
+pub const METRICS: [&str; 12] = [
+    "goodput",
+    "jain",
+    "jain-2s",
+    "retransmissions",
+    "timeouts",
+    "rtt",
+    "delay",
+    "delay-median",
+    "collisions",
+    "mac-drops",
+    "queue-drops",
+    "frames",
+];
+
+/// What a scenario says about its plots.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plot {
+    /// The swept key of the horizontal axis; guessed if it is none.
+    pub x: Option<String>,
+    /// The swept keys whose values are lines of one plot; all but the axis if it says none. Each combination of the values of
+    /// the others has plots of its own.
+    pub lines: Option<Vec<String>>,
+    /// What is drawn, of [`METRICS`]; the usual ones if it says none.
+    pub metrics: Option<Vec<&'static str>>,
+    /// Whether the vertical axes are logarithmic.
+    pub logarithmic: bool,
+}
+
+impl Plot {
+    /// What the text of a scenario says, which may be one that is refused today: what is wrong is as if it were not there.
+    pub fn of(source: &Source) -> Plot {
+        let problems = Problems::default();
+        let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
+        if !errors.is_empty() {
+            return Plot::default();
+        }
+        let mut root = Table::from_toml(document.get_ref(), &super::Origin::File);
+        overrides::apply(&mut root, &source.sets, &problems);
+        let sweep = Sweep::take(&mut root, &problems);
+        Plot::take(&mut root, &sweep, &source.sets, &problems)
+    }
+
+    /// Takes `[plot]` out of the tree.
+    pub(super) fn take(root: &mut Table, sweep: &Sweep, sets: &[String], problems: &Problems) -> Plot {
+        let Some(Entry { value: Value { kind, origin }, .. }) = root.remove("plot") else { return Plot::default() };
+        let Kind::Table(table) = kind else {
+            problems.at(&origin, "plot: expected a table", "expected [plot]");
+            return Plot::default();
+        };
+        let mut plot = Reader::new(&table, Some(&origin), "plot".to_owned(), problems);
+        let swept = sweep.keys();
+        let is_swept = |plot: &Reader<'_>, key: &'static str, name: &str| {
+            // A key that --set has taken out of the sweep is no mistake of the file.
+            let is_set = sets.iter().any(|set| set.split('=').next().map(str::trim) == Some(name));
+            if !swept.contains(&name) && !is_set {
+                let near = nearest(name, swept.iter().copied());
+                let hint = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+                let there = if swept.is_empty() { "there is no [sweep]".to_owned() } else { one_of(&swept) };
+                plot.wrong(
+                    key,
+                    format!("\"{name}\" is not swept{hint}"),
+                    format!("expected a key of [sweep]: {there}"),
+                );
+            }
+            swept.contains(&name)
+        };
+        let x = plot.text("x").filter(|x| is_swept(&plot, "x", x)).map(str::to_owned);
+        let lines = names(&mut plot, "lines");
+        let lines = lines.map(|lines| {
+            let mut lines: Vec<String> = lines.into_iter().filter(|name| is_swept(&plot, "lines", name)).collect();
+            lines.retain(|name| x.as_ref() != Some(name));
+            lines
+        });
+        let metrics = names(&mut plot, "metrics").map(|chosen| {
+            let known = |name: &String| {
+                let found = METRICS.iter().find(|known| *known == name).copied();
+                if found.is_none() {
+                    let near = nearest(name, METRICS).map(|near| format!("; did you mean \"{near}\"?"));
+                    let message = format!("nothing is called \"{name}\"{}", near.unwrap_or_default());
+                    plot.wrong("metrics", message, format!("expected {}", one_of(&METRICS)));
+                }
+                found
+            };
+            chosen.iter().filter_map(known).collect()
+        });
+        let logarithmic = plot.flag("logarithmic").unwrap_or(false);
+        plot.finish("a plot");
+        Plot { x, lines, metrics, logarithmic }
+    }
+}
+
+/// A list of strings.
+fn names(plot: &mut Reader<'_>, key: &'static str) -> Option<Vec<String>> {
+    let value = plot.get(key)?;
+    let name = |value: &Value| if let Kind::String(text) = &value.kind { Some(text.clone()) } else { None };
+    let names = match &value.kind {
+        Kind::Array(items) if !items.is_empty() => items.iter().map(name).collect::<Option<Vec<String>>>(),
+        _ => None,
+    };
+    if names.is_none() {
+        let example = if key == "lines" { "[\"flow.transport\"]" } else { "[\"goodput\", \"jain\"]" };
+        plot.wrong(
+            key,
+            format!("expected a list of names, found {}", value.describe()),
+            format!("expected such as {example}"),
+        );
+    }
+    names
+}
