@@ -51,6 +51,36 @@ pub trait Kind: Copy {
     fn about(self) -> &'static About;
 }
 
+/// The enum of all rules of one file, each of which implements `$Trait` with its `ABOUT`.
+macro_rules! kinds {
+    ($Trait:ident: $($module:ident::$Rule:ident,)*) => {
+        /// Which rule of one file.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Kind {
+            $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Rule), "`].")] $Rule,)*
+        }
+
+        impl $crate::about::Kind for Kind {
+            fn about(self) -> &'static $crate::about::About {
+                self.about()
+            }
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &[Kind] = &[$(Kind::$Rule,)*];
+
+            /// What it is called, and its parameters.
+            pub const fn about(self) -> &'static $crate::about::About {
+                match self {
+                    $(Kind::$Rule => const { &<$module::$Rule as $Trait>::ABOUT },)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use kinds;
+
 /// A rule with the values of its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config<K> {

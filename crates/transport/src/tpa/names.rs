@@ -14,59 +14,31 @@ pub fn paced(window: u8, ack: ack::Rule) -> Config {
     Config { pacing: pacing::Config::Adaptive(AdaptiveConfig::paper()), ..plain(window, ack) }
 }
 
-/// TPA-2.
-pub const TPA_2: Named<Config> = Named {
-    name: "tpa-2",
-    description: "TPA with a window of 2 segments, one ACK for 2 segments",
-    source: "TPA, section 3",
-    config: || plain(2, ack::Rule::EveryOther),
-};
-/// TPA-3.
-pub const TPA_3: Named<Config> = Named {
-    name: "tpa-3",
-    description: "TPA with a window of 3 segments, one ACK for 2 segments",
-    source: "TPA, section 3",
-    config: || plain(3, ack::Rule::EveryOther),
-};
-/// TPA-AP-2.
-pub const TPA_AP_2: Named<Config> = Named {
-    name: "tpa-ap-2",
-    description: "TPA with a window of 2 segments, one ACK for 2 segments, adaptive pacing",
-    source: "TPA, sections 3 and 5.2; AP05",
-    config: || paced(2, ack::Rule::EveryOther),
-};
-/// TPA-AP-3.
-pub const TPA_AP_3: Named<Config> = Named {
-    name: "tpa-ap-3",
-    description: "TPA with a window of 3 segments, one ACK for 2 segments, adaptive pacing",
-    source: "TPA, sections 3 and 5.2; AP05",
-    config: || paced(3, ack::Rule::EveryOther),
-};
-/// TPA*-2.
-pub const TPA_STAR_2: Named<Config> = Named {
-    name: "tpa*-2",
-    description: "TPA with a window of 2 segments, one ACK for 2 segments",
-    source: "TPA, section 3",
-    config: || plain(2, ack::Rule::EveryWindow),
-};
-/// TPA*-3.
-pub const TPA_STAR_3: Named<Config> = Named {
-    name: "tpa*-3",
-    description: "TPA with a window of 3 segments, one ACK for 3 segments",
-    source: "TPA, section 3",
-    config: || plain(3, ack::Rule::EveryWindow),
-};
-/// TPA*-AP-2.
-pub const TPA_STAR_AP_2: Named<Config> = Named {
-    name: "tpa*-ap-2",
-    description: "TPA with a window of 2 segments, one ACK for 2 segments, adaptive pacing",
-    source: "TPA, sections 3 and 5.2; AP05",
-    config: || paced(2, ack::Rule::EveryWindow),
-};
-/// TPA*-AP-3.
-pub const TPA_STAR_AP_3: Named<Config> = Named {
-    name: "tpa*-ap-3",
-    description: "TPA with a window of 3 segments, one ACK for 3 segments, adaptive pacing",
-    source: "TPA, sections 3 and 5.2; AP05",
-    config: || paced(3, ack::Rule::EveryWindow),
-};
+/// A named TPA: how many segments share an ACK is part of its description.
+macro_rules! tpa {
+    ($CONST:ident, $name:literal, $make:ident($window:literal, $rule:ident), $ack:literal, $pacing:literal, $source:literal) => {
+        #[doc = concat!("`", $name, "`.")]
+        pub const $CONST: Named<Config> = Named {
+            name: $name,
+            description: concat!(
+                "TPA with a window of ",
+                $window,
+                " segments, one ACK for ",
+                $ack,
+                " segments",
+                $pacing
+            ),
+            source: $source,
+            config: || $make($window, ack::Rule::$rule),
+        };
+    };
+}
+
+tpa!(TPA_2, "tpa-2", plain(2, EveryOther), 2, "", "TPA, section 3");
+tpa!(TPA_3, "tpa-3", plain(3, EveryOther), 2, "", "TPA, section 3");
+tpa!(TPA_AP_2, "tpa-ap-2", paced(2, EveryOther), 2, ", adaptive pacing", "TPA, sections 3 and 5.2; AP05");
+tpa!(TPA_AP_3, "tpa-ap-3", paced(3, EveryOther), 2, ", adaptive pacing", "TPA, sections 3 and 5.2; AP05");
+tpa!(TPA_STAR_2, "tpa*-2", plain(2, EveryWindow), 2, "", "TPA, section 3");
+tpa!(TPA_STAR_3, "tpa*-3", plain(3, EveryWindow), 3, "", "TPA, section 3");
+tpa!(TPA_STAR_AP_2, "tpa*-ap-2", paced(2, EveryWindow), 2, ", adaptive pacing", "TPA, sections 3 and 5.2; AP05");
+tpa!(TPA_STAR_AP_3, "tpa*-ap-3", paced(3, EveryWindow), 3, ", adaptive pacing", "TPA, sections 3 and 5.2; AP05");

@@ -42,29 +42,7 @@ macro_rules! define {
     ($($module:ident::$Rule:ident,)*) => {
         $(pub mod $module;)*
 
-        /// Which rule.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Kind {
-            $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Rule), "`].")] $Rule,)*
-        }
-
-        impl about::Kind for Kind {
-            fn about(self) -> &'static About {
-                self.about()
-            }
-        }
-
-        impl Kind {
-            /// All of them.
-            pub const ALL: &[Kind] = &[$(Kind::$Rule,)*];
-
-            /// What it is called, and its parameters.
-            pub const fn about(self) -> &'static About {
-                match self {
-                    $(Kind::$Rule => const { &<$module::$Rule as Rule>::ABOUT },)*
-                }
-            }
-        }
+        about::kinds!(Rule: $($module::$Rule,)*);
 
         /// A rule at work.
         #[derive(Clone, Debug)]

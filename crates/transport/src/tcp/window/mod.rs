@@ -45,29 +45,7 @@ macro_rules! define {
     ([$($Published:ident($State:ident)),*] $($module:ident::$Rule:ident,)*) => {
         $(pub mod $module;)*
 
-        /// Which rule of one file.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Kind {
-            $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Rule), "`].")] $Rule,)*
-        }
-
-        impl about::Kind for Kind {
-            fn about(self) -> &'static About {
-                self.about()
-            }
-        }
-
-        impl Kind {
-            /// All of them.
-            pub const ALL: &[Kind] = &[$(Kind::$Rule,)*];
-
-            /// What it is called, and its parameters.
-            pub const fn about(self) -> &'static About {
-                match self {
-                    $(Kind::$Rule => const { &<$module::$Rule as Described>::ABOUT },)*
-                }
-            }
-        }
+        about::kinds!(Described: $($module::$Rule,)*);
 
         /// A rule at work.
         #[derive(Clone, PartialEq, Debug)]
