@@ -1,36 +1,25 @@
-//! TPA for programs in C: the functions of TPA, table 15, with the manners of the socket functions they are named after.
+//! TPA for programs in C: the functions of TPA, table 15, with the manners of the socket functions they are named after, and
+//! what the paper leaves out: options, closing by halves, descriptors to poll.
 //!
 //! A socket is a small integer of this library, not a file descriptor: it goes to no other function. Functions return -1 and
 //! set `errno` when they fail. All of them may be called from several threads at once; one thread may send while another
 //! receives. After `fork` only the parent may go on using its sockets.
 #![expect(unsafe_code, reason = "the callers are in C")]
 
-use libc::{c_int, c_void, sockaddr, sockaddr_in, sockaddr_in6, socklen_t, ssize_t};
-use meshpace_live::tpa::{BACKLOG, Options, TpaError, TpaListener, TpaPort, TpaStream};
-use std::collections::BTreeMap;
+mod address;
+mod options;
+mod ready;
+mod table;
+
+use address::{address_in, address_out};
+use libc::{c_int, c_short, c_void, sockaddr, socklen_t, ssize_t};
+use meshpace_live::tpa::{BACKLOG, TpaError, TpaPort};
+use options::{bytes_in, bytes_out};
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
-
-/// What a socket has become.
-#[derive(Clone)]
-enum Socket {
-    /// `tpa_socket` made it.
-    Fresh,
-    /// `tpa_bind` gave it a port.
-    Bound(TpaPort),
-    /// `tpa_listen` has it listen.
-    Listening(Arc<TpaListener>),
-    /// It is connected.
-    Connected(Arc<TpaStream>),
-}
-
-/// The sockets by number.
-static SOCKETS: Mutex<BTreeMap<c_int, Socket>> = Mutex::new(BTreeMap::new());
-
-/// Numbers start here, so that one that is taken for a file descriptor is noticed.
-const FIRST: c_int = 0x2000_0000;
+use std::sync::Arc;
+use table::{Socket, State, become_, find, insert, remove, set};
 
 /// An errno.
 struct Errno(c_int);
@@ -59,104 +48,6 @@ fn answer<T: From<i8>>(work: impl FnOnce() -> Result<T, Errno>) -> T {
     })
 }
 
-fn sockets() -> std::sync::MutexGuard<'static, BTreeMap<c_int, Socket>> {
-    SOCKETS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn find(socket: c_int) -> Result<Socket, Errno> {
-    sockets().get(&socket).cloned().ok_or(Errno(libc::EBADF))
-}
-
-/// Puts what a socket has become in its place, unless somebody has closed or changed it meanwhile.
-fn become_(socket: c_int, from: &Socket, to: Socket) -> Result<(), Errno> {
-    match sockets().get_mut(&socket) {
-        Some(place) if std::mem::discriminant(place) == std::mem::discriminant(from) => {
-            *place = to;
-            Ok(())
-        }
-        _ => Err(Errno(libc::EBADF)),
-    }
-}
-
-fn insert(socket: Socket) -> Result<c_int, Errno> {
-    let mut sockets = sockets();
-    let number = (FIRST..c_int::MAX).find(|number| !sockets.contains_key(number)).ok_or(Errno(libc::EMFILE))?;
-    sockets.insert(number, socket);
-    Ok(number)
-}
-
-/// The address a caller points at.
-///
-/// # Safety
-///
-/// `address` is null or points at `length` readable bytes.
-unsafe fn address_in(address: *const sockaddr, length: socklen_t) -> Result<SocketAddr, Errno> {
-    if address.is_null() {
-        return Err(Errno(libc::EFAULT));
-    }
-    if (length as usize) < size_of::<sockaddr_in>() {
-        return Err(Errno(libc::EINVAL));
-    }
-    let whole = address;
-    // SAFETY: there are enough bytes by the test above and the caller's promise; any bytes are a `sockaddr_in`, and reading
-    // does not ask for its alignment.
-    let address = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
-    match c_int::from(address.sin_family) {
-        libc::AF_INET => {
-            let host = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
-            Ok(SocketAddrV4::new(host, u16::from_be(address.sin_port)).into())
-        }
-        libc::AF_INET6 if (length as usize) < size_of::<sockaddr_in6>() => Err(Errno(libc::EINVAL)),
-        libc::AF_INET6 => {
-            // SAFETY: as above, for the longer address, by the test of the length.
-            let address = unsafe { whole.cast::<sockaddr_in6>().read_unaligned() };
-            let (host, port) = (Ipv6Addr::from(address.sin6_addr.s6_addr), u16::from_be(address.sin6_port));
-            Ok(SocketAddrV6::new(host, port, address.sin6_flowinfo, address.sin6_scope_id).into())
-        }
-        _ => Err(Errno(libc::EAFNOSUPPORT)),
-    }
-}
-
-/// Writes an address where a caller wants it, as much as fits, and its whole length.
-///
-/// # Safety
-///
-/// `address` is null, or `length` points at a length and `address` at that many writable bytes.
-unsafe fn address_out(from: SocketAddr, address: *mut sockaddr, length: *mut socklen_t) {
-    if address.is_null() || length.is_null() {
-        return;
-    }
-    let (v4, v6);
-    let (full, size) = match from {
-        SocketAddr::V4(from) => {
-            v4 = sockaddr_in {
-                sin_family: libc::AF_INET as _,
-                sin_port: from.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from(*from.ip()).to_be() },
-                sin_zero: [0; 8],
-            };
-            ((&raw const v4).cast::<u8>(), size_of::<sockaddr_in>())
-        }
-        SocketAddr::V6(from) => {
-            v6 = sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as _,
-                sin6_port: from.port().to_be(),
-                sin6_flowinfo: from.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: from.ip().octets() },
-                sin6_scope_id: from.scope_id(),
-            };
-            ((&raw const v6).cast::<u8>(), size_of::<sockaddr_in6>())
-        }
-    };
-    // SAFETY: the caller's promise: the length may be read and written, and not more bytes are written than it says. Source
-    // and destination are different objects.
-    unsafe {
-        let room = (*length as usize).min(size);
-        std::ptr::copy_nonoverlapping(full, address.cast::<u8>(), room);
-        *length = size as socklen_t;
-    }
-}
-
 /// The flags this library knows.
 fn nonblocking(flags: c_int) -> Result<bool, Errno> {
     match flags & !(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) {
@@ -168,7 +59,7 @@ fn nonblocking(flags: c_int) -> Result<bool, Errno> {
 /// Creates a TPA socket (TPA, table 15). Returns it, or -1: EMFILE if there are too many.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_socket() -> c_int {
-    answer(|| insert(Socket::Fresh))
+    answer(|| insert(Socket::new(State::Fresh)))
 }
 
 /// Gives a socket a local IPv4 or IPv6 address and UDP port; port 0 is any that is free. Returns 0, or -1: EADDRINUSE if another
@@ -180,18 +71,19 @@ pub extern "C" fn tpa_socket() -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_bind(socket: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
     answer(|| {
-        let found = find(socket)?;
-        let Socket::Fresh = found else { return Err(Errno(libc::EINVAL)) };
+        let Socket { state, settings, .. } = find(socket)?;
+        let State::Fresh = state else { return Err(Errno(libc::EINVAL)) };
         // SAFETY: the caller's promise.
         let address = unsafe { address_in(address, length) }?;
-        become_(socket, &found, Socket::Bound(TpaPort::with_options(address, Options::default())?))?;
+        become_(socket, &state, State::Bound(TpaPort::with_options(address, settings.options()?)?))?;
         Ok(0)
     })
 }
 
 /// Connects a socket to an IPv4 or IPv6 address and UDP port and waits until the connection is open. Returns 0, or -1: ECONNREFUSED if
-/// nobody listens there, ETIMEDOUT if nobody answers within 30 s, ENETUNREACH or EHOSTUNREACH without a route, EISCONN if the
-/// socket is connected, EOPNOTSUPP if it listens.
+/// nobody listens there or keys do not fit, ETIMEDOUT if nobody answers within TPA_CONNECT_TIMEOUT, ENETUNREACH or EHOSTUNREACH without a
+/// route, EISCONN if the socket is connected, EOPNOTSUPP if it listens. With TPA_NONBLOCK it does not wait: EINPROGRESS, then
+/// EALREADY; the descriptor of `tpa_pollfd(socket, POLLOUT)` tells when that is over, and SO_ERROR how.
 ///
 /// # Safety
 ///
@@ -199,18 +91,27 @@ pub unsafe extern "C" fn tpa_bind(socket: c_int, address: *const sockaddr, lengt
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_connect(socket: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
     answer(|| {
-        let found = find(socket)?;
+        let Socket { state, settings, .. } = find(socket)?;
         // SAFETY: the caller's promise.
         let address = unsafe { address_in(address, length) }?;
-        let port = match &found {
-            Socket::Fresh if address.is_ipv4() => TpaPort::bind((IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0))?,
-            Socket::Fresh => TpaPort::bind((IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0))?,
-            Socket::Bound(port) => port.clone(),
-            Socket::Connected(_) => return Err(Errno(libc::EISCONN)),
-            Socket::Listening(_) => return Err(Errno(libc::EOPNOTSUPP)),
+        let any = |address: IpAddr| Ok::<_, Errno>(TpaPort::with_options((address, 0), settings.options()?)?);
+        let port = match &state {
+            State::Fresh if address.is_ipv4() => any(Ipv4Addr::UNSPECIFIED.into())?,
+            State::Fresh => any(Ipv6Addr::UNSPECIFIED.into())?,
+            State::Bound(port) => port.clone(),
+            State::Connected(stream) if matches!(stream.is_open(), Ok(false)) => return Err(Errno(libc::EALREADY)),
+            State::Connected(_) => return Err(Errno(libc::EISCONN)),
+            State::Listening(_) => return Err(Errno(libc::EOPNOTSUPP)),
         };
-        become_(socket, &found, Socket::Connected(Arc::new(port.connect(address)?)))?;
-        Ok(0)
+        let stream = match settings.nonblocking {
+            true => port.connect_nonblocking(address)?,
+            false => port.connect(address)?,
+        };
+        // Whether a call waits is asked with every call.
+        stream.set_nonblocking(false)?;
+        settings.apply(&stream)?;
+        become_(socket, &state, State::Connected(Arc::new(stream)))?;
+        if settings.nonblocking { Err(Errno(libc::EINPROGRESS)) } else { Ok(0) }
     })
 }
 
@@ -219,16 +120,17 @@ pub unsafe extern "C" fn tpa_connect(socket: c_int, address: *const sockaddr, le
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_listen(socket: c_int, backlog: c_int) -> c_int {
     answer(|| {
-        let found = find(socket)?;
-        let Socket::Bound(port) = &found else { return Err(Errno(libc::EINVAL)) };
+        let Socket { state, .. } = find(socket)?;
+        let State::Bound(port) = &state else { return Err(Errno(libc::EINVAL)) };
         let backlog = usize::try_from(backlog).ok().filter(|backlog| *backlog > 0).unwrap_or(BACKLOG);
-        become_(socket, &found, Socket::Listening(Arc::new(port.listen(backlog)?)))?;
+        become_(socket, &state, State::Listening(Arc::new(port.listen(backlog)?)))?;
         Ok(0)
     })
 }
 
-/// Waits for a connection request and returns a socket for it, and the peer's address if `address` is not null. -1: EINVAL if
-/// the socket does not listen, or EBADF once another thread closes it.
+/// Waits for a connection request, for at most SO_RCVTIMEO, and returns a socket for it, and the peer's address if `address` is not
+/// null. The socket has default settings. -1: EAGAIN when there is none in time or, with TPA_NONBLOCK, now, EINVAL if the socket does not
+/// listen, or EBADF once another thread closes it.
 ///
 /// # Safety
 ///
@@ -236,35 +138,127 @@ pub extern "C" fn tpa_listen(socket: c_int, backlog: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_accept(socket: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
     answer(|| {
-        let Socket::Listening(listener) = find(socket)? else { return Err(Errno(libc::EINVAL)) };
-        let (stream, peer) = listener.accept().map_err(|error| match error.kind() {
+        let Socket { state, settings, ready } = find(socket)?;
+        let State::Listening(listener) = &state else { return Err(Errno(libc::EINVAL)) };
+        let accepted = if settings.nonblocking { listener.try_accept() } else { listener.accept() };
+        ready.refresh(&state);
+        let (stream, peer) = accepted.map_err(|error| match error.kind() {
             io::ErrorKind::NotConnected => Errno(libc::EBADF),
             _ => error.into(),
         })?;
         // SAFETY: the caller's promise.
         unsafe { address_out(peer, address, length) };
-        insert(Socket::Connected(Arc::new(stream)))
+        insert(Socket::new(State::Connected(Arc::new(stream))))
     })
 }
 
-/// Closes a socket. A connected one has its end told to the peer, and the call waits, at most 30 s, until everything sent
-/// has arrived. Returns 0, or -1 with the socket closed all the same: ECONNRESET or ECONNREFUSED if the peer is gone,
-/// ETIMEDOUT if not everything arrived in time, EBADF if there is no such socket.
+/// Closes one direction of a connection or both: SHUT_RD, SHUT_WR or SHUT_RDWR. What was sent before still arrives, and the peer then
+/// receives the end; what comes after closing for receiving resets the connection. Returns 0, or -1: ENOTCONN, EINVAL for another
+/// `how`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_shutdown(socket: c_int, how: c_int) -> c_int {
+    answer(|| {
+        let Socket { state, ready, .. } = find(socket)?;
+        let how = match how {
+            libc::SHUT_RD => Shutdown::Read,
+            libc::SHUT_WR => Shutdown::Write,
+            libc::SHUT_RDWR => Shutdown::Both,
+            _ => return Err(Errno(libc::EINVAL)),
+        };
+        let State::Connected(stream) = &state else { return Err(Errno(libc::ENOTCONN)) };
+        stream.shutdown(how)?;
+        ready.refresh(&state);
+        Ok(0)
+    })
+}
+
+/// A file descriptor that poll, select or epoll report as readable (POLLIN, for either) as long as a call would not wait: with POLLIN for
+/// `events` tpa_recv or tpa_accept, with POLLOUT tpa_send, and once it is clear whether the connection is open. It belongs to the
+/// socket, closes with it, and is neither read nor written by the caller. -1: EINVAL for other `events`, EMFILE if there are too
+/// many descriptors.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_pollfd(socket: c_int, events: c_short) -> c_int {
+    answer(|| {
+        let Socket { state, ready, .. } = find(socket)?;
+        ready.descriptor(events, &state)
+    })
+}
+
+/// Sets an option. At level SOL_SOCKET: SO_RCVTIMEO and SO_SNDTIMEO (struct timeval), SO_LINGER (struct linger: how long tpa_close
+/// waits, 30 s unless set; 0 s has it reset the connection), and before tpa_bind and tpa_connect SO_RCVBUF and SO_SNDBUF (int, bytes). At
+/// level SOL_TPA: those named TPA_. Returns 0, or -1: ENOPROTOOPT for an option that cannot be set, EINVAL for a value of the wrong length or
+/// out of range, or if it is too late.
+///
+/// # Safety
+///
+/// `value` points at `length` readable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_setsockopt(
+    socket: c_int,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    length: socklen_t,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let value = unsafe { bytes_in(value, length) }?;
+        set(socket, |state, settings| settings.set(state, (level, option), value))?;
+        Ok(0)
+    })
+}
+
+/// Reads an option: those of tpa_setsockopt and, at level SOL_SOCKET, SO_ERROR (int: why the connection failed, 0 if it has not;
+/// it stays). `length` says how much room there is, and then how long the value is. Returns 0, or -1: ENOPROTOOPT for an option that cannot
+/// be read, EINVAL if there is too little room.
+///
+/// # Safety
+///
+/// `length` points at a length and `value` at that many writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_getsockopt(
+    socket: c_int,
+    level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    length: *mut socklen_t,
+) -> c_int {
+    answer(|| {
+        let got = options::get(&find(socket)?, level, option)?;
+        // SAFETY: the caller's promise.
+        unsafe { bytes_out(&got, value, length) }?;
+        Ok(0)
+    })
+}
+
+/// Closes a socket. A connected one has its end told to the peer, and the call waits, at most 30 s or as SO_LINGER says, until everything
+/// sent has arrived; with TPA_NONBLOCK it does not wait, and what was sent arrives as long as the process lives. Returns 0, or -1 with the
+/// socket closed all the same: ECONNRESET or ECONNREFUSED if the peer is gone, ETIMEDOUT if not everything arrived in time, EBADF
+/// if there is no such socket.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_close(socket: c_int) -> c_int {
     answer(|| {
-        let found = sockets().remove(&socket).ok_or(Errno(libc::EBADF))?;
-        match found {
-            Socket::Fresh | Socket::Bound(_) => {}
-            Socket::Listening(listener) => listener.close(),
-            Socket::Connected(stream) => stream.finish()?,
+        let Socket { state, settings, .. } = remove(socket)?;
+        match state {
+            State::Fresh | State::Bound(_) => {}
+            State::Listening(listener) => listener.close(),
+            State::Connected(stream) if settings.linger.is_some_and(|linger| linger.is_zero()) => {
+                stream.abort();
+                stream.set_nonblocking(true)?;
+            }
+            State::Connected(stream) if settings.nonblocking => {
+                // Another thread's call on it ends.
+                let _ = stream.shutdown(Shutdown::Both);
+                stream.set_nonblocking(true)?;
+            }
+            State::Connected(stream) => stream.finish()?,
         }
         Ok(0)
     })
 }
 
-/// Sends up to `length` bytes; waits until at least one has been taken. Returns how many were taken, or -1: EAGAIN with
-/// MSG_DONTWAIT if none can be now, ENOTCONN, EPIPE, ECONNRESET, ECONNREFUSED, ETIMEDOUT if the peer falls silent, EMSGSIZE if
+/// Sends up to `length` bytes; waits, for at most SO_SNDTIMEO, until at least one has been taken. Returns how many were taken, or -1: EAGAIN
+/// if none can be in time or, with MSG_DONTWAIT or TPA_NONBLOCK, now, ENOTCONN, EPIPE, ECONNRESET, ECONNREFUSED, ETIMEDOUT if the peer falls silent, EMSGSIZE if
 /// the path cannot carry segments, EOPNOTSUPP for flags but MSG_DONTWAIT and MSG_NOSIGNAL. Never raises SIGPIPE.
 ///
 /// # Safety
@@ -273,8 +267,9 @@ pub extern "C" fn tpa_close(socket: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_send(socket: c_int, bytes: *const c_void, length: usize, flags: c_int) -> ssize_t {
     answer(|| {
-        let nonblocking = nonblocking(flags)?;
-        let Socket::Connected(stream) = find(socket)? else { return Err(Errno(libc::ENOTCONN)) };
+        let Socket { state, settings, ready } = find(socket)?;
+        let nonblocking = nonblocking(flags)? || settings.nonblocking;
+        let State::Connected(stream) = &state else { return Err(Errno(libc::ENOTCONN)) };
         if length == 0 {
             return Ok(0);
         }
@@ -283,13 +278,14 @@ pub unsafe extern "C" fn tpa_send(socket: c_int, bytes: *const c_void, length: u
         }
         // SAFETY: the caller's promise; not null. No object is larger than `isize::MAX`.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length.min(isize::MAX as usize)) };
-        let taken = if nonblocking { stream.try_write(bytes) } else { (&*stream).write(bytes) };
+        let taken = if nonblocking { stream.try_write(bytes) } else { (&**stream).write(bytes) };
+        ready.refresh(&state);
         Ok(taken? as ssize_t)
     })
 }
 
-/// Receives up to `length` bytes; waits until there is at least one. Returns how many, 0 at the end of the peer's stream, or -1:
-/// EAGAIN with MSG_DONTWAIT if there is nothing now, ENOTCONN, ECONNRESET, ECONNREFUSED, ETIMEDOUT, EOPNOTSUPP for flags but
+/// Receives up to `length` bytes; waits, for at most SO_RCVTIMEO, until there is at least one. Returns how many, 0 at the end of the peer's
+/// stream, or -1: EAGAIN if there is nothing in time or, with MSG_DONTWAIT or TPA_NONBLOCK, now, ENOTCONN, ECONNRESET, ECONNREFUSED, ETIMEDOUT, EOPNOTSUPP for flags but
 /// MSG_DONTWAIT.
 ///
 /// # Safety
@@ -298,8 +294,9 @@ pub unsafe extern "C" fn tpa_send(socket: c_int, bytes: *const c_void, length: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_recv(socket: c_int, bytes: *mut c_void, length: usize, flags: c_int) -> ssize_t {
     answer(|| {
-        let nonblocking = nonblocking(flags)?;
-        let Socket::Connected(stream) = find(socket)? else { return Err(Errno(libc::ENOTCONN)) };
+        let Socket { state, settings, ready } = find(socket)?;
+        let nonblocking = nonblocking(flags)? || settings.nonblocking;
+        let State::Connected(stream) = &state else { return Err(Errno(libc::ENOTCONN)) };
         if length == 0 {
             return Ok(0);
         }
@@ -310,7 +307,8 @@ pub unsafe extern "C" fn tpa_recv(socket: c_int, bytes: *mut c_void, length: usi
         // SAFETY: the caller's promise; not null. Reading only writes to it, so that what it held before does not matter for
         // a buffer of bytes.
         let bytes = unsafe { std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length) };
-        let got = if nonblocking { stream.try_read(bytes) } else { (&*stream).read(bytes) };
+        let got = if nonblocking { stream.try_read(bytes) } else { (&**stream).read(bytes) };
+        ready.refresh(&state);
         Ok(got? as ssize_t)
     })
 }

@@ -34,6 +34,7 @@ impl Noise {
 struct Programs {
     _directory: tempfile::TempDir,
     peer: PathBuf,
+    poll: PathBuf,
     echo_client: PathBuf,
 }
 
@@ -73,8 +74,8 @@ fn programs() -> Option<&'static Programs> {
             assert!(compiled.success(), "{} does not compile", source.display());
             program
         };
-        let (peer, echo_client) = (compile("tests/peer.c"), compile("../../examples/echo_client.c"));
-        Some(Programs { peer, echo_client, _directory: directory })
+        let [peer, poll, echo_client] = ["tests/peer.c", "tests/poll.c", "../../examples/echo_client.c"].map(compile);
+        Some(Programs { peer, poll, echo_client, _directory: directory })
     });
     if made.is_none() {
         skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
@@ -184,6 +185,15 @@ fn a_wide_window_over_a_bad_link() {
     options.transport.congestion.window = 12;
     options.transport.segment = 8960;
     let _ = over_a_bad_link(options, megabytes("MESHPACE_LOSSY_MB", 10));
+}
+
+#[test]
+fn options_halves_and_descriptors_to_poll() {
+    let Some(programs) = programs() else { return };
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let output = Command::new(&programs.poll).arg(free.to_string()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stdout == b"done\n", "{said}");
 }
 
 #[test]

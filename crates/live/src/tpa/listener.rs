@@ -171,10 +171,22 @@ impl TpaListener {
     /// come any more.
     pub fn accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
         let timeout = *self.timeout.lock().unwrap_or_else(PoisonError::into_inner);
-        let deadline = match self.nonblocking.load(Ordering::Relaxed) {
+        self.accept_until(match self.nonblocking.load(Ordering::Relaxed) {
             true => Time::ZERO,
             false => timeout.map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
-        };
+        })
+    }
+
+    /// Takes a connection that waits, whatever else is set.
+    ///
+    /// # Errors
+    ///
+    /// As [`TpaListener::accept`]; [`io::ErrorKind::WouldBlock`] if none waits.
+    pub fn try_accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
+        self.accept_until(Time::ZERO)
+    }
+
+    fn accept_until(&self, deadline: Time) -> io::Result<(TpaStream, SocketAddr)> {
         let mut queue = self.backlog.lock();
         loop {
             if let Some(taken) = self.take(&mut queue) {
@@ -210,6 +222,16 @@ impl TpaListener {
             queue.waker = Some(context.waker().clone());
         }
         taken.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Whether accepting would not wait, or the context's waker is called when that is so.
+    pub fn poll_acceptable(&self, context: &Context<'_>) -> Poll<()> {
+        let mut queue = self.backlog.lock();
+        if !queue.waiting.is_empty() || queue.closed || queue.failure.is_some() {
+            return Poll::Ready(());
+        }
+        queue.waker = Some(context.waker().clone());
+        Poll::Pending
     }
 
     /// The connections as they come.

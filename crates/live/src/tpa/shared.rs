@@ -209,7 +209,9 @@ impl Shared {
 
     /// Wakes whoever waits to read.
     pub(super) fn wake_readers(&self, state: &mut State) {
-        if let Some(waker) = state.read_waker.take() {
+        if state.is_readable()
+            && let Some(waker) = state.read_waker.take()
+        {
             waker.wake();
         }
         if state.readers > 0 {
@@ -246,6 +248,11 @@ impl Shared {
 }
 
 impl State {
+    /// Whether reading would not wait.
+    pub(super) fn is_readable(&self) -> bool {
+        self.receive.available() > 0 || self.end_of_stream || self.deaf || self.failure.is_some()
+    }
+
     /// Whom to tell when there is something to read.
     pub(super) fn note_reader(&mut self, context: &Context<'_>) {
         self.read_waker = Some(context.waker().clone());

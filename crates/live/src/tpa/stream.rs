@@ -146,6 +146,27 @@ impl TpaStream {
         put.map_or(Poll::Pending, Poll::Ready)
     }
 
+    /// Whether reading would not wait, or the context's waker is called when that is so.
+    pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.shared.lock();
+        if state.is_readable() {
+            return Poll::Ready(());
+        }
+        state.note_reader(context);
+        Poll::Pending
+    }
+
+    /// Whether writing would not wait, or the context's waker is called when that is so.
+    pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.shared.lock();
+        let open = state.status != Status::Opening;
+        if (open && state.send.room() > 0) || state.closed || state.failure.is_some() {
+            return Poll::Ready(());
+        }
+        state.note_writer(context);
+        Poll::Pending
+    }
+
     /// Whether the handshake is over, or the context's waker is called when it is.
     ///
     /// # Errors

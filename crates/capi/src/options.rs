@@ -1,0 +1,272 @@
+//! What `tpa_setsockopt` and `tpa_getsockopt` know.
+
+use crate::Errno;
+use crate::table::{Socket, State};
+use libc::{c_int, c_void, socklen_t};
+use meshpace_core::{Duration, Rate};
+use meshpace_live::tpa::{Options, Security, TpaStream, keys, path};
+use meshpace_transport::PathInfo;
+use std::sync::Arc;
+
+/// The level of the options below; SOL_SOCKET is that of SO_RCVTIMEO, SO_SNDTIMEO, SO_LINGER, SO_RCVBUF, SO_SNDBUF and SO_ERROR.
+pub const SOL_TPA: c_int = 0x5450;
+/// int: whether calls return EAGAIN, and tpa_connect EINPROGRESS, instead of waiting. Default 0.
+pub const TPA_NONBLOCK: c_int = 1;
+/// char[]: the transport, a TPA of `meshpace transports`. Before tpa_bind and tpa_connect. Default "tpa-2".
+pub const TPA_TRANSPORT: c_int = 2;
+/// int: bytes of payload in a full segment, 64 to 65463. Before tpa_bind and tpa_connect. Default 1460, or what fits the way.
+pub const TPA_SEGMENT: c_int = 3;
+/// int: 1 for no encryption, for experiments. Before tpa_bind and tpa_connect. Default 0: encrypted with whoever answers.
+pub const TPA_PLAIN: c_int = 4;
+/// 32 bytes: a secret that both ends know. Before tpa_bind and tpa_connect.
+pub const TPA_SECRET: c_int = 5;
+/// 32 bytes: our private key (X25519); with TPA_PEERS. Before tpa_bind and tpa_connect. Cannot be read back.
+pub const TPA_KEY: c_int = 6;
+/// Public keys of the peers, 32 bytes each; who connects knows exactly one. Before tpa_bind and tpa_connect.
+pub const TPA_PEERS: c_int = 7;
+/// 32 bytes, to be read: the public key of TPA_KEY.
+pub const TPA_PUBLIC_KEY: c_int = 8;
+/// int, milliseconds: silence after which the peer is asked for a sign of life; 0 for never. Before tpa_bind and tpa_connect. Default
+/// 30000.
+pub const TPA_KEEP_ALIVE: c_int = 9;
+/// int, milliseconds: how long a connection may carry no data before it ends; 0 for ever. Before tpa_bind and tpa_connect. Default 0.
+pub const TPA_IDLE: c_int = 10;
+/// int, milliseconds: how long to send without hearing anything from the peer. Before tpa_bind and tpa_connect. Default 120000.
+pub const TPA_SILENCE: c_int = 11;
+/// int, milliseconds: how long to try to connect. Before tpa_bind and tpa_connect. Default 30000.
+pub const TPA_CONNECT_TIMEOUT: c_int = 12;
+/// int: hops to the peer, for adaptive pacing; set before tpa_bind and tpa_connect. Read from a connection: as its peer's last packet
+/// seems to have come, 0 if nobody knows.
+pub const TPA_HOPS: c_int = 13;
+/// int, bit/s: the channel's data rate, for adaptive pacing. Before tpa_bind and tpa_connect. Default 2000000.
+pub const TPA_CHANNEL_RATE: c_int = 14;
+/// int, to be read: bytes sent whose arrival is not known yet.
+pub const TPA_UNACKNOWLEDGED: c_int = 15;
+
+/// What was set.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    options: Options,
+    transport: String,
+    key: Option<[u8; 32]>,
+    peers: Vec<[u8; 32]>,
+    hops: Option<u8>,
+    rate: Rate,
+    pub(crate) nonblocking: bool,
+    receive: Option<std::time::Duration>,
+    send: Option<std::time::Duration>,
+    /// How long closing waits; zero has it reset the connection.
+    pub(crate) linger: Option<std::time::Duration>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            options: Options::default(),
+            transport: "tpa-2".to_owned(),
+            key: None,
+            peers: Vec::new(),
+            hops: None,
+            rate: Rate::from_mbps(2),
+            nonblocking: false,
+            receive: None,
+            send: None,
+            linger: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The options of a port.
+    pub(crate) fn options(&self) -> Result<Options, Errno> {
+        let mut options = self.options.clone();
+        match (&self.key, &self.peers[..]) {
+            (None, []) => {}
+            (Some(own), [_, ..]) => options.security = Security::Keys { own: *own, peers: self.peers.clone() },
+            // One is of no use without the other.
+            _ => return Err(Errno(libc::EINVAL)),
+        }
+        let rate = self.rate;
+        options.path = Some(match self.hops {
+            Some(hops) => Arc::new(path::Fixed(PathInfo { hops, rate, received_power_dbm: None })),
+            None => Arc::new(path::TimeToLive { rate }),
+        });
+        Ok(options)
+    }
+
+    /// Has a connection wait as was set.
+    pub(crate) fn apply(&self, stream: &TpaStream) -> Result<(), Errno> {
+        stream.set_read_timeout(self.receive)?;
+        stream.set_write_timeout(self.send)?;
+        if let Some(linger) = self.linger {
+            stream.set_linger(linger)?;
+        }
+        Ok(())
+    }
+
+    /// Sets an option of a socket that is `state`.
+    pub(crate) fn set(&mut self, state: &State, (level, name): (c_int, c_int), value: &[u8]) -> Result<(), Errno> {
+        let invalid = Errno(libc::EINVAL);
+        match (level, name) {
+            (SOL_TPA, TPA_NONBLOCK) => {
+                self.nonblocking = int(value)? != 0;
+                return Ok(());
+            }
+            (libc::SOL_SOCKET, libc::SO_RCVTIMEO) => self.receive = timeout(value)?,
+            (libc::SOL_SOCKET, libc::SO_SNDTIMEO) => self.send = timeout(value)?,
+            (libc::SOL_SOCKET, libc::SO_LINGER) => self.linger = linger(value)?,
+            // The others are the port's, which is made once.
+            _ if !matches!(state, State::Fresh) => return Err(invalid),
+            (libc::SOL_SOCKET, libc::SO_RCVBUF) => self.options.receive_buffer = positive(value)? as usize,
+            (libc::SOL_SOCKET, libc::SO_SNDBUF) => self.options.send_buffer = positive(value)? as usize,
+            (SOL_TPA, TPA_TRANSPORT) => {
+                let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
+                let name = std::str::from_utf8(name).map_err(|_| Errno(libc::EINVAL))?;
+                self.options.transport = Options::named(name)?.transport;
+                self.transport = name.to_owned();
+            }
+            (SOL_TPA, TPA_SEGMENT) => self.options.transport.segment = positive(value)?,
+            (SOL_TPA, TPA_PLAIN) => {
+                self.options.security = if int(value)? != 0 { Security::Plain } else { Security::Opportunistic };
+            }
+            (SOL_TPA, TPA_SECRET) => self.options.security = Security::Shared(key(value)?),
+            (SOL_TPA, TPA_KEY) => self.key = Some(key(value)?),
+            (SOL_TPA, TPA_PEERS) => self.peers = value.chunks(32).map(key).collect::<Result<_, _>>()?,
+            (SOL_TPA, TPA_KEEP_ALIVE) => self.options.keep_alive = span(value)?,
+            (SOL_TPA, TPA_IDLE) => self.options.idle_timeout = span(value)?,
+            (SOL_TPA, TPA_SILENCE) => self.options.silence_timeout = span(value)?.ok_or(invalid)?,
+            (SOL_TPA, TPA_CONNECT_TIMEOUT) => self.options.connect_timeout = span(value)?.ok_or(invalid)?,
+            (SOL_TPA, TPA_HOPS) => self.hops = Some(u8::try_from(positive(value)?).map_err(|_| invalid)?),
+            (SOL_TPA, TPA_CHANNEL_RATE) => self.rate = Rate::from_bps(u64::from(positive(value)?)),
+            _ => return Err(Errno(libc::ENOPROTOOPT)),
+        }
+        self.options.check()?;
+        match state {
+            State::Connected(stream) => self.apply(stream),
+            State::Listening(listener) => Ok(listener.set_timeout(self.receive)?),
+            State::Fresh | State::Bound(_) => Ok(()),
+        }
+    }
+}
+
+/// The value of an option.
+pub(crate) fn get(socket: &Socket, level: c_int, name: c_int) -> Result<Vec<u8>, Errno> {
+    let Socket { state, settings, .. } = socket;
+    let options = &settings.options;
+    let stream = match state {
+        State::Connected(stream) => Some(stream),
+        _ => None,
+    };
+    let number = |number: usize| Ok(c_int::try_from(number).unwrap_or(c_int::MAX).to_ne_bytes().to_vec());
+    let span = |span: Option<Duration>| number(span.map_or(0, |span| (span.0 / 1_000_000) as usize));
+    match (level, name) {
+        (SOL_TPA, TPA_NONBLOCK) => number(usize::from(settings.nonblocking)),
+        (libc::SOL_SOCKET, libc::SO_RCVTIMEO) => Ok(timeval(settings.receive)),
+        (libc::SOL_SOCKET, libc::SO_SNDTIMEO) => Ok(timeval(settings.send)),
+        (libc::SOL_SOCKET, libc::SO_LINGER) => {
+            let seconds = settings.linger.map_or(0, |span| span.as_secs() as c_int);
+            Ok([c_int::from(settings.linger.is_some()), seconds].map(c_int::to_ne_bytes).concat())
+        }
+        (libc::SOL_SOCKET, libc::SO_RCVBUF) => number(options.receive_buffer),
+        (libc::SOL_SOCKET, libc::SO_SNDBUF) => number(options.send_buffer),
+        (libc::SOL_SOCKET, libc::SO_ERROR) => {
+            let error = stream.map_or(Ok(None), |stream| stream.take_error())?;
+            number(error.map_or(0, |error| Errno::from(error).0 as usize))
+        }
+        (SOL_TPA, TPA_TRANSPORT) => Ok([settings.transport.as_bytes(), &[0]].concat()),
+        (SOL_TPA, TPA_SEGMENT) => number(options.transport.segment as usize),
+        (SOL_TPA, TPA_PLAIN) => number(usize::from(options.security == Security::Plain)),
+        (SOL_TPA, TPA_PEERS) => Ok(settings.peers.concat()),
+        (SOL_TPA, TPA_PUBLIC_KEY) => {
+            let own = settings.key.as_ref().ok_or(Errno(libc::EINVAL))?;
+            Ok(Security::public_key(own).to_vec())
+        }
+        (SOL_TPA, TPA_KEEP_ALIVE) => span(options.keep_alive),
+        (SOL_TPA, TPA_IDLE) => span(options.idle_timeout),
+        (SOL_TPA, TPA_SILENCE) => span(Some(options.silence_timeout)),
+        (SOL_TPA, TPA_CONNECT_TIMEOUT) => span(Some(options.connect_timeout)),
+        (SOL_TPA, TPA_HOPS) => {
+            let hops = stream.map_or(settings.hops, |stream| stream.hops());
+            number(usize::from(hops.unwrap_or(0)))
+        }
+        (SOL_TPA, TPA_CHANNEL_RATE) => number(settings.rate.as_bps_f64() as usize),
+        (SOL_TPA, TPA_UNACKNOWLEDGED) => number(stream.map_or(0, |stream| stream.unacknowledged())),
+        _ => Err(Errno(libc::ENOPROTOOPT)),
+    }
+}
+
+fn int(value: &[u8]) -> Result<c_int, Errno> {
+    value.try_into().map(c_int::from_ne_bytes).map_err(|_| Errno(libc::EINVAL))
+}
+
+fn positive(value: &[u8]) -> Result<u32, Errno> {
+    u32::try_from(int(value)?).ok().filter(|number| *number > 0).ok_or(Errno(libc::EINVAL))
+}
+
+/// Milliseconds; none for 0.
+fn span(value: &[u8]) -> Result<Option<Duration>, Errno> {
+    let span = u64::try_from(int(value)?).map_err(|_| Errno(libc::EINVAL))?;
+    Ok((span > 0).then(|| Duration::from_millis(span)))
+}
+
+fn key(value: &[u8]) -> Result<[u8; 32], Errno> {
+    // As a key of 32 bytes, or as it stands in a file.
+    let text = || std::str::from_utf8(value).ok().and_then(|text| keys::parse(text.trim_end_matches('\0')));
+    value.try_into().ok().or_else(text).ok_or(Errno(libc::EINVAL))
+}
+
+/// A `struct timeval`; none for zero.
+fn timeout(value: &[u8]) -> Result<Option<std::time::Duration>, Errno> {
+    let (seconds, micros) = value.split_at_checked(size_of::<libc::time_t>()).ok_or(Errno(libc::EINVAL))?;
+    let seconds = seconds.try_into().map(libc::time_t::from_ne_bytes).map_err(|_| Errno(libc::EINVAL))?;
+    let micros = micros.try_into().map(libc::suseconds_t::from_ne_bytes).map_err(|_| Errno(libc::EINVAL))?;
+    let (Ok(seconds), 0..1_000_000) = (u64::try_from(seconds), micros) else { return Err(Errno(libc::EDOM)) };
+    let span = std::time::Duration::new(seconds, micros as u32 * 1000);
+    Ok((!span.is_zero()).then_some(span))
+}
+
+fn timeval(span: Option<std::time::Duration>) -> Vec<u8> {
+    let span = span.unwrap_or_default();
+    let (seconds, micros) = (span.as_secs() as libc::time_t, span.subsec_micros() as libc::suseconds_t);
+    [&seconds.to_ne_bytes()[..], &micros.to_ne_bytes()].concat()
+}
+
+/// A `struct linger`; none for one that is off.
+fn linger(value: &[u8]) -> Result<Option<std::time::Duration>, Errno> {
+    let (on, seconds) = value.split_at_checked(size_of::<c_int>()).ok_or(Errno(libc::EINVAL))?;
+    let seconds = u64::try_from(int(seconds)?).map_err(|_| Errno(libc::EINVAL))?;
+    Ok((int(on)? != 0).then(|| std::time::Duration::from_secs(seconds)))
+}
+
+/// The bytes a caller points at.
+///
+/// # Safety
+///
+/// `value` points at `length` readable bytes.
+pub(crate) unsafe fn bytes_in<'a>(value: *const c_void, length: socklen_t) -> Result<&'a [u8], Errno> {
+    if value.is_null() {
+        return Err(Errno(libc::EFAULT));
+    }
+    // SAFETY: the caller's promise; not null.
+    Ok(unsafe { std::slice::from_raw_parts(value.cast::<u8>(), length as usize) })
+}
+
+/// Writes a value where a caller wants it, and its length; EINVAL if there is no room for it.
+///
+/// # Safety
+///
+/// `length` points at a length and `to` at that many writable bytes.
+pub(crate) unsafe fn bytes_out(from: &[u8], to: *mut c_void, length: *mut socklen_t) -> Result<(), Errno> {
+    if to.is_null() || length.is_null() {
+        return Err(Errno(libc::EFAULT));
+    }
+    // SAFETY: the caller's promise: the length may be read and written, and no more bytes are written than it says.
+    unsafe {
+        if (*length as usize) < from.len() {
+            return Err(Errno(libc::EINVAL));
+        }
+        std::ptr::copy_nonoverlapping(from.as_ptr(), to.cast::<u8>(), from.len());
+        *length = from.len() as socklen_t;
+    }
+    Ok(())
+}
