@@ -3,6 +3,7 @@
 mod bench;
 mod captures;
 mod compare;
+mod decrypt;
 mod doctor;
 mod emulate;
 #[cfg_attr(not(feature = "kernel"), path = "kernel_missing.rs")]
@@ -74,6 +75,8 @@ enum Command {
     Link(link::Arguments),
     /// Carry ordinary TCP connections between two sites over TPA.
     Tunnel(tunnel::Arguments),
+    /// Turn a capture of encrypted TPA into one of plain TPA, with the keys that `--keylog` has noted.
+    Decrypt(decrypt::Arguments),
     /// Tell what this machine can and cannot do for real networks, and how to change that.
     Doctor(doctor::Arguments),
     /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
         Command::Top(arguments) => top::main(&arguments),
         Command::Link(arguments) => link::main(&arguments),
         Command::Tunnel(arguments) => tunnel::main(&arguments),
+        Command::Decrypt(arguments) => decrypt::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
         Command::Kernel(arguments) => kernel::main(&arguments),
     }

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use meshpace_core::Rate;
 use meshpace_live::tcp::{Device, Limits, Raw, Stack};
 use meshpace_live::tpa;
+use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_scenario::quantity::{Dimension, RATE, SIZE, TIME};
 use meshpace_transport::{Config, PathInfo, names};
 use std::fmt::Display;
@@ -46,6 +47,9 @@ pub struct Placement {
     /// A file with 64 hexadecimal digits that both ends of TPA know: nobody else can stand between them.
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
+    /// Note the keys of encrypted TPA in this file, for `meshpace decrypt`.
+    #[arg(long, value_name = "FILE")]
+    keylog: Option<PathBuf>,
     /// Largest window of a TCP in segments [default: the transport's]
     #[arg(long)]
     max_window: Option<u32>,
@@ -184,7 +188,8 @@ impl Placement {
             Some(_) => Arc::new(tpa::path::Fixed(self.path())),
             None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
         };
-        Ok(tpa::Options { path: Some(path), security, ..tpa::Options::of(transport) })
+        let keylog = self.keylog.as_deref().map(KeyLog::append).transpose()?.map(Arc::new);
+        Ok(tpa::Options { path: Some(path), security, keylog, ..tpa::Options::of(transport) })
     }
 
     /// A stack behind a TUN device, for connections with `peer` if there is one already.

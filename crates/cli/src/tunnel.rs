@@ -3,10 +3,11 @@
 use crate::network::{self, rate, resolve, seconds};
 use crate::output::{complain, results};
 use crate::{FAILED, INTERRUPTED, REFUSED, runner};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use meshpace_core::{Duration, Rate};
+use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, Security, TpaPort, keys};
-use meshpace_live::tunnel::{Allowed, Connector, Counters, Exit, Forward, Totals};
+use meshpace_live::tunnel::{Allowed, Connector, Counters, Exit, Forward, Network, Totals};
 use meshpace_transport::{Config, PathInfo};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
@@ -58,6 +59,9 @@ struct Common {
     /// Do not encrypt: for experiments. Both ends must say so.
     #[arg(long, conflicts_with_all = ["key", "secret"])]
     plain: bool,
+    /// Note the keys of all connections in this file, for `meshpace decrypt`.
+    #[arg(long, value_name = "FILE", conflicts_with = "plain")]
+    keylog: Option<PathBuf>,
     /// A TPA of `meshpace transports`. The end that connects decides about segments and window.
     #[arg(long, default_value = "tpa-3")]
     transport: String,
@@ -94,6 +98,7 @@ struct Listen {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("way").required(true).multiple(true))]
 struct Connect {
     /// Where `tunnel listen` runs.
     host: String,
@@ -101,8 +106,15 @@ struct Connect {
     #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
     /// A TCP port here and where its connections go, seen from there; as often as wanted.
-    #[arg(short = 'L', value_name = "[ADDRESS:]PORT:HOST:PORT", required = true)]
+    #[arg(short = 'L', value_name = "[ADDRESS:]PORT:HOST:PORT", group = "way")]
     forward: Vec<Forward>,
+    /// A TCP port here for programs that speak SOCKS 5 and say themselves where they want to go.
+    #[arg(short = 'D', value_name = "[ADDRESS:]PORT", value_parser = socks_address, group = "way")]
+    socks: Vec<String>,
+    /// A network at the far site, 10.1.0.0/16 for example: all TCP connections to it go through, of this machine and of those it
+    /// forwards for (root, `nft`).
+    #[arg(long, value_name = "NETWORK", group = "way")]
+    transparent: Vec<Network>,
     #[command(flatten)]
     common: Common,
 }
@@ -119,6 +131,13 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         let refused = error.kind() == io::ErrorKind::InvalidInput;
         ExitCode::from(if refused { REFUSED } else { FAILED })
     })
+}
+
+/// Reads `[ADDRESS:]PORT`.
+fn socks_address(text: &str) -> Result<String, String> {
+    let local = if text.contains(':') { text.to_owned() } else { format!("127.0.0.1:{text}") };
+    let port = local.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    port.map(|_| local).ok_or_else(|| "expected [ADDRESS:]PORT".to_owned())
 }
 
 fn refused(text: impl Into<String>) -> io::Error {
@@ -166,6 +185,7 @@ impl Common {
             None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
         });
         options.keep_alive = Some(Duration::from_secs(15));
+        options.keylog = self.keylog.as_deref().map(KeyLog::append).transpose()?.map(Arc::new);
         options.check()?;
         Ok(options)
     }
@@ -184,13 +204,14 @@ fn listen(arguments: &Listen) -> io::Result<ExitCode> {
         targets if targets.iter().any(|target| target == "any") => Allowed::Anywhere,
         targets => Allowed::These(targets.to_vec()),
     };
+    let keylog = options.keylog.clone();
     let port = TpaPort::with_options((arguments.address, arguments.port), options)?;
     complain(&format!("listening on UDP {}", port.local_addr()?));
     let exit = Exit::new(allowed);
     let serving = exit.serve(port.listen(BACKLOG)?, complain)?;
     report(&arguments.common, &exit.counters(), || match serving.is_finished() {
         true => Err(io::Error::other("nobody takes streams any more")),
-        false => Ok(()),
+        false => keylog.as_ref().map_or(Ok(()), |log| log.check()),
     })
 }
 
@@ -203,12 +224,27 @@ fn connect(arguments: &Connect) -> io::Result<ExitCode> {
     }
     let far = resolve(&arguments.host, arguments.port)?;
     let any: IpAddr = if far.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+    let keylog = options.keylog.clone();
     let connector = Connector::new(TpaPort::with_options((any, 0), options)?, far);
     for forward in &arguments.forward {
         let local = connector.serve(forward, complain)?;
         complain(&format!("{local} goes to {} through {far}", forward.target));
     }
-    report(&arguments.common, &connector.counters(), || Ok(()))
+    for local in &arguments.socks {
+        let local = connector.serve_socks(local, complain)?;
+        complain(&format!("{local} goes where clients of SOCKS 5 want, through {far}"));
+    }
+    // Removed when this function ends.
+    let _transparent = match &arguments.transparent[..] {
+        [] => None,
+        networks => {
+            let transparent = connector.serve_networks(networks, complain)?;
+            let list = networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", ");
+            complain(&format!("connections to {list} go through {far}"));
+            Some(transparent)
+        }
+    };
+    report(&arguments.common, &connector.counters(), || keylog.as_ref().map_or(Ok(()), |log| log.check()))
 }
 
 /// Says every second what is done, until it is to end.

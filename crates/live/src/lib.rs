@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod doctor;
 pub mod drive;
+pub mod fallback;
 pub mod generator;
 pub mod poll;
 pub mod ring;

@@ -65,9 +65,10 @@ fn forged(rng: &mut Rng, right: u64) -> Vec<u8> {
     }
 }
 
-/// How many forged datagrams a test sends; the full run sends ten million.
+/// How many forged datagrams a test sends: ten million in the slow run.
 fn many() -> usize {
-    std::env::var("MESHPACE_FORGED").ok().and_then(|count| count.parse().ok()).unwrap_or(100_000)
+    let usual = if std::env::var("MESHPACE_SLOW").is_ok_and(|value| value == "1") { 10_000_000 } else { 100_000 };
+    std::env::var("MESHPACE_FORGED").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod common;
 
 use common::{ms, noise, quick};
 use meshpace_core::Duration;
-use meshpace_live::testbed::{Impairment, Loss, Relay};
+use meshpace_live::testbed::tun_link::ADDRESSES;
+use meshpace_live::testbed::{Impairment, Link, Loss, Relay};
 use meshpace_live::tpa::{Options, TpaPort};
 use meshpace_live::tunnel::{Allowed, Connector, Counters, Exit, Forward, Totals};
 use meshpace_testing::{Class, skipped};
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Both ends of a tunnel in this process; over a relay if there is one.
@@ -103,16 +105,21 @@ fn two_hundred_streams_at_once_closed_by_halves() {
 #[test]
 fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
     let tunnel = Tunnel::new(&Options::default(), Allowed::Anywhere, None);
-    // Reads nothing until the connection has been taken for a second.
+    // Reads nothing until the test has seen what it wants to.
+    static SEEN: AtomicBool = AtomicBool::new(false);
     let slow = tunnel.to(server(|stream| {
-        std::thread::sleep(ms(1000));
+        while !SEEN.load(Ordering::Relaxed) {
+            std::thread::sleep(ms(10));
+        }
         echo(stream);
     }));
     let mut writer = TcpStream::connect(slow).unwrap();
     writer.set_write_timeout(Some(ms(300))).unwrap();
     let sent = noise(1, 40_000_000);
     let mut written = 0;
-    while let Ok(length) = writer.write(&sent[written..]) {
+    while written < sent.len()
+        && let Ok(length) = writer.write(&sent[written..])
+    {
         written += length;
     }
     assert!(written < sent.len(), "somebody takes without end");
@@ -122,6 +129,7 @@ fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
     let mut text = String::new();
     other.read_to_string(&mut text).unwrap();
     assert_eq!(text, "quick");
+    SEEN.store(true, Ordering::Relaxed);
     drop(writer);
 }
 
@@ -162,6 +170,108 @@ fn targets_that_are_not_there_or_not_allowed() {
     assert_eq!(text, "in");
     let [near, far] = tunnel.totals();
     assert_eq!((near.refused, far.refused, far.aborted), (2, 2, 0), "{near:?} {far:?}");
+}
+
+/// A client of SOCKS 5 that asks for a target by name or number; what it is told, and the connection.
+fn by_socks(at: SocketAddr, host: &str, port: u16) -> (u8, TcpStream) {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.write_all(&[5, 1, 0]).unwrap();
+    let mut chosen = [0; 2];
+    stream.read_exact(&mut chosen).unwrap();
+    assert_eq!(chosen, [5, 0]);
+    stream.write_all(&[&[5, 1, 0, 3, host.len() as u8], host.as_bytes(), &port.to_be_bytes()].concat()).unwrap();
+    let mut reply = [0; 10];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!((reply[0], reply[2..4].to_vec()), (5, vec![0, 1]));
+    (reply[1], stream)
+}
+
+#[test]
+fn clients_of_socks_say_where_they_go() {
+    let [echoes, other] = [server(echo), server(echo)];
+    let nobody = common::nowhere();
+    let name = |port: u16| format!("localhost:{port}");
+    let allowed = [echoes.port(), nobody.port()].map(name).to_vec();
+    let tunnel = Tunnel::new(&quick(), Allowed::These(allowed), None);
+    let at = tunnel.connector.serve_socks("127.0.0.1:0", |_| {}).unwrap();
+    let (told, mut stream) = by_socks(at, "localhost", echoes.port());
+    assert_eq!(told, 0);
+    stream.write_all(b"there and back").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "there and back");
+    // Not allowed, and nobody there: RFC 1928's answers, and then an end.
+    for (port, answer) in [(other.port(), 2), (nobody.port(), 5)] {
+        let (told, mut stream) = by_socks(at, "localhost", port);
+        assert_eq!((told, stream.read(&mut [0]).unwrap()), (answer, 0), "port {port}");
+    }
+    let [near, far] = tunnel.totals();
+    assert_eq!((near.opened, near.refused, far.refused, far.aborted), (3, 2, 2, 0), "{near:?} {far:?}");
+}
+
+#[test]
+fn whole_networks_go_through_and_nothing_is_left_behind() {
+    let link = match Link::new(Impairment::default(), Impairment::default(), 1500, false) {
+        Ok(link) => link,
+        Err(error) => {
+            skipped(Class::Rights, format_args!("no namespaces joined by TUN devices here ({error}); needs root"));
+            return;
+        }
+    };
+    if !meshpace_testing::has("nft", "nftables") {
+        return;
+    }
+    let ip = meshpace_live::tun::ip;
+    let tables = || link.sides[0].run(|| meshpace_live::tcp::filter::tables().unwrap());
+    let rules = || {
+        let list = |what: &str| Command::new("ip").args([what, "show"]).output().unwrap().stdout;
+        link.sides[0].run(|| String::from_utf8(list("rule")).unwrap())
+    };
+    let before = rules();
+    // The far site has a network of its own behind it, and serves there.
+    let (far, echoes) = link.sides[1].run(|| {
+        ip(&["address", "add", "10.200.0.7/32", "dev", "lo"]).unwrap();
+        let port = TpaPort::with_options((ADDRESSES[1], 0), quick()).unwrap();
+        let far = port.local_addr().unwrap();
+        let exit = Exit::new(Allowed::Anywhere);
+        exit.serve(port.listen(16).unwrap(), |_| {}).unwrap();
+        let listener = TcpListener::bind("10.200.0.7:0").unwrap();
+        let echoes = listener.local_addr().unwrap();
+        std::thread::spawn(move || listener.incoming().flatten().for_each(echo));
+        (far, echoes)
+    });
+    let connector = link.sides[0].run(|| {
+        // Otherwise there is no route, and nothing that could be marked.
+        ip(&["route", "add", "10.200.0.0/16", "dev", "lossy"]).unwrap();
+        Connector::new(TpaPort::with_options((ADDRESSES[0], 0), quick()).unwrap(), far)
+    });
+    let transparent = link.sides[0].run(|| connector.serve_networks(&["10.200.0.0/24".parse().unwrap()], |_| {}));
+    let transparent = match transparent {
+        Ok(transparent) => transparent,
+        Err(error) => {
+            skipped(Class::Rights, format_args!("no transparent sockets here ({error})"));
+            return;
+        }
+    };
+    assert_eq!(tables().len(), 1);
+    assert_ne!(rules(), before);
+    // A program that knows nothing of a tunnel.
+    let said = noise(9, 100_000);
+    let got = link.sides[0].run(|| {
+        let mut stream = TcpStream::connect(echoes).unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), echoes);
+        stream.write_all(&said).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).unwrap();
+        got
+    });
+    assert!(got == said, "{} bytes", got.len());
+    let totals = connector.counters().totals();
+    assert_eq!((totals.opened, totals.sent, totals.received), (1, 100_000, 100_000), "{totals:?}");
+    link.sides[0].run(|| drop(transparent));
+    assert_eq!((tables().len(), rules()), (0, before));
 }
 
 /// Bytes that the page of the test has: a quick run has 300 kB, the full one 20 MB.

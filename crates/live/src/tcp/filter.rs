@@ -21,37 +21,74 @@ const DIGITS: usize = 16;
 /// The mark of the packets we send.
 pub const MARK: u32 = 0x6d70;
 
-/// A table that is installed.
+/// A table of IPv4 that is installed, and removed when it is dropped.
 #[derive(Debug)]
-pub struct Filter {
-    table: String,
+pub struct Table {
+    name: String,
+    /// The number of its token.
+    number: u32,
     /// Bound as long as this lives: the kernel lets go of it whatever ends the process.
     _alive: UnixDatagram,
 }
 
-impl Filter {
-    /// Installs an empty one for `address`, in the network namespace of the calling thread; needs `CAP_NET_ADMIN` and the
-    /// command `nft`. What dead processes have left is removed first.
+impl Table {
+    /// Installs a new one in the network namespace of the calling thread; needs `CAP_NET_ADMIN` and the command `nft`. What dead
+    /// processes have left is removed first. `rules` are what a script adds to the table of this name and number; one of them has the
+    /// comment.
     ///
     /// # Errors
     ///
-    /// No rights, no `nft`, no random numbers.
-    pub fn install(address: Ipv4Addr) -> io::Result<Filter> {
+    /// No rights, no `nft`, no random numbers, or what `nft` has against the rules.
+    pub fn install(rules: impl FnOnce(&str, u32, &str) -> String) -> io::Result<Table> {
         clean()?;
         let mut token = [0; DIGITS / 2];
         crate::tpa::random(&mut token)?;
         let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
-        let table = format!("{PREFIX}{token}");
-        let alive = claim(&table)?;
-        script(&format!(
-            "create table ip {table}\n\
-             add set ip {table} ports {{ type inet_service; }}\n\
-             add chain ip {table} output {{ type filter hook output priority 0; policy accept; }}\n\
-             add rule ip {table} output ip saddr {address} tcp sport @ports tcp flags & rst == rst meta mark != {MARK} drop \
-             comment \"{}\"\n",
-            comment(&token)
-        ))?;
-        Ok(Filter { table, _alive: alive })
+        let (name, number) = (format!("{PREFIX}{token}"), number(&token));
+        let alive = claim(&name)?;
+        let comment = format!("comment \"{}\"", comment(&token));
+        script(&format!("create table ip {name}\n{}", rules(&name, number, &comment)))?;
+        Ok(Table { name, number, _alive: alive })
+    }
+
+    /// A number that no other table has: for marks and tables of routes.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // If it cannot be removed now, the next start does it.
+        let _ = remove(&self.name);
+    }
+}
+
+/// From a token: above every number that people give to tables of routes.
+fn number(token: &str) -> u32 {
+    u32::from_str_radix(&token[..8], 16).unwrap_or(0) & 0x3fff_ffff | 0x4000_0000
+}
+
+/// The filter of one address.
+#[derive(Debug)]
+pub struct Filter(Table);
+
+impl Filter {
+    /// Installs an empty one for `address`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Table::install`].
+    pub fn install(address: Ipv4Addr) -> io::Result<Filter> {
+        let rules = |table: &str, _: u32, comment: &str| {
+            format!(
+                "add set ip {table} ports {{ type inet_service; }}\n\
+                 add chain ip {table} output {{ type filter hook output priority 0; policy accept; }}\n\
+                 add rule ip {table} output ip saddr {address} tcp sport @ports tcp flags & rst == rst meta mark != {MARK} \
+                 drop {comment}\n"
+            )
+        };
+        Table::install(rules).map(Filter)
     }
 
     /// Keeps the host quiet about `port`.
@@ -60,7 +97,7 @@ impl Filter {
     ///
     /// `nft`'s.
     pub fn add(&self, port: u16) -> io::Result<()> {
-        script(&format!("add element ip {} ports {{ {port} }}\n", self.table))
+        script(&format!("add element ip {} ports {{ {port} }}\n", self.0.name))
     }
 
     /// No longer.
@@ -69,14 +106,7 @@ impl Filter {
     ///
     /// `nft`'s.
     pub fn remove(&self, port: u16) -> io::Result<()> {
-        script(&format!("delete element ip {} ports {{ {port} }}\n", self.table))
-    }
-}
-
-impl Drop for Filter {
-    fn drop(&mut self) {
-        // If it cannot be removed now, the next start does it.
-        let _ = remove(&self.table);
+        script(&format!("delete element ip {} ports {{ {port} }}\n", self.0.name))
     }
 }
 
@@ -131,7 +161,14 @@ fn comment(token: &str) -> String {
     format!("meshpace {token}")
 }
 
+/// Removes a table, and before it the routes that only packets with its mark take.
 fn remove(table: &str) -> io::Result<()> {
+    if let Some(token) = table.strip_prefix(PREFIX).filter(|token| is_token(token)) {
+        let number = number(token).to_string();
+        // Most have none.
+        let _ = crate::tun::ip(&["rule", "del", "fwmark", &number, "lookup", &number]);
+        let _ = crate::tun::ip(&["route", "flush", "table", &number]);
+    }
     script(&format!("delete table ip {table}\n"))
 }
 

@@ -18,12 +18,15 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+#[cfg(feature = "tokio")]
+pub mod asynchronous;
 mod connection;
 pub mod cookie;
 pub mod cover;
 mod half_open;
 mod handle;
 pub mod handshake;
+pub mod keylog;
 pub mod keys;
 mod listener;
 mod noise;
@@ -34,6 +37,7 @@ pub(crate) mod port;
 mod route_metric;
 mod runtime;
 mod seal;
+pub mod secrets;
 mod select;
 mod shared;
 pub mod socket;

@@ -1,6 +1,7 @@
 //! What can be set about connections over UDP.
 
 use super::handshake::Protection;
+use super::keylog::KeyLog;
 use super::path::PathSource;
 use curve25519_dalek::montgomery::MontgomeryPoint;
 use meshpace_core::Duration;
@@ -81,6 +82,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How datagrams are protected; both ends need the same. Default [`Security::Opportunistic`].
     pub security: Security,
+    /// Where the keys of connections are noted, for whoever wants to read captures. Default none.
+    pub keylog: Option<Arc<KeyLog>>,
     /// Silence after which the peer is asked for a sign of life; none for never. Default 30 s.
     pub keep_alive: Option<Duration>,
     /// How long a connection may carry no data before it is ended, although the peer is there; none for ever. Default none.
@@ -132,6 +135,7 @@ impl Default for Options {
             receive_buffer: 256 << 10,
             connect_timeout: Duration::from_secs(30),
             security: Security::Opportunistic,
+            keylog: None,
             keep_alive: Some(Duration::from_secs(30)),
             idle_timeout: None,
             limits: Limits::default(),

@@ -128,6 +128,44 @@ impl Seal {
     }
 }
 
+/// Most keys in a row that a reader goes through: more than 2^36 datagrams of one direction are no capture.
+const MOST_KEYS: u64 = 1 << 16;
+
+/// Opens what one direction carried, in any order and as often as asked: for captures.
+pub(super) struct Reader {
+    keys: Vec<Key>,
+    key_life: u32,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reader")
+    }
+}
+
+impl Reader {
+    /// From the first key of the direction.
+    pub(super) fn new(secret: [u8; 32]) -> Reader {
+        Reader { keys: vec![Key::new(secret)], key_life: KEY_LIFE }
+    }
+
+    /// What was sealed, if it is whole.
+    pub(super) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        if datagram.len() < HEAD + AUTHENTICATION {
+            return None;
+        }
+        let (head, text) = datagram.split_at_mut(HEAD);
+        let number = u64::from_be_bytes(*head.last_chunk()?);
+        let epoch = Some(number >> self.key_life).filter(|epoch| *epoch < MOST_KEYS)? as usize;
+        while self.keys.len() <= epoch {
+            let next = self.keys.last()?.next();
+            self.keys.push(next);
+        }
+        let length = self.keys[epoch].0.open_in_place(nonce(number), Aad::from(&*head), text).ok()?.len();
+        Some(&mut datagram[HEAD..HEAD + length])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

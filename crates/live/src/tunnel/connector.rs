@@ -1,7 +1,9 @@
 //! The end of a tunnel that takes TCP connections and sends them through.
 
 use super::counters::{Counters, End};
-use super::pipe::{STACK, break_off, carry};
+use super::pipe::{STACK, carry, reset};
+use super::socks::{self, Reply};
+use super::transparent::{Network, Transparent};
 use super::{Refusal, encode};
 use crate::tpa::{TpaPort, TpaStream};
 use std::io::{self, Read, Write};
@@ -9,6 +11,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
+
+/// How long a client of SOCKS may take to say where it wants to go.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A port here and where its connections go, seen from the far end: `[address:]port:host:port`, as ssh's -L has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,8 +44,19 @@ impl FromStr for Forward {
     }
 }
 
-/// Takes connections on the ports of its forwards.
-#[derive(Debug)]
+/// How it is known where a connection is to go.
+#[derive(Clone, Debug)]
+enum Way {
+    /// Always there.
+    To(String),
+    /// The client says so first.
+    Socks,
+    /// It is the address that the client believes to talk to.
+    Transparent,
+}
+
+/// Takes connections and sends them through.
+#[derive(Clone, Debug)]
 pub struct Connector {
     port: TpaPort,
     far: SocketAddr,
@@ -64,19 +81,42 @@ impl Connector {
     ///
     /// The address cannot be bound, or no thread can be had.
     pub fn serve(&self, forward: &Forward, complain: fn(&str)) -> io::Result<SocketAddr> {
-        let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", forward.local));
-        let listener = TcpListener::bind(&forward.local).map_err(explain)?;
-        let (local, far) = (listener.local_addr()?, self.far);
-        let (port, counters, target) = (self.port.clone(), self.counters.clone(), forward.target.clone());
+        self.take(bind(&forward.local)?, Way::To(forward.target.clone()), complain)
+    }
+
+    /// The same at `local`, `address:port`, for clients of SOCKS 5, which say themselves where they want to go.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Connector::serve`].
+    pub fn serve_socks(&self, local: &str, complain: fn(&str)) -> io::Result<SocketAddr> {
+        self.take(bind(local)?, Way::Socks, complain)
+    }
+
+    /// The same for all connections of this machine, and of those it forwards for, to `networks`, as long as what is returned
+    /// lives.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Connector::serve`]; no rights to change routes and packet filter, or no programs `nft` and `ip` to do it with.
+    pub fn serve_networks(&self, networks: &[Network], complain: fn(&str)) -> io::Result<Transparent> {
+        let (transparent, listener) = Transparent::install(networks)?;
+        self.take(listener, Way::Transparent, complain)?;
+        Ok(transparent)
+    }
+
+    fn take(&self, listener: TcpListener, way: Way, complain: fn(&str)) -> io::Result<SocketAddr> {
+        let local = listener.local_addr()?;
+        let connector = self.clone();
         thread::Builder::new().name("forward".into()).spawn(move || {
             for tcp in listener.incoming() {
                 // One that is gone already, or no descriptor left: the next one may do better.
                 let Ok(tcp) = tcp else { continue };
-                let (port, counters, target) = (port.clone(), counters.clone(), target.clone());
+                let (connector, way) = (connector.clone(), way.clone());
                 let one = move || {
-                    if let Err(error) = stream(&port, far, tcp, &target, &counters) {
-                        counters.refused();
-                        complain(&format!("{target}: {error}"));
+                    if let Err(error) = connector.stream(tcp, way) {
+                        connector.counters.refused();
+                        complain(&error.to_string());
                     }
                 };
                 // Without a thread the connection is closed.
@@ -85,40 +125,71 @@ impl Connector {
         })?;
         Ok(local)
     }
-}
 
-/// One connection, from its beginning to its end.
-fn stream(port: &TpaPort, far: SocketAddr, tcp: TcpStream, target: &str, counters: &Counters) -> io::Result<()> {
-    let begun = begin(port, far, target);
-    let tpa = match begun {
-        Ok(tpa) => Arc::new(tpa),
-        Err(error) => {
-            // A reset, not an end: nothing was answered.
-            let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
-            let _ = nix::sys::socket::setsockopt(&tcp, nix::sys::socket::sockopt::Linger, &linger);
+    /// One connection, from its beginning to its end.
+    fn stream(&self, mut tcp: TcpStream, way: Way) -> io::Result<()> {
+        let is_socks = matches!(way, Way::Socks);
+        let target = match way {
+            Way::To(target) => target,
+            Way::Transparent => tcp.local_addr()?.to_string(),
+            Way::Socks => {
+                tcp.set_read_timeout(Some(PATIENCE))?;
+                let target = socks::request(&mut tcp)?;
+                tcp.set_read_timeout(None)?;
+                target
+            }
+        };
+        let (number, tpa) = match self.open(&target) {
+            Ok(opened) => opened,
+            Err((refusal, error)) => {
+                // A reset, not an end, where nothing was answered.
+                let told = is_socks && socks::reply(&mut tcp, refusal.into()).is_ok();
+                if !told {
+                    reset(&tcp);
+                }
+                return Err(io::Error::new(error.kind(), format!("{target}: {error}")));
+            }
+        };
+        if is_socks && let Err(error) = socks::reply(&mut tcp, Reply::Succeeded) {
+            tpa.abort();
+            self.counters.close(number, End::Aborted);
             return Err(error);
         }
-    };
-    let number = counters.open(&tpa);
-    let mut answer = [0];
-    let end = match (&*tpa).read_exact(&mut answer) {
-        Ok(()) if answer == [0] => carry(tcp, &tpa, counters),
-        outcome => {
-            break_off(&tcp, &tpa);
-            counters.close(number, End::Closed);
-            return Err(outcome.err().unwrap_or_else(|| io::Error::other(Refusal::of(answer[0]).to_string())));
-        }
-    };
-    counters.close(number, end);
-    Ok(())
+        let end = carry(tcp, &tpa, &self.counters);
+        self.counters.close(number, end);
+        Ok(())
+    }
+
+    /// A stream to a target, its number and the stream; or why there is none.
+    fn open(&self, target: &str) -> Result<(u64, Arc<TpaStream>), (Refusal, io::Error)> {
+        let unreachable = |error| (Refusal::Unreachable, error);
+        let tpa = Arc::new(self.begin(target).map_err(unreachable)?);
+        let number = self.counters.open(&tpa);
+        let mut answer = [0];
+        let refused = match (&*tpa).read_exact(&mut answer) {
+            Ok(()) if answer == [0] => return Ok((number, tpa)),
+            Ok(()) => {
+                let refusal = Refusal::of(answer[0]);
+                (refusal, io::Error::other(refusal.to_string()))
+            }
+            Err(error) => unreachable(error),
+        };
+        tpa.abort();
+        self.counters.close(number, End::Closed);
+        Err(refused)
+    }
+
+    fn begin(&self, target: &str) -> io::Result<TpaStream> {
+        let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "a target of 1 to 255 bytes");
+        let head = encode(target).ok_or_else(too_long)?;
+        let mut tpa = self.port.connect(self.far)?;
+        tpa.write_all(&head)?;
+        Ok(tpa)
+    }
 }
 
-fn begin(port: &TpaPort, far: SocketAddr, target: &str) -> io::Result<TpaStream> {
-    let head =
-        encode(target).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a target of 1 to 255 bytes"))?;
-    let mut tpa = port.connect(far)?;
-    tpa.write_all(&head)?;
-    Ok(tpa)
+fn bind(local: &str) -> io::Result<TcpListener> {
+    TcpListener::bind(local).map_err(|error| io::Error::new(error.kind(), format!("{local}: {error}")))
 }
 
 #[cfg(test)]

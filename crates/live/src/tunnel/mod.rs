@@ -1,6 +1,6 @@
 //! Ordinary TCP connections between two sites over TPA.
 //!
-//! One end ([`Connector`]) takes TCP connections on ports of its own and opens a TPA connection for each; the other
+//! One end ([`Connector`]) takes TCP connections (on ports of its own, by SOCKS, or to whole networks) and opens a TPA connection for each; the other
 //! ([`Exit`]) takes those and connects to where each is to go. Every stream is a connection of TPA with a window and buffers of
 //! its own, so that none waits for another and a reader that is slow holds back its own writer alone; all of them share one UDP port at
 //! either end. A direction that ends is closed in order while the other goes on; one that is broken off is broken off at the far
@@ -18,10 +18,13 @@ mod connector;
 mod counters;
 mod exit;
 mod pipe;
+mod socks;
+mod transparent;
 
 pub use connector::{Connector, Forward};
 pub use counters::{Counters, Totals};
 pub use exit::{Allowed, Exit};
+pub use transparent::{Network, Transparent};
 
 use std::io::{self, Read};
 

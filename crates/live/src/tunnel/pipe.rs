@@ -48,10 +48,15 @@ pub(super) fn carry(tcp: TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) -
 /// Breaks both connections off, so that neither application takes what it has for everything.
 pub(super) fn break_off(tcp: &TcpStream, tpa: &TpaStream) -> End {
     tpa.abort();
+    reset(tcp);
+    End::Aborted
+}
+
+/// Has a connection end with a reset when its last handle goes.
+pub(super) fn reset(tcp: &TcpStream) {
     // Closing with this sends a reset; shutting down wakes the thread that reads it.
     let _ = setsockopt(tcp, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
     let _ = tcp.shutdown(Shutdown::Read);
-    End::Aborted
 }
 
 fn copy(mut from: impl Read, mut to: impl Write, mut carried: impl FnMut(usize)) -> io::Result<()> {

@@ -158,6 +158,9 @@ impl Connection {
                     None if answer.protection == Protection::Plain => None,
                     None => return,
                 };
+                if let (Some(keys), Some(log)) = (&keys, &self.shared.options.keylog) {
+                    log.note([(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
+                }
                 self.cover = Some(Cover::new(answer.acceptor, keys.as_ref()));
                 self.on_segment(now, &answer.segment, &[], out);
             }

@@ -165,6 +165,9 @@ impl Worker {
         let Some(port) = self.ports.get_mut(&id) else { return false };
         let mut cover = Cover::new(half_open.request.opener, half_open.keys.as_ref());
         let Some((segment, payload)) = cover.open(datagram) else { return false };
+        if let (Some(keys), Some(log)) = (&half_open.keys, &port.options.keylog) {
+            log.note([(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
+        }
         let addresses = half_open.addresses;
         let base = tpa::Config { close_with_peer: false, ..port.options.transport.clone() };
         let config = half_open.request.terms.apply(&base).filter(|_| port.sources.may_connect(addresses.peer.ip()));

@@ -1,0 +1,299 @@
+//! Captures of TPA over UDP: `meshpace decrypt` with the keys of a log, and tshark with our dissector.
+
+use meshpace_live::testbed::{Impairment, Relay};
+use meshpace_live::tpa::cover::decode_plain;
+use meshpace_live::tpa::handshake::Opening;
+use meshpace_live::tpa::keylog::KeyLog;
+use meshpace_live::tpa::{Options, Security, TpaPort};
+use meshpace_testing::has;
+use meshpace_transport::tpa::{Flags, Segment};
+use pcap_file::DataLink;
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
+use pcap_file::pcapng::{Block, PcapNgReader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// As many bytes that repeat nowhere, from a seed.
+fn noise(seed: u32, length: usize) -> Vec<u8> {
+    (0..length.div_ceil(4) as u32)
+        .flat_map(|i| (i ^ seed << 20).wrapping_mul(2_654_435_761).to_be_bytes())
+        .take(length)
+        .collect()
+}
+
+/// A conversation over a relay; its datagrams in the order in which they passed, each with the end it came from.
+fn conversation(options: &Options, there: &[u8], back: &[u8]) -> Vec<(usize, Vec<u8>)> {
+    let listener = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap().listen(1).unwrap();
+    let perfect = Impairment::default;
+    let relay = Relay::new(listener.local_addr().unwrap(), perfect(), perfect(), true).unwrap();
+    let client = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap().connect(relay.address()).unwrap();
+    let server = listener.accept().unwrap().0;
+    std::thread::scope(|scope| {
+        for (stream, own, other) in [(client, there, back), (server, back, there)] {
+            scope.spawn(move || {
+                (&stream).write_all(own).unwrap();
+                stream.shutdown(Shutdown::Write).unwrap();
+                let mut got = Vec::new();
+                (&stream).read_to_end(&mut got).unwrap();
+                assert!(got == other);
+                stream.close().unwrap();
+            });
+        }
+    });
+    relay.take_record().into_iter().map(|passed| (passed.from, passed.bytes)).collect()
+}
+
+/// A capture of the datagrams as raw IP, from a port of one address to a port of another and back.
+fn capture(path: &Path, datagrams: &[(usize, Vec<u8>)]) {
+    let header = PcapHeader { datalink: DataLink::RAW, snaplen: 1 << 17, ..PcapHeader::default() };
+    let mut writer = PcapWriter::with_header(File::create(path).unwrap(), header).unwrap();
+    for (number, (from, bytes)) in datagrams.iter().enumerate() {
+        let mut packet = Vec::new();
+        let ends = [([10, 0, 0, 1], 45_123), ([10, 0, 0, 2], 45_124)];
+        let ((source, port), (destination, other)) = (ends[*from], ends[1 - *from]);
+        let builder = etherparse::PacketBuilder::ipv4(source, destination, 60).udp(port, other);
+        builder.write(&mut packet, bytes).unwrap();
+        let time = Duration::from_millis(number as u64);
+        writer.write_packet(&PcapPacket::new_owned(time, packet.len() as u32, packet)).unwrap();
+    }
+}
+
+/// The datagrams of a pcapng that `decrypt` has written.
+fn datagrams(path: &Path) -> Vec<Vec<u8>> {
+    let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();
+    let mut found = Vec::new();
+    while let Some(block) = reader.next_block() {
+        if let Block::EnhancedPacket(packet) = block.unwrap() {
+            found.push(packet.data[28..].to_vec());
+        }
+    }
+    found
+}
+
+/// The streams in plain datagrams, by their receiver's tag: a block's segments in the order of their places.
+fn streams(datagrams: &[Vec<u8>]) -> BTreeMap<u64, Vec<u8>> {
+    let mut order: BTreeMap<u64, Vec<u16>> = BTreeMap::new();
+    let mut pieces: BTreeMap<(u64, u16), BTreeMap<u16, Vec<u8>>> = BTreeMap::new();
+    for (tag, segment, payload) in datagrams.iter().filter_map(|datagram| decode_plain(datagram)) {
+        if payload.is_empty() {
+            continue;
+        }
+        let blocks = order.entry(tag).or_default();
+        if !blocks.contains(&segment.block) {
+            blocks.push(segment.block);
+        }
+        pieces.entry((tag, segment.block)).or_default().insert(segment.place, payload.to_vec());
+    }
+    let stream = |(tag, blocks): (u64, Vec<u16>)| {
+        let bytes = blocks.iter().flat_map(|block| pieces[&(tag, *block)].values().flatten().copied());
+        (tag, bytes.collect())
+    };
+    order.into_iter().map(stream).collect()
+}
+
+fn decrypt(keylog: &Path, from: &Path, to: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_meshpace"));
+    command.arg("decrypt").arg("--keylog").arg(keylog).arg(from).arg(to);
+    command.output().unwrap()
+}
+
+#[test]
+fn what_was_encrypted_is_read_with_the_keys_and_only_with_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let (log, from, to) = (place("keys"), place("encrypted.pcap"), place("plain.pcapng"));
+    let keylog = Some(Arc::new(KeyLog::append(&log).unwrap()));
+    let options = Options { keylog, ..Options::default() };
+    let (there, back) = (noise(1, 50_000), noise(2, 20_000));
+    let passed = conversation(&options, &there, &back);
+    capture(&from, &passed);
+    let secret = |datagrams: &[Vec<u8>]| {
+        datagrams.iter().any(|bytes| bytes.windows(100).any(|window| window == &there[..100] || window == &back[..100]))
+    };
+    assert!(!secret(&passed.iter().map(|passed| passed.1.clone()).collect::<Vec<_>>()), "it was not encrypted");
+    let output = decrypt(&log, &from, &to);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let plain = datagrams(&to);
+    assert_eq!(plain.len(), passed.len());
+    // Openings stay as they are; of the others both streams come out, whole.
+    let openings = |bytes: &&Vec<u8>| Opening::decode(bytes).is_some();
+    assert_eq!(plain.iter().filter(openings).count(), passed.iter().filter(|passed| openings(&&passed.1)).count());
+    let streams: BTreeSet<Vec<u8>> = streams(&plain).into_values().collect();
+    assert!(
+        streams == BTreeSet::from([there.clone(), back.clone()]),
+        "{:?}",
+        streams.iter().map(Vec::len).collect::<Vec<_>>()
+    );
+    // Several datagrams in one packet, as who sends them captures them.
+    let sizes = |index: usize| passed[index].1.len();
+    let full = (0..passed.len() - 1).find(|index| {
+        let same = passed[*index].0 == passed[index + 1].0 && passed[*index].1[..8] == passed[index + 1].1[..8];
+        same && sizes(*index) > 1000 && sizes(index + 1) <= sizes(*index)
+    });
+    let full = full.expect("two segments in a row");
+    let mut merged = passed.clone();
+    let second = merged.remove(full + 1).1;
+    merged[full].1.extend(second);
+    capture(&from, &merged);
+    assert!(decrypt(&log, &from, &to).status.success());
+    assert!(datagrams(&to) == plain, "what was cut apart is the same");
+    // Other keys open nothing.
+    std::fs::write(place("other"), format!("TPA_KEY {:016x} {}\n", 5, "07".repeat(32))).unwrap();
+    let output = decrypt(&place("other"), &from, &to);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("none of the 1 keys"), "{output:?}");
+}
+
+#[test]
+fn files_that_are_none_are_refused_and_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    std::fs::write(place("keys"), "# none yet\n").unwrap();
+    std::fs::write(place("bad"), "TPA_KEY 1\n").unwrap();
+    capture(&place("capture"), &[(0, vec![1; 100])]);
+    let whole = std::fs::read(place("capture")).unwrap();
+    std::fs::write(place("cut"), &whole[..whole.len() - 5]).unwrap();
+    std::fs::write(place("text"), "no capture at all, but longer than its header").unwrap();
+    std::fs::write(place("short"), "no").unwrap();
+    let cases = [
+        ("none", "capture", "none"),
+        ("bad", "capture", "line 1"),
+        ("keys", "none", "none"),
+        ("keys", "cut", "cut"),
+        ("keys", "text", "text"),
+        ("keys", "short", "short"),
+    ];
+    for (log, capture, named) in cases {
+        let output = decrypt(&place(log), &place(capture), &place("plain"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{log} {capture}: {said}");
+        assert!(said.contains(named), "{log} {capture}: {said}");
+        assert!(!place("plain").exists(), "{log} {capture}: half a file");
+    }
+}
+
+/// What tshark says of each packet of a capture, with our dissector.
+fn tshark(path: &Path, fields: &[&str]) -> Vec<Vec<String>> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/wireshark/meshpace_tpa.lua");
+    let mut command = Command::new("tshark");
+    command.arg("-X").arg(format!("lua_script:{}", script.display())).arg("-r").arg(path).args(["-T", "fields"]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && !said.contains("lua"), "{said}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    // Booleans are 1 and 0 in older versions.
+    let word = |word: &str| match word {
+        "True" => "1".to_owned(),
+        "False" => "0".to_owned(),
+        word => word.to_owned(),
+    };
+    lines.lines().map(|line| line.split('\t').map(word).collect()).collect()
+}
+
+const FIELDS: [&str; 15] = [
+    "meshpace_tpa.tag",
+    "meshpace_tpa.block",
+    "meshpace_tpa.places",
+    "meshpace_tpa.tx",
+    "meshpace_tpa.ack_block",
+    "meshpace_tpa.ack_places",
+    "meshpace_tpa.ack_tx",
+    "meshpace_tpa.flags.ack",
+    "meshpace_tpa.flags.rst",
+    "meshpace_tpa.flags.syn",
+    "meshpace_tpa.flags.fin",
+    "meshpace_tpa.congested",
+    "meshpace_tpa.window",
+    "meshpace_tpa.last",
+    "meshpace_tpa.payload",
+];
+
+/// What these fields are by our own reading.
+fn expected(datagram: &[u8]) -> Vec<String> {
+    let (tag, segment, payload) = match decode_plain(datagram) {
+        Some(decoded) => decoded,
+        None => (0, Opening::decode(datagram).expect("an opening or a segment").0.segment, &[][..]),
+    };
+    let Segment { block, place, tx, ack_block, ack_places, ack_tx, flags, congested, window, last, .. } = segment;
+    let yes = |yes: bool| u8::from(yes).to_string();
+    let flag = |flag: Flags| yes(flags.has(flag));
+    vec![
+        format!("0x{tag:016x}"),
+        block.to_string(),
+        format!("0x{place:04x}"),
+        tx.to_string(),
+        ack_block.to_string(),
+        format!("0x{ack_places:04x}"),
+        ack_tx.to_string(),
+        flag(Flags::ACK),
+        flag(Flags::RST),
+        flag(Flags::SYN),
+        flag(Flags::FIN),
+        yes(congested),
+        window.to_string(),
+        yes(last),
+        payload.iter().map(|byte| format!("{byte:02x}")).collect(),
+    ]
+}
+
+#[test]
+fn tshark_reads_every_plain_datagram_as_we_do() {
+    if !has("tshark", "tshark") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path: PathBuf = directory.path().join("plain.pcap");
+    let options = Options { security: Security::Plain, ..Options::default() };
+    let passed = conversation(&options, &noise(1, 40_000), &noise(2, 10_000));
+    capture(&path, &passed);
+    let read = tshark(&path, &FIELDS);
+    assert_eq!(read.len(), passed.len());
+    for (number, (said, (_, datagram))) in read.iter().zip(&passed).enumerate() {
+        assert_eq!(*said, expected(datagram), "packet {number}");
+    }
+    // In time, and not one of them malformed.
+    assert!(PcapReader::new(File::open(&path).unwrap()).is_ok());
+    let malformed = tshark(&path, &["_ws.malformed", "meshpace_tpa.length"]);
+    assert!(malformed.iter().all(|fields| fields[0].is_empty()), "{malformed:?}");
+    let payloads: usize =
+        passed.iter().filter_map(|passed| decode_plain(&passed.1)).map(|(_, _, bytes)| bytes.len()).sum();
+    let lengths = malformed.iter().filter_map(|fields| fields[1].parse::<usize>().ok()).sum::<usize>();
+    assert_eq!(lengths, payloads);
+}
+
+#[test]
+fn tshark_tells_encrypted_datagrams_and_reads_them_once_decrypted() {
+    if !has("tshark", "tshark") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let (log, from, to) = (place("keys"), place("encrypted.pcap"), place("plain.pcapng"));
+    let keylog = Some(Arc::new(KeyLog::append(&log).unwrap()));
+    let options = Options { keylog, security: Security::Shared([9; 32]), ..Options::default() };
+    let passed = conversation(&options, &noise(3, 20_000), &noise(4, 20_000));
+    capture(&from, &passed);
+    let fields = ["meshpace_tpa.kind", "meshpace_tpa.protection", "meshpace_tpa.number", "meshpace_tpa.tag"];
+    for (said, (_, datagram)) in tshark(&from, &fields).iter().zip(&passed) {
+        let opening = Opening::decode(datagram).map(|(opening, _)| opening);
+        let kind = opening.map_or(String::new(), |opening| (opening.kind as u8).to_string());
+        let protection = opening.map_or("", |_| "2").to_owned();
+        let tag = u64::from_be_bytes(datagram[..8].try_into().unwrap());
+        let number = u64::from_be_bytes(datagram[8..16].try_into().unwrap());
+        let number = opening.map_or(number.to_string(), |_| String::new());
+        assert_eq!(*said, [kind, protection, number, format!("0x{tag:016x}")]);
+    }
+    assert!(decrypt(&log, &from, &to).status.success());
+    for (said, datagram) in tshark(&to, &FIELDS).iter().zip(&datagrams(&to)) {
+        assert_eq!(*said, expected(datagram));
+    }
+}

@@ -1,0 +1,114 @@
+//! Reads what encrypted connections carried, with their keys: for captures.
+
+use super::handshake::{Tag, tag_of};
+use super::keylog::WORD;
+use super::keys;
+use super::seal::Reader;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// Keys from a [log](super::keylog).
+#[derive(Debug, Default)]
+pub struct Secrets(BTreeMap<Tag, Reader>);
+
+impl Secrets {
+    /// Those of the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or a line is none of the above: the error says which.
+    pub fn read(path: &Path) -> io::Result<Secrets> {
+        let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(explain)?;
+        let mut secrets = Secrets::default();
+        for (number, line) in text.lines().enumerate() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if words.first().is_none_or(|first| first.starts_with('#')) {
+                continue;
+            }
+            let parsed = match words[..] {
+                [WORD, tag, key] if tag.len() == 16 => Tag::from_str_radix(tag, 16).ok().zip(keys::parse(key)),
+                _ => None,
+            };
+            let Some((tag, key)) = parsed else {
+                let text = format!("line {}: expected {WORD}, a tag of 16 digits and a key of 64", number + 1);
+                return Err(explain(io::Error::new(io::ErrorKind::InvalidInput, text)));
+            };
+            secrets.0.insert(tag, Reader::new(key));
+        }
+        Ok(secrets)
+    }
+
+    /// How many directions of connections they open.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether there is a key for datagrams that begin like this.
+    pub fn know(&self, datagram: &[u8]) -> bool {
+        tag_of(datagram).is_some_and(|tag| self.0.contains_key(&tag))
+    }
+
+    /// The datagram as it would be without encryption; none if there is no key for it or it is not whole.
+    pub fn open(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        let tag = tag_of(datagram)?;
+        let mut copy = datagram.to_vec();
+        let content = self.0.get_mut(&tag)?.open(&mut copy)?;
+        Some([&tag.to_be_bytes()[..], content].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cover::Cover;
+    use super::super::keylog::KeyLog;
+    use super::super::noise::Keys;
+    use super::*;
+    use meshpace_transport::tpa::{Segment, wire};
+
+    #[test]
+    fn what_is_logged_opens_what_was_sealed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let keys = Keys { send: [1; 32], receive: [2; 32] };
+        KeyLog::append(&path).unwrap().note([(0x0102, &keys.receive), (0x0304, &keys.send)]);
+        // A second connection adds to it.
+        KeyLog::append(&path).unwrap().note([(0x0506, &[3; 32]), (0x0708, &[4; 32])]);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(&format!("TPA_KEY 0000000000000102 {}\n", "02".repeat(32))), "{text}");
+        let mut secrets = Secrets::read(&path).unwrap();
+        assert_eq!(secrets.len(), 4);
+        // What this end sends is sealed with its sending key and begins with the peer's tag.
+        let mut cover = Cover::new(0x0304, Some(&keys));
+        let segment = Segment { block: 7, place: 1, ..Segment::default() };
+        let mut datagram = Vec::new();
+        cover.write(&mut datagram, &segment, b"over ", b"the hills");
+        let opened = secrets.open(&datagram).unwrap();
+        let expected = [&0x0304u64.to_be_bytes()[..], &wire::encode_inside_udp(&segment), b"over the hills"].concat();
+        assert_eq!(opened, expected);
+        // Again, as a capture may have it twice; not with a bit changed, and not with another tag.
+        assert!(secrets.open(&datagram).is_some());
+        datagram[20] ^= 1;
+        assert!(secrets.open(&datagram).is_none() && secrets.know(&datagram));
+        datagram[0] = 9;
+        assert!(!secrets.know(&datagram) && secrets.open(&datagram).is_none());
+    }
+
+    #[test]
+    fn lines_that_are_none_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        for bad in ["TPA_KEY 12 34", "TPA_KEY", "CLIENT_RANDOM 1 2"] {
+            std::fs::write(&path, format!("# ours\n\n{bad}\n")).unwrap();
+            let error = Secrets::read(&path).unwrap_err().to_string();
+            assert!(error.contains("line 3: expected TPA_KEY"), "{error}");
+        }
+        assert!(Secrets::read(&directory.path().join("none")).is_err());
+    }
+}
