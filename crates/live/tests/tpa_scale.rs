@@ -1,0 +1,114 @@
+//! How much many connections take: memory, and processor time to accept one more.
+#![expect(clippy::disallowed_methods, reason = "vanished peers are given up in real time")]
+
+mod common;
+mod puppet;
+
+use common::ms;
+use meshpace_core::Duration;
+use meshpace_live::tpa::handshake::Kind;
+use meshpace_live::tpa::{Limits, Options, TpaPort};
+use meshpace_testing::is_slow_run;
+use meshpace_transport::tpa::{Flags, Segment};
+use nix::sys::resource::{UsageWho, getrusage};
+use puppet::{Puppet, plain};
+use std::io::{ErrorKind, Read};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Memory is the process's: one test after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Resident memory in KiB.
+fn memory() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Processor time of this process in seconds.
+fn cpu() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
+    let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    seconds(usage.user_time()) + seconds(usage.system_time())
+}
+
+#[test]
+fn a_thousand_unfinished_handshakes_take_less_than_a_megabyte() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let listener = TpaPort::with_options("127.0.0.1:0", plain()).unwrap().listen(2048).unwrap();
+    let address = listener.local_addr().unwrap();
+    // One socket per source, and a tag of its own for each handshake. Four sources have 256 places each.
+    let mut sources: Vec<Puppet> = (2..6).map(|host| Puppet::from(&format!("127.0.0.{host}:0"), address)).collect();
+    // What the first handshakes take anyway.
+    sources[0].opening.opener = 1;
+    sources[0].ask();
+    let before = memory();
+    let mut accepted = 0;
+    for number in 0..1000 {
+        let puppet = &mut sources[number % 4];
+        (puppet.opening.opener, puppet.opening.cookie) = (0x100 + number as u64, [0; 16]);
+        puppet.opening.terms.segment = 65_000;
+        puppet.ask();
+        puppet.request();
+        // An acceptance that comes again is of an earlier one.
+        let accepts = |puppet: &Puppet| {
+            (0..100).find_map(|_| puppet.answer().filter(|answer| answer.opener == puppet.opening.opener))
+        };
+        let answer = accepts(puppet).expect("an answer");
+        accepted += usize::from(answer.kind == Kind::Acceptance);
+    }
+    let grown = memory().saturating_sub(before);
+    assert_eq!(accepted, 1000);
+    eprintln!("{grown} KiB for {accepted} unfinished handshakes");
+    assert!(grown < 1000, "{grown} KiB for {accepted} unfinished handshakes");
+}
+
+#[test]
+fn ten_thousand_connections_are_accepted_at_constant_cost_and_given_up_when_they_vanish() {
+    if !is_slow_run("opens 10,000 connections and waits until they are given up") {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    const MANY: usize = 10_000;
+    let mut options = Options { limits: Limits { connections_per_source: MANY, ..Limits::default() }, ..plain() };
+    options.limits.handshakes_per_second = 1_000_000;
+    // So long that the first are still there when the last have come.
+    (options.keep_alive, options.silence_timeout) = (Some(Duration::from_secs(100)), Duration::from_secs(110));
+    let listener = TpaPort::with_options("127.0.0.1:0", options).unwrap().listen(64).unwrap();
+    listener.set_timeout(Some(ms(20_000))).unwrap();
+    let mut puppet = Puppet::new(listener.local_addr().unwrap());
+    puppet.socket.set_read_timeout(Some(ms(20_000))).unwrap();
+    let before = memory();
+    let mut streams = Vec::new();
+    let mut costs = Vec::new();
+    while streams.len() < MANY {
+        let start = cpu();
+        for _ in 0..1000 {
+            (puppet.opening.opener, puppet.opening.cookie) = (0x100 + streams.len() as u64, [0; 16]);
+            puppet.ask();
+            puppet.request();
+            let own = puppet.opening.opener;
+            let answer = (0..100).find_map(|_| puppet.answer().filter(|answer| answer.opener == own)).unwrap();
+            puppet.other_tag = answer.acceptor;
+            let ack = Segment { ack_block: answer.segment.block, window: 255, flags: Flags::ACK, ..Segment::default() };
+            puppet.say(ack, &[]);
+            streams.push(listener.accept().unwrap().0);
+        }
+        costs.push(cpu() - start);
+    }
+    let grown = memory().saturating_sub(before);
+    eprintln!("{grown} KiB for {MANY} connections; CPU s per 1000: {costs:.3?}");
+    assert!(grown < 1 << 20, "{grown} KiB");
+    // Linear in the connections, as it was, the last thousand would cost ten times the first.
+    let (first, last) = (costs[0].max(costs[1]), costs[8].min(costs[9]));
+    assert!(last < 3.0 * first, "{costs:?}");
+    // Nobody answers for any of them.
+    let start = Instant::now();
+    for stream in &mut streams {
+        stream.set_read_timeout(Some(ms(300_000))).unwrap();
+        let error = stream.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    }
+    eprintln!("all given up {:.1} s later", start.elapsed().as_secs_f64());
+}
