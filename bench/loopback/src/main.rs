@@ -1,14 +1,15 @@
-//! Throughput over loopback and processor time per gigabyte: kernel TCP, QUIC (quinn) and TPA over UDP, one after the other.
+//! Throughput over loopback and processor time per gigabyte: kernel TCP, QUIC (quinn) and TPA over UDP, plain and encrypted.
 //!
-//! `cargo run --release -- [MEGABYTES] [ROUNDS]`. Every run sends from one thread to another of this process, which
-//! counts; processor time is that of the process, kernel included.
+//! `cargo run --release -- [MEGABYTES] [PAIRS]`. Every run sends from one thread to another of this process, which
+//! counts; processor time is that of the process, kernel included. All kinds run once per pair, in turn forwards and backwards, so that
+//! what else the machine does meets all of them alike; told are medians, and the medians of each pair's ratios to QUIC.
 
-use meshpace_live::tpa::{Options, Runtime, TpaPort};
+use meshpace_live::tpa::{Options, Runtime, Security, TpaPort};
 use meshpace_transport::tpa::ack::Rule;
 use nix::sys::resource::{UsageWho, getrusage};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const CHUNK: usize = 64 << 10;
 
@@ -18,12 +19,21 @@ fn cpu() -> f64 {
     seconds(usage.user_time()) + seconds(usage.system_time())
 }
 
-fn measure(name: &str, bytes: u64, transfer: impl FnOnce(u64) -> u64) {
+/// Rate in Gbit/s and processor seconds per GB.
+fn measure(name: &str, bytes: u64, transfer: impl FnOnce(u64) -> u64) -> [f64; 2] {
     let (start, before) = (Instant::now(), cpu());
     let got = transfer(bytes);
     let (wall, used) = (start.elapsed().as_secs_f64(), cpu() - before);
     assert_eq!(got, bytes, "{name}: not everything arrived");
-    println!("{name:44} {:8.2} Gbit/s {:8.2} CPU s/GB", bytes as f64 * 8e-9 / wall, used / (bytes as f64 / 1e9));
+    let outcome = [bytes as f64 * 8e-9 / wall, used / (bytes as f64 / 1e9)];
+    eprintln!("{name:44} {:8.2} Gbit/s {:8.2} CPU s/GB", outcome[0], outcome[1]);
+    outcome
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
 fn send(mut stream: impl Write, bytes: u64) {
@@ -60,10 +70,12 @@ fn tcp(bytes: u64) -> u64 {
 fn tpa(bytes: u64, options: Options, two: bool) -> u64 {
     let first = Runtime::start().expect("a thread");
     let second = if two { Runtime::start().expect("a thread") } else { first.clone() };
-    let listener = TpaPort::on(&first, "127.0.0.1:0", options.clone()).expect("a free port").listen(1).expect("listens");
+    let listener =
+        TpaPort::on(&first, "127.0.0.1:0", options.clone()).expect("a free port").listen(1).expect("listens");
     let address = listener.local_addr().expect("bound");
     let sender = std::thread::spawn(move || {
-        let stream = TpaPort::on(&second, "127.0.0.1:0", options).expect("a free port").connect(address).expect("it listens");
+        let stream =
+            TpaPort::on(&second, "127.0.0.1:0", options).expect("a free port").connect(address).expect("it listens");
         send(&stream, bytes);
         stream.close().expect("all arrives");
     });
@@ -74,8 +86,8 @@ fn tpa(bytes: u64, options: Options, two: bool) -> u64 {
     got
 }
 
-fn options(window: u8, segment: u32) -> Options {
-    let mut options = Options::default();
+fn options(security: Security, window: u8, segment: u32) -> Options {
+    let mut options = Options { security, ..Options::default() };
     options.transport.congestion.window = window;
     options.transport.segment = segment;
     options.transport.ack = Rule::EveryWindow;
@@ -129,21 +141,51 @@ fn quic(bytes: u64) -> u64 {
     server.join().expect("no panic")
 }
 
+/// A kind of transport: its name, what part of the bytes it sends, and how.
+type Kind = (String, u64, Box<dyn Fn(u64) -> u64>);
+
+fn kinds() -> Vec<Kind> {
+    let mut kinds: Vec<Kind> =
+        vec![("QUIC (quinn, TLS 1.3)".into(), 1, Box::new(quic)), ("kernel TCP".into(), 1, Box::new(tcp))];
+    for (window, segment) in [(12, 1460), (12, 8960), (3, 1460)] {
+        for security in [Security::Opportunistic, Security::Plain] {
+            let name = match security {
+                Security::Plain => "plain",
+                _ => "encrypted",
+            };
+            let part = if window == 3 { 5 } else { 1 };
+            let options = options(security, window, segment);
+            let run = move |bytes| tpa(bytes, options.clone(), true);
+            kinds.push((format!("TPA* {name}, cwnd_max {window}, {segment} B"), part, Box::new(run)));
+        }
+    }
+    kinds
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default| arguments.next().map_or(default, |text: String| text.parse().expect("a number"));
-    let (megabytes, rounds) = (number(500), number(3));
-    let bytes = megabytes * 1_000_000;
-    for _ in 0..rounds {
-        measure("kernel TCP", bytes, tcp);
-        measure("QUIC (quinn, TLS 1.3)", bytes, quic);
-        for (window, segment) in [(3, 1460), (12, 1460), (12, 8960), (12, 65000)] {
-            for two in [false, true] {
-                let threads = if two { 2 } else { 1 };
-                let name = format!("TPA cwnd_max {window}, {segment} B, {threads} runtime(s)");
-                measure(&name, bytes / if window == 3 { 5 } else { 1 }, |bytes| tpa(bytes, options(window, segment), two));
-            }
+    let (megabytes, pairs) = (number(200), number(5));
+    let kinds = kinds();
+    let mut outcomes = vec![Vec::new(); kinds.len()];
+    for pair in 0..pairs {
+        let mut order: Vec<usize> = (0..kinds.len()).collect();
+        if pair % 2 == 1 {
+            order.reverse();
         }
-        std::thread::sleep(Duration::from_millis(200));
+        for kind in order {
+            let (name, part, transfer) = &kinds[kind];
+            outcomes[kind].push(measure(name, megabytes * 1_000_000 / part, transfer));
+        }
+    }
+    println!("{megabytes} MB, {pairs} pairs; medians, and medians of the ratios to QUIC");
+    for ((name, ..), outcome) in kinds.iter().zip(&outcomes) {
+        let of = |index: usize| median(outcome.iter().map(|outcome| outcome[index]).collect());
+        let ratio = |index: usize| {
+            let ratios = outcome.iter().zip(&outcomes[0]).map(|(own, quic)| own[index] / quic[index]);
+            median(ratios.collect())
+        };
+        let (rate, cpu) = (of(0), of(1));
+        println!("{name:36} {rate:7.2} Gbit/s ({:5.2}) {cpu:7.2} CPU s/GB ({:5.2})", ratio(0), ratio(1));
     }
 }

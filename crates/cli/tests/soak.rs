@@ -1,0 +1,144 @@
+//! Transfers of TPA between processes that are killed at random: what was acknowledged is there, and every end that is none is
+//! told as such.
+
+use meshpace_testing::is_slow_run;
+use serde_json::Value;
+use std::net::UdpSocket;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Pairs of processes at a time.
+const AT_ONCE: u64 = 6;
+
+/// Bytes of a transfer.
+const BYTES: u64 = 3_000_000;
+
+/// Who is killed in a round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Victim {
+    Nobody,
+    Sender,
+    Receiver,
+}
+
+fn meshpace(arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_meshpace"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "processes take their time")]
+fn pause(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}
+
+/// Waits for the end of a process that has to end; it is killed after two minutes.
+fn end_of(mut child: Child) -> Output {
+    for _ in 0..1200 {
+        if child.try_wait().unwrap().is_some() {
+            return child.wait_with_output().unwrap();
+        }
+        pause(100);
+    }
+    child.kill().unwrap();
+    panic!("it never ends: {:?}", child.wait_with_output());
+}
+
+/// What a process says of its transfer, if it says anything.
+fn record(output: &Output) -> Option<Value> {
+    serde_json::from_slice(&output.stdout).ok()
+}
+
+/// One transfer; what became of it: whether the sender and the receiver say that all is well.
+fn round(victim: Victim, after: u64) -> (bool, bool) {
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let same = ["--transport", "tpa-ap-3", "--hops", "4", "--channel-rate", "20 Mbit/s", "--port", &port];
+    let json = ["--format", "json"];
+    let mut receiver = meshpace(&[&["recv"][..], &same, &json, &["--count", "1", "--seconds", "100"]].concat());
+    let bytes = BYTES.to_string();
+    let send = [&["send", "127.0.0.1"][..], &same, &json, &["--bytes", &bytes]].concat();
+    // Until somebody listens the sender is refused at once.
+    let mut sender = meshpace(&send);
+    for _ in 0..100 {
+        pause(300);
+        match sender.try_wait().unwrap() {
+            Some(status) if !status.success() => sender = meshpace(&send),
+            _ => break,
+        }
+    }
+    pause(after);
+    match victim {
+        Victim::Nobody => {}
+        Victim::Sender => sender.kill().unwrap(),
+        Victim::Receiver => receiver.kill().unwrap(),
+    }
+    let (sender, receiver) = (end_of(sender), end_of(receiver));
+    let (sent, received) = (record(&sender), record(&receiver));
+    let delivered = |record: &Value| record["flows"][0]["delivered_bytes"].as_u64().unwrap();
+    // Whoever says that all is well has all, and so has the other end unless it was killed after that.
+    if sender.status.success() {
+        assert_eq!(sent.as_ref().map(delivered), Some(BYTES));
+        assert!(victim == Victim::Receiver || receiver.status.success(), "{receiver:?}");
+    }
+    if let Some(record) = &received {
+        let completed = record["completed"].as_bool().unwrap();
+        assert_eq!(completed, receiver.status.success(), "{record}");
+        assert_eq!(completed, record["error"].is_null(), "{record}");
+        assert!(!completed || delivered(record) == BYTES, "{record}");
+        // Nothing that the sender knows to have arrived is missing.
+        if let Some(sent) = &sent {
+            assert!(delivered(record) >= delivered(sent), "{record} {sent}");
+        }
+    } else {
+        // It was killed, or the sender before it came.
+        assert_ne!(victim, Victim::Nobody, "{receiver:?}");
+    }
+    if victim == Victim::Nobody {
+        assert!(sender.status.success() && receiver.status.success(), "{sender:?} {receiver:?}");
+    }
+    (sender.status.success(), received.is_some_and(|record| record["completed"] == true))
+}
+
+#[test]
+fn processes_killed_at_random_lose_nothing_and_tell_every_abort() {
+    if !is_slow_run(
+        "ten minutes of transfers between processes that are killed; MESHPACE_SOAK_SECONDS for another time",
+    ) {
+        return;
+    }
+    let seconds = std::env::var("MESHPACE_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(600);
+    #[expect(clippy::disallowed_methods, reason = "a soak lasts for a while")]
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let counts = std::thread::scope(|scope| {
+        let one = |lane: u64| {
+            let mut state = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(lane + 1);
+            let mut random = move || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state
+            };
+            let mut counts = [[0u32; 4]; 3];
+            #[expect(clippy::disallowed_methods, reason = "a soak lasts for a while")]
+            while Instant::now() < end {
+                let victim = [Victim::Nobody, Victim::Sender, Victim::Receiver][(random() >> 33) as usize % 3];
+                let (sent, received) = round(victim, (random() >> 33) % 3000);
+                counts[victim as usize][usize::from(sent) * 2 + usize::from(received)] += 1;
+            }
+            counts
+        };
+        let lanes: Vec<_> = (0..AT_ONCE).map(|lane| scope.spawn(move || one(lane))).collect();
+        lanes.into_iter().map(|lane| lane.join().unwrap()).collect::<Vec<_>>()
+    });
+    for (index, victim) in [Victim::Nobody, Victim::Sender, Victim::Receiver].into_iter().enumerate() {
+        let sum = |outcome: usize| counts.iter().map(|counts| counts[index][outcome]).sum::<u32>();
+        eprintln!(
+            "killed: {victim:?}; both well {}, only the sender {}, only the receiver {}, both say it was broken off {}",
+            sum(3),
+            sum(2),
+            sum(1),
+            sum(0)
+        );
+        let rounds: u32 = (0..4).map(sum).sum();
+        assert!(rounds > 0, "nobody of this kind in {seconds} s");
+    }
+}
