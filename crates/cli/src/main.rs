@@ -27,6 +27,7 @@ mod traffic_record;
 mod transports;
 mod tunnel;
 mod validate;
+mod view;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -65,6 +66,8 @@ enum Command {
     Send(send::Arguments),
     /// Receive what `send`, or any TCP, sends, and measure it.
     Recv(recv::Arguments),
+    /// Play a scenario in a browser: frames, collisions, routes, two transports side by side.
+    View(view::Arguments),
     /// Run real programs over the mesh of a scenario, in real time.
     Emulate(emulate::Arguments),
     /// Run a shell, or a command, in a node of an emulation under way.
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         Command::Validate(arguments) => validate::main(&arguments),
         Command::Send(arguments) => send::main(&arguments),
         Command::Recv(arguments) => recv::main(&arguments),
+        Command::View(arguments) => view::main(&arguments),
         Command::Emulate(arguments) => emulate::main(&arguments),
         Command::Shell(arguments) => shell::main(&arguments),
         Command::Top(arguments) => top::main(&arguments),

@@ -8,8 +8,22 @@ use std::process::{Command, Output};
 /// What the script itself uses.
 const REAL: [&str; 9] = ["bash", "cat", "dirname", "grep", "mktemp", "rm", "sort", "tail", "chmod"];
 /// What it looks for, besides tshark.
-const TOOLS: [&str; 11] =
-    ["nft", "iperf3", "nc", "ip", "ping", "tcpdump", "python3", "cc", "valgrind", "clang", "pkg-config"];
+const TOOLS: [&str; 14] = [
+    "nft",
+    "iperf3",
+    "nc",
+    "ip",
+    "ping",
+    "tcpdump",
+    "python3",
+    "cc",
+    "valgrind",
+    "clang",
+    "pkg-config",
+    "node",
+    "npm",
+    "chromium",
+];
 
 struct Machine {
     directory: tempfile::TempDir,

@@ -1,0 +1,276 @@
+// The mesh of one run on a canvas.
+import { LOOKS, bad, dark, faint, flowColour, ink, lookOf, paper, shade, still } from "./colours";
+import type { Frame, Shown } from "./run";
+
+/** How long a ring stays at least, seconds of the clock on the wall. */
+const AFTERGLOW = 0.35;
+/** Frames that are drawn at a time above real time. */
+const MOST_DRAWN = 24;
+/** How long a collision or a drop stays marked. */
+const SPOT = 0.9;
+
+export class Mesh {
+  readonly canvas = document.createElement("canvas");
+  readonly told = document.createElement("output");
+  private ground = document.createElement("canvas");
+  private made = "";
+  private hovered = -1;
+  private focused = -1;
+  private box: { scale: number; x: number; y: number } = { scale: 1, x: 0, y: 0 };
+  constructor(
+    private run: () => Shown,
+    label: string,
+  ) {
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "application");
+    this.canvas.setAttribute("aria-label", `${label}. Arrow keys go from node to node.`);
+    this.told.className = "told";
+    this.told.setAttribute("aria-live", "polite");
+    this.canvas.addEventListener("pointermove", (event) => {
+      const box = this.canvas.getBoundingClientRect();
+      this.hovered = this.nearest(event.clientX - box.left, event.clientY - box.top);
+    });
+    this.canvas.addEventListener("pointerleave", () => (this.hovered = -1));
+    this.canvas.addEventListener("focus", () => (this.focused = Math.max(0, this.focused)));
+    this.canvas.addEventListener("blur", () => (this.focused = -1));
+    this.canvas.addEventListener("keydown", (event) => {
+      const count = this.run().stage.nodes.length;
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.focused = (this.focused + step + count) % count;
+      this.tell();
+    });
+  }
+
+  /** The height that suits the places of the nodes at this width. */
+  private fit(width: number): number {
+    const places = this.run().stage.nodes;
+    const xs = places.map((place) => place[0]);
+    const ys = places.map((place) => place[1]);
+    const [left, right, bottom, top] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const margin = Math.max(24, Math.min(60, width * 0.07));
+    const wide = Math.max(right - left, 1);
+    const high = Math.max(top - bottom, 1);
+    const most = width < 500 ? 300 : 380;
+    const scale = Math.min((width - 2 * margin) / wide, (most - 2 * margin) / high);
+    const height = Math.max(170, Math.min(most, high * scale + 2 * margin));
+    this.box = { scale, x: (width - wide * scale) / 2 - left * scale, y: (height + high * scale) / 2 + bottom * scale };
+    return height;
+  }
+  private at(place: [number, number]): [number, number] {
+    return [this.box.x + place[0] * this.box.scale, this.box.y - place[1] * this.box.scale];
+  }
+  private nearest(x: number, y: number): number {
+    const run = this.run();
+    let best = -1;
+    let least = 22 * 22;
+    for (let node = 0; node < run.stage.nodes.length; node++) {
+      const [nx, ny] = this.at(run.place(node));
+      const distance = (nx - x) ** 2 + (ny - y) ** 2;
+      if (distance < least) [best, least] = [node, distance];
+    }
+    return best;
+  }
+
+  private tell(): void {
+    const node = this.hovered >= 0 ? this.hovered : this.focused;
+    const text = node >= 0 ? this.run().tell(node) : "";
+    if (this.told.textContent !== text) this.told.textContent = text;
+  }
+
+  /** Draws the run; `speed` is simulated seconds per second, 0 while it stands still. */
+  draw(speed: number): void {
+    const run = this.run();
+    const width = this.canvas.clientWidth;
+    const height = this.fit(width);
+    const ratio = Math.min(devicePixelRatio || 1, 2);
+    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+      this.canvas.style.height = `${height}px`;
+    }
+    const pen = this.canvas.getContext("2d");
+    if (!pen) return;
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    const crowded = run.stage.nodes.length > 60;
+    this.links(pen, run, width, height, ratio);
+    this.routes(pen, run);
+    // Faster than real time there are more frames than anybody can see: the last ones stand for all.
+    const shown = speed > 1 ? run.frames.slice(-MOST_DRAWN) : run.frames;
+    for (const frame of shown) this.frame(pen, run, frame, speed, crowded);
+    this.nodes(pen, run, crowded);
+    this.spots(pen, run, speed);
+    this.tell();
+  }
+
+  /** The links, which do not change while nodes stand still, as a picture. */
+  private links(pen: CanvasRenderingContext2D, run: Shown, width: number, height: number, ratio: number): void {
+    if (run.stage.moves) return;
+    const made = `${width} ${height} ${ratio} ${dark()}`;
+    if (made !== this.made) {
+      this.made = made;
+      this.ground.width = Math.round(width * ratio);
+      this.ground.height = Math.round(height * ratio);
+      const under = this.ground.getContext("2d");
+      if (!under) return;
+      under.setTransform(ratio, 0, 0, ratio, 0, 0);
+      under.strokeStyle = dark() ? "#2c333b" : "#dfe3e8";
+      under.beginPath();
+      for (const [a, b] of run.stage.links) {
+        under.moveTo(...this.at(run.place(a)));
+        under.lineTo(...this.at(run.place(b)));
+      }
+      under.stroke();
+    }
+    pen.drawImage(this.ground, 0, 0, width, height);
+  }
+
+  private routes(pen: CanvasRenderingContext2D, run: Shown): void {
+    run.routes.forEach((way, number) => {
+      const flow = run.stage.flows[number];
+      const whole = way.at(-1) === flow.to;
+      pen.strokeStyle = whole ? flowColour(number) : bad();
+      pen.globalAlpha = 0.45;
+      pen.lineWidth = 5;
+      pen.setLineDash(whole ? [] : [3, 5]);
+      const shift = (number % 4) * 3;
+      pen.beginPath();
+      (whole ? way : [flow.from, flow.to]).forEach((node, place) => {
+        const [x, y] = this.at(run.place(node));
+        if (place === 0) pen.moveTo(x + shift, y + shift);
+        else pen.lineTo(x + shift, y + shift);
+      });
+      if (whole || run.routes.length <= 8) pen.stroke();
+    });
+    pen.setLineDash([]);
+    pen.globalAlpha = 1;
+  }
+
+  private frame(pen: CanvasRenderingContext2D, run: Shown, frame: Frame, speed: number, crowded: boolean): void {
+    const age = run.now - frame.start;
+    if (age < 0) return;
+    let progress: number;
+    if (speed === 0) {
+      if (age > frame.air + 2e-4) return;
+      progress = 0.5;
+    } else {
+      const life = Math.max(frame.air, AFTERGLOW * speed);
+      if (age > life) return;
+      progress = still() ? 0.5 : age / life;
+    }
+    const look = lookOf(frame.kind, frame.carried);
+    const [x, y] = this.at(run.place(frame.from));
+    pen.strokeStyle = shade(look);
+    pen.globalAlpha = speed === 0 ? 1 : 1 - progress * 0.8;
+    pen.setLineDash(look.dash);
+    pen.lineWidth = crowded ? look.width * 0.7 : look.width;
+    const range = run.stage.range_m * this.box.scale;
+    pen.beginPath();
+    pen.arc(x, y, Math.max(6, range * progress), 0, 2 * Math.PI);
+    pen.stroke();
+    if (look === LOOKS[3]) {
+      pen.beginPath();
+      pen.arc(x, y, Math.max(3, range * progress - 4), 0, 2 * Math.PI);
+      pen.stroke();
+    }
+    if (frame.to >= 0 && !crowded) {
+      const [tx, ty] = this.at(run.place(frame.to));
+      pen.beginPath();
+      pen.moveTo(x, y);
+      pen.lineTo(tx, ty);
+      pen.stroke();
+      if (speed === 0) {
+        pen.setLineDash([]);
+        pen.font = "12px system-ui, sans-serif";
+        pen.textAlign = "center";
+        const text = `${look.name}${frame.retry ? " again" : ""}${frame.flow >= 0 ? `, flow ${frame.flow}` : ""}`;
+        const [mx, my] = [(x + tx) / 2, (y + ty) / 2 - 12];
+        const wide = pen.measureText(text).width;
+        pen.fillStyle = paper();
+        pen.fillRect(mx - wide / 2 - 3, my - 12, wide + 6, 16);
+        pen.fillStyle = shade(look);
+        pen.fillText(text, mx, my);
+      }
+    }
+    pen.setLineDash([]);
+    pen.globalAlpha = 1;
+  }
+
+  private nodes(pen: CanvasRenderingContext2D, run: Shown, crowded: boolean): void {
+    const radius = crowded ? 4 : 9;
+    const chosen = this.hovered >= 0 ? this.hovered : this.focused;
+    pen.font = "11px system-ui, sans-serif";
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (let node = 0; node < run.stage.nodes.length; node++) {
+      const [x, y] = this.at(run.place(node));
+      const [queue, nav] = run.nodes.subarray(node * 6 + 2, node * 6 + 4);
+      pen.beginPath();
+      pen.arc(x, y, radius, 0, 2 * Math.PI);
+      pen.fillStyle = paper();
+      pen.fill();
+      pen.strokeStyle = ink();
+      pen.lineWidth = node === chosen ? 4 : 1.5;
+      pen.setLineDash(nav > 0 ? [3, 2] : []);
+      pen.stroke();
+      pen.setLineDash([]);
+      if (!crowded) {
+        pen.fillStyle = ink();
+        pen.fillText(String(node), x, y + 0.5);
+      }
+      if (queue > 0) {
+        // How full the queue is: a bar beside the node.
+        const high = Math.min(1, queue / run.stage.queue) * 28;
+        pen.fillStyle = bad();
+        pen.fillRect(x + radius + 3, y + 10 - high, 4, high);
+        pen.strokeStyle = faint();
+        pen.lineWidth = 0.5;
+        pen.strokeRect(x + radius + 3, y - 18, 4, 28);
+      }
+    }
+    pen.textBaseline = "alphabetic";
+  }
+
+  private spots(pen: CanvasRenderingContext2D, run: Shown, speed: number): void {
+    pen.lineWidth = 3;
+    for (const spot of speed > 1 ? run.spots.slice(-MOST_DRAWN) : run.spots) {
+      const age = run.now - spot.at;
+      if (age < 0 || age > (speed === 0 ? 0.004 : SPOT * speed)) continue;
+      const [x, y] = this.at(run.place(spot.node));
+      pen.strokeStyle = bad();
+      pen.fillStyle = bad();
+      pen.beginPath();
+      if (spot.kind === "collision") {
+        for (const [dx, dy] of [
+          [1, 1],
+          [1, -1],
+        ]) {
+          pen.moveTo(x - 8 * dx, y - 8 * dy);
+          pen.lineTo(x + 8 * dx, y + 8 * dy);
+        }
+        pen.stroke();
+      } else if (spot.kind === "drop") {
+        pen.moveTo(x - 7, y + 14);
+        pen.lineTo(x + 7, y + 14);
+        pen.lineTo(x, y + 26);
+        pen.fill();
+      } else if (spot.kind === "link" && spot.other >= 0) {
+        const [ox, oy] = this.at(run.place(spot.other));
+        const [mx, my] = [(x + ox) / 2, (y + oy) / 2];
+        const [ux, uy] = [(oy - y) / Math.hypot(ox - x, oy - y), -(ox - x) / Math.hypot(ox - x, oy - y)];
+        for (const side of [-3, 3]) {
+          const [sx, sy] = [-uy * side, ux * side];
+          pen.moveTo(mx - ux * 12 + sx, my - uy * 12 + sy);
+          pen.lineTo(mx + ux * 12 + sx, my + uy * 12 + sy);
+        }
+        pen.stroke();
+      } else {
+        pen.strokeStyle = spot.kind === "found" ? shade(LOOKS[3]) : bad();
+        pen.strokeRect(x - 14, y - 14, 28, 28);
+      }
+    }
+  }
+}

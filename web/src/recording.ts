@@ -1,0 +1,263 @@
+// A run that `meshpace run --record` wrote, played from its lines (docs/record-stream.md, format 1). Nothing is computed: every time is a place in sorted lists.
+import { NODE_FIELDS, SAMPLE_HEAD, SAMPLE_PER_FLOW } from "./engine";
+import type { Described, Measured, Source, Stage } from "./engine";
+import type { Frame, Shown, Spot } from "./run";
+
+const FORMAT = 1;
+const KINDS: Record<string, number> = { rts: 0, cts: 1, data: 2, ack: 3 };
+const SECOND = 1e9;
+const JAIN_WINDOW = 2;
+
+type Timed<T> = { at: number; value: T };
+/** The last entry not later than `at`; -1 if there is none. */
+function last(list: { at: number }[], at: number): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle].at <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+export class Recording implements Shown {
+  readonly stage: Stage;
+  readonly described: Described;
+  readonly source: Source;
+  frames: Frame[] = [];
+  spots: Spot[] = [];
+  nodes: Float64Array;
+  routes: number[][] = [];
+  readonly samples: number[] = [];
+  readonly marks: number[][] = [];
+  measured: Measured;
+  now = 0;
+  private air: (Frame & { at: number })[] = [];
+  private lost: (Spot & { at: number })[] = [];
+  private queues: Timed<number>[][];
+  private places: Timed<[number, number]>[][];
+  private ways: Timed<number[] | null>[][];
+  private counts: { at: number; delivered: number; sent: number; again: number; timeouts: number }[][];
+  private fingerprint = "";
+  /** Whether the run was recorded to its end. */
+  complete = false;
+
+  /** Reads a recording. Throws what is wrong with it, with the line. */
+  constructor(name: string, text: string) {
+    const end = text.indexOf("\n");
+    let head: Record<string, any>;
+    try {
+      head = JSON.parse(end < 0 ? text : text.slice(0, end));
+    } catch {
+      throw new Error(`${name}, line 1: no recording: its first line is no JSON object`);
+    }
+    if (head.stream !== "meshpace") throw new Error(`${name}, line 1: no recording of meshpace run --record`);
+    if (head.format > FORMAT) throw new Error(`${name}, line 1: format ${head.format}; this page knows ${FORMAT}. Take the page of the newer meshpace.`);
+    this.source = { name, text: "", files: {}, sets: [], point: 0, seed: head.seed };
+    this.described = { name: `${head.scenario} (recorded)`, points: [], warnings: [] };
+    this.stage = {
+      model: head.model,
+      seed: head.seed,
+      duration_s: head.duration_ns / SECOND,
+      warmup_s: head.warmup_ns / SECOND,
+      nodes: head.nodes,
+      moves: false,
+      links: head.links,
+      range_m: 250,
+      sensed_m: 550,
+      queue: 50,
+      flows: head.flows.map((flow: Record<string, any>) => ({ from: flow.from, to: flow.to, transport: flow.transport, start_s: 0 })),
+    };
+    const per = <T>(count: number): T[][] => Array.from({ length: count }, () => []);
+    this.queues = per(head.nodes.length);
+    this.places = per(head.nodes.length);
+    this.ways = per(this.stage.flows.length);
+    this.counts = per(this.stage.flows.length);
+    this.nodes = new Float64Array(head.nodes.length * NODE_FIELDS);
+    let number = 1;
+    for (let from = end + 1; end >= 0 && from < text.length; ) {
+      let to = text.indexOf("\n", from);
+      number++;
+      // What a run that was killed left of its last line.
+      if (to < 0) break;
+      try {
+        this.line(JSON.parse(text.slice(from, to)));
+      } catch {
+        throw new Error(`${name}, line ${number}: damaged`);
+      }
+      from = to + 1;
+    }
+    this.measured = this.measureAt(0);
+    this.look();
+  }
+
+  private line(line: any[]): void {
+    const at = line[1] / SECOND;
+    switch (line[0]) {
+      case "frame": {
+        const [, , number, from, to, kind, bytes, air, , retry, body] = line;
+        const carried = body === null ? 0 : body[0] === "routing" ? 3 : body[0] === "arp" ? 4 : body[3] === "ack" ? 2 : 1;
+        const flow = body?.[0] === "packet" ? body[2] : -1;
+        this.air.push({ at, number, from, to: to ?? -1, kind: KINDS[kind] ?? 2, start: at, air: air / SECOND, bytes, flow, carried, retry, received: false, collided: false });
+        break;
+      }
+      case "got": {
+        const frame = this.air[line[2]];
+        if (frame && (frame.to === line[3] || frame.to < 0)) frame.received = true;
+        break;
+      }
+      case "lost": {
+        const [, , node, why, , , next] = line;
+        const gone = why === "link-failure" || why === "flushed";
+        this.lost.push({ kind: gone ? "link" : "drop", node, other: gone ? (next ?? -1) : -1, at });
+        if (why === "link-failure") this.marks.push([at, 2, node]);
+        break;
+      }
+      case "route": {
+        const [, , flow, nodes] = line;
+        const before = this.ways[flow].at(-1)?.value;
+        this.ways[flow].push({ at, value: nodes });
+        if (!nodes && before) this.marks.push([at, 3, this.stage.flows[flow].from]);
+        if (nodes && before === null) this.marks.push([at, 4, this.stage.flows[flow].from]);
+        break;
+      }
+      case "queue":
+        this.queues[line[2]].push({ at, value: line[3] });
+        break;
+      case "place":
+        this.stage.moves = true;
+        this.places[line[2]].push({ at, value: [line[3], line[4]] });
+        break;
+      case "flow":
+        this.sample(at, line);
+        break;
+      case "end":
+        this.complete = true;
+        this.fingerprint = line[3];
+        break;
+    }
+  }
+
+  private sample(at: number, line: any[]): void {
+    const [, , flow, delivered, sent, again, timeouts, window, interval, , cov] = line;
+    const before = this.counts[flow].at(-1);
+    if (timeouts > (before?.timeouts ?? 0)) this.marks.push([at, 1, flow]);
+    this.counts[flow].push({ at, delivered, sent, again, timeouts });
+    if (flow === 0) this.samples.push(at, NaN, ...new Array(SAMPLE_PER_FLOW * this.stage.flows.length).fill(NaN));
+    const start = this.samples.length - this.sampleWidth;
+    const place = start + SAMPLE_HEAD + flow * SAMPLE_PER_FLOW;
+    const earlier = start >= this.sampleWidth ? place - this.sampleWidth : -1;
+    const sum = earlier >= 0 ? this.samples[earlier + 3] : 0;
+    const count = earlier >= 0 ? this.samples[earlier + 4] : 0;
+    const values = [delivered, window ?? NaN, interval === null ? NaN : interval / SECOND, sum + (cov ?? 0), count + (cov === null ? 0 : 1), again, timeouts];
+    values.forEach((value, field) => (this.samples[place + field] = value));
+    if (flow === this.stage.flows.length - 1) this.samples[start + 1] = this.jainOfWindow(at);
+  }
+
+  /** Jain's index of the last whole window of 2 s before `at`, windows counted from the warm-up on. */
+  private jainOfWindow(at: number): number {
+    const first = this.stage.warmup_s % JAIN_WINDOW;
+    const end = first + Math.floor((at - first + 1e-9) / JAIN_WINDOW) * JAIN_WINDOW;
+    return end < first + JAIN_WINDOW - 1e-9 ? NaN : jain(this.deliveredBetween(end - JAIN_WINDOW, end));
+  }
+  private deliveredBetween(from: number, to: number): number[] {
+    return this.counts.map((list) => (list[last(list, to + 1e-9)]?.delivered ?? 0) - (list[last(list, from + 1e-9)]?.delivered ?? 0));
+  }
+
+  get sampleWidth(): number {
+    return SAMPLE_HEAD + SAMPLE_PER_FLOW * this.stage.flows.length;
+  }
+  get over(): boolean {
+    return this.now >= this.stage.duration_s;
+  }
+
+  advance(to: number): void {
+    this.now = Math.min(to, this.stage.duration_s);
+    this.show();
+  }
+  hasten(to: number): void {
+    this.now = Math.min(to, this.stage.duration_s);
+  }
+  approach(to: number): void {
+    this.now = Math.min(this.now, to);
+    this.show();
+  }
+  step(): void {
+    const next = this.air[last(this.air, this.now) + 1];
+    this.advance(next ? next.at : this.stage.duration_s);
+  }
+  stepBack(): void {
+    const at = this.now;
+    let place = last(this.air, at);
+    while (place >= 0 && this.air[place].at >= at) place--;
+    this.advance(this.air[place]?.at ?? 0);
+  }
+  private show(): void {
+    const place = last(this.air, this.now);
+    this.frames = this.air.slice(Math.max(0, place - 100), place + 1);
+    const lost = last(this.lost, this.now);
+    this.spots = this.lost.slice(Math.max(0, lost - 40), lost + 1);
+    for (const frame of this.frames) {
+      const over = frame.start + frame.air;
+      if (frame.to >= 0 && !frame.received && over <= this.now) this.spots.push({ kind: "collision", node: frame.to, other: frame.from, at: over });
+    }
+  }
+  forget(before: number): void {
+    this.frames = this.frames.filter((frame) => frame.start + frame.air >= before);
+    this.spots = this.spots.filter((spot) => spot.at >= before);
+  }
+  look(): void {
+    for (let node = 0; node < this.stage.nodes.length; node++) {
+      const [x, y] = this.places[node][last(this.places[node], this.now)]?.value ?? this.stage.nodes[node];
+      const queue = this.queues[node][last(this.queues[node], this.now)]?.value ?? 0;
+      this.nodes.set([x, y, queue, 0, 0, 0], node * NODE_FIELDS);
+    }
+    this.routes = this.ways.map((list, flow) => list[last(list, this.now)]?.value ?? [this.stage.flows[flow].from]);
+  }
+  measure(): void {
+    this.measured = this.measureAt(this.now);
+  }
+  private measureAt(at: number): Measured {
+    const { warmup_s: warmup, flows } = this.stage;
+    const seconds = at - warmup;
+    const delivered = this.deliveredBetween(warmup, at);
+    const now = this.counts.map((list) => list[last(list, at + 1e-9)] ?? { sent: 0, again: 0, timeouts: 0 });
+    const windows: number[] = [];
+    for (let end = warmup + JAIN_WINDOW; end <= at + 1e-9; end += JAIN_WINDOW) windows.push(jain(this.deliveredBetween(end - JAIN_WINDOW, end)));
+    const counted = windows.filter((value) => !Number.isNaN(value));
+    const known = (value: number): number | null => (Number.isFinite(value) ? value : null);
+    return {
+      aggregate_goodput_bps: seconds > 0 ? (delivered.reduce((a, b) => a + b, 0) * 8) / seconds : null,
+      jain: known(jain(delivered)),
+      jain_2s: counted.length ? counted.reduce((a, b) => a + b, 0) / counted.length : null,
+      retransmission_index: null,
+      frames: last(this.air, at) + 1,
+      collisions: null,
+      mac_drops: null,
+      queue_drops: null,
+      fingerprint: this.fingerprint,
+      duration_s: at,
+      flows: flows.map((flow, number) => ({
+        goodput_bps: seconds > 0 ? (delivered[number] * 8) / seconds : null,
+        retransmissions: now[number].again,
+        timeouts: now[number].timeouts,
+        cov_rtt: null,
+        transport: flow.transport,
+      })),
+    };
+  }
+  place(node: number): [number, number] {
+    return [this.nodes[node * NODE_FIELDS], this.nodes[node * NODE_FIELDS + 1]];
+  }
+  tell(node: number): string {
+    return `Node ${node} · queue ${this.nodes[node * NODE_FIELDS + 2]} · NAV and backoff are not recorded`;
+  }
+  free(): void {}
+}
+
+/** R. Jain, D. Chiu, W. Hawe, 1984; NaN if nothing was delivered. */
+function jain(shares: number[]): number {
+  const sum = shares.reduce((a, b) => a + b, 0);
+  const squares = shares.reduce((a, b) => a + b * b, 0);
+  return squares > 0 ? (sum * sum) / (shares.length * squares) : NaN;
+}

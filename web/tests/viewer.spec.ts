@@ -1,0 +1,273 @@
+// The exported folder in a browser, from a plain file server: what is played, changed and read off is what `meshpace run` records.
+// MESHPACE is the command; MESHPACE_SHOTS, if set, is where pictures go.
+import AxeBuilder from "@axe-core/playwright";
+import { expect, test } from "@playwright/test";
+import type { Page } from "@playwright/test";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { Server } from "node:http";
+import { tmpdir } from "node:os";
+import { extname, join } from "node:path";
+
+const MESHPACE = process.env.MESHPACE ?? "../target/debug/meshpace";
+const SHOTS = process.env.MESHPACE_SHOTS;
+const TYPES: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json" };
+
+let place: string;
+let server: Server;
+let address: string;
+let foreign: string[] = [];
+
+test.beforeAll(async () => {
+  place = mkdtempSync(join(tmpdir(), "meshpace-view-"));
+  const folder = join(place, "page");
+  execFileSync(MESHPACE, ["view", "--export", folder], { stdio: "ignore" });
+  server = createServer((request, answer) => {
+    const path = new URL(request.url ?? "/", "http://here").pathname.replace(/^\/below\//, "");
+    try {
+      const content = readFileSync(join(folder, path === "" ? "index.html" : path));
+      answer.writeHead(200, { "Content-Type": TYPES[extname(path)] ?? "text/html" }).end(content);
+    } catch {
+      answer.writeHead(404).end();
+    }
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  const bound = server.address();
+  // Not at the top of the server: every address must be relative.
+  address = `http://127.0.0.1:${typeof bound === "object" ? bound?.port : 0}/below/`;
+});
+test.afterAll(() => {
+  server.close();
+  rmSync(place, { recursive: true });
+});
+
+test.beforeEach(async ({ page }) => {
+  foreign = [];
+  page.on("request", (request) => {
+    if (!request.url().startsWith(address) && !request.url().startsWith("data:")) foreign.push(request.url());
+  });
+  page.on("pageerror", (error) => foreign.push(`error: ${error.message}`));
+});
+test.afterEach(() => expect(foreign, "no request elsewhere, no error").toEqual([]));
+
+/** The record of one run by the command. */
+function record(text: string, seed: number, sets: string[], until: number): Record<string, any> {
+  const file = join(place, "scenario.toml");
+  writeFileSync(file, text);
+  const changed = [...sets, `duration="${until} s"`, "sweep={}"].flatMap((set) => ["--set", set]);
+  const line = execFileSync(MESHPACE, ["run", file, "--format", "json", "--seed", String(seed), ...changed], { stdio: ["ignore", "pipe", "ignore"] });
+  return JSON.parse(line.toString());
+}
+const number = async (page: Page, field: string, run = "A"): Promise<number> =>
+  Number(await page.locator(`[data-field=${field}][data-run=${run}]`).getAttribute("data-value"));
+const now = async (page: Page): Promise<number> => Number(await page.locator("body").getAttribute("data-now"));
+const seek = async (page: Page, to: number): Promise<void> => {
+  await page.locator("#seek").evaluate((input: HTMLInputElement, value) => {
+    input.value = String(value);
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }, to);
+  await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
+  await expect.poll(() => now(page)).toBeCloseTo(to, 6);
+};
+const open = async (page: Page, hash = ""): Promise<void> => {
+  await page.goto(address + hash);
+  await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
+};
+/** The numbers of the page and those of the record that must agree. */
+async function agrees(page: Page, run: string, expected: Record<string, any>): Promise<void> {
+  for (const field of ["aggregate_goodput_bps", "jain", "jain_2s", "retransmission_index", "frames", "collisions", "mac_drops"]) {
+    expect(await number(page, field, run), `${field} of ${run}`).toBe(expected[field]);
+  }
+  const timeouts = expected.flows.reduce((sum: number, flow: { timeouts: number }) => sum + flow.timeouts, 0);
+  expect(await number(page, "timeouts", run)).toBe(timeouts);
+  const fingerprints = (await page.locator("#numbers").getAttribute("data-fingerprints"))?.split(" ");
+  expect(fingerprints?.["AB".indexOf(run)]).toBe(expected.fingerprint);
+}
+
+test("the cross with NewReno and TCP-AP side by side, and its numbers", async ({ page }) => {
+  await open(page);
+  await seek(page, 40);
+  const text = await page.locator("#text").inputValue();
+  await agrees(page, "A", record(text, 1, ['flow.transport="newreno"'], 40));
+  await agrees(page, "B", record(text, 1, ['flow.transport="tcp-ap"'], 40));
+  // Back and on again is the same.
+  await seek(page, 21.5);
+  await seek(page, 40);
+  await agrees(page, "B", record(text, 1, ['flow.transport="tcp-ap"'], 40));
+  // Another seed.
+  await page.locator("[name=seed]").fill("5");
+  await page.locator("[name=seed]").blur();
+  await expect(page.locator("#stage figcaption").first()).toContainText("seed 5");
+  await seek(page, 30);
+  await agrees(page, "A", record(text, 5, ['flow.transport="newreno"'], 30));
+});
+
+test("steps go from frame to frame, and back", async ({ page }) => {
+  await open(page);
+  await seek(page, 22);
+  await page.locator("h1").click();
+  const seen: [number, string | null][] = [];
+  for (let i = 0; i < 6; i++) {
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => now(page)).toBeGreaterThan(i ? seen[i - 1][0] : 22);
+    seen.push([await now(page), await page.locator("#numbers").getAttribute("data-fingerprints")]);
+  }
+  for (let i = 4; i >= 0; i--) {
+    await page.keyboard.press("ArrowLeft");
+    await expect.poll(() => now(page)).toBe(seen[i][0]);
+    expect(await page.locator("#numbers").getAttribute("data-fingerprints")).toBe(seen[i][1]);
+  }
+});
+
+test("playing moves on, events can be gone to, a link brings the view back", async ({ page, context }) => {
+  await open(page, "#collapse");
+  await expect(page.locator("#play")).toHaveText("Pause");
+  const begun = await now(page);
+  await expect.poll(() => now(page)).toBeGreaterThan(begun);
+  await page.locator("#play").click();
+  await seek(page, 30);
+  await page.locator("#mark-back").click();
+  await expect(page.locator("#mark")).toContainText(/timeout|gives up|route/);
+  await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
+  const at = await now(page);
+  expect(at).toBeLessThan(30);
+  await page.locator("[name=hops]").fill("4");
+  await page.locator("[name=hops]").blur();
+  await page.locator("#link").click();
+  await expect(page.locator("#linked")).not.toHaveText("");
+  const link = page.url();
+  const other = await context.newPage();
+  await other.goto(link);
+  await expect.poll(() => now(other)).toBeCloseTo(at, 3);
+  await expect(other.locator("#stage canvas")).toHaveCount(1);
+  expect(await other.locator("#numbers").getAttribute("data-fingerprints")).toBe(await page.locator("#numbers").getAttribute("data-fingerprints"));
+});
+
+test("hops, routing and load are changed in place", async ({ page }) => {
+  await open(page, "#collapse");
+  await page.locator("#play").click();
+  const text = await page.locator("#text").inputValue();
+  await page.locator("[name=hops]").fill("3");
+  await page.locator("[name=hops]").blur();
+  await page.locator("[name=routing]").selectOption("static");
+  await page.locator("[name=load]").selectOption("2");
+  await seek(page, 26);
+  await agrees(page, "A", record(text, 1, ['flow.transport="newreno"', "topology.hops=3", 'routing.protocol="static"', "flow.count=2"], 26));
+});
+
+for (const [id, transport] of [
+  ["collapse", "newreno"],
+  ["routes", "newreno"],
+  ["pacing", "quiet-train"],
+]) {
+  test(`the story "${id}": start, change, end`, async ({ page }) => {
+    await open(page);
+    await page.locator(`#stories [data-story=${id}]`).click();
+    const story = page.locator("#story");
+    for (let step = 1; step <= 4; step++) {
+      await expect(story).toHaveAttribute("data-step", String(step));
+      await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
+      if (SHOTS) await page.screenshot({ path: join(SHOTS, `story-${id}-${step}.png`), fullPage: true });
+      if (step < 4) await story.getByRole("button", { name: "On" }).click();
+    }
+    await expect(story).toContainText("Now change it");
+    await expect(page.locator("#stage figcaption").last()).toContainText(transport);
+    await expect(story.getByRole("button", { name: "On" })).toBeDisabled();
+    // The change that the text names.
+    await page.locator("[name=transport]").selectOption(id === "pacing" ? "newreno" : "tcp-ap");
+    await expect(page.locator("#stage figcaption").first()).toContainText(id === "pacing" ? "newreno" : "tcp-ap");
+  });
+}
+
+test("a wrong scenario and a damaged link are told with line and key", async ({ page }) => {
+  await open(page);
+  await page.locator("#editor summary").click();
+  await page.locator("#text").fill("[topology]\nkind = 'chain'\nhop = 3\n[[flow]]\n");
+  await page.locator("#apply").click();
+  await expect(page.locator("#message")).toContainText("toml:3");
+  await expect(page.locator("#message")).toContainText("hop");
+  await page.locator("#text").fill("[topology]\nkind = 'grid'\nrows = 40\ncolumns = 40\n[[flow]]\nfrom = 0\nto = 9\n");
+  await page.locator("#apply").click();
+  await expect(page.locator("#message")).toContainText("1600 nodes");
+  await expect(page.locator("#stage canvas")).toHaveCount(2);
+  await page.goto(address + "#v1.broken");
+  await expect(page.locator("#message")).toContainText("damaged");
+});
+
+test("without WebAssembly there is a message", async ({ page }) => {
+  await page.addInitScript(() => Reflect.deleteProperty(globalThis, "WebAssembly"));
+  await page.goto(address);
+  await expect(page.locator("#message")).toContainText("WebAssembly");
+});
+
+test("the command's own server, with what it forbids", async ({ page }) => {
+  const file = join(place, "own.toml");
+  writeFileSync(file, 'title = "Mine"\nduration = "30 s"\n[topology]\nkind = "chain"\nhops = 3\n[[flow]]\n');
+  const served = spawn(MESHPACE, ["view", file, "--seed", "3"], { stdio: ["ignore", "pipe", "ignore"] });
+  const outside = address;
+  try {
+    address = await new Promise<string>((ready) => served.stdout.once("data", (line: Buffer) => ready(line.toString().trim())));
+    page.on("console", (line) => line.type() === "error" && foreign.push(line.text()));
+    await open(page);
+    await expect(page).toHaveTitle(/Mine/);
+    await seek(page, 12);
+    await agrees(page, "A", record(await page.locator("#text").inputValue(), 3, [], 12));
+  } finally {
+    address = outside;
+    served.kill();
+  }
+});
+
+test("a recorded run is played and sought", async ({ page }) => {
+  const at = (seconds: number): number => Math.round(seconds * 1e9);
+  const lines: unknown[] = [
+    { stream: "meshpace", format: 1, model: 0, scenario: "By hand", seed: 9, point: {}, duration_ns: at(8), warmup_ns: at(2), sample_ns: at(1), nodes: [[0, 0], [200, 0]], links: [[0, 1]], flows: [{ id: 0, from: 0, to: 1, transport: "udp" }] },
+  ];
+  // A frame of 2 ms each second; the fourth is lost. 1000 bytes arrive with each of the others.
+  let delivered = 0;
+  for (let second = 1; second < 8; second++) {
+    const lost = second === 4;
+    lines.push(["frame", at(second - 0.5), second - 1, 0, 1, "data", 1060, at(0.002), 0, false, ["packet", second, 0, "data", 0]]);
+    if (!lost) lines.push(["got", at(second - 0.498), second - 1, 1, -60]);
+    delivered += lost ? 0 : 1000;
+    lines.push(["flow", at(second), 0, delivered, second, 0, lost ? 1 : 0, 3, null, null, null]);
+  }
+  lines.push(["end", at(8), 7, "0123456789abcdef"]);
+  await open(page);
+  await page.locator("#open").setInputFiles({ name: "run.jsonl", mimeType: "application/jsonl", buffer: Buffer.from(lines.map((line) => JSON.stringify(line) + "\n").join("")) });
+  await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+  await seek(page, 7);
+  // Five of the seconds 3 to 7, less the lost one: 4000 bytes in 5 s.
+  expect(await number(page, "aggregate_goodput_bps")).toBe((4000 * 8) / 5);
+  expect(await number(page, "frames")).toBe(7);
+  await page.locator("h1").click();
+  await page.keyboard.press("ArrowLeft");
+  await expect.poll(() => now(page)).toBe(6.5);
+  await page.keyboard.press("[");
+  await expect(page.locator("#mark")).toHaveText("4.000 s: timeout of flow 0");
+});
+
+for (const width of [1280, 390]) {
+  for (const colorScheme of ["light", "dark"] as const) {
+    test(`at ${width} px, ${colorScheme}: no serious fault of accessibility, nothing beyond the edge`, async ({ browser }) => {
+      const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
+      const page = await context.newPage();
+      await open(page, "#pacing");
+      await page.locator("#play").click();
+      await seek(page, 24.003);
+      await page.locator("#legend summary").click();
+      await page.locator("#editor summary").click();
+      const found = await new AxeBuilder({ page }).analyze();
+      const serious = found.violations.filter((one) => one.impact === "serious" || one.impact === "critical");
+      expect(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+      if (SHOTS) {
+        await page.locator("#editor summary").click();
+        await page.locator("#legend summary").click();
+        await page.screenshot({ path: join(SHOTS, `view-${width}-${colorScheme}.png`), fullPage: true });
+      }
+      await context.close();
+    });
+  }
+}
