@@ -121,7 +121,7 @@ fn made(
     sets: &[String],
     stop: &Arc<std::sync::atomic::AtomicBool>,
 ) -> Result<Vec<Value>, Failure> {
-    let (scenario, _) = load(file, sets).map_err(|_| (REFUSED, String::new()))?;
+    let scenario = load(file, sets).map_err(|_| (REFUSED, String::new()))?;
     let seeds = arguments.seeds.unwrap_or(scenario.seeds.max(meshpace_lab::compare::LEAST as u64));
     if arguments.seed.checked_add(seeds - 1).is_none() {
         return Err((REFUSED, format!("--seed {} leaves no room for {seeds} seeds", arguments.seed)));

@@ -112,13 +112,13 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         return clean();
     }
     let file = arguments.file.clone().unwrap_or_default();
-    let read = run::load(&file, &arguments.set)
-        .and_then(|(scenario, source)| Ok((options(arguments, &file, &scenario)?, scenario, source)));
-    let (options, scenario, source) = match read {
+    let read =
+        run::load(&file, &arguments.set).and_then(|scenario| Ok((options(arguments, &file, &scenario)?, scenario)));
+    let (options, scenario) = match read {
         Ok(read) => read,
         Err(status) => return status,
     };
-    let open = |directory: &Path| Place::new(directory, &scenario, &source, arguments.seed, arguments.force);
+    let open = |directory: &Path| Place::new(directory, &scenario, arguments.seed, arguments.force);
     let place = match arguments.out.as_deref().map(open).transpose() {
         Ok(place) => place,
         Err(error) => return refuse(format!("--out: {error}")),

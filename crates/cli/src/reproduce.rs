@@ -3,23 +3,18 @@
 mod price;
 
 use crate::output::{complain, results};
-use crate::runner::{self, Failure, Runner, processors, progress, silence_panics, stop_on_interrupt};
+use crate::runner::{self, Failure, processors, progress, silence_panics, stop_on_interrupt};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
-use meshpace_lab::campaign::{Campaign, End, Run};
-use meshpace_lab::record::directory::Manifest;
-use meshpace_lab::record::store::Store;
-use meshpace_lab::record::{csv, parquet, write_whole};
-use meshpace_lab::register::{Effort, Experiment, Register, Runs, collection, consistency, replication, verdicts};
-use meshpace_report::{PARQUET, TABLE};
-use meshpace_scenario::nearest;
-use meshpace_scenario::{MAX_SEEDS, Point};
-use serde_json::Value;
-use std::io;
+use indicatif::ProgressBar;
+use meshpace_lab::backend::Threads;
+use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::record::write_whole;
+use meshpace_lab::register::reproduction::{Broken, Listener, Reproduction};
+use meshpace_lab::register::{Effort, Experiment, Register, Runs, collection, consistency, verdicts};
+use meshpace_scenario::{MAX_SEEDS, nearest};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Instant;
 
 /// The arguments of `meshpace reproduce`.
 #[derive(Args, Debug)]
@@ -127,14 +122,21 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let progress = progress(total as u64);
     let mut failed = 0;
     for runs in plans {
-        let job = Job {
+        let reproduction = Reproduction {
             directory: out.join(&runs.id),
             register: &register,
             quality: arguments.seeds.is_none().then(|| arguments.quality.name()),
             force: arguments.force,
-            runner: Runner { jobs, stop: &stop, progress: &progress },
+            jobs,
         };
-        failed += job.run(runs).inspect_err(|_| progress.finish_and_clear())?;
+        let made = reproduction.make(runs, &mut Threads { jobs, stop: &stop }, &mut Told(&progress));
+        failed += made.map_err(|broken| {
+            progress.finish_and_clear();
+            match broken {
+                Broken::Stopped { kept } => runner::interrupted(kept, &reproduction.directory),
+                Broken::Store(error) => runner::broken(&error),
+            }
+        })?;
     }
     progress.finish_and_clear();
     let entries = conclude(&out, &register).map_err(|message| (FAILED, message))?;
@@ -215,123 +217,30 @@ fn choose<'a>(register: &'a Register, ids: &[String]) -> Result<Vec<&'a Experime
     Ok(chosen)
 }
 
-/// Where runs go, and how.
-struct Job<'a> {
-    directory: PathBuf,
-    register: &'a Register,
-    quality: Option<&'static str>,
-    force: bool,
-    runner: Runner<'a>,
-}
+/// The bar and standard error.
+struct Told<'a>(&'a ProgressBar);
 
-impl Job<'_> {
-    /// Makes the runs that are missing; returns how many failed.
-    fn run(&self, runs: Runs) -> Result<usize, Failure> {
-        #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
-        let begun = Instant::now();
-        let base = runs.scenario.points.len() * runs.scenario.seeds as usize;
-        let campaign = Arc::new(Campaign { first_seed: 1, seeds: runs.scenario.seeds, scenario: runs.scenario });
-        let mut manifest = Manifest {
-            experiment: Some(runs.id.clone()),
-            quality: self.quality.map(str::to_owned),
-            ..runner::manifest(&campaign, &runs.source, self.runner.jobs)
-        };
-        let mut store = runner::open(&self.directory, &manifest, self.force)?;
-        let keys = runner::keys(&campaign);
-        let mut seeds = vec![campaign.seeds; keys.len()];
-        let mut failed = 0;
-        let mut is_first = true;
-        loop {
-            let every = (0..keys.len()).flat_map(|point| (1..=seeds[point]).map(move |seed| (point, seed)));
-            let todo: Vec<Run> = every
-                .filter(|(point, seed)| !store.has(&(keys[*point].clone(), *seed)))
-                .enumerate()
-                .map(|(index, (point, seed))| Run { index, point, seed })
-                .collect();
-            // What an earlier start has left counts as done; what an interval still needs comes on top.
-            match std::mem::replace(&mut is_first, false) {
-                true => self.runner.progress.inc((base - todo.len()) as u64),
-                false => self.runner.progress.inc_length(todo.len() as u64),
-            }
-            // Of a finished campaign every point has the seeds it needs.
-            if todo.is_empty() && (runs.until.is_none() || store.is_finished()) {
-                break;
-            }
-            failed = self.simulate(&campaign, todo, &keys, &mut store)?;
-            if failed > 0 {
-                break;
-            }
-            let Some((rule, level)) = &runs.until else { break };
-            if !self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store) {
-                break;
-            }
-        }
-        if store.is_finished() {
-            self.runner.progress.suspend(|| {
-                let place = self.directory.display();
-                complain(&format!("{}: the records in {place} are complete; only the report is written anew", runs.id));
-            });
-            return Ok(0);
-        }
-        manifest.failed_runs = failed;
-        manifest.wall_time_s = begun.elapsed().as_secs_f64();
-        self.finish(store, &keys, &manifest).map_err(|error| runner::broken(&error))?;
-        Ok(failed)
+impl Listener for Told<'_> {
+    fn on_known(&mut self, runs: usize) {
+        self.0.inc(runs as u64);
     }
 
-    /// Puts the records in place, and the same as tables beside them.
-    fn finish(&self, store: Store, keys: &[String], manifest: &Manifest) -> io::Result<()> {
-        let records = store.in_order(keys).map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
-        let mut table = String::new();
-        for record in &records {
-            table.push_str(&csv::rows_of(record, table.is_empty())?);
-        }
-        write_whole(&self.directory, TABLE, &table)?;
-        write_whole(&self.directory, PARQUET, parquet::file(&records).map_err(io::Error::other)?)?;
-        store.finish(keys, manifest)
+    fn on_more(&mut self, runs: usize) {
+        self.0.inc_length(runs as u64);
     }
 
-    fn simulate(
-        &self,
-        campaign: &Arc<Campaign>,
-        todo: Vec<Run>,
-        keys: &[String],
-        store: &mut Store,
-    ) -> Result<usize, Failure> {
-        let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
-        let end = self.runner.make(campaign, todo, simulate, |run, record| match record {
-            Some(record) => store.add(runner::key(keys, run), &record.json_line()),
-            None => Ok(()),
-        });
-        match end.map_err(|error| runner::broken(&error))? {
-            End::Complete { failed } => Ok(failed),
-            End::Stopped => Err(runner::interrupted(store.len(), &self.directory)),
+    fn on_run(&mut self, campaign: &Campaign, run: Run, failure: Option<&str>) {
+        if let Some(why) = failure {
+            self.say(&format!("{} failed: {why}", campaign.describe(run)));
         }
+        self.0.inc(1);
     }
 
-    /// One more seed for each point whose interval is too wide; whether there is such a point.
-    fn add_seeds(
-        &self,
-        rule: &meshpace_lab::register::data::Until,
-        level: f64,
-        id: &str,
-        keys: &[String],
-        seeds: &mut [u64],
-        store: &Store,
-    ) -> bool {
-        let Some(metric) = self.register.find(id).and_then(|experiment| experiment.published.metric(&rule.metric))
-        else {
-            return false;
-        };
-        let mut is_wanting = false;
-        for (key, seeds) in keys.iter().zip(seeds) {
-            let line = |seed| store.line(&(key.clone(), seed)).and_then(|line| serde_json::from_str(line).ok());
-            let records: Vec<Value> = (1..=*seeds).filter_map(line).collect();
-            if !replication::is_enough(rule, &metric, level, &records) {
-                *seeds += 1;
-                is_wanting = true;
-            }
-        }
-        is_wanting
+    fn on_idle(&mut self) {
+        self.0.tick();
+    }
+
+    fn say(&mut self, sentence: &str) {
+        self.0.suspend(|| complain(sentence));
     }
 }

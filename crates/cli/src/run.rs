@@ -8,6 +8,7 @@ use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, InOrder, Run};
+use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::{Record, csv, silence, summary, table};
 use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
 use std::io::{self, IsTerminal, Read};
@@ -67,7 +68,7 @@ enum Format {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let (scenario, source) = match load(&arguments.file, &arguments.set) {
+    let scenario = match load(&arguments.file, &arguments.set) {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
@@ -98,7 +99,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    match execute(arguments, campaign, &source, jobs, captures) {
+    match execute(arguments, campaign, jobs, captures) {
         Ok(status) => status,
         Err((status, message)) => {
             complain(&message);
@@ -108,7 +109,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 /// Reads the scenario in `file` as `sets` change it; what is wrong with it has been told.
-pub fn load(file: &Path, sets: &[String]) -> Result<(Scenario, Source), ExitCode> {
+pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
     let from_stdin = file == Path::new("-");
     let bytes = if from_stdin {
         let mut bytes = Vec::new();
@@ -138,10 +139,11 @@ pub fn load(file: &Path, sets: &[String]) -> Result<(Scenario, Source), ExitCode
     let source = Source { name, text, sets: sets.to_vec() };
     let directory = if from_stdin { Path::new("") } else { file.parent().unwrap_or(Path::new("")) };
     let stem = file.file_stem().filter(|_| !from_stdin).map_or("stdin".into(), |stem| stem.to_string_lossy());
-    match Scenario::read(source.clone(), directory, &stem) {
+    match Scenario::read(source, directory, &stem) {
         Ok(scenario) => {
-            scenario.warnings.iter().for_each(|warning| complain(&format!("warning: {}: {warning}", source.name)));
-            Ok((scenario, source))
+            let named = |warning| complain(&format!("warning: {}: {warning}", scenario.source.name));
+            scenario.warnings.iter().for_each(named);
+            Ok(scenario)
         }
         Err(refusal) => {
             let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -162,15 +164,14 @@ fn is_of_records(text: &str) -> bool {
 fn execute(
     arguments: &Arguments,
     campaign: Campaign,
-    source: &Source,
     jobs: usize,
     captures: Option<Captures>,
 ) -> Result<ExitCode, Failure> {
     #[expect(clippy::disallowed_methods, reason = "wall time for people and the manifest, never for a record")]
     let begun = Instant::now();
     let campaign = Arc::new(campaign);
-    let mut manifest = runner::manifest(&campaign, source, jobs);
-    let keys = runner::keys(&campaign);
+    let mut manifest = Manifest::of(&campaign, jobs);
+    let keys = campaign.keys();
     let open = |directory: &PathBuf| runner::open(directory, &manifest, arguments.force);
     let mut store = arguments.out.as_ref().map(open).transpose()?;
     let stop = runner::stop_on_interrupt();
@@ -190,7 +191,7 @@ fn execute(
     // What an earlier start has left is not made again, but for its captures.
     let mut todo = Vec::new();
     for run in (0..campaign.runs()).map(|index| campaign.run(index)) {
-        match store.as_ref().and_then(|store| store.line(&runner::key(&keys, run))) {
+        match store.as_ref().and_then(|store| store.line(&run.key(&keys))) {
             Some(line) if captures.is_none() => {
                 let record = Record::from_line(line).map_err(|why| (FAILED, format!("the record {why}")))?;
                 sink.order.put(run.index, Some(record));
@@ -211,7 +212,7 @@ fn execute(
                 silent.note(campaign.point(run), record);
             }
             if let (Some(store), Some(record)) = (&mut store, &record) {
-                let key = runner::key(&keys, run);
+                let key = run.key(&keys);
                 if !store.has(&key) {
                     store.add(key, &record.json_line())?;
                 }
@@ -242,7 +243,7 @@ fn execute(
         return Ok(failed(&error));
     }
     if let (Some(page), Some(shown)) = (&arguments.report, &sink.shown) {
-        picture::write(page, &campaign, source, shown, &watch).map_err(|why| (FAILED, why))?;
+        picture::write(page, &campaign, shown, &watch).map_err(|why| (FAILED, why))?;
         complain(&format!("the plots are in {}", page.display()));
     }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })

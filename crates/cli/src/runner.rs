@@ -6,11 +6,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use meshpace_lab::campaign::{Campaign, End, Run};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Manifest;
-use meshpace_lab::record::line::{FORMAT, Key, point_key};
 use meshpace_lab::record::store::Store;
-use meshpace_scenario::{Point, Source};
+use meshpace_scenario::Point;
 use meshpace_sim::Outcome;
-use serde_json::Value;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +46,7 @@ impl Runner<'_> {
                 let record = match result {
                     Ok(outcome) => Some(Record::new(&campaign.scenario, campaign.point(run), run.seed, &outcome)),
                     Err(why) => {
-                        self.progress.suspend(|| complain(&format!("{} failed: {why}", describe(campaign, run))));
+                        self.progress.suspend(|| complain(&format!("{} failed: {why}", campaign.describe(run))));
                         None
                     }
                 };
@@ -59,41 +57,6 @@ impl Runner<'_> {
             || self.progress.tick(),
         )
     }
-}
-
-/// What a campaign's manifest says before anything is run.
-pub fn manifest(campaign: &Campaign, source: &Source, jobs: usize) -> Manifest {
-    Manifest {
-        scenario: campaign.scenario.name.clone(),
-        scenario_sha256: campaign.scenario.digest.clone(),
-        scenario_text: source.text.clone(),
-        set: source.sets.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        format: FORMAT,
-        model: meshpace_sim::MODEL_REVISION,
-        first_seed: campaign.first_seed,
-        seeds: campaign.seeds,
-        points: campaign.scenario.points.len(),
-        records: 0,
-        failed_runs: 0,
-        jobs,
-        host: host(),
-        wall_time_s: 0.0,
-        experiment: None,
-        quality: None,
-        complete: false,
-    }
-}
-
-/// The keys of a campaign's points, in their order.
-pub fn keys(campaign: &Campaign) -> Vec<String> {
-    let key = |point: &Point| point_key(&Value::Object(point.values.iter().cloned().collect()));
-    campaign.scenario.points.iter().map(key).collect()
-}
-
-/// The key of a run.
-pub fn key(keys: &[String], run: Run) -> Key {
-    (keys[run.point].clone(), run.seed)
 }
 
 /// Opens a campaign's directory and tells what in it is damaged.
@@ -116,13 +79,6 @@ pub fn broken(error: &io::Error) -> Failure {
 pub fn interrupted(kept: usize, directory: &Path) -> Failure {
     let place = directory.display();
     (INTERRUPTED, format!("interrupted; {kept} runs are kept in {place}, and the same command goes on from there"))
-}
-
-/// A run in words.
-pub fn describe(campaign: &Campaign, run: Run) -> String {
-    let values = campaign.point(run).values.iter();
-    let values: Vec<String> = values.map(|(key, value)| format!("{key} = {value}, ")).collect();
-    format!("run with {}seed {}", values.concat(), run.seed)
 }
 
 /// A panic in a run is told in one line with its run; the default hook would print it a second time without.
@@ -164,12 +120,4 @@ pub fn progress(runs: u64) -> ProgressBar {
     };
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} gone, {eta} left");
     ProgressBar::with_draw_target(Some(runs), target).with_style(style.expect("the template is right"))
-}
-
-/// Name of this machine, or of its system.
-fn host() -> String {
-    let name =
-        std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
-    let name = name.unwrap_or_default().trim().to_owned();
-    if name.is_empty() { std::env::consts::OS.to_owned() } else { name }
 }

@@ -1,6 +1,7 @@
 //! Many runs on several threads, the longest first; [`InOrder`] puts what comes of them in the order of the campaign.
 
 use crate::pool;
+use crate::record::line::{Key, point_key};
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Point, Scenario};
 use meshpace_sim::Outcome;
@@ -19,6 +20,13 @@ pub struct Run {
     pub point: usize,
     /// Its seed.
     pub seed: u64,
+}
+
+impl Run {
+    /// What tells it from the others of its campaign, whose points have these `keys`.
+    pub fn key(&self, keys: &[String]) -> Key {
+        (keys[self.point].clone(), self.seed)
+    }
 }
 
 /// A scenario with its seeds: every point with each of `seeds` seeds from `first_seed` on.
@@ -61,6 +69,19 @@ impl Campaign {
         &self.scenario.points[run.point]
     }
 
+    /// The keys of its points, in their order.
+    pub fn keys(&self) -> Vec<String> {
+        let key = |point: &Point| point_key(&serde_json::Value::Object(point.values.iter().cloned().collect()));
+        self.scenario.points.iter().map(key).collect()
+    }
+
+    /// A run in words.
+    pub fn describe(&self, run: Run) -> String {
+        let values = self.point(run).values.iter();
+        let values: Vec<String> = values.map(|(key, value)| format!("{key} = {value}, ")).collect();
+        format!("run with {}seed {}", values.concat(), run.seed)
+    }
+
     /// What each point costs, about.
     pub fn estimates(&self) -> Vec<Estimate> {
         self.scenario.points.iter().map(Estimate::of).collect()
@@ -68,7 +89,7 @@ impl Campaign {
 
     /// Puts the longest runs first, so that none is left to the end with one thread at work. Runs that cost the same keep
     /// their order.
-    fn longest_first(&self, runs: &mut [Run]) {
+    pub(crate) fn longest_first(&self, runs: &mut [Run]) {
         let estimates = self.estimates();
         let cost = |run: &Run| estimates[run.point].cpu_s;
         runs.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
@@ -119,7 +140,8 @@ impl Campaign {
         Ok(End::Complete { failed })
     }
 
-    fn make(&self, run: Run, simulate: &impl Fn(&Point, Run) -> Outcome) -> Result<Outcome, String> {
+    /// Makes one run; the panic's message if it fails.
+    pub(crate) fn make(&self, run: Run, simulate: &impl Fn(&Point, Run) -> Outcome) -> Result<Outcome, String> {
         let point = self.point(run).drawn(run.seed).map_err(|why| why.to_string())?;
         // A run shares nothing that a panic could leave half changed.
         let result = catch_unwind(AssertUnwindSafe(|| simulate(&point, run)));

@@ -1,5 +1,6 @@
 //! The laboratory: campaigns of runs, statistics, records, comparisons, and the register of published experiments with its judge.
 
+pub mod backend;
 pub mod campaign;
 pub mod compare;
 mod pool;
@@ -8,3 +9,4 @@ pub mod register;
 pub mod routes;
 pub mod statistics;
 pub mod validate;
+pub mod workers;

@@ -20,10 +20,6 @@ use std::path::{Path, PathBuf};
 
 /// The page.
 pub const PAGE: &str = "index.html";
-/// The records as a table for spreadsheets.
-pub const TABLE: &str = "records.csv";
-/// The same with types, for analysis.
-pub const PARQUET: &str = "records.parquet";
 
 /// Writes the report of `collections`, which come from `root`, replacing the one that is there. It goes into that directory, or
 /// to `page`, without links to the records then: it is read elsewhere. Returns its path.

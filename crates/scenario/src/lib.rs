@@ -75,7 +75,14 @@ pub struct Scenario {
     pub plot: Plot,
     /// What is allowed but hardly meant, one sentence each.
     pub warnings: Vec<String>,
+    /// What it was read from.
+    pub source: Source,
+    /// The files it names, with their contents, by name.
+    pub files: Files,
 }
+
+/// Files by the names that a scenario has for them, with their contents.
+pub type Files = Vec<(PathBuf, Vec<u8>)>;
 
 /// One point of a sweep.
 #[derive(Clone, Debug)]
@@ -149,6 +156,8 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
         seeds: 1,
         plot: Plot::default(),
         warnings: Vec::new(),
+        source: source.clone(),
+        files: Vec::new(),
     };
     let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
     if !errors.is_empty() {
@@ -190,11 +199,12 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
             break;
         }
     }
-    scenario.digest = digest(source, files);
+    files.sort();
+    files.dedup();
+    scenario.digest = digest(source, &files);
+    scenario.files = files;
     scenario
 }
-
-type Files = Vec<(PathBuf, Vec<u8>)>;
 
 fn read_point(
     tree: &Table,
@@ -348,9 +358,7 @@ fn refuse_static_routes(root: &Reader<'_>) {
 }
 
 /// Everything that decides what is run, each part preceded by its length so that no two scenarios share a digest.
-fn digest(source: &Source, mut files: Files) -> String {
-    files.sort();
-    files.dedup();
+fn digest(source: &Source, files: &[(PathBuf, Vec<u8>)]) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
@@ -358,7 +366,7 @@ fn digest(source: &Source, mut files: Files) -> String {
     };
     part(source.text.as_bytes());
     source.sets.iter().for_each(|argument| part(argument.as_bytes()));
-    for (name, bytes) in &files {
+    for (name, bytes) in files {
         part(name.to_string_lossy().as_bytes());
         part(bytes);
     }

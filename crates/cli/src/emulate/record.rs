@@ -4,7 +4,6 @@
 //! are left out. Goodput counts from a flow's first packet to the last arrival of payload, not from the scenario's warm-up:
 //! programs start when they like.
 
-use crate::runner;
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Emulation, ProgramReport};
 use meshpace_emulator::traffic::Stream;
@@ -13,7 +12,7 @@ use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::line::{self, FORMAT};
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{FlowRecord, Record};
-use meshpace_scenario::{Scenario, Source};
+use meshpace_scenario::Scenario;
 use meshpace_sim::outcome::jain;
 use serde_json::{Map, Value, json};
 use std::io;
@@ -149,9 +148,9 @@ const POINT: &str = "{}";
 impl Place {
     /// Prepares it. What real programs do cannot be repeated, so a record of the seed that is there is refused unless `force`
     /// replaces it.
-    pub fn new(directory: &Path, scenario: &Scenario, source: &Source, seed: u64, force: bool) -> io::Result<Place> {
+    pub fn new(directory: &Path, scenario: &Scenario, seed: u64, force: bool) -> io::Result<Place> {
         let campaign = Campaign { scenario: scenario.clone(), first_seed: seed, seeds: 1 };
-        let manifest = runner::manifest(&campaign, source, 1);
+        let manifest = Manifest::of(&campaign, 1);
         let store = Store::open(directory, &manifest, force)?;
         if store.has(&(POINT.to_owned(), seed)) {
             let message = format!("{} has a record of seed {seed}; --force replaces it", directory.display());

@@ -4,7 +4,7 @@ use meshpace_lab::campaign::{Campaign, Run};
 use meshpace_lab::routes::Routes;
 use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_report::picture::{self, Map, Subject};
-use meshpace_scenario::{Point, Source};
+use meshpace_scenario::Point;
 use meshpace_sim::Outcome;
 use serde_json::Value;
 use std::path::Path;
@@ -54,13 +54,8 @@ pub fn check(page: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// As [`picture::write`].
-pub fn write(
-    page: &Path,
-    campaign: &Campaign,
-    source: &Source,
-    records: &[Value],
-    watch: &Watch,
-) -> Result<(), String> {
+pub fn write(page: &Path, campaign: &Campaign, records: &[Value], watch: &Watch) -> Result<(), String> {
+    let source = &campaign.scenario.source;
     let sets: String = source.sets.iter().map(|set| format!(" --set '{set}'")).collect();
     let command = format!("meshpace run {}{sets}", source.name);
     let map = campaign.scenario.points.last().and_then(|point| map(point, campaign.first_seed, watch));

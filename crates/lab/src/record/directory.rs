@@ -1,6 +1,7 @@
 //! A directory of records: `records.jsonl`, one line for each run, and `manifest.json`, which says what made them.
 
 use super::line::{self, FORMAT, Key, key_of};
+use crate::campaign::Campaign;
 use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -70,6 +71,31 @@ fn yes() -> bool {
 }
 
 impl Manifest {
+    /// What the manifest of a campaign says before anything is run, with so many runs at a time.
+    pub fn of(campaign: &Campaign, jobs: usize) -> Manifest {
+        let scenario = &campaign.scenario;
+        Manifest {
+            scenario: scenario.name.clone(),
+            scenario_sha256: scenario.digest.clone(),
+            scenario_text: scenario.source.text.clone(),
+            set: scenario.source.sets.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            model: MODEL_REVISION,
+            first_seed: campaign.first_seed,
+            seeds: campaign.seeds,
+            points: scenario.points.len(),
+            records: 0,
+            failed_runs: 0,
+            jobs,
+            host: host(),
+            wall_time_s: 0.0,
+            experiment: None,
+            quality: None,
+            complete: false,
+        }
+    }
+
     /// The manifest of a directory; None if it has none.
     ///
     /// # Errors
@@ -137,6 +163,14 @@ impl Manifest {
             None => format!("meshpace reproduce {id} --seeds {}", self.seeds),
         }
     }
+}
+
+/// Name of this machine, or of its system.
+fn host() -> String {
+    let name =
+        std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
+    let name = name.unwrap_or_default().trim().to_owned();
+    if name.is_empty() { std::env::consts::OS.to_owned() } else { name }
 }
 
 fn format_told(format: u32) -> String {

@@ -16,6 +16,11 @@ mod write;
 pub use pieces::{BatchRecord, FlowPiece, FlowSeries, LinkSeries, SeriesRecord};
 pub use write::write_whole;
 
+/// Records as a table for spreadsheets.
+pub const TABLE: &str = "records.csv";
+/// The same with types, for analysis.
+pub const PARQUET: &str = "records.parquet";
+
 use meshpace_scenario::{Point, Scenario};
 use meshpace_sim::{FlowOutcome, Outcome};
 use schemars::JsonSchema;

@@ -10,6 +10,7 @@ pub mod labels;
 pub mod library;
 pub mod observations;
 pub mod replication;
+pub mod reproduction;
 pub mod select;
 pub mod verdicts;
 

@@ -1,0 +1,176 @@
+//! The runs of one experiment, made or taken over from an earlier start, in a directory of their own.
+
+use super::data::Until;
+use super::replication;
+use super::{Register, Runs};
+use crate::backend::{Backend, Watch};
+use crate::campaign::{Campaign, End, Run};
+use crate::record::directory::Manifest;
+use crate::record::store::Store;
+use crate::record::{PARQUET, Record, TABLE, csv, parquet, write_whole};
+use serde_json::Value;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Where the runs of an experiment go, and how.
+#[derive(Debug)]
+pub struct Reproduction<'a> {
+    /// The directory of its records.
+    pub directory: PathBuf,
+    /// Where the experiment is from.
+    pub register: &'a Register,
+    /// "quick" or "paper"; none if the seeds were given.
+    pub quality: Option<&'static str>,
+    /// Whether all runs are made anew.
+    pub force: bool,
+    /// Runs at a time, for the manifest.
+    pub jobs: usize,
+}
+
+/// What a reproduction tells while it is at work.
+pub trait Listener {
+    /// So many runs were there from an earlier start.
+    fn on_known(&mut self, runs: usize);
+    /// So many more are needed for an interval that is narrow enough.
+    fn on_more(&mut self, runs: usize);
+    /// A run has ended; why, if it failed.
+    fn on_run(&mut self, campaign: &Campaign, run: Run, failure: Option<&str>);
+    /// About every 0.1 s.
+    fn on_idle(&mut self);
+    /// A sentence for people.
+    fn say(&mut self, sentence: &str);
+}
+
+/// Why runs are missing.
+#[derive(Debug)]
+pub enum Broken {
+    /// It was stopped; so many runs are kept.
+    Stopped {
+        /// Runs in the directory.
+        kept: usize,
+    },
+    /// The store cannot be opened or written, or the backend makes no more runs.
+    Store(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Broken {
+        Broken::Store(error)
+    }
+}
+
+/// Puts records where they belong.
+struct Keeper<'a> {
+    campaign: &'a Campaign,
+    keys: &'a [String],
+    store: &'a mut Store,
+    listener: &'a mut dyn Listener,
+}
+
+impl Watch for Keeper<'_> {
+    fn on_run(&mut self, run: Run, result: Result<Record, String>) -> io::Result<()> {
+        if let Ok(record) = &result {
+            self.store.add(run.key(self.keys), &record.json_line())?;
+        }
+        self.listener.on_run(self.campaign, run, result.err().as_deref());
+        Ok(())
+    }
+
+    fn on_idle(&mut self) {
+        self.listener.on_idle();
+    }
+}
+
+impl Reproduction<'_> {
+    /// Makes the runs that are missing; returns how many failed.
+    ///
+    /// # Errors
+    /// What keeps it from the end.
+    pub fn make(&self, runs: Runs, backend: &mut dyn Backend, listener: &mut dyn Listener) -> Result<usize, Broken> {
+        #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
+        let begun = Instant::now();
+        let base = runs.scenario.points.len() * runs.scenario.seeds as usize;
+        let campaign = Arc::new(Campaign { first_seed: 1, seeds: runs.scenario.seeds, scenario: runs.scenario });
+        let mut manifest = Manifest {
+            experiment: Some(runs.id.clone()),
+            quality: self.quality.map(str::to_owned),
+            ..Manifest::of(&campaign, self.jobs)
+        };
+        let mut store = Store::open(&self.directory, &manifest, self.force)?;
+        store.damaged().iter().for_each(|what| listener.say(what));
+        let keys = campaign.keys();
+        let mut seeds = vec![campaign.seeds; keys.len()];
+        let mut failed = 0;
+        let mut is_first = true;
+        loop {
+            let every = (0..keys.len()).flat_map(|point| (1..=seeds[point]).map(move |seed| (point, seed)));
+            let todo: Vec<Run> = every
+                .filter(|(point, seed)| !store.has(&(keys[*point].clone(), *seed)))
+                .enumerate()
+                .map(|(index, (point, seed))| Run { index, point, seed })
+                .collect();
+            // What an earlier start has left counts as done; what an interval still needs comes on top.
+            match std::mem::replace(&mut is_first, false) {
+                true => listener.on_known(base - todo.len()),
+                false => listener.on_more(todo.len()),
+            }
+            // Of a finished campaign every point has the seeds it needs.
+            if todo.is_empty() && (runs.until.is_none() || store.is_finished()) {
+                break;
+            }
+            let mut keeper = Keeper { campaign: &campaign, keys: &keys, store: &mut store, listener: &mut *listener };
+            match backend.make(&campaign, todo, &mut keeper)? {
+                End::Complete { failed: number } => failed = number,
+                End::Stopped => return Err(Broken::Stopped { kept: store.len() }),
+            }
+            if failed > 0 {
+                break;
+            }
+            let Some((rule, level)) = &runs.until else { break };
+            if !self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store) {
+                break;
+            }
+        }
+        if store.is_finished() {
+            let place = self.directory.display();
+            listener.say(&format!("{}: the records in {place} are complete; only the report is written anew", runs.id));
+            return Ok(0);
+        }
+        manifest.failed_runs = failed;
+        manifest.wall_time_s = begun.elapsed().as_secs_f64();
+        self.finish(store, &keys, &manifest)?;
+        Ok(failed)
+    }
+
+    /// Puts the records in place, and the same as tables beside them.
+    fn finish(&self, store: Store, keys: &[String], manifest: &Manifest) -> io::Result<()> {
+        let records = store.in_order(keys).map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+        let mut table = String::new();
+        for record in &records {
+            table.push_str(&csv::rows_of(record, table.is_empty())?);
+        }
+        write_whole(&self.directory, TABLE, &table)?;
+        write_whole(&self.directory, PARQUET, parquet::file(&records).map_err(io::Error::other)?)?;
+        store.finish(keys, manifest)
+    }
+
+    /// One more seed for each point whose interval is too wide; whether there is such a point.
+    fn add_seeds(&self, rule: &Until, level: f64, id: &str, keys: &[String], seeds: &mut [u64], store: &Store) -> bool {
+        let Some(metric) = self.register.find(id).and_then(|experiment| experiment.published.metric(&rule.metric))
+        else {
+            return false;
+        };
+        let mut is_wanting = false;
+        for (key, seeds) in keys.iter().zip(seeds) {
+            let line = |seed| store.line(&(key.clone(), seed)).and_then(|line| serde_json::from_str(line).ok());
+            let records: Vec<Value> = (1..=*seeds).filter_map(line).collect();
+            if !replication::is_enough(rule, &metric, level, &records) {
+                *seeds += 1;
+                is_wanting = true;
+            }
+        }
+        is_wanting
+    }
+}

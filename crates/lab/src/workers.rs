@@ -1,0 +1,305 @@
+//! Runs made by other processes, on this machine or on others: what a worker is told, and what it gives back.
+//!
+//! A campaign goes out in chunks of runs, those first that take longest. A worker gets the scenario as it was read, with the
+//! files it names, and the keys of its runs; it gives back their lines. What carries the one and the other is not this
+//! crate's business ([`Carrier`]): the same chunks go over Dask, a pool of processes or a batch system.
+
+use crate::backend::{Backend, Watch};
+use crate::campaign::{Campaign, End, Run};
+use crate::record::Record;
+use crate::record::line::{FORMAT, Key};
+use meshpace_scenario::{Scenario, Source};
+use meshpace_sim::MODEL_REVISION;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a chunk costs at most, seconds of CPU time: so much is lost with a worker.
+const LONGEST_S: f64 = 60.0;
+/// What it costs at least if there is so much: handing one out takes milliseconds.
+const SHORTEST_S: f64 = 2.0;
+/// Chunks per worker, so that none waits long for the last one.
+const PER_WORKER: f64 = 8.0;
+/// Runs in a chunk at most.
+const MOST_RUNS: usize = 2000;
+
+/// A campaign as a worker needs it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// Version of the meshpace that hands it out.
+    pub version: String,
+    /// Its [`MODEL_REVISION`].
+    pub model: u32,
+    /// Its format of records.
+    pub format: u32,
+    /// The scenario's name.
+    pub name: String,
+    /// The file it was read from, for messages.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// The `--set` arguments.
+    pub set: Vec<String>,
+    /// The files it names, by name.
+    pub files: BTreeMap<String, String>,
+}
+
+/// What came of a run: its line without the newline, or why it failed.
+pub type Made = (Key, Result<String, String>);
+
+impl Job {
+    /// The job of a campaign.
+    ///
+    /// # Errors
+    /// If a file that it names is no text.
+    pub fn of(scenario: &Scenario) -> Result<Job, String> {
+        let file = |(name, bytes): &(std::path::PathBuf, Vec<u8>)| {
+            let name = name.display().to_string();
+            let text = String::from_utf8(bytes.clone()).map_err(|_| format!("{name}: this is no UTF-8 text"))?;
+            Ok((name, text))
+        };
+        Ok(Job {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            model: MODEL_REVISION,
+            format: FORMAT,
+            name: scenario.name.clone(),
+            file: scenario.source.name.clone(),
+            text: scenario.source.text.clone(),
+            set: scenario.source.sets.clone(),
+            files: scenario.files.iter().map(file).collect::<Result<_, String>>()?,
+        })
+    }
+
+    /// Whether this program gives the same results as the one that handed the job out.
+    ///
+    /// # Errors
+    /// In what they differ.
+    pub fn check(&self) -> Result<(), String> {
+        let ours = (env!("CARGO_PKG_VERSION"), MODEL_REVISION, FORMAT);
+        if (self.version.as_str(), self.model, self.format) == ours {
+            return Ok(());
+        }
+        Err(format!(
+            "it has meshpace {}, revision {} of the model, format {}; the campaign is of meshpace {}, revision {}, format {}",
+            ours.0, ours.1, ours.2, self.version, self.model, self.format
+        ))
+    }
+}
+
+/// Makes the runs of one job.
+#[derive(Debug)]
+pub struct Worker {
+    campaign: Campaign,
+    /// The number of each point by its key.
+    points: BTreeMap<String, usize>,
+}
+
+impl Worker {
+    /// A worker for `job`.
+    ///
+    /// # Errors
+    /// If this program is another, or the scenario cannot be read here.
+    pub fn new(job: &Job) -> Result<Worker, String> {
+        job.check()?;
+        let source = Source { name: job.file.clone(), text: job.text.clone(), sets: job.set.clone() };
+        let load = |name: &str| {
+            let text = job.files.get(name).ok_or_else(|| format!("{name}: it did not come with the job"))?;
+            Ok(text.clone().into_bytes())
+        };
+        let scenario = Scenario::read_with(source, &load, &job.name).map_err(|refusal| refusal.render(false))?;
+        let campaign = Campaign { scenario, first_seed: 1, seeds: 1 };
+        let points = campaign.keys().into_iter().enumerate().map(|(number, key)| (key, number)).collect();
+        Ok(Worker { campaign, points })
+    }
+
+    /// Makes the runs of a chunk, one after the other.
+    pub fn make(&self, chunk: Vec<Key>) -> Vec<Made> {
+        let one = |key: Key| {
+            let line = self.line(&key);
+            (key, line)
+        };
+        chunk.into_iter().map(one).collect()
+    }
+
+    fn line(&self, (point, seed): &Key) -> Result<String, String> {
+        let number = *self.points.get(point).ok_or_else(|| format!("the scenario has no point {point}"))?;
+        let run = Run { index: 0, point: number, seed: *seed };
+        let outcome = self.campaign.make(run, &|point, run| meshpace_sim::run(&point.config, run.seed))?;
+        let record = Record::new(&self.campaign.scenario, self.campaign.point(run), *seed, &outcome);
+        Ok(record.json_line().trim_end().to_owned())
+    }
+}
+
+/// The runs of `todo` in chunks for `workers` workers, the longest first, of about the same cost each. A chunk has at least one
+/// run, whatever that costs.
+pub fn chunks(campaign: &Campaign, mut todo: Vec<Run>, workers: usize) -> Vec<Vec<Run>> {
+    campaign.longest_first(&mut todo);
+    let costs: Vec<f64> = campaign.estimates().iter().map(|estimate| estimate.cpu_s).collect();
+    let total: f64 = todo.iter().map(|run| costs[run.point]).sum();
+    let size = (total / (workers.max(1) as f64 * PER_WORKER)).clamp(SHORTEST_S, LONGEST_S);
+    let mut chunks: Vec<Vec<Run>> = Vec::new();
+    let mut cost = f64::INFINITY;
+    for run in todo {
+        if cost + costs[run.point] > size || chunks.last().is_some_and(|chunk| chunk.len() >= MOST_RUNS) {
+            chunks.push(Vec::new());
+            cost = 0.0;
+        }
+        cost += costs[run.point];
+        if let Some(chunk) = chunks.last_mut() {
+            chunk.push(run);
+        }
+    }
+    chunks
+}
+
+/// Takes chunks to workers, and brings back what they made.
+pub trait Carrier {
+    /// Workers there are, about.
+    fn workers(&self) -> usize;
+
+    /// Hands out the chunks of a job.
+    ///
+    /// # Errors
+    /// If there is nobody to take them.
+    fn send(&mut self, job: &Job, chunks: &[Vec<Key>]) -> io::Result<()>;
+
+    /// What came of another chunk; none if about 0.1 s pass without.
+    ///
+    /// # Errors
+    /// If there will be nothing more: a worker refused, a chunk was lost twice, or the scheduler went away.
+    fn receive(&mut self) -> io::Result<Option<Vec<Made>>>;
+}
+
+/// Workers behind a carrier.
+#[derive(Debug)]
+pub struct Workers<'a, C> {
+    /// The way to them.
+    pub carrier: C,
+    /// Set to stop.
+    pub stop: &'a Arc<AtomicBool>,
+}
+
+impl<C: Carrier> Backend for Workers<'_, C> {
+    fn make(&mut self, campaign: &Arc<Campaign>, todo: Vec<Run>, watch: &mut dyn Watch) -> io::Result<End> {
+        let keys = campaign.keys();
+        let mut waiting: BTreeMap<Key, Run> = todo.iter().map(|run| (run.key(&keys), *run)).collect();
+        let chunks = chunks(campaign, todo, self.carrier.workers());
+        let keyed: Vec<Vec<Key>> =
+            chunks.into_iter().map(|chunk| chunk.into_iter().map(|run| run.key(&keys)).collect()).collect();
+        let job = Job::of(&campaign.scenario).map_err(io::Error::other)?;
+        self.carrier.send(&job, &keyed)?;
+        let mut failed = 0;
+        while !waiting.is_empty() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(End::Stopped);
+            }
+            let Some(made) = self.carrier.receive()? else {
+                watch.on_idle();
+                continue;
+            };
+            for (key, result) in made {
+                // What a lost worker had sent before may come again.
+                let Some(run) = waiting.remove(&key) else { continue };
+                let result = result.and_then(|line| {
+                    Record::from_line(&line).map_err(|why| format!("the record that came back {why}"))
+                });
+                failed += usize::from(result.is_err());
+                watch.on_run(run, result)?;
+            }
+        }
+        Ok(End::Complete { failed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Threads;
+    use std::path::Path;
+
+    fn campaign(text: &str, seeds: u64) -> Arc<Campaign> {
+        let source = Source { name: "test".to_owned(), text: text.to_owned(), sets: Vec::new() };
+        let scenario = Scenario::read(source, Path::new("."), "test").unwrap();
+        Arc::new(Campaign { scenario, first_seed: 1, seeds })
+    }
+
+    const SHORT: &str = "duration = '2 s'\n[[flow]]\n[sweep]\n\"topology.hops\" = [1, 3, 2]\n";
+
+    /// A worker in this process, by way of the JSON that carries jobs; the last chunk comes twice.
+    #[derive(Default)]
+    struct Here(Vec<Vec<Made>>);
+
+    impl Carrier for Here {
+        fn workers(&self) -> usize {
+            2
+        }
+
+        fn send(&mut self, job: &Job, chunks: &[Vec<Key>]) -> io::Result<()> {
+            let job: Job = serde_json::from_str(&serde_json::to_string(job)?)?;
+            let worker = Worker::new(&job).map_err(io::Error::other)?;
+            self.0 = chunks.iter().map(|chunk| worker.make(chunk.clone())).collect();
+            let last = self.0.last().cloned();
+            self.0.extend(last);
+            Ok(())
+        }
+
+        fn receive(&mut self) -> io::Result<Option<Vec<Made>>> {
+            Ok(self.0.pop())
+        }
+    }
+
+    #[derive(Default)]
+    struct Lines(BTreeMap<usize, Result<String, String>>);
+
+    impl Watch for Lines {
+        fn on_run(&mut self, run: Run, result: Result<Record, String>) -> io::Result<()> {
+            let before = self.0.insert(run.index, result.map(|record| record.json_line()));
+            assert_eq!(before, None, "run {} came twice", run.index);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn workers_make_the_same_bytes_as_threads() {
+        let campaign = campaign(SHORT, 2);
+        let todo: Vec<Run> = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
+        let stop = Arc::default();
+        let (mut here, mut there) = (Lines::default(), Lines::default());
+        let end = Threads { jobs: 1, stop: &stop }.make(&campaign, todo.clone(), &mut here).unwrap();
+        assert_eq!(end, Workers { carrier: Here::default(), stop: &stop }.make(&campaign, todo, &mut there).unwrap());
+        assert_eq!((end, here.0.len()), (End::Complete { failed: 0 }, 6));
+        assert_eq!(here.0, there.0);
+    }
+
+    #[test]
+    fn a_worker_of_another_version_or_revision_is_refused() {
+        let job = Job::of(&campaign(SHORT, 1).scenario).unwrap();
+        assert!(job.check().is_ok());
+        for other in [Job { version: "0.0.1".into(), ..job.clone() }, Job { model: job.model + 1, ..job.clone() }] {
+            let why = Worker::new(&other).unwrap_err();
+            let (version, model) = (format!("meshpace {}", other.version), format!("revision {}", other.model));
+            assert!(why.contains(&version) && why.contains(&model), "{why}");
+        }
+    }
+
+    #[test]
+    fn chunks_cost_about_the_same_and_the_longest_run_is_first() {
+        // A run of 4 hours of simulated time next to many of 20 minutes: it is a chunk of its own.
+        let text = "[[flow]]\n[sweep]\nduration = ['1200 s', '14400 s']\n";
+        let campaign = campaign(text, 200);
+        let todo: Vec<Run> = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
+        let costs: Vec<f64> = campaign.estimates().iter().map(|estimate| estimate.cpu_s).collect();
+        let chunks = chunks(&campaign, todo, 4);
+        assert_eq!(chunks.iter().map(Vec::len).sum::<usize>(), 400);
+        assert_eq!(chunks[0][0].point, 1, "the longest first");
+        let cost = |chunk: &Vec<Run>| chunk.iter().map(|run| costs[run.point]).sum::<f64>();
+        let total: f64 = chunks.iter().map(cost).sum();
+        let size = (total / 32.0).clamp(SHORTEST_S, LONGEST_S);
+        for chunk in &chunks {
+            assert!(cost(chunk) <= size || chunk.len() == 1, "{} s in {} runs", cost(chunk), chunk.len());
+        }
+        assert!(chunks.len() as f64 <= 2.0 * total / size + 1.0, "{} chunks", chunks.len());
+    }
+}
