@@ -3,6 +3,7 @@
 mod bench;
 mod captures;
 mod compare;
+mod dask;
 mod decrypt;
 mod doctor;
 mod emulate;

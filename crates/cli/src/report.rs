@@ -51,7 +51,7 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
     let page = meshpace_report::write(&arguments.directory, &collections, &register, arguments.page.as_deref())?;
     let entries = verdicts::of(&register, &collections);
     if arguments.page.is_none() {
-        crate::reproduce::write_verdicts(&arguments.directory, &entries)?;
+        verdicts::write(&arguments.directory, &entries)?;
     }
     eprint!("{}", verdicts::scoreboard(&entries));
     Ok(page)

@@ -2,17 +2,18 @@
 
 mod price;
 
+use crate::dask::Bridge;
 use crate::output::{complain, results};
 use crate::runner::{self, Failure, processors, progress, silence_panics, stop_on_interrupt};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use meshpace_lab::backend::Threads;
+use meshpace_lab::backend::{Backend, Threads};
 use meshpace_lab::campaign::{Campaign, Run};
-use meshpace_lab::record::write_whole;
 use meshpace_lab::register::reproduction::{Broken, Listener, Reproduction};
-use meshpace_lab::register::{Effort, Experiment, Register, Runs, collection, consistency, verdicts};
-use meshpace_scenario::{MAX_SEEDS, nearest};
+use meshpace_lab::register::{Effort, Register, Runs, collection, consistency, verdicts};
+use meshpace_lab::workers::Workers;
+use meshpace_scenario::MAX_SEEDS;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -30,6 +31,9 @@ pub struct Arguments {
     /// Runs at a time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Make the runs on the workers of this scheduler of Dask, such as tcp://host:8786: docs/clusters.md.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "estimate"])]
+    dask: Option<String>,
     /// Where to write: the report, and a directory for each set of runs [default: report, or report-paper].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -97,19 +101,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let refused = |message: String| (REFUSED, message);
     let register = register(arguments.register.as_deref()).map_err(refused)?;
-    let chosen = choose(&register, &arguments.ids).map_err(refused)?;
+    let chosen = register.choose(&arguments.ids).map_err(refused)?;
     let expected = arguments.expect.as_deref().map_or(Ok(Vec::new()), expected).map_err(refused)?;
-    let mut plans: Vec<Runs> = Vec::new();
-    for experiment in chosen {
-        let Some(mut runs) = register.runs(experiment, arguments.quality.effort()).map_err(refused)? else { continue };
-        if let Some(seeds) = arguments.seeds {
-            runs.scenario.seeds = seeds;
-            runs.until = None;
-        }
-        if !plans.iter().any(|other| other.id == runs.id) {
-            plans.push(runs);
-        }
-    }
+    let plans = register.plans(&chosen, arguments.quality.effort(), arguments.seeds).map_err(refused)?;
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
     if arguments.estimate {
         return estimate(&plans, jobs, arguments.json);
@@ -120,8 +114,17 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     silence_panics();
     let total: usize = plans.iter().map(|runs| runs.scenario.points.len() * runs.scenario.seeds as usize).sum();
     let progress = progress(total as u64);
+    let mut threads = Threads { jobs, stop: &stop };
+    let mut workers = match &arguments.dask {
+        Some(address) => Some(Workers { carrier: Bridge::start(address)?, stop: &stop }),
+        None => None,
+    };
     let mut failed = 0;
     for runs in plans {
+        let backend: &mut dyn Backend = match &mut workers {
+            Some(workers) => workers,
+            None => &mut threads,
+        };
         let reproduction = Reproduction {
             directory: out.join(&runs.id),
             register: &register,
@@ -129,7 +132,7 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
             force: arguments.force,
             jobs,
         };
-        let made = reproduction.make(runs, &mut Threads { jobs, stop: &stop }, &mut Told(&progress));
+        let made = reproduction.make(runs, backend, &mut Told(&progress));
         failed += made.map_err(|broken| {
             progress.finish_and_clear();
             match broken {
@@ -158,19 +161,10 @@ fn conclude(out: &Path, register: &Register) -> Result<Vec<verdicts::Entry>, Str
     let collections = collection::collect(out, register)?;
     let page = meshpace_report::write(out, &collections, register, None)?;
     let entries = verdicts::of(register, &collections);
-    write_verdicts(out, &entries)?;
+    verdicts::write(out, &entries)?;
     eprint!("{}", verdicts::scoreboard(&entries));
     results(&format!("{}\n", page.display())).map_err(|error| error.to_string())?;
     Ok(entries)
-}
-
-/// Writes the verdicts beside the report.
-///
-/// # Errors
-/// The file and why it cannot be written.
-pub fn write_verdicts(directory: &Path, entries: &[verdicts::Entry]) -> Result<(), String> {
-    write_whole(directory, verdicts::FILE, verdicts::text(entries))
-        .map_err(|error| format!("{}: {error}", directory.join(verdicts::FILE).display()))
 }
 
 /// The verdicts in a file.
@@ -189,32 +183,6 @@ fn estimate(plans: &[Runs], jobs: usize, as_json: bool) -> Result<(), Failure> {
     let prices = prices.map_err(|why| (FAILED, why))?;
     let text = if as_json { format!("{}\n", price::json(&prices, jobs)) } else { price::table(prices, jobs) };
     results(&text).map_err(|error| (FAILED, error.to_string()))
-}
-
-fn choose<'a>(register: &'a Register, ids: &[String]) -> Result<Vec<&'a Experiment>, String> {
-    let mut chosen: Vec<&Experiment> = Vec::new();
-    let every = ["all".to_owned()];
-    for id in if ids.is_empty() { &every[..] } else { ids } {
-        let wanted = |experiment: &&Experiment| {
-            id == "all"
-                || experiment.published.id.eq_ignore_ascii_case(id)
-                || experiment.paper().eq_ignore_ascii_case(id)
-        };
-        let found: Vec<&Experiment> = register.experiments.iter().filter(wanted).collect();
-        if found.is_empty() {
-            let known: Vec<&str> =
-                register.experiments.iter().map(|experiment| experiment.published.id.as_str()).collect();
-            let all = "`meshpace scenarios` lists what this version has";
-            if register.missing.iter().any(|missing| missing.eq_ignore_ascii_case(id)) {
-                return Err(format!("{id} is not in the register yet; {all}"));
-            }
-            let near = nearest(&id.to_ascii_uppercase(), known.iter().copied());
-            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_else(|| ";".to_owned());
-            return Err(format!("{id} is no experiment{near} {all}"));
-        }
-        chosen.extend(found);
-    }
-    Ok(chosen)
 }
 
 /// The bar and standard error.

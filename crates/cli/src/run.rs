@@ -3,6 +3,7 @@
 mod picture;
 
 use crate::captures::Captures;
+use crate::dask::Bridge;
 use crate::output::{complain, failed, results};
 use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
@@ -35,6 +36,9 @@ pub struct Arguments {
     /// Runs at a time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Make the runs on the workers of this scheduler of Dask, such as tcp://host:8786: docs/clusters.md.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "pcap"])]
+    dask: Option<String>,
     /// What to print: `table` for people (means with 95 % intervals), `json` one object per run and line, `csv` one row
     /// per flow and run, `summary` one JSON object per point with means and 95 % intervals.
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -83,7 +87,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
     let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
-    if let Some(why) = prospect::too_much(&campaign, jobs).filter(|_| !arguments.anyway) {
+    if let Some(why) = prospect::too_much(&campaign, jobs).filter(|_| !arguments.anyway && arguments.dask.is_none()) {
         complain(&format!("{why}; --anyway starts it all the same"));
         return ExitCode::from(REFUSED);
     }
@@ -203,8 +207,9 @@ fn execute(
     let mut silent = Silent::default();
     let mut end = sink.drain().map(|()| End::Complete { failed: 0 });
     if end.is_ok() && !todo.is_empty() {
+        let bridge = arguments.dask.as_deref().map(Bridge::start).transpose()?;
         let runner = Runner { jobs, stop: &stop, progress: &progress };
-        end = runner.make(&campaign, todo, simulate, |run, record| {
+        let keep = |run: Run, record: Option<Record>| {
             if let Some(failure) = captures.as_ref().as_ref().and_then(Captures::failure) {
                 return Err(io::Error::other(failure));
             }
@@ -219,7 +224,11 @@ fn execute(
             }
             sink.order.put(run.index, record);
             sink.drain()
-        });
+        };
+        end = match bridge {
+            Some(bridge) => runner.hand_out(bridge, &campaign, todo, keep),
+            None => runner.make(&campaign, todo, simulate, keep),
+        };
     }
     progress.finish_and_clear();
     silent.tell();

@@ -3,12 +3,15 @@
 use crate::output::complain;
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use meshpace_lab::backend::{Backend, Watch};
 use meshpace_lab::campaign::{Campaign, End, Run};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::store::Store;
+use meshpace_lab::workers::{Carrier, Workers};
 use meshpace_scenario::Point;
 use meshpace_sim::Outcome;
+use std::cell::RefCell;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
@@ -35,27 +38,55 @@ impl Runner<'_> {
         campaign: &Arc<Campaign>,
         todo: Vec<Run>,
         simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
-        mut keep: impl FnMut(Run, Option<Record>) -> io::Result<()>,
+        keep: impl FnMut(Run, Option<Record>) -> io::Result<()>,
     ) -> io::Result<End> {
+        let keeper = RefCell::new(Keeper { runner: self, campaign, keep });
         campaign.each(
             self.jobs,
             self.stop,
             todo,
             simulate,
             |run, result| {
-                let record = match result {
-                    Ok(outcome) => Some(Record::new(&campaign.scenario, campaign.point(run), run.seed, &outcome)),
-                    Err(why) => {
-                        self.progress.suspend(|| complain(&format!("{} failed: {why}", campaign.describe(run))));
-                        None
-                    }
-                };
-                self.progress.suspend(|| keep(run, record))?;
-                self.progress.inc(1);
-                Ok(())
+                let record =
+                    result.map(|outcome| Record::new(&campaign.scenario, campaign.point(run), run.seed, &outcome));
+                keeper.borrow_mut().on_run(run, record)
             },
-            || self.progress.tick(),
+            || keeper.borrow_mut().on_idle(),
         )
+    }
+
+    /// The same on the workers behind `carrier`.
+    pub fn hand_out(
+        &self,
+        carrier: impl Carrier,
+        campaign: &Arc<Campaign>,
+        todo: Vec<Run>,
+        keep: impl FnMut(Run, Option<Record>) -> io::Result<()>,
+    ) -> io::Result<End> {
+        let mut keeper = Keeper { runner: self, campaign, keep };
+        Workers { carrier, stop: self.stop }.make(campaign, todo, &mut keeper)
+    }
+}
+
+/// What a runner does with each run.
+struct Keeper<'a, K> {
+    runner: &'a Runner<'a>,
+    campaign: &'a Campaign,
+    keep: K,
+}
+
+impl<K: FnMut(Run, Option<Record>) -> io::Result<()>> Watch for Keeper<'_, K> {
+    fn on_run(&mut self, run: Run, result: Result<Record, String>) -> io::Result<()> {
+        let progress = self.runner.progress;
+        let told = |why| progress.suspend(|| complain(&format!("{} failed: {why}", self.campaign.describe(run))));
+        let record = result.map_err(told).ok();
+        progress.suspend(|| (self.keep)(run, record))?;
+        progress.inc(1);
+        Ok(())
+    }
+
+    fn on_idle(&mut self) {
+        self.runner.progress.tick();
     }
 }
 

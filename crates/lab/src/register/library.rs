@@ -2,7 +2,7 @@
 
 use super::data::Published;
 use include_dir::{Dir, include_dir};
-use meshpace_scenario::{Refusal, Scenario, Source};
+use meshpace_scenario::{Refusal, Scenario, Source, nearest};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -55,8 +55,6 @@ pub struct Runs {
     pub id: String,
     /// What is run, with its points and seeds.
     pub scenario: Scenario,
-    /// The scenario as it was read.
-    pub source: Source,
     /// The rule by which a point gets more seeds.
     pub until: Option<(super::data::Until, f64)>,
 }
@@ -142,6 +140,55 @@ impl Register {
         }
     }
 
+    /// The experiments that `ids` name: ids, tags of papers, or `all`; all of them without any.
+    ///
+    /// # Errors
+    /// If one is no experiment: what was meant perhaps, and what there is.
+    pub fn choose(&self, ids: &[String]) -> Result<Vec<&Experiment>, String> {
+        let mut chosen: Vec<&Experiment> = Vec::new();
+        let every = ["all".to_owned()];
+        for id in if ids.is_empty() { &every[..] } else { ids } {
+            let wanted = |experiment: &&Experiment| {
+                id == "all"
+                    || experiment.published.id.eq_ignore_ascii_case(id)
+                    || experiment.paper().eq_ignore_ascii_case(id)
+            };
+            let found: Vec<&Experiment> = self.experiments.iter().filter(wanted).collect();
+            if found.is_empty() {
+                let known: Vec<&str> =
+                    self.experiments.iter().map(|experiment| experiment.published.id.as_str()).collect();
+                let all = "`meshpace scenarios` lists what this version has";
+                if self.missing.iter().any(|missing| missing.eq_ignore_ascii_case(id)) {
+                    return Err(format!("{id} is not in the register yet; {all}"));
+                }
+                let near = nearest(&id.to_ascii_uppercase(), known.iter().copied());
+                let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_else(|| ";".to_owned());
+                return Err(format!("{id} is no experiment{near} {all}"));
+            }
+            chosen.extend(found);
+        }
+        Ok(chosen)
+    }
+
+    /// What is run for experiments, each set of runs once; with that many `seeds` instead of as many as the effort has.
+    ///
+    /// # Errors
+    /// As [`Register::runs`].
+    pub fn plans(&self, chosen: &[&Experiment], effort: Effort, seeds: Option<u64>) -> Result<Vec<Runs>, String> {
+        let mut plans: Vec<Runs> = Vec::new();
+        for experiment in chosen {
+            let Some(mut runs) = self.runs(experiment, effort)? else { continue };
+            if let Some(seeds) = seeds {
+                runs.scenario.seeds = seeds;
+                runs.until = None;
+            }
+            if !plans.iter().any(|other| other.id == runs.id) {
+                plans.push(runs);
+            }
+        }
+        Ok(plans)
+    }
+
     /// What is run for `experiment`; None if nothing can be.
     ///
     /// # Errors
@@ -166,7 +213,7 @@ impl Experiment {
         let Some(source) = &self.scenario else { return Err(format!("{}: no scenario", self.file)) };
         let source = Source { sets: quality.set.clone(), ..source.clone() };
         let refused = |refusal: Refusal| refusal.render(false);
-        let mut scenario = Scenario::read(source.clone(), &self.directory, &self.published.id).map_err(refused)?;
+        let mut scenario = Scenario::read(source, &self.directory, &self.published.id).map_err(refused)?;
         for (key, values) in &quality.only {
             let Value::Array(values) = values else {
                 return Err(format!("{}: quality: only.\"{key}\": expected a list of values of the sweep", self.file));
@@ -192,7 +239,7 @@ impl Experiment {
             scenario.digest = digest(&scenario.digest, &quality.only);
         }
         let until = quality.until.clone().map(|until| (until, self.published.level));
-        Ok(Runs { id: self.published.id.clone(), scenario, source, until })
+        Ok(Runs { id: self.published.id.clone(), scenario, until })
     }
 }
 

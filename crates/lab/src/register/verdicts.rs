@@ -8,9 +8,11 @@ use super::library::{Experiment, PAPERS, Register};
 use super::observations::Observations;
 use super::{Verdict, labels};
 use crate::record::table::listing;
+use crate::record::write_whole;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The file, beside the report.
@@ -137,6 +139,14 @@ fn range([low, high]: [f64; 2]) -> Value {
 pub fn text(entries: &[Entry]) -> String {
     let lines: Vec<String> = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()).collect();
     if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
+}
+
+/// Writes the file into `directory`, beside the report.
+///
+/// # Errors
+/// The file and why it cannot be written.
+pub fn write(directory: &Path, entries: &[Entry]) -> Result<(), String> {
+    write_whole(directory, FILE, text(entries)).map_err(|error| format!("{}: {error}", directory.join(FILE).display()))
 }
 
 /// The entries in the text of such a file.

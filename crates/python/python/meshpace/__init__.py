@@ -1,0 +1,47 @@
+"""Reliable transport over multi-hop wireless networks: scenarios, campaigns and published experiments.
+
+>>> import meshpace
+>>> scenario = meshpace.Scenario.build({"duration": "5 s", "topology": {"hops": 3}, "flow": [{"transport": "tcp-ap"}]})
+>>> record = scenario.run(seed=1)
+>>> record["flows"][0]["transport"]
+'tcp-ap'
+"""
+
+from ._campaign import Campaign
+from ._compare import Difference, compare
+from ._errors import (
+    CarrierError,
+    Error,
+    Problem,
+    RecordsError,
+    RunError,
+    ScenarioError,
+    WorkerError,
+)
+from ._native import MODEL_REVISION, __version__
+from ._reproduce import Verdict, Verdicts, experiments, reproduce
+from ._results import Results, Table, open_records
+from ._scenario import Scenario
+
+__all__ = [
+    "MODEL_REVISION",
+    "Campaign",
+    "CarrierError",
+    "Difference",
+    "Error",
+    "Problem",
+    "RecordsError",
+    "Results",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "Verdict",
+    "Verdicts",
+    "WorkerError",
+    "__version__",
+    "compare",
+    "experiments",
+    "open_records",
+    "reproduce",
+]

@@ -1,0 +1,151 @@
+"""Campaigns: many runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Callable, Protocol, Union
+
+from . import _native
+from ._results import Results
+from ._scenario import Scenario
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor as _Executor
+
+    from ._remote import Carrier
+
+    Executor = Union[_Executor, Carrier]
+
+#: Is told the runs made, all runs, and the share of the estimated cost that is behind, 0 to 1.
+Progress = Callable[[int, int, float], object]
+ProgressArgument = Union[Progress, bool, None]
+
+
+class _Closing(Protocol):
+    def close(self) -> None: ...
+
+
+class _Bar:
+    """A line on standard error, or tqdm's bar where that is installed, which notebooks show as their own."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._shown = -1
+        try:
+            from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
+
+            self._tqdm = tqdm(total=100, desc=what, unit="%", bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed} gone, {remaining} left{postfix}")
+        except ImportError:
+            self._tqdm = None
+
+    def __call__(self, done: int, total: int, share: float) -> None:
+        percent = int(100 * share)
+        if self._tqdm is not None:
+            self._tqdm.set_postfix_str(f"{done}/{total} runs", refresh=False)
+            self._tqdm.update(percent - self._tqdm.n)
+        elif percent != self._shown or done == total:
+            self._shown = percent
+            print(f"\r{self._what}: {done}/{total} runs, {percent} % of the work", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._tqdm is not None:
+            self._tqdm.close()
+        elif self._shown >= 0:
+            print(file=sys.stderr)
+
+
+def _progress(argument: ProgressArgument, what: str) -> tuple[Progress | None, _Closing | None]:
+    """What is told, and what is closed afterwards. Only ``True`` shows a bar."""
+    if argument is True:
+        bar = _Bar(what)
+        return bar, bar
+    return (argument or None), None
+
+
+def _jobs(jobs: int | None) -> int:
+    if jobs is None:
+        available = getattr(os, "sched_getaffinity", None)
+        return len(available(0)) if available else (os.cpu_count() or 1)
+    if jobs < 1:
+        raise ValueError("jobs: at least one run at a time")
+    return jobs
+
+
+class Campaign:
+    """Every point of a scenario with its seeds.
+
+    With ``out`` every record is on the disk as soon as it is there, in the form of ``meshpace run --out``: whatever ends the
+    program, the same campaign goes on where it was, here or from the shell. Without, records are in memory, and a campaign
+    that was interrupted goes on with another call of :meth:`run`.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        seed: int = 1,
+        seeds: int | None = None,
+        out: str | os.PathLike[str] | None = None,
+        force: bool = False,
+    ) -> None:
+        """``seed`` is the first of ``seeds`` seeds per point (the scenario's number of seeds unless told). ``force`` makes all runs anew.
+
+        Raises :class:`meshpace.RecordsError` if ``out`` holds another campaign or another process is at work in it.
+        """
+        seeds = scenario.seeds if seeds is None else seeds
+        if seeds < 1 or seed < 0 or seed + seeds > 2**64:
+            raise ValueError(f"seeds: {seeds} seeds from {seed} on cannot be had")
+        self.scenario = scenario
+        directory = None if out is None else os.fspath(out)
+        self._native = _native.Campaign(scenario._native, seed, seeds, directory, force)
+        self._command = f"meshpace run {scenario._native.file} --seed {seed} --seeds {seeds}"
+
+    @property
+    def total(self) -> int:
+        """How many runs it has."""
+        return self._native.total
+
+    @property
+    def done(self) -> int:
+        """How many of them are made."""
+        return self._native.done()
+
+    def run(
+        self,
+        *,
+        jobs: int | None = None,
+        executor: Executor | None = None,
+        progress: ProgressArgument = None,
+    ) -> Results:
+        """Makes the runs that are missing.
+
+        On ``jobs`` threads (as many as there are processors unless told; Python's lock is free meanwhile), or by an ``executor``:
+        any of ``concurrent.futures`` whose workers can import this package, or :func:`meshpace.dask.connect`. It gets chunks of runs, those
+        first that take longest; the records are the same bytes as those of a local run.
+
+        ``progress`` is called with the runs made, all runs and the share of the work that is behind; ``True`` shows a bar.
+        What it raises ends the campaign. Ctrl-C does too: the records that are there stay (:meth:`results`).
+
+        Runs that fail are in ``failed`` of the results; they do not end the others.
+        """
+        from ._remote import carry
+
+        told, closing = _progress(progress, self.scenario.name)
+        carrier = None if executor is None else carry(executor)
+        try:
+            self._native.run(_jobs(jobs), told, carrier)
+        finally:
+            if carrier is not None:
+                carrier.cancel()
+            if closing is not None:
+                closing.close()
+        return self.results()
+
+    def results(self) -> Results:
+        """The records that are there."""
+        native = self._native
+        return Results(native.records(), self.scenario.name, native.failed(), native.total, self._command)
+
+    def __repr__(self) -> str:
+        return f"<meshpace.Campaign of {self.scenario.name!r}, {self.done} of {self.total} runs made>"

@@ -1,0 +1,91 @@
+"""Records: what runs have left."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Iterator
+
+from . import _native
+from ._native import Table as Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Lines that are read at a time.
+_AT_ONCE = 1024
+
+
+class Results:
+    """The records of a campaign, in its order: a dictionary each, or tables for pandas, polars, pyarrow and whoever takes Arrow.
+
+    ``results.runs`` has one row per run, ``results.flows`` one per flow of each run; the object itself stands for ``runs``:
+    ``pandas.DataFrame.from_arrow(results.flows)``, ``polars.DataFrame(results)``, ``pyarrow.table(results.runs)``. Columns are called
+    as the fields of a record. A table is made while it is read, so it may be larger than memory.
+    """
+
+    def __init__(self, records: _native.Records, name: str, failed: list[tuple[str, str]], total: int, command: str = "") -> None:
+        self._records = records
+        self._command = command
+        #: What they are of.
+        self.name = name
+        #: The runs that failed: what they were, and why.
+        self.failed = failed
+        #: How many runs the campaign has.
+        self.total = total
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run has its record."""
+        return len(self) == self.total
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def lines(self) -> Iterator[str]:
+        """The lines that ``meshpace run --format json`` writes, without their ends."""
+        first = 0
+        while lines := self._records.lines(first, _AT_ONCE):
+            yield from lines
+            first += len(lines)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (json.loads(line) for line in self.lines())
+
+    @property
+    def runs(self) -> Table:
+        """One row per run."""
+        return self._records.runs()
+
+    @property
+    def flows(self) -> Table:
+        """One row per flow of each run."""
+        return self._records.flows()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.runs.__arrow_c_stream__(requested_schema)
+
+    def report(self, page: str | os.PathLike[str]) -> None:
+        """Writes the page of plots that ``meshpace run --report`` writes, with every plot as SVG and its numbers as CSV beside it."""
+        _native.report(self._records, os.fspath(page), self.name, self._command)
+
+    def plot(self, y: str = "aggregate_goodput_bps", x: str | None = None, *, by: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draws a field against a key of the sweep, means over the seeds with 95 % intervals; needs matplotlib (``meshpace[plot]``).
+
+        Without ``x`` it is the first key with numbers, without ``by`` a curve for each combination of the other keys.
+        """
+        from .plot import plot
+
+        return plot(self, y=y, x=x, by=by, ax=ax)
+
+    def __repr__(self) -> str:
+        missing = "" if self.complete else f" of {self.total}"
+        return f"<meshpace.Results of {self.name!r}, {len(self)}{missing} runs>"
+
+
+def open_records(directory: str | os.PathLike[str]) -> Results:
+    """The records of a finished campaign, written by this package or by ``meshpace run --out`` and ``meshpace reproduce``."""
+    records, text = _native.open(os.fspath(directory))
+    manifest = json.loads(text)
+    total = len(records) + int(manifest["failed_runs"])
+    return Results(records, manifest["scenario"], [], total)

@@ -1,0 +1,121 @@
+"""Scenarios: what is simulated."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Mapping, cast
+
+from . import _native
+from ._errors import RunError
+from ._toml import document
+
+if TYPE_CHECKING:
+    from ._campaign import Executor, ProgressArgument
+    from ._results import Results
+
+#: What a key may be set to.
+Setting = Any
+
+
+def _sets(settings: Mapping[str, Setting] | None) -> list[str]:
+    from ._toml import value
+
+    return [f"{key}={value(setting)}" for key, setting in (settings or {}).items()]
+
+
+class Scenario:
+    """A scenario that can be run. Make one with :meth:`load`, :meth:`parse` or :meth:`build`."""
+
+    def __init__(self, native: _native.Scenario) -> None:
+        self._native = native
+        for warning in native.warnings:
+            warnings.warn(f"{native.file}: {warning}", stacklevel=3)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str], set: Mapping[str, Setting] | None = None) -> Scenario:
+        """Reads a file. ``set`` changes keys of it, as ``--set`` of the command does: ``{"topology.hops": 4}``.
+
+        Raises :class:`meshpace.ScenarioError` with file, line and key of everything that is wrong, and :class:`OSError`.
+        """
+        path = os.fspath(file)
+        with open(path, encoding="utf-8") as opened:
+            text = opened.read()
+        directory, base = os.path.split(path)
+        return cls(_native.Scenario(text, path, directory, os.path.splitext(base)[0], _sets(set)))
+
+    @classmethod
+    def parse(cls, text: str, set: Mapping[str, Setting] | None = None, *, directory: str | os.PathLike[str] = "") -> Scenario:
+        """Reads a text in TOML. Names of files in it start at ``directory``."""
+        return cls(_native.Scenario(text, "<text>", os.fspath(directory), "text", _sets(set)))
+
+    @classmethod
+    def build(cls, tree: Mapping[str, Any], *, directory: str | os.PathLike[str] = "") -> Scenario:
+        """A scenario from dictionaries and lists: ``{"topology": {"hops": 4}, "flow": [{"transport": "tcp-ap"}]}``.
+
+        Lines in errors are those of :attr:`text`.
+        """
+        return cls(_native.Scenario(document(tree), "<dict>", os.fspath(directory), "dict", []))
+
+    @property
+    def name(self) -> str:
+        """Its title, or the name of its file without extension."""
+        return self._native.name
+
+    @property
+    def text(self) -> str:
+        """What it was read from."""
+        return self._native.text
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that it was read from."""
+        return self._native.digest
+
+    @property
+    def seeds(self) -> int:
+        """Seeds per point, unless a campaign has others."""
+        return self._native.seeds
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The values of the sweep, point by point; one empty point without a sweep."""
+        return cast("list[dict[str, Any]]", json.loads(self._native.points()))
+
+    @property
+    def cpu_seconds(self) -> list[float]:
+        """About how long one run of each point takes."""
+        return [seconds for seconds, _ in self._native.estimates()]
+
+    def run(self, seed: int = 1) -> dict[str, Any]:
+        """Makes one run and gives its record, as ``meshpace run --format json`` writes it.
+
+        Raises :class:`ValueError` for a scenario with a sweep of several points: that is a campaign.
+        """
+        if len(self.points) != 1:
+            raise ValueError(f"the scenario has {len(self.points)} points: sweep() runs them all")
+        results = self.sweep(seed=seed, seeds=1, jobs=1)
+        if results.failed:
+            raise RunError("{} failed: {}".format(*results.failed[0]))
+        return next(iter(results))
+
+    def sweep(
+        self,
+        *,
+        seed: int = 1,
+        seeds: int | None = None,
+        out: str | os.PathLike[str] | None = None,
+        force: bool = False,
+        jobs: int | None = None,
+        executor: Executor | None = None,
+        progress: ProgressArgument = None,
+    ) -> Results:
+        """Makes every run of every point: :class:`meshpace.Campaign` in one call."""
+        from ._campaign import Campaign
+
+        campaign = Campaign(self, seed=seed, seeds=seeds, out=out, force=force)
+        return campaign.run(jobs=jobs, executor=executor, progress=progress)
+
+    def __repr__(self) -> str:
+        return f"<meshpace.Scenario {self.name!r}, {len(self.points)} points>"

@@ -1,0 +1,61 @@
+"""Plots, by matplotlib."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ._results import Results
+
+#: Student's t for 95 %, by degrees of freedom, two-sided; beyond the table the normal quantile.
+_T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086]
+
+
+def _half_width(values: list[float]) -> float:
+    """Of the 95 % interval of the mean; 0 with fewer than three values, which would say nothing."""
+    if len(values) < 3:
+        return 0.0
+    degrees = len(values) - 1
+    t = _T[degrees - 1] if degrees <= len(_T) else 1.960 + 2.4 / degrees
+    return t * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def plot(results: Results, *, y: str, x: str | None = None, by: str | None = None, ax: Axes | None = None) -> Axes:
+    """See :meth:`meshpace.Results.plot`."""
+    try:
+        import matplotlib.pyplot as pyplot
+    except ImportError as error:
+        raise ImportError("plots are drawn by matplotlib: pip install 'meshpace[plot]'") from error
+
+    curves: dict[str, dict[Any, list[float]]] = {}
+    for record in results:
+        point: dict[str, Any] = record["point"]
+        if x is None:
+            x = next((key for key, value in point.items() if _is_number(value)), next(iter(point), "seed"))
+        value = record.get(y)
+        if value is None and y not in record:
+            raise ValueError(f"y: a record has no field {y!r}; fields of flows are in results.flows")
+        if value is None or not _is_number(value):
+            continue
+        at = record["seed"] if x == "seed" else point.get(x)
+        others = [f"{key} = {other}" for key, other in point.items() if key != x and (by is None or key == by)]
+        curves.setdefault(", ".join(others), {}).setdefault(at, []).append(float(value))
+    if ax is None:
+        _, ax = pyplot.subplots()
+    for label, curve in curves.items():
+        means = [statistics.fmean(values) for values in curve.values()]
+        ax.errorbar(list(curve), means, yerr=[_half_width(values) for values in curve.values()], label=label or None, marker="o", capsize=3)
+    ax.set_xlabel(x or "")
+    ax.set_ylabel(y)
+    ax.set_title(results.name)
+    if any(curves):
+        ax.legend()
+    return ax

@@ -1,0 +1,39 @@
+//! The native part of the Python package `meshpace`: scenarios, campaigns, tables. What people call is in `python/meshpace`.
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod campaign;
+mod errors;
+mod frame;
+mod progress;
+mod records;
+mod reproduce;
+mod scenario;
+mod workers;
+
+use pyo3::prelude::*;
+
+/// The native part of meshpace.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::campaign::Campaign;
+    #[pymodule_export]
+    use super::frame::{Table, table};
+    #[pymodule_export]
+    use super::records::{Records, compare, open, report};
+    #[pymodule_export]
+    use super::reproduce::{experiments, reproduce};
+    #[pymodule_export]
+    use super::scenario::Scenario;
+    #[pymodule_export]
+    use super::workers::{identity, work};
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::campaign::silence_panics();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MODEL_REVISION", meshpace_sim::MODEL_REVISION)
+    }
+}

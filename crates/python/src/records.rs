@@ -1,0 +1,121 @@
+//! Records: their lines, in memory or in a file, and what is made of them.
+
+use crate::errors;
+use crate::frame::{Rows, Table};
+use meshpace_lab::record::directory::{Archive, RECORDS};
+use meshpace_lab::record::line;
+use meshpace_report::picture;
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where lines are.
+#[derive(Clone)]
+pub enum Lines {
+    Memory(Arc<Vec<String>>),
+    File(Arc<PathBuf>),
+}
+
+impl Lines {
+    /// Every line without its newline.
+    pub fn iter(&self) -> io::Result<Box<dyn Iterator<Item = io::Result<String>> + Send>> {
+        Ok(match self {
+            Lines::Memory(lines) => {
+                let lines = Arc::clone(lines);
+                Box::new((0..lines.len()).map(move |number| Ok(lines[number].clone())))
+            }
+            Lines::File(path) => Box::new(BufReader::new(File::open(&**path)?).lines()),
+        })
+    }
+
+    fn values(&self) -> io::Result<Vec<Value>> {
+        self.iter()?.map(|line| Ok(serde_json::from_str(&line?)?)).collect()
+    }
+}
+
+/// The records of a campaign.
+#[pyclass(frozen)]
+pub struct Records {
+    lines: Lines,
+    count: usize,
+}
+
+impl Records {
+    /// Those of these lines.
+    pub fn of(lines: Vec<String>) -> Records {
+        Records { count: lines.len(), lines: Lines::Memory(Arc::new(lines)) }
+    }
+
+    /// Those of a file.
+    pub fn in_file(path: PathBuf) -> io::Result<Records> {
+        let lines = Lines::File(Arc::new(path));
+        Ok(Records { count: lines.iter()?.count(), lines })
+    }
+}
+
+#[pymethods]
+impl Records {
+    fn __len__(&self) -> usize {
+        self.count
+    }
+
+    /// The lines from number `first` on, so many at most.
+    fn lines(&self, py: Python<'_>, first: usize, most: usize) -> PyResult<Vec<String>> {
+        let read = || self.lines.iter()?.skip(first).take(most).collect::<io::Result<Vec<String>>>();
+        py.detach(read).map_err(|error| errors::of_io(py, error))
+    }
+
+    /// One row per run.
+    fn runs(&self, py: Python<'_>) -> PyResult<Table> {
+        py.detach(|| Table::new(self.lines.clone(), Rows::Runs)).map_err(|error| errors::of_io(py, error))
+    }
+
+    /// One row per flow of each run.
+    fn flows(&self, py: Python<'_>) -> PyResult<Table> {
+        py.detach(|| Table::new(self.lines.clone(), Rows::Flows)).map_err(|error| errors::of_io(py, error))
+    }
+}
+
+/// The records of a finished campaign in a directory, with its manifest as JSON.
+#[pyfunction]
+pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String)> {
+    let read = py.detach(|| -> Result<(Records, String), String> {
+        let none = || format!("{}: no run here is finished", directory.display());
+        let archive = Archive::read(&directory)?.ok_or_else(none)?;
+        let manifest = serde_json::to_string(&archive.manifest).map_err(|error| error.to_string())?;
+        let lines = Lines::File(Arc::new(directory.join(RECORDS)));
+        Ok((Records { lines, count: archive.records.len() }, manifest))
+    });
+    read.map_err(|why| errors::records(py, why))
+}
+
+/// What distinguishes two sets of records, seed by seed, as JSON: one object per metric, each with the sentence for people.
+#[pyfunction]
+pub fn compare(py: Python<'_>, a: &Records, b: &Records, names: [String; 2]) -> PyResult<String> {
+    let compared = py.detach(|| -> Result<String, String> {
+        let [a, b] = [a, b].map(|side| side.lines.values().map_err(|error| error.to_string()));
+        let lines = meshpace_lab::compare::compare(&a?, &b?)?;
+        let told = lines.iter().map(|line| {
+            let mut value = serde_json::to_value(line).map_err(|error| error.to_string())?;
+            value["words"] = meshpace_lab::compare::words(line, [&names[0], &names[1]]).into();
+            Ok(value)
+        });
+        told.collect::<Result<Vec<Value>, String>>().map(|lines| Value::Array(lines).to_string())
+    });
+    compared.map_err(|why| errors::records(py, why))
+}
+
+/// Writes the page of plots that `meshpace run --report` writes.
+#[pyfunction]
+pub fn report(py: Python<'_>, records: &Records, page: PathBuf, title: &str, command: &str) -> PyResult<()> {
+    let written = py.detach(|| {
+        let values = records.lines.iter().and_then(|lines| {
+            lines.map(|text| line::open(&text?).map_err(io::Error::other)).collect::<io::Result<Vec<Value>>>()
+        });
+        picture::write(&page, title, command, &values.map_err(|error| error.to_string())?, None)
+    });
+    written.map_err(|why| errors::records(py, why))
+}

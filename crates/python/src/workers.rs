@@ -1,0 +1,71 @@
+//! Runs made by other processes: both ends, the carrier between them being an object of Python.
+
+use crate::errors;
+use meshpace_lab::record::line::{FORMAT, Key};
+use meshpace_lab::workers::{Carrier, Job, Made, Worker};
+use pyo3::prelude::*;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The last job and its worker: chunks of one campaign come one after another.
+static LAST: Mutex<Option<(String, Arc<Worker>)>> = Mutex::new(None);
+
+/// Makes the runs of a chunk, both as JSON, and gives back what came of them.
+#[pyfunction]
+pub fn work(py: Python<'_>, job: String, chunk: &str) -> PyResult<String> {
+    let keys: Vec<Key> = serde_json::from_str(chunk).map_err(|why| errors::worker(py, why.to_string()))?;
+    let made = py.detach(|| -> Result<String, String> {
+        let worker = {
+            let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*last {
+                Some((known, worker)) if *known == job => Arc::clone(worker),
+                _ => {
+                    let read: Job = serde_json::from_str(&job)
+                        .map_err(|why| format!("the job is of another version of meshpace: {why}"))?;
+                    let worker = Arc::new(Worker::new(&read)?);
+                    *last = Some((job, Arc::clone(&worker)));
+                    worker
+                }
+            }
+        };
+        serde_json::to_string(&worker.make(keys)).map_err(|why| why.to_string())
+    });
+    made.map_err(|why| errors::worker(py, why))
+}
+
+/// Version, revision of the model, and format of records.
+#[pyfunction]
+pub fn identity() -> (&'static str, u32, u32) {
+    (env!("CARGO_PKG_VERSION"), meshpace_sim::MODEL_REVISION, FORMAT)
+}
+
+/// A carrier of Python: `workers`, `send` and `receive` of `meshpace._remote.Carrier`.
+pub struct Remote(pub Py<PyAny>);
+
+impl Remote {
+    fn ask<R>(&self, ask: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<R>) -> io::Result<R> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            ask(py, &self.0)
+        })
+        .map_err(io::Error::other)
+    }
+}
+
+impl Carrier for Remote {
+    fn workers(&self) -> usize {
+        self.ask(|py, carrier| carrier.call_method0(py, "workers")?.extract(py)).unwrap_or(1)
+    }
+
+    fn send(&mut self, job: &Job, chunks: &[Vec<Key>]) -> io::Result<()> {
+        let job = serde_json::to_string(job)?;
+        let chunks = chunks.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        self.ask(|py, carrier| carrier.call_method1(py, "send", (job, chunks)).map(drop))
+    }
+
+    fn receive(&mut self) -> io::Result<Option<Vec<Made>>> {
+        let made: Option<String> = self.ask(|py, carrier| carrier.call_method0(py, "receive")?.extract(py))?;
+        let read = |text: String| serde_json::from_str(&text).map_err(io::Error::from);
+        made.map(read).transpose()
+    }
+}
