@@ -116,7 +116,7 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let progress = progress(total as u64);
     let mut threads = Threads { jobs, stop: &stop };
     let mut workers = match &arguments.dask {
-        Some(address) => Some(Workers { carrier: Bridge::start(address)?, stop: &stop }),
+        Some(address) => Some(Workers { carrier: Bridge::start(address)?, stop: &stop, chunk_s: None }),
         None => None,
     };
     let mut failed = 0;

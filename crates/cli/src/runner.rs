@@ -64,7 +64,7 @@ impl Runner<'_> {
         keep: impl FnMut(Run, Option<Record>) -> io::Result<()>,
     ) -> io::Result<End> {
         let mut keeper = Keeper { runner: self, campaign, keep };
-        Workers { carrier, stop: self.stop }.make(campaign, todo, &mut keeper)
+        Workers { carrier, stop: self.stop, chunk_s: None }.make(campaign, todo, &mut keeper)
     }
 }
 

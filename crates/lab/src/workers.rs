@@ -133,12 +133,13 @@ impl Worker {
 }
 
 /// The runs of `todo` in chunks for `workers` workers, the longest first, of about the same cost each. A chunk has at least one
-/// run, whatever that costs.
-pub fn chunks(campaign: &Campaign, mut todo: Vec<Run>, workers: usize) -> Vec<Vec<Run>> {
+/// run, whatever that costs. `size_s` is that cost in seconds of CPU time; without it there are several chunks per worker.
+pub fn chunks(campaign: &Campaign, mut todo: Vec<Run>, workers: usize, size_s: Option<f64>) -> Vec<Vec<Run>> {
     campaign.longest_first(&mut todo);
     let costs: Vec<f64> = campaign.estimates().iter().map(|estimate| estimate.cpu_s).collect();
     let total: f64 = todo.iter().map(|run| costs[run.point]).sum();
-    let size = (total / (workers.max(1) as f64 * PER_WORKER)).clamp(SHORTEST_S, LONGEST_S);
+    let share = total / (workers.max(1) as f64 * PER_WORKER);
+    let size = size_s.unwrap_or(share.clamp(SHORTEST_S, LONGEST_S));
     let mut chunks: Vec<Vec<Run>> = Vec::new();
     let mut cost = f64::INFINITY;
     for run in todo {
@@ -179,13 +180,15 @@ pub struct Workers<'a, C> {
     pub carrier: C,
     /// Set to stop.
     pub stop: &'a Arc<AtomicBool>,
+    /// What a chunk costs, seconds of CPU time, if it is not to follow from the number of workers.
+    pub chunk_s: Option<f64>,
 }
 
 impl<C: Carrier> Backend for Workers<'_, C> {
     fn make(&mut self, campaign: &Arc<Campaign>, todo: Vec<Run>, watch: &mut dyn Watch) -> io::Result<End> {
         let keys = campaign.keys();
         let mut waiting: BTreeMap<Key, Run> = todo.iter().map(|run| (run.key(&keys), *run)).collect();
-        let chunks = chunks(campaign, todo, self.carrier.workers());
+        let chunks = chunks(campaign, todo, self.carrier.workers(), self.chunk_s);
         let keyed: Vec<Vec<Key>> =
             chunks.into_iter().map(|chunk| chunk.into_iter().map(|run| run.key(&keys)).collect()).collect();
         let job = Job::of(&campaign.scenario).map_err(io::Error::other)?;
@@ -268,7 +271,10 @@ mod tests {
         let stop = Arc::default();
         let (mut here, mut there) = (Lines::default(), Lines::default());
         let end = Threads { jobs: 1, stop: &stop }.make(&campaign, todo.clone(), &mut here).unwrap();
-        assert_eq!(end, Workers { carrier: Here::default(), stop: &stop }.make(&campaign, todo, &mut there).unwrap());
+        assert_eq!(
+            end,
+            Workers { carrier: Here::default(), stop: &stop, chunk_s: None }.make(&campaign, todo, &mut there).unwrap()
+        );
         assert_eq!((end, here.0.len()), (End::Complete { failed: 0 }, 6));
         assert_eq!(here.0, there.0);
     }
@@ -291,7 +297,7 @@ mod tests {
         let campaign = campaign(text, 200);
         let todo: Vec<Run> = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
         let costs: Vec<f64> = campaign.estimates().iter().map(|estimate| estimate.cpu_s).collect();
-        let chunks = chunks(&campaign, todo, 4);
+        let chunks = chunks(&campaign, todo, 4, None);
         assert_eq!(chunks.iter().map(Vec::len).sum::<usize>(), 400);
         assert_eq!(chunks[0][0].point, 1, "the longest first");
         let cost = |chunk: &Vec<Run>| chunk.iter().map(|run| costs[run.point]).sum::<f64>();

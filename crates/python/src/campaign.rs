@@ -131,7 +131,7 @@ impl Campaign {
         Ok(state.failed.iter().map(told).collect())
     }
 
-    /// Makes the runs that are missing, on `jobs` threads or by the workers behind `carrier`. `progress` is called with the runs
+    /// Makes the runs that are missing, on `jobs` threads or by the workers behind `carrier`, in chunks of `chunk_s` seconds. `progress` is called with the runs
     /// made, all runs, and the share of the cost that is behind.
     fn run(
         &self,
@@ -139,10 +139,11 @@ impl Campaign {
         jobs: usize,
         progress: Option<Py<PyAny>>,
         carrier: Option<Py<PyAny>>,
+        chunk_s: Option<f64>,
     ) -> PyResult<()> {
         let mut state = self.state(py)?;
         let held = &mut *state;
-        let made = py.detach(move || self.make(held, jobs, progress, carrier));
+        let made = py.detach(move || self.make(held, jobs, progress, carrier, chunk_s));
         drop(state);
         made.map_err(|error| errors::of_io(py, error))
     }
@@ -185,6 +186,7 @@ impl Campaign {
         jobs: usize,
         progress: Option<Py<PyAny>>,
         carrier: Option<Py<PyAny>>,
+        chunk_s: Option<f64>,
     ) -> io::Result<()> {
         #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
         let begun = Instant::now();
@@ -199,7 +201,9 @@ impl Campaign {
             let mut keeper = Keeper { campaign: self, state, costs: &costs, progress, stop: &stop, raised: None };
             let end = match carrier {
                 None => Threads { jobs, stop: &stop }.make(&self.runs, todo, &mut keeper),
-                Some(carrier) => Workers { carrier: Remote(carrier), stop: &stop }.make(&self.runs, todo, &mut keeper),
+                Some(carrier) => {
+                    Workers { carrier: Remote(carrier), stop: &stop, chunk_s }.make(&self.runs, todo, &mut keeper)
+                }
             };
             // Threads that are in the middle of a run begin no other.
             stop.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -13,13 +13,13 @@ pub struct Progress {
     /// Runs, and their estimated costs in seconds.
     done: (usize, f64),
     total: (usize, f64),
-    looked: Instant,
+    looked: Option<Instant>,
 }
 
 impl Progress {
     /// For so many runs of that cost in all, of which some are there.
     pub fn new(told: Option<Py<PyAny>>, total: (usize, f64), done: (usize, f64)) -> Progress {
-        Progress { told, done, total, looked: now() }
+        Progress { told, done, total, looked: None }
     }
 
     /// So many more are needed.
@@ -35,10 +35,10 @@ impl Progress {
 
     /// Tells Python if it is time, and asks whether it has been interrupted: an error then is Python's exception.
     pub fn look(&mut self, at_once: bool) -> io::Result<()> {
-        if !at_once && self.looked.elapsed() < PAUSE {
+        if !at_once && self.looked.is_some_and(|looked| looked.elapsed() < PAUSE) {
             return Ok(());
         }
-        self.looked = now();
+        self.looked = Some(now());
         Python::attach(|py| {
             py.check_signals()?;
             let Some(told) = &self.told else { return Ok(()) };

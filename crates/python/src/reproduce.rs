@@ -86,7 +86,7 @@ fn make(
             &mut threads
         }
         Some(carrier) => {
-            workers = Workers { carrier: Remote(carrier), stop: &stop };
+            workers = Workers { carrier: Remote(carrier), stop: &stop, chunk_s: None };
             &mut workers
         }
     };

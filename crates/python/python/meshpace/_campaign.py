@@ -116,13 +116,15 @@ class Campaign:
         *,
         jobs: int | None = None,
         executor: Executor | None = None,
+        chunk_seconds: float | None = None,
         progress: ProgressArgument = None,
     ) -> Results:
         """Makes the runs that are missing.
 
         On ``jobs`` threads (as many as there are processors unless told; Python's lock is free meanwhile), or by an ``executor``:
         any of ``concurrent.futures`` whose workers can import this package, or :func:`meshpace.dask.connect`. It gets chunks of runs, those
-        first that take longest; the records are the same bytes as those of a local run.
+        first that take longest, of ``chunk_seconds`` of CPU time each by the estimate (several per worker and 60 s at most unless told);
+        the records are the same bytes as those of a local run.
 
         ``progress`` is called with the runs made, all runs and the share of the work that is behind; ``True`` shows a bar.
         What it raises ends the campaign. Ctrl-C does too: the records that are there stay (:meth:`results`).
@@ -134,7 +136,7 @@ class Campaign:
         told, closing = _progress(progress, self.scenario.name)
         carrier = None if executor is None else carry(executor)
         try:
-            self._native.run(_jobs(jobs), told, carrier)
+            self._native.run(_jobs(jobs), told, carrier, chunk_seconds)
         finally:
             if carrier is not None:
                 carrier.cancel()

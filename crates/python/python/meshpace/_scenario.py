@@ -109,13 +109,14 @@ class Scenario:
         force: bool = False,
         jobs: int | None = None,
         executor: Executor | None = None,
+        chunk_seconds: float | None = None,
         progress: ProgressArgument = None,
     ) -> Results:
         """Makes every run of every point: :class:`meshpace.Campaign` in one call."""
         from ._campaign import Campaign
 
         campaign = Campaign(self, seed=seed, seeds=seeds, out=out, force=force)
-        return campaign.run(jobs=jobs, executor=executor, progress=progress)
+        return campaign.run(jobs=jobs, executor=executor, chunk_seconds=chunk_seconds, progress=progress)
 
     def __repr__(self) -> str:
         return f"<meshpace.Scenario {self.name!r}, {len(self.points)} points>"

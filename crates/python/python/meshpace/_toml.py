@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Mapping
 
 
 def _text(text: str) -> str:
     # The escapes of JSON are escapes of TOML; TOML wants one more.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
 
 
 def value(item: Any) -> str:
@@ -25,7 +30,7 @@ def value(item: Any) -> str:
             return str(item)
         return repr(item)
     if isinstance(item, Mapping):
-        return "{ " + ", ".join(f"{_text(str(key))} = {value(inner)}" for key, inner in item.items()) + " }"
+        return "{ " + ", ".join(f"{_key(str(key))} = {value(inner)}" for key, inner in item.items()) + " }"
     if isinstance(item, (list, tuple)):
         return "[" + ", ".join(value(inner) for inner in item) + "]"
     # Numbers of numpy and others that behave as Python's.
@@ -44,9 +49,9 @@ def _write(lines: list[str], path: str, tree: Mapping[str, Any]) -> None:
         if isinstance(item, Mapping) or _is_tables(item):
             later.append((str(key), item))
         else:
-            lines.append(f"{_text(str(key))} = {value(item)}")
+            lines.append(f"{_key(str(key))} = {value(item)}")
     for key, item in later:
-        name = f"{path}.{_text(key)}" if path else _text(key)
+        name = f"{path}.{_key(key)}" if path else _key(key)
         if isinstance(item, Mapping):
             lines.append(f"\n[{name}]")
             _write(lines, name, item)

@@ -47,9 +47,14 @@ class Carrier(_remote.Carrier):
         return CarrierError(f"the scheduler at {self.address} went away ({error}); what was made is kept, and the same campaign goes on from there")
 
 
+def _identity() -> tuple[str, int, int]:
+    """What workers must have in common with this program."""
+    return _native.identity()
+
+
 def _check(client: Client) -> int:
     """The threads of all workers, if every worker gives the same results as this program."""
-    ours = _native.identity()
+    ours = _identity()
     answers: dict[str, Any] = client.run(_native.identity, on_error="return")
     if not answers:
         raise CarrierError(f"no worker has come to the scheduler within {TIMEOUT_S:.0f} s")

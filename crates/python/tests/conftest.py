@@ -1,0 +1,113 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Callable, Iterator
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+#: Runs of some hundredths of a second each.
+SWEEP = """
+title = "Chains"
+duration = "4 s"
+warmup = "1 s"
+[[flow]]
+[sweep]
+"topology.hops" = [1, 2, 3, 4]
+"flow.transport" = ["newreno", "tcp-ap"]
+seeds = 3
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    """A file with a sweep of 8 points, 3 seeds each."""
+    file = tmp_path / "chains.toml"
+    file.write_text(SWEEP)
+    return file
+
+
+@pytest.fixture(scope="session")
+def command() -> str:
+    """The command, as `MESHPACE_COMMAND` names it or as the workspace has built it."""
+    named = os.environ.get("MESHPACE_COMMAND")
+    for candidate in [named] if named else [str(ROOT / "target/debug/meshpace"), str(ROOT / "target/quick/meshpace")]:
+        found = shutil.which(candidate)
+        if found:
+            return found
+    pytest.skip("the command is not built (cargo build)")
+
+
+class Program:
+    """A program that is ended when the test is."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 120.0) -> None:
+    """Waits until it holds; a failure if it does not in a time that no machine needs."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.02)
+
+
+class Cluster:
+    """A scheduler of Dask and workers, each a process of its own, started by Dask's own command line."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.workers: list[Program] = []
+        self.scheduler: Program | None = None
+        self.file = directory / "scheduler.json"
+
+    def start(self, workers: int) -> str:
+        """Starts them, and gives the scheduler's address."""
+        import json
+
+        self.file.unlink(missing_ok=True)
+        dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+        self.scheduler = Program(*dask, "--no-dashboard", "--scheduler-file", str(self.file))
+        wait_for(lambda: self.file.exists() and self.file.stat().st_size > 0, "the scheduler's file")
+        address: str = ""
+
+        def answers() -> bool:
+            nonlocal address
+            try:
+                address = json.loads(self.file.read_text())["address"]
+            except ValueError:
+                return False
+            return True
+
+        wait_for(answers, "the scheduler's address")
+        for _ in range(workers):
+            worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+            self.workers.append(Program(*worker, "--local-directory", str(self.directory)))
+        return address
+
+    def stop(self) -> None:
+        for program in [*self.workers, *([self.scheduler] if self.scheduler else [])]:
+            program.kill()
+        self.workers, self.scheduler = [], None
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    pytest.importorskip("distributed")
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.stop()

@@ -1,0 +1,206 @@
+"""Campaigns: the records of the command, resumed, interrupted, on executors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Callable
+
+import meshpace
+import pytest
+from conftest import wait_for
+
+LONG = """
+duration = "20000 s"
+[[flow]]
+[sweep]
+"topology.hops" = [4, 5, 6, 7]
+seeds = 50
+"""
+
+
+def test_200_runs_are_those_of_the_command(sweep: Path, command: str) -> None:
+    arguments = [command, "run", str(sweep), "--seed", "5", "--seeds", "25", "--format", "json"]
+    lines = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.splitlines()
+    results = meshpace.Scenario.load(sweep).sweep(seed=5, seeds=25)
+    assert len(lines) == len(results) == 200 and results.complete
+    assert list(results.lines()) == lines
+
+
+def test_a_directory_is_that_of_the_command(sweep: Path, command: str, tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    subprocess.run([command, "run", str(sweep), "--out", str(theirs)], check=True, capture_output=True)
+    results = meshpace.Scenario.load(sweep).sweep(out=ours)
+    assert (ours / "records.jsonl").read_bytes() == (theirs / "records.jsonl").read_bytes()
+    assert list(results.lines()) == list(meshpace.open_records(theirs).lines())
+    # The command takes the directory over and finds nothing to do.
+    again = subprocess.run([command, "run", str(sweep), "--out", str(ours), "--format", "json"], check=True, capture_output=True, text=True)
+    assert again.stdout.splitlines() == list(results.lines())
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_an_exception_of_progress_ends_it_and_the_rest_comes_later(sweep: Path, tmp_path: Path, on_disk: bool) -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int, share: float) -> None:
+        assert total == 24 and 0.0 <= share <= 1.0
+        raise Enough
+
+    scenario = meshpace.Scenario.load(sweep)
+    out = tmp_path / "out" if on_disk else None
+    campaign = meshpace.Campaign(scenario, out=out)
+    with pytest.raises(Enough):
+        campaign.run(jobs=1, progress=stop)
+    kept = list(campaign.results().lines())
+    assert campaign.done == len(kept) < 24 and not campaign.results().complete
+    seen: list[tuple[int, float]] = []
+    results = campaign.run(progress=lambda done, total, share: seen.append((done, share)))
+    assert results.complete and seen[-1] == (24, pytest.approx(1.0))
+    assert list(results.lines()) == list(scenario.sweep().lines())
+
+
+def test_control_c_keeps_what_is_done(sweep: Path, tmp_path: Path) -> None:
+    file, out, done = tmp_path / "long.toml", tmp_path / "out", tmp_path / "done"
+    file.write_text(LONG.replace("20000 s", "20 s").replace("seeds = 50", "seeds = 10000"))
+    program = f"""
+import pathlib, meshpace
+campaign = meshpace.Campaign(meshpace.Scenario.load({str(file)!r}), out={str(out)!r})
+try:
+    campaign.run(jobs=1, progress=lambda made, total, share: made > 2 and pathlib.Path({str(done)!r}).touch())
+except KeyboardInterrupt:
+    print(campaign.done, len(list(campaign.results())))
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    wait_for(done.exists, "three runs")
+    process.send_signal(signal.SIGINT)
+    told, _ = process.communicate(timeout=120)
+    made, kept = map(int, told.split())
+    assert 2 < made == kept < 40000
+    # Every one of them is on the disk, after the head of the unfinished file.
+    lines = (out / "unfinished.jsonl").read_text().splitlines()
+    assert len(lines) == 1 + made and all("frames" in json.loads(line) for line in lines[1:])
+
+
+def test_other_threads_go_on_meanwhile() -> None:
+    scenario = meshpace.Scenario.parse('duration = "2000 s"\ntopology.hops = 4\n[[flow]]\n')
+    counts: list[int] = []
+    running, counter = threading.Event(), [0]
+
+    def count() -> None:
+        while not running.is_set():
+            counter[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        campaign = meshpace.Campaign(scenario, seeds=1)
+        # Told once before it ends and once after, in the thread of the campaign: what is counted in between, the other did.
+        before = counter[0]
+        campaign.run(jobs=1, progress=lambda done, total, share: counts.append(counter[0]))
+    finally:
+        running.set()
+        thread.join()
+    assert counts[-1] - before > 10_000, f"{counts[-1] - before} counts in a run: the lock was held"
+
+
+def test_another_campaign_in_the_directory_is_refused(sweep: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = meshpace.Scenario.load(sweep, set={"duration": "3 s"}).sweep(out=out)
+    with pytest.raises(meshpace.RecordsError, match="Chains"):
+        meshpace.Scenario.load(sweep).sweep(out=out)
+    assert list(meshpace.open_records(out).lines()) == list(first.lines())
+    with pytest.raises(meshpace.RecordsError, match="manifest"):
+        meshpace.open_records(tmp_path)
+    assert len(meshpace.Scenario.load(sweep).sweep(out=out, force=True)) == 24
+
+
+@pytest.mark.parametrize("make", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_an_executor_gives_the_same_bytes(sweep: Path, tmp_path: Path, make: Callable[[int], Executor]) -> None:
+    scenario = meshpace.Scenario.load(sweep)
+    with make(2) as executor:
+        results = scenario.sweep(out=tmp_path / "out", executor=executor, chunk_seconds=0.01)
+    assert list(results.lines()) == list(scenario.sweep().lines())
+
+
+def test_files_that_a_scenario_names_go_along(tmp_path: Path) -> None:
+    (tmp_path / "map.csv").write_text("id,x_m,y_m\n0,0,0\n1,200,0\n2,400,0\n")
+    file = tmp_path / "map.toml"
+    file.write_text('duration = "4 s"\ntopology = { kind = "nodes", file = "map.csv" }\n[[flow]]\nfrom = 0\nto = 2\n')
+    scenario = meshpace.Scenario.load(file)
+    here = list(scenario.sweep(seeds=2).lines())
+    (tmp_path / "map.csv").unlink()
+    with ProcessPoolExecutor(1) as executor:
+        assert list(scenario.sweep(seeds=2, executor=executor).lines()) == here
+
+
+def die(*_: str) -> str:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return ""
+
+
+def test_a_pool_whose_process_is_killed_leaves_a_campaign_that_goes_on(sweep: Path, tmp_path: Path) -> None:
+    scenario = meshpace.Scenario.load(sweep)
+    campaign = meshpace.Campaign(scenario, out=tmp_path / "out")
+    with ProcessPoolExecutor(1) as executor, pytest.raises(meshpace.CarrierError, match="kept"):
+        dead: list[Future[str]] = []
+        campaign.run(executor=executor, chunk_seconds=0.01, progress=lambda *_: dead or dead.append(executor.submit(die)))
+    assert campaign.done < 24
+    with ProcessPoolExecutor(1) as executor:
+        assert campaign.run(executor=executor).complete
+    assert list(campaign.results().lines()) == list(scenario.sweep().lines())
+
+
+class Lossy(ThreadPoolExecutor):
+    """Cancels the first `times` futures, as an executor does whose worker is gone."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(1)
+        self.times = times
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if self.times > 0:
+            self.times -= 1
+            lost: Future[Any] = Future()
+            lost.cancel()
+            lost.set_running_or_notify_cancel()
+            return lost
+        return super().submit(fn, *args, **kwargs)
+
+
+def test_a_lost_chunk_is_made_once_more_and_not_twice(sweep: Path) -> None:
+    scenario = meshpace.Scenario.load(sweep)
+    with Lossy(1) as executor:
+        assert scenario.sweep(executor=executor).complete
+    with Lossy(2) as executor, pytest.raises(meshpace.CarrierError, match="twice"):
+        scenario.sweep(executor=executor)
+
+
+def test_a_worker_of_another_version_is_refused_by_name(sweep: Path) -> None:
+    class Elsewhere(ThreadPoolExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            job = json.loads(args[0])
+            job["model"] += 1
+            return super().submit(fn, json.dumps(job), *args[1:], **kwargs)
+
+    with Elsewhere(1) as executor, pytest.raises(meshpace.WorkerError) as refused:
+        meshpace.Scenario.load(sweep).sweep(executor=executor)
+    assert f"process {os.getpid()}" in str(refused.value)
+    assert f"revision {meshpace.MODEL_REVISION + 1}" in str(refused.value)
+
+
+def test_two_variants_are_compared(sweep: Path) -> None:
+    sides = [meshpace.Scenario.load(sweep, set={"flow.transport": name}).sweep() for name in ("newreno", "tcp-ap")]
+    differences = {difference.metric: difference for difference in meshpace.compare(*sides)}
+    goodput = differences["aggregate_goodput_bps"]
+    means = [sum(record["aggregate_goodput_bps"] for record in side) / len(side) for side in sides]
+    assert (goodput.a, goodput.b) == (pytest.approx(means[0]), pytest.approx(means[1]))
+    assert goodput.difference == pytest.approx(means[1] - means[0])
+    assert goodput.interval is not None and goodput.interval[0] <= goodput.difference <= goodput.interval[1]
+    assert goodput.words

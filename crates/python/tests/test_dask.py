@@ -1,0 +1,90 @@
+"""Campaigns on a real cluster of Dask: a scheduler and workers, each a process, started by Dask's own command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import meshpace
+import pytest
+from conftest import Cluster
+
+pytest.importorskip("distributed")
+
+
+def test_workers_are_killed_and_the_scheduler_restarted_and_the_bytes_are_those_of_a_local_run(
+    cluster: Cluster, sweep: Path, tmp_path: Path
+) -> None:
+    from meshpace import dask
+
+    scenario, out = meshpace.Scenario.load(sweep), tmp_path / "out"
+    killed: list[int] = []
+
+    def trouble(done: int, total: int, share: float) -> None:
+        if done > 0 and not killed:
+            cluster.workers[0].kill()
+            killed.append(done)
+        elif done >= 12 and cluster.scheduler and len(killed) < 2:
+            cluster.scheduler.kill()
+            killed.append(done)
+
+    campaign = meshpace.Campaign(scenario, out=out)
+    workers = dask.connect(cluster.start(workers=3))
+    with pytest.raises(meshpace.CarrierError, match="went away.*kept"):
+        campaign.run(executor=workers, chunk_seconds=0.001, progress=trouble)
+    assert len(killed) == 2 and 12 <= campaign.done < 24
+    cluster.stop()
+    # The same campaign from the start, as another program would go on with it.
+    del campaign
+    campaign = meshpace.Campaign(scenario, out=out)
+    assert campaign.done >= 12
+    results = campaign.run(executor=dask.connect(cluster.start(workers=3)))
+    assert results.complete
+    meshpace.Scenario.load(sweep).sweep(out=tmp_path / "local")
+    assert (out / "records.jsonl").read_bytes() == (tmp_path / "local" / "records.jsonl").read_bytes()
+
+
+def test_the_command_on_dask_gives_the_records_and_verdicts_of_a_local_one(
+    cluster: Cluster, sweep: Path, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESHPACE_PYTHON", sys.executable)
+    address = cluster.start(workers=2)
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run([command, *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run("run", str(sweep), "--format", "json", "--dask", address) == run("run", str(sweep), "--format", "json")
+    for name, more in [("here", []), ("there", ["--dask", address])]:
+        run("reproduce", "DCC-F1", "--seeds", "1", "--out", str(tmp_path / name), *more)
+    assert (tmp_path / "here/verdicts.json").read_text() == (tmp_path / "there/verdicts.json").read_text()
+    assert json.loads((tmp_path / "there/verdicts.json").read_text())
+
+
+def test_without_a_scheduler_or_a_worker_it_is_refused(command: str, sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from meshpace import dask
+
+    monkeypatch.setattr(dask, "TIMEOUT_S", 1.0)
+    with pytest.raises(meshpace.CarrierError, match="127.0.0.1:1"):
+        dask.connect("tcp://127.0.0.1:1")
+    monkeypatch.setenv("MESHPACE_PYTHON", "no-such-python")
+    done = subprocess.run([command, "run", str(sweep), "--dask", "tcp://127.0.0.1:1"], capture_output=True, text=True)
+    assert done.returncode == 2 and "pip install" in done.stderr and done.stdout == ""
+
+
+def test_a_worker_of_another_revision_is_refused_before_anything_is_run(
+    cluster: Cluster, sweep: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from meshpace import dask
+
+    address = cluster.start(workers=1)
+    workers = dask.connect(address)
+    (worker,) = workers.client.scheduler_info()["workers"]
+    ours = meshpace.MODEL_REVISION
+    monkeypatch.setattr(dask, "_identity", lambda: (meshpace.__version__, ours + 1, 2))
+    with pytest.raises(meshpace.WorkerError) as refused:
+        dask.connect(workers.client)
+    assert worker in str(refused.value) and f"revision {ours} " in str(refused.value)

@@ -1,0 +1,94 @@
+"""Results as Arrow: every cell is the field of its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import meshpace
+import pytest
+
+arrow = pytest.importorskip("pyarrow")
+
+
+def scalars(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if not isinstance(value, (dict, list))}
+
+
+def cells(table: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = arrow.table(table).to_pylist()
+    return rows
+
+
+def test_runs_are_the_fields_of_their_records(sweep: Path) -> None:
+    results = meshpace.Scenario.load(sweep).sweep()
+    rows = cells(results)
+    assert len(rows) == len(results) == 24
+    for row, record in zip(rows, results):
+        del record["check"]
+        expected = scalars(record) | record["point"]
+        assert {name: value for name, value in row.items() if value is not None} == {
+            name: value for name, value in expected.items() if value is not None
+        }
+    assert rows[0].keys() >= {"topology.hops", "flow.transport", "mac_drops", "collisions", "fingerprint"}
+
+
+def test_flows_are_the_fields_of_theirs() -> None:
+    scenario = meshpace.Scenario.build({"duration": "5 s", "topology": {"hops": 3}, "flow": [{"transport": "tcp-ap"}, {"from": 3, "to": 0, "transport": "newreno"}]})
+    results = scenario.sweep(seeds=2)
+    rows = cells(results.flows)
+    expected = [(record, flow) for record in results for flow in record["flows"]]
+    assert len(rows) == len(expected) == 4
+    for row, (record, flow) in zip(rows, expected):
+        pacing = {f"pacing.{name}": value for name, value in (flow["pacing"] or {}).items()}
+        fields = scalars(flow) | pacing | {"scenario": record["scenario"], "seed": record["seed"], "flow": flow["id"]}
+        del fields["id"]
+        assert {name: value for name, value in row.items() if value is not None} == {
+            name: value for name, value in fields.items() if value is not None
+        }
+    assert rows[0]["pacing.interval_s"] > 0 and rows[1]["pacing.interval_s"] is None
+
+
+def test_the_types_are_those_of_the_fields(sweep: Path) -> None:
+    schema = arrow.table(meshpace.Scenario.load(sweep).sweep(seed=2**64 - 1, seeds=1).runs).schema
+    kinds = {name: str(schema.field(name).type) for name in schema.names}
+    assert (kinds["seed"], kinds["frames"], kinds["jain"]) == ("uint64", "int64", "double")
+    assert (kinds["topology.hops"], kinds["flow.transport"], kinds["fingerprint"]) == ("int64", "string", "string")
+
+
+def test_a_table_is_streamed_in_batches(sweep: Path, tmp_path: Path) -> None:
+    flow = {"start": "0 s", "start_jitter": "0 s"}
+    results = meshpace.Scenario.build({"duration": "0.1 s", "topology": {"hops": 1}, "flow": [flow]}).sweep(seeds=2500)
+    reader = arrow.RecordBatchReader.from_stream(results)
+    seeds = [batch.column("seed").to_pylist() for batch in reader]
+    assert len(seeds) > 1 and sum(seeds, []) == list(range(1, 2501))
+    # Of a directory they come from the file.
+    there = meshpace.Scenario.load(sweep).sweep(out=tmp_path / "out")
+    assert cells(meshpace.open_records(tmp_path / "out").flows) == cells(there.flows)
+
+
+def test_pandas_takes_them(sweep: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = arrow.table(meshpace.Scenario.load(sweep).sweep()).to_pandas()
+    means = frame.groupby("flow.transport")["aggregate_goodput_bps"].mean()
+    assert set(means.index) == {"newreno", "tcp-ap"} and isinstance(frame, pandas.DataFrame)
+
+
+def test_a_plot_has_a_curve_for_each_transport(sweep: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    results = meshpace.Scenario.load(sweep).sweep()
+    axes = results.plot()
+    handles, labels = axes.get_legend_handles_labels()
+    assert labels == ["flow.transport = newreno", "flow.transport = tcp-ap"]
+    line = handles[0].lines[0]
+    assert list(line.get_xdata()) == [1, 2, 3, 4]
+    first = [record["aggregate_goodput_bps"] for record in results][:3]
+    assert line.get_ydata()[0] == pytest.approx(sum(first) / 3)
+    with pytest.raises(ValueError, match="nothing_of_that_name"):
+        results.plot("nothing_of_that_name")
+
+
+def test_the_page_of_plots_is_the_command_s(sweep: Path, tmp_path: Path) -> None:
+    meshpace.Scenario.load(sweep).sweep().report(tmp_path / "page.html")
+    assert "<svg" in (tmp_path / "page.html").read_text()
