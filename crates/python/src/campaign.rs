@@ -59,7 +59,7 @@ struct State {
 }
 
 /// A scenario with its seeds, and what has been made of it.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "meshpace._native")]
 pub struct Campaign {
     runs: Arc<Runs>,
     keys: Vec<String>,

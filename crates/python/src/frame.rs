@@ -62,7 +62,7 @@ impl Column {
 }
 
 /// A table that other programs take over.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "meshpace._native")]
 pub struct Table {
     lines: Lines,
     rows: Rows,

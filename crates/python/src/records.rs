@@ -4,7 +4,8 @@ use crate::errors;
 use crate::frame::{Rows, Table};
 use meshpace_lab::record::directory::{Archive, RECORDS};
 use meshpace_lab::record::line;
-use meshpace_report::picture;
+use meshpace_report::picture::{self, Subject};
+use meshpace_scenario::{Plot, Source};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::fs::File;
@@ -37,7 +38,7 @@ impl Lines {
 }
 
 /// The records of a campaign.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "meshpace._native")]
 pub struct Records {
     lines: Lines,
     count: usize,
@@ -108,14 +109,24 @@ pub fn compare(py: Python<'_>, a: &Records, b: &Records, names: [String; 2]) -> 
     compared.map_err(|why| errors::records(py, why))
 }
 
-/// Writes the page of plots that `meshpace run --report` writes.
+/// Writes the page of plots that `meshpace report` writes, as the scenario of that text and those `sets` wants them.
 #[pyfunction]
-pub fn report(py: Python<'_>, records: &Records, page: PathBuf, title: &str, command: &str) -> PyResult<()> {
+pub fn report(
+    py: Python<'_>,
+    records: &Records,
+    page: PathBuf,
+    title: &str,
+    command: &str,
+    text: String,
+    sets: Vec<String>,
+) -> PyResult<()> {
     let written = py.detach(|| {
         let values = records.lines.iter().and_then(|lines| {
             lines.map(|text| line::open(&text?).map_err(io::Error::other)).collect::<io::Result<Vec<Value>>>()
         });
-        picture::write(&page, title, command, &values.map_err(|error| error.to_string())?, None)
+        let settings = Plot::of(&Source { name: title.to_owned(), text, sets });
+        let records = &values.map_err(|error| error.to_string())?;
+        picture::write(&page, &Subject { title, command, records, map: None, settings: &settings })
     });
     written.map_err(|why| errors::records(py, why))
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 /// A scenario that can be run.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "meshpace._native")]
 pub struct Scenario {
     pub read: Read,
 }

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -97,6 +97,11 @@ class Cluster:
         for _ in range(workers):
             worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
             self.workers.append(Program(*worker, "--local-directory", str(self.directory)))
+        from distributed import Client
+
+        client: Any = Client
+        with client(address, timeout=120, set_as_default=False) as waiting:
+            waiting.wait_for_workers(workers, timeout=120)
         return address
 
     def stop(self) -> None:

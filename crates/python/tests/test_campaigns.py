@@ -140,17 +140,12 @@ def test_files_that_a_scenario_names_go_along(tmp_path: Path) -> None:
         assert list(scenario.sweep(seeds=2, executor=executor).lines()) == here
 
 
-def die(*_: str) -> str:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return ""
-
-
 def test_a_pool_whose_process_is_killed_leaves_a_campaign_that_goes_on(sweep: Path, tmp_path: Path) -> None:
     scenario = meshpace.Scenario.load(sweep)
     campaign = meshpace.Campaign(scenario, out=tmp_path / "out")
     with ProcessPoolExecutor(1) as executor, pytest.raises(meshpace.CarrierError, match="kept"):
-        dead: list[Future[str]] = []
-        campaign.run(executor=executor, chunk_seconds=0.01, progress=lambda *_: dead or dead.append(executor.submit(die)))
+        worker = [executor.submit(os.getpid).result()]
+        campaign.run(executor=executor, chunk_seconds=0.001, progress=lambda *_: worker and os.kill(worker.pop(), signal.SIGKILL))
     assert campaign.done < 24
     with ProcessPoolExecutor(1) as executor:
         assert campaign.run(executor=executor).complete

@@ -59,7 +59,7 @@ def test_the_command_on_dask_gives_the_records_and_verdicts_of_a_local_one(
 
     assert run("run", str(sweep), "--format", "json", "--dask", address) == run("run", str(sweep), "--format", "json")
     for name, more in [("here", []), ("there", ["--dask", address])]:
-        run("reproduce", "DCC-F1", "--seeds", "1", "--out", str(tmp_path / name), *more)
+        run("reproduce", "AP05-X1", "--seeds", "1", "--out", str(tmp_path / name), *more)
     assert (tmp_path / "here/verdicts.json").read_text() == (tmp_path / "there/verdicts.json").read_text()
     assert json.loads((tmp_path / "there/verdicts.json").read_text())
 

@@ -146,8 +146,16 @@ class Campaign:
 
     def results(self) -> Results:
         """The records that are there."""
-        native = self._native
-        return Results(native.records(), self.scenario.name, native.failed(), native.total, self._command)
+        native, scenario = self._native, self.scenario._native
+        return Results(
+            native.records(),
+            scenario.name,
+            native.failed(),
+            native.total,
+            text=scenario.text,
+            sets=scenario.sets,
+            command=self._command,
+        )
 
     def __repr__(self) -> str:
         return f"<meshpace.Campaign of {self.scenario.name!r}, {self.done} of {self.total} runs made>"

@@ -75,9 +75,9 @@ class Carrier:
             if not self.is_lost(error):
                 raise
             lost = error
+        self.look()
         if again:
             raise CarrierError(f"a chunk of runs lost its worker twice, the second time with: {lost!r}") from lost
-        self.look()
         self._submit(chunk, True)
         return None
 

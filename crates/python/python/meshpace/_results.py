@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from . import _native
 from ._native import Table as Table
@@ -24,9 +24,9 @@ class Results:
     as the fields of a record. A table is made while it is read, so it may be larger than memory.
     """
 
-    def __init__(self, records: _native.Records, name: str, failed: list[tuple[str, str]], total: int, command: str = "") -> None:
+    def __init__(self, records: _native.Records, name: str, failed: list[tuple[str, str]], total: int, *, text: str, sets: list[str], command: str) -> None:
         self._records = records
-        self._command = command
+        self._text, self._sets, self._command = text, sets, command
         #: What they are of.
         self.name = name
         #: The runs that failed: what they were, and why.
@@ -66,17 +66,28 @@ class Results:
         return self.runs.__arrow_c_stream__(requested_schema)
 
     def report(self, page: str | os.PathLike[str]) -> None:
-        """Writes the page of plots that ``meshpace run --report`` writes, with every plot as SVG and its numbers as CSV beside it."""
-        _native.report(self._records, os.fspath(page), self.name, self._command)
+        """Writes the page of plots that ``meshpace report`` writes, with every plot as SVG and its numbers as CSV beside it.
 
-    def plot(self, y: str = "aggregate_goodput_bps", x: str | None = None, *, by: str | None = None, ax: Axes | None = None) -> Axes:
+        ``[plot]`` of the scenario says how.
+        """
+        _native.report(self._records, os.fspath(page), self.name, self._command, self._text, self._sets)
+
+    def plot(
+        self,
+        y: str = "aggregate_goodput_bps",
+        x: str | None = None,
+        *,
+        by: str | None = None,
+        where: Callable[[dict[str, Any]], bool] | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
         """Draws a field against a key of the sweep, means over the seeds with 95 % intervals; needs matplotlib (``meshpace[plot]``).
 
-        Without ``x`` it is the first key with numbers, without ``by`` a curve for each combination of the other keys.
+        Without ``x`` it is the first key with numbers, without ``by`` a curve for each combination of the other keys. ``where`` chooses among the records.
         """
         from .plot import plot
 
-        return plot(self, y=y, x=x, by=by, ax=ax)
+        return plot(self, y=y, x=x, by=by, where=where, ax=ax)
 
     def __repr__(self) -> str:
         missing = "" if self.complete else f" of {self.total}"
@@ -88,4 +99,6 @@ def open_records(directory: str | os.PathLike[str]) -> Results:
     records, text = _native.open(os.fspath(directory))
     manifest = json.loads(text)
     total = len(records) + int(manifest["failed_runs"])
-    return Results(records, manifest["scenario"], [], total)
+    command = f"meshpace report {os.fspath(directory)}"
+    text, sets = manifest["scenario_text"], manifest["set"]
+    return Results(records, manifest["scenario"], [], total, text=text, sets=sets, command=command)

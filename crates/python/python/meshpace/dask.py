@@ -36,7 +36,11 @@ class Carrier(_remote.Carrier):
 
     def is_lost(self, error: Exception) -> bool:
         """Dask gives a chunk to another worker by itself; this is raised when several have died of it."""
-        return type(error).__name__ in ("KilledWorker", "FutureCancelledError")
+        # Classes of Dask by their names: they have moved from module to module.
+        kind = type(error).__name__
+        if kind == "CommClosedError":
+            raise self.gone(error) from error
+        return kind in ("KilledWorker", "FutureCancelledError")
 
     def look(self) -> None:
         """Raises :class:`CarrierError` if the scheduler is gone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def plot(results: Results, *, y: str, x: str | None = None, by: str | None = None, ax: Axes | None = None) -> Axes:
+def plot(results: Results, *, y: str, x: str | None = None, by: str | None = None, where: Callable[[dict[str, Any]], bool] | None = None, ax: Axes | None = None) -> Axes:
     """See :meth:`meshpace.Results.plot`."""
     try:
         import matplotlib.pyplot as pyplot
@@ -37,6 +37,8 @@ def plot(results: Results, *, y: str, x: str | None = None, by: str | None = Non
 
     curves: dict[str, dict[Any, list[float]]] = {}
     for record in results:
+        if where is not None and not where(record):
+            continue
         point: dict[str, Any] = record["point"]
         if x is None:
             x = next((key for key, value in point.items() if _is_number(value)), next(iter(point), "seed"))
