@@ -1,6 +1,7 @@
 //! `meshpace tunnel` as somebody uses it who has read docs/tunnel.md: keys in files, two processes, an ordinary program.
 
-use meshpace_testing::{Class, skipped};
+use meshpace_live::testbed::Namespace;
+use meshpace_testing::{Class, has, skipped};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -141,7 +142,7 @@ fn two_processes_with_keys_in_files_carry_a_file() {
     let listen = ["listen", "--address", "127.0.0.1", "--port", "0", "--key", &far_key, "--peers", &near_pub, "--json"];
     let listen = End::start(&listen);
     let address: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
-    let file = content(2_000_000);
+    let file = content(500_000);
     let (port, forward) = (address.port().to_string(), format!("0:{}", web(file.clone())));
     let connect = |key: &Path| {
         let (key, peers) = (path(key), path(&far.1));
@@ -199,6 +200,38 @@ fn nobody_at_the_far_end_is_told_with_the_first_connection() {
 }
 
 #[test]
+fn what_a_transparent_end_changes_is_cleaned_up_after_kill_minus_nine() {
+    if !has("nft", "nftables") {
+        return;
+    }
+    let network = match Namespace::new() {
+        Ok(network) => network,
+        Err(error) => {
+            skipped(Class::Rights, format_args!("no network namespace here ({error}); needs root"));
+            return;
+        }
+    };
+    network.run(|| {
+        let rules = || Command::new("ip").args(["rule", "show"]).output().unwrap().stdout;
+        let tables = || meshpace_live::tcp::filter::tables().unwrap().len();
+        let before = rules();
+        let mut connect = End::start(&["connect", "127.0.0.1", "--transparent", "10.200.0.0/24"]);
+        let line = connect.complaints.recv_timeout(PATIENCE).expect("a word");
+        if !line.contains("connections to 10.200.0.0/24 go through") {
+            skipped(Class::Rights, format_args!("no transparent sockets here ({line})"));
+            return;
+        }
+        connect.child.kill().unwrap();
+        connect.child.wait().unwrap();
+        assert_eq!(tables(), 1, "a killed process cannot clean up");
+        assert_ne!(rules(), before);
+        let output = Command::new(env!("CARGO_BIN_EXE_meshpace")).args(["doctor", "--clean"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!((tables(), rules()), (0, before));
+    });
+}
+
+#[test]
 fn wrong_command_lines_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (private, public) = keys(directory.path(), "own");
@@ -219,6 +252,8 @@ fn wrong_command_lines_are_refused() {
     refused(&["listen", "--transport", "tcp-ap"], "not a TPA");
     refused(&["listen", "--secret", "/nowhere/secret"], "/nowhere/secret");
     refused(&connect(&[]), "-L");
+    refused(&connect(&["-D", "x"]), "expected [ADDRESS:]PORT");
+    refused(&connect(&["--transparent", "10.0.0.7/24"]), "has bits beyond the first 24");
     refused(&connect(&["-L", "80:host"]), "expected [ADDRESS:]PORT:HOST:PORT");
     refused(&[&connect(&forward)[..], &["--key", private, "--peers", both]].concat(), "exactly one");
     refused(&[&connect(&forward)[..], &["--secret", public, "--plain"]].concat(), "--plain");

@@ -33,6 +33,15 @@ fn still_works(listener: &TpaListener, options: Options) {
 }
 
 #[test]
+fn who_has_been_told_that_it_listens_refuses_nobody() {
+    // The request is there before the thread that runs the connections has looked at either.
+    for _ in 0..200 {
+        let listener = listener(plain());
+        Puppet::new(listener.local_addr().unwrap()).ask();
+    }
+}
+
+#[test]
 fn garbage_is_counted_and_nothing_else() {
     let listener = listener(quick());
     let (client, server) = (TpaStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0);

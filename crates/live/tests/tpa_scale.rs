@@ -40,12 +40,12 @@ fn a_thousand_unfinished_handshakes_take_less_than_a_megabyte() {
     let address = listener.local_addr().unwrap();
     // One socket per source, and a tag of its own for each handshake. Four sources have 256 places each.
     let mut sources: Vec<Puppet> = (2..6).map(|host| Puppet::from(&format!("127.0.0.{host}:0"), address)).collect();
-    // What the first handshakes take anyway.
-    sources[0].opening.opener = 1;
-    sources[0].ask();
-    let before = memory();
-    let mut accepted = 0;
-    for number in 0..1000 {
+    let (mut before, mut accepted) = (0, 0);
+    for number in 0..1016 {
+        if number == 16 {
+            // The first ones take what is taken once.
+            before = memory();
+        }
         let puppet = &mut sources[number % 4];
         (puppet.opening.opener, puppet.opening.cookie) = (0x100 + number as u64, [0; 16]);
         puppet.opening.terms.segment = 65_000;
@@ -59,9 +59,9 @@ fn a_thousand_unfinished_handshakes_take_less_than_a_megabyte() {
         accepted += usize::from(answer.kind == Kind::Acceptance);
     }
     let grown = memory().saturating_sub(before);
-    assert_eq!(accepted, 1000);
-    eprintln!("{grown} KiB for {accepted} unfinished handshakes");
-    assert!(grown < 1000, "{grown} KiB for {accepted} unfinished handshakes");
+    assert_eq!(accepted, 1016);
+    eprintln!("{grown} KiB for 1000 unfinished handshakes");
+    assert!(grown < 1000, "{grown} KiB for 1000 unfinished handshakes");
 }
 
 #[test]

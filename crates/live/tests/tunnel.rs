@@ -4,12 +4,12 @@
 mod common;
 
 use common::{ms, noise, quick};
-use meshpace_core::Duration;
+use meshpace_core::{Duration, Rate};
 use meshpace_live::testbed::tun_link::ADDRESSES;
 use meshpace_live::testbed::{Impairment, Link, Loss, Relay};
 use meshpace_live::tpa::{Options, TpaPort};
 use meshpace_live::tunnel::{Allowed, Connector, Counters, Exit, Forward, Totals};
-use meshpace_testing::{Class, skipped};
+use meshpace_testing::{Class, is_slow_run, skipped};
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -335,4 +335,80 @@ fn curl_over_a_lossy_link_that_goes_down_meanwhile() {
     // Longer than the link was down after the transfer had begun.
     assert!(start.elapsed() >= ms(1500), "the link was not down: {:?}", start.elapsed());
     assert_eq!((near.aborted, far.aborted), (0, 0));
+}
+
+/// Says every byte again at once.
+fn parrot(mut stream: TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let mut block = [0; 1024];
+    while let Ok(length) = stream.read(&mut block) {
+        if length == 0 || stream.write_all(&block[..length]).is_err() {
+            return;
+        }
+    }
+}
+
+/// How long the echo of a keystroke takes: the median, and what 95 of 100 keep below, in ms.
+fn echo_times(at: SocketAddr, keystrokes: usize) -> [f64; 2] {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut times: Vec<f64> = (0..keystrokes)
+        .map(|_| {
+            let start = Instant::now();
+            stream.write_all(b"k").unwrap();
+            stream.read_exact(&mut [0]).unwrap();
+            let took = start.elapsed().as_secs_f64() * 1e3;
+            std::thread::sleep(ms(50));
+            took
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    [times[keystrokes / 2], times[keystrokes * 95 / 100]]
+}
+
+#[test]
+fn an_echo_stays_quick_beside_a_bulk_transfer() {
+    if !is_slow_run("types 400 times through a tunnel of 10 Mbit/s, with and without a bulk transfer beside it") {
+        return;
+    }
+    let bad = |seed| Impairment {
+        delay: Duration::from_millis(10),
+        rate: Some(Rate::from_mbps(10)),
+        seed,
+        ..Impairment::default()
+    };
+    for window in [3, 12] {
+        let mut options = Options::default();
+        options.transport.congestion.window = window;
+        let tunnel = Tunnel::new(&options, Allowed::Anywhere, Some([bad(1), bad(2)]));
+        let at = tunnel.to(server(parrot));
+        let alone = echo_times(at, 200);
+        let sink =
+            tunnel.to(server(|mut stream| while stream.read(&mut [0; 65_536]).is_ok_and(|length| length > 0) {}));
+        let mut bulk = TcpStream::connect(sink).unwrap();
+        let (beside, sent) = std::thread::scope(|scope| {
+            let (stop, stopped) = std::sync::mpsc::channel::<()>();
+            let sending = scope.spawn(move || {
+                let mut sent = 0;
+                while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                    sent += bulk.write(&[7; 16_384]).unwrap();
+                }
+                sent
+            });
+            std::thread::sleep(ms(1000));
+            let beside = echo_times(at, 200);
+            drop(stop);
+            (beside, sending.join().unwrap())
+        });
+        eprintln!(
+            "cwnd_max {window}: echo median {:.1} ms, p95 {:.1} ms alone; {:.1} ms, {:.1} ms beside {:.1} MB of bulk",
+            alone[0],
+            alone[1],
+            beside[0],
+            beside[1],
+            sent as f64 * 1e-6
+        );
+        // A link's queue full of bulk would be 60 ms; beyond a fifth of a second typing is no pleasure.
+        assert!(sent > 1_000_000 && beside[0] < 200.0, "cwnd_max {window}: {alone:?} {beside:?}");
+    }
 }

@@ -143,6 +143,16 @@ impl Mailbox {
         std::mem::take(&mut self.lock().waiting)
     }
 
+    /// Where connections to a port are to wait, if that has been asked since the last call: whoever asked has been told that it
+    /// listens, and a request may come before the thread gets to it.
+    pub(super) fn listens(&self, id: u64) -> Option<Arc<Backlog>> {
+        let of_port = |command: &&Command| matches!(command, Command::Listen { port, .. } | Command::Unlisten { port } if *port == id);
+        match self.lock().waiting.iter().rfind(of_port) {
+            Some(Command::Listen { backlog, .. }) => Some(Arc::clone(backlog)),
+            _ => None,
+        }
+    }
+
     /// Nothing is taken any more; what has been asked since the last call.
     pub(super) fn end(&self, failure: &Failure) -> Vec<Command> {
         let mut commands = self.lock();

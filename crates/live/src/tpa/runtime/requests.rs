@@ -54,7 +54,7 @@ impl Worker {
             return count(&port.counters.malformed);
         }
         let refusal = Opening { kind: Kind::Refusal, acceptor: 0, cookie: Cookie::default(), ..*request };
-        let Some(backlog) = port.backlog.clone() else {
+        let Some(backlog) = port.backlog.clone().or_else(|| self.mailbox.listens(id)) else {
             count(&port.counters.strays);
             if port.may_answer(now) {
                 port.out.push_bytes(addresses, &Opening { acceptor: 1, ..refusal }.encode(&[], 0));
