@@ -34,6 +34,7 @@ export class Recording implements Shown {
   now = 0;
   private air: (Frame & { at: number })[] = [];
   private lost: (Spot & { at: number })[] = [];
+  private collided: { at: number }[] = [];
   private queues: Timed<number>[][];
   private places: Timed<[number, number]>[][];
   private ways: Timed<number[] | null>[][];
@@ -106,6 +107,10 @@ export class Recording implements Shown {
         if (frame && (frame.to === line[3] || frame.to < 0)) frame.received = true;
         break;
       }
+      case "collision":
+        this.collided.push({ at });
+        this.lost.push({ kind: "collision", node: line[3], other: this.air[line[2]]?.from ?? -1, at });
+        break;
       case "lost": {
         const [, , node, why, , , next] = line;
         const gone = why === "link-failure" || why === "flushed";
@@ -197,10 +202,6 @@ export class Recording implements Shown {
     this.frames = this.air.slice(Math.max(0, place - 100), place + 1);
     const lost = last(this.lost, this.now);
     this.spots = this.lost.slice(Math.max(0, lost - 40), lost + 1);
-    for (const frame of this.frames) {
-      const over = frame.start + frame.air;
-      if (frame.to >= 0 && !frame.received && over <= this.now) this.spots.push({ kind: "collision", node: frame.to, other: frame.from, at: over });
-    }
   }
   forget(before: number): void {
     this.frames = this.frames.filter((frame) => frame.start + frame.air >= before);
@@ -232,7 +233,7 @@ export class Recording implements Shown {
       jain_2s: counted.length ? counted.reduce((a, b) => a + b, 0) / counted.length : null,
       retransmission_index: null,
       frames: last(this.air, at) + 1,
-      collisions: null,
+      collisions: last(this.collided, at) + 1,
       mac_drops: null,
       queue_drops: null,
       fingerprint: this.fingerprint,

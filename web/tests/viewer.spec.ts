@@ -118,6 +118,28 @@ test("steps go from frame to frame, and back", async ({ page }) => {
     await expect.poll(() => now(page)).toBe(seen[i][0]);
     expect(await page.locator("#numbers").getAttribute("data-fingerprints")).toBe(seen[i][1]);
   }
+  // In a mesh the same keys go from node to node.
+  const at = await now(page);
+  await page.locator("#stage canvas").first().focus();
+  await page.keyboard.press("ArrowRight");
+  await expect(page.locator(".told").first()).toContainText(/^Node 1 · queue \d+ of 50 · NAV: .* · .*backoff/);
+  expect(await now(page)).toBe(at);
+});
+
+test("a sweep: its points, and what it varies changed by hand", async ({ page }) => {
+  await open(page);
+  await page.locator("#editor summary").click();
+  const text = 'duration = "30 s"\n[topology]\nkind = "chain"\n[[flow]]\n[sweep]\n"topology.hops" = [2, 3]\n"flow.transport" = ["newreno", "tcp-ap"]\n';
+  await page.locator("#text").fill(text);
+  await page.locator("#apply").click();
+  await page.locator("[name=point]").selectOption({ label: "topology.hops = 3, flow.transport = tcp-ap" });
+  await expect(page.locator("#stage figcaption")).toHaveText("tcp-ap, seed 1");
+  await page.locator("[name=compare]").selectOption("dcc");
+  await expect(page.locator("#stage figcaption").last()).toHaveText("B: dcc, seed 1");
+  await seek(page, 10);
+  for (const [run, transport] of [["A", "tcp-ap"], ["B", "dcc"]]) {
+    await agrees(page, run, record(text, 1, ["topology.hops=3", `flow.transport="${transport}"`], 10));
+  }
 });
 
 test("playing moves on, events can be gone to, a link brings the view back", async ({ page, context }) => {
@@ -229,7 +251,7 @@ test("a recorded run is played and sought", async ({ page }) => {
   for (let second = 1; second < 8; second++) {
     const lost = second === 4;
     lines.push(["frame", at(second - 0.5), second - 1, 0, 1, "data", 1060, at(0.002), 0, false, ["packet", second, 0, "data", 0]]);
-    if (!lost) lines.push(["got", at(second - 0.498), second - 1, 1, -60]);
+    lines.push(lost ? ["collision", at(second - 0.498), second - 1, 1] : ["got", at(second - 0.498), second - 1, 1, -60]);
     delivered += lost ? 0 : 1000;
     lines.push(["flow", at(second), 0, delivered, second, 0, lost ? 1 : 0, 3, null, null, null]);
   }
@@ -241,6 +263,7 @@ test("a recorded run is played and sought", async ({ page }) => {
   // Five of the seconds 3 to 7, less the lost one: 4000 bytes in 5 s.
   expect(await number(page, "aggregate_goodput_bps")).toBe((4000 * 8) / 5);
   expect(await number(page, "frames")).toBe(7);
+  expect(await number(page, "collisions")).toBe(1);
   await page.locator("h1").click();
   await page.keyboard.press("ArrowLeft");
   await expect.poll(() => now(page)).toBe(6.5);

@@ -42,12 +42,13 @@ pub struct Arguments {
 type Asset = (&'static str, &'static str, &'static [u8]);
 
 /// The page as web/ makes it. `scenario.json` is made for each view.
-const PAGE: [Asset; 5] = [
+const PAGE: [Asset; 6] = [
     ("index.html", "text/html; charset=utf-8", include_bytes!("../../../web/dist/index.html")),
     ("viewer.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/viewer.js")),
     ("viewer.css", "text/css; charset=utf-8", include_bytes!("../../../web/dist/viewer.css")),
     ("meshpace.wasm", "application/wasm", include_bytes!("../../../web/dist/meshpace.wasm")),
     ("meshpace.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/meshpace.js")),
+    ("licences.txt", "text/plain; charset=utf-8", include_bytes!("../../../web/dist/licences.txt")),
 ];
 /// What the page asks for to know what to play.
 const SCENARIO: &str = "scenario.json";
