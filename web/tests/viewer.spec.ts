@@ -288,6 +288,8 @@ for (const width of [1280, 390]) {
       if (SHOTS) {
         await page.locator("#editor summary").click();
         await page.locator("#legend summary").click();
+        await page.setViewportSize({ width, height: await page.evaluate(() => document.documentElement.scrollHeight) });
+        await page.waitForTimeout(1500);
         await page.screenshot({ path: join(SHOTS, `view-${width}-${colorScheme}.png`), fullPage: true });
       }
       await context.close();
