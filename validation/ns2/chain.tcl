@@ -5,7 +5,7 @@
 # prints one line of key=value pairs. Keys and defaults:
 #   hops=4          hops from the first node to the last
 #   spacing=200     metres between neighbours
-#   agent=newreno   newreno | udp
+#   agent=newreno   newreno | sack | udp (sack: ns-2's Sack1 with up to three blocks)
 #   routes=aodv     aodv | static (shortest paths, no routing protocol on the air)
 #   window=64       receiver window in segments
 #   cwl=0           congestion window limit in segments, 0 for none; the smaller of it and window counts
@@ -25,6 +25,7 @@
 # frames are as long as under AODV.
 
 source [file join [file dirname [info script]] radio.tcl]
+source [file join [file dirname [info script]] generators.tcl]
 array set opt {
     hops 4 spacing 200 agent newreno routes aodv window 64 cwl 0 rate 2000000 packet 1460 rts 1 datarate 2e6
     queue 50 warmup 20 duration 200 seed 1 trace ""
@@ -36,7 +37,7 @@ foreach word $argv {
     }
     set opt($key) $value
 }
-foreach {key allowed} {agent {newreno udp} routes {aodv static}} {
+foreach {key allowed} {agent {newreno sack udp} routes {aodv static}} {
     if {$opt($key) ni $allowed} {
         puts stderr "chain.tcl: $key=$opt($key), expected one of: $allowed"
         exit 2
@@ -49,10 +50,8 @@ set t0 [expr {$static ? 200.0 : 0.0}]
 remove-all-packet-headers
 add-packet-header Common Flags IP TCP RTP LL Mac ARP AODV Message
 
-ns-random $opt(seed)
 set ns [new Simulator]
-set jitter [new RNG]
-$jitter seed [expr {$opt(seed) + 7919}]
+set jitter [seed_generators $opt(seed)]
 
 set_radio $opt(datarate) $opt(rts)
 if {$static} {
@@ -91,13 +90,13 @@ if {$static} {
 }
 
 set last $opt(hops)
-if {$opt(agent) eq "newreno"} {
-    set source [new Agent/TCP/Newreno]
+if {$opt(agent) ne "udp"} {
+    set source [new [expr {$opt(agent) eq "sack" ? "Agent/TCP/Sack1" : "Agent/TCP/Newreno"}]]
     set limit $opt(window)
     if {$opt(cwl) > 0 && $opt(cwl) < $limit} { set limit $opt(cwl) }
     $source set window_ $limit
     $source set packetSize_ $opt(packet)
-    set sink [new Agent/TCPSink]
+    set sink [new [expr {$opt(agent) eq "sack" ? "Agent/TCPSink/Sack1" : "Agent/TCPSink"}]]
     set application [new Application/FTP]
 } else {
     set source [new Agent/UDP]
@@ -116,7 +115,7 @@ $application attach-agent $source
 # Payload bytes the sink has passed on in order.
 proc delivered {} {
     global opt sink
-    if {$opt(agent) eq "newreno"} {
+    if {$opt(agent) ne "udp"} {
         # The sink counts packets with their 40 bytes of headers.
         return [expr {[$sink set bytes_] / ($opt(packet) + 40.0) * $opt(packet)}]
     }
@@ -124,7 +123,7 @@ proc delivered {} {
 }
 proc counters {} {
     global opt source
-    if {$opt(agent) ne "newreno"} { return {0 0 0} }
+    if {$opt(agent) eq "udp"} { return {0 0 0} }
     return [list [$source set ndatapack_] [$source set nrexmitpack_] [$source set nrexmit_]]
 }
 proc finish {} {

@@ -13,6 +13,7 @@
 # Each flow starts at 1 s + U(0, 0.1 s). Radio and MAC are those of radio.tcl.
 
 source [file join [file dirname [info script]] radio.tcl]
+source [file join [file dirname [info script]] generators.tcl]
 array set opt {mesh "" window 64 packet 1460 warmup 20 duration 200 seed 1}
 foreach word $argv {
     if {![regexp {^([a-z]+)=(.*)$} $word -> key value] || ![info exists opt($key)]} {
@@ -35,10 +36,8 @@ close $file
 # Only the headers in use, which makes ns-2 smaller and faster.
 remove-all-packet-headers
 add-packet-header Common Flags IP TCP LL Mac ARP AODV
-ns-random $opt(seed)
 set ns [new Simulator]
-set jitter [new RNG]
-$jitter seed [expr {$opt(seed) + 7919}]
+set jitter [seed_generators $opt(seed)]
 set_radio 2e6 1
 
 # A wireless node needs a trace file even if nothing is traced.

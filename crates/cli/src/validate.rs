@@ -1,4 +1,4 @@
-//! `meshpace validate`: the comparison with ns-2 and with theory, and the page it is written down in.
+//! `meshpace validate`: the comparison with ns-2, ns-3 and theory, and the page it is written down in.
 
 use crate::output::{complain, failed, results};
 use crate::runner::processors;
@@ -17,8 +17,8 @@ const PAGE: &str = "results.md";
 /// The arguments of `meshpace validate`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_paced_udp, cross, agents, estimator,
-    /// saturation
+    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_counts, chain_paced_udp, cross, parallel, agents,
+    /// estimator, saturation, ieee
     /// [default: all].
     names: Vec<String>,
     /// Runs per point [default: as many as the reference has, at least 10].

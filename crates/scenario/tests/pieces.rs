@@ -74,9 +74,9 @@ fn every_key_reaches_its_parameter() {
     assert_eq!(dcc.mac.backoff, DccConfig::default().mac.backoff);
     assert_eq!(tcp.ecn, ecn::Config::DCC);
 
-    let tcp = read("{ name = 'tcp-ap', pacing = { scale = 2, scaling = 'deviations' } }").unwrap();
+    let tcp = read("{ name = 'tcp-ap', pacing = { scale = 2, scaling = 'samples' } }").unwrap();
     let pacing::Config::Adaptive(adaptive) = &tcp.pacing else { panic!() };
-    assert_eq!((adaptive.scale, adaptive.scaling), (2.0, Scaling::Deviations));
+    assert_eq!((adaptive.scale, adaptive.scaling), (2.0, Scaling::Samples));
 }
 
 #[test]

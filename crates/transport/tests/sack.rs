@@ -118,6 +118,24 @@ fn a_lost_retransmission_is_left_to_the_timer() {
 }
 
 #[test]
+fn what_is_reported_after_a_timeout_is_not_sent_again() {
+    // RFC 2018, section 5.1. Of the first ten segments 2, 5 and 8 are lost, and again until 1 s: the timer repeats 2. Its ACK
+    // reports 6 and 7, and 9 with what followed: of the holes 5 and 8 alone are to be sent.
+    let mut pair = Pair::new(&Config::Tcp(with_sack()), Duration::from_millis(30), 7);
+    pair.sender.open(Time::ZERO);
+    pair.sender.write(Time::ZERO, 1460 * 60);
+    pair.sender.close(Time::ZERO);
+    pair.drive(ms(60_000), &mut |line: &Line| {
+        let Segment::Tcp(segment) = line.segment else { return Fate::Deliver };
+        let is_lost = segment.payload > 0 && [1, 4, 7].contains(&(segment.seq / 1460));
+        if is_lost && line.at < ms(1000) { Fate::Lose } else { Fate::Deliver }
+    });
+    assert_eq!(pair.receiver.delivered(), 1460 * 60);
+    assert!(pair.sender.stats().timeouts > 0);
+    assert_eq!(pair.receiver.stats().duplicate_segments_received, 0);
+}
+
+#[test]
 fn fewer_segments_are_repeated_than_without() {
     // A third of a window is lost at once, with many seeds of where: NewReno repairs one per round trip or times out.
     let repairs = |name: &str| {

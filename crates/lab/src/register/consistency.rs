@@ -1,6 +1,6 @@
 //! Whether a register's files fit together: every name they use exists, and every curve is run.
 
-use super::data::{Check, Curve, Metric, Numbers, Published, Term, standard};
+use super::data::{Cause, Check, Curve, Metric, Numbers, Published, Term, standard};
 use super::library::{Effort, Experiment, Register};
 use super::select::X;
 use meshpace_scenario::Scenario;
@@ -49,6 +49,13 @@ fn problems_of(register: &Register, experiment: &Experiment) -> Vec<String> {
 fn names(published: &Published, told: &mut Vec<String>) {
     for metric in &published.metrics {
         told.extend(metric.check().err());
+    }
+    let causes = published.claims.iter().filter_map(|claim| claim.cause).chain(published.cause);
+    if causes.into_iter().any(|cause| cause == Cause::Unsupported) && published.readings.len() < 2 {
+        told.push("cause: \"unsupported\" needs two readings at least that were tried, as [[reading]]".to_owned());
+    }
+    if published.readings.iter().filter(|reading| reading.decides).count() > 1 {
+        told.push("reading: one measurement decides, not several".to_owned());
     }
     let curve = |id: &str, place: &str, told: &mut Vec<String>| {
         if published.curve(id).is_none() {

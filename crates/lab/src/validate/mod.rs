@@ -1,14 +1,16 @@
-//! Comparison with ns-2.35 and with theory: the same scenarios here, point by point, each with its error and a rule it must
+//! Comparison with ns-2.35, ns-3.44 and theory: the same scenarios here, point by point, each with its error and a rule it must
 //! meet.
 //!
-//! The values of ns-2 are data, embedded from `validation/reference/`; its README says how they were measured. Those of theory are computed. Every
+//! The values of ns-2 and ns-3 are data, embedded from `validation/reference/`; its README says how they were measured. Those of theory are computed. Every
 //! table here is a list of points; nothing is chosen by its result: seeds are 1, 2, 3, ... and every point is printed.
 
 mod agents;
 mod bianchi;
+mod chain_counts;
 mod chains;
-mod cross;
+mod competing;
 mod micro;
+mod ns3;
 mod paced_udp;
 mod page;
 pub mod sample;
@@ -40,9 +42,14 @@ impl Options<'_> {
     /// Runs `config` with seeds 1 to `seeds`.
     fn runs(&self, config: &Config, seeds: usize) -> Vec<Outcome> {
         let config = config.clone();
-        let simulate = move |seed: &u64| meshpace_sim::run(&config, *seed);
-        let results = pool::start(self.jobs, &Arc::default(), (1..=seeds as u64).collect(), simulate);
-        let mut outcomes: Vec<(usize, Outcome)> = Vec::new();
+        self.simulate(seeds, move |seed| meshpace_sim::run(&config, seed))
+    }
+
+    /// Does `simulate` with seeds 1 to `seeds`.
+    fn simulate<T: Send + 'static>(&self, seeds: usize, simulate: impl Fn(u64) -> T + Send + Sync + 'static) -> Vec<T> {
+        let seed_of = move |seed: &u64| simulate(*seed);
+        let results = pool::start(self.jobs, &Arc::default(), (1..=seeds as u64).collect(), seed_of);
+        let mut outcomes: Vec<(usize, T)> = Vec::new();
         for result in results {
             outcomes.push(result);
             (self.progress)(seeds - outcomes.len());
@@ -131,11 +138,14 @@ pub const COMPARISONS: &[Comparison] = &[
     Comparison { name: "micro", run: micro::compare },
     Comparison { name: "chain_static_routes", run: chains::static_routes },
     Comparison { name: "chain_aodv", run: chains::aodv },
+    Comparison { name: "chain_counts", run: chain_counts::compare },
     Comparison { name: "chain_paced_udp", run: paced_udp::compare },
-    Comparison { name: "cross", run: cross::compare },
+    Comparison { name: "cross", run: competing::cross },
+    Comparison { name: "parallel", run: competing::parallel },
     Comparison { name: "agents", run: agents::compare_goodput },
     Comparison { name: "estimator", run: agents::compare_estimator },
     Comparison { name: "saturation", run: saturation::compare },
+    Comparison { name: "ieee", run: ns3::compare },
 ];
 
 /// Rows of a reference file.

@@ -95,8 +95,8 @@ pub fn markdown(heading: &Heading, tables: &[Table]) -> String {
     let mut page = String::new();
     let _ = write!(
         page,
-        "# meshpace against ns-2.35 and theory\n\nWritten by `{}`, version {}. Reference: `reference/`, whose README says \
-         how it was measured, and theory where a table says so. Seeds are 1, 2, 3, ...; the same command gives the same page on every machine.\n\nValues are \
+        "# meshpace against ns-2.35, ns-3.44 and theory\n\nWritten by `{}`, version {}. Reference: `reference/`, whose README says \
+         how it was measured, and ns-3 or theory where a table says so. Seeds are 1, 2, 3, ...; the same command gives the same page on every machine.\n\nValues are \
          means over runs ± the half width of the 95 % confidence interval (Student's t). *Joined* means |a - b| <= \
          sqrt(wa² + wb²), with wa and wb the half widths of the two intervals: stricter than letting the intervals \
          overlap.\n\n| comparison | points met | largest error |\n|---|---|---|\n",

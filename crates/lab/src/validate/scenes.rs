@@ -2,7 +2,9 @@
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::MeshConfig;
-use meshpace_mesh::config::{AodvDetection, LocalRepair, MacProfile, Position, RoutingConfig, RtsPolicy};
+use meshpace_mesh::config::{
+    AodvDetection, LocalRepair, MacProfile, Position, Reception, RetryLimits, RoutingConfig, RtsPolicy,
+};
 use meshpace_sim::{Config, Flow, Traffic};
 use meshpace_transport::config::Config as Transport;
 use meshpace_transport::names;
@@ -79,8 +81,8 @@ pub fn paced_udp(hops: u16, bps: u64, routing: RoutingConfig) -> Config {
     config
 }
 
-/// Two transfers over four hops each that cross in the middle node, measured in 20..200 s.
-pub fn cross(positions: Vec<Position>, ends: &[(u16, u16)], transport: &Transport) -> Config {
+/// Transfers between nodes at `positions`, measured in 20..200 s.
+pub fn competing(positions: Vec<Position>, ends: &[(u16, u16)], transport: &Transport) -> Config {
     let flows = ends.iter().map(|&(from, to)| flow(from, to, transport.clone(), Traffic::Ftp)).collect();
     let (duration, warmup) = (Duration::from_secs(200), Duration::from_secs(20));
     Config { duration, warmup, positions, mesh: mesh(AODV), flows, ..Config::default() }
@@ -114,6 +116,38 @@ pub fn cell(stations: u16, radius: f64, segment: u32, rts: bool) -> Config {
         positions,
         mesh,
         flows: (1..=stations).map(first).chain((1..=stations).map(saturated)).collect(),
+        ..Config::default()
+    }
+}
+
+/// Constant rates of 2 Mbit/s, 1460 bytes a datagram, from the first to the second node of each of `flows`, one hop; profile `ieee`,
+/// reception `sinr`, control frames at 2 Mbit/s too, seven attempts for any frame, static routes, measured in 10..60 s. As in [`cell`] each sends one
+/// datagram alone before; the flows that count are the second half.
+pub fn saturated(positions: Vec<Position>, flows: &[(u16, u16)], rts: bool) -> Config {
+    let mut udp = transport("udp");
+    if let Transport::Udp(udp) = &mut udp {
+        udp.segment = 1460;
+    }
+    let mut mesh = MeshConfig { mac: MacProfile::Ieee.into(), ..mesh(RoutingConfig::Static) };
+    mesh.mac.rts = if rts { RtsPolicy::Always } else { RtsPolicy::Never };
+    mesh.mac.retries = RetryLimits { short: 7, long: 7 };
+    mesh.radio.basic_rate = mesh.radio.rate;
+    mesh.radio.reception = Reception::Sinr;
+    let constant = |rate| Traffic::Cbr { rate: Rate::from_bps(rate) };
+    let alone = flows.iter().zip(0..).map(|(&(from, to), place)| {
+        let start = Time(1_000_000_000 + 50_000_000 * place);
+        Flow { start, start_jitter: Duration::ZERO, ..flow(from, to, udp.clone(), constant(1)) }
+    });
+    let at_once = flows.iter().map(|&(from, to)| {
+        let start = Time(5_000_000_000);
+        Flow { start, ..flow(from, to, udp.clone(), constant(2_000_000)) }
+    });
+    Config {
+        duration: Duration::from_secs(60),
+        warmup: Duration::from_secs(10),
+        positions,
+        mesh,
+        flows: alone.chain(at_once).collect(),
         ..Config::default()
     }
 }

@@ -42,8 +42,11 @@ pub struct AdaptiveConfig {
     pub dispersion_factor: f64,
     /// K, by which the RTT samples are scaled in the dispersion, 1 or more. Default 1; TPA, section 5.3, tries 2 and 3.
     pub scale: f64,
-    /// What K scales.
+    /// What K scales. Default the deviations: TPA's Table 6 comes out with them, not with its equation as printed.
     pub scaling: Scaling,
+    /// The clock of RTT samples: they are rounded to whole ticks of it, and to one at least, as ns-2's agents do (`tcpTick_`,
+    /// 0.1 s up to ns-2.26). Papers: none.
+    pub rtt_clock: Option<Duration>,
     /// Delay samples not inside (0, this) are ignored. Paper: none; released: 0.5 s.
     pub delay_limit: Option<Duration>,
     /// Queueing delays per hop above this are replaced by their average. Paper: none; released: 0.5 s.
@@ -115,6 +118,9 @@ pub enum Sampling {
     NewDataKarn,
     /// An ACK of new data whose newest segment was sent once.
     NewData,
+    /// An ACK of new data that covers no segment sent more than once; time since its oldest segment was sent, as the time stamp
+    /// tells that a receiver with delayed ACKs echoes (RFC 7323, section 4.3; ns-2's `DelAck`). A reading of TPA, section 5.3.
+    OldestNew,
     /// The time echo of every ACK, duplicates and the SYN's included (released agent).
     EveryEcho,
 }
@@ -183,7 +189,8 @@ impl AdaptiveConfig {
             dispersion: Dispersion::CovRtt,
             dispersion_factor: 2.0,
             scale: 1.0,
-            scaling: Scaling::Samples,
+            scaling: Scaling::Deviations,
+            rtt_clock: None,
             delay_limit: None,
             queueing_limit: None,
             initial_interval: Duration::ZERO,
@@ -267,6 +274,7 @@ impl AdaptiveConfig {
         require((0.0..=1.0).contains(&self.alpha), "pacing.alpha", self.alpha, "0 to 1")?;
         require((2..=65536).contains(&self.history), "pacing.history", self.history, "2 to 65536 samples")?;
         require(self.reuse_hops >= 1, "pacing.reuse_hops", self.reuse_hops, "1 or more hops")?;
+        require(self.rtt_clock.is_none_or(|tick| tick > Duration::ZERO), "pacing.rtt_clock", "0 s", "above 0 s")?;
         require(self.scale >= 1.0 && self.scale <= 1000.0, "pacing.scale", self.scale, "1 to 1000")?;
         if let Measure::OutOfInterference(config) = &self.measure {
             config.check()?;

@@ -155,8 +155,16 @@ impl Estimator {
         }
     }
 
+    /// An RTT in seconds as the clock of the samples shows it.
+    fn on_clock(&self, rtt: f64) -> f64 {
+        let Some(tick) = self.config.rtt_clock else { return rtt };
+        let tick = tick.as_secs_f64();
+        libm::round(rtt / tick).max(1.0) * tick
+    }
+
     /// Takes a measurement.
     pub fn on_measured(&mut self, measured: &Sample, stats: &mut Stats) {
+        let measured = &Sample { rtt: self.on_clock(measured.rtt), ..*measured };
         let rtt = measured.rtt;
         let sample = self.delay_of(measured);
         let config = &self.config;

@@ -81,6 +81,13 @@ impl Flight {
         self.age(tx) < self.count.min(NUMBERS)
     }
 
+    /// When the last transmission of `place` left, if it is remembered.
+    pub fn sent_at(&self, place: u8) -> Option<Time> {
+        let remembered = self.count.min(KEPT as u32);
+        let mut ages = (0..remembered).map(|age| &self.ring[(self.count - age) as usize % KEPT]);
+        ages.find(|transmission| transmission.place == place).map(|transmission| transmission.at)
+    }
+
     /// An ACK of `places` names transmission `tx`: when that one left, if it is remembered, was not named before, and is
     /// among the places.
     pub fn name(&mut self, tx: u8, places: u16) -> Option<Time> {

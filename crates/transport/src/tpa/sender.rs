@@ -17,7 +17,7 @@ use super::flight::{Flight, Timer};
 use super::segment::{ALL, Segment, block_after};
 use super::{Config, congestion};
 use crate::flags::Flags;
-use crate::pacing::{HopSource, Pacer, Release, Sample};
+use crate::pacing::{HopSource, Pacer, Release, Sample, Sampling};
 use crate::path::{Arrival, ENDLESS, PathInfo};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
@@ -71,6 +71,8 @@ pub struct Sender {
     path: PathInfo,
     /// Where the pacing has the number of hops from.
     hops: HopSource,
+    /// Whether the pacing times the oldest segment that an ACK acknowledges instead of the one that the ACK names.
+    times_oldest: bool,
 
     supply: Supply,
     /// The block under way, or the number and start of the next one if it has no segments.
@@ -94,6 +96,7 @@ impl Sender {
             pacer: Pacer::new(&config.pacing, config.segment),
             path: PathInfo::UNKNOWN,
             hops: config.pacing.hop_source(),
+            times_oldest: config.pacing.sampling() == Sampling::OldestNew,
             supply: Supply { written: 0, closing: false, filling_since: Time::ZERO },
             block: Block::new(config.first_block, 0, 0, 0, false),
             flight: Flight::default(),
@@ -258,10 +261,14 @@ impl Sender {
         }
         self.peer.window = segment.window;
         let sample = self.flight.name(segment.ack_tx, segment.ack_places);
-        if let Some(sent_at) = sample {
-            self.sample(now.since(sent_at).as_secs_f64(), arrival, stats);
-        }
         let new = self.block.acknowledge(segment.ack_places & ALL);
+        if let Some(sent_at) = sample {
+            self.estimator.on_sample(now.since(sent_at).as_secs_f64());
+        }
+        let paced_from = if self.times_oldest { self.oldest_of(new) } else { sample };
+        if let Some(sent_at) = paced_from.filter(|_| !self.block.fin) {
+            self.pace(now.since(sent_at).as_secs_f64(), arrival, stats);
+        }
         if new == 0 && sample.is_none() {
             stats.duplicate_acks += 1;
             return;
@@ -281,15 +288,17 @@ impl Sender {
         }
     }
 
-    fn sample(&mut self, rtt: f64, arrival: Arrival, stats: &mut Stats) {
-        self.estimator.on_sample(rtt);
-        if !self.block.fin {
-            let hops =
-                if self.hops == HopSource::AckTravelled && arrival.hops > 0 { arrival.hops } else { self.path.hops };
-            let sample =
-                Sample { rtt, one_way: None, hops, rate: self.path.rate, path_power_dbm: self.path.received_power_dbm };
-            self.pacer.on_sample(&sample, stats);
-        }
+    /// When the oldest of `places` that were acknowledged for the first time was last sent.
+    fn oldest_of(&self, places: u16) -> Option<Time> {
+        bits(places).filter_map(|place| self.flight.sent_at(place)).min()
+    }
+
+    /// Gives the pacing a sample.
+    fn pace(&mut self, rtt: f64, arrival: Arrival, stats: &mut Stats) {
+        let hops = if self.hops == HopSource::AckTravelled && arrival.hops > 0 { arrival.hops } else { self.path.hops };
+        let sample =
+            Sample { rtt, one_way: None, hops, rate: self.path.rate, path_power_dbm: self.path.received_power_dbm };
+        self.pacer.on_sample(&sample, stats);
     }
 
     /// Timers may be due.

@@ -40,6 +40,9 @@ pub struct Published {
     /// Why what differs does, where a claim does not say it for itself.
     #[serde(default)]
     pub cause: Option<Cause>,
+    /// The readings of the paper that were tried, with what they gave.
+    #[serde(rename = "reading", default)]
+    pub readings: Vec<Reading>,
     /// How much is run at each quality.
     #[serde(default)]
     pub quality: Qualities,
@@ -74,6 +77,19 @@ pub struct Published {
     /// The statements.
     #[serde(rename = "claim", default)]
     pub claims: Vec<Claim>,
+}
+
+/// A reading of the paper that was tried where a claim differs.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// What was read otherwise than in the runs that count, with its keys.
+    pub what: String,
+    /// The numbers it gave, beside the published ones.
+    pub result: String,
+    /// Whether this is the measurement that decided the cause.
+    #[serde(default)]
+    pub decides: bool,
 }
 
 fn usual_level() -> f64 {

@@ -52,6 +52,8 @@ pub struct Acknowledged {
     pub bytes: u64,
     /// Segments.
     pub segments: u64,
+    /// The oldest of them that was sent.
+    pub oldest: Option<Cut>,
     /// The newest of them that was sent.
     pub newest: Option<Cut>,
     /// Whether one of them was sent more than once.
@@ -226,8 +228,17 @@ impl Flight {
         if self.next == self.cuts.cut() && !self.cut_one(now) {
             return None;
         }
+        let number = self.next;
         self.next += 1;
-        Some(self.next - 1)
+        self.skip_reported();
+        Some(number)
+    }
+
+    /// What is released anew leaves out what has been reported to have arrived (RFC 2018, section 5.1).
+    pub fn skip_reported(&mut self) {
+        while self.next < self.highest && self.cuts.is_reported(self.next) {
+            self.next += 1;
+        }
     }
 
     /// Counts the next segment as released, although something else than the window does so.
@@ -288,16 +299,18 @@ impl Flight {
         let bytes = ack.min(self.cut_bytes) - self.una.min(self.cut_bytes);
         self.una = ack;
         let before = self.cuts.base();
-        let (mut newest, mut covers_retransmission) = (None, false);
+        let (mut oldest, mut newest, mut covers_retransmission) = (None, None, false);
         while let Some(cut) = self.cuts.pop_acknowledged(ack) {
             covers_retransmission |= cut.times > 1;
             if cut.times > 0 {
+                oldest = oldest.or(Some(cut));
                 newest = Some(cut);
             }
         }
         let acked = self.cuts.base();
         self.next = self.next.max(acked);
         self.highest = self.highest.max(acked);
-        Acknowledged { bytes, segments: acked - before, newest, covers_retransmission }
+        self.skip_reported();
+        Acknowledged { bytes, segments: acked - before, oldest, newest, covers_retransmission }
     }
 }

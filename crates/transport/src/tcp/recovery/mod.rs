@@ -36,6 +36,7 @@ impl Recovery {
     pub fn on_report(&self, flight: &mut Flight, start: u64, end: u64) {
         if matches!(self, Recovery::Sack(_)) {
             flight.cuts_mut().report(start, end);
+            flight.skip_reported();
         }
     }
 

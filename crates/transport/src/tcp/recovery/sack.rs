@@ -13,8 +13,8 @@
 //! arrived in last.
 //!
 //! Departures: in the simulator a block more than 2 MiB beyond the ACK is not reported; no rescue retransmission (rule 4 of
-//! NextSeg); after a timeout the reports are forgotten (RFC 2018, section 5.1) and a new recovery needs an ACK beyond what
-//! was sent before it, as without SACK.
+//! NextSeg); after a timeout the reports are forgotten and only what later ACKs report is left out of what is sent anew (RFC
+//! 2018, section 5.1), and a new recovery needs an ACK beyond what was sent before it, as without SACK.
 
 use super::DUPLICATE_THRESHOLD;
 use crate::about::Named;

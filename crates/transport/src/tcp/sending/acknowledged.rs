@@ -61,15 +61,14 @@ impl Sender {
             self.restart_timer(shared);
             return;
         }
-        if let Some(cut) = acknowledged.newest {
-            let sampled = match self.sampling() {
-                Sampling::NewDataKarn => !acknowledged.covers_retransmission,
-                Sampling::NewData => cut.times == 1,
-                Sampling::EveryEcho => false,
-            };
-            if sampled {
-                self.sample(shared, now.since(cut.sent_at).as_secs_f64(), segment, arrival);
-            }
+        let timed = match self.sampling() {
+            Sampling::NewDataKarn => acknowledged.newest.filter(|_| !acknowledged.covers_retransmission),
+            Sampling::OldestNew => acknowledged.oldest.filter(|_| !acknowledged.covers_retransmission),
+            Sampling::NewData => acknowledged.newest.filter(|cut| cut.times == 1),
+            Sampling::EveryEcho => None,
+        };
+        if let Some(cut) = timed {
+            self.sample(shared, now.since(cut.sent_at).as_secs_f64(), segment, arrival);
         }
         self.window.on_clock(now, self.timing.rtt.smoothed().as_secs_f64());
         let acked = self.flight.first();

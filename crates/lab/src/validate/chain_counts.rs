@@ -1,0 +1,87 @@
+//! What explains the goodput of chains: frames given up, route messages, refused requests to send, delays.
+
+use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
+use meshpace_core::Time;
+use meshpace_mesh::config::RoutingConfig;
+use meshpace_mesh::mac::{Frame, FrameKind};
+use meshpace_sim::probe::Probe;
+use meshpace_sim::{Outcome, SimPacket};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Row {
+    routes: String,
+    hops: u16,
+    quantity: String,
+    n_seeds: usize,
+    mean: f64,
+    ci95: f64,
+}
+
+/// Counts the frames of the handshake.
+#[derive(Default)]
+struct Handshakes {
+    rts: u64,
+    cts: u64,
+}
+
+impl Probe<SimPacket> for Handshakes {
+    fn on_air(&mut self, _now: Time, frame: &Frame<SimPacket>) {
+        match frame.kind {
+            FrameKind::Rts => self.rts += 1,
+            FrameKind::Cts => self.cts += 1,
+            FrameKind::Data | FrameKind::Ack => {}
+        }
+    }
+}
+
+/// What one run has of a quantity of the reference.
+type Quantity = fn(&Outcome, &Handshakes) -> f64;
+
+/// The quantities by their names in the reference; rates are over the 200 s of the run.
+const QUANTITIES: [(&str, &str, Quantity); 7] = [
+    ("mac_drops", "frames given up by the MAC per second", |o, _| o.counters.mac_drops as f64 / 200.0),
+    ("rreq", "route requests per second", |o, _| o.counters.route_requests as f64 / 200.0),
+    ("rrep", "route replies per second", |o, _| o.counters.route_replies as f64 / 200.0),
+    ("rerr", "route errors per second", |o, _| o.counters.route_errors as f64 / 200.0),
+    ("cts_per_rts", "CTS for each RTS", |_, frames| frames.cts as f64 / frames.rts as f64),
+    ("delay_mean", "mean delay of segments, ms", |o, _| 1e3 * o.flows[0].delay.mean_s),
+    ("delay_p95", "delay of 95 % of segments, ms", |o, _| 1e3 * o.flows[0].delay.p95_s),
+];
+
+/// Compares chains of 4 and 7 hops.
+pub fn compare(options: &Options) -> Vec<Table> {
+    let text = include_str!("../../../../validation/reference/ns2/chain_counts.csv");
+    let rows = rows::<Row>("chain_counts", text);
+    let mut points = Vec::new();
+    for of_case in rows.chunk_by(|a, b| (&a.routes, a.hops) == (&b.routes, b.hops)) {
+        let first = &of_case[0];
+        let routing = if first.routes == "aodv" { scenes::AODV } else { RoutingConfig::Static };
+        let config = scenes::chain(first.hops, scenes::transport("newreno"), routing);
+        let runs = options.simulate(options.seeds(first.n_seeds), move |seed| {
+            let mut frames = Handshakes::default();
+            (meshpace_sim::run_with(&config, seed, &mut frames), frames)
+        });
+        for row in of_case {
+            let (_, what, value) =
+                QUANTITIES.iter().find(|(name, ..)| *name == row.quantity).expect("a known quantity");
+            let ours = Sample::of(&runs.iter().map(|(outcome, frames)| value(outcome, frames)).collect::<Vec<f64>>());
+            let reference = Sample { mean: row.mean, half_width: row.ci95, n: row.n_seeds };
+            points.push(Point {
+                case: format!("{} hops, {}: {what}", row.hops, if row.routes == "aodv" { "AODV" } else { "static" }),
+                verdict: Verdict::from(ours.error_pct(&reference).abs() <= 3.0 || ours.joins(&reference)),
+                reference: Some(reference),
+                ours,
+                rule: "3 % or joined".into(),
+            });
+        }
+    }
+    vec![Table {
+        name: "chain_counts",
+        title: "What a NewReno flow over a chain meets: losses, route messages, delays",
+        source: NS2,
+        unit: "as named",
+        rule: "Within 3 % or inside the joined 95 % interval.",
+        points,
+    }]
+}
