@@ -134,7 +134,7 @@ fn read_adaptive(keys: &mut Reader<'_>, config: &mut AdaptiveConfig, usual: &Out
     assign(&mut config.scale, keys.number("scale", 1.0..=1000.0));
     let scaling = [("samples", Scaling::Samples), ("deviations", Scaling::Deviations)];
     assign(&mut config.scaling, keys.choice("scaling", &scaling, &[]));
-    assign(&mut config.rtt_clock, limit(keys, "rtt_clock"));
+    assign(&mut config.rtt_clock, limit(keys, "rtt_clock").map(|tick| tick.unwrap_or(Duration::ZERO)));
     assign(&mut config.delay_limit, limit(keys, "delay_limit"));
     assign(&mut config.queueing_limit, limit(keys, "queueing_limit"));
     assign(&mut config.initial_interval, time(keys, "initial_interval", Sign::NotNegative));

@@ -45,8 +45,8 @@ pub struct AdaptiveConfig {
     /// What K scales. Default the deviations: TPA's Table 6 comes out with them, not with its equation as printed.
     pub scaling: Scaling,
     /// The clock of RTT samples: they are rounded to whole ticks of it, and to one at least, as ns-2's agents do (`tcpTick_`,
-    /// 0.1 s up to ns-2.26). Papers: none.
-    pub rtt_clock: Option<Duration>,
+    /// 0.1 s up to ns-2.26). Papers: 0 s, exact samples.
+    pub rtt_clock: Duration,
     /// Delay samples not inside (0, this) are ignored. Paper: none; released: 0.5 s.
     pub delay_limit: Option<Duration>,
     /// Queueing delays per hop above this are replaced by their average. Paper: none; released: 0.5 s.
@@ -190,7 +190,7 @@ impl AdaptiveConfig {
             dispersion_factor: 2.0,
             scale: 1.0,
             scaling: Scaling::Deviations,
-            rtt_clock: None,
+            rtt_clock: Duration::ZERO,
             delay_limit: None,
             queueing_limit: None,
             initial_interval: Duration::ZERO,
@@ -274,7 +274,6 @@ impl AdaptiveConfig {
         require((0.0..=1.0).contains(&self.alpha), "pacing.alpha", self.alpha, "0 to 1")?;
         require((2..=65536).contains(&self.history), "pacing.history", self.history, "2 to 65536 samples")?;
         require(self.reuse_hops >= 1, "pacing.reuse_hops", self.reuse_hops, "1 or more hops")?;
-        require(self.rtt_clock.is_none_or(|tick| tick > Duration::ZERO), "pacing.rtt_clock", "0 s", "above 0 s")?;
         require(self.scale >= 1.0 && self.scale <= 1000.0, "pacing.scale", self.scale, "1 to 1000")?;
         if let Measure::OutOfInterference(config) = &self.measure {
             config.check()?;

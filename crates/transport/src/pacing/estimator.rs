@@ -157,8 +157,10 @@ impl Estimator {
 
     /// An RTT in seconds as the clock of the samples shows it.
     fn on_clock(&self, rtt: f64) -> f64 {
-        let Some(tick) = self.config.rtt_clock else { return rtt };
-        let tick = tick.as_secs_f64();
+        let tick = self.config.rtt_clock.as_secs_f64();
+        if tick == 0.0 {
+            return rtt;
+        }
         libm::round(rtt / tick).max(1.0) * tick
     }
 
