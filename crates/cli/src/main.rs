@@ -11,6 +11,7 @@ mod emulate;
 mod kernel;
 mod keys;
 mod link;
+mod manual;
 mod merge;
 mod network;
 mod output;
@@ -35,11 +36,19 @@ use std::process::ExitCode;
 
 /// Reliable transport over multi-hop wireless networks: paced, not flooded.
 #[derive(Parser, Debug)]
-#[command(name = "meshpace", version, about, propagate_version = true)]
+#[command(name = "meshpace", version, about, propagate_version = true, after_help = STATUSES)]
 struct Cli {
+    /// Tell nothing but errors on standard error: no progress, no warnings.
+    #[arg(long, short, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
+
+/// What scripts go by.
+const STATUSES: &str = "Exit status: 0 all went well; 1 a run failed, a check did not hold or results could not be written; \
+    2 the scenario or the command line is refused, and nothing was run; 130 interrupted by Ctrl-C. \
+    Results go to standard output, everything else to standard error.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -85,6 +94,10 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
     Kernel(kernel::Arguments),
+    /// Print what a shell needs to complete commands and options.
+    Completions(manual::Completions),
+    /// Write the manual pages of the command and its subcommands.
+    Man(manual::Man),
 }
 
 /// Exit status of a failed run, or of output that cannot be written.
@@ -96,7 +109,11 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     // A wrong command line ends in here, with status 2.
-    match Cli::parse().command {
+    let cli = Cli::parse();
+    if cli.quiet {
+        output::be_quiet();
+    }
+    match cli.command {
         Command::Run(arguments) => run::main(&arguments),
         Command::Transports(arguments) => transports::main(&arguments),
         Command::Keys(arguments) => keys::main(&arguments),
@@ -118,5 +135,7 @@ fn main() -> ExitCode {
         Command::Decrypt(arguments) => decrypt::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
         Command::Kernel(arguments) => kernel::main(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
     }
 }

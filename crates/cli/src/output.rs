@@ -2,6 +2,27 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether only errors are told.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on only errors are told.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether only errors are told.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Says something that is no error, unless nobody wants to know.
+pub fn note(message: &str) {
+    if !is_quiet() {
+        complain(message);
+    }
+}
 
 /// Writes results in one piece, so that an interruption leaves no half line.
 pub fn results(text: &str) -> io::Result<()> {

@@ -1,10 +1,11 @@
 //! `meshpace run`: one scenario or its sweep.
 
 mod picture;
+mod recording;
 
 use crate::captures::Captures;
 use crate::dask::Bridge;
-use crate::output::{complain, failed, results};
+use crate::output::{complain, failed, note, results};
 use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
@@ -12,6 +13,7 @@ use meshpace_lab::campaign::{Campaign, End, InOrder, Run};
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::{Record, csv, silence, summary, table};
 use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
+use recording::Recording;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +22,7 @@ use std::time::Instant;
 
 /// The arguments of `meshpace run`.
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("written").args(["out", "pcap"]).multiple(true))]
+#[command(group = ArgGroup::new("written").args(["out", "pcap", "record"]).multiple(true))]
 pub struct Arguments {
     /// The scenario, a TOML file; `-` reads standard input.
     file: PathBuf,
@@ -37,7 +39,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Make the runs on the workers of this scheduler of Dask, such as tcp://host:8786: docs/clusters.md.
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "pcap"])]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "pcap", "record"])]
     dask: Option<String>,
     /// What to print: `table` for people (means with 95 % intervals), `json` one object per run and line, `csv` one row
     /// per flow and run, `summary` one JSON object per point with means and 95 % intervals.
@@ -51,13 +53,18 @@ pub struct Arguments {
     /// subdirectory each.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
+    /// Record what happens in the run, frame by frame, as a stream of lines for viewers and scripts (docs/record-stream.md); of one
+    /// run alone.
+    #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
+    record: Option<PathBuf>,
     /// Show what came out as a page of plots, with every plot as SVG and its numbers as CSV beside it.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Start even if the estimate says that it takes days, or more memory than there is.
     #[arg(long)]
     anyway: bool,
-    /// Make all runs anew, and replace the records that are in the directory of --out and the captures in that of --pcap.
+    /// Make all runs anew, and replace the records that are in the directory of --out, the captures in that of --pcap and the file
+    /// of --record.
     #[arg(long, requires = "written")]
     force: bool,
 }
@@ -103,12 +110,39 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    match execute(arguments, campaign, jobs, captures) {
+    let recording = arguments.record.as_deref().map(|path| Recording::new(path, &campaign, arguments.force));
+    let recording = match recording.transpose() {
+        Ok(recording) => recording,
+        Err(message) => {
+            complain(&message);
+            return ExitCode::from(REFUSED);
+        }
+    };
+    match execute(arguments, campaign, jobs, Watchers { captures, recording }) {
         Ok(status) => status,
         Err((status, message)) => {
             complain(&message);
             ExitCode::from(status)
         }
+    }
+}
+
+/// What looks on while runs are made, and writes what it sees.
+struct Watchers {
+    captures: Option<Captures>,
+    recording: Option<Recording>,
+}
+
+impl Watchers {
+    /// Whether every run is to be made, its record being there or not.
+    fn want_runs(&self) -> bool {
+        self.captures.is_some() || self.recording.is_some()
+    }
+
+    /// Why something could not be written, once.
+    fn failure(&self) -> Option<String> {
+        let captures = self.captures.as_ref().and_then(Captures::failure).map(|failure| failure.to_string());
+        captures.or_else(|| self.recording.as_ref().and_then(Recording::failure))
     }
 }
 
@@ -145,7 +179,7 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
     let stem = file.file_stem().filter(|_| !from_stdin).map_or("stdin".into(), |stem| stem.to_string_lossy());
     match Scenario::read(source, directory, &stem) {
         Ok(scenario) => {
-            let named = |warning| complain(&format!("warning: {}: {warning}", scenario.source.name));
+            let named = |warning| note(&format!("warning: {}: {warning}", scenario.source.name));
             scenario.warnings.iter().for_each(named);
             Ok(scenario)
         }
@@ -165,12 +199,7 @@ fn is_of_records(text: &str) -> bool {
         .any(|text| serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object()))
 }
 
-fn execute(
-    arguments: &Arguments,
-    campaign: Campaign,
-    jobs: usize,
-    captures: Option<Captures>,
-) -> Result<ExitCode, Failure> {
+fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Watchers) -> Result<ExitCode, Failure> {
     #[expect(clippy::disallowed_methods, reason = "wall time for people and the manifest, never for a record")]
     let begun = Instant::now();
     let campaign = Arc::new(campaign);
@@ -181,13 +210,14 @@ fn execute(
     let stop = runner::stop_on_interrupt();
     let progress = runner::progress(campaign.runs() as u64);
     runner::silence_panics();
-    let captures = Arc::new(captures);
-    let capturing = Arc::clone(&captures);
+    let watchers = Arc::new(watchers);
+    let looking = Arc::clone(&watchers);
     let watch = picture::Watch::default();
     let watching = arguments.report.as_ref().map(|_| (watch.clone(), Arc::clone(&campaign)));
-    let simulate = move |point: &Point, run: Run| match (&*capturing, &watching) {
-        (Some(captures), _) => captures.run(point, run),
-        (None, Some((watch, campaign))) if picture::Watch::is_of(campaign, run) => watch.run(point, run),
+    let simulate = move |point: &Point, run: Run| match (&looking.captures, &looking.recording, &watching) {
+        (Some(captures), ..) => captures.run(point, run),
+        (_, Some(recording), _) => recording.run(point, run),
+        (_, _, Some((watch, campaign))) if picture::Watch::is_of(campaign, run) => watch.run(point, run),
         _ => meshpace_sim::run(&point.config, run.seed),
     };
     let shown = arguments.report.as_ref().map(|_| Vec::new());
@@ -196,7 +226,7 @@ fn execute(
     let mut todo = Vec::new();
     for run in (0..campaign.runs()).map(|index| campaign.run(index)) {
         match store.as_ref().and_then(|store| store.line(&run.key(&keys))) {
-            Some(line) if captures.is_none() => {
+            Some(line) if !watchers.want_runs() => {
                 let record = Record::from_line(line).map_err(|why| (FAILED, format!("the record {why}")))?;
                 sink.order.put(run.index, Some(record));
                 progress.inc(1);
@@ -210,7 +240,7 @@ fn execute(
         let bridge = arguments.dask.as_deref().map(Bridge::start).transpose()?;
         let runner = Runner { jobs, stop: &stop, progress: &progress };
         let keep = |run: Run, record: Option<Record>| {
-            if let Some(failure) = captures.as_ref().as_ref().and_then(Captures::failure) {
+            if let Some(failure) = watchers.failure() {
                 return Err(io::Error::other(failure));
             }
             if let Some(record) = &record {
@@ -253,7 +283,7 @@ fn execute(
     }
     if let (Some(page), Some(shown)) = (&arguments.report, &sink.shown) {
         picture::write(page, &campaign, shown, &watch).map_err(|why| (FAILED, why))?;
-        complain(&format!("the plots are in {}", page.display()));
+        note(&format!("the plots are in {}", page.display()));
     }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -283,9 +313,9 @@ impl Silent {
     }
 
     fn tell(&self) {
-        self.told.iter().for_each(|sentence| complain(sentence));
+        self.told.iter().for_each(|sentence| note(sentence));
         if self.runs > 1 {
-            complain(&format!("in {} runs some flow delivered nothing", self.runs));
+            note(&format!("in {} runs some flow delivered nothing", self.runs));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The one way in which campaigns are run: on a pool, with progress, each record kept as soon as it is there.
 
-use crate::output::complain;
+use crate::output::{complain, is_quiet};
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use meshpace_lab::backend::{Backend, Watch};
@@ -144,7 +144,7 @@ pub fn processors() -> u16 {
 
 /// A bar with the time left, on standard error if that is a terminal and there is more than one run.
 pub fn progress(runs: u64) -> ProgressBar {
-    let target = if runs > 1 && io::stderr().is_terminal() {
+    let target = if runs > 1 && io::stderr().is_terminal() && !is_quiet() {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()

@@ -344,7 +344,8 @@ fn campaigns_in_two_places_become_one() {
 fn what_is_not_there_is_refused_by_name() {
     let (status, _, stderr) = meshpace(&["reproduce", "AP05-F99"]);
     assert_eq!(status, 2);
-    assert!(stderr.contains("AP05-F99") && stderr.contains("AP05-F14"), "{stderr}");
+    assert!(stderr.contains("AP05-F99") && stderr.contains("did you mean AP05-F9?"), "{stderr}");
+    assert!(stderr.contains("`meshpace scenarios`") && stderr.len() < 200, "{stderr}");
     let (status, _, stderr) = meshpace(&["reproduce", "ap05f14"]);
     assert!(status == 2 && stderr.contains("did you mean AP05-F14?"), "{stderr}");
 

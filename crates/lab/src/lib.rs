@@ -8,5 +8,6 @@ pub mod record;
 pub mod register;
 pub mod routes;
 pub mod statistics;
+pub mod stream;
 pub mod validate;
 pub mod workers;

@@ -74,6 +74,8 @@ pub struct Chart {
     pub log: bool,
     /// Whether the lines are named below.
     pub legend: bool,
+    /// The vertical range, instead of the one that the values need.
+    pub range: Option<(f64, f64)>,
 }
 
 pub(crate) const WIDTH: f64 = 400.0;
@@ -153,8 +155,28 @@ impl Chart {
         self.lines.iter().flat_map(|line| &line.points)
     }
 
+    /// The vertical range in which all of `charts` can be compared.
+    pub fn common_range(charts: &[Chart]) -> Option<(f64, f64)> {
+        let drawn = charts.iter().filter(|chart| chart.points().next().is_some());
+        let ranges = drawn.map(|chart| chart.needed()).map(|(low, high, _)| (low, high));
+        ranges.reduce(|(low, high), (other_low, other_high)| (low.min(other_low), high.max(other_high)))
+    }
+
     /// The vertical range with its ticks.
-    fn range(&self) -> (f64, f64, Vec<f64>) {
+    fn vertical_range(&self) -> (f64, f64, Vec<f64>) {
+        match self.range {
+            None => self.needed(),
+            Some((low, high)) if self.log => (low, high, log_ticks(low, high)),
+            Some((low, high)) => {
+                let mut marks = ticks(low, high);
+                marks.retain(|mark| (low..=high).contains(mark));
+                (low, high, marks)
+            }
+        }
+    }
+
+    /// The range that the values need, with its ticks.
+    fn needed(&self) -> (f64, f64, Vec<f64>) {
         let published = self.lines.iter().flat_map(|line| &line.published).map(|(_, value)| *value);
         let values: Vec<f64> = self.points().map(|point| point.value).chain(published).collect();
         let largest = values.iter().copied().fold(0.0, f64::max);
@@ -176,7 +198,7 @@ impl Chart {
 
     /// The vertical axis.
     fn vertical(&self, svg: &mut String) -> Scale {
-        let (low, high, marks) = self.range();
+        let (low, high, marks) = self.vertical_range();
         let scale = Scale { low, high, from: TOP + PLOT, to: TOP, log: self.log };
         let _ = write!(svg, "<text x=\"4\" y=\"17\">{}</text>", text(&self.y_title));
         for tick in marks {
@@ -320,13 +342,40 @@ impl Chart {
         self.named(svg)
     }
 
+    /// Standing bars: at each x one for each line.
+    pub fn columns(&self) -> String {
+        let mut svg = head(self.height(), &self.description);
+        let y = self.vertical(&mut svg);
+        let places = self.points().map(|point| point.x as u64).max().unwrap_or(1).max(1) as f64;
+        let slot = (WIDTH - RIGHT - LEFT) / places;
+        let x = Scale { low: 1.0, high: places, from: LEFT + slot / 2.0, to: WIDTH - RIGHT - slot / 2.0, log: false };
+        let marks: Vec<f64> = (1..=places as u64).map(|place| place as f64).collect();
+        self.bottom(&mut svg, &x, &marks);
+        let wide = (0.82 * slot / self.lines.len().max(1) as f64).min(40.0);
+        for (number, line) in self.lines.iter().enumerate() {
+            let aside = wide * (number as f64 - self.lines.len() as f64 / 2.0);
+            for point in &line.points {
+                let (left, top, bottom) = (x.at(point.x) + aside, y.at(point.value), y.at(0.0));
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\"/>",
+                    0.92 * wide,
+                    (bottom - top).max(0.0),
+                    line.style.color
+                );
+                interval(&mut svg, left + 0.46 * wide, &y, point, "#555");
+            }
+        }
+        self.named(svg)
+    }
+
     /// A bar for each line's first point, lying, with its label.
     pub fn bars(&self) -> String {
         let row = 44.0;
         let height = TOP + row * self.lines.len() as f64 + 30.0;
         let mut svg = head(height, &self.description);
         let _ = write!(svg, "<text x=\"4\" y=\"17\">{}</text>", text(&self.y_title));
-        let (_, high, marks) = Chart { log: false, ..self.clone() }.range();
+        let (_, high, marks) = Chart { log: false, ..self.clone() }.vertical_range();
         let x = Scale { low: 0.0, high, from: 12.0, to: WIDTH - 24.0, log: false };
         for tick in marks {
             let at = x.at(tick);
@@ -450,7 +499,7 @@ mod tests {
     #[test]
     fn no_axis_and_no_interval_goes_beyond_what_there_can_be() {
         let chart = Chart { most: Some(1.0), ..chart(&[(1.0, 0.97, 0.2), (2.0, 0.5, 0.01)]) };
-        let (low, high, marks) = chart.range();
+        let (low, high, marks) = chart.vertical_range();
         assert_eq!((low, high), (0.0, 1.0));
         assert_eq!(marks.last(), Some(&1.0));
         // The top of the plot is where 1 is; the interval of 0.97 would end at 1.17.
@@ -479,7 +528,7 @@ mod tests {
     fn nothing_to_draw_is_no_panic_and_text_is_quoted() {
         for log in [false, true] {
             let empty = Chart { description: "a \"b\" < c".to_owned(), log, ..Chart::default() };
-            for svg in [empty.curves(), empty.bands(), empty.bars()] {
+            for svg in [empty.curves(), empty.bands(), empty.bars(), empty.columns()] {
                 assert!(svg.contains("aria-label=\"a &quot;b&quot; &lt; c\"") && !svg.contains("NaN"), "{svg}");
             }
         }

@@ -1,8 +1,8 @@
 //! The figures of an experiment, redrawn from its records.
 
+use super::chart::{Chart, Line, Point, Style};
 use super::palette::{self, Look};
-use super::parts::{chip, digits, number, swatch};
-use super::plot::{self, Bar, Curve as Plotted, FLOW_DASHES, Frame};
+use super::parts::{chip, digits, number, ring, swatch};
 use maud::{Markup, PreEscaped, html};
 use meshpace_lab::register::data::{Curve, Figure, FigureKind, Metric};
 use meshpace_lab::register::judge::{Cell, cells};
@@ -35,7 +35,7 @@ impl Painter<'_> {
     }
 
     /// How a curve looks: as the transport it is named after or says, or else grey.
-    fn look(&self, curve: &Curve) -> Look {
+    pub fn look(&self, curve: &Curve) -> Look {
         let named = |curve: &Curve| palette::look(curve.look.as_ref().unwrap_or(&curve.id));
         let strangers = self.observations.published.curves.iter().filter(|other| named(other).is_none());
         let number = strangers.into_iter().position(|other| other.id == curve.id).unwrap_or(0);
@@ -46,7 +46,7 @@ impl Painter<'_> {
         self.observations.published.label(&curve.id)
     }
 
-    fn estimate(&self, panel: usize, curve: &Curve, metric: &Metric, flow: Option<usize>, x: &X) -> Estimate {
+    pub fn estimate(&self, panel: usize, curve: &Curve, metric: &Metric, flow: Option<usize>, x: &X) -> Estimate {
         estimate(&self.observations.values(panel, curve, metric, flow, x), self.observations.published.level)
     }
 
@@ -71,47 +71,60 @@ impl Painter<'_> {
         }
     }
 
-    fn legend(&self, curves: &[&Curve]) -> Markup {
-        html! { ul.legend { @for curve in curves { li { (swatch(&self.look(curve))) (self.label(curve)) } } } }
+    fn legend(&self, curves: &[&Curve], is_published: bool) -> Markup {
+        html! { ul.legend {
+            @for curve in curves { li { (swatch(&self.look(curve))) (self.label(curve)) } }
+            @if is_published { li { (ring()) "published" } }
+        } }
     }
 
     fn against_x(&self, figure: &Figure, metric: &Metric) -> Markup {
         let curves = self.curves(figure);
-        let bar = |panel: usize, curve: &Curve, x: &X| {
-            let ours = self.estimate(panel, curve, metric, None, x);
-            let half = ours.half_width;
-            ours.mean.is_finite().then_some(Bar {
-                x: x.value,
-                low: ours.mean - half,
-                value: ours.mean,
-                high: ours.mean + half,
-            })
-        };
-        let xs = self.observations.xs();
-        let all: Vec<Vec<Plotted>> = (0..self.panels())
-            .map(|panel| {
-                let plotted = |curve: &&Curve| Plotted {
-                    look: self.look(curve),
-                    bars: xs.iter().filter_map(|x| bar(panel, curve, x)).collect(),
-                };
-                curves.iter().map(plotted).collect()
-            })
-            .collect();
-        let range = range(all.iter().flatten().flat_map(|curve| &curve.bars).copied(), figure.log);
-        let (Some(range), Some(first), Some(last)) = (range, xs.first(), xs.last()) else {
+        let mut charts: Vec<Chart> =
+            (0..self.panels()).map(|panel| self.chart(panel, &curves, metric, figure.log)).collect();
+        let log = charts.iter().any(|chart| chart.log);
+        charts.iter_mut().for_each(|chart| chart.log = log);
+        if charts.iter().all(|chart| chart.lines.iter().all(|line| line.points.is_empty())) {
             return html! { p.note { "No runs." } };
-        };
-        let horizontal = self.observations.published.x.as_ref().map_or("", |axis| axis.title.as_str());
-        let heading = metric.heading();
+        }
+        let is_published = charts.iter().any(|chart| chart.lines.iter().any(|line| !line.published.is_empty()));
+        let common = Chart::common_range(&charts);
         html! {
-            (self.legend(&curves))
-            div.panels { @for (panel, plotted) in all.iter().enumerate() {
-                @let description = format!("{heading} against {horizontal}. The values are in the table below.");
-                @let frame = Frame { description: &description, horizontal, vertical: &heading, x: (first.value, last.value),
-                    y: range, log: figure.log };
-                figure { figcaption { (self.panel_head(panel)) } (PreEscaped(plot::curves(&frame, plotted))) }
+            (self.legend(&curves, is_published))
+            div.panels { @for (panel, chart) in charts.into_iter().enumerate() {
+                figure { figcaption { (self.panel_head(panel)) } (PreEscaped(Chart { range: common, ..chart }.curves())) }
             } }
             details { summary { "All numbers" } (self.numbers(&curves, metric)) }
+        }
+    }
+
+    /// A metric against x in a panel; published values stand in the paper's own, which is the first.
+    pub fn chart(&self, panel: usize, curves: &[&Curve], metric: &Metric, log: bool) -> Chart {
+        let xs = self.observations.xs();
+        let published: Vec<Cell> = if panel == 0 { cells(self.observations, 0) } else { Vec::new() };
+        let line = |curve: &&Curve| {
+            let point = |x: &X| {
+                let ours = self.estimate(panel, curve, metric, None, x);
+                ours.mean.is_finite().then_some(Point::new(x.value, ours.mean, ours.half_width))
+            };
+            let own = published.iter().filter(|cell| cell.counts && cell.curve == curve.id && cell.metric == metric.id);
+            Line {
+                label: self.label(curve),
+                style: self.look(curve).into(),
+                points: xs.iter().filter_map(point).collect(),
+                published: own.map(|cell| (cell.x.value, cell.published.mean())).collect(),
+            }
+        };
+        let lines: Vec<Line> = curves.iter().map(line).collect();
+        let horizontal = self.observations.published.x.as_ref().map_or("", |axis| axis.title.as_str());
+        let heading = metric.heading();
+        Chart {
+            description: format!("{heading} against {horizontal}. The values are in the table below."),
+            x_title: horizontal.to_owned(),
+            y_title: heading,
+            log: log && spans(&lines),
+            lines,
+            ..Chart::default()
         }
     }
 
@@ -148,50 +161,70 @@ impl Painter<'_> {
         Some(format!("{} of {} to {}", best.text, choices.first()?.text, choices.last()?.text))
     }
 
-    /// A plot for each curve and x with one bar for each flow.
+    /// For each panel and x one chart: a group of bars for each flow, one for each curve.
     fn per_flow(&self, figure: &Figure, metric: &Metric) -> Markup {
         let curves = self.curves(figure);
-        let mut plots: Vec<(usize, &Curve, &X, Vec<Bar>)> = Vec::new();
-        for panel in 0..self.panels() {
-            for &curve in &curves {
-                for x in self.observations.xs() {
-                    let flows = self.flows(panel, curve, metric, x);
-                    let bar = |flow: usize| {
-                        let ours = self.estimate(panel, curve, metric, Some(flow), x);
-                        let value = if ours.mean.is_finite() { ours.mean } else { 0.0 };
-                        Bar { x: flow as f64 + 1.0, low: value - ours.half_width, value, high: value + ours.half_width }
-                    };
-                    if flows > 0 {
-                        plots.push((panel, curve, x, (0..flows).map(bar).collect()));
-                    }
-                }
-            }
-        }
-        let highest = plots
-            .iter()
-            .flat_map(|(_, _, _, bars)| bars)
-            .map(|bar| if bar.high.is_finite() { bar.high } else { bar.value });
-        let range = (0.0, 1.08 * highest.fold(0.0, f64::max));
-        let heading = metric.heading();
+        let places = (0..self.panels()).flat_map(|panel| self.observations.xs().iter().map(move |x| (panel, x)));
+        let charts: Vec<(usize, &X, Chart)> = places
+            .map(|(panel, x)| (panel, x, self.columns(panel, x, &curves, metric)))
+            .filter(|(_, _, chart)| chart.lines.iter().any(|line| !line.points.is_empty()))
+            .collect();
+        let all: Vec<Chart> = charts.iter().map(|(_, _, chart)| chart.clone()).collect();
+        let common = Chart::common_range(&all);
+        let flows = all.iter().flat_map(|chart| &chart.lines).map(|line| line.points.len()).max().unwrap_or(0);
         html! {
-            div.panels.small { @for (panel, curve, x, bars) in &plots {
-                @let description = format!("{heading} of each flow, {}.", self.label(curve));
-                @let frame = Frame { description: &description, horizontal: "flow", vertical: &heading, x: (0.0, 0.0), y: range, log: false };
+            (self.legend(&curves, false))
+            div.panels { @for (panel, x, chart) in &charts {
                 figure {
-                    figcaption { h4 { (self.label(curve)) @if !x.text.is_empty() { ", " (x.text) } }
+                    figcaption { @if !x.text.is_empty() { h4 { (self.x_told(x)) } }
                         @if self.panels() > 1 { (self.panel_head(*panel)) } }
-                    (PreEscaped(plot::bars(&frame, self.look(curve).color, bars)))
+                    (PreEscaped(Chart { range: common, ..chart.clone() }.columns()))
                 }
             } }
             details { summary { "All numbers" } div.scroll { table {
-                caption { (heading) " of each flow" }
-                thead { tr { th scope="col" { } @for flow in 0..plots.iter().map(|plot| plot.3.len()).max().unwrap_or(0) { th scope="col" { (flow + 1) } } } }
-                tbody { @for (panel, curve, x, bars) in &plots { tr {
-                    td { (self.label(curve)) @if !x.text.is_empty() { ", " (x.text) }
+                caption { (metric.heading()) " of each flow" }
+                thead { tr { th scope="col" { } @for flow in 1..=flows { th scope="col" { (flow) } } } }
+                tbody { @for (panel, x, chart) in &charts { @for line in chart.lines.iter().filter(|line| !line.points.is_empty()) { tr {
+                    td { (line.label) @if !x.text.is_empty() { ", " (self.x_told(x)) }
                         @if let Some(panel) = self.observations.published.panels.get(*panel) { br; small { (panel.title) } } }
-                    @for bar in bars { td { (digits(bar.value)) @if bar.high.is_finite() { " " small { "± " (digits(bar.high - bar.value)) } } } }
-                } } }
+                    @for point in &line.points { td { (digits(point.value))
+                        @if point.high.is_finite() { " " small { "± " (digits(point.high - point.value)) } } } }
+                } } } }
             } } }
+        }
+    }
+
+    /// "7 hops", "20 kbit/s".
+    fn x_told(&self, x: &X) -> String {
+        match &self.observations.published.x {
+            Some(axis) if axis.title == "hops" && x.value == 1.0 => "1 hop".to_owned(),
+            Some(axis) if !x.text.contains(' ') => format!("{} {}", x.text, axis.title),
+            _ => x.text.clone(),
+        }
+    }
+
+    /// The bars of each flow in a panel and at an x.
+    fn columns(&self, panel: usize, x: &X, curves: &[&Curve], metric: &Metric) -> Chart {
+        let line = |curve: &&Curve| {
+            let point = |flow: usize| {
+                let ours = self.estimate(panel, curve, metric, Some(flow), x);
+                let value = if ours.mean.is_finite() { ours.mean } else { 0.0 };
+                Point::new(flow as f64 + 1.0, value, ours.half_width)
+            };
+            Line {
+                label: self.label(curve),
+                style: self.look(curve).into(),
+                points: (0..self.flows(panel, curve, metric, x)).map(point).collect(),
+                published: Vec::new(),
+            }
+        };
+        let heading = metric.heading();
+        Chart {
+            description: format!("{heading} of each flow. The values are in the table below."),
+            x_title: "flow".to_owned(),
+            y_title: heading,
+            lines: curves.iter().map(line).collect(),
+            ..Chart::default()
         }
     }
 
@@ -213,24 +246,28 @@ impl Painter<'_> {
             }
         }
         let points = || plots.iter().flat_map(|plot| plot.3.iter().flatten()).copied();
-        let end = points().map(|(at, _)| at).fold(0.0, f64::max);
         // The highest of a thousand values is an outlier; it is cut off rather than allowed to flatten everything else.
         let mut values: Vec<f64> = points().map(|(_, value)| value).collect();
         values.sort_by(f64::total_cmp);
         let highest = values.get((0.995 * values.len() as f64) as usize).or(values.last()).copied().unwrap_or(1.0);
         let heading = metric.heading();
         let flows = plots.iter().map(|plot| plot.3.len()).max().unwrap_or(0);
+        let chart = |curve: &Curve, lines: &[Vec<(f64, f64)>]| Chart {
+            description: format!("{heading} against time, {}.", self.label(curve)),
+            x_title: "time, s".to_owned(),
+            y_title: heading.clone(),
+            lines: lines.iter().enumerate().map(|(flow, line)| flow_line(&self.look(curve), flow, line)).collect(),
+            range: Some((0.0, (1.1 * highest).max(1e-6))),
+            ..Chart::default()
+        };
         html! {
             @if flows > 1 { ul.legend { @for flow in 0..flows { li { (flow_swatch(flow)) "flow " (flow + 1) } } } }
             div.panels { @for (panel, curve, x, lines, seed) in &plots {
-                @let description = format!("{heading} against time, {}.", self.label(curve));
-                @let frame = Frame { description: &description, horizontal: "time, s", vertical: &heading, x: (0.0, end),
-                    y: (0.0, (1.1 * highest).max(1e-6)), log: false };
                 figure {
-                    figcaption { h4 { (self.label(curve)) @if !x.text.is_empty() { ", " (x.text) } }
+                    figcaption { h4 { (self.label(curve)) @if !x.text.is_empty() { ", " (self.x_told(x)) } }
                         @if self.panels() > 1 { (self.panel_head(*panel)) }
                         p.note { "seed " (seed) } }
-                    (PreEscaped(plot::lines(&frame, self.look(curve).color, lines)))
+                    (PreEscaped(chart(curve, lines).bands()))
                 }
             } }
         }
@@ -251,14 +288,19 @@ impl Painter<'_> {
         let all: Vec<Vec<(Look, Vec<f64>)>> = (0..self.panels())
             .map(|panel| curves.iter().map(|curve| (self.look(curve), samples(panel, curve))).collect())
             .collect();
-        let end = all.iter().flatten().filter_map(|(_, values)| values.last()).copied().fold(0.0, f64::max);
         let heading = metric.heading();
+        let chart = |plotted: &[(Look, Vec<f64>)]| Chart {
+            description: format!("Share of samples of {heading} that are no larger."),
+            x_title: heading.clone(),
+            y_title: "share of samples".to_owned(),
+            lines: plotted.iter().map(|(look, values)| stairs(*look, values)).collect(),
+            most: Some(1.0),
+            ..Chart::default()
+        };
         html! {
-            (self.legend(&curves))
+            (self.legend(&curves, false))
             div.panels { @for (panel, plotted) in all.iter().enumerate() {
-                @let description = format!("Share of samples of {heading} that are no larger.");
-                @let frame = Frame { description: &description, horizontal: &heading, vertical: "share", x: (0.0, (1.02 * end).max(1e-6)), y: (0.0, 1.02), log: false };
-                figure { figcaption { (self.panel_head(panel)) } (PreEscaped(plot::steps(&frame, plotted))) }
+                figure { figcaption { (self.panel_head(panel)) } (PreEscaped(chart(plotted).bands())) }
             } }
             div.scroll { table {
                 caption { "Quantiles" }
@@ -328,30 +370,41 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(below + (above - below) * place.fract())
 }
 
-/// The vertical range of a figure: from zero, or for a logarithmic one around the values.
-fn range(bars: impl Iterator<Item = Bar> + Clone, log: bool) -> Option<(f64, f64)> {
-    let bars = bars.filter(move |bar| !log || bar.value > 0.0);
-    let smallest = bars.clone().map(|bar| bar.value).min_by(f64::total_cmp)?;
-    let largest = bars.clone().map(|bar| bar.value).max_by(f64::total_cmp)?;
-    // An interval that reaches far is cut off rather than allowed to flatten everything else.
-    let top = bars
-        .clone()
-        .map(|bar| bar.high)
-        .filter(|high| high.is_finite())
-        .fold(largest, f64::max)
-        .min(1.5 * largest.max(1e-9));
-    if log {
-        let low = bars.map(|bar| bar.low).filter(|low| low.is_finite()).fold(smallest, f64::min).max(smallest / 2.0);
-        return Some((low / 1.15, top * 1.15));
-    }
-    Some((smallest.min(0.0), if top > 0.0 { 1.08 * top } else { 1.0 }))
+/// Largest over smallest value up to which a linear axis shows more than a logarithmic one.
+const LINEAR: f64 = 30.0;
+
+/// Whether values lie so far apart that a linear axis would hide the small ones.
+fn spans(lines: &[Line]) -> bool {
+    let values = || lines.iter().flat_map(|line| &line.points).map(|point| point.value).filter(|value| *value > 0.0);
+    values().fold(0.0, f64::max) > LINEAR * values().fold(f64::MAX, f64::min)
+}
+
+/// How the lines of flows differ besides their colour.
+const FLOW_DASHES: [&str; 6] = ["", "7 3", "2 3", "12 4", "5 5", "1 5"];
+
+/// A flow over time: the first has the colour of its transport, every other is grey.
+fn flow_line(look: &Look, flow: usize, line: &[(f64, f64)]) -> Line {
+    let own = Style::from(*look);
+    let color = if flow.is_multiple_of(2) { own.color.clone() } else { "#777777".to_owned() };
+    let dashes = FLOW_DASHES[flow % FLOW_DASHES.len()].to_owned();
+    let points = line.iter().map(|(at, value)| Point::new(*at, *value, f64::NAN)).collect();
+    Line { label: format!("flow {}", flow + 1), style: Style { color, dashes, ..own }, points, published: Vec::new() }
+}
+
+/// The share of sorted samples that are no larger than a value.
+fn stairs(look: Look, samples: &[f64]) -> Line {
+    let share = |count: usize| count as f64 / samples.len() as f64;
+    let steps = samples.iter().enumerate();
+    let steps = steps.flat_map(|(number, value)| [(*value, share(number)), (*value, share(number + 1))]);
+    let points = steps.map(|(value, share)| Point::new(value, share, f64::NAN)).collect();
+    Line { label: String::new(), style: look.into(), points, published: Vec::new() }
 }
 
 fn flow_swatch(flow: usize) -> Markup {
-    let dashes = FLOW_DASHES[flow % FLOW_DASHES.len()].map(|(length, gap)| format!("{length} {gap}"));
     // The first has the colour of its transport, whichever that is.
-    let color = if flow.is_multiple_of(2) { "currentColor" } else { "#666666" };
-    html! { svg.flow viewBox="0 0 30 16" aria-hidden="true" { line x1="0" y1="8" x2="30" y2="8" stroke=(color) stroke-width="2.5" stroke-dasharray=[dashes] {} } }
+    let color = if flow.is_multiple_of(2) { "currentColor" } else { "#777777" };
+    let dashes = FLOW_DASHES[flow % FLOW_DASHES.len()];
+    html! { svg.flow viewBox="0 0 30 16" aria-hidden="true" { line x1="0" y1="8" x2="30" y2="8" stroke=(color) stroke-width="2.5" stroke-dasharray=(dashes) {} } }
 }
 
 fn capital(text: &str) -> String {

@@ -3,13 +3,11 @@
 
 mod book;
 mod chart;
-mod compact;
 mod decomposition;
 mod figure;
-pub mod palette;
+mod palette;
 mod parts;
 pub mod picture;
-pub mod plot;
 
 pub use book::Book;
 
@@ -32,8 +30,7 @@ pub fn write(
     register: &Register,
     page: Option<&Path>,
 ) -> Result<PathBuf, String> {
-    let chapters: Vec<&Collection> = collections.iter().filter(|collection| collection.runs.is_some()).collect();
-    if chapters.is_empty() {
+    if collections.iter().all(|collection| collection.runs.is_none()) {
         let titles: Vec<&str> = collections.iter().map(|collection| collection.made.scenario.as_str()).collect();
         return Err(format!(
             "{}: these are records of \"{}\", which is no registered experiment; a report can be made of those",
@@ -42,7 +39,7 @@ pub fn write(
         ));
     }
     let links = page.is_none().then_some(root);
-    let text = Book { register, chapters: &chapters, links }.render();
+    let text = Book { register, collections, links }.render();
     let path = page.map_or_else(|| root.join(PAGE), Path::to_owned);
     let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(format!("{}: this is no name of a file", path.display()));

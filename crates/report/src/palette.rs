@@ -5,7 +5,9 @@
 //! of P. Tol, "Colour schemes", SRON 2021, which people with any kind of colour vision can tell apart; shape and fill say
 //! the same without colour.
 
-use plotters::style::RGBColor;
+/// Red, green and blue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Color(u8, u8, u8);
 
 /// The shape of a marker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +65,7 @@ impl Fill {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Look {
     /// Its colour.
-    pub color: RGBColor,
+    pub color: Color,
     /// Its marker.
     pub shape: Shape,
     /// Which member of the family it is.
@@ -89,18 +91,18 @@ pub fn corners(shape: Shape) -> &'static [(i32, i32)] {
 const FILLS: [Fill; 4] = [Fill::Full, Fill::Hollow, Fill::Dot, Fill::Stroke];
 
 /// A family: colour, shape, and its members in the order of their fills.
-type Family = (RGBColor, Shape, &'static [&'static str]);
+type Family = (Color, Shape, &'static [&'static str]);
 
-const VERMILLION: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
-const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xb2);
-const GREEN: RGBColor = RGBColor(0x00, 0x9e, 0x73);
-const SKY: RGBColor = RGBColor(0x56, 0xb4, 0xe9);
-const ORANGE: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
-const PURPLE: RGBColor = RGBColor(0xcc, 0x79, 0xa7);
-const WINE: RGBColor = RGBColor(0x88, 0x22, 0x55);
-const INDIGO: RGBColor = RGBColor(0x33, 0x22, 0x88);
-const OLIVE: RGBColor = RGBColor(0x99, 0x99, 0x33);
-const TEAL: RGBColor = RGBColor(0x44, 0xaa, 0x99);
+const VERMILLION: Color = Color(0xd5, 0x5e, 0x00);
+const BLUE: Color = Color(0x00, 0x72, 0xb2);
+const GREEN: Color = Color(0x00, 0x9e, 0x73);
+const SKY: Color = Color(0x56, 0xb4, 0xe9);
+const ORANGE: Color = Color(0xe6, 0x9f, 0x00);
+const PURPLE: Color = Color(0xcc, 0x79, 0xa7);
+const WINE: Color = Color(0x88, 0x22, 0x55);
+const INDIGO: Color = Color(0x33, 0x22, 0x88);
+const OLIVE: Color = Color(0x99, 0x99, 0x33);
+const TEAL: Color = Color(0x44, 0xaa, 0x99);
 
 const FAMILIES: &[Family] = &[
     (VERMILLION, Shape::Disc, &["newreno", "newreno+dyn-delack", "newreno+delack", "newreno+ecn"]),
@@ -117,7 +119,7 @@ const FAMILIES: &[Family] = &[
 
 /// Looks of curves that are no transport by name: grey, told apart by shape and fill.
 const OTHERS: [Shape; 6] = [Shape::Bow, Shape::Disc, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Funnel];
-const GREY: RGBColor = RGBColor(0x77, 0x77, 0x77);
+const GREY: Color = Color(0x77, 0x77, 0x77);
 
 /// How the transport called `name` is shown; None if it has no look of its own.
 pub fn look(name: &str) -> Option<Look> {
@@ -133,7 +135,7 @@ pub fn other(number: usize) -> Look {
 }
 
 /// A colour as CSS writes it.
-pub fn css(color: RGBColor) -> String {
+pub fn css(color: Color) -> String {
     format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2)
 }
 

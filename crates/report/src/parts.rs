@@ -1,7 +1,8 @@
 //! Small parts of a page: verdicts in their colours, numbers, the marks of transports.
 
-use super::palette::{Fill, Look, Shape, corners, css};
-use maud::{Markup, html};
+use super::chart::{self, Style};
+use super::palette::Look;
+use maud::{Markup, PreEscaped, html};
 use meshpace_lab::register::Verdict;
 use meshpace_lab::statistics::Estimate;
 
@@ -67,25 +68,31 @@ pub fn digits(value: f64) -> String {
 
 /// The mark of a transport, as in the plots.
 pub fn swatch(look: &Look) -> Markup {
-    let color = css(look.color);
-    let dashes = look.fill.dashes().map(|(length, gap)| format!("{length} {gap}"));
-    let points = corners(look.shape).iter().map(|(x, y)| format!("{},{}", 15 + x, 8 + y));
+    let style = Style::from(*look);
+    let mut drawn = String::new();
+    chart::marker(&mut drawn, 15.0, 8.0, &style);
     html! {
         svg viewBox="0 0 30 16" aria-hidden="true" {
-            line x1="0" y1="8" x2="30" y2="8" stroke=(color) stroke-width="2.5" stroke-dasharray=[dashes] {}
-            g fill=(if look.fill == Fill::Full { &color } else { "#FFFFFF" }) stroke=(color) stroke-width="2" {
-                @match look.shape {
-                    Shape::Disc => circle cx="15" cy="8" r="5" {},
-                    Shape::Cross => path d="M10 3 20 13M10 13 20 3" stroke-width="3" {},
-                    _ => polygon points=(points.collect::<Vec<_>>().join(" ")) {},
-                }
-                @match look.fill {
-                    Fill::Dot => circle cx="15" cy="8" r="1.5" fill=(color) {},
-                    Fill::Stroke => line x1="12" y1="8" x2="18" y2="8" {},
-                    Fill::Full | Fill::Hollow => {},
-                }
-            }
+            line x1="0" y1="8" x2="30" y2="8" stroke=(style.color) stroke-width="2.5" stroke-dasharray=(style.dashes) {}
+            (PreEscaped(drawn))
         }
+    }
+}
+
+/// The mark of published values.
+pub fn ring() -> Markup {
+    let mut drawn = String::new();
+    chart::published(&mut drawn, 15.0, 8.0, "#777");
+    html! { svg viewBox="0 0 30 16" aria-hidden="true" { (PreEscaped(drawn)) } }
+}
+
+/// "3 min 20 s"
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, m, _) => format!("{h} h {m} min"),
     }
 }
 
@@ -98,5 +105,13 @@ mod tests {
         assert_eq!(signs("TPA-2 with -3.5 (-4 to -3)"), "TPA-2 with \u{2212}3.5 (\u{2212}4 to \u{2212}3)");
         assert_eq!(digits(f64::NAN), "–");
         assert_eq!((digits(0.0), digits(306.31), digits(0.0123)), ("0.0".into(), "306.3".into(), "0.012".into()));
+    }
+
+    #[test]
+    fn times_are_told_in_their_size() {
+        assert_eq!(
+            (duration(59.4), duration(200.0), duration(7260.0)),
+            ("59 s".into(), "3 min 20 s".into(), "2 h 1 min".into())
+        );
     }
 }

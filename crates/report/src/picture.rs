@@ -254,6 +254,7 @@ fn against_axis(panel: &Panel, axis: Option<&str>, quantity: &Quantity, settings
         most: quantity.most,
         log: settings.logarithmic && axis.is_some(),
         legend: true,
+        range: None,
     };
     let svg = if axis.is_some() { chart.curves() } else { chart.bars() };
     Some(Plot { name: quantity.name.to_owned(), title, svg, csv })

@@ -83,7 +83,10 @@ impl Register {
         let index: BTreeMap<String, Vec<String>> =
             toml::from_str(&index).map_err(|error| vec![format!("{}: {error}", shown(INDEX))])?;
         let (mut register, mut problems) = (Register::default(), Vec::new());
-        for paper in PAPERS {
+        // A register of one's own has tags of its own.
+        let others = index.keys().map(String::as_str).filter(|tag| !PAPERS.contains(tag));
+        let tags: Vec<&str> = PAPERS.into_iter().chain(others).collect();
+        for paper in tags {
             for number in index.get(paper).map(Vec::as_slice).unwrap_or_default() {
                 let (id, folder) = (format!("{paper}-{number}"), paper.to_lowercase());
                 let file = format!("{folder}/{number}.published.toml");

@@ -2,7 +2,7 @@
 //! other.
 
 use super::collection::Collection;
-use super::data::{Cause, Number};
+use super::data::{Cause, Number, Published};
 use super::judge::{cells, judge, measured};
 use super::library::{Experiment, PAPERS, Register};
 use super::observations::Observations;
@@ -82,12 +82,15 @@ fn unjudged(experiment: &Experiment) -> Entry {
     }
 }
 
+/// Why something is not reproduced: its own cause, or the experiment's. None for what is.
+pub fn cause_of(published: &Published, verdict: Verdict, own: Option<Cause>) -> Option<Cause> {
+    (verdict != Verdict::Reproduced).then(|| own.or(published.cause).unwrap_or(Cause::Open))
+}
+
 fn judged(experiment: &Experiment, collection: &Collection, entries: &mut Vec<Entry>) {
     let published = &experiment.published;
     let observations = Observations::new(published, Arc::clone(&collection.records));
-    let cause = |verdict: Verdict, own: Option<Cause>| {
-        (verdict != Verdict::Reproduced).then(|| own.or(published.cause).unwrap_or(Cause::Open))
-    };
+    let cause = |verdict: Verdict, own: Option<Cause>| cause_of(published, verdict, own);
     let command = collection.made.command(&published.id);
     for claim in &published.claims {
         let judgement = judge(claim, &observations).own;

@@ -25,6 +25,32 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 8] = [
+        Cause::Routing,
+        Cause::Radio,
+        Cause::Parameters,
+        Cause::RunLength,
+        Cause::Hardware,
+        Cause::NoCode,
+        Cause::Unsupported,
+        Cause::Open,
+    ];
+
+    /// What it means, in a sentence for people.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Cause::Routing => "The routing protocol decides it, or a version of it that nobody describes.",
+            Cause::Radio => "What the radio is like decides it.",
+            Cause::Parameters => "It depends on parameters that the paper does not give.",
+            Cause::RunLength => "How long was run, or how often, decides it.",
+            Cause::Hardware => "It was measured on hardware that cannot be had here.",
+            Cause::NoCode => "The authors' code is not published, and the text does not settle it.",
+            Cause::Unsupported => "No reading of the paper supports it; two at least were tried.",
+            Cause::Open => "It is not known yet.",
+        }
+    }
+
     /// The cause in words.
     pub fn words(self) -> &'static str {
         match self {

@@ -25,6 +25,9 @@ pub struct Published {
     pub title: String,
     /// Paper, section, figure.
     pub source: String,
+    /// The paper's DOI, such as "10.1000/182".
+    #[serde(default)]
+    pub doi: Option<String>,
     /// The experiment whose runs these are too; without it, the scenario beside this file.
     #[serde(default)]
     pub runs: Option<String>,

@@ -1,0 +1,71 @@
+//! `--record`: the stream of one run goes into a file.
+
+use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::stream;
+use meshpace_scenario::Point;
+use meshpace_sim::Outcome;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Where the stream goes, and what became of it.
+pub struct Recording {
+    path: PathBuf,
+    scenario: String,
+    /// Opened before the run, so that a place where nothing can be written is refused first.
+    file: Mutex<Option<File>>,
+    failure: Mutex<Option<String>>,
+}
+
+impl Recording {
+    /// A stream of the one run of `campaign` into `path`, which must not be there unless `replace`.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub fn new(path: &Path, campaign: &Campaign, replace: bool) -> Result<Recording, String> {
+        if campaign.runs() != 1 {
+            let runs = campaign.runs();
+            return Err(format!(
+                "--record is of one run, and these are {runs}: choose with --set, --seed and --seeds 1"
+            ));
+        }
+        let mut options = File::options();
+        options.write(true);
+        if replace {
+            options.create(true).truncate(true)
+        } else {
+            options.create_new(true)
+        };
+        let file = options.open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                format!("--record: {} is there already; --force replaces it", path.display())
+            }
+            _ => format!("--record: {}: {error}", path.display()),
+        })?;
+        Ok(Recording {
+            path: path.to_owned(),
+            scenario: campaign.scenario.name.clone(),
+            file: Mutex::new(Some(file)),
+            failure: Mutex::default(),
+        })
+    }
+
+    /// Makes the run and records it. Its outcome is good even if the stream is not.
+    pub fn run(&self, point: &Point, run: Run) -> Outcome {
+        let Some(file) = self.file.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return meshpace_sim::run(&point.config, run.seed);
+        };
+        let (outcome, written) = stream::record(&self.scenario, point, run.seed, BufWriter::new(file));
+        if let Err(error) = written {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            *failure = Some(format!("--record: {}: {error}", self.path.display()));
+        }
+        outcome
+    }
+
+    /// Why the stream is not whole, once.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

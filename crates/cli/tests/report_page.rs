@@ -1,0 +1,90 @@
+//! The report as a reader meets it, in a browser: what holds and why the rest does not is told in the first 800 pixels, with the numbers
+//! of verdicts.json, and nothing is wider than the page.
+
+use assert_cmd::cargo::cargo_bin;
+use meshpace_testing::has;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the page is asked, at its end: verdicts and causes that stand whole within the first 800 pixels, and widths.
+const PROBE: &str = r#"<pre id="measured"></pre><script>
+const seen = (selector, key) => Object.fromEntries([...document.querySelectorAll(selector)]
+  .filter((element) => element.getBoundingClientRect().bottom + scrollY <= 800 && element.getBoundingClientRect().height > 0)
+  .map((element) => [element.dataset[key], Number(element.textContent.match(/\d+(?!.*\d)/)[0])]));
+document.getElementById("measured").textContent = JSON.stringify({
+  verdicts: seen("header [data-verdict]", "verdict"), causes: seen("button[data-cause]", "cause"),
+  papers: [...document.querySelectorAll(".totals [data-paper]")].map((paper) => paper.dataset.paper),
+  wide: document.documentElement.scrollWidth, window: innerWidth,
+  found: (() => { const input = document.querySelector(".find input"); input.value = "table"; input.dispatchEvent(new Event("input", { bubbles: true }));
+    return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
+  why: (() => { document.querySelector(".find input").value = ""; document.querySelector("button[data-cause=routing]").click();
+    return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
+});
+</script></body>"#;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What the page says of itself in a window so wide.
+fn measured(page: &Path, width: u32) -> Value {
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--window-size={width},800"))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let told = dom.split("<pre id=\"measured\">").nth(1).and_then(|rest| rest.split("</pre>").next());
+    let told = told.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    serde_json::from_str(&told.replace("&amp;", "&")).unwrap()
+}
+
+#[test]
+fn what_holds_and_why_the_rest_does_not_is_seen_at_once() {
+    if !has("chromium", "chromium") {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let register = root().join("examples/register");
+    let status = Command::new(cargo_bin("meshpace"))
+        .args(["reproduce", "--quiet", "--register"])
+        .arg(register)
+        .arg("--out")
+        .arg(scratch.path())
+        .output()
+        .unwrap();
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    let entries: Vec<Value> =
+        serde_json::from_str(&fs::read_to_string(scratch.path().join("verdicts.json")).unwrap()).unwrap();
+    let counted = |key: &str| -> BTreeMap<String, u64> {
+        let mut counted = BTreeMap::new();
+        for word in entries.iter().filter_map(|entry| entry[key].as_str()) {
+            *counted.entry(word.replace('_', " ")).or_default() += 1;
+        }
+        counted
+    };
+    let (verdicts, causes) = (counted("verdict"), counted("cause"));
+    assert!(verdicts.len() > 1 && causes.contains_key("routing"), "{verdicts:?} {causes:?}");
+    let page = fs::read_to_string(scratch.path().join("index.html")).unwrap();
+    let probe = scratch.path().join("probe.html");
+    fs::write(&probe, page.replace("</body>", PROBE)).unwrap();
+    for width in [1280, 390] {
+        let measured = measured(&probe, width);
+        let seen = |key: &str| -> BTreeMap<String, u64> {
+            let pairs = measured[key].as_object().unwrap().iter();
+            pairs.map(|(name, count)| (name.clone(), count.as_u64().unwrap())).filter(|(_, count)| *count > 0).collect()
+        };
+        assert_eq!(seen("verdicts"), verdicts, "at {width} pixels");
+        assert_eq!(seen("causes"), causes, "at {width} pixels");
+        assert_eq!(measured["papers"], serde_json::json!(["MINE"]));
+        assert!(measured["wide"].as_u64() <= measured["window"].as_u64(), "at {width} pixels: {measured}");
+        assert_eq!(measured["found"], serde_json::json!(["MINE-T1"]), "the search");
+        assert_eq!(measured["why"], serde_json::json!(["MINE-F1"]), "the filter by cause");
+    }
+}

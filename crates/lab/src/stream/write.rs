@@ -1,0 +1,283 @@
+//! Writes the stream of one run.
+
+use super::{FORMAT, FlowHeader, Header, STREAM};
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_mesh::link::discipline::QueueLoss;
+use meshpace_mesh::mac::{Frame, FrameKind};
+use meshpace_mesh::radio::power::dbm;
+use meshpace_mesh::radio::{Channel, connectivity};
+use meshpace_mesh::routing::{DropReason, MessageKind};
+use meshpace_mesh::{Body, Packet, Queued};
+use meshpace_scenario::Point;
+use meshpace_sim::world::Counted;
+use meshpace_sim::{Loss, Measurement, Outcome, Probe, SimPacket, World};
+use std::io::{self, Write};
+
+/// Time between two samples.
+const SAMPLE: Duration = Duration::from_millis(100);
+
+/// Runs `point`, drawn already, with `seed`, and writes what happens to `out`. The outcome is good even if the stream could not be
+/// written: what went wrong is beside it.
+pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Outcome, io::Result<()>) {
+    let config = &point.config;
+    let mut world = World::new(config, seed, Writer::new(out, config.positions.len()));
+    let places = match world.engine_mut().motion() {
+        Some(motion) => motion.positions(Time::ZERO),
+        None => config.positions.clone(),
+    };
+    let nodes: Vec<[f64; 2]> = places.iter().map(|place| [place.x, place.y]).collect();
+    let links = connectivity::links(&places, &Channel::new(&config.mesh.radio), config.firewall.as_deref());
+    let flows = config.flows.iter().zip(&point.transports).enumerate();
+    let header = Header {
+        stream: STREAM.to_owned(),
+        format: FORMAT,
+        model: meshpace_sim::MODEL_REVISION,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        scenario: scenario.to_owned(),
+        seed,
+        point: point.values.iter().cloned().collect(),
+        duration_ns: config.duration.0,
+        warmup_ns: config.warmup.0,
+        sample_ns: SAMPLE.0,
+        nodes: nodes.clone(),
+        links: links.into_iter().map(|(one, other)| [one, other]).collect(),
+        flows: flows
+            .map(|(id, (flow, transport))| FlowHeader {
+                id,
+                from: flow.from.0,
+                to: flow.to.0,
+                transport: transport.clone(),
+            })
+            .collect(),
+    };
+    let header = serde_json::to_string(&header).unwrap_or_default();
+    world.engine_mut().probe().line(format_args!("{header}"));
+    let mut samples = Samples {
+        queues: vec![0; nodes.len()],
+        routes: vec![None; config.flows.len()],
+        counted: vec![Counted::default(); config.flows.len()],
+        ends: config.flows.iter().map(|flow| (flow.from, flow.to)).collect(),
+        places: nodes,
+    };
+    let mut measurement = Measurement::new(config);
+    let mut at = Time::ZERO;
+    while !measurement.is_over(at) {
+        at = (at + SAMPLE).min(Time(config.duration.0));
+        measurement.advance(&mut world, at);
+        samples.take(&mut world, at);
+    }
+    let outcome = measurement.outcome(&world);
+    let ended = Time((outcome.ended_s * 1e9) as u64).0;
+    let writer = world.engine_mut().probe();
+    writer.line(format_args!("[\"end\",{ended},{},\"{:016x}\"]", outcome.frames, outcome.fingerprint));
+    let written = writer.finish();
+    (outcome, written)
+}
+
+/// The probe that writes.
+struct Writer<W> {
+    out: W,
+    /// Frames so far.
+    frames: u64,
+    /// By node, the number of the frame that it sent last.
+    last: Vec<u64>,
+    /// The first failure, after which nothing is written.
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Writer<W> {
+    fn new(out: W, nodes: usize) -> Writer<W> {
+        Writer { out, frames: 0, last: vec![0; nodes], failure: None }
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments) {
+        if self.failure.is_none() {
+            self.failure = writeln!(self.out, "{line}").err();
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        }
+    }
+}
+
+/// Data or acknowledgement.
+fn what(packet: &SimPacket) -> &'static str {
+    if packet.is_pure_ack() { "ack" } else { "data" }
+}
+
+/// JSON of what a frame carries.
+fn body(body: Option<&Body<SimPacket>>) -> String {
+    match body {
+        None => "null".to_owned(),
+        Some(Body::Data(packet)) => {
+            format!("[\"packet\",{},{},\"{}\",{}]", packet.id, packet.flow.0, what(packet), packet.hops)
+        }
+        Some(Body::Routing(message)) => {
+            let what = match message.kind() {
+                MessageKind::Request => "request",
+                MessageKind::Reply => "reply",
+                MessageKind::Error => "error",
+                MessageKind::Announcement => "announcement",
+            };
+            format!("[\"routing\",\"{what}\"]")
+        }
+        Some(Body::Arp { request, .. }) => format!("[\"arp\",\"{}\"]", if *request { "request" } else { "reply" }),
+    }
+}
+
+/// Why a packet was lost, as the format calls it.
+fn why(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Queue(QueueLoss::Full) => "queue-full",
+        Loss::Queue(QueueLoss::Lred) => "lred",
+        Loss::Queue(QueueLoss::CoDel) => "codel",
+        Loss::ArpDisplaced => "arp-displaced",
+        Loss::Flushed => "flushed",
+        Loss::Routing(DropReason::NoRoute) => "no-route",
+        Loss::Routing(DropReason::Loop) => "loop",
+        Loss::Routing(DropReason::TtlExpired) => "ttl-expired",
+        Loss::Routing(DropReason::LinkFailure) => "link-failure",
+        Loss::Routing(DropReason::BufferFull) => "buffer-full",
+        Loss::Routing(DropReason::BufferTimeout) => "buffer-timeout",
+    }
+}
+
+/// JSON of a node, null for everybody.
+fn node(node: NodeId) -> String {
+    if node.is_broadcast() { "null".to_owned() } else { node.0.to_string() }
+}
+
+/// JSON of a number that may not be there.
+fn number(value: Option<f64>) -> String {
+    match value.filter(|value| value.is_finite()) {
+        Some(value) => format!("{value}"),
+        None => "null".to_owned(),
+    }
+}
+
+impl<W: Write> Probe<SimPacket> for Writer<W> {
+    const DECODED: bool = true;
+
+    fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
+        let kind = match frame.kind {
+            FrameKind::Rts => "rts",
+            FrameKind::Cts => "cts",
+            FrameKind::Data => "data",
+            FrameKind::Ack => "ack",
+        };
+        let (n, to, body) = (self.frames, node(frame.to), body(frame.body.as_ref()));
+        let Frame { from, bytes, air_time, nav, retry, .. } = frame;
+        self.line(format_args!(
+            "[\"frame\",{},{n},{},{to},\"{kind}\",{bytes},{},{},{retry},{body}]",
+            now.0, from.0, air_time.0, nav.0
+        ));
+        self.last[from.index()] = n;
+        self.frames += 1;
+    }
+
+    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, power: f64) {
+        let n = self.last[frame.from.index()];
+        self.line(format_args!("[\"got\",{},{n},{},{:.1}]", now.0, node.0, dbm(power)));
+    }
+
+    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>) {
+        let n = self.last[frame.from.index()];
+        self.line(format_args!("[\"collision\",{},{n},{}]", now.0, node.0));
+    }
+
+    fn on_inject(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
+        let (id, flow, what, bytes) = (packet.id, packet.flow.0, what(packet), packet.size());
+        self.line(format_args!("[\"sent\",{},{},{id},{flow},\"{what}\",{bytes}]", now.0, node.0));
+    }
+
+    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
+        let (id, flow, hops) = (packet.id, packet.flow.0, packet.hops);
+        self.line(format_args!("[\"arrived\",{},{},{id},{flow},{hops}]", now.0, node.0));
+    }
+
+    fn on_loss(&mut self, now: Time, at: NodeId, lost: &Queued<SimPacket>, loss: Loss) {
+        let (why, next_hop) = (why(loss), node(lost.next_hop));
+        match &lost.body {
+            Body::Data(packet) => self.line(format_args!(
+                "[\"lost\",{},{},\"{why}\",{},{},{next_hop}]",
+                now.0, at.0, packet.id, packet.flow.0
+            )),
+            _ => self.line(format_args!("[\"lost\",{},{},\"{why}\",null,null,{next_hop}]", now.0, at.0)),
+        }
+    }
+}
+
+/// What the sample before said.
+struct Samples {
+    queues: Vec<usize>,
+    /// By flow; none before the first sample.
+    routes: Vec<Option<Option<Vec<u16>>>>,
+    counted: Vec<Counted>,
+    ends: Vec<(NodeId, NodeId)>,
+    places: Vec<[f64; 2]>,
+}
+
+impl Samples {
+    fn take<W: Write>(&mut self, world: &mut World<'_, Writer<W>>, at: Time) {
+        let now = at.0;
+        for node in 0..self.queues.len() {
+            let queue = world.engine().station(NodeId(node as u16)).queue;
+            if std::mem::replace(&mut self.queues[node], queue) != queue {
+                world.engine_mut().probe().line(format_args!("[\"queue\",{now},{node},{queue}]"));
+            }
+        }
+        for flow in 0..self.counted.len() {
+            self.take_flow(world, now, flow);
+        }
+        let places = world.engine_mut().motion().map(|motion| motion.positions(at));
+        for (node, place) in places.into_iter().flatten().enumerate() {
+            let place = [(place.x * 100.0).round() / 100.0, (place.y * 100.0).round() / 100.0];
+            if std::mem::replace(&mut self.places[node], place) != place {
+                let [x, y] = place;
+                world.engine_mut().probe().line(format_args!("[\"place\",{now},{node},{x},{y}]"));
+            }
+        }
+    }
+
+    fn take_flow<W: Write>(&mut self, world: &mut World<'_, Writer<W>>, now: u64, flow: usize) {
+        let (from, to) = self.ends[flow];
+        let route = route(world, from, to);
+        if self.routes[flow].as_ref() != Some(&route) {
+            let told = serde_json::to_string(&route).unwrap_or_default();
+            world.engine_mut().probe().line(format_args!("[\"route\",{now},{flow},{told}]"));
+            self.routes[flow] = Some(route);
+        }
+        let counted = world.flow_counted(flow);
+        let before = std::mem::replace(&mut self.counted[flow], counted);
+        let (s, b) = (&counted.sender, &before.sender);
+        let mean = |sum: f64, samples: u64| (samples > 0).then(|| sum / samples as f64);
+        let rtt = mean(s.rtt_sum_s - b.rtt_sum_s, s.rtt_samples - b.rtt_samples);
+        let cov = mean(s.cov_sum - b.cov_sum, s.cov_samples - b.cov_samples);
+        let sender = world.sender(flow);
+        let (window, interval) = (sender.and_then(|end| end.window()), sender.and_then(|end| end.interval_s()));
+        let whole = |seconds: Option<f64>| number(seconds.map(|seconds| (seconds * 1e9).round()));
+        let (window, interval, rtt, cov) = (number(window), whole(interval), whole(rtt), number(cov));
+        world.engine_mut().probe().line(format_args!(
+            "[\"flow\",{now},{flow},{},{},{},{},{window},{interval},{rtt},{cov}]",
+            counted.delivered, s.segments_sent, s.retransmissions, s.timeouts
+        ));
+    }
+}
+
+/// The nodes from `from` to `to` as routing would lead a packet now; none without a route.
+fn route<W: Write>(world: &World<'_, Writer<W>>, from: NodeId, to: NodeId) -> Option<Vec<u16>> {
+    let mut nodes = vec![from.0];
+    let mut at = from;
+    while at != to {
+        at = world.engine().next_hop(at, to)?;
+        if nodes.contains(&at.0) {
+            return None;
+        }
+        nodes.push(at.0);
+    }
+    Some(nodes)
+}

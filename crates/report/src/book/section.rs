@@ -1,0 +1,158 @@
+//! The section of one experiment: a sentence, the figures, the claims.
+
+use super::Chapter;
+use crate::figure::Painter;
+use crate::parts::{chip, class, duration, signs};
+use maud::{Markup, html};
+use meshpace_lab::register::collection::Collection;
+use meshpace_lab::register::data::Published;
+use meshpace_lab::register::judge::{Judgement, judge};
+use meshpace_lab::register::verdicts::cause_of;
+use meshpace_lab::register::{Experiment, Observations, Verdict};
+use std::path::Path;
+use std::sync::Arc;
+
+pub fn of(chapter: &Chapter, is_alone: bool, links: Option<&Path>) -> Markup {
+    let published = &chapter.experiment.published;
+    let verdicts: Vec<&str> =
+        Verdict::ALL.into_iter().filter(|verdict| chapter.count(*verdict) > 0).map(Verdict::words).collect();
+    let causes: Vec<&str> = chapter.causes().into_iter().map(|(cause, _)| cause).collect();
+    html! {
+        section.experiment id=(published.id) data-verdicts=(verdicts.join("|")) data-causes=(causes.join("|")) {
+            header {
+                p.eyebrow { (published.id) " " (bar(chapter)) " " span.held { (chapter.held()) " of " (chapter.entries.len()) " hold" } }
+                @if is_alone { h1 { (published.title) } } @else { h2 { (published.title) } }
+                p.source { (published.source) " " (link(chapter.experiment)) }
+            }
+            p.sentence { (sentence(chapter)) }
+            @if let Some(collection) = chapter.collection { (judged(chapter, collection, links)) }
+            @else { @for note in &published.notes { p { (note) } } }
+        }
+    }
+}
+
+fn judged(chapter: &Chapter, collection: &Collection, links: Option<&Path>) -> Markup {
+    let published = &chapter.experiment.published;
+    let observations = Observations::new(published, Arc::clone(&collection.records));
+    let painter = Painter { observations: &observations };
+    html! {
+        @for figure in &published.figures { (painter.figure(figure)) }
+        @if let Some(parts) = &published.decomposition { (crate::decomposition::section(parts, &observations)) }
+        @if !published.claims.is_empty() { (claims(published, &observations)) }
+        @if chapter.count(Verdict::Differs) > 0 { @if let Some(finding) = &published.finding {
+            div.finding { h3 { "Finding" } p { (finding) } }
+        } }
+        @if !published.notes.is_empty() { details { summary { "What to know" } ul { @for note in &published.notes { li { (note) } } } } }
+        (colophon(&published.id, collection, links))
+    }
+}
+
+/// The verdicts as a bar with a part for each kind.
+pub fn bar(chapter: &Chapter) -> Markup {
+    let parts =
+        Verdict::ALL.into_iter().map(|verdict| (verdict, chapter.count(verdict))).filter(|(_, number)| *number > 0);
+    let told: Vec<String> = parts.clone().map(|(verdict, number)| format!("{number} {}", verdict.words())).collect();
+    html! { span.mini role="img" aria-label=(told.join(", ")) title=(told.join(", ")) {
+        @for (verdict, number) in parts { span class=(class(verdict)) style={ "flex-grow:" (number) } {} }
+    } }
+}
+
+/// What was claimed, what came out, and why, in one sentence.
+pub fn sentence(chapter: &Chapter) -> Markup {
+    let published = &chapter.experiment.published;
+    if let Some(why) = &published.unjudged {
+        return html! { "It cannot be judged: " (why) };
+    }
+    let claims = &published.claims;
+    let differs: Vec<&str> = chapter
+        .entries
+        .iter()
+        .filter(|entry| entry.verdict == Verdict::Differs.words())
+        .map(|entry| entry.claim.as_str())
+        .collect();
+    let all = chapter.entries.len();
+    let causes: Vec<String> =
+        chapter.causes().into_iter().map(|(cause, number)| format!("{cause} ({number})")).collect();
+    html! {
+        @match claims.first() {
+            Some(first) => { "Claimed: " q { (first.text.trim_end_matches('.')) } @if claims.len() > 1 { " and " (claims.len() - 1) " more" } },
+            None => "Published are numbers alone",
+        }
+        "; came out: "
+        @if chapter.held() == all { @if all == 1 { "it holds" } @else { "all " (all) " hold" } }
+        @else if chapter.held() == 0 { @if all == 1 { "it does not hold" } @else { "none of " (all) " holds" } }
+        @else { (chapter.held()) " of " (all) " hold"
+            @if let Some(one) = differs.first() { ", not " q { (one.trim_end_matches('.')) } @if differs.len() > 1 { " and " (differs.len() - 1) " more" } } }
+        @if causes.is_empty() { "." } @else { "; why not all to the number: " (causes.join(", ")) "." }
+    }
+}
+
+fn claims(published: &Published, observations: &Observations) -> Markup {
+    let panel_title = |number: usize| published.panels.get(number).map_or("", |panel| panel.title.as_str());
+    html! {
+        h3 { "Claims" }
+        ol.claims { @for claim in &published.claims {
+            @let judged = judge(claim, observations);
+            li {
+                h4 { (claim.text) }
+                @if let Some(source) = &claim.source { p.source { (source) } }
+                p { (verdict(&judged.own)) @if let Some(cause) = cause_of(published, judged.own.verdict, claim.cause) {
+                    " " span.why title=(cause.meaning()) { "Why: " (cause.words()) "." }
+                } }
+                @if !judged.readings.is_empty() || !judged.panels.is_empty() { details { summary { "Other readings and panels" } ul.beside {
+                    @for (curve, judgement) in &judged.readings { li { em { (published.label(curve)) } ": " (verdict(judgement)) } }
+                    @for (panel, judgement) in &judged.panels { li { em { (panel_title(*panel)) } ": " (verdict(judgement)) } }
+                } } }
+            }
+        } }
+    }
+}
+
+fn verdict(judgement: &Judgement) -> Markup {
+    html! { (chip(judgement.verdict)) ". " (signs(&judgement.evidence)) "." }
+}
+
+/// Authors, title and place of publication, without the section.
+pub fn citation(experiment: &Experiment) -> &str {
+    let source = experiment.published.source.as_str();
+    source.split(", section").next().unwrap_or(source).split(", Fig").next().unwrap_or(source)
+}
+
+/// Where the paper is found: its DOI, or else a search for its title. Nothing for what is no paper.
+pub fn link(experiment: &Experiment) -> Markup {
+    let published = &experiment.published;
+    let title = citation(experiment).split_once(": ").map(|(_, rest)| rest.split(". ").next().unwrap_or(rest));
+    html! { @match (&published.doi, title) {
+        (Some(doi), _) => a href={ "https://doi.org/" (doi) } { "doi:" (doi) },
+        (None, Some(title)) => a href={ "https://search.crossref.org/?q=" (plus(title)) } { "find its DOI" },
+        (None, None) => {},
+    } }
+}
+
+fn plus(title: &str) -> String {
+    let plain = title.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '+' });
+    plain.collect()
+}
+
+fn colophon(id: &str, collection: &Collection, links: Option<&Path>) -> Markup {
+    let made = &collection.made;
+    let file = |place: &Path, name: &str| place.join(name).display().to_string();
+    let place = links.map(|page| collection.directory.strip_prefix(page).unwrap_or(Path::new("")));
+    html! {
+        details.colophon {
+            summary { "Repeat it: " code { (made.command(id)) } }
+            dl {
+                dt { "Version" } dd { "meshpace " (made.version) ", model " (made.model) }
+                dt { "Scenario" } dd { "SHA-256 " code { (made.scenario_sha256) } }
+                dt { "Runs" } dd { (collection.records.len()) " of " (made.points) " points, " (made.seeds) " seeds from " (made.first_seed)
+                    ", " (duration(made.wall_time_s))
+                    @if made.failed_runs > 0 { ", of which " strong { (made.failed_runs) " failed" } }
+                    @if let Some(owner) = collection.runs.as_deref().filter(|owner| *owner != id) { ", those of " (owner) } }
+                @if let Some(place) = place {
+                    dt { "Files" } dd { a href=(file(place, "records.jsonl")) { "records.jsonl" } ", " a href=(file(place, "records.csv")) { "records.csv" }
+                        ", " a href=(file(place, "records.parquet")) { "records.parquet" } ", " a href=(file(place, "manifest.json")) { "manifest.json" } }
+                }
+            }
+        }
+    }
+}
