@@ -1,6 +1,7 @@
 //! The `meshpace` command.
 
 mod bench;
+mod campaign;
 mod captures;
 mod compare;
 mod dask;
@@ -68,6 +69,8 @@ enum Command {
     Compare(compare::Arguments),
     /// Put campaigns together that were run in several places or with several ranges of seeds.
     Merge(merge::Arguments),
+    /// Write a campaign for a batch system, make its pieces there, and put them together.
+    Campaign(campaign::Arguments),
     /// Measure the simulator's own speed on named workloads, beside ns-2 where that is installed.
     Bench(bench::Arguments),
     /// Compare with ns-2.35, point by point; exit status 1 if a point does not meet its rule.
@@ -122,6 +125,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::main(&arguments),
         Command::Compare(arguments) => compare::main(&arguments),
         Command::Merge(arguments) => merge::main(&arguments),
+        Command::Campaign(arguments) => campaign::main(&arguments),
         Command::Bench(arguments) => bench::main(&arguments),
         Command::Validate(arguments) => validate::main(&arguments),
         Command::Send(arguments) => send::main(&arguments),

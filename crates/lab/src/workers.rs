@@ -46,6 +46,19 @@ pub struct Job {
     pub files: BTreeMap<String, String>,
 }
 
+/// A whole campaign in pieces, for a batch system.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Exported {
+    /// What is run.
+    pub job: Job,
+    /// The first seed of every point.
+    pub first_seed: u64,
+    /// Seeds per point.
+    pub seeds: u64,
+    /// The runs of each piece.
+    pub pieces: Vec<Vec<Key>>,
+}
+
 /// What came of a run: its line without the newline, or why it failed.
 pub type Made = (Key, Result<String, String>);
 
@@ -112,6 +125,11 @@ impl Worker {
         let campaign = Campaign { scenario, first_seed: 1, seeds: 1 };
         let points = campaign.keys().into_iter().enumerate().map(|(number, key)| (key, number)).collect();
         Ok(Worker { campaign, points })
+    }
+
+    /// The scenario that it has read, with one seed.
+    pub fn into_campaign(self) -> Campaign {
+        self.campaign
     }
 
     /// Makes the runs of a chunk, one after the other.

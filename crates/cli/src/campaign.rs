@@ -1,0 +1,240 @@
+//! `meshpace campaign`: a campaign for a batch system, as chunks that need nothing of each other, and its pieces put together.
+//!
+//! `export` writes the scenario with the files it names and its runs in chunks, those first that take longest, and an array script
+//! for Slurm; each task of the array is `piece`, which leaves a directory of records that can go on where it was killed; `merge` makes the
+//! directory that `run --out` would have made.
+
+use crate::output::{complain, finish};
+use crate::runner::{self, Failure, Runner};
+use crate::{FAILED, REFUSED, run};
+use clap::{ArgGroup, Args, Subcommand};
+use meshpace_lab::campaign::{Campaign, End, Run};
+use meshpace_lab::record::directory::Manifest;
+use meshpace_lab::record::line::Key;
+use meshpace_lab::record::store::Store;
+use meshpace_lab::record::write_whole;
+use meshpace_lab::workers::{Exported, Job, Worker, chunks};
+use meshpace_scenario::{MAX_SEEDS, Point};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// The file of a campaign that was exported.
+const EXPORTED: &str = "campaign.json";
+/// The script.
+const SCRIPT: &str = "campaign.slurm";
+/// Where the pieces are.
+const PIECES: &str = "pieces";
+
+/// The arguments of `meshpace campaign`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Write a campaign as an array script of a batch system.
+    Export(Export),
+    /// Make one piece of an exported campaign: what a task of the array does.
+    Piece(Piece),
+    /// Put the pieces of an exported campaign together, as the records of one run.
+    Merge(Merge),
+}
+
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("system").args(["slurm"]).required(true))]
+struct Export {
+    /// The scenario, a TOML file; `-` reads standard input.
+    file: PathBuf,
+    /// For Slurm.
+    #[arg(long)]
+    slurm: bool,
+    /// The directory to write, on a file system that the tasks share.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Set a key of the scenario, as for `run`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Seeds per point: N, N+1, ... [default: the scenario's sweep.seeds, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
+    seeds: Option<u64>,
+    /// CPU time of a piece by the estimate, seconds; a batch system takes seconds to start one.
+    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    piece: f64,
+}
+
+#[derive(Args, Debug)]
+struct Piece {
+    /// The directory that `export` wrote.
+    directory: PathBuf,
+    /// The number of the piece.
+    number: usize,
+}
+
+#[derive(Args, Debug)]
+struct Merge {
+    /// The directory that `export` wrote.
+    directory: PathBuf,
+    /// Where to write the records.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Replace records of another campaign that are there.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let done = match &arguments.what {
+        What::Export(arguments) => export(arguments),
+        What::Piece(arguments) => piece(arguments),
+        What::Merge(arguments) => merge(arguments),
+    };
+    match done {
+        Ok(text) => finish(&text),
+        Err((status, message)) => {
+            // What is wrong with a scenario has been told.
+            if !message.is_empty() {
+                complain(&message);
+            }
+            ExitCode::from(status)
+        }
+    }
+}
+
+fn export(arguments: &Export) -> Result<String, Failure> {
+    let refused = |why: String| (REFUSED, why);
+    let scenario = run::load(&arguments.file, &arguments.set).map_err(|_| refused(String::new()))?;
+    let seeds = arguments.seeds.unwrap_or(scenario.seeds);
+    if arguments.seed.checked_add(seeds - 1).is_none() {
+        return Err(refused(format!("--seed {} leaves no room for {seeds} seeds", arguments.seed)));
+    }
+    if arguments.piece.is_nan() || arguments.piece <= 0.0 {
+        return Err(refused("--piece: expected more than 0 seconds".to_owned()));
+    }
+    let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
+    let keys = campaign.keys();
+    let all = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
+    let pieces: Vec<Vec<Key>> = chunks(&campaign, all, 1, Some(arguments.piece))
+        .into_iter()
+        .map(|chunk| chunk.into_iter().map(|run| run.key(&keys)).collect())
+        .collect();
+    let job = Job::of(&campaign.scenario).map_err(refused)?;
+    let number = pieces.len();
+    let exported = Exported { job, first_seed: arguments.seed, seeds, pieces };
+    let text = serde_json::to_string(&exported).map_err(|error| (FAILED, error.to_string()))?;
+    let failed = |error: std::io::Error| (FAILED, format!("{}: {error}", arguments.out.display()));
+    if arguments.out.join(EXPORTED).exists() {
+        return Err(refused(format!("{} has a campaign already; --out writes elsewhere", arguments.out.display())));
+    }
+    std::fs::create_dir_all(arguments.out.join(PIECES)).map_err(failed)?;
+    write_whole(&arguments.out, SCRIPT, script(&campaign.scenario.name, number)).map_err(failed)?;
+    write_whole(&arguments.out, EXPORTED, text).map_err(failed)?;
+    let place = arguments.out.display();
+    Ok(format!(
+        "{} runs in {number} pieces\nsbatch --chdir {place} {place}/{SCRIPT}\nmeshpace campaign merge {place} --out RECORDS\n",
+        campaign.runs()
+    ))
+}
+
+/// One task of the array makes one piece.
+fn script(name: &str, pieces: usize) -> String {
+    let name: String =
+        name.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { '-' }).take(40).collect();
+    format!(
+        "#!/bin/sh\n\
+         # sbatch --chdir THIS_DIRECTORY {SCRIPT}; a task that was killed goes on when it is submitted again.\n\
+         #SBATCH --job-name=meshpace-{name}\n\
+         #SBATCH --array=0-{last}\n\
+         #SBATCH --ntasks=1\n\
+         #SBATCH --cpus-per-task=1\n\
+         #SBATCH --output=pieces/%a.log\n\
+         exec \"${{MESHPACE:-meshpace}}\" campaign piece . \"$SLURM_ARRAY_TASK_ID\"\n",
+        last = pieces.saturating_sub(1),
+    )
+}
+
+/// The campaign of a directory, if this program gives the results that it is of.
+fn read(directory: &Path) -> Result<(Exported, Campaign), Failure> {
+    let path = directory.join(EXPORTED);
+    let refused = |why: String| (REFUSED, format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
+    let exported: Exported = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    let worker = Worker::new(&exported.job).map_err(refused)?;
+    let campaign = Campaign { first_seed: exported.first_seed, seeds: exported.seeds, ..worker.into_campaign() };
+    Ok((exported, campaign))
+}
+
+fn piece(arguments: &Piece) -> Result<String, Failure> {
+    let (exported, campaign) = read(&arguments.directory)?;
+    let number = arguments.number;
+    let Some(piece) = exported.pieces.get(number) else {
+        return Err((REFUSED, format!("there is no piece {number}: they are 0 to {}", exported.pieces.len() - 1)));
+    };
+    let keys = campaign.keys();
+    let campaign = Arc::new(campaign);
+    let place = arguments.directory.join(PIECES).join(number.to_string());
+    let mut store = runner::open(&place, &Manifest::of(&campaign, 1), false)?;
+    let points: BTreeMap<&str, usize> = keys.iter().enumerate().map(|(point, key)| (key.as_str(), point)).collect();
+    let run =
+        |(index, (point, seed)): (usize, &Key)| Some(Run { index, point: *points.get(point.as_str())?, seed: *seed });
+    let todo = piece.iter().enumerate().filter(|(_, key)| !store.has(key)).filter_map(run).collect();
+    let stop = runner::stop_on_interrupt();
+    runner::silence_panics();
+    let progress = runner::progress(piece.len() as u64);
+    let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
+    let end = Runner { jobs: 1, stop: &stop, progress: &progress }.make(&campaign, todo, simulate, |run, record| {
+        record.map_or(Ok(()), |record| store.add(run.key(&keys), &record.json_line()))
+    });
+    progress.finish_and_clear();
+    match end.map_err(|error| runner::broken(&error))? {
+        End::Complete { failed: 0 } => Ok(String::new()),
+        End::Complete { failed } => Err((FAILED, format!("{failed} runs failed"))),
+        End::Stopped => Err(runner::interrupted(store.len(), &place)),
+    }
+}
+
+fn merge(arguments: &Merge) -> Result<String, Failure> {
+    let (exported, campaign) = read(&arguments.directory)?;
+    let pieces = arguments.directory.join(PIECES);
+    let there: Vec<PathBuf> = (0..exported.pieces.len())
+        .map(|number| pieces.join(number.to_string()))
+        .filter(|place| place.is_dir())
+        .collect();
+    if there.is_empty() {
+        return Err((REFUSED, format!("{}: no piece is made yet", pieces.display())));
+    }
+    let count =
+        meshpace_lab::record::merge::merge(&there, &arguments.out, arguments.force).map_err(|why| (REFUSED, why))?;
+    let manifest = Manifest::of(&campaign, 1);
+    let store = runner::open(&arguments.out, &manifest, false)?;
+    let keys = campaign.keys();
+    let missing = missing(&exported, &store);
+    if !missing.is_empty() {
+        let told: Vec<String> = missing.iter().map(usize::to_string).collect();
+        return Err((
+            FAILED,
+            format!(
+                "{count} of {} runs are there; of these pieces some are missing: sbatch --array={}",
+                campaign.runs(),
+                told.join(",")
+            ),
+        ));
+    }
+    if !store.is_finished() {
+        store.finish(&keys, &manifest).map_err(|error| runner::broken(&error))?;
+    }
+    Ok(format!("{}: {count} runs\n", arguments.out.display()))
+}
+
+/// The numbers of the pieces that are not whole.
+fn missing(exported: &Exported, store: &Store) -> Vec<usize> {
+    let is_whole = |piece: &Vec<Key>| piece.iter().all(|key| store.has(key));
+    (0..exported.pieces.len()).filter(|number| !is_whole(&exported.pieces[*number])).collect()
+}

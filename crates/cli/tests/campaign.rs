@@ -1,0 +1,97 @@
+//! `meshpace campaign`: exported for Slurm, made piece by piece as an array of tasks makes it, merged to what one run would have left;
+//! and `--dask` where Python has no package.
+
+use assert_cmd::cargo::cargo_bin;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const SCENARIO: &str =
+    "title = 'Pieces'\nduration = '3 s'\n[[flow]]\n[sweep]\n'topology.hops' = [1, 2, 3]\nseeds = 4\n";
+
+fn meshpace(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(cargo_bin("meshpace")).args(arguments).current_dir(directory).output().unwrap()
+}
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A task of the array, with what Slurm sets.
+fn task(directory: &Path, number: usize) -> Output {
+    let mut command = Command::new("sh");
+    command.arg("campaign.slurm").current_dir(directory.join("campaign"));
+    command.env("SLURM_ARRAY_TASK_ID", number.to_string()).env("MESHPACE", cargo_bin("meshpace"));
+    command.output().unwrap()
+}
+
+#[test]
+fn the_pieces_of_an_array_are_the_records_of_one_run() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    fs::write(here.join("s.toml"), SCENARIO).unwrap();
+    let export = ["campaign", "export", "s.toml", "--slurm", "--out", "campaign", "--piece", "0.000001"];
+    let (status, stdout, stderr) = said(&meshpace(here, &export));
+    assert_eq!((status, stdout.lines().next()), (Some(0), Some("12 runs in 12 pieces")), "{stderr}");
+    let script = fs::read_to_string(here.join("campaign/campaign.slurm")).unwrap();
+    assert!(script.contains("\n#SBATCH --array=0-11\n"), "{script}");
+    // The scenario goes along.
+    fs::remove_file(here.join("s.toml")).unwrap();
+    for number in (0..12).filter(|number| *number != 4) {
+        let (status, _, stderr) = said(&task(here, number));
+        assert_eq!(status, Some(0), "{stderr}");
+    }
+    let merge = ["campaign", "merge", "campaign", "--out", "merged"];
+    let (status, _, stderr) = said(&meshpace(here, &merge));
+    assert!(status == Some(1) && stderr.contains("11 of 12") && stderr.contains("--array=4\n"), "{stderr}");
+    // A task that is run twice makes nothing twice.
+    for number in [4, 4, 0] {
+        assert_eq!(task(here, number).status.code(), Some(0));
+    }
+    for _ in 0..2 {
+        let (status, stdout, stderr) = said(&meshpace(here, &merge));
+        assert_eq!((status, stdout.as_str()), (Some(0), "merged: 12 runs\n"), "{stderr}");
+    }
+    fs::write(here.join("s.toml"), SCENARIO).unwrap();
+    let run = ["run", "s.toml", "--out", "whole", "--format", "json"];
+    assert_eq!(meshpace(here, &run).status.code(), Some(0));
+    let records = |name: &str| fs::read(here.join(name).join("records.jsonl")).unwrap();
+    assert_eq!(records("merged"), records("whole"));
+}
+
+#[test]
+fn what_is_wrong_with_an_exported_campaign_is_told() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    fs::write(here.join("s.toml"), SCENARIO).unwrap();
+    let refused = |arguments: &[&str], why: &str| {
+        let (status, stdout, stderr) = said(&meshpace(here, arguments));
+        assert!(status == Some(2) && stdout.is_empty() && stderr.contains(why), "{arguments:?}: {status:?} {stderr}");
+    };
+    refused(&["campaign", "export", "s.toml", "--out", "campaign"], "--slurm");
+    refused(&["campaign", "piece", "campaign", "0"], "campaign.json");
+    let export = ["campaign", "export", "s.toml", "--slurm", "--out", "campaign"];
+    assert_eq!(meshpace(here, &export).status.code(), Some(0));
+    refused(&export, "has a campaign already");
+    refused(&["campaign", "piece", "campaign", "1"], "there is no piece 1");
+    refused(&["campaign", "merge", "campaign", "--out", "merged"], "no piece is made yet");
+    let file = here.join("campaign/campaign.json");
+    let other = fs::read_to_string(&file).unwrap().replacen("\"version\":\"", "\"version\":\"9", 1);
+    fs::write(&file, other).unwrap();
+    refused(&["campaign", "piece", "campaign", "0"], "the campaign is of meshpace 9");
+}
+
+#[test]
+fn without_the_python_package_dask_is_refused_with_what_to_do() {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("s.toml"), SCENARIO).unwrap();
+    for python in ["no-such-program", "false"] {
+        for command in [&["run", "s.toml"][..], &["reproduce", "AP05-X1"]] {
+            let mut program = Command::new(cargo_bin("meshpace"));
+            program.args(command).args(["--dask", "tcp://127.0.0.1:1"]).current_dir(scratch.path());
+            let (status, stdout, stderr) = said(&program.env("MESHPACE_PYTHON", python).output().unwrap());
+            assert!(status == Some(2) && stdout.is_empty() && stderr.contains("pip install"), "{python}: {stderr}");
+        }
+    }
+}
