@@ -28,6 +28,26 @@ seeds = 3
 """
 
 
+#: Runs of some tenths of a second, so that there is a middle in which something can be killed.
+SLOW = """
+title = "A chain"
+duration = "300 s"
+topology.hops = 4
+[[flow]]
+[sweep]
+"flow.transport" = ["newreno", "tcp-ap"]
+seeds = 12
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """A file with a sweep of 24 runs that take their time."""
+    file = tmp_path / "slow.toml"
+    file.write_text(SLOW)
+    return file
+
+
 @pytest.fixture
 def sweep(tmp_path: Path) -> Path:
     """A file with a sweep of 8 points, 3 seeds each."""

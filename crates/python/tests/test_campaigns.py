@@ -140,8 +140,8 @@ def test_files_that_a_scenario_names_go_along(tmp_path: Path) -> None:
         assert list(scenario.sweep(seeds=2, executor=executor).lines()) == here
 
 
-def test_a_pool_whose_process_is_killed_leaves_a_campaign_that_goes_on(sweep: Path, tmp_path: Path) -> None:
-    scenario = meshpace.Scenario.load(sweep)
+def test_a_pool_whose_process_is_killed_leaves_a_campaign_that_goes_on(slow: Path, tmp_path: Path) -> None:
+    scenario = meshpace.Scenario.load(slow)
     campaign = meshpace.Campaign(scenario, out=tmp_path / "out")
     with ProcessPoolExecutor(1) as executor, pytest.raises(meshpace.CarrierError, match="kept"):
         worker = [executor.submit(os.getpid).result()]

@@ -66,11 +66,8 @@ class Carrier:
         except queue.Empty:
             return None
         self._waiting.discard(future)
-        lost: Exception
         try:
             return str(future.result())
-        except (BrokenExecutor, CancelledError) as error:
-            lost = error
         except Exception as error:
             if not self.is_lost(error):
                 raise
@@ -82,8 +79,8 @@ class Carrier:
         return None
 
     def is_lost(self, error: Exception) -> bool:
-        """Whether a worker died of it, so that another may do better."""
-        return False
+        """Whether a worker died, so that another may do better. Raises :class:`CarrierError` if none will."""
+        return isinstance(error, (BrokenExecutor, CancelledError))
 
     def look(self) -> None:
         """Raises :class:`CarrierError` if there will be nothing more."""

@@ -10,8 +10,10 @@ what was made of them.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from . import _native, _remote
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     Client = Any
 
 #: Seconds that a scheduler, and the first worker, may take to answer.
-TIMEOUT_S = 10.0
+TIMEOUT_S = 30.0
 
 
 class Carrier(_remote.Carrier):
@@ -35,12 +37,15 @@ class Carrier(_remote.Carrier):
         super().__init__(client.get_executor(pure=False), threads)
 
     def is_lost(self, error: Exception) -> bool:
-        """Dask gives a chunk to another worker by itself; this is raised when several have died of it."""
+        """Dask gives a chunk to another worker by itself; ``KilledWorker`` is raised when several have died of it.
+
+        It cancels what is under way when it loses the scheduler.
+        """
         # Classes of Dask by their names: they have moved from module to module.
         kind = type(error).__name__
-        if kind == "CommClosedError":
+        if isinstance(error, CancelledError) or kind in ("CommClosedError", "FutureCancelledError"):
             raise self.gone(error) from error
-        return kind in ("KilledWorker", "FutureCancelledError")
+        return kind == "KilledWorker"
 
     def look(self) -> None:
         """Raises :class:`CarrierError` if the scheduler is gone."""
@@ -84,14 +89,15 @@ def connect(cluster: Any) -> Carrier:
         import distributed
     except ImportError as error:
         raise ImportError("Dask is not installed here: pip install 'meshpace[dask]'") from error
+    kind: Any = distributed.Client
     try:
-        kind: Any = distributed.Client
         client = cluster if isinstance(cluster, kind) else kind(cluster, timeout=TIMEOUT_S, set_as_default=False)
-        client.wait_for_workers(1, timeout=TIMEOUT_S)
-    except TimeoutError as error:
-        raise CarrierError(f"no worker has come to the scheduler at {cluster} within {TIMEOUT_S:.0f} s") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, asyncio.TimeoutError) as error:
         raise CarrierError(f"the scheduler at {cluster} does not answer: {error}") from error
+    try:
+        client.wait_for_workers(1, timeout=TIMEOUT_S)
+    except (TimeoutError, asyncio.TimeoutError) as error:
+        raise CarrierError(f"no worker has come to the scheduler at {cluster} within {TIMEOUT_S:.0f} s") from error
     return Carrier(client)
 
 
