@@ -271,6 +271,19 @@ test("a recorded run is played and sought", async ({ page }) => {
   await expect(page.locator("#mark")).toHaveText("4.000 s: timeout of flow 0");
 });
 
+test("a run recorded by the command has the numbers of its record", async ({ page }) => {
+  const [file, lines] = [join(place, "recorded.toml"), join(place, "recorded.jsonl")];
+  writeFileSync(file, 'duration = "20 s"\nwarmup = "4 s"\n[topology]\nkind = "cross"\n[[flow]]\nfrom = 0\nto = 4\n[[flow]]\nfrom = 5\nto = 8\n');
+  const line = execFileSync(MESHPACE, ["run", file, "--seed", "4", "--format", "json", "--record", lines], { stdio: ["ignore", "pipe", "ignore"] });
+  const expected = JSON.parse(line.toString());
+  await open(page);
+  await page.locator("#open").setInputFiles(lines);
+  await expect(page.locator("#stage figcaption")).toContainText("seed 4, recorded");
+  await seek(page, 20);
+  for (const field of ["aggregate_goodput_bps", "jain", "jain_2s", "frames", "collisions"]) expect(await number(page, field), field).toBe(expected[field]);
+  expect(await page.locator("#numbers").getAttribute("data-fingerprints")).toBe(expected.fingerprint);
+});
+
 for (const width of [1280, 390]) {
   for (const colorScheme of ["light", "dark"] as const) {
     test(`at ${width} px, ${colorScheme}: no serious fault of accessibility, nothing beyond the edge`, async ({ browser }) => {
