@@ -4,10 +4,10 @@ use crate::network::{self, rate, resolve, seconds};
 use crate::output::{complain, results};
 use crate::{FAILED, INTERRUPTED, REFUSED, runner};
 use clap::{ArgGroup, Args, Subcommand};
-use meshpace_core::{Duration, Rate};
+use meshpace_core::Rate;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, Security, TpaPort, keys};
-use meshpace_live::tunnel::{Allowed, Connector, Counters, Exit, Forward, Network, Totals};
+use meshpace_live::tunnel::{self, Allowed, Connector, Counters, Exit, Forward, Network, Totals};
 use meshpace_transport::{Config, PathInfo};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
@@ -173,7 +173,7 @@ impl Common {
             Ok(_) => return Err(refused(format!("--transport {}: not a TPA", self.transport))),
             Err(expected) => return Err(refused(format!("--transport {}: {expected}", self.transport))),
         };
-        let mut options = tpa::Options { security: self.security()?, ..tpa::Options::of(transport) };
+        let mut options = tpa::Options { security: self.security()?, ..tunnel::options(transport) };
         if let Some(segment) = self.segment {
             options.transport.segment = segment;
         }
@@ -184,7 +184,6 @@ impl Common {
             }
             None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
         });
-        options.keep_alive = Some(Duration::from_secs(15));
         options.keylog = self.keylog.as_deref().map(KeyLog::append).transpose()?.map(Arc::new);
         options.check()?;
         Ok(options)

@@ -26,7 +26,20 @@ pub use counters::{Counters, Totals};
 pub use exit::{Allowed, Exit};
 pub use transparent::{Network, Transparent};
 
+use crate::tpa::Options;
+use meshpace_core::Duration;
+use meshpace_transport::tpa;
 use std::io::{self, Read};
+
+/// TPA's options for a tunnel that may carry what people type: a block is begun with what there is. The paper has it wait to be filled
+/// until a timeout (TPA, section 3.2), elsewhere 100 ms here, so that a keystroke and its echo would take a fifth of a second. What is
+/// written while a block is under way still gathers for the next.
+pub fn options(transport: tpa::Config) -> Options {
+    Options {
+        keep_alive: Some(Duration::from_secs(15)),
+        ..Options::of(tpa::Config { fill_timeout: Duration::ZERO, ..transport })
+    }
+}
 
 /// The version this is.
 const VERSION: u8 = 1;
