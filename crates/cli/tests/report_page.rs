@@ -9,12 +9,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the page is asked, at its end: verdicts and causes that stand whole within the first 800 pixels, and widths.
-const PROBE: &str = r#"<pre id="measured"></pre><script>
+/// What the page is asked, at its end: verdicts and causes that stand whole within the first 800 pixels, and widths. It tells the page
+/// around it, since a window of a browser without a screen is no narrower than 500 pixels.
+const PROBE: &str = r#"<script>
 const seen = (selector, key) => Object.fromEntries([...document.querySelectorAll(selector)]
   .filter((element) => element.getBoundingClientRect().bottom + scrollY <= 800 && element.getBoundingClientRect().height > 0)
   .map((element) => [element.dataset[key], Number(element.textContent.match(/\d+(?!.*\d)/)[0])]));
-document.getElementById("measured").textContent = JSON.stringify({
+parent.postMessage(JSON.stringify({
   verdicts: seen("header [data-verdict]", "verdict"), causes: seen("button[data-cause]", "cause"),
   papers: [...document.querySelectorAll(".totals [data-paper]")].map((paper) => paper.dataset.paper),
   wide: document.documentElement.scrollWidth, window: innerWidth,
@@ -22,20 +23,27 @@ document.getElementById("measured").textContent = JSON.stringify({
     return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
   why: (() => { document.querySelector(".find input").value = ""; document.querySelector("button[data-cause=routing]").click();
     return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
-});
+}), "*");
 </script></body>"#;
+
+/// The page around it.
+const AROUND: &str = r#"<pre id="measured"></pre><script>
+onmessage = (event) => { document.getElementById("measured").textContent = event.data; };
+</script><iframe src="probe.html" height="800" width="WIDTH"></iframe>"#;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What the page says of itself in a window so wide.
-fn measured(page: &Path, width: u32) -> Value {
+/// What `probe.html` in a directory says of itself in a frame so wide.
+fn measured(directory: &Path, width: u32) -> Value {
     let profile = tempfile::tempdir().unwrap();
+    let page = directory.join("around.html");
+    fs::write(&page, AROUND.replace("WIDTH", &width.to_string())).unwrap();
     let output = Command::new("chromium")
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"])
         .arg(format!("--user-data-dir={}", profile.path().display()))
-        .arg(format!("--window-size={width},800"))
+        .args(["--window-size=1400,900", "--virtual-time-budget=20000"])
         .arg(format!("file://{}", page.display()))
         .output()
         .unwrap();
@@ -72,10 +80,10 @@ fn what_holds_and_why_the_rest_does_not_is_seen_at_once() {
     let (verdicts, causes) = (counted("verdict"), counted("cause"));
     assert!(verdicts.len() > 1 && causes.contains_key("routing"), "{verdicts:?} {causes:?}");
     let page = fs::read_to_string(scratch.path().join("index.html")).unwrap();
-    let probe = scratch.path().join("probe.html");
-    fs::write(&probe, page.replace("</body>", PROBE)).unwrap();
+    fs::write(scratch.path().join("probe.html"), page.replace("</body>", PROBE)).unwrap();
     for width in [1280, 390] {
-        let measured = measured(&probe, width);
+        let measured = measured(scratch.path(), width);
+        assert_eq!(measured["window"], width);
         let seen = |key: &str| -> BTreeMap<String, u64> {
             let pairs = measured[key].as_object().unwrap().iter();
             pairs.map(|(name, count)| (name.clone(), count.as_u64().unwrap())).filter(|(_, count)| *count > 0).collect()

@@ -188,6 +188,10 @@ impl Chart {
             return (low / 1.15, high * 1.15, log_ticks(low / 1.15, high * 1.15));
         }
         let smallest = values.iter().copied().fold(0.0, f64::min);
+        // Zeros alone: no ticks at fractions of nothing.
+        if smallest == 0.0 && largest == 0.0 && self.most.is_none() {
+            return (0.0, 1.0, vec![0.0, 1.0]);
+        }
         let mut marks = ticks(smallest, high.max(1e-9));
         if let Some(most) = self.most.filter(|most| largest <= *most) {
             marks.retain(|mark| *mark < most);
@@ -526,6 +530,7 @@ mod tests {
 
     #[test]
     fn nothing_to_draw_is_no_panic_and_text_is_quoted() {
+        assert_eq!(chart(&[(1.0, 0.0, 0.0), (2.0, 0.0, 0.0)]).vertical_range(), (0.0, 1.0, vec![0.0, 1.0]));
         for log in [false, true] {
             let empty = Chart { description: "a \"b\" < c".to_owned(), log, ..Chart::default() };
             for svg in [empty.curves(), empty.bands(), empty.bars(), empty.columns()] {

@@ -62,7 +62,8 @@ pub fn figure(chapters: &[&Chapter]) -> Markup {
 }
 
 fn told(ours: &Estimate) -> String {
-    if ours.half_width.is_finite() {
+    // Of two runs an interval says nothing.
+    if ours.half_width.is_finite() && ours.count >= meshpace_lab::compare::LEAST {
         format!("{} ± {}", digits(ours.mean), digits(ours.half_width))
     } else {
         digits(ours.mean)

@@ -115,7 +115,10 @@ fn verdict(judgement: &Judgement) -> Markup {
 /// Authors, title and place of publication, without the section.
 pub fn citation(experiment: &Experiment) -> &str {
     let source = experiment.published.source.as_str();
-    source.split(", section").next().unwrap_or(source).split(", Fig").next().unwrap_or(source)
+    let ends =
+        [", section", ", Section", ". Section", ", Fig", ". Fig", ", Table", ". Table", ". Appendix", ", Appendix"];
+    let end = ends.iter().filter_map(|end| source.find(end)).min();
+    &source[..end.unwrap_or(source.len())]
 }
 
 /// Where the paper is found: its DOI, or else a search for its title. Nothing for what is no paper.

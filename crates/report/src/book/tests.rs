@@ -70,3 +70,14 @@ fn every_experiment_has_a_page_that_is_whole() {
     let sentences = page.matches("<p class=\"sentence\">").count();
     assert_eq!(sentences, page.matches("<section class=\"experiment\"").count());
 }
+
+#[test]
+fn a_citation_ends_where_the_place_in_the_paper_begins() {
+    let register = Register::embedded();
+    for experiment in &register.experiments {
+        let citation = section::citation(experiment);
+        assert!(citation.len() > 10 && !citation.contains("section"), "{}: {citation}", experiment.published.id);
+    }
+    let first = register.find("AP05-F14").unwrap();
+    assert!(section::citation(first).ends_with("MobiHoc 2005"), "{}", section::citation(first));
+}

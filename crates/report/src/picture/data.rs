@@ -132,6 +132,8 @@ impl Group<'_> {
         let mut names: Vec<&str> = Vec::new();
         let flows = self.records.first().map(|record| flows(record)).unwrap_or_default();
         for name in flows.iter().filter_map(|flow| flow.get("transport")?.as_str()) {
+            // Along an axis of a parameter its value is no name of the line.
+            let name = if self.point.is_empty() { name } else { name.split('{').next().unwrap_or(name) };
             if !names.contains(&name) {
                 names.push(name);
             }

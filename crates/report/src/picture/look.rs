@@ -13,7 +13,8 @@ const DASHES: [&str; 6] = ["", "7 4", "2 3", "12 4 2 4", "12 4", "5 2 1 2"];
 pub fn styles(labels: &[String]) -> Vec<Style> {
     let mut styles: Vec<Style> = Vec::new();
     for (number, label) in labels.iter().enumerate() {
-        let own = label.split(", ").find_map(palette::look);
+        // A transport with another parameter has the colour of the plain one.
+        let own = label.split(", ").find_map(|part| palette::look(part.split('{').next().unwrap_or(part)));
         let free = || Style {
             color: COLORS[number % COLORS.len()].to_owned(),
             dashes: String::new(),

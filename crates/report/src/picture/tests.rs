@@ -94,3 +94,22 @@ fn a_scenario_chooses_axis_lines_and_metrics() {
     let by_name = Settings { x: Some("flow.transport".to_owned()), ..Settings::default() };
     assert_eq!(data::axis(&groups, &by_name), None);
 }
+
+#[test]
+fn a_parameter_of_a_transport_is_an_axis_and_not_a_line_for_each_value() {
+    let record = |alpha: f64| {
+        let flow = json!({"transport": format!("tcp-ap{{pacing.alpha={alpha}}}"), "goodput_bps": 1e5});
+        json!({"seed": 1, "point": {"flow.transport.pacing.alpha": alpha}, "aggregate_goodput_bps": 1e5, "flows": [flow]})
+    };
+    let records = [record(0.3), record(0.5)];
+    let groups = groups(&records);
+    let axis = data::axis(&groups, &Settings::default()).unwrap();
+    assert_eq!(groups.iter().map(|group| group.label_without(&axis)).collect::<Vec<_>>(), ["tcp-ap", "tcp-ap"]);
+    let svg = &plots(
+        &panels(&groups, Some(&axis), &Settings::default()),
+        Some(&axis),
+        &subject(&records, None, &Settings::default()),
+    )[0]
+    .svg;
+    assert!(svg.contains("#0072B2") && !svg.contains("pacing.alpha="), "one line, in the colour of TCP-AP");
+}
