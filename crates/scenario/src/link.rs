@@ -5,7 +5,7 @@ use super::quantity::SIZE;
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
 use meshpace_core::ParameterError;
-use meshpace_mesh::config::{LinkConfig, MarkerConfig, QueueConfig};
+use meshpace_mesh::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
 use meshpace_mesh::link::dcc::{DccAverages, DccConfig, DccCounts};
 use meshpace_mesh::link::fq_codel::FqCodelConfig;
 use meshpace_mesh::link::llap::{DelayUpdate, LlapConfig, QueueLimit, RelayDelay};
@@ -45,8 +45,11 @@ pub fn read(root: &mut Reader<'_>) -> LinkConfig {
         report(keys, marker.check());
         "the marker"
     });
+    let mut repeats = Repeats::default();
+    assign(&mut repeats.count, keys.whole("repeats", 0..=u64::from(Repeats::MOST), "times").map(|n| n as u8));
+    assign(&mut repeats.gap, time(&mut keys, "repeat_gap", Sign::Positive));
     keys.finish("[link]");
-    LinkConfig { queue, marker, ..LinkConfig::default() }
+    LinkConfig { queue, marker, repeats, ..LinkConfig::default() }
 }
 
 /// Reads `key`: one of `kinds`, or a table with its `kind` and parameters, which `parameters` reads; it returns what an

@@ -21,7 +21,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
-use meshpace_mesh::config::{Position, Reception};
+use meshpace_mesh::config::{Position, Reception, Repeats};
 use meshpace_mesh::link::arp::Arp;
 use meshpace_mesh::link::discipline::{Discipline, LinkState};
 use meshpace_mesh::mac::{Backoff, Dcf, OrderedTime, Timing};
@@ -125,6 +125,8 @@ pub struct Engine<P, O> {
     overhears: bool,
     reports_attempts: bool,
     holds_back: bool,
+    /// How often broadcasts of routing and ARP leave again.
+    repeats: Repeats,
     /// Whether every station must be told of the end of every frame: a receiver that adds up powers cannot say before when
     /// the medium will be idle.
     tells_everybody: bool,
@@ -194,6 +196,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             overhears,
             reports_attempts,
             holds_back,
+            repeats: config.link.repeats,
             notices: VecDeque::new(),
             actions: ActionList::default(),
             counters: Counters::default(),

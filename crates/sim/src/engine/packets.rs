@@ -116,6 +116,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// From routing to the link layer: address resolution, then the delay.
     pub(super) fn send_down(&mut self, node: NodeId, queued: Queued<P>) {
         if queued.next_hop.is_broadcast() {
+            if let Body::Routing(_) = queued.body {
+                self.repeat(node, &queued);
+            }
             self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(queued)));
             return;
         }
@@ -128,6 +131,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 if let Some(body) = displaced {
                     self.probe.on_loss(self.now, node, &Queued { next_hop, body }, Loss::ArpDisplaced);
                 }
+                self.repeat(node, &request);
                 self.delay(Delayed { node, queued: request, past_link: true }, ARP_DELAY);
             }
             Resolve::Unreachable { held, packet } => {
@@ -135,6 +139,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     self.link_failed(node, Queued { next_hop, body });
                 }
             }
+        }
+    }
+
+    /// The same broadcast leaves again later, as often as the link is told.
+    fn repeat(&mut self, node: NodeId, queued: &Queued<P>) {
+        for time in 1..=u64::from(self.repeats.count) {
+            let again = Delayed { node, queued: queued.clone(), past_link: true };
+            self.delay(again, ARP_DELAY + self.repeats.gap * time);
         }
     }
 
