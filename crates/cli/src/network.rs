@@ -6,7 +6,7 @@ use meshpace_live::tcp::{Device, Limits, Raw, Stack};
 use meshpace_live::tpa;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_scenario::quantity::{Dimension, RATE, SIZE, TIME};
-use meshpace_transport::{Config, PathInfo, names};
+use meshpace_transport::{Config, PathInfo, names, pacing};
 use std::fmt::Display;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -38,6 +38,9 @@ pub struct Placement {
     /// The channel's data rate, for adaptive pacing.
     #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
     channel_rate: Rate,
+    /// The data rate of the 802.11 channel that the path goes over: quiet trains need it, and nothing here can know it.
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    path_rate: Option<Rate>,
     /// Payload of a full segment or datagram in bytes [default: the transport's, or what fits]
     #[arg(long)]
     segment: Option<u32>,
@@ -63,9 +66,6 @@ pub enum Interface {
     /// Raw sockets.
     Raw,
 }
-
-/// Why a transport does not run here.
-pub const SIMULATED_ONLY: &str = "quiet trains run in the simulator; over sockets they do not yet";
 
 /// A transport that `--transport` names.
 #[derive(Clone, Debug)]
@@ -159,8 +159,21 @@ impl Placement {
         config.check().map_err(|error| refused(error.to_string()))
     }
 
+    /// Whether a sender of this transport knows all that it has to.
+    pub fn check_path(&self, config: &Config) -> io::Result<()> {
+        if needs_path_rate(config) && self.path_rate.is_none() {
+            let text = "--path-rate: quiet trains need the data rate of the 802.11 channel, as --path-rate '2 Mbit/s'";
+            return Err(refused(text.to_owned()));
+        }
+        Ok(())
+    }
+
     fn path(&self) -> PathInfo {
-        PathInfo { hops: self.hops.unwrap_or(1), rate: self.channel_rate, received_power_dbm: None }
+        PathInfo {
+            hops: self.hops.unwrap_or(1),
+            rate: self.path_rate.unwrap_or(self.channel_rate),
+            received_power_dbm: None,
+        }
     }
 
     /// Hops, as far as they are given.
@@ -221,6 +234,15 @@ impl Placement {
         let mut stack = Stack::new(interface, Limits { send_buffer: SEND_BUFFER, ..Limits::default() })?;
         stack.set_path(self.path(), self.hops.is_none());
         Ok(stack)
+    }
+}
+
+/// Whether a transport has to know the data rate of its path.
+fn needs_path_rate(config: &Config) -> bool {
+    match config {
+        Config::Train(_) => true,
+        Config::Tcp(tcp) => matches!(tcp.pacing, pacing::Config::Trains(_)),
+        Config::Udp(_) | Config::Tpa(_) => false,
     }
 }
 

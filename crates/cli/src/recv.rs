@@ -1,14 +1,14 @@
 //! `meshpace recv`: takes what `meshpace send`, or any TCP, sends.
 
-use crate::network::{self, Interface, SIMULATED_ONLY, Transport, seconds};
+use crate::network::{self, Interface, Placement, Transport, seconds};
 use crate::output::{complain, failed, results};
 use crate::traffic_record::{About, received};
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_live::generator::receive::{self, Look, Received};
-use meshpace_live::tcp::Stack;
+use meshpace_live::tcp::{Protocol, Stack};
 use meshpace_live::tpa::TpaPort;
-use meshpace_transport::{Config, tcp};
+use meshpace_transport::Config;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::process::ExitCode;
@@ -122,21 +122,25 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
             let port = TpaPort::with_options(here, options).map_err(explain)?;
             receive::tpa(port.listen(BACKLOG)?, look)
         }
-        Transport::Ours(Config::Train(_)) => Err(io::Error::new(io::ErrorKind::Unsupported, SIMULATED_ONLY)),
-        Transport::Ours(Config::Tcp(config)) => match network.interface() {
-            Interface::Tun => tcp(&mut network.device(None)?, port, config, look),
-            Interface::Raw => tcp(&mut network.raw(None)?, port, config, look),
-        },
+        Transport::Ours(Config::Tcp(config)) => over_tcp(network, port, config, look),
+        Transport::Ours(Config::Train(config)) => over_tcp(network, port, config, look),
+    }
+}
+
+fn over_tcp(network: &Placement, port: u16, protocol: impl Into<Protocol>, look: Look<'_>) -> io::Result<()> {
+    match network.interface() {
+        Interface::Tun => tcp(&mut network.device(None)?, port, protocol, look),
+        Interface::Raw => tcp(&mut network.raw(None)?, port, protocol, look),
     }
 }
 
 fn tcp<I: meshpace_live::tcp::Interface>(
     stack: &mut Stack<I>,
     port: u16,
-    config: &tcp::Config,
+    protocol: impl Into<Protocol>,
     look: Look<'_>,
 ) -> io::Result<()> {
-    stack.listen(port, config)?;
+    stack.listen(port, protocol)?;
     complain(&format!("listening on {}:{port}", stack.interface().address()));
     receive::tcp(stack, port, look)
 }

@@ -1,6 +1,6 @@
 //! `meshpace send`: traffic to a host, over our transports or the kernel's.
 
-use crate::network::{self, Interface, SIMULATED_ONLY, Transport, bytes, rate, seconds};
+use crate::network::{self, Interface, Transport, bytes, rate, seconds};
 use crate::output::{complain, finish};
 use crate::traffic_record::{About, sent};
 use crate::{FAILED, INTERRUPTED, REFUSED};
@@ -11,6 +11,7 @@ use meshpace_live::generator::tcp::Tcp;
 use meshpace_live::generator::tpa::Tpa;
 use meshpace_live::generator::udp::Udp;
 use meshpace_live::generator::{Carrier, Load, Measured, Tick, send};
+use meshpace_live::tcp::Protocol;
 use meshpace_transport::Config;
 use meshpace_transport::tcp::window::LIMIT;
 use std::io::{self, IsTerminal, Write};
@@ -114,6 +115,7 @@ fn adjusted(arguments: &Arguments, mut transport: Transport) -> io::Result<Trans
             }
         }
         arguments.network.adjust(config)?;
+        arguments.network.check_path(config)?;
     }
     let is_udp = matches!(&transport, Transport::Ours(Config::Udp(_)));
     if arguments.send_rate.is_some() && !is_udp {
@@ -154,19 +156,28 @@ fn run(
         Transport::Ours(Config::Tpa(config)) => {
             Ok((drive(arguments, Tpa::new(to, network.tpa_options(config.clone())?)?, stop)?, hops))
         }
-        Transport::Ours(Config::Train(_)) => Err(io::Error::new(io::ErrorKind::Unsupported, SIMULATED_ONLY)),
-        Transport::Ours(Config::Tcp(config)) => match network.interface() {
-            Interface::Tun => {
-                let to = only_v4(to)?;
-                let mut tcp = Tcp::new(network.device(Some(*to.ip()))?, to, config.clone());
-                Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
-            }
-            Interface::Raw => {
-                let to = only_v4(to)?;
-                let mut tcp = Tcp::new(network.raw(Some(*to.ip()))?, to, config.clone());
-                Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
-            }
-        },
+        Transport::Ours(Config::Tcp(config)) => over_tcp(arguments, config, to, stop),
+        Transport::Ours(Config::Train(config)) => over_tcp(arguments, config, to, stop),
+    }
+}
+
+fn over_tcp(
+    arguments: &Arguments,
+    protocol: impl Into<Protocol>,
+    to: SocketAddr,
+    stop: &AtomicBool,
+) -> io::Result<(Measured, u8)> {
+    let network = &arguments.network;
+    let to = only_v4(to)?;
+    match network.interface() {
+        Interface::Tun => {
+            let mut tcp = Tcp::new(network.device(Some(*to.ip()))?, to, protocol);
+            Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
+        }
+        Interface::Raw => {
+            let mut tcp = Tcp::new(network.raw(Some(*to.ip()))?, to, protocol);
+            Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
+        }
     }
 }
 

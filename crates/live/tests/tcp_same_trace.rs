@@ -6,28 +6,22 @@
 //! between two of them.
 
 mod mesh_pair;
+mod virtual_wire;
 
 use mesh_pair::{DELAY, END, converse};
 use meshpace_core::{Duration, Rate, Time};
-use meshpace_live::poll::{Poller, Token};
 use meshpace_live::tcp::packet::{self, Packet};
-use meshpace_live::tcp::{Interface, Limits, Stack};
-use meshpace_live::testbed::impairment::Direction;
 use meshpace_live::testbed::{Impairment, Loss};
 use meshpace_transport::tcp::wire::Check;
 use meshpace_transport::tcp::{self, Flags};
 use meshpace_transport::{Config, Endpoint, PathInfo, Role, Segment, names};
-use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
-use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::rc::Rc;
+use std::collections::BTreeSet;
+use std::net::SocketAddrV4;
+use virtual_wire::{ADDRESSES, PORT, World};
 
 /// With 7 hops at 2 Mbit/s and an RTT of 100 ms, AP05's interval is 2 (100/7 + 5.84 - 0.16) = 40 ms. A data frame and its
 /// ACK take 802.11 some 12 ms more.
 const PATH: PathInfo = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
-const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
-const PORT: u16 = 5000;
 
 /// A segment as both worlds see it: offset and payload of data, or what an ACK acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,98 +54,32 @@ fn simulated(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2
     lines
 }
 
-/// What two stacks share: the time, and the packets on their way.
-struct Wire {
-    now: Time,
-    /// To each side, in the order in which they arrive.
-    under_way: [VecDeque<(Time, Vec<u8>)>; 2],
-    /// From each side.
-    ways: [Direction; 2],
-    /// From which side, and the packet, lost or not.
-    record: Vec<(usize, Vec<u8>)>,
-}
-
-/// One end of it.
-struct Plug {
-    wire: Rc<RefCell<Wire>>,
-    side: usize,
-}
-
-impl Interface for Plug {
-    fn address(&self) -> Ipv4Addr {
-        ADDRESSES[self.side]
-    }
-    fn mtu(&self) -> u16 {
-        1500
-    }
-    fn now(&self) -> Time {
-        self.wire.borrow().now
-    }
-    fn watch(&self, _: &Poller, _: Token) -> io::Result<()> {
-        Ok(())
-    }
-    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let mut wire = self.wire.borrow_mut();
-        let now = wire.now;
-        let queue = &mut wire.under_way[self.side];
-        if queue.front().is_none_or(|(at, _)| *at > now) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let Some((_, packet)) = queue.pop_front() else { return Err(io::ErrorKind::WouldBlock.into()) };
-        into[..packet.len()].copy_from_slice(&packet);
-        Ok(packet.len())
-    }
-    fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        let mut wire = self.wire.borrow_mut();
-        let now = wire.now;
-        wire.record.push((self.side, packet.to_vec()));
-        for at in wire.ways[self.side].pass(now, packet.len()).into_iter().flatten() {
-            wire.under_way[1 - self.side].push_back((at, packet.to_vec()));
-        }
-        Ok(())
-    }
-}
-
 /// In packets: two of our stacks, one at each end of a wire.
 fn on_stacks(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2] {
     let way = |side: usize| {
         let loss = Loss::Indices(losses.0[side].clone());
-        Direction::new(Impairment { delay: DELAY, loss, ..Impairment::default() }, side as u64)
+        Impairment { delay: DELAY, loss, ..Impairment::default() }
     };
-    let wire =
-        Wire { now: Time(1_000_000_000), under_way: Default::default(), ways: [way(0), way(1)], record: Vec::new() };
-    let wire = Rc::new(RefCell::new(wire));
-    let mut ends = [0, 1].map(|side| {
-        let mut stack = Stack::new(Plug { wire: Rc::clone(&wire), side }, Limits::default()).unwrap();
-        stack.set_path(PATH, false);
-        stack
-    });
+    let mut world = World::new([way(0), way(1)], PATH, true);
+    let ends = &mut world.ends;
     ends[1].listen(PORT, config).unwrap();
     let client = ends[0].connect(SocketAddrV4::new(ADDRESSES[1], PORT), config).unwrap();
     assert_eq!(ends[0].write(client, &vec![7; bytes as usize]) as u64, bytes);
     let (mut server, mut taken, mut block) = (None, 0, vec![0; 1 << 16]);
     loop {
-        for end in &mut ends {
-            end.take_packets().unwrap();
-            end.run_timers();
-        }
-        server = server.or_else(|| ends[1].accept(PORT));
+        world.work();
+        server = server.or_else(|| world.ends[1].accept(PORT));
         if let Some((id, _)) = server {
-            taken += ends[1].read(id, &mut block) as u64;
+            taken += world.ends[1].read(id, &mut block) as u64;
         }
-        let mut wire = wire.borrow_mut();
-        let arrivals = wire.under_way.iter().filter_map(|queue| queue.front()).map(|(at, _)| *at);
-        let next = ends.iter().map(Stack::next_wakeup).chain(arrivals).min().unwrap_or(Time::NEVER);
-        if next == Time::NEVER {
+        if !world.advance(END.since(Time::ZERO)) {
             break;
         }
-        assert!(next < END, "not done after five minutes: {taken} of {bytes} bytes");
-        wire.now = next;
     }
-    assert_eq!((ends[0].connection(client).unwrap().acknowledged(), taken), (bytes, bytes));
+    assert_eq!((world.ends[0].connection(client).unwrap().acknowledged(), taken), (bytes, bytes));
     let mut lines = [Vec::new(), Vec::new()];
     let mut first: [Option<u32>; 2] = [None; 2];
-    for (from, packet) in &wire.borrow().record {
+    for (from, packet) in world.wire.borrow().record.iter().flatten() {
         let Ok(Packet::Tcp { header, payload, .. }) = packet::decode(packet, Check::Full) else {
             panic!("not TCP: {packet:?}")
         };

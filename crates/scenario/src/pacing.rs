@@ -2,6 +2,7 @@
 
 use super::quantity::{POWER, RATE, RATIO, TIME};
 use super::reader::{Reader, Sign};
+use super::train;
 use super::value::{Kind, Value};
 use meshpace_core::{Duration, Rate};
 use meshpace_mesh::config::{MeshConfig, Propagation, RtsPolicy};
@@ -11,6 +12,7 @@ use meshpace_transport::pacing::{
     self, AdaptiveConfig, DccConfig, Dispersion, HopSource, LinkDelay, Measure, OutOfInterference, RateLimit, Recovery,
     RtsCts, Sampling, Scaling, Sensing, ShortPath,
 };
+use meshpace_transport::train::solo;
 
 /// The longest time a parameter can be.
 const MAX_SECONDS: f64 = 1e6;
@@ -23,6 +25,7 @@ enum PacingKind {
     None,
     Adaptive,
     Dcc,
+    Trains,
     Rule(Rule),
 }
 
@@ -50,6 +53,7 @@ pub fn usual_interference(mesh: &MeshConfig) -> OutOfInterference {
 /// Reads the key `pacing`, a kind or a table; `usual` is the out-of-interference delay that belongs to the radio.
 pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInterference) {
     let mut kinds = vec![("none", PacingKind::None), ("adaptive", PacingKind::Adaptive), ("dcc", PacingKind::Dcc)];
+    kinds.push(("trains", PacingKind::Trains));
     kinds.extend(Rule::ALL.iter().map(|rule| (rule.about().name, PacingKind::Rule(*rule))));
     match keys.get("pacing") {
         None => {}
@@ -57,6 +61,7 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInt
             let mut keys = keys.table("pacing");
             let now = match pacing {
                 pacing::Config::Dcc(_) => PacingKind::Dcc,
+                pacing::Config::Trains(_) => PacingKind::Trains,
                 pacing::Config::Rule(config) => PacingKind::Rule(config.kind()),
                 _ => PacingKind::Adaptive,
             };
@@ -71,6 +76,13 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInt
                     read_dcc(&mut keys, &mut config);
                     keys.finish("pacing by marks");
                     *pacing = pacing::Config::Dcc(config);
+                }
+                PacingKind::Trains => {
+                    let before = if let pacing::Config::Trains(config) = pacing { Some(config.clone()) } else { None };
+                    let mut config = before.unwrap_or_default();
+                    train::read_solo(&mut keys, &mut config);
+                    keys.finish("pacing by trains");
+                    *pacing = pacing::Config::Trains(config);
                 }
                 PacingKind::Rule(kind) => {
                     let mut config = match pacing {
@@ -110,6 +122,7 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInt
             Some(PacingKind::None) => *pacing = pacing::Config::None,
             Some(PacingKind::Adaptive) => *pacing = pacing::Config::Adaptive(AdaptiveConfig::paper()),
             Some(PacingKind::Dcc) => *pacing = pacing::Config::Dcc(DccConfig::default()),
+            Some(PacingKind::Trains) => *pacing = pacing::Config::Trains(solo::Config::default()),
             Some(PacingKind::Rule(kind)) => *pacing = pacing::Config::Rule(rules::Config::new(kind)),
             None => {}
         },

@@ -91,7 +91,9 @@ impl Endpoint {
             (Endpoint::Tpa(end), Segment::Tpa(segment)) => {
                 end.on_segment(now, segment, arrival);
             }
-            (Endpoint::Train(end), Segment::Train(segment)) => end.on_segment(now, segment, arrival),
+            (Endpoint::Train(end), Segment::Train(segment)) => {
+                end.on_segment(now, segment, arrival);
+            }
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ extern crate alloc;
 
 pub mod about;
 pub mod checksum;
+pub mod closing;
 pub mod config;
 pub mod endpoint;
 pub mod flags;
@@ -18,6 +19,7 @@ pub mod output;
 pub mod pacing;
 mod path;
 pub mod ranges;
+mod receiving;
 mod segment;
 pub mod stats;
 pub mod tcp;

@@ -10,6 +10,7 @@ use crate::tcp::{self, ack, ecn, recovery, window};
 use crate::tpa::names as tpa;
 use crate::{Config, train, udp};
 use alloc::string::String;
+use meshpace_core::Duration;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +123,12 @@ const PUBLISHED: &[Entry] = &[
     },
     piece!(Config::Train, train::QUIET_TRAIN),
     piece!(Config::Train, train::QUIET_TRAIN_MARKS),
+    Entry {
+        name: "quiet-train-solo",
+        description: "trains of pairs with silence between, for receivers that know nothing of it: any TCP's",
+        source: "docs/quiet-trains.md",
+        build: || Config::Tcp(solo()),
+    },
     piece!(Config::Udp, udp::UDP),
 ];
 
@@ -199,6 +206,24 @@ fn ruled(kind: Kind) -> Config {
 
 fn dcc() -> tcp::Config {
     tcp::Config { pacing: pacing::Config::Dcc(DccConfig::default()), ecn: ecn::Config::DCC, ..tcp::Config::default() }
+}
+
+/// A window that stands aside, losses repaired by reports, and a timer that waits for a delayed ACK.
+fn solo() -> tcp::Config {
+    tcp::Config {
+        window: window::Config::Constant { segments: 64 },
+        pacing: pacing::Config::Trains(train::solo::Config::default()),
+        ack: ack::Config::Delayed(ack::Delayed::default()),
+        sack: true,
+        rto: tcp::rtt::Config {
+            initial: Duration::from_secs(1),
+            min: Duration::from_secs(1),
+            max: Duration::from_secs(2),
+            sampling: tcp::rtt::Sampling::Timestamps,
+            ..tcp::rtt::Config::default()
+        },
+        ..tcp::Config::default()
+    }
 }
 
 fn clamped(segments: u32) -> tcp::Config {

@@ -11,6 +11,13 @@ pub struct Range {
     pub end: u64,
 }
 
+impl Range {
+    /// Whether `offset` lies in it.
+    pub fn holds(&self, offset: u64) -> bool {
+        self.start <= offset && offset < self.end
+    }
+}
+
 /// The received part of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
@@ -47,7 +54,8 @@ impl Received {
         end <= self.next || self.beyond.iter().any(|known| known.start <= start && end <= known.end)
     }
 
-    /// Adds `start..end`; whether it brought anything new.
+    /// Adds `start..end`, which may be empty; whether it brought anything new.
+    #[inline]
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
         let start = start.max(self.next);
         if start >= end {

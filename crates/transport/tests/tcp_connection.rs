@@ -4,8 +4,8 @@ mod common;
 
 use common::{Fate, From, Line, Pair, ms, tcp_of};
 use meshpace_core::{Duration, Rate, Time};
+use meshpace_transport::closing::SYN_ACK_ATTEMPTS;
 use meshpace_transport::tcp::closing::{CHALLENGES, PATIENCE, TIME_WAIT};
-use meshpace_transport::tcp::handshake::SYN_ACK_ATTEMPTS;
 use meshpace_transport::tcp::{Agreed, Connection, End, Flags, Profile, Segment};
 use meshpace_transport::{Arrival, Config, Machine, Output, PathInfo, Role, names, pump, tcp};
 

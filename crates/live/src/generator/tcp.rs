@@ -2,10 +2,9 @@
 
 use super::carrier::{Carrier, Progress};
 use crate::clock::Clock;
-use crate::tcp::{Id, Interface, Stack, Status};
+use crate::tcp::{Id, Interface, Protocol, Stack, Status};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
-use meshpace_transport::tcp::Config;
 use meshpace_transport::tcp::End;
 use std::io;
 use std::net::SocketAddrV4;
@@ -18,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Tcp<I: Interface> {
     stack: Stack<I>,
-    config: Config,
+    protocol: Protocol,
     to: SocketAddrV4,
     present: Option<Id>,
     /// What earlier connections achieved.
@@ -27,9 +26,16 @@ pub struct Tcp<I: Interface> {
 }
 
 impl<I: Interface> Tcp<I> {
-    /// Not connected yet. `config` must pass [`Config::check`].
-    pub fn new(stack: Stack<I>, to: SocketAddrV4, config: Config) -> Tcp<I> {
-        Tcp { stack, config, to, present: None, past: Progress::default(), past_stats: Stats::default() }
+    /// Not connected yet. The parameters of `protocol` must pass their `check`.
+    pub fn new(stack: Stack<I>, to: SocketAddrV4, protocol: impl Into<Protocol>) -> Tcp<I> {
+        Tcp {
+            stack,
+            protocol: protocol.into(),
+            to,
+            present: None,
+            past: Progress::default(),
+            past_stats: Stats::default(),
+        }
     }
 
     /// The stack.
@@ -78,7 +84,7 @@ impl<I: Interface> Carrier for Tcp<I> {
             }
             self.stack.release(id);
         }
-        let id = self.stack.connect(self.to, &self.config)?;
+        let id = self.stack.connect(self.to, &self.protocol)?;
         self.present = Some(id);
         loop {
             let (_, status) = self.status()?;

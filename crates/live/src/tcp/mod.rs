@@ -14,4 +14,4 @@ mod stack;
 pub use device::Device;
 pub use interface::Interface;
 pub use raw::Raw;
-pub use stack::{Id, Limits, Stack, Status, Trouble};
+pub use stack::{Conversation, Id, Limits, Protocol, Stack, Status, Trouble};

@@ -9,6 +9,7 @@
 //! pushes out the oldest, not the memory. An honest peer needs one round trip.
 
 mod arrivals;
+mod conversation;
 mod entry;
 mod output;
 
@@ -18,11 +19,11 @@ use crate::clock::sharpen_timers;
 use crate::drive::Deadlines;
 use crate::poll::{Poller, Ready};
 use crate::ring::{ReceiveRing, SendRing};
+pub use conversation::{Conversation, Protocol};
 use entry::{Entry, Key};
 use meshpace_core::{Rate, Time};
 use meshpace_transport::tcp::End;
 use meshpace_transport::tcp::wire::{self, Numbers};
-use meshpace_transport::tcp::{Config, Connection};
 use meshpace_transport::{PathInfo, Role, pump};
 use nix::libc;
 use output::Output;
@@ -95,7 +96,7 @@ pub struct Trouble {
 
 #[derive(Debug)]
 struct Listener {
-    config: Config,
+    protocol: Protocol,
     /// Established, in order, not accepted.
     ready: VecDeque<Id>,
 }
@@ -174,22 +175,21 @@ impl<I: Interface> Stack<I> {
         self.poller.waker()
     }
 
-    /// Opens a connection. `config` must pass [`Config::check`].
+    /// Opens a connection. The parameters of `protocol` must pass their `check`.
     ///
     /// # Errors
     /// `InvalidInput` if `to` cannot be connected to or the MTU leaves no room for a segment; `AddrInUse` if no port is free; what
     /// the interface says of its port.
-    pub fn connect(&mut self, to: SocketAddrV4, config: &Config) -> io::Result<Id> {
+    pub fn connect(&mut self, to: SocketAddrV4, protocol: impl Into<Protocol>) -> io::Result<Id> {
         if to.port() == 0 || to.ip().is_unspecified() || to.ip().is_broadcast() || to.ip().is_multicast() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{to} cannot be connected to")));
         }
         let port = self.free_port(to)?;
         let key = (*to.ip(), to.port(), port);
-        let mut config = config.of_host();
         let path_mss = self.path_mss()?;
-        config.segment = config.segment.min(u32::from(path_mss) - wire::TIMESTAMP_BYTES);
-        let window = config.segment.saturating_mul(config.max_window);
-        let offer = wire::offer(path_mss, window);
+        let protocol = protocol.into().with_segments_up_to(u32::from(path_mss) - wire::TIMESTAMP_BYTES);
+        let window = protocol.window();
+        let offer = protocol.options(wire::offer(path_mss, window));
         let numbers = Numbers {
             own: random_number()?,
             peer: 0,
@@ -197,7 +197,7 @@ impl<I: Interface> Stack<I> {
             peer_scale: 0,
             timestamps: true,
         };
-        let mut connection = Connection::new(&config, Role::Sender);
+        let mut connection = protocol.connection(Role::Sender);
         connection.on_path(self.path);
         let now = self.now();
         connection.open(now);
@@ -205,12 +205,14 @@ impl<I: Interface> Stack<I> {
         let entry = Entry {
             key,
             connection,
+            protocol,
             numbers,
             syn_options: offer,
             path_mss,
             buffers: Some(buffers),
             window: window as usize,
             hops: 0,
+            closed: false,
             accepted: true,
             claimed: true,
             released: false,
@@ -226,13 +228,13 @@ impl<I: Interface> Stack<I> {
     ///
     /// # Errors
     /// `InvalidInput` for port 0, `AddrInUse` if the port is listened to already; what the interface says of it.
-    pub fn listen(&mut self, port: u16, config: &Config) -> io::Result<()> {
+    pub fn listen(&mut self, port: u16, protocol: impl Into<Protocol>) -> io::Result<()> {
         if port == 0 || self.listeners.contains_key(&port) {
             let kind = if port == 0 { io::ErrorKind::InvalidInput } else { io::ErrorKind::AddrInUse };
             return Err(io::Error::new(kind, format!("port {port} cannot be listened to")));
         }
         self.output.interface.claim(port)?;
-        self.listeners.insert(port, Listener { config: config.clone(), ready: VecDeque::new() });
+        self.listeners.insert(port, Listener { protocol: protocol.into(), ready: VecDeque::new() });
         Ok(())
     }
 
@@ -278,6 +280,7 @@ impl<I: Interface> Stack<I> {
     pub fn close(&mut self, id: Id) {
         let now = self.now();
         if let Some(entry) = self.entries.get_mut(&id) {
+            entry.closed = true;
             entry.connection.close(now);
             self.pump(id, now);
         }
@@ -297,7 +300,7 @@ impl<I: Interface> Stack<I> {
     pub fn release(&mut self, id: Id) {
         let now = self.now();
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        entry.released = true;
+        (entry.released, entry.closed) = (true, true);
         entry.connection.close(now);
         self.pump(id, now);
         self.forget_if_over(id, now);
@@ -330,7 +333,7 @@ impl<I: Interface> Stack<I> {
     }
 
     /// The protocol's side of a connection: its counters, its pacing.
-    pub fn connection(&self, id: Id) -> Option<&Connection> {
+    pub fn connection(&self, id: Id) -> Option<&Conversation> {
         self.entries.get(&id).map(|entry| &entry.connection)
     }
 

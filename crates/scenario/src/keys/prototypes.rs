@@ -47,7 +47,7 @@ const TOPOLOGIES: [&str; 11] = [
 const PLACES: [&str; 2] = ["positions = [['0 m', '0 m'], ['200 m', '0 m']]", "file = 'map.csv'"];
 
 /// Flows over a chain.
-const FLOWS: [&str; 23] = [
+const FLOWS: [&str; 24] = [
     "traffic = 'http'\npause = '1 s'",
     "traffic = 'cbr'\nrate = '9 kbit/s'\ntransport = { name = 'udp' }",
     "traffic = 'mp3'",
@@ -67,6 +67,7 @@ const FLOWS: [&str; 23] = [
     "transport = { pacing = { kind = 'adaptive' } }",
     "transport = { pacing = { kind = 'adaptive', measure = 'out-of-interference', interference = {} } }",
     "transport = { pacing = { kind = 'dcc' } }",
+    "transport = { pacing = { kind = 'trains' } }",
     "transport = { name = 'tpa-3' }",
     "transport = { name = 'tpa-3', rto = {} }",
     "transport = { name = 'tpa-ap-3', pacing = {} }",

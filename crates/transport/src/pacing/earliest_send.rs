@@ -16,6 +16,13 @@ pub enum Release {
     At(Time),
 }
 
+impl Release {
+    /// At `at`, which may have passed.
+    pub fn from(now: Time, at: Time) -> Release {
+        if now >= at { Release::Now } else { Release::At(at) }
+    }
+}
+
 /// State of the gate.
 #[derive(Clone, Debug)]
 pub struct EarliestSend {
@@ -35,7 +42,7 @@ impl EarliestSend {
 
     /// Whether a segment may leave.
     pub fn release(&self, now: Time) -> Release {
-        if now >= self.next { Release::Now } else { Release::At(self.next) }
+        Release::from(now, self.next)
     }
 
     /// Whether a segment that was sent before may leave.

@@ -23,6 +23,7 @@ pub use link_delay::{LinkDelay, RtsCts};
 pub use out_of_interference::{OutOfInterference, Sensing};
 pub use pacer::{Pacer, Supply};
 
+use crate::train::solo;
 use alloc::format;
 use alloc::string::String;
 use meshpace_core::ParameterError;
@@ -36,6 +37,8 @@ pub enum Config {
     Adaptive(AdaptiveConfig),
     /// A rate steered by echoed congestion marks (DCC).
     Dcc(DccConfig),
+    /// Trains of pairs with silence between (docs/quiet-trains.md); a TCP's only.
+    Trains(solo::Config),
     /// A rule of one file.
     Rule(rules::Config),
 }
@@ -50,7 +53,7 @@ impl Config {
     pub fn sampling(&self) -> Sampling {
         match self {
             Config::Adaptive(config) => config.sampling,
-            Config::None | Config::Dcc(_) | Config::Rule(_) => Sampling::NewDataKarn,
+            Config::None | Config::Dcc(_) | Config::Trains(_) | Config::Rule(_) => Sampling::NewDataKarn,
         }
     }
 
@@ -58,7 +61,7 @@ impl Config {
     pub fn hop_source(&self) -> HopSource {
         match self {
             Config::Adaptive(config) => config.hops,
-            Config::None | Config::Dcc(_) | Config::Rule(_) => HopSource::RoutingTable,
+            Config::None | Config::Dcc(_) | Config::Trains(_) | Config::Rule(_) => HopSource::RoutingTable,
         }
     }
 
@@ -72,6 +75,7 @@ impl Config {
             Config::None => Ok(()),
             Config::Adaptive(config) => config.check(),
             Config::Dcc(config) => config.check(),
+            Config::Trains(config) => config.check(),
             Config::Rule(config) => config.check(),
         }
     }
@@ -82,6 +86,7 @@ impl Config {
             Config::None => String::from("no pacing"),
             Config::Adaptive(config) => format!("paced by {}", config.describe()),
             Config::Dcc(config) => format!("paced by marks, alpha {}, beta {}", config.alpha, config.beta),
+            Config::Trains(config) => format!("in pairs, {}", config.control.describe()),
             Config::Rule(config) => format!("paced by {}", config.describe()),
         }
     }

@@ -10,7 +10,9 @@ use super::earliest_send::{EarliestSend, Release};
 use super::free_running::FreeRunning;
 use super::interval::{Feedback, Interval, RttRecord};
 use super::{Config, Estimator, Recovery, Sample, rules};
+use crate::PathInfo;
 use crate::stats::Stats;
+use crate::train::solo::{Progress, Solo};
 use meshpace_core::{Duration, Time};
 
 /// Where segments come from: what the window of a sender allows.
@@ -29,6 +31,8 @@ pub enum Pacer {
     EarliestSend(EarliestSend),
     /// A FIFO and a timer.
     FreeRunning(FreeRunning),
+    /// Trains with silence between; the variation of the RTT is recorded.
+    Trains(Solo),
 }
 
 impl Pacer {
@@ -38,6 +42,7 @@ impl Pacer {
             Config::None => return Pacer::None(RttRecord::default()),
             Config::Adaptive(config) => Interval::Adaptive(Estimator::new(config, payload)),
             Config::Dcc(config) => Interval::Marks(Dcc::new(config, payload), RttRecord::default()),
+            Config::Trains(config) => return Pacer::Trains(Solo::new(config, payload)),
             Config::Rule(config) => Interval::Rule(rules::State::new(config), RttRecord::default()),
         };
         match config {
@@ -51,7 +56,7 @@ impl Pacer {
 
     fn interval(&self) -> Option<&Interval> {
         match self {
-            Pacer::None(_) => None,
+            Pacer::None(_) | Pacer::Trains(_) => None,
             Pacer::EarliestSend(gate) => Some(&gate.interval),
             Pacer::FreeRunning(gate) => Some(&gate.interval),
         }
@@ -59,7 +64,7 @@ impl Pacer {
 
     fn interval_mut(&mut self) -> Option<&mut Interval> {
         match self {
-            Pacer::None(_) => None,
+            Pacer::None(_) | Pacer::Trains(_) => None,
             Pacer::EarliestSend(gate) => Some(&mut gate.interval),
             Pacer::FreeRunning(gate) => Some(&mut gate.interval),
         }
@@ -91,6 +96,7 @@ impl Pacer {
     pub fn resume(&mut self) {
         match self {
             Pacer::None(_) => {}
+            Pacer::Trains(trains) => trains.on_open(),
             Pacer::EarliestSend(gate) => gate.on_ack(),
             Pacer::FreeRunning(gate) => gate.on_ack(),
         }
@@ -102,13 +108,32 @@ impl Pacer {
             Pacer::None(record) => record.on_sample(sample.rtt, stats),
             Pacer::EarliestSend(gate) => gate.interval.on_sample(sample, stats),
             Pacer::FreeRunning(gate) => gate.interval.on_sample(sample, stats),
+            // They take theirs from all that an ACK says.
+            Pacer::Trains(_) => {}
+        }
+    }
+
+    /// The path is known or has changed.
+    pub fn on_path(&mut self, path: &PathInfo) {
+        if let Pacer::Trains(trains) = self {
+            trains.on_path(path);
+        }
+    }
+
+    /// An ACK of new data arrived.
+    #[inline]
+    pub fn on_progress(&mut self, progress: &Progress, stats: &mut Stats) {
+        if let Pacer::Trains(trains) = self {
+            trains.on_progress(progress, stats);
         }
     }
 
     /// A fast retransmit is about to leave.
     pub fn on_fast_retransmit(&mut self) {
-        if let Pacer::FreeRunning(gate) = self {
-            gate.on_fast_retransmit();
+        match self {
+            Pacer::None(_) | Pacer::EarliestSend(_) => {}
+            Pacer::FreeRunning(gate) => gate.on_fast_retransmit(),
+            Pacer::Trains(trains) => trains.on_loss(),
         }
     }
 
@@ -131,6 +156,10 @@ impl Pacer {
             Pacer::None(_) => false,
             Pacer::EarliestSend(gate) => gate.on_timeout(),
             Pacer::FreeRunning(gate) => gate.on_timeout(),
+            Pacer::Trains(trains) => {
+                trains.on_timeout();
+                false
+            }
         }
     }
 
@@ -143,8 +172,10 @@ impl Pacer {
 
     /// A data segment leaves.
     pub fn on_sent(&mut self, now: Time, stats: &mut Stats) {
-        if let Pacer::EarliestSend(gate) = self {
-            gate.on_sent(now, stats);
+        match self {
+            Pacer::None(_) | Pacer::FreeRunning(_) => {}
+            Pacer::EarliestSend(gate) => gate.on_sent(now, stats),
+            Pacer::Trains(trains) => trains.on_sent(now, stats),
         }
     }
 
@@ -153,6 +184,7 @@ impl Pacer {
     pub fn release(&self, now: Time) -> Release {
         match self {
             Pacer::EarliestSend(gate) => gate.release(now),
+            Pacer::Trains(trains) => Release::from(now, trains.release_at()),
             Pacer::None(_) | Pacer::FreeRunning(_) => Release::Now,
         }
     }
@@ -162,6 +194,7 @@ impl Pacer {
     pub fn release_again(&self, now: Time) -> Release {
         match self {
             Pacer::EarliestSend(gate) => gate.release_again(now),
+            Pacer::Trains(trains) => Release::from(now, trains.release_again_at()),
             Pacer::None(_) | Pacer::FreeRunning(_) => Release::Now,
         }
     }
@@ -171,6 +204,8 @@ impl Pacer {
         match self {
             Pacer::None(_) => window.take(false),
             Pacer::EarliestSend(gate) if gate.release(now) != Release::Now => None,
+            Pacer::Trains(trains) if trains.release_at() > now => None,
+            Pacer::Trains(_) => window.take(true),
             Pacer::EarliestSend(gate) => window.take(gate.spaces()),
             Pacer::FreeRunning(gate) if gate.is_on() => {
                 while let Some(number) = window.take(false) {
@@ -188,7 +223,7 @@ impl Pacer {
         match self {
             Pacer::None(_) => Time::NEVER,
             Pacer::FreeRunning(gate) => gate.tick(),
-            Pacer::EarliestSend(gate) => match gate.release(now) {
+            Pacer::EarliestSend(_) | Pacer::Trains(_) => match self.release(now) {
                 Release::At(at) if waits() => at,
                 _ => Time::NEVER,
             },

@@ -11,12 +11,12 @@
 mod status;
 mod transmit;
 
-use super::closing::{Challenges, End, PATIENCE, TIME_WAIT};
-use super::handshake::{Agreed, Due, Handshake, SYN_ACK_ATTEMPTS};
+use super::handshake::{Agreed, Due, Handshake};
 use super::receiving::Receiver;
 use super::sending::Sender;
 use super::timers::{Shared, Timer};
 use super::{Config, Flags, Profile, Segment};
+use crate::closing::{Challenges, End, PATIENCE, SYN_ACK_ATTEMPTS, TIME_WAIT};
 use crate::output::{Machine, Output};
 use crate::path::{Arrival, PathInfo, Role};
 use meshpace_core::Time;

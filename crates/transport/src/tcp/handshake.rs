@@ -1,12 +1,9 @@
 //! The handshake of a connection: the SYN or SYN-ACK of this end, how often it was sent, and what the options agree on.
 //!
 //! RFC 9293, section 3.5. A SYN is repeated by the retransmission timer, a SYN-ACK by a doubling one, at most
-//! [`SYN_ACK_ATTEMPTS`] times; under [`Profile::Ns2`](super::Profile) only when the SYN comes again.
+//! [`SYN_ACK_ATTEMPTS`](crate::closing::SYN_ACK_ATTEMPTS) times; under [`Profile::Ns2`](super::Profile) only when the SYN comes again.
 
 use meshpace_core::{Duration, Time};
-
-/// How often a SYN-ACK is sent at most.
-pub const SYN_ACK_ATTEMPTS: u32 = 6;
 
 /// What the options of the two SYNs agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

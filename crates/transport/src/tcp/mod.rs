@@ -2,7 +2,6 @@
 //! acknowledged (ack).
 
 pub mod ack;
-pub mod closing;
 pub mod connection;
 pub mod ecn;
 pub mod flight;
@@ -13,11 +12,12 @@ pub mod rtt;
 pub mod segment;
 pub mod sending;
 pub mod timers;
+pub mod train_wire;
 pub mod window;
 pub mod wire;
 
+pub use crate::closing::{self, End};
 pub use crate::flags::Flags;
-pub use closing::End;
 pub use connection::Connection;
 pub use handshake::Agreed;
 pub use segment::{Extension, HEADER_BYTES, Segment};

@@ -5,12 +5,14 @@
 //! echo travels in an experimental option (RFC 6994): kind 253, identifier 0x4d50, 32 bits of microseconds.
 //!
 //! Departures: the clock of the time stamps ticks in microseconds (RFC 7323, section 5.4 suggests 1 ms to 1 s), so that the
-//! estimators of the pacing have a resolution that is worth something; PSH and URG are neither set nor read.
+//! estimators of the pacing have a resolution that is worth something; PSH is set and read by quiet trains only (`train_wire`), URG
+//! never.
 
 use super::handshake::Agreed;
 use super::segment::{Extension, Segment};
 use crate::checksum::sum;
 use crate::flags::Flags;
+use crate::train::wire as train;
 use core::fmt;
 
 /// Bytes of a header without options.
@@ -113,6 +115,8 @@ pub struct Options {
     pub blocks: Blocks,
     /// The one-way delay echoed, microseconds.
     pub one_way_us: Option<u32>,
+    /// What quiet trains say.
+    pub train: Option<train::Content>,
 }
 
 /// A TCP header.
@@ -135,7 +139,7 @@ pub struct Header {
 }
 
 /// The flags that mean something here.
-const KNOWN_FLAGS: u8 = 0xd7;
+const KNOWN_FLAGS: u8 = 0xdf;
 
 /// Writes options behind a bare header.
 struct Writer {
@@ -180,6 +184,10 @@ pub fn encode(header: &Header, addresses: Addresses, payload: &[u8]) -> Encoded 
         out.put(&[253, 8]);
         out.put(&ONE_WAY_ID);
         out.put(&microseconds.to_be_bytes());
+    }
+    if let Some(content) = &options.train {
+        let (bytes, length) = train::encode(content);
+        out.put(&bytes[..length]);
     }
     let blocks = options.blocks.as_slice();
     let fitting = blocks.len().min(out.room().saturating_sub(4) / 8);
@@ -277,6 +285,11 @@ fn decode_options(mut bytes: &[u8]) -> Result<Options, Error> {
             (253, &[i, j, a, b, c, d]) if [i, j] == ONE_WAY_ID => {
                 options.one_way_us = Some(u32::from_be_bytes([a, b, c, d]));
             }
+            (253, body) => {
+                if let Some(content) = train::decode(body) {
+                    options.train = Some(content);
+                }
+            }
             // A known option of a wrong length.
             (2..=5 | 8, _) => return Err(Error::Option),
             _ => {}
@@ -323,13 +336,13 @@ pub fn scale_for(window: u32) -> u8 {
 }
 
 /// The offset near `near` that `number` stands for, if offset 0 has the number after `isn`; none below 0.
-fn offset(number: u32, isn: u32, near: u64) -> Option<u64> {
+pub(super) fn offset(number: u32, isn: u32, near: u64) -> Option<u64> {
     let expected = isn.wrapping_add(1).wrapping_add(near as u32);
     near.checked_add_signed(i64::from(number.wrapping_sub(expected) as i32))
 }
 
 /// Stands for an offset before the stream: beyond every window, so that it is answered and not taken.
-const BEFORE: u64 = u64::MAX;
+pub(super) const BEFORE: u64 = u64::MAX;
 
 impl Numbers {
     /// The header of `segment`. `blocks` are those beyond a gap, as offsets in the peer's stream, if the ACK may report them.

@@ -109,6 +109,9 @@ impl Config {
                     "another one: TPA's header has no room for an echoed delay",
                 )?;
             }
+            pacing::Config::Trains(_) => {
+                require(false, "pacing", "trains", "none or adaptive: TPA has windows and blocks of its own")?;
+            }
             pacing::Config::Dcc(_) => {
                 require(false, "pacing", "dcc", "none or adaptive: TPA's header has no bit to echo a congestion mark")?;
             }

@@ -1,28 +1,31 @@
 //! One end of a connection: opens, carries trains both ways, closes, resets.
 //!
 //! As TCP (RFC 9293, section 3.5): SYN, SYN-ACK, and an ACK that rides on the first data; each direction is closed by a FIN
-//! after its last byte. A reset counts only at the very next offset (RFC 5961, section 3.2). SYN and SYN-ACK are repeated by a
-//! doubling timer. ACKs are segments of their own, never data's: they have to leave when a train ends and carry feedback.
+//! after its last byte. A reset counts only at the very next offset, and what is suspect is answered with an ACK (RFC 5961,
+//! sections 3.2, 4.2 and 5.2). SYN and SYN-ACK are repeated by a doubling timer. ACKs are segments of their own, never
+//! data's: they have to leave when a train ends and carry feedback. [`Profile`] says what a host does otherwise than an agent
+//! of a simulator.
 
-use super::Config;
 use super::receiver::Receiver;
 use super::segment::{Segment, stamp};
 use super::sender::Sender;
 use super::timeout::Timeout;
+use super::{Config, Profile};
+use crate::closing::{Challenges, End, PATIENCE, SYN_ACK_ATTEMPTS, TIME_WAIT};
 use crate::flags::Flags;
 use crate::output::{Machine, Output};
 use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::Time;
 
-/// How often a SYN-ACK is sent before the end listens again: for two minutes with the default timer.
-const SYN_ATTEMPTS: u32 = 60;
-/// How often a FIN that nobody acknowledges is sent after the peer's own.
+/// How often an agent sends a SYN-ACK before it listens again: for two minutes with the default timer.
+const AGENT_SYN_ATTEMPTS: u32 = 60;
+/// How often an agent sends a FIN that nobody acknowledges after the peer's own.
 const FIN_ATTEMPTS: u32 = 6;
 
 /// Where the connection stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+enum State {
     /// Not opened yet.
     Closed,
     /// Waits for a SYN.
@@ -33,20 +36,20 @@ pub enum State {
     SynReceived,
     /// Data may flow.
     Established,
-    /// Both directions are closed.
-    Done,
-    /// Aborted by either end.
-    Reset,
+    /// It is over.
+    Ended(End),
 }
 
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
+    config: Config,
     state: State,
     role: Role,
     sender: Sender,
     receiver: Receiver,
     stats: Stats,
+    challenges: Challenges,
     /// A SYN or SYN-ACK is to be sent.
     syn_due: bool,
     syn_times: u32,
@@ -56,12 +59,21 @@ pub struct Connection {
     /// Timeouts of the closing FIN in a row, after the peer's own.
     fin_timeouts: u32,
     reset_due: bool,
+    /// Whether the handshake was completed.
+    established: bool,
+    /// Whether the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
+    peer_closed_first: bool,
+    /// When a host gives up a peer that owes an answer.
+    give_up_at: Time,
+    /// Until when a host answers late segments.
+    forget_at: Time,
 }
 
 impl Connection {
     /// A closed end that will open the connection, or one that listens. `config` must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Connection {
         Connection {
+            config: config.clone(),
             state: match role {
                 Role::Sender => State::Closed,
                 Role::Receiver => State::Listen,
@@ -70,13 +82,22 @@ impl Connection {
             sender: Sender::new(config),
             receiver: Receiver::new(config),
             stats: Stats::default(),
+            challenges: Challenges::default(),
             syn_due: false,
             syn_times: 0,
             syn_at: Time::NEVER,
             syn_timeout: Timeout::new(&config.timeout),
             fin_timeouts: 0,
             reset_due: false,
+            established: false,
+            peer_closed_first: false,
+            give_up_at: Time::NEVER,
+            forget_at: Time::NEVER,
         }
+    }
+
+    fn is_host(&self) -> bool {
+        self.config.profile == Profile::Host
     }
 
     /// The application connects. No effect on an end that listens.
@@ -84,6 +105,16 @@ impl Connection {
         if self.state == State::Closed {
             self.state = State::SynSent;
             self.syn_due = true;
+        }
+    }
+
+    /// The two SYNs agree on full segments of `segment` bytes, if that is less than the configuration says; to be told before
+    /// the segment that completes their exchange.
+    pub fn on_agreed(&mut self, segment: u32) {
+        if segment < self.config.segment {
+            self.config.segment = segment;
+            self.sender.agree(&self.config);
+            self.receiver = Receiver::new(&self.config);
         }
     }
 
@@ -97,44 +128,57 @@ impl Connection {
         self.sender.write_endless();
     }
 
+    /// The application has taken `bytes` more of what was delivered. An agent's takes everything at once.
+    pub fn take(&mut self, bytes: u64) {
+        self.receiver.take(bytes);
+    }
+
     /// The application will write no more; what it wrote is still sent.
     pub fn close(&mut self) {
         if self.state == State::Closed {
-            self.state = State::Done;
+            self.state = State::Ended(End::Closed);
         }
         self.sender.close();
     }
 
     /// The application gives up: the peer is told once.
     pub fn abort(&mut self) {
-        self.reset_due = matches!(self.state, State::SynReceived | State::Established);
-        self.state = State::Reset;
+        if self.end().is_none() {
+            self.reset_due = matches!(self.state, State::SynReceived | State::Established);
+            self.state = State::Ended(End::Aborted);
+        }
     }
 
-    /// A segment of the peer arrived.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
-        let flags = segment.flags;
-        if flags.has(Flags::RST) {
-            let listens = matches!(self.state, State::Closed | State::Listen | State::Done);
-            let refused = self.state == State::SynSent && flags.has(Flags::ACK) && segment.ack == 0;
-            let in_order = self.state != State::SynSent && segment.seq == self.receiver.expected();
-            if !listens && (refused || in_order) {
-                self.state = State::Reset;
+    /// A segment of the peer arrived. Whether its payload is part of the peer's stream: what is not must not touch what has
+    /// arrived.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> bool {
+        if segment.flags.has(Flags::RST) {
+            self.on_reset(now, segment);
+            return false;
+        }
+        match self.state {
+            State::Listen => self.on_listen(segment),
+            State::SynSent => self.on_syn_sent(segment),
+            State::SynReceived => return self.on_syn_received(now, segment, arrival),
+            State::Established => return self.on_established(now, segment, arrival),
+            State::Ended(End::Closed) if self.answers_late(now) => {
+                return self.on_established(now, segment, arrival);
             }
-        } else {
-            match self.state {
-                State::Closed | State::Reset => {}
-                State::Listen => self.on_listen(segment),
-                State::SynSent => self.on_syn_sent(segment),
-                State::SynReceived if flags.has(Flags::SYN) => self.syn_due |= !flags.has(Flags::ACK),
-                State::SynReceived => {
-                    if flags.has(Flags::ACK) && segment.ack <= self.sender.sent_end() {
-                        self.establish(segment);
-                        self.on_established(now, segment, arrival);
-                    }
-                }
-                State::Established | State::Done => self.on_established(now, segment, arrival),
+            State::Closed | State::Ended(_) => {}
+        }
+        false
+    }
+
+    fn on_reset(&mut self, now: Time, segment: &Segment) {
+        match self.state {
+            State::SynSent if segment.flags.has(Flags::ACK) && segment.ack == 0 => {
+                self.state = State::Ended(End::Refused);
             }
+            State::SynReceived | State::Established if segment.seq == self.receiver.expected() => {
+                self.state = State::Ended(End::Reset);
+            }
+            State::Established => self.challenge(now),
+            _ => {}
         }
     }
 
@@ -158,23 +202,41 @@ impl Connection {
         }
     }
 
+    fn on_syn_received(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> bool {
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) {
+            self.syn_due |= !flags.has(Flags::ACK);
+        } else if flags.has(Flags::ACK) && segment.ack <= self.sender.sent_end() {
+            self.establish(segment);
+            return self.on_established(now, segment, arrival);
+        }
+        false
+    }
+
     fn establish(&mut self, segment: &Segment) {
         self.state = State::Established;
+        self.established = true;
         self.syn_due = false;
         self.syn_at = Time::NEVER;
+        self.give_up_at = Time::NEVER;
         self.sender.establish(segment.window);
     }
 
-    fn on_established(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
+    fn on_established(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> bool {
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
             // Our ACK of the SYN-ACK was lost, or the SYN is late: say where we are (RFC 5961, section 4.2).
-            self.receiver.acknowledge();
-            return;
+            self.challenge(now);
+            return false;
         }
         if !flags.has(Flags::ACK) {
-            return;
+            return false;
         }
+        if self.is_host() && segment.ack > self.sender.sent_end() {
+            self.challenge(now);
+            return false;
+        }
+        self.give_up_at = Time::NEVER;
         if self.state == State::Established {
             let before = self.sender.acknowledged();
             self.sender.on_ack(now, segment, &mut self.stats);
@@ -182,44 +244,96 @@ impl Connection {
                 self.fin_timeouts = 0;
             }
         }
-        self.receiver.on_segment(now, segment, arrival.ce, &mut self.stats);
-        if self.receiver.is_closed() && self.role == Role::Receiver && !self.sender.has_written() {
-            // An end that listened and has written nothing closes with its peer.
-            self.sender.close();
+        let was_closed = self.receiver.is_closed();
+        let is_taken = self.receiver.on_segment(now, segment, arrival.ce, &mut self.stats);
+        if self.receiver.is_closed() {
+            if !was_closed {
+                self.peer_closed_first = !self.sender.has_sent_fin();
+            }
+            if !self.is_host() && self.role == Role::Receiver && !self.sender.has_written() {
+                // An agent that listened and has written nothing closes with its peer.
+                self.sender.close();
+            }
         }
-        self.end_if_over();
+        self.end_if_over(now);
+        is_taken
     }
 
-    fn end_if_over(&mut self) {
-        if self.receiver.is_closed() && self.sender.is_finished() {
-            self.state = State::Done;
+    fn end_if_over(&mut self, now: Time) {
+        if self.state == State::Established && self.receiver.is_closed() && self.sender.is_finished() {
+            self.state = State::Ended(End::Closed);
+            if self.is_host() && !self.peer_closed_first {
+                self.forget_at = now.saturating_add(TIME_WAIT);
+            }
+        }
+    }
+
+    /// Whether late segments are still answered. An agent stays.
+    fn answers_late(&self, now: Time) -> bool {
+        !self.is_host() || (self.forget_at != Time::NEVER && now < self.forget_at)
+    }
+
+    /// Answers what is suspect with where this end stands, a host not without end.
+    fn challenge(&mut self, now: Time) {
+        if !self.is_host() || self.challenges.answers(now) {
+            self.receiver.acknowledge();
         }
     }
 
     /// A timer may be due.
     fn on_timer(&mut self, now: Time) {
+        if self.give_up_at <= now && self.end().is_none() {
+            self.reset_due = self.state == State::Established;
+            self.state = State::Ended(End::TimedOut);
+        }
         if self.syn_at <= now {
-            self.syn_at = Time::NEVER;
-            if self.state == State::SynReceived && self.syn_times >= SYN_ATTEMPTS {
-                self.state = State::Listen;
-            } else {
-                self.stats.timeouts += 1;
-                self.syn_timeout.on_expiry();
-                self.syn_due = true;
-            }
+            self.on_syn_timer();
         }
         if self.state == State::Established {
             let timeouts = self.stats.timeouts;
             self.sender.on_timer(now, &mut self.stats);
-            if self.receiver.is_closed() && self.stats.timeouts > timeouts {
+            if !self.is_host() && self.receiver.is_closed() && self.stats.timeouts > timeouts {
                 self.fin_timeouts += 1;
                 if self.fin_timeouts >= FIN_ATTEMPTS && self.sender.has_only_fin() {
                     // Everything is delivered both ways; only the last word is missing.
-                    self.state = State::Done;
+                    self.state = State::Ended(End::Closed);
                 }
             }
         }
         self.receiver.on_timer(now);
+    }
+
+    fn on_syn_timer(&mut self) {
+        self.syn_at = Time::NEVER;
+        let attempts = if self.is_host() { SYN_ACK_ATTEMPTS } else { AGENT_SYN_ATTEMPTS };
+        match self.state {
+            State::SynReceived if self.syn_times >= attempts => {
+                self.state = if self.is_host() { State::Ended(End::TimedOut) } else { State::Listen };
+            }
+            State::SynSent | State::SynReceived => {
+                self.stats.timeouts += 1;
+                self.syn_timeout.on_expiry();
+                self.syn_due = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// After everything else: sets the timers of what waits.
+    fn settle(&mut self, now: Time) {
+        if self.state == State::Established {
+            self.sender.settle(now);
+        }
+        let awaits = match self.state {
+            State::SynSent => true,
+            State::Established => self.sender.awaits_answer(),
+            _ => false,
+        };
+        if !(awaits && self.is_host()) {
+            self.give_up_at = Time::NEVER;
+        } else if self.give_up_at == Time::NEVER {
+            self.give_up_at = now.saturating_add(PATIENCE);
+        }
     }
 
     /// The path to the peer is known or has changed.
@@ -249,7 +363,8 @@ impl Connection {
             self.receiver.ride(&mut segment);
             return Some(segment);
         }
-        let due = matches!(self.state, State::Established | State::Done) && self.receiver.owes_ack();
+        let answers = matches!(self.state, State::Established | State::Ended(End::Closed));
+        let due = answers && self.receiver.owes_ack();
         due.then(|| {
             self.stats.acks_sent += 1;
             let mut ack = self.receiver.answer(now);
@@ -259,28 +374,62 @@ impl Connection {
     }
 
     /// When a timer is due, or the next segment may leave.
-    fn wakeup(&self) -> Time {
+    fn wakeup(&self, now: Time) -> Time {
         match self.state {
-            State::SynSent | State::SynReceived => self.syn_at,
-            State::Established => self.sender.next_wakeup().min(self.receiver.next_wakeup()),
-            State::Done => self.receiver.next_wakeup(),
-            State::Closed | State::Listen | State::Reset => Time::NEVER,
+            State::SynSent | State::SynReceived => self.syn_at.min(self.give_up_at),
+            State::Established => self.sender.next_wakeup().min(self.receiver.next_wakeup()).min(self.give_up_at),
+            State::Ended(End::Closed) if self.forget_at > now => self.receiver.next_wakeup().min(self.forget_at),
+            State::Ended(End::Closed) => self.receiver.next_wakeup(),
+            State::Closed | State::Listen | State::Ended(_) => Time::NEVER,
         }
     }
 
-    /// Payload bytes of the peer received without a gap.
+    /// Payload bytes that arrived in order.
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
 
-    /// Whether the connection has ended: both directions closed, or reset.
-    pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Done | State::Reset)
+    /// The offset that is expected next from the peer; its FIN counts as one byte.
+    pub fn expected(&self) -> u64 {
+        self.receiver.expected()
     }
 
-    /// Where the connection stands.
-    pub fn state(&self) -> State {
-        self.state
+    /// Payload bytes the peer has acknowledged: whoever keeps them for repetition may let them go.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// The offset behind everything sent, a FIN counting as one byte.
+    pub fn outstanding_end(&self) -> u64 {
+        self.sender.sent_end()
+    }
+
+    /// Whether the handshake has been completed.
+    pub fn is_established(&self) -> bool {
+        self.established
+    }
+
+    /// Whether the peer has closed its stream and all of it has arrived.
+    pub fn peer_has_closed(&self) -> bool {
+        self.receiver.is_closed()
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_done(&self) -> bool {
+        self.end().is_some()
+    }
+
+    /// How the connection ended, if it has.
+    pub fn end(&self) -> Option<End> {
+        match self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection has ended and late segments need no answer any more.
+    pub fn is_forgotten(&self, now: Time) -> bool {
+        self.is_done() && !self.reset_due && (self.forget_at == Time::NEVER || now >= self.forget_at)
     }
 
     /// What was counted.
@@ -300,9 +449,7 @@ impl Machine for Connection {
     fn poll(&mut self, now: Time) -> Output<Segment> {
         self.on_timer(now);
         let segment = self.next_segment(now);
-        if self.state == State::Established {
-            self.sender.settle(now);
-        }
-        Output::new(segment, self.wakeup())
+        self.settle(now);
+        Output::new(segment, self.wakeup(now))
     }
 }

@@ -17,6 +17,8 @@
 
 use super::estimator::{exchange, reuse_hops};
 use crate::PathInfo;
+use alloc::format;
+use alloc::string::String;
 use meshpace_core::Duration;
 use meshpace_core::parameter::{ParameterError, require};
 
@@ -47,6 +49,8 @@ pub struct Config {
     pub train: u32,
     /// How long a train lasts at most. Default 1 s.
     pub span: Duration,
+    /// An interval that is known beforehand and never changes, for oracles. Default none.
+    pub interval: Option<Duration>,
 }
 
 impl Default for Config {
@@ -64,6 +68,7 @@ impl Default for Config {
             first: 4,
             train: 32,
             span: Duration::from_secs(1),
+            interval: None,
         }
     }
 }
@@ -92,7 +97,24 @@ impl Config {
         positive("start", self.start)?;
         require((1..=65535).contains(&self.train), "train", self.train, "1 to 65535 segments")?;
         require((1..=self.train).contains(&self.first), "first", self.first, "1 segment to those of a train")?;
+        let known = self.interval.unwrap_or(self.span);
+        require(known > Duration::ZERO, "interval", known, "above 0 s")?;
         require(self.span > Duration::ZERO, "span", self.span, "above 0 s")
+    }
+}
+
+impl Config {
+    /// Its parameters in one line, for people.
+    pub fn describe(&self) -> String {
+        let train =
+            format!("trains of {} to {} segments, {} s at most", self.first, self.train, self.span.as_secs_f64());
+        match self.interval {
+            Some(interval) => format!("{train}; {} s apart", interval.as_secs_f64()),
+            None => format!(
+                "{train}; floor {} or {}, delay {}, exponent {}, marks {}",
+                self.near_floor, self.far_floor, self.delay, self.exponent, self.marks
+            ),
+        }
     }
 }
 
@@ -102,6 +124,8 @@ pub struct Control {
     config: Config,
     /// I, seconds.
     interval: f64,
+    /// The least interval that the path bears, seconds.
+    floor: f64,
     /// W, segments.
     train: u32,
     /// Growth of the interval by losses, and when the last one counted, seconds.
@@ -118,6 +142,7 @@ impl Control {
         Control {
             config: config.clone(),
             interval: 0.05,
+            floor: 0.05,
             train,
             penalty: 0.0,
             lost_at: f64::NEG_INFINITY,
@@ -128,12 +153,14 @@ impl Control {
     /// The connection opens over `path`, or the path is another one.
     pub fn on_path(&mut self, path: &PathInfo, segment: u32) {
         self.interval = self.config.start * reuse_hops(path.hops) * exchange(path, f64::from(segment) + 40.0);
+        self.floor = self.interval;
         self.sampled = false;
     }
 
     /// A train came back `dt` seconds after the last one, which is `None` for the first: tau and d are now `tau` and `queueing`.
     pub fn on_sample(&mut self, dt: Option<f64>, tau: f64, queueing: f64, marked: f64, hops: u8) {
         let floor = tau * if hops <= 3 { self.config.near_floor } else { self.config.far_floor };
+        self.floor = floor;
         let Some(dt) = dt.filter(|_| self.sampled) else {
             self.sampled = true;
             self.interval = self.interval.min(1.5 * floor).max(floor);
@@ -164,8 +191,14 @@ impl Control {
 
     /// The segments of the next train; `after` a whole one the next may be longer.
     pub fn next_train(&mut self, after: bool) -> u32 {
-        let most = (self.config.span.as_secs_f64() / self.interval).clamp(1.0, f64::from(self.config.train)) as u32;
+        let most = (self.config.span.as_secs_f64() / self.interval()).clamp(1.0, f64::from(self.config.train)) as u32;
         self.train = if after { self.train.saturating_mul(2) } else { self.train }.min(most).max(1);
+        self.train
+    }
+
+    /// The same for trains of pairs: an even number of segments.
+    pub fn next_pairs(&mut self, after: bool) -> u32 {
+        self.train = self.next_train(after).next_multiple_of(2);
         self.train
     }
 
@@ -174,8 +207,13 @@ impl Control {
         self.config.marks > 0.0
     }
 
+    /// The least interval that the path bears, seconds.
+    pub fn floor(&self) -> f64 {
+        self.floor
+    }
+
     /// I, seconds.
     pub fn interval(&self) -> f64 {
-        self.interval
+        self.config.interval.map_or(self.interval, Duration::as_secs_f64)
     }
 }

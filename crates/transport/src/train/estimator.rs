@@ -188,6 +188,16 @@ impl Estimator {
         (self.mean - self.base.get(at, self.skew.get()) - noise).max(0.0)
     }
 
+    /// Whether `sample` has less delay than the mean of those before.
+    pub fn is_below_mean(&self, sample: &Sample) -> bool {
+        self.at.is_some() && sample.forward + sample.mean < self.mean
+    }
+
+    /// By how much the delay of `sample` exceeds the least, seconds; none before the first one.
+    pub fn above_base(&self, sample: &Sample) -> Option<f64> {
+        self.at.map(|_| sample.forward + sample.mean - self.base.get(sample.now, self.skew.get()))
+    }
+
     /// Share of marked segments, smoothed.
     pub fn marked(&self) -> f64 {
         self.marked

@@ -4,15 +4,18 @@
 //! channel as much as a third of what data costs, and jitter builds up until a collision of hidden stations looks like a
 //! broken route. Here nothing crosses: the path is empty when the ACK travels, and every train begins on an empty path.
 //! `sender` makes trains and repairs holes, `receiver` has the rule of acknowledging, `estimator` what is known of the path,
-//! `control` the interval, `connection` opens and closes as TCP does.
+//! `control` the interval, `connection` opens and closes as TCP does. `solo` is the form for receivers that know nothing of it: a
+//! pacing of TCP.
 
 pub mod connection;
 pub mod control;
 pub mod estimator;
+pub mod peer_clock;
 pub mod receiver;
 pub mod segment;
 pub mod sender;
 pub mod skew;
+pub mod solo;
 pub mod timeout;
 pub mod wire;
 
@@ -20,14 +23,25 @@ pub use connection::Connection;
 pub use segment::{Feedback, Segment};
 
 use crate::about::Named;
-use alloc::format;
 use alloc::string::String;
 use meshpace_core::Duration;
 use meshpace_core::parameter::{ParameterError, require};
 
+/// Whose conversation it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profile {
+    /// As agents of a simulator do: the application takes what arrives at once; an end that was only written to closes as soon
+    /// as its peer has; no peer is given up, late segments are answered for ever.
+    Agent,
+    /// As RFC 9293 asks of a host.
+    Host,
+}
+
 /// Parameters of a connection; both ends need the same `segment`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
+    /// Whose conversation it is. Default that of agents.
+    pub profile: Profile,
     /// Payload of a full segment in bytes, 1..=65495. Default 1460.
     pub segment: u32,
     /// Receive window in segments, 1..=65535. Default 64.
@@ -45,6 +59,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
+            profile: Profile::Agent,
             segment: 1460,
             max_window: 64,
             ack_timer: Duration::from_millis(400),
@@ -76,6 +91,11 @@ impl Config {
         Config { control: control::Config { marks: 3.0, ..control::Config::default() }, ..Config::default() }
     }
 
+    /// The same parameters as a host uses them on a network that is not simulated.
+    pub fn of_host(&self) -> Config {
+        Config { profile: Profile::Host, ..self.clone() }
+    }
+
     /// Whether every parameter is in its range.
     ///
     /// # Errors
@@ -91,17 +111,6 @@ impl Config {
 
     /// Its parameters in one line, for people.
     pub fn describe(&self) -> String {
-        let control = &self.control;
-        format!(
-            "trains of {} to {} segments, {} s at most; floor {} or {}, delay {}, exponent {}, marks {}",
-            control.first,
-            control.train,
-            control.span.as_secs_f64(),
-            control.near_floor,
-            control.far_floor,
-            control.delay,
-            control.exponent,
-            control.marks
-        )
+        self.control.describe()
     }
 }

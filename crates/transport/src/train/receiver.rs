@@ -8,10 +8,11 @@
 //! Forward delays are differences of two clocks that need not agree. Only delays less the newest one's are reported, so that
 //! neither an offset nor a drift of the clocks is in the report beyond what they drift during a train.
 
-use super::Config;
 use super::segment::{DELAY_UNIT_US, Feedback, Segment, WAIT_UNIT_US, stamp};
+use super::{Config, Profile};
 use crate::flags::Flags;
-use crate::ranges::Received;
+use crate::ranges::Range;
+use crate::receiving::{Offer, Reassembly};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
@@ -67,12 +68,9 @@ impl Batch {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     segment: u64,
-    /// Receive window in segments.
-    window: u16,
     ack_timer: Duration,
-    received: Received,
-    /// The offset of the peer's FIN, once known.
-    fin_at: Option<u64>,
+    arrived: Reassembly,
+    offer: Offer,
     batch: Batch,
     /// When the newest segment arrived, and its time stamp.
     arrived_at: Time,
@@ -87,10 +85,13 @@ impl Receiver {
     pub fn new(config: &Config) -> Receiver {
         Receiver {
             segment: u64::from(config.segment),
-            window: config.max_window,
             ack_timer: config.ack_timer,
-            received: Received::new(usize::from(config.max_window.min(256)) + 1),
-            fin_at: None,
+            arrived: Reassembly::new(usize::from(config.max_window.min(256)) + 1),
+            offer: Offer::new(
+                config.segment,
+                config.segment.saturating_mul(u32::from(config.max_window)),
+                config.profile == Profile::Agent,
+            ),
             batch: Batch::default(),
             arrived_at: Time::ZERO,
             ts_recent: 0,
@@ -101,22 +102,31 @@ impl Receiver {
 
     /// The next offset expected; a received FIN counts as one byte.
     pub fn expected(&self) -> u64 {
-        self.received.next() + u64::from(self.is_closed())
+        self.arrived.expected()
     }
 
     /// Whether all of the peer's stream and its FIN have arrived.
     pub fn is_closed(&self) -> bool {
-        self.fin_at == Some(self.received.next())
+        self.arrived.is_closed()
     }
 
     /// Payload bytes delivered in order.
     pub fn delivered(&self) -> u64 {
-        self.received.next()
+        self.arrived.next()
     }
 
-    /// Receive window in segments.
+    /// The whole receive window in segments, as a SYN offers it.
     pub fn window(&self) -> u16 {
-        self.window
+        self.in_segments(self.offer.window())
+    }
+
+    fn in_segments(&self, bytes: u32) -> u16 {
+        u16::try_from(u64::from(bytes) / self.segment).unwrap_or(u16::MAX)
+    }
+
+    /// The application has taken `bytes` more. The peer is told of itself only if it may be waiting for it.
+    pub fn take(&mut self, bytes: u64) {
+        self.ack_due |= self.offer.take(bytes, &self.arrived) && !self.is_closed();
     }
 
     /// An ACK is to leave at once.
@@ -146,41 +156,44 @@ impl Receiver {
         self.ts_recent = segment.ts_val;
     }
 
-    /// A segment of the established connection arrived.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool, stats: &mut Stats) {
+    /// A segment of the established connection arrived. Whether its payload is part of the stream.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool, stats: &mut Stats) -> bool {
         let fin = segment.flags.has(Flags::FIN);
         if segment.payload == 0 && !fin {
             // A probe of the window, or what is left of a handshake.
             self.ack_due |= segment.is_tail();
-            return;
+            return false;
         }
         self.batch.add(stamp(now).wrapping_sub(segment.ts_val), marked);
         self.arrived_at = now;
         self.ts_recent = segment.ts_val;
         let (start, end) = (segment.seq, segment.seq.saturating_add(u64::from(segment.payload)));
-        let edge = self.fin_at.unwrap_or_else(|| self.received.next() + self.segment * u64::from(self.window));
-        if segment.payload > 0 {
-            // Beyond a gap only what fits whole: the report has one bit for a segment.
-            let fits = end <= edge || (start <= self.received.next() && start < edge);
-            if fits && self.received.insert(start, end.min(edge)) {
-                stats.distinct_segments_received += 1;
-            } else {
-                stats.duplicate_segments_received += 1;
-            }
+        let edge = self.arrived.fin_at().unwrap_or_else(|| self.offer.edge(&self.arrived));
+        let next = self.arrived.next();
+        // Beyond a gap only what fits whole: the report has one bit for a segment.
+        let fits = end <= edge || (start <= next && start < edge);
+        let range = Range { start: start.max(next), end: end.min(edge) };
+        let is_new = segment.payload > 0 && fits && self.arrived.on_range(start, range);
+        if is_new {
+            stats.distinct_segments_received += 1;
+        } else if segment.payload > 0 {
+            stats.duplicate_segments_received += 1;
         }
         // A FIN below what has arrived contradicts it, one beyond the window waits for another day.
-        if fin && self.fin_at.is_none() && end <= edge && end >= self.received.highest() {
-            self.fin_at = Some(end);
+        if fin && self.arrived.fin_at().is_none() && end <= edge && end >= self.arrived.highest() {
+            self.arrived.set_fin(end);
         }
         self.ack_due |= segment.is_tail() || fin || end > edge;
         self.deadline = now.saturating_add(self.ack_timer);
+        is_new
     }
 
     /// What is said of the peer's stream in every segment.
-    pub fn ride(&self, segment: &mut Segment) {
+    pub fn ride(&mut self, segment: &mut Segment) {
         segment.ack = self.expected();
         segment.ts_ecr = self.ts_recent;
-        segment.window = self.window;
+        let offered = self.offer.offer(&self.arrived);
+        segment.window = self.in_segments(offered);
         segment.flags = segment.flags.with(Flags::ACK);
     }
 
@@ -203,8 +216,8 @@ impl Receiver {
 
     /// One bit for each full segment's worth of bytes from the next expected one on.
     fn beyond(&self) -> u32 {
-        let (next, highest) = (self.received.next(), self.received.highest());
-        if self.received.beyond().is_empty() {
+        let (next, highest) = (self.arrived.next(), self.arrived.highest());
+        if self.arrived.is_complete() {
             return 0;
         }
         let mut bits = 0;
@@ -213,7 +226,7 @@ impl Receiver {
             if start >= highest {
                 break;
             }
-            bits |= u32::from(self.received.has(start, highest.min(start + self.segment))) << place;
+            bits |= u32::from(self.arrived.has(start, highest.min(start + self.segment))) << place;
         }
         bits
     }

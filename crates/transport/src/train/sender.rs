@@ -140,6 +140,14 @@ impl Sender {
         }
     }
 
+    /// Full segments have `segment` bytes; to be told before the handshake is over.
+    pub fn agree(&mut self, config: &Config) {
+        self.segment = config.segment;
+        self.estimator = Estimator::new(&config.estimator, config.segment);
+        self.control = Control::new(&config.control);
+        self.control.on_path(&self.path, config.segment);
+    }
+
     /// The handshake is over; the peer takes `window` segments.
     pub fn establish(&mut self, window: u16) {
         self.peer_window = u64::from(window) * u64::from(self.segment);
@@ -164,6 +172,11 @@ impl Sender {
         self.stream.fin_cut && self.stream.cuts.is_empty()
     }
 
+    /// Whether the FIN was sent.
+    pub fn has_sent_fin(&self) -> bool {
+        self.stream.fin_cut && self.stream.cuts.back().is_none_or(|last| last.sent)
+    }
+
     /// Whether nothing but the FIN is unacknowledged.
     pub fn has_only_fin(&self) -> bool {
         self.stream.fin_cut && self.una >= self.stream.cut_bytes
@@ -175,9 +188,10 @@ impl Sender {
         last.map_or(self.una, Cut::end)
     }
 
-    /// Payload bytes acknowledged, all from the start on.
+    /// Payload bytes that are never sent again, all from the start on: an ACK of a part of a segment leaves the whole one.
     pub fn acknowledged(&self) -> u64 {
-        self.una.min(self.stream.cut_bytes)
+        let una = self.una.min(self.stream.cut_bytes);
+        self.stream.cuts.front().map_or(una, |first| first.offset.min(una))
     }
 
     /// The interval, seconds.
@@ -379,6 +393,11 @@ impl Sender {
             self.timeout_at = now.saturating_add(self.timeout.rto());
         }
         Segment { seq: cut.offset, ts_val: stamp(now), payload: cut.payload, flags, ..Segment::default() }
+    }
+
+    /// Whether an answer of the peer is awaited: to data, to a FIN or to a probe.
+    pub fn awaits_answer(&self) -> bool {
+        self.is_blocked() || self.stream.cuts.iter().any(|cut| cut.sent)
     }
 
     /// Whether only the peer's window keeps data back while nothing is outstanding.

@@ -2,13 +2,14 @@
 
 use super::super::interface::Interface;
 use super::super::packet::{self, Packet, Unreachable};
+use super::conversation::Protocol;
 use super::entry::{Entry, Key};
 use super::{Id, Stack, random_number};
 use crate::ring::{ReceiveRing, SendRing};
 use crate::tpa::path::hops_travelled;
 use meshpace_core::Time;
 use meshpace_transport::tcp::wire::{self, Header, Numbers};
-use meshpace_transport::tcp::{Connection, Flags};
+use meshpace_transport::tcp::{Flags, train_wire};
 use meshpace_transport::{Arrival, PathInfo, Role};
 use std::net::Ipv4Addr;
 
@@ -42,7 +43,8 @@ impl<I: Interface> Stack<I> {
         let flags = header.flags;
         let was_established = entry.connection.is_established();
         if !was_established && entry.buffers.is_some() && flags.has(Flags::SYN) && flags.has(Flags::ACK) {
-            entry.on_syn_ack(now, header);
+            let hops = if entry.hops > 0 { entry.hops } else { self.path.hops };
+            entry.on_syn_ack(now, header, PathInfo { hops, ..self.path });
         } else if !was_established
             && entry.buffers.is_none()
             && flags.has(Flags::SYN)
@@ -51,11 +53,12 @@ impl<I: Interface> Stack<I> {
             // Another SYN than the one that began this: the peer has started over, or it is forged.
             return;
         }
-        let (expected, acknowledged) = (entry.connection.expected(), entry.connection.acknowledged());
+        let expected = entry.connection.expected();
         // Longer than a packet can be: not so, for the decoder has seen to it.
         let length = u16::try_from(payload.len()).unwrap_or(u16::MAX);
-        let Some(understood) = entry.numbers.segment(header, length, expected, acknowledged) else { return };
-        if !was_established && flags.has(Flags::ACK) && !flags.has(Flags::RST) && understood.segment.ack != 0 {
+        let Some(heard) = entry.connection.understand(&entry.numbers, header, length) else { return };
+        let (offset, acknowledges) = heard.offsets();
+        if !was_established && flags.has(Flags::ACK) && !flags.has(Flags::RST) && acknowledges != 0 {
             // It acknowledges something this connection never said (RFC 9293, section 3.10.7.3 and 4).
             return self.on_stray(key, header, payload.len());
         }
@@ -63,7 +66,7 @@ impl<I: Interface> Stack<I> {
             entry.hops = arrival.hops;
             entry.connection.on_path(PathInfo { hops: arrival.hops, ..self.path });
         }
-        let is_taken = entry.connection.on_segment(now, &understood.segment, understood.blocks(), arrival);
+        let is_taken = entry.connection.on_heard(now, &heard, arrival);
         if !was_established && entry.connection.is_established() && entry.buffers.is_none() {
             entry.buffers = Some((SendRing::new(self.limits.send_buffer), ReceiveRing::new(entry.window)));
             self.opening.retain(|opening| *opening != id);
@@ -79,8 +82,8 @@ impl<I: Interface> Stack<I> {
         }
         if let (true, Some((_, receive))) = (is_taken && !payload.is_empty(), &mut entry.buffers) {
             let limit = expected.saturating_add(receive.room() as u64);
-            let fitting = limit.saturating_sub(understood.segment.seq).min(payload.len() as u64) as usize;
-            let placed = receive.place(understood.segment.seq, &payload[..fitting]);
+            let fitting = limit.saturating_sub(offset).min(payload.len() as u64) as usize;
+            let placed = receive.place(offset, &payload[..fitting]);
             debug_assert!(placed, "cut to what has room");
             receive.deliver(entry.connection.delivered());
         }
@@ -92,13 +95,15 @@ impl<I: Interface> Stack<I> {
     fn begin(&mut self, now: Time, key: Key, syn: &Header) -> Option<Id> {
         let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);
         let listener = self.listeners.get(&key.2).filter(|_| opens)?;
-        let mut config = listener.config.of_host();
         let path_mss = self.path_mss().ok()?;
-        let window = config.segment.min(u32::from(path_mss)).saturating_mul(config.max_window);
-        let options = wire::answer(path_mss, window, &syn.options);
+        let mut protocol = listener.protocol.with_segments_up_to(u32::from(path_mss));
+        if protocol.offers_trains() && !train_wire::is_offered(&syn.options) {
+            protocol = Protocol::Tcp(protocol.fallback());
+        }
+        let window = protocol.window();
+        let options = protocol.options(wire::answer(path_mss, window, &syn.options));
         let agreed = wire::agreed(path_mss, &syn.options);
-        config.segment = config.segment.min(u32::from(path_mss));
-        let mut connection = Connection::new(&config, Role::Receiver);
+        let mut connection = protocol.connection(Role::Receiver);
         connection.on_path(self.path);
         connection.on_agreed(now, &agreed);
         let scaled = syn.options.window_scale.is_some();
@@ -117,12 +122,14 @@ impl<I: Interface> Stack<I> {
         let id = self.insert(Entry {
             key,
             connection,
+            protocol,
             numbers,
             syn_options: options,
             path_mss,
             buffers: None,
             window: window as usize,
             hops: 0,
+            closed: false,
             accepted: false,
             claimed: false,
             released: false,

@@ -1,11 +1,12 @@
 //! One connection in the hands of the stack.
 
 use super::super::packet::Unreachable;
+use super::conversation::{Conversation, Protocol, Said};
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::Time;
+use meshpace_transport::tcp::train_wire;
 use meshpace_transport::tcp::wire::{self, Header, Numbers, Options};
-use meshpace_transport::tcp::{Connection, Segment};
-use meshpace_transport::{Machine, Output};
+use meshpace_transport::{Machine, Output, PathInfo, Role};
 use std::net::Ipv4Addr;
 
 /// The four numbers that tell a connection; our address is the interface's.
@@ -15,7 +16,9 @@ pub(super) type Key = (Ipv4Addr, u16, u16);
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) key: Key,
-    pub(super) connection: Connection,
+    pub(super) connection: Conversation,
+    /// What this end would speak.
+    pub(super) protocol: Protocol,
     pub(super) numbers: Numbers,
     /// The options of our SYN or SYN-ACK.
     pub(super) syn_options: Options,
@@ -26,6 +29,8 @@ pub(super) struct Entry {
     pub(super) window: usize,
     /// The hops the peer's packets come.
     pub(super) hops: u8,
+    /// The application will write no more.
+    pub(super) closed: bool,
     pub(super) accepted: bool,
     pub(super) claimed: bool,
     /// The application has let go: the entry goes when the connection is forgotten.
@@ -37,7 +42,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// The SYN-ACK tells what the peer agrees to.
-    pub(super) fn on_syn_ack(&mut self, now: Time, header: &Header) {
+    pub(super) fn on_syn_ack(&mut self, now: Time, header: &Header, path: PathInfo) {
         if header.ack != self.numbers.own.wrapping_add(1) {
             return;
         }
@@ -49,14 +54,33 @@ impl Entry {
             Some(scale) => self.numbers.peer_scale = scale,
             None => self.numbers.own_scale = 0,
         }
+        if self.connection.has_trains() && !train_wire::is_offered(options) {
+            self.fall_back(now, path);
+        }
         self.connection.on_agreed(now, &agreed);
+    }
+
+    /// The peer does not know quiet trains: a plain TCP goes on from the SYN that was sent.
+    fn fall_back(&mut self, now: Time, path: PathInfo) {
+        let mut connection = Protocol::Tcp(self.protocol.fallback()).connection(Role::Sender);
+        connection.on_path(path);
+        connection.open(now);
+        // Its SYN has left already.
+        let _ = connection.poll(now);
+        if let Some((send, _)) = &self.buffers {
+            connection.write(now, send.end());
+        }
+        if self.closed {
+            connection.close(now);
+        }
+        self.connection = connection;
     }
 }
 
 impl Machine for Entry {
-    type Segment = Segment;
+    type Segment = Said;
 
-    fn poll(&mut self, now: Time) -> Output<Segment> {
+    fn poll(&mut self, now: Time) -> Output<Said> {
         self.connection.poll(now)
     }
 }

@@ -2,9 +2,9 @@
 
 use super::super::interface::Interface;
 use super::super::packet;
+use super::conversation::Said;
 use super::entry::Entry;
 use meshpace_transport::tcp::wire::{Addresses, Header, Options};
-use meshpace_transport::tcp::{Extension, Flags, Segment};
 use std::io;
 use std::net::Ipv4Addr;
 
@@ -21,20 +21,20 @@ pub(super) struct Output<I> {
 
 impl<I: Interface> Output<I> {
     /// Sends a segment of a connection.
-    pub(super) fn send(&mut self, entry: &Entry, segment: &Segment) -> io::Result<()> {
+    pub(super) fn send(&mut self, entry: &Entry, said: &Said) -> io::Result<()> {
         let (peer, peer_port, own_port) = entry.key;
-        let mut header = entry.numbers.header(segment, (own_port, peer_port), entry.connection.blocks());
-        if segment.flags.has(Flags::SYN) {
+        let mut header = entry.connection.header(&entry.numbers, said, (own_port, peer_port));
+        if said.is_syn() {
             header.options = Options { timestamps: header.options.timestamps, ..entry.syn_options };
         }
-        let length = usize::from(segment.payload);
+        let (offset, length) = said.range();
         let payload = match &entry.buffers {
-            Some((ring, _)) if length > 0 => ring.range(segment.seq, length),
+            Some((ring, _)) if length > 0 => ring.range(offset, length),
             _ => Some((&[][..], &[][..])),
         };
         debug_assert!(payload.is_some(), "what is not acknowledged is kept");
         let Some(payload) = payload else { return Ok(()) };
-        self.transmit(peer, &header, payload, segment.extension == Extension::EcnCapable)
+        self.transmit(peer, &header, payload, said.is_ecn_capable())
     }
 
     /// Sends a packet.

@@ -1,8 +1,8 @@
 //! What a connection tells whoever runs it.
 
 use super::{Connection, State};
+use crate::closing::End;
 use crate::stats::Stats;
-use crate::tcp::closing::End;
 use crate::tcp::sending::Sender;
 use crate::tcp::timers::Timer;
 use meshpace_core::Time;

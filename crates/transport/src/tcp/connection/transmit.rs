@@ -1,9 +1,9 @@
 //! What a connection sends next.
 
 use super::{Connection, State};
+use crate::closing::End;
 use crate::flags::Flags;
 use crate::tcp::Segment;
-use crate::tcp::closing::End;
 use crate::tcp::handshake::Due;
 use crate::tcp::sending;
 use crate::tcp::timers::Timer;

@@ -162,9 +162,10 @@ impl Flight {
         self.highest
     }
 
-    /// Payload bytes acknowledged.
+    /// Payload bytes that are never sent again, all from the start on: an ACK of a part of a segment leaves the whole one.
     pub fn acknowledged(&self) -> u64 {
-        self.una.min(self.cut_bytes)
+        let una = self.una.min(self.cut_bytes);
+        self.cuts.get(self.cuts.base()).map_or(una, |first| first.offset.min(una))
     }
 
     /// Everything before this offset is acknowledged; a FIN counts as one byte.

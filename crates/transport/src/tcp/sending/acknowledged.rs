@@ -8,6 +8,7 @@ use crate::path::Arrival;
 use crate::tcp::Segment;
 use crate::tcp::recovery::Action;
 use crate::tcp::timers::{Shared, Timer};
+use crate::train::solo::Progress;
 
 impl Sender {
     /// The SYN-ACK arrived.
@@ -61,6 +62,15 @@ impl Sender {
             self.restart_timer(shared);
             return;
         }
+        let fresh = acknowledged.newest.filter(|_| !acknowledged.covers_retransmission);
+        let progress = Progress {
+            now,
+            sent_at: fresh.map(|cut| cut.sent_at),
+            segments: acknowledged.segments,
+            stamp: self.timing.has_timestamps().then_some(segment.ts_val),
+            outstanding: self.flight.outstanding(),
+        };
+        self.pacer.on_progress(&progress, &mut shared.stats);
         let timed = match self.sampling() {
             Sampling::NewDataKarn => acknowledged.newest.filter(|_| !acknowledged.covers_retransmission),
             Sampling::OldestNew => acknowledged.oldest.filter(|_| !acknowledged.covers_retransmission),

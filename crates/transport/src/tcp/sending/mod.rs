@@ -95,6 +95,7 @@ impl Sender {
             self.config.segment = segment;
             self.flight.set_segment(segment);
             self.pacer = Pacer::new(&self.config.pacing, segment);
+            self.pacer.on_path(&self.path);
             self.pacer.on_open(shared.now, &mut shared.stats);
         }
     }
@@ -154,6 +155,7 @@ impl Sender {
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         self.path = path;
+        self.pacer.on_path(&path);
         self.window.on_hops(path.hops);
     }
 

@@ -6,17 +6,14 @@
 //! so that the retransmission timer learns of the wait. The one-way delay that is echoed is that of the newest, which brings
 //! the ACK about, as AP05 samples the RTT.
 
-mod offer;
-mod reassembly;
-
 use super::ack::Policy;
 use super::ecn::Echoing;
 use super::segment::{Extension, stamp};
 use super::timers::{Shared, Timer};
 use super::{Config, Flags, Segment};
+use crate::ranges::Range;
+use crate::receiving::{Offer, Reassembly};
 use meshpace_core::Time;
-use offer::Offer;
-use reassembly::{Range, Reassembly};
 
 /// What ACKs report besides what is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,6 +11,8 @@ use meshpace_core::{Duration, Time};
 pub const PATIENCE: Duration = Duration::from_secs(100);
 /// How long the end that closed first answers late segments.
 pub const TIME_WAIT: Duration = Duration::from_secs(60);
+/// How often a SYN-ACK is sent at most.
+pub const SYN_ACK_ATTEMPTS: u32 = 6;
 /// The ACKs that suspect segments may bring about in [`CHALLENGE_PERIOD`].
 pub const CHALLENGES: u32 = 10;
 /// The time after which they may again.
@@ -25,8 +27,7 @@ pub enum End {
     Refused,
     /// The peer reset the connection.
     Reset,
-    /// The peer answered nothing for [`PATIENCE`], or the SYN-ACK
-    /// [`SYN_ACK_ATTEMPTS`](super::handshake::SYN_ACK_ATTEMPTS) times.
+    /// The peer answered nothing for [`PATIENCE`], or the SYN-ACK [`SYN_ACK_ATTEMPTS`] times.
     TimedOut,
     /// This end reset the connection.
     Aborted,

@@ -1,21 +1,6 @@
 //! What has arrived of the peer's stream: all of it up to an offset, and ranges beyond a gap.
 
-use alloc::vec::Vec;
-
-/// A received range of the stream, `start..end`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Range {
-    /// Offset of its first byte.
-    pub start: u64,
-    /// The offset after its last byte.
-    pub end: u64,
-}
-
-impl Range {
-    fn holds(&self, offset: u64) -> bool {
-        self.start <= offset && offset < self.end
-    }
-}
+use crate::ranges::{Range, Received};
 
 /// How many of the ranges are told apart by when a segment arrived in them: as many as an ACK has room for without time
 /// stamps (RFC 2018, section 3).
@@ -24,10 +9,7 @@ const REMEMBERED: usize = 4;
 /// What has arrived.
 #[derive(Clone, Debug)]
 pub struct Reassembly {
-    /// Everything before this offset has been delivered.
-    next: u64,
-    /// What lies beyond a gap: sorted, disjoint, not touching.
-    beyond: Vec<Range>,
+    received: Received,
     /// An offset in each of the ranges beyond a gap that a segment arrived in last, the latest first; 0 stands for none.
     recent: [u64; REMEMBERED],
     /// The offset of the peer's FIN, once known.
@@ -37,24 +19,24 @@ pub struct Reassembly {
 impl Reassembly {
     /// Nothing has arrived; room for `capacity` ranges without allocating.
     pub fn new(capacity: usize) -> Reassembly {
-        Reassembly { next: 0, beyond: Vec::with_capacity(capacity), recent: [0; REMEMBERED], fin_at: None }
+        Reassembly { received: Received::new(capacity), recent: [0; REMEMBERED], fin_at: None }
     }
 
     /// Everything before this offset has been delivered.
     #[inline]
     pub fn next(&self) -> u64 {
-        self.next
+        self.received.next()
     }
 
     /// Whether anything has arrived.
     pub fn has_arrived(&self) -> bool {
-        self.next > 0 || !self.beyond.is_empty()
+        self.received.highest() > 0
     }
 
     /// Whether nothing lies beyond a gap.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.beyond.is_empty()
+        self.received.beyond().is_empty()
     }
 
     /// The offset of the peer's FIN, once known.
@@ -65,17 +47,22 @@ impl Reassembly {
     /// Whether all of the stream and its FIN have arrived.
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.fin_at == Some(self.next)
+        self.fin_at == Some(self.next())
     }
 
     /// The next offset expected; a received FIN counts as one byte.
     pub fn expected(&self) -> u64 {
-        self.next + u64::from(self.is_closed())
+        self.next() + u64::from(self.is_closed())
     }
 
     /// The offset after everything that has arrived.
     pub fn highest(&self) -> u64 {
-        self.beyond.last().map_or(self.next, |last| last.end)
+        self.received.highest()
+    }
+
+    /// Whether all of `start..end` has arrived.
+    pub fn has(&self, start: u64, end: u64) -> bool {
+        self.received.has(start, end)
     }
 
     /// The FIN stands at `offset`.
@@ -88,19 +75,19 @@ impl Reassembly {
     pub fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
         let recent = self.recent.iter().filter_map(|&offset| self.range_of(offset));
         let is_recent = |known: &&Range| self.recent.iter().any(|offset| known.holds(*offset));
-        let others = self.beyond.iter().rev().filter(move |known| !is_recent(known)).copied();
+        let others = self.received.beyond().iter().rev().filter(move |known| !is_recent(known)).copied();
         recent.chain(others)
     }
 
     /// The range beyond a gap that holds `offset`.
     fn range_of(&self, offset: u64) -> Option<Range> {
-        self.beyond.iter().find(|known| known.holds(offset)).copied()
+        self.received.beyond().iter().find(|known| known.holds(offset)).copied()
     }
 
     /// A segment that starts at `start` has arrived: its range, if it lies beyond a gap, comes first.
     fn note(&mut self, start: u64) {
         let Some(range) = self.range_of(start) else { return };
-        let (before, next) = (self.recent, self.next);
+        let (before, next) = (self.recent, self.next());
         let others = before.into_iter().filter(|&offset| offset > next && !range.holds(offset));
         let mut order = core::iter::once(start).chain(others);
         self.recent = core::array::from_fn(|_| order.next().unwrap_or(0));
@@ -109,37 +96,10 @@ impl Reassembly {
     /// A segment that starts at `start` brought `range`, of which what is delivered has been cut off; it may be empty.
     /// Whether it brought anything new.
     pub fn on_range(&mut self, start: u64, range: Range) -> bool {
-        let is_new = range.start < range.end && self.insert(range);
+        let is_new = self.received.insert(range.start, range.end);
         if !self.is_complete() {
             self.note(start);
         }
         is_new
-    }
-
-    /// Adds a range at or after `next`; whether it brought anything new.
-    fn insert(&mut self, range: Range) -> bool {
-        if range.start == self.next && self.beyond.is_empty() {
-            self.next = range.end;
-            return true;
-        }
-        // The ranges from `first` to `last` touch the new one and become one with it.
-        let first = self.beyond.partition_point(|known| known.end < range.start);
-        let last = self.beyond.partition_point(|known| known.start <= range.end);
-        if first < last && self.beyond[first].start <= range.start && self.beyond[first].end >= range.end {
-            return false;
-        }
-        if first == last {
-            self.beyond.insert(first, range);
-        } else {
-            let end = range.end.max(self.beyond[last - 1].end);
-            let start = range.start.min(self.beyond[first].start);
-            self.beyond[first] = Range { start, end };
-            self.beyond.drain(first + 1..last);
-        }
-        if self.beyond[0].start <= self.next {
-            self.next = self.beyond[0].end;
-            self.beyond.remove(0);
-        }
-        true
     }
 }

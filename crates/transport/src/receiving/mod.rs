@@ -1,0 +1,7 @@
+//! What receivers of byte streams share: what has arrived, and the window that is offered.
+
+mod offer;
+mod reassembly;
+
+pub use offer::Offer;
+pub use reassembly::Reassembly;
