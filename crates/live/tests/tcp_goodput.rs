@@ -67,7 +67,7 @@ fn pair(name: &str, seed: u64, quick_acks: bool) -> Option<[f64; 2]> {
     let kernels = world(seed, 0.01, quick_acks)?;
     let _receivers = [&ours, &kernels].map(|world| world.python(&python_receiver()));
     std::thread::scope(|scope| {
-        let ours = scope.spawn(|| ours.ours(|| measure(Tcp::new(World::device(1500), peer(), transport(name)))));
+        let ours = scope.spawn(|| ours.ours(|| measure(Tcp::new(World::device(1500), peer(), &transport(name)))));
         let kernels = kernels.ours(|| measure(Kernel::new(peer(), Some("reno".into())).unwrap()));
         Some([ours.join().unwrap(), kernels])
     })

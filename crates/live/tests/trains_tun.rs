@@ -41,7 +41,7 @@ fn between_two_of_our_stacks_over_a_bad_link() {
                     PathInfo { hops: 1, rate: meshpace_core::Rate::from_mbps(54), received_power_dbm: None },
                     false,
                 );
-                stack.listen(PORT, &trains()).unwrap();
+                stack.listen(PORT, trains()).unwrap();
                 listens.send(()).unwrap();
                 let id = accept(&mut stack, PORT, secs(60));
                 assert!(stack.connection(id).unwrap().has_trains());
@@ -51,7 +51,7 @@ fn between_two_of_our_stacks_over_a_bad_link() {
         listening.recv().unwrap();
         let sent = world.ours(|| {
             let mut stack = World::device(1500);
-            let id = stack.connect(SocketAddrV4::new(SECOND, PORT), &trains()).unwrap();
+            let id = stack.connect(SocketAddrV4::new(SECOND, PORT), trains()).unwrap();
             let start = tcp_common::now();
             let sent = send(&mut stack, id, bytes(), secs(3600));
             let connection = stack.connection(id).unwrap();
@@ -76,7 +76,7 @@ fn the_kernel_gets_a_plain_tcp() {
     let mut python = world.python(&python_receiver());
     let sent = world.ours(|| {
         let mut stack = World::device(1500);
-        let id = stack.connect(peer(), &trains()).unwrap();
+        let id = stack.connect(peer(), trains()).unwrap();
         let sent = send(&mut stack, id, 300_000, secs(600));
         assert!(!stack.connection(id).unwrap().has_trains());
         sent
@@ -89,7 +89,7 @@ fn the_kernel_opens_a_plain_tcp() {
     let Some(world) = World::plain() else { return };
     let (received, mut python) = world.ours(|| {
         let mut stack = World::device(1500);
-        stack.listen(PORT, &trains()).unwrap();
+        stack.listen(PORT, trains()).unwrap();
         let python = world.python(&python_sender(300_000));
         let id = accept(&mut stack, PORT, secs(60));
         assert!(!stack.connection(id).unwrap().has_trains());

@@ -24,12 +24,6 @@ impl From<&tcp::Config> for Protocol {
     }
 }
 
-impl From<tcp::Config> for Protocol {
-    fn from(config: tcp::Config) -> Protocol {
-        Protocol::from(&config)
-    }
-}
-
 impl From<&train::Config> for Protocol {
     fn from(config: &train::Config) -> Protocol {
         Protocol::Train(config.of_host())
