@@ -72,7 +72,6 @@ impl Transfer {
     /// Applications write what there is room for, read what there is, and close at the end.
     fn serve(&mut self, reads: bool) {
         self.server = self.server.or_else(|| Some(self.world.ends[1].accept(PORT)?.0));
-        let mut block = [0; 1 << 14];
         for side in 0..2 {
             let Some(id) = self.id(side) else { continue };
             let stack = &mut self.world.ends[side];
@@ -89,14 +88,22 @@ impl Transfer {
             if self.written[side] == self.bytes {
                 stack.close(id);
             }
-            while reads {
-                let taken = stack.read(id, &mut block);
-                if taken == 0 {
-                    break;
-                }
-                self.heard[side].update(&block[..taken]);
-                self.taken[side] += taken;
+            if reads {
+                self.read(side, id);
             }
+        }
+    }
+
+    /// Takes what has come to `side`.
+    fn read(&mut self, side: usize, id: Id) {
+        let mut block = [0; 1 << 14];
+        loop {
+            let taken = self.world.ends[side].read(id, &mut block);
+            if taken == 0 {
+                return;
+            }
+            self.heard[side].update(&block[..taken]);
+            self.taken[side] += taken;
         }
     }
 
