@@ -2,15 +2,16 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use super::common::{ms, quick};
+use meshpace_core::Duration;
 use meshpace_live::tpa::cover::decode_plain;
 use meshpace_live::tpa::handshake::{Cookie, Kind, Opening, Protection, Tag, Terms};
 use meshpace_live::tpa::{Options, Security};
 use meshpace_transport::tpa::{self, Flags, Segment, wire};
 use std::net::{SocketAddr, UdpSocket};
 
-/// Options without encryption whose timers fit a test.
+/// Options without encryption whose timers fit a test. A puppet does not answer the end of a stream: who drops one is not to wait long.
 pub fn plain() -> Options {
-    Options { security: Security::Plain, ..quick() }
+    Options { security: Security::Plain, linger: Duration::from_millis(200), ..quick() }
 }
 
 /// The peer.
