@@ -186,7 +186,12 @@ mod tests {
         fs::write(dead.join("lock"), "").unwrap();
         let sleeper = |token: &str| {
             let mut command = Command::new("sleep");
-            command.arg("60").stdin(Stdio::null()).env(TOKEN, token).spawn().unwrap()
+            let sleeper = command.arg("60").stdin(Stdio::null()).env(TOKEN, token).spawn().unwrap();
+            // The kernel lets the parent go on a moment before the environment of the new program is in its place.
+            while fs::read(format!("/proc/{}/environ", sleeper.id())).unwrap().is_empty() {
+                std::thread::yield_now();
+            }
+            sleeper
         };
         let (mut ours, mut other) = (sleeper("77-deadbeef"), sleeper("77-deadbee"));
         assert_eq!(clean(&base).unwrap(), [Removed { token: "77-deadbeef".to_owned(), programs: 1 }]);
