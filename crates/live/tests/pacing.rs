@@ -111,9 +111,10 @@ fn tpa_with_adaptive_pacing_keeps_the_interval_it_computes() {
     let stats = client.stats();
     client.close().unwrap();
     assert!(reader.join().unwrap() == sent);
+    // Acknowledgements are short; segments are shorter than usual where the handshake was answered late.
     // Two segments never leave closer together than the shortest interval in use; on the link we see when they did.
     let times: Vec<Time> =
-        relay.take_record().iter().filter(|p| p.from == 0 && p.bytes.len() > 1000).map(|p| p.at).collect();
+        relay.take_record().iter().filter(|p| p.from == 0 && p.bytes.len() > 200).map(|p| p.at).collect();
     let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1].since(pair[0]).0).collect();
     gaps.sort_unstable();
     let asked = stats.interval_sum_s / stats.interval_samples as f64 * 1e3;

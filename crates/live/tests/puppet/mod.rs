@@ -11,7 +11,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 /// Options without encryption whose timers fit a test. A puppet does not answer the end of a stream: who drops one is not to wait long.
 pub fn plain() -> Options {
-    Options { security: Security::Plain, linger: Duration::from_millis(200), ..quick() }
+    Options { security: Security::Plain, linger: Duration::from_secs(3), ..quick() }
 }
 
 /// The peer.
