@@ -1,10 +1,10 @@
 //! The time between two segments, whichever rule computes it: AP05 and AP10 (`estimator`), DCC (`dcc`), a rule of one file
-//! (`rules`). All are told of the same events.
+//! (`rules`), a rule of the program that uses this crate (`custom`). All are told of the same events.
 
 use super::adaptive::DEFAULT_HISTORY;
 use super::dcc::Dcc;
 use super::dispersion::{History, coefficient_of_variation};
-use super::{Estimator, Sample, rules};
+use super::{Estimator, Sample, custom, rules};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Rate};
 
@@ -28,6 +28,8 @@ pub enum Interval {
     Marks(Dcc, RttRecord),
     /// A rule of one file; the RTT is recorded beside.
     Rule(rules::State, RttRecord),
+    /// A rule of the program that uses this crate; the RTT is recorded beside.
+    Custom(custom::State, RttRecord),
 }
 
 impl Interval {
@@ -43,6 +45,10 @@ impl Interval {
                 rule.on_sample(sample);
                 record.on_sample(sample.rtt, stats);
             }
+            Interval::Custom(rule, record) => {
+                rule.on_sample(sample);
+                record.on_sample(sample.rtt, stats);
+            }
         }
     }
 
@@ -52,6 +58,7 @@ impl Interval {
             Interval::Adaptive(_) => {}
             Interval::Marks(rule, _) => rule.on_ack(ack.marked, ack.slow_start, ack.rate),
             Interval::Rule(rule, _) => rule.on_ack(ack.marked, ack.slow_start),
+            Interval::Custom(rule, _) => rule.on_ack(ack.marked, ack.slow_start),
         }
     }
 
@@ -68,6 +75,7 @@ impl Interval {
             Interval::Adaptive(estimator) => estimator.interval(),
             Interval::Marks(rule, _) => rule.interval(),
             Interval::Rule(rule, _) => Duration::from_secs_f64(rule.interval()),
+            Interval::Custom(rule, _) => Duration::from_secs_f64(rule.interval()),
         }
     }
 
@@ -75,7 +83,7 @@ impl Interval {
     pub fn read(&self, stats: &mut Stats) -> Duration {
         let interval = match self {
             Interval::Adaptive(estimator) => return estimator.read_interval(stats),
-            Interval::Marks(..) | Interval::Rule(..) => self.get(),
+            _ => self.get(),
         };
         stats.interval_samples += 1;
         stats.interval_sum_s += interval.as_secs_f64();

@@ -2,6 +2,7 @@
 
 pub mod adaptive;
 pub mod carrier_sense;
+pub mod custom;
 pub mod dcc;
 pub mod dispersion;
 pub mod earliest_send;
@@ -41,6 +42,8 @@ pub enum Config {
     Trains(solo::Config),
     /// A rule of one file.
     Rule(rules::Config),
+    /// A rule of the program that uses this crate.
+    Custom(custom::Config),
 }
 
 impl Config {
@@ -53,7 +56,7 @@ impl Config {
     pub fn sampling(&self) -> Sampling {
         match self {
             Config::Adaptive(config) => config.sampling,
-            Config::None | Config::Dcc(_) | Config::Trains(_) | Config::Rule(_) => Sampling::NewDataKarn,
+            _ => Sampling::NewDataKarn,
         }
     }
 
@@ -61,7 +64,7 @@ impl Config {
     pub fn hop_source(&self) -> HopSource {
         match self {
             Config::Adaptive(config) => config.hops,
-            Config::None | Config::Dcc(_) | Config::Trains(_) | Config::Rule(_) => HopSource::RoutingTable,
+            _ => HopSource::RoutingTable,
         }
     }
 
@@ -72,7 +75,7 @@ impl Config {
     /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
-            Config::None => Ok(()),
+            Config::None | Config::Custom(_) => Ok(()),
             Config::Adaptive(config) => config.check(),
             Config::Dcc(config) => config.check(),
             Config::Trains(config) => config.check(),
@@ -88,6 +91,7 @@ impl Config {
             Config::Dcc(config) => format!("paced by marks, alpha {}, beta {}", config.alpha, config.beta),
             Config::Trains(config) => format!("in pairs, {}", config.control.describe()),
             Config::Rule(config) => format!("paced by {}", config.describe()),
+            Config::Custom(config) => format!("paced by {}", config.name()),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::dcc::Dcc;
 use super::earliest_send::{EarliestSend, Release};
 use super::free_running::FreeRunning;
 use super::interval::{Feedback, Interval, RttRecord};
-use super::{Config, Estimator, Recovery, Sample, rules};
+use super::{Config, Estimator, Recovery, Sample, custom, rules};
 use crate::PathInfo;
 use crate::stats::Stats;
 use crate::train::solo::{Progress, Solo};
@@ -44,6 +44,7 @@ impl Pacer {
             Config::Dcc(config) => Interval::Marks(Dcc::new(config, payload), RttRecord::default()),
             Config::Trains(config) => return Pacer::Trains(Solo::new(config, payload)),
             Config::Rule(config) => Interval::Rule(rules::State::new(config), RttRecord::default()),
+            Config::Custom(config) => Interval::Custom(custom::State::new(config, payload), RttRecord::default()),
         };
         match config {
             Config::Adaptive(config) if config.limit == RateLimit::FreeRunning => {

@@ -93,7 +93,7 @@ impl Config {
         require(self.first_block < segment::BLOCK_NUMBERS, "first_block", self.first_block, "0 to 4095")?;
         self.pacing.check()?;
         match &self.pacing {
-            pacing::Config::None | pacing::Config::Rule(_) => {}
+            pacing::Config::None | pacing::Config::Rule(_) | pacing::Config::Custom(_) => {}
             pacing::Config::Adaptive(config) => {
                 // The released agent's FIFO drops what it holds at a loss; a block has no use for that.
                 require(
