@@ -4,6 +4,7 @@
 mod campaign;
 mod errors;
 mod frame;
+mod pacing;
 mod progress;
 mod records;
 mod reproduce;
@@ -19,6 +20,8 @@ mod _native {
     use super::campaign::Campaign;
     #[pymodule_export]
     use super::frame::{Table, table};
+    #[pymodule_export]
+    use super::pacing::Sample;
     #[pymodule_export]
     use super::records::{Records, compare, open, report};
     #[pymodule_export]

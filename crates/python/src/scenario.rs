@@ -1,16 +1,20 @@
 //! A scenario as it was read.
 
-use crate::errors;
+use crate::{errors, pacing};
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Scenario as Read, Source};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A scenario that can be run.
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct Scenario {
     pub read: Read,
+    /// The pacing rules of Python in it.
+    rules: Vec<String>,
 }
 
 #[pymethods]
@@ -28,9 +32,39 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let source = Source { name: file, text, sets };
         match py.detach(|| Read::read(source, &directory, stem)) {
-            Ok(read) => Ok(Scenario { read }),
+            Ok(read) => Ok(Scenario { read, rules: Vec::new() }),
             Err(refusal) => Err(errors::refusal(py, &refusal)),
         }
+    }
+
+    /// The same with the pacing of some flows, or of all, by a rule of Python. Each sender gets what `rule` makes of the bytes in
+    /// its segments. `digest` tells the scenario from others.
+    fn paced(&self, name: &str, rule: Py<PyAny>, flows: Option<Vec<usize>>, digest: String) -> PyResult<Scenario> {
+        let mut read = self.read.clone();
+        let rule = Arc::new(rule);
+        for point in &mut read.points {
+            let count = point.config.flows.len();
+            for index in flows.clone().unwrap_or_else(|| (0..count).collect()) {
+                let Some(flow) = point.config.flows.get_mut(index) else {
+                    return Err(PyValueError::new_err(format!(
+                        "flows: there is no flow {index}; there are {count}, from 0 on"
+                    )));
+                };
+                pacing::pace(&mut flow.transport, name, &rule).map_err(|what| {
+                    PyValueError::new_err(format!("flow {index} is {what}: a pacing rule needs TCP or TPA"))
+                })?;
+                name.clone_into(&mut point.transports[index]);
+            }
+        }
+        read.digest = digest;
+        let rules = self.rules.iter().cloned().chain([name.to_owned()]).collect();
+        Ok(Scenario { read, rules })
+    }
+
+    /// The pacing rules of Python in it: a run needs this process then.
+    #[getter]
+    fn rules(&self) -> Vec<String> {
+        self.rules.clone()
     }
 
     #[getter]

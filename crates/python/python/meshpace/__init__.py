@@ -18,10 +18,10 @@ from ._errors import (
     ScenarioError,
     WorkerError,
 )
-from ._native import MODEL_REVISION, __version__
+from ._native import MODEL_REVISION, Sample, __version__
 from ._reproduce import Verdict, Verdicts, experiments, reproduce
 from ._results import Results, Table, open_records
-from ._scenario import Scenario
+from ._scenario import PacingRule, Scenario
 
 __all__ = [
     "MODEL_REVISION",
@@ -29,10 +29,12 @@ __all__ = [
     "CarrierError",
     "Difference",
     "Error",
+    "PacingRule",
     "Problem",
     "RecordsError",
     "Results",
     "RunError",
+    "Sample",
     "Scenario",
     "ScenarioError",
     "Table",

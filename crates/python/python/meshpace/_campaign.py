@@ -133,6 +133,8 @@ class Campaign:
         """
         from ._remote import carry
 
+        if executor is not None and self.scenario.rules:
+            raise ValueError(f"executor: the pacing rule {self.scenario.rules[0]!r} is in this process; run it here, with jobs")
         told, closing = _progress(progress, self.scenario.name)
         carrier = None if executor is None else carry(executor)
         try:

@@ -31,6 +31,29 @@ class Scenario:
     def warnings(self) -> list[str]: ...
     def points(self) -> str: ...
     def estimates(self) -> list[tuple[float, float]]: ...
+    def paced(self, name: str, rule: Callable[[int], Any], flows: list[int] | None, digest: str) -> Scenario: ...
+    @property
+    def rules(self) -> list[str]: ...
+
+@final
+class Sample:
+    """One measurement of a sender, of a segment that was sent once."""
+
+    @property
+    def rtt(self) -> float:
+        """Round-trip time in seconds."""
+    @property
+    def one_way(self) -> float | None:
+        """One-way delay of the data segment in seconds, if the receiver echoes it."""
+    @property
+    def hops(self) -> int:
+        """Hops to the receiver."""
+    @property
+    def rate(self) -> float:
+        """Channel rate in bit/s."""
+    @property
+    def path_power_dbm(self) -> float | None:
+        """Power at which the next hop is received, if the routing table tells."""
 
 @final
 class Campaign:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import json
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Mapping, cast
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence, cast
 
 from . import _native
 from ._errors import RunError
@@ -17,6 +19,17 @@ if TYPE_CHECKING:
 
 #: What a key may be set to.
 Setting = Any
+
+
+class PacingRule(Protocol):
+    """A pacing rule: what a sender measures in, the time between two segments out.
+
+    A method ``on_ack(marked, slow_start)``, if there is one, is called for every ACK of a TCP and answers as ``on_sample`` does. A
+    rule holds no locks, files or threads: a connection may be copied, and its rule with it (``copy.deepcopy``).
+    """
+
+    def on_sample(self, sample: _native.Sample) -> float | None:
+        """The seconds between two segments from now on, 0 or less for no pacing; ``None``: as before."""
 
 
 def _sets(settings: Mapping[str, Setting] | None) -> list[str]:
@@ -87,6 +100,36 @@ class Scenario:
     def cpu_seconds(self) -> list[float]:
         """About how long one run of each point takes."""
         return [seconds for seconds, _ in self._native.estimates()]
+
+    @property
+    def rules(self) -> list[str]:
+        """The pacing rules of Python in it (:meth:`paced`)."""
+        return self._native.rules
+
+    def paced(
+        self,
+        rule: Callable[[int], PacingRule],
+        *,
+        name: str | None = None,
+        flows: Sequence[int] | None = None,
+    ) -> Scenario:
+        """The same scenario with the pacing of its flows by a rule of your own.
+
+        ``rule`` is called with the bytes of payload per segment and makes the rule of one sender: a class, mostly. It stands in the
+        place of whatever pacing the flow's TCP or TPA has; window, ACKs and recovery stay. ``flows`` are the numbers of the flows
+        that get it, all unless told. ``name`` (that of ``rule`` unless told) is what records call the transport.
+
+        A rule that raises ends that run: ``failed`` of the results has its traceback. Runs are made in this process only.
+
+        Raises :class:`ValueError` if a flow is neither TCP nor TPA, or is not there.
+        """
+        name = name or str(getattr(rule, "__name__", type(rule).__name__))
+        try:
+            source = inspect.getsource(rule)
+        except (OSError, TypeError):
+            source = f"{getattr(rule, '__module__', '')}.{getattr(rule, '__qualname__', repr(rule))}"
+        digest = hashlib.sha256("\n".join([self.digest, name, repr(flows), source]).encode()).hexdigest()
+        return Scenario(self._native.paced(name, rule, None if flows is None else list(flows), digest))
 
     def run(self, seed: int = 1) -> dict[str, Any]:
         """Makes one run and gives its record, as ``meshpace run --format json`` writes it.

@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A pacing rule at work for one sender.
 pub trait Rule: fmt::Debug + Send + Sync {
@@ -51,6 +52,10 @@ impl fmt::Debug for Config {
         f.debug_struct("Config").field("name", &self.name).finish_non_exhaustive()
     }
 }
+
+/// Every rule is a new one: what a panic leaves half done is in none of those that are made later.
+impl UnwindSafe for Config {}
+impl RefUnwindSafe for Config {}
 
 /// Equal are copies of one [`Config`]: functions cannot be compared.
 impl PartialEq for Config {

@@ -3,7 +3,7 @@
 //! A rule is a state machine like everything here. It is told of samples and ACKs and asked for the interval; that segments keep
 //! it is the business of the gates (`earliest_send`, `free_running`). A file in this folder and a line in the list below make a rule; the line
 //! also makes it a named transport (NewReno with this pacing) and a `pacing.kind` of scenarios, parameters included.
-//! `docs/new-pacing-rule.md` builds one step by step.
+//! A rule of a program that uses this crate stands in `super::custom`. `docs/new-pacing-rule.md` builds one step by step.
 
 pub use crate::about::{About, Parameter};
 
