@@ -33,6 +33,8 @@ pub struct Impairment {
     pub rate: Option<Rate>,
     /// Packets that may wait for the bit rate; more are dropped.
     pub queue: usize,
+    /// Bytes of the longest packet that passes; longer ones are lost, and nobody says so.
+    pub largest: usize,
     /// When the direction is down, from and until, counted from its first packet: everything is lost then.
     pub outage: Option<(Duration, Duration)>,
     /// Seed of the random choices.
@@ -50,6 +52,7 @@ impl Default for Impairment {
             reorder_delay: Duration::from_millis(3),
             rate: None,
             queue: 50,
+            largest: usize::MAX,
             outage: None,
             seed: 1,
         }
@@ -85,6 +88,7 @@ impl Direction {
         let age = now.since(*self.first.get_or_insert(now));
         let down = self.impairment.outage.is_some_and(|(from, until)| age >= from && age < until);
         let lost = down
+            || bytes > self.impairment.largest
             || match &self.impairment.loss {
                 Loss::Random(probability) => loss < *probability,
                 Loss::Indices(indices) => indices.contains(&index),

@@ -53,8 +53,6 @@ pub(super) struct Connection {
     origin: Origin,
     /// What is around segments, once the handshake has told.
     cover: Option<Cover>,
-    /// The machine is to begin again, with other terms.
-    restart: bool,
     /// Bytes of the stream the machine knows to be written.
     written: u64,
     /// Payload of a full segment and of a block.
@@ -145,7 +143,6 @@ impl Connection {
             machine_at: Time::NEVER,
             origin,
             cover: None,
-            restart: false,
             written: 0,
             segment,
             block: Terms::of(config).block(),
@@ -251,10 +248,6 @@ impl Connection {
         });
         if let Some(segment) = request {
             self.request(&segment, out);
-            if self.restart {
-                self.begin_again(now);
-                return self.work_locked(now, state, out);
-            }
         }
         if broken {
             // The transport contradicts itself; better an end than wrong bytes.
@@ -349,6 +342,10 @@ impl Connection {
     pub(super) fn tell_application(&mut self) {
         let mut state = self.shared.lock();
         (state.stats, state.travelled) = (*self.machine.stats(), self.travelled);
+        if state.status == Status::Opening {
+            // What fails wakes them by itself.
+            return;
+        }
         let news = state.status != Status::Open || state.finished;
         if news || state.end_of_stream || state.receive.available() > 0 {
             self.shared.wake_readers(&mut state);

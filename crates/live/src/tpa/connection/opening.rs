@@ -1,8 +1,12 @@
 //! Opening a connection: requests, the answers to them, and segments that fit the path.
 //!
 //! The request that shows a cookie is padded to the length of a full segment's datagram: where that does not get through, and
-//! nobody says so, the segments are made smaller (RFC 8899 in small: probes are requests, which nothing else waits behind). An
-//! MTU that the network tells is believed only if the complaint quotes the request, and only if it is lower.
+//! nobody says so, the segments are made smaller (RFC 8899 in small: probes are requests, which nothing else waits behind). That
+//! it did not get through is not the same as that nothing did: a path that is down for a while, or a peer that is late, must not
+//! cost the connection its segments. So a padded request that is repeated has an escort, a short request with another block number
+//! and without a cookie; only an escort whose challenge comes without an answer to the padded one counts (RFC 8899,
+//! section 5.1.2: MAX_PROBES such losses). An MTU that the network tells is believed only if the complaint quotes the request,
+//! and only if it is lower.
 
 use super::super::handshake::{Cookie, Kind, LEAST_SEGMENT, Opening, Protection, Terms};
 use super::super::noise::{self, Asking};
@@ -11,6 +15,7 @@ use super::super::port::headers_to;
 use super::super::shared::{Failure, State, Status};
 use super::{Connection, Cover, Origin};
 use meshpace_core::Time;
+use meshpace_transport::tpa::segment::block_after;
 use meshpace_transport::tpa::{self, Segment};
 use nix::libc;
 use std::sync::Arc;
@@ -18,8 +23,9 @@ use std::sync::Arc;
 /// Challenges answered per connection attempt: one is regular, others follow a listener's restart, other terms, a smaller MTU.
 const CHALLENGES: u8 = 12;
 
-/// Requests of full length without an answer after which segments are made smaller.
-const UNANSWERED: u8 = 2;
+/// Requests of full length that were lost although their escorts were not, after which segments are made smaller (RFC 8899, section
+/// 5.1.2: MAX_PROBES).
+const LOST: u8 = 3;
 
 /// Payloads of IP packets that paths carry where larger ones are lost: IPv6's least MTU, and IPv4's least to be expected.
 const SMALLER_PATHS: [u32; 2] = [1280, 576];
@@ -31,8 +37,18 @@ pub(in super::super) struct Request {
     noise: Vec<u8>,
     asking: Option<Asking>,
     challenges: u8,
-    /// Padded requests since the last answer.
-    unanswered: u8,
+    probing: Probing,
+}
+
+/// What has become of the padded requests with these terms.
+#[derive(Clone, Copy, Default)]
+struct Probing {
+    /// One has left, and no answer has come.
+    waits: bool,
+    /// An escort has left with the last one, and no answer to that has come.
+    escorted: bool,
+    /// Escorts that were answered without their padded requests.
+    lost: u8,
 }
 
 impl std::fmt::Debug for Request {
@@ -54,7 +70,7 @@ impl Request {
             segment,
         };
         let config = config.clone();
-        Request { opening, config, noise: Vec::new(), asking: None, challenges: 0, unanswered: 0 }
+        Request { opening, config, noise: Vec::new(), asking: None, challenges: 0, probing: Probing::default() }
     }
 }
 
@@ -65,26 +81,40 @@ impl Connection {
         request.opening.segment = *segment;
         let shown = request.opening.cookie != Cookie::default();
         let pads = shown && self.shared.options.fit_mtu;
-        if pads && request.unanswered >= UNANSWERED {
-            let most = |mtu: &u32| mtu.saturating_sub(headers_to(self.addresses.peer, &self.shared.options));
-            let now = request.config.segment;
-            if let Some(smaller) = SMALLER_PATHS.iter().map(most).find(|most| *most < now) {
-                request.lower(smaller);
-                self.restart = true;
-                return;
-            }
-        }
         let length = super::super::cover::overhead(request.opening.protection) + request.config.segment;
-        request.unanswered += u8::from(pads && request.unanswered < u8::MAX);
         let padded = if pads { length as usize } else { 0 };
         let noise = if shown { &request.noise[..] } else { &[] };
         out.push_bytes(self.addresses, &request.opening.encode(noise, padded));
+        let probing = &mut request.probing;
+        if pads && std::mem::replace(&mut probing.waits, true) {
+            probing.escorted = true;
+            let segment = Segment { block: request.escort(), ..request.opening.segment };
+            let escort = Opening { segment, cookie: Cookie::default(), ..request.opening };
+            out.push_bytes(self.addresses, &escort.encode(&[], 0));
+        }
+    }
+
+    /// The escort of a padded request was answered, and that one was not: once more at once, or with smaller segments.
+    fn on_escort_answered(&mut self, now: Time, out: &mut Outbox) {
+        let most = |mtu: &u32| mtu.saturating_sub(headers_to(self.addresses.peer, &self.shared.options));
+        let Origin::Ours(request) = &mut self.origin else { return };
+        if !std::mem::take(&mut request.probing.escorted) {
+            return;
+        }
+        request.probing.lost = request.probing.lost.saturating_add(1);
+        if request.probing.lost < LOST {
+            let segment = request.opening.segment;
+            self.request(&segment, out);
+        } else if let Some(smaller) = SMALLER_PATHS.iter().map(most).find(|most| *most < request.config.segment) {
+            request.lower(smaller);
+            self.begin_again(now);
+            self.work(now, out);
+        }
     }
 
     /// The machine begins anew with the terms that the request now has.
     pub(super) fn begin_again(&mut self, now: Time) {
         let Origin::Ours(request) = &self.origin else { return };
-        self.restart = false;
         self.segment = request.config.segment as usize;
         self.block = request.opening.terms.block();
         self.machine = tpa::Connection::new(&request.config, meshpace_transport::Role::Sender);
@@ -104,9 +134,12 @@ impl Connection {
             }
             return;
         }
-        let Origin::Ours(request) = &mut self.origin else { return };
-        request.unanswered = 0;
         let now = self.told.max(now);
+        let Origin::Ours(request) = &mut self.origin else { return };
+        if answer.kind == Kind::Challenge && answer.segment.ack_block == request.escort() {
+            return self.on_escort_answered(now, out);
+        }
+        request.probing = Probing::default();
         match answer.kind {
             Kind::Challenge => {
                 let fits = answer.protection == request.opening.protection
@@ -211,6 +244,11 @@ impl Request {
         self.config.segment = segment.min(self.config.segment);
         self.opening.terms = Terms::of(&self.config);
         self.opening.cookie = Cookie::default();
-        (self.asking, self.unanswered) = (None, 0);
+        (self.asking, self.probing) = (None, Probing::default());
+    }
+
+    /// The block number that an escort names, so that its answers are told from others.
+    fn escort(&self) -> u16 {
+        block_after(self.opening.segment.block, 1)
     }
 }
