@@ -1,8 +1,8 @@
 //! Throughput over loopback and processor time per gigabyte: kernel TCP, QUIC (quinn) and TPA over UDP, plain and encrypted.
 //!
-//! `cargo run --release -- [MEGABYTES] [PAIRS]`. Every run sends from one thread to another of this process, which
+//! `cargo run --release -- [MEGABYTES] [PAIRS] [NAME]`, with NAME only the kinds whose name contains it. Every run sends from one thread to another of this process, which
 //! counts; processor time is that of the process, kernel included. All kinds run once per pair, in turn forwards and backwards, so that
-//! what else the machine does meets all of them alike; told are medians, and the medians of each pair's ratios to QUIC.
+//! what else the machine does meets all of them alike; told are medians, and the medians of each pair's ratios to the first kind, QUIC.
 
 use meshpace_live::tpa::{Options, Runtime, Security, TpaPort};
 use meshpace_transport::tpa::ack::Rule;
@@ -166,7 +166,9 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default| arguments.next().map_or(default, |text: String| text.parse().expect("a number"));
     let (megabytes, pairs) = (number(200), number(5));
-    let kinds = kinds();
+    let name = arguments.next().unwrap_or_default();
+    let mut kinds = kinds();
+    kinds.retain(|kind| kind.0.contains(&name));
     let mut outcomes = vec![Vec::new(); kinds.len()];
     for pair in 0..pairs {
         let mut order: Vec<usize> = (0..kinds.len()).collect();
@@ -178,11 +180,11 @@ fn main() {
             outcomes[kind].push(measure(name, megabytes * 1_000_000 / part, transfer));
         }
     }
-    println!("{megabytes} MB, {pairs} pairs; medians, and medians of the ratios to QUIC");
+    println!("{megabytes} MB, {pairs} pairs; medians, and medians of the ratios to the first");
     for ((name, ..), outcome) in kinds.iter().zip(&outcomes) {
         let of = |index: usize| median(outcome.iter().map(|outcome| outcome[index]).collect());
         let ratio = |index: usize| {
-            let ratios = outcome.iter().zip(&outcomes[0]).map(|(own, quic)| own[index] / quic[index]);
+            let ratios = outcome.iter().zip(&outcomes[0]).map(|(own, first)| own[index] / first[index]);
             median(ratios.collect())
         };
         let (rate, cpu) = (of(0), of(1));

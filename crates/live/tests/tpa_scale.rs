@@ -1,5 +1,8 @@
 //! How much many connections and requests take: memory, and processor time to accept one more.
-#![expect(clippy::disallowed_methods, reason = "vanished peers are given up in real time, and floods are bounded in it")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "vanished peers are given up in real time, and floods are bounded in it"
+)]
 
 mod common;
 mod puppet;
