@@ -18,7 +18,7 @@ const PROTOCOLS: [&str; 9] = [
 ];
 
 /// Files below those that hold no algorithm: lists of modules, and what configuration and packets look like.
-const NO_ALGORITHM: [&str; 11] = [
+const NO_ALGORITHM: [&str; 12] = [
     "mesh/src/body.rs",
     "mesh/src/config.rs",
     "mesh/src/lib.rs",
@@ -29,6 +29,7 @@ const NO_ALGORITHM: [&str; 11] = [
     "mesh/src/routing/aodv/config.rs",
     "mesh/src/routing/config.rs",
     "mesh/src/routing/olsr/config.rs",
+    "transport/src/pacing/custom.rs",
     "transport/src/tcp/window/setting.rs",
 ];
 
