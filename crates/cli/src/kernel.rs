@@ -1,16 +1,18 @@
 //! `meshpace kernel`: TCP with adaptive pacing for every program of this machine, as a congestion control of the Linux kernel.
 
 use crate::network::{quantity, rate};
-use crate::output::{complain, finish, results};
+use crate::output::{complain, finish, note, results};
 use crate::{FAILED, REFUSED};
 use clap::{Args, Subcommand, ValueEnum};
 use meshpace_core::{Duration, Rate};
 use meshpace_kernel::object::{self, Request, Status};
+use meshpace_kernel::watch::{Change, Follower, Hops, Sources, Watcher};
 use meshpace_kernel::{Connection, Destination, Error, Form, NAME, Path, tuning};
 use meshpace_lab::record::table::listing;
 use meshpace_scenario::quantity::TIME;
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 /// The arguments of `meshpace kernel`.
@@ -55,6 +57,17 @@ struct Load {
     /// A device that is to send one segment at a time (gso_max_segs 1) until `unload`. Others may send in bursts.
     #[arg(long = "device", value_name = "DEVICE")]
     devices: Vec<String>,
+    /// Stay, and keep the hops fresh: from the routes of mesh routing daemons and from the paths of 802.11s meshes, until interrupted.
+    /// What --path names stays as it is told.
+    #[arg(long)]
+    watch: bool,
+    /// Only routes over this device tell hops [default: over every device].
+    #[arg(long = "watch-device", value_name = "DEVICE", requires = "watch")]
+    watch_devices: Vec<String>,
+    /// What one hop adds to the metric of a route: 1 for hops, 96 or 256 for babeld's wired and wireless links.
+    #[arg(long, value_name = "METRIC", requires = "watch", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    metric_per_hop: u32,
     /// Print what is loaded then, as an object.
     #[arg(long)]
     json: bool,
@@ -147,6 +160,8 @@ fn load(arguments: &Load) -> Result<ExitCode, Error> {
         allow_users: arguments.allow_users,
         devices: arguments.devices.clone(),
     };
+    let sources = Sources { devices: arguments.watch_devices.clone(), metric_per_hop: arguments.metric_per_hop };
+    let watcher = arguments.watch.then(|| Watcher::new(sources)).transpose()?;
     object::load(&request)?;
     let bursting = tuning::bursting();
     if !bursting.is_empty() {
@@ -158,10 +173,53 @@ fn load(arguments: &Load) -> Result<ExitCode, Error> {
             named.join(" ")
         ));
     }
-    if arguments.json {
-        return Ok(finish(&format!("{}\n", object_of(&object::status(&request.name)?))));
+    if arguments.json
+        && let Err(error) = results(&format!("{}\n", object_of(&object::status(&request.name)?)))
+    {
+        return Ok(crate::output::failed(&error));
     }
-    Ok(ExitCode::SUCCESS)
+    match watcher {
+        Some(watcher) => watch(&request, watcher),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// How long to wait at most before looking around again.
+const GLANCE: std::time::Duration = std::time::Duration::from_millis(250);
+
+/// Keeps the hops fresh until interrupted or unloaded.
+fn watch(request: &Request, mut watcher: Watcher) -> Result<ExitCode, Error> {
+    let stop = crate::runner::stop_on_interrupt();
+    let told = request.paths.iter().map(|(destination, _)| *destination).collect();
+    let mut follower = Follower::new(object::Paths::of(&request.name)?, request.usual, told);
+    let what = if watcher.reads_mesh_paths() { "routes and mesh paths" } else { "routes (there is no 802.11 here)" };
+    note(&format!("watching {what}; Ctrl-C ends it, and {} stays loaded", request.name));
+    let mut complained = None;
+    while !stop.load(Ordering::Relaxed) {
+        if !tuning::is_registered(&request.name) {
+            note(&format!("{} is no longer loaded", request.name));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let (changes, trouble) = match watcher.read() {
+            Ok(found) => follower.follow(found),
+            Err(error) => (Vec::new(), Some(Error::failed("netlink", error))),
+        };
+        for change in changes {
+            note(&match change {
+                Change::Set(destination, hops) => format!("{destination}: {hops} hops"),
+                Change::Removed(destination) => format!("{destination}: as usual"),
+            });
+        }
+        // Once, not every quarter of a second.
+        if trouble.is_some() && trouble != complained {
+            complain(&trouble.as_ref().map(Error::to_string).unwrap_or_default());
+        }
+        complained = trouble;
+        watcher.wait(GLANCE).map_err(|error| Error::failed("netlink", error))?;
+    }
+    // What nobody keeps fresh any more is worse than the default.
+    let (_, trouble) = follower.follow(Hops::new());
+    trouble.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 fn usual(arguments: &Usual) -> Path {

@@ -19,7 +19,10 @@ mod loaded {
     use super::*;
     use meshpace_kernel::machine;
     use meshpace_testing::{Class, has, skipped};
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
     use serde_json::Value;
+    use std::io::{BufRead, BufReader};
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Output, Stdio};
 
@@ -46,6 +49,9 @@ mod loaded {
         refused(&["load", "--name", "a_name_that_is_too_long"], "cannot name a congestion control");
         refused(&["load", "--dispersion-factor", "-1"], "0 to 10");
         refused(&["load", "--dispersion-factor", "NaN"], "0 to 10");
+        refused(&["load", "--watch-device", "lo"], "--watch");
+        refused(&["load", "--watch", "--metric-per-hop", "0"], "1..=65535");
+        refused(&["load", "--watch", "--watch-device", "nosuchdevice"], "no such device");
     }
 
     /// Unloads whatever becomes of the test.
@@ -63,15 +69,50 @@ mod loaded {
         serde_json::from_slice(&done.stdout).unwrap()
     }
 
-    #[test]
-    fn a_user_without_rights_sends_over_it() {
+    fn is_missing() -> bool {
         let lacks =
             machine::examine().into_iter().find(|check| check.subject != "eBPF file system" && check.found.is_err());
-        if let Some(check) = lacks {
-            skipped(Class::Rights, format_args!("{}: {}", check.subject, check.found.unwrap_err()));
+        if let Some(check) = &lacks {
+            skipped(Class::Rights, format_args!("{}: {}", check.subject, check.found.as_ref().unwrap_err()));
+        }
+        lacks.is_some()
+    }
+
+    #[test]
+    fn whoever_watches_can_be_ended_and_it_stays_loaded() {
+        if is_missing() {
             return;
         }
-        if !has("iperf3", "iperf3") {
+        let name = format!("mpv{}", std::process::id());
+        let _unload = Unload(name.clone());
+        let watch = || {
+            let mut watching = Command::new(assert_cmd::cargo::cargo_bin("meshpace"))
+                .args(["kernel", "load", "--watch", "--json", "--name", &name])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            // It prints what is loaded, then watches, then says so.
+            let said = BufReader::new(watching.stderr.take().unwrap()).lines();
+            let mut said = said.map(|line| line.unwrap()).skip_while(|line| !line.contains("watching")).peekable();
+            assert!(said.peek().is_some());
+            (watching, said)
+        };
+        let (mut watching, _) = watch();
+        kill(Pid::from_raw(watching.id() as i32), Signal::SIGTERM).unwrap();
+        assert!(watching.wait().unwrap().success());
+        assert_eq!(status(&name)["registered"], true);
+        assert!(kernel(&["unload", "--name", &name]).status.success());
+        // Unloading ends whoever watches.
+        let (mut watching, mut said) = watch();
+        assert!(kernel(&["unload", "--name", &name]).status.success());
+        assert!(watching.wait().unwrap().success());
+        assert!(said.any(|line| line.contains("no longer loaded")));
+    }
+
+    #[test]
+    fn a_user_without_rights_sends_over_it() {
+        if is_missing() || !has("iperf3", "iperf3") {
             return;
         }
         let name = format!("mpc{}", std::process::id());

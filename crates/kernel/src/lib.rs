@@ -12,6 +12,8 @@ pub mod machine;
 pub mod object;
 pub mod path;
 pub mod tuning;
+#[cfg(feature = "kernel")]
+pub mod watch;
 
 pub use connection::Connection;
 pub use destination::Destination;

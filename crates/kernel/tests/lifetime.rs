@@ -9,11 +9,11 @@ use libbpf_rs::{MapHandle, Program};
 use meshpace_core::Rate;
 use meshpace_kernel::tuning::{is_allowed, is_registered};
 use meshpace_kernel::{Destination, Error, NAME, Path, object};
-use meshpace_testing::{Class, has, skipped};
+use meshpace_live::tun::ip;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::TcpCongestion;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -286,28 +286,37 @@ fn a_path_can_change_under_a_connection() {
 }
 
 #[test]
+fn connections_of_ipv6_have_their_paths() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    let [near, far] = ["fd79::1", "fd79::2"].map(|text| text.parse::<Ipv6Addr>().unwrap());
+    for (side, address) in sides.iter().zip([near, far]) {
+        side.run(|| ip(&["address", "add", &format!("{address}/64"), "dev", common::DEVICE, "nodad"])).unwrap();
+    }
+    let mut request = Loaded::request('i');
+    let rate = Rate::from_mbps(11);
+    request.paths.push(("fd79::/64".parse().unwrap(), Path::new(6, rate)));
+    request.paths.push(("10.79.0.0/16".parse().unwrap(), Path::new(5, rate)));
+    let loaded = Loaded::new(request);
+    // To an address of IPv6, and by a socket of IPv6 to one of IPv4 (RFC 4291, section 2.5.5.2).
+    let mapped = RECEIVER.to_ipv6_mapped();
+    for (address, called, hops) in [(far.into(), far.into(), 6), (RECEIVER.into(), mapped.into(), 5)] {
+        let flow = Flow::between(&sides, address, called, loaded.name());
+        let found = || {
+            let status = object::status(loaded.name()).unwrap();
+            status.connections.iter().find(|one| one.remote.ip() == address && one.samples > 0).map(|one| one.hops)
+        };
+        assert!(eventually(Duration::from_secs(10), || found() == Some(hops)), "{called}: {:?}", found());
+        flow.finish();
+    }
+}
+
+#[test]
 fn the_same_programs_run_on_linux_6_1() {
     let what = "boots Debian's kernel 6.1 in qemu and runs these tests there";
-    if !meshpace_testing::is_slow_run(what)
-        || !has("qemu-system-x86_64", "qemu-system-x86")
-        || !has("busybox", "busybox-static")
-        || !has("cpio", "cpio")
-        || !has("ip", "iproute2")
-    {
-        return;
+    if meshpace_testing::is_slow_run(what) {
+        common::debian_6_1("it_is_there users_choose what_a_killed a_path_can_change", "4 passed; 0 failed");
     }
-    let itself = std::env::current_exe().unwrap();
-    let filter = "it_is_there users_choose what_a_killed a_path_can_change";
-    let done = std::process::Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/debian-6.1"))
-        .arg(concat!(env!("CARGO_TARGET_TMPDIR"), "/debian-6.1"))
-        .arg(format!("{}:{filter}", itself.display()))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stdout);
-    if done.status.code() == Some(77) {
-        skipped(Class::Tools, format_args!("no kernel 6.1 from apt-get: {said}"));
-        return;
-    }
-    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(said.contains("6.1.0-") && said.contains("4 passed; 0 failed"), "{said}");
 }

@@ -6,11 +6,12 @@ use meshpace_kernel::object::{self, Request};
 use meshpace_kernel::{Form, Path, machine};
 use meshpace_live::testbed::{Namespace, veth};
 use meshpace_live::tun::ip;
-use meshpace_testing::{Class, skipped};
+use meshpace_testing::{Class, has, skipped};
 use nix::sys::socket::{setsockopt, sockopt};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -95,9 +96,15 @@ pub struct Flow {
 
 impl Flow {
     /// From the first side to `address` on the second, with the congestion control `name`.
-    pub fn start(sides: &[Namespace; 2], address: Ipv4Addr, name: &str) -> Flow {
+    pub fn start(sides: &[Namespace; 2], address: impl Into<IpAddr>, name: &str) -> Flow {
+        let address = address.into();
+        Flow::between(sides, address, address, name)
+    }
+
+    /// The same where the first side calls the second's `address` by another name, `called`.
+    pub fn between(sides: &[Namespace; 2], address: IpAddr, called: IpAddr, name: &str) -> Flow {
         let listener = sides[1].run(|| TcpListener::bind((address, 0))).unwrap();
-        let to: SocketAddr = listener.local_addr().unwrap();
+        let to = SocketAddr::new(called, listener.local_addr().unwrap().port());
         let stop = Arc::new(AtomicBool::new(false));
         let arrived = Arc::new(AtomicU64::new(0));
         let receiver = std::thread::spawn({
@@ -147,4 +154,33 @@ pub fn eventually(most: Duration, mut so: impl FnMut() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Runs tests of this program on Debian's kernel 6.1 in a machine emulated by qemu; `filter` chooses them, and `expected` is what the
+/// last line of their result says. Skipped where qemu or the kernel cannot be had.
+#[track_caller]
+pub fn debian_6_1(filter: &str, expected: &str) {
+    let tools = [
+        ("qemu-system-x86_64", "qemu-system-x86"),
+        ("busybox", "busybox-static"),
+        ("cpio", "cpio"),
+        ("ip", "iproute2"),
+    ];
+    if !tools.iter().all(|(program, package)| has(program, package)) {
+        return;
+    }
+    let itself = std::env::current_exe().unwrap();
+    let done = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/debian-6.1"))
+        .arg(concat!(env!("CARGO_TARGET_TMPDIR"), "/debian-6.1"))
+        .arg(format!("{}:{filter}", itself.display()))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    if done.status.code() == Some(77) {
+        skipped(Class::Tools, format_args!("no kernel 6.1 from apt-get: {said}"));
+        return;
+    }
+    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(said.contains("6.1.0-") && said.contains(expected), "{said}");
+    println!("{said}");
 }
