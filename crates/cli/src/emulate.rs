@@ -1,5 +1,6 @@
 //! `meshpace emulate`: real programs over the mesh of a scenario.
 
+mod flows;
 mod junit;
 mod record;
 
@@ -22,13 +23,16 @@ use std::process::ExitCode;
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("written").args(["out", "pcap"]).multiple(true))]
 pub struct Arguments {
-    /// The scenario, a TOML file; `-` reads standard input. Its flows do not run.
+    /// The scenario, a TOML file; `-` reads standard input. Its flows do not run unless --with-flows.
     #[arg(required_unless_present = "clean")]
     file: Option<PathBuf>,
     /// Run COMMAND in a node: 'n0: iperf3 -s'. Several are started in this order, each 0.5 s after the one before; when the
     /// last of them ends the emulation ends, with its exit status. They come after the scenario's `[[program]]` tables.
     #[arg(long, value_name = "NODE: COMMAND")]
     exec: Vec<String>,
+    /// Run the scenario's flows, too: our transports in user space, started before all programs.
+    #[arg(long)]
+    with_flows: bool,
     /// Set a key of the scenario, as in `meshpace run`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -78,6 +82,9 @@ pub struct Arguments {
     /// Do not ask for real-time priority.
     #[arg(long)]
     no_realtime_priority: bool,
+    /// Do without /dev/net/tun, as is done where it is not open: nodes are joined by veth pairs and packet sockets.
+    #[arg(long)]
+    no_tun: bool,
     /// Remove what killed emulations have left, and do nothing else.
     #[arg(long, exclusive = true)]
     clean: bool,
@@ -187,7 +194,12 @@ fn options(arguments: &Arguments, file: &Path, scenario: &Scenario) -> Result<Op
     };
     let of_scenario =
         point.programs.iter().map(|program| Spec { node: program.node, command: program.command.clone() });
-    let mut programs: Vec<Spec> = of_scenario.collect();
+    let mut programs = Vec::new();
+    if arguments.with_flows {
+        let this = std::env::current_exe().map_err(|error| refuse(format!("--with-flows: {error}")))?;
+        programs = flows::programs(&point, &this, arguments.slowdown).map_err(refuse)?;
+    }
+    programs.extend(of_scenario);
     programs.extend(all("--exec", &arguments.exec, &|text| Spec::parse(text, nodes))?);
     let plan: Result<Vec<Planned>, String> =
         arguments.link.iter().map(|text| Planned::parse(text, nodes, seconds)).collect();
@@ -201,7 +213,7 @@ fn options(arguments: &Arguments, file: &Path, scenario: &Scenario) -> Result<Op
     Ok(Options {
         config: point.config.clone(),
         seed: arguments.seed,
-        setup: Setup { mode, mtu: arguments.mtu, sysctls: sysctls? },
+        setup: Setup { mode, mtu: arguments.mtu, sysctls: sysctls?, without_tun: arguments.no_tun },
         installs_routes: !arguments.no_routes,
         programs,
         log: arguments.log.clone(),

@@ -104,6 +104,67 @@ fn a_scenario_holds_programs_and_integration_gets_a_report() {
 }
 
 #[test]
+fn flows_run_beside_programs() {
+    if !is_possible() || !meshpace_testing::has("nft", "nftables") {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("flows.toml");
+    let udp = "[[flow]]\nfrom = 2\nto = 1\ntransport = 'udp'\ntraffic = 'cbr'\nrate = '40 kbit/s'\nsegment = 500\nstart = '0 s'\n";
+    fs::write(&file, SCENARIO.replace("to = 2\n", "to = 2\nstart = '0 s'\n") + udp).unwrap();
+    let out = scratch.path().join("out");
+    let arguments = ["--with-flows", "--exec", "n1: sleep 3; echo here", "--out", out.to_str().unwrap()];
+    let output = meshpace(&file, &arguments).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"here\n"[..]), "{}", stderr(&output));
+    let record: Value = serde_json::from_str(&fs::read_to_string(out.join("records.jsonl")).unwrap()).unwrap();
+    let flows = record["flows"].as_array().unwrap();
+    let between = |from: u64, to: u64, transport: &str| {
+        flows.iter().find(|flow| flow["from"] == from && flow["to"] == to && flow["transport"] == transport)
+    };
+    let tcp = between(0, 2, "emulated-tcp").expect("the first flow");
+    assert_eq!((&tcp["hops"], &tcp["timeouts"]), (&2.into(), &Value::Null));
+    assert!(tcp["delivered_bytes"].as_u64() > Some(20_000), "{record}");
+    assert!(between(2, 1, "emulated-udp").is_some(), "{record}");
+}
+
+/// An example's script, which names this program's build.
+fn example(script: &str) -> Command {
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(script));
+    command.env("MESHPACE", cargo_bin("meshpace")).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn a_file_comes_intact_through_a_tunnel_while_its_client_walks() {
+    let tools = [("curl", "curl"), ("python3", "python3-minimal")];
+    if !is_possible() || !tools.iter().all(|(program, package)| meshpace_testing::has(program, package)) {
+        return;
+    }
+    let moves = "topology.moves=[{ node = 0, start = '1 s', end = '20 s', to = ['500 m', '50 m'] }]";
+    let output = example("tunnel-over-a-mesh/run.sh").env("SIZE", "300000").args(["--set", moves]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("300000 bytes in") && text.ends_with("intact\n"),
+        "{text}{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn commands_reach_a_robot_beside_its_images() {
+    if !is_possible() || !meshpace_testing::has("python3", "python3-minimal") {
+        return;
+    }
+    let output = example("robot-commands/run.sh").env("SECONDS_LONG", "2").arg("reno").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Twenty in two seconds, once without and once with bulk beside them; the last one may not be due any more.
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("commands: ")).collect();
+    assert!(output.status.success() && told.len() == 2, "{text}{}", stderr(&output));
+    assert!(told.iter().all(|line| line.starts_with("commands: 20 ") || line.starts_with("commands: 21 ")), "{text}");
+    assert!(text.contains("\nbulk: "), "{text}");
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scenario(scratch.path());
@@ -116,6 +177,8 @@ fn what_is_wrong_is_named() {
         (vec!["--link", "1 s: n0 n9 down"], "n0 to n2"),
         (vec!["--set", "topology.hopps=4"], "hopps"),
         (vec!["--slowdown", "0"], "--slowdown"),
+        (vec!["--with-flows", "--set", "flow.transport={ name = 'tcp-ap', initial_window = 3 }"], "flow.0: parameters"),
+        (vec!["--with-flows", "--set", "flow.traffic=http", "--set", "flow.pause='10 s'"], "flow.0: its traffic"),
         (vec!["--mode", "kernel", "--set", "routing.protocol=aodv"], "routing.protocol"),
     ] {
         let output = meshpace(&file, &arguments).output().unwrap();

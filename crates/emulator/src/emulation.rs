@@ -3,6 +3,7 @@
 use crate::address;
 use crate::capture::Capture;
 use crate::control::{self, Line};
+use crate::device::{self, Hub};
 use crate::lateness::Summary;
 use crate::medium::{Losses, Medium, Mode};
 use crate::node::{self, Node, Setup};
@@ -170,7 +171,7 @@ impl Emulation {
             Capture::new(directory, options.config.positions.len(), *replace)
                 .map_err(|error| Failure::Refused(format!("{}: {error}", directory.display())))
         });
-        let mut stage = Stage::new(&options, capture.transpose()?)?;
+        let mut stage = Stage::new(&options, capture.transpose()?, tell)?;
         let report = stage.play(&options, stop, tell);
         // Whatever happened, nothing stays.
         stage.clear();
@@ -217,11 +218,17 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(options: &Options, capture: Option<Capture>) -> Result<Stage> {
+    fn new(options: &Options, capture: Option<Capture>, tell: &mut dyn FnMut(&str)) -> Result<Stage> {
         let directory = RunDir::create(&options.base).map_err(refused)?;
         let count = options.config.positions.len();
         let all = || (0..count).map(|node| NodeId(node as u16));
-        let made: io::Result<Vec<Node>> = all().map(|node| Node::new(node, &options.setup)).collect();
+        let closed = device::tun_is_open().err();
+        if let Some(error) = &closed {
+            tell(&format!("/dev/net/tun: {error}: nodes are joined by veth pairs and packet sockets"));
+        }
+        let hub = (options.setup.without_tun || closed.is_some()).then(Hub::new).transpose();
+        let hub = hub.map_err(refused)?;
+        let made: io::Result<Vec<Node>> = all().map(|node| Node::new(node, &options.setup, hub.as_ref())).collect();
         let made = made.map_err(refused)?;
         if options.setup.mode == Mode::Kernel && options.installs_routes {
             let links =
@@ -236,7 +243,7 @@ impl Stage {
             .map(|(node, made)| format!("{node} /proc/{me}/fd/{}\n", made.namespace.as_fd().as_raw_fd()))
             .collect();
         fs::write(directory.path().join("nodes"), places).map_err(refused)?;
-        let (nodes, taps): (Vec<_>, Vec<_>) = made.into_iter().map(|node| (node.namespace, node.tap)).unzip();
+        let (nodes, devices): (Vec<_>, Vec<_>) = made.into_iter().map(|node| (node.namespace, node.device)).unzip();
         let poller = Poller::new().map_err(refused)?;
         let (requests, asked) = channel();
         let line = Line { requests, waker: poller.waker() };
@@ -251,7 +258,8 @@ impl Stage {
         };
         let (config, mode, seed) = (options.config.clone(), options.setup.mode, options.seed);
         // The mesh is made on its own thread, which it never leaves.
-        let run = move || RealTime::new(Medium::new(&config, mode, seed), taps, poller, settings, asked)?.run(capture);
+        let run =
+            move || RealTime::new(Medium::new(&config, mode, seed), devices, poller, settings, asked)?.run(capture);
         let mesh = thread::Builder::new().name("mesh".to_owned()).spawn(run).map_err(refused)?;
         Ok(Stage {
             directory: Some(directory),

@@ -9,6 +9,7 @@
 pub mod address;
 pub mod capture;
 pub mod control;
+pub mod device;
 pub mod doctor;
 pub mod emulation;
 pub mod frame;

@@ -1,6 +1,7 @@
-//! A node: a network namespace without a name, and in it the TAP device that is its radio.
+//! A node: a network namespace without a name, and in it the device that is its radio.
 
 use crate::address;
+use crate::device::{Device, Hub};
 use crate::medium::Mode;
 use meshpace_core::NodeId;
 use meshpace_live::testbed::Namespace;
@@ -21,6 +22,8 @@ pub struct Setup {
     pub mtu: u16,
     /// Kernel parameters of every namespace: name, value.
     pub sysctls: Vec<(String, String)>,
+    /// Whether to do without `/dev/net/tun` where it is open, too.
+    pub without_tun: bool,
 }
 
 /// A node.
@@ -29,12 +32,12 @@ pub struct Node {
     /// Where its programs live.
     pub namespace: Namespace,
     /// Its radio.
-    pub tap: Tun,
+    pub device: Device,
 }
 
 impl Node {
-    /// Makes node number `node`.
-    pub fn new(node: NodeId, setup: &Setup) -> io::Result<Node> {
+    /// Makes node number `node`, with a TAP device or with one that leads to the hub.
+    pub fn new(node: NodeId, setup: &Setup, hub: Option<&Hub>) -> io::Result<Node> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{node}: {error}"));
         let namespace = Namespace::new().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => io::Error::new(
@@ -43,12 +46,12 @@ impl Node {
             ),
             _ => named(error),
         })?;
-        let tap = namespace.run(|| make_device(node, setup)).map_err(named)?;
-        Ok(Node { namespace, tap })
+        let device = namespace.run(|| make_device(node, setup, hub)).map_err(named)?;
+        Ok(Node { namespace, device })
     }
 }
 
-fn make_device(node: NodeId, setup: &Setup) -> io::Result<Tun> {
+fn make_device(node: NodeId, setup: &Setup, hub: Option<&Hub>) -> io::Result<Device> {
     let routes_here = setup.mode == Mode::Kernel;
     // Neighbour discovery would be on the air otherwise; where daemons route they may want IPv6.
     if !routes_here && Path::new("/proc/sys/net/ipv6").exists() {
@@ -65,12 +68,15 @@ fn make_device(node: NodeId, setup: &Setup) -> io::Result<Tun> {
     for (name, value) in &setup.sysctls {
         set(name, value)?;
     }
-    let tap = Tun::create_tap(DEVICE)?;
+    let device = match hub {
+        None => Device::Tap(Tun::create_tap(DEVICE)?),
+        Some(hub) => hub.wire(node, setup.mtu)?,
+    };
     let mac = address::mac_text(address::mac(node));
     ip(&["link", "set", DEVICE, "address", &mac, "mtu", &setup.mtu.to_string(), "up"])?;
     let bits = if routes_here { 32 } else { address::PREFIX_BITS };
     ip(&["address", "add", &format!("{}/{bits}", address::ipv4(node)), "dev", DEVICE])?;
-    Ok(tap)
+    Ok(device)
 }
 
 /// The file of a kernel parameter, if it can be one of a namespace.
@@ -82,7 +88,8 @@ pub fn sysctl_file(name: &str) -> Option<PathBuf> {
     (of_network && parts.iter().all(is_fine)).then(|| Path::new("/proc/sys").join(parts.join("/")))
 }
 
-fn set(name: &str, value: &str) -> io::Result<()> {
+/// Sets a kernel parameter of the calling thread's namespace.
+pub(crate) fn set(name: &str, value: &str) -> io::Result<()> {
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("sysctl {name} = {value}: {error}"));
     let file = sysctl_file(name)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a parameter of a network namespace"));

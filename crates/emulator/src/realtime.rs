@@ -4,6 +4,7 @@
 //! to it, and decides everything in its own exact time; late are only the frames that it hands over.
 
 use crate::capture::Capture;
+use crate::device::Device;
 use crate::frame::HEADER;
 use crate::lateness::Lateness;
 use crate::medium::{Losses, Medium};
@@ -15,7 +16,6 @@ use meshpace_core::{Duration, NodeId, Time};
 use meshpace_live::Clock;
 use meshpace_live::clock::sharpen_timers;
 use meshpace_live::poll::{Poller, Ready};
-use meshpace_live::tun::Tun;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -103,7 +103,7 @@ pub struct Report {
 /// The mesh with its devices.
 pub struct RealTime {
     medium: Medium,
-    taps: Vec<Option<Tun>>,
+    devices: Vec<Option<Device>>,
     poller: Poller,
     settings: Settings,
     requests: Receiver<Request>,
@@ -113,15 +113,15 @@ impl RealTime {
     /// Joins a mesh and the devices of its nodes, in the order of their numbers.
     pub fn new(
         medium: Medium,
-        taps: Vec<Tun>,
+        devices: Vec<Device>,
         poller: Poller,
         settings: Settings,
         requests: Receiver<Request>,
     ) -> io::Result<RealTime> {
-        for (number, tap) in taps.iter().enumerate() {
-            poller.add(tap, number as u64)?;
+        for (number, device) in devices.iter().enumerate() {
+            poller.add(device, number as u64)?;
         }
-        Ok(RealTime { medium, taps: taps.into_iter().map(Some).collect(), poller, settings, requests })
+        Ok(RealTime { medium, devices: devices.into_iter().map(Some).collect(), poller, settings, requests })
     }
 
     /// Runs until it has to end, and captures what nodes send and get. Takes over the calling thread.
@@ -204,8 +204,8 @@ impl RealTime {
                 while Clock.now() < until {}
             }
             delivery.packet.arrived(frame);
-            let taken = match &self.taps[delivery.node.index()] {
-                Some(tap) => tap.send(frame).is_ok(),
+            let taken = match &self.devices[delivery.node.index()] {
+                Some(device) => device.send(frame).is_ok(),
                 None => false,
             };
             report.refused += u64::from(!taken);
@@ -229,22 +229,22 @@ impl RealTime {
     ) {
         let (node, place) = (NodeId(from.token as u16), from.token as usize);
         for _ in 0..AT_ONCE {
-            let Some(tap) = &self.taps[place] else { return };
-            match tap.receive(block) {
+            let Some(device) = &self.devices[place] else { return };
+            match device.receive(block) {
                 Ok(length) => {
                     if let Some(capture) = capture {
                         capture.packet(now, node, Direction::Outbound, &block[..length]);
                     }
                     if let Some(reply) = self.medium.send(node, &block[..length], reply) {
-                        report.refused += u64::from(tap.send(reply).is_err());
+                        report.refused += u64::from(device.send(reply).is_err());
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
                     // Somebody removed it: this node is silent from now on, and the others go on.
-                    let _ = self.poller.remove(tap);
+                    let _ = self.poller.remove(device);
                     report.gone.push((node, error.to_string()));
-                    self.taps[place] = None;
+                    self.devices[place] = None;
                 }
             }
         }

@@ -4,6 +4,9 @@
 use nix::libc;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::io;
+use std::mem::size_of;
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -31,4 +34,60 @@ pub fn die_with_parent(command: &mut Command) {
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
     }
+}
+
+/// Lets a packet socket hear everything that comes to the device of that number, and not what it sends itself (packet(7)).
+pub fn bind_to_device(socket: impl AsFd, index: u32) -> io::Result<()> {
+    let descriptor = socket.as_fd().as_raw_fd();
+    let yes: libc::c_int = 1;
+    // SAFETY: the kernel reads one `c_int`, which `yes` is, for the length of the call.
+    let ignored = unsafe {
+        libc::setsockopt(
+            descriptor,
+            libc::SOL_PACKET,
+            libc::PACKET_IGNORE_OUTGOING,
+            (&raw const yes).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if ignored != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `sockaddr_ll` is a plain C structure of integers; all zero is a value of it.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as libc::c_int;
+    // SAFETY: the kernel reads one `sockaddr_ll`, which `address` is, for the length of the call.
+    let bound = unsafe {
+        libc::bind(descriptor, (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t)
+    };
+    if bound == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// `struct ethtool_value` of `linux/ethtool.h`.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// ETHTOOL_STXCSUM: whether the device computes checksums of what is sent.
+const SET_CHECKSUMS: u32 = 0x17;
+
+/// Makes the kernel compute checksums before it hands packets to a device of the calling thread's namespace, and cut them into segments:
+/// a device that computes no checksums is given no more than its MTU at a time.
+pub fn fill_checksums(device: &str) -> io::Result<()> {
+    let any = UdpSocket::bind(("127.0.0.1", 0))?;
+    let mut value = EthtoolValue { command: SET_CHECKSUMS, data: 0 };
+    // SAFETY: `ifreq` is a plain C structure; all zero is a value of it.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays zero.
+    for (place, byte) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: SIOCETHTOOL reads one `ifreq` and, through its pointer, one `ethtool_value`; both live for the length of the call.
+    let result = unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

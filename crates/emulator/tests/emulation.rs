@@ -40,7 +40,7 @@ impl Chain {
         let options = Options {
             config,
             seed: 1,
-            setup: Setup { mode: Mode::Ours, mtu: 1500, sysctls: Vec::new() },
+            setup: Setup { mode: Mode::Ours, mtu: 1500, sysctls: Vec::new(), without_tun: false },
             installs_routes: true,
             programs: Vec::new(),
             log: Some(scratch.path().join("log")),
@@ -107,6 +107,32 @@ fn ping_crosses_three_hops_and_sees_two_routers() {
     assert_eq!((streams[0].from, streams[0].to, streams[0].hops), (NodeId(3), NodeId(0), 3));
     assert_eq!(streams[1].packets_delivered as usize, answers.len());
     assert_eq!(emulation.lateness.deliveries, streams.iter().map(|stream| stream.packets_delivered).sum::<u64>());
+}
+
+#[test]
+fn packet_sockets_do_what_tap_devices_do() {
+    if !is_possible() || !has("nc", "netcat-openbsd") {
+        return;
+    }
+    // Half a megabyte over one hop: segments as long as the MTU, with their checksums, or the kernel would not take them.
+    let fast = |options: &mut Options| {
+        options.setup.without_tun = true;
+        options.config.mesh.radio.rate = meshpace_core::Rate::from_mbps(11);
+    };
+    let chain = Chain::new(3, 60)
+        .with(fast)
+        .execute("n0: timeout 50 nc -l -p 5000 | wc -c")
+        .execute("n1: ping -c 3 -i 0.2 n2")
+        .execute("n1: head -c 500000 /dev/zero | timeout 50 nc -N n0 5000; sleep 1");
+    let emulation = chain.run();
+    assert_eq!(emulation.programs[2].status, Some(0));
+    assert_eq!(chain.output(0).trim(), "500000");
+    let answers = answers(&chain.output(1));
+    assert!(answers.len() >= 2 && answers.iter().all(|&(_, ttl)| ttl == 64), "{answers:?}");
+    // Nothing but what these three programs have said: no chatter of the kernel at the far ends.
+    let streams = emulation.traffic.streams();
+    assert!(streams.iter().all(|stream| stream.conversation.protocol.is_some()), "{streams:?}");
+    assert_eq!(streams.len(), 4, "{streams:?}");
 }
 
 #[test]

@@ -8,10 +8,11 @@ use std::process::{Command, Output};
 /// What the script itself uses.
 const REAL: [&str; 9] = ["bash", "cat", "dirname", "grep", "mktemp", "rm", "sort", "tail", "chmod"];
 /// What it looks for, besides tshark.
-const TOOLS: [&str; 14] = [
+const TOOLS: [&str; 15] = [
     "nft",
     "iperf3",
     "nc",
+    "curl",
     "ip",
     "ping",
     "tcpdump",

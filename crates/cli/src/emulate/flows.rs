@@ -1,0 +1,85 @@
+//! `--with-flows`: the scenario's flows beside the programs. Each runs as two programs of its own, `meshpace recv` and `meshpace send`,
+//! in the nodes that it joins: a TCP in user space on raw sockets, TPA and UDP on sockets.
+
+use meshpace_core::{Rate, Time};
+use meshpace_emulator::{Spec, address};
+use meshpace_scenario::Point;
+use meshpace_sim::{Flow, Traffic};
+use meshpace_transport::Config;
+use std::path::Path;
+
+/// The first flow's port; the next ones follow it.
+const PORT: usize = 7700;
+
+/// The programs of all flows of a point, receivers first. `command` is this program, which the nodes find at the same place.
+///
+/// # Errors
+/// The first flow that no program can be told of.
+pub fn programs(point: &Point, command: &Path, slowdown: u64) -> Result<Vec<Spec>, String> {
+    let config = &point.config;
+    let command = quoted(&command.display().to_string());
+    let (mut receivers, mut senders) = (Vec::new(), Vec::new());
+    for (number, (flow, transport)) in config.flows.iter().zip(&point.transports).enumerate() {
+        let told = |error: String| format!("--with-flows: flow.{number}: {error}");
+        let kind = kind(flow, transport, config.mesh.radio.rate).map_err(told)?;
+        let end = flow.stop.map_or(config.duration.as_secs_f64(), Time::as_secs_f64).min(config.duration.as_secs_f64());
+        let (start, port) = (flow.start.as_secs_f64(), PORT + number);
+        let lasts = ((end - start).max(0.0) * slowdown as f64).max(1.0);
+        // What they print is not what the programs of others print; it is in the record.
+        let all = format!("--port {port} --transport {} {} --quiet >&2", quoted(transport), kind.both);
+        let receiver = format!("exec {command} recv --count 1 {} {all}", kind.receiver);
+        let sender = format!(
+            "sleep {}; exec {command} send {} --seconds {lasts} {} {all}",
+            start * slowdown as f64,
+            flow.to,
+            kind.sender
+        );
+        receivers.push(Spec { node: flow.to, command: receiver });
+        senders.push(Spec { node: flow.from, command: sender });
+    }
+    receivers.append(&mut senders);
+    Ok(receivers)
+}
+
+/// What the programs of a flow have to be told: both, and each of them.
+struct Kind {
+    both: String,
+    receiver: String,
+    sender: String,
+}
+
+fn kind(flow: &Flow, transport: &str, rate: Rate) -> Result<Kind, String> {
+    if let Some((name, _)) = transport.split_once('{') {
+        let message = "parameters of its transport do not reach `meshpace send`: say transport =";
+        return Err(format!("{message} \"{name}\" and no more"));
+    }
+    let known = format!("--channel-rate '{} bit/s'", rate.0);
+    // Raw sockets belong to an address of the machine.
+    let own = format!("--address {}", address::ipv4(flow.to));
+    let of_segments = |segment: u32| format!("--segment {segment}");
+    match (&flow.transport, flow.traffic) {
+        (Config::Tcp(config), Traffic::Ftp) => Ok(Kind {
+            both: format!("--interface raw --max-window {} {}", config.max_window, of_segments(config.segment)),
+            receiver: own,
+            sender: known,
+        }),
+        (Config::Train(config), Traffic::Ftp) => Ok(Kind {
+            both: format!("--interface raw --path-rate '{} bit/s' {}", rate.0, of_segments(config.segment)),
+            receiver: own,
+            sender: known,
+        }),
+        // How much fits into a datagram beside its encryption is TPA's own affair.
+        (Config::Tpa(_), Traffic::Ftp) => Ok(Kind { both: String::new(), receiver: String::new(), sender: known }),
+        (Config::Udp(config), Traffic::Cbr { rate }) => Ok(Kind {
+            both: String::new(),
+            receiver: String::new(),
+            sender: format!("--send-rate '{} bit/s' {}", rate.0, of_segments(config.segment)),
+        }),
+        _ => Err("its traffic does not run here: \"ftp\", or \"cbr\" over \"udp\"".to_owned()),
+    }
+}
+
+/// As a shell reads it: one word.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

@@ -1,0 +1,129 @@
+//! What the mesh reads and writes of a node: the node's TAP device, or, where `/dev/net/tun` is not open to this process, a packet socket
+//! at the other end of a veth pair (packet(7), veth(4)).
+//!
+//! The other ends are in one namespace of their own, the hub, in which nothing else lives. It is there as long as one of the packet
+//! sockets is.
+
+use crate::node::{DEVICE, set};
+use crate::sys;
+use meshpace_core::NodeId;
+use meshpace_live::testbed::Namespace;
+use meshpace_live::tun::{Tun, ip};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+/// A node's radio as the mesh has it.
+#[derive(Debug)]
+pub enum Device {
+    /// The node's device itself.
+    Tap(Tun),
+    /// The far end of the node's device.
+    Wire(OwnedFd),
+}
+
+impl Device {
+    /// Reads one frame that the node sends; [`io::ErrorKind::WouldBlock`] if there is none.
+    ///
+    /// # Errors
+    /// `WouldBlock`, or what the system says of the device.
+    pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Device::Tap(tap) => tap.receive(into),
+            Device::Wire(socket) => Ok(rustix::io::read(socket, into)?),
+        }
+    }
+
+    /// Hands the node a frame.
+    ///
+    /// # Errors
+    /// What the system says of the device or the frame.
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
+        match self {
+            Device::Tap(tap) => tap.send(frame),
+            Device::Wire(socket) => Ok(rustix::io::write(socket, frame).map(drop)?),
+        }
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Device::Tap(tap) => tap.as_fd(),
+            Device::Wire(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// Whether this process may make TAP devices by `/dev/net/tun`; if not, what the system says.
+///
+/// # Errors
+/// What the system says of the file.
+pub fn tun_is_open() -> io::Result<()> {
+    rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(())
+}
+
+/// Where the far ends of veth pairs are while they are made.
+#[derive(Debug)]
+pub struct Hub {
+    namespace: Namespace,
+    /// A thread that lives there: a namespace without a name is named by who is in it.
+    thread: i32,
+    resident: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Hub {
+    /// An empty one, in which the kernel itself says nothing.
+    ///
+    /// # Errors
+    /// If there can be no namespace.
+    pub fn new() -> io::Result<Hub> {
+        let namespace = Namespace::new()?;
+        namespace.run(|| match std::path::Path::new("/proc/sys/net/ipv6").exists() {
+            true => set("net.ipv6.conf.all.disable_ipv6", "1").and(set("net.ipv6.conf.default.disable_ipv6", "1")),
+            false => Ok(()),
+        })?;
+        let (tell, told) = channel();
+        let (release, wait) = channel::<()>();
+        let resident = namespace.spawn(move || {
+            let _ = tell.send(rustix::thread::gettid().as_raw_nonzero());
+            // Until nobody can tell it anything any more.
+            let _ = wait.recv();
+        });
+        let thread = told.recv().map_err(io::Error::other)?.get();
+        Ok(Hub { namespace, thread, resident: Some((release, resident)) })
+    }
+
+    /// Makes the device of a node, in the calling thread's namespace, and returns its far end.
+    ///
+    /// # Errors
+    /// Rights, or a kernel without veth or packet sockets.
+    pub fn wire(&self, node: NodeId, mtu: u16) -> io::Result<Device> {
+        let far = format!("far{}", node.0);
+        ip(&["link", "add", DEVICE, "type", "veth", "peer", "name", &far, "netns", &self.thread.to_string()])?;
+        // Otherwise packets come without their checksums, and 64 kB at a time.
+        sys::fill_checksums(DEVICE)?;
+        self.namespace.run(|| {
+            ip(&["link", "set", &far, "mtu", &mtu.to_string(), "up"])?;
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            // It hears nothing before it is bound to its device.
+            let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
+            let index = rustix::net::netdevice::name_to_index(&socket, &far)?;
+            sys::bind_to_device(&socket, index)?;
+            Ok(Device::Wire(socket))
+        })
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        if let Some((release, resident)) = self.resident.take() {
+            drop(release);
+            let _ = resident.join();
+        }
+    }
+}
