@@ -17,8 +17,8 @@ const PAGE: &str = "results.md";
 /// The arguments of `meshpace validate`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_counts, chain_paced_udp, cross, parallel, agents,
-    /// estimator, saturation, ieee
+    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_counts, chain_paced_udp, quiet_train, cross,
+    /// parallel, agents, estimator, saturation, ieee
     /// [default: all].
     names: Vec<String>,
     /// Runs per point [default: as many as the reference has, at least 10].

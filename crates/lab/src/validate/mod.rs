@@ -16,6 +16,7 @@ mod page;
 pub mod sample;
 mod saturation;
 pub mod scenes;
+mod trains;
 
 pub use page::{Heading, markdown, text};
 pub use sample::Sample;
@@ -140,6 +141,7 @@ pub const COMPARISONS: &[Comparison] = &[
     Comparison { name: "chain_aodv", run: chains::aodv },
     Comparison { name: "chain_counts", run: chain_counts::compare },
     Comparison { name: "chain_paced_udp", run: paced_udp::compare },
+    Comparison { name: "quiet_train", run: trains::compare },
     Comparison { name: "cross", run: competing::cross },
     Comparison { name: "parallel", run: competing::parallel },
     Comparison { name: "agents", run: agents::compare_goodput },
