@@ -196,6 +196,8 @@ fn wrong_command_lines_are_refused() {
     refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "udp"], "--send-rate");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "tcp-ap", "--segment", "0"], "segment");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--channel-rate", "2"], "2 Mbit/s");
+    refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "quiet-train"], "--path-rate '2 Mbit/s'");
+    refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "quiet-train", "--path-rate", "2"], "2 Mbit/s");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--http-like"], "--http-like");
     refused(&["recv", "--transport", "nothing"], "nothing");
     refused(&["recv", "--count", "0"], "--count");
