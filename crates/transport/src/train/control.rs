@@ -13,8 +13,10 @@
 //! In equilibrium d = 0.1 scale tau (I/floor)^1.5: who sends more slowly bears more delay, so that flows that meet the same
 //! queue approach the same interval. Copa and FAST have an exponent of 1, with which the longer of two paths starves.
 //! Marks are the share of marked segments times a factor, 0 unless nodes on the way mark and the configuration heeds them.
+//! Where `competition` sees somebody who fills queues, the delay borne is so many times as large as the configuration says.
 //! Before the first sample I = 1.15 n t_d: no sample is needed to start.
 
+use super::competition::Competition;
 use super::estimator::{exchange, reuse_hops};
 use crate::PathInfo;
 use alloc::format;
@@ -39,6 +41,8 @@ pub struct Config {
     pub gain: f64,
     /// Extra delay per share of marked segments, in tau. Default 0.
     pub marks: f64,
+    /// How many times the delay is borne beside somebody who fills queues, 1 or more. Default 1: no more than alone.
+    pub competitive: f64,
     /// Growth of the interval by a loss. Default 0.05.
     pub loss: f64,
     /// I / (n t_d) before the first sample, above 0. Default 1.15.
@@ -63,6 +67,7 @@ impl Default for Config {
             length: 1.5,
             gain: 0.3,
             marks: 0.0,
+            competitive: 1.0,
             loss: 0.05,
             start: 1.15,
             first: 4,
@@ -93,6 +98,7 @@ impl Config {
         not_negative("length", self.length)?;
         positive("gain", self.gain)?;
         not_negative("marks", self.marks)?;
+        require(self.competitive >= 1.0 && self.competitive.is_finite(), "competitive", self.competitive, "1 or more")?;
         not_negative("loss", self.loss)?;
         positive("start", self.start)?;
         require((1..=65535).contains(&self.train), "train", self.train, "1 to 65535 segments")?;
@@ -133,6 +139,7 @@ pub struct Control {
     lost_at: f64,
     /// Whether a sample has been taken.
     sampled: bool,
+    competition: Competition,
 }
 
 impl Control {
@@ -147,6 +154,7 @@ impl Control {
             penalty: 0.0,
             lost_at: f64::NEG_INFINITY,
             sampled: false,
+            competition: Competition::new(config.competitive),
         }
     }
 
@@ -169,11 +177,17 @@ impl Control {
         self.penalty *= libm::exp(-FORGIVENESS * dt);
         let scale = 1.0 + self.config.length * (f64::from(hops) / reuse_hops(hops) - 1.0);
         let delay = queueing + self.config.marks * marked * tau;
-        let above = libm::pow(delay / (self.config.delay * scale * tau), 1.0 / self.config.exponent).max(1.0);
+        let borne = self.config.delay * self.competition.tolerance() * scale * tau;
+        let above = libm::pow(delay / borne, 1.0 / self.config.exponent).max(1.0);
         let want = floor * above * (1.0 + self.penalty);
         let weight = 1.0 - libm::exp(-self.config.gain * dt);
         let log = libm::log(self.interval);
         self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(floor, SLOWEST * tau);
+    }
+
+    /// A train is over; something of it is missing if it was `hurt`.
+    pub fn on_train(&mut self, hurt: bool) {
+        self.competition.on_train(hurt);
     }
 
     /// Something was lost at `now`, seconds. At most every half second one loss counts.

@@ -4,9 +4,10 @@
 //! channel as much as a third of what data costs, and jitter builds up until a collision of hidden stations looks like a
 //! broken route. Here nothing crosses: the path is empty when the ACK travels, and every train begins on an empty path.
 //! `sender` makes trains and repairs holes, `receiver` has the rule of acknowledging, `estimator` what is known of the path,
-//! `control` the interval, `connection` opens and closes as TCP does. `solo` is the form for receivers that know nothing of it: a
-//! pacing of TCP.
+//! `control` the interval, `competition` who else is there, `connection` opens and closes as TCP does. `solo` is the form for
+//! receivers that know nothing of it: a pacing of TCP.
 
+pub mod competition;
 pub mod connection;
 pub mod control;
 pub mod estimator;

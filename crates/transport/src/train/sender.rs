@@ -289,6 +289,7 @@ impl Sender {
             cut.lost = true;
             lost = true;
         }
+        self.control.on_train(lost);
         if lost {
             stats.fast_retransmits += 1;
             self.control.on_loss(now.as_secs_f64());
