@@ -75,11 +75,16 @@ impl Puppet {
         self.socket.send(&self.opening.encode(&[], 0)).unwrap();
     }
 
-    /// What answers a request; none if nothing does.
+    /// What answers a request; none if nothing does. Answers to earlier ones, which may come again, are passed over.
     pub fn answer(&self) -> Option<Opening> {
         let mut buffer = [0; 2048];
-        let length = self.socket.recv(&mut buffer).ok()?;
-        Opening::decode(&buffer[..length]).map(|(opening, _)| opening)
+        loop {
+            let length = self.socket.recv(&mut buffer).ok()?;
+            let answer = Opening::decode(&buffer[..length]).map(|(opening, _)| opening);
+            if answer.is_none_or(|answer| answer.opener == self.opening.opener) {
+                return answer;
+            }
+        }
     }
 
     /// Fetches a cookie.

@@ -63,7 +63,9 @@ impl Worker {
         };
         // The acceptance may have been lost.
         if let Some(number) = port.by_peer.get(&(addresses.peer, request.opener)).copied() {
-            if self.half_open.contains_key(&number) {
+            // An escort names another block: the request that it is with has come.
+            let known = self.half_open.get(&number).map(|half_open| half_open.request.segment.block);
+            if known == Some(request.segment.block) {
                 self.repeat_acceptance(number, now);
             }
             return;
