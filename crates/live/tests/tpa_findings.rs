@@ -19,6 +19,7 @@ use puppet::{Puppet, plain};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// A datagram of any kind with a tag that is not `right`.
@@ -104,6 +105,68 @@ fn findings_1_2_8_forged_data_fin_reset_and_acks_change_nothing_without_the_tag(
     let counters = listener.counters();
     assert!(counters.strays as usize > many() / 2, "{counters:?}");
     assert_eq!(counters.forged, 0, "{counters:?}");
+}
+
+/// A relay to `server` that changes nothing: where to connect, a socket with the client's address as the server sees it, and the
+/// server's tag, once it has been seen.
+fn tapped(server: SocketAddr) -> (SocketAddr, UdpSocket, Arc<AtomicU64>) {
+    let (front, back) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    back.connect(server).unwrap();
+    let (address, tag) = (front.local_addr().unwrap(), Arc::new(AtomicU64::new(0)));
+    let (forger, noted) = (back.try_clone().unwrap(), Arc::clone(&tag));
+    std::thread::spawn(move || {
+        front.set_read_timeout(Some(ms(20_000))).unwrap();
+        let mut returns = false;
+        let mut buffer = [0; 2048];
+        while let Ok((length, client)) = front.recv_from(&mut buffer) {
+            noted.fetch_max(u64::from_be_bytes(buffer[..8].try_into().unwrap()), Ordering::Relaxed);
+            let _ = back.send(&buffer[..length]);
+            if !std::mem::replace(&mut returns, true) {
+                let (front, back) = (front.try_clone().unwrap(), back.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    back.set_read_timeout(Some(ms(20_000))).unwrap();
+                    let mut buffer = [0; 2048];
+                    while let Ok(length) = back.recv(&mut buffer) {
+                        let _ = front.send_to(&buffer[..length], client);
+                    }
+                });
+            }
+        }
+    });
+    (address, forger, tag)
+}
+
+#[test]
+fn findings_1_2_8_forged_datagrams_change_nothing_where_it_is_encrypted_even_with_the_tag() {
+    let mut options = quick();
+    (options.transport.fill_timeout, options.transport.ack_delay) = (Duration::ZERO, Duration::from_millis(1));
+    let listener = listener(options.clone());
+    let (address, forger, tag) = tapped(listener.local_addr().unwrap());
+    let mut client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(address).unwrap();
+    let mut server = listener.accept().unwrap().0;
+    let mut rng = Rng::stream(2, Purpose::Test, 0);
+    for count in 0..many() {
+        if count % 400 == 0 {
+            // No faster than they are read: what does not arrive is no attack.
+            let piece = (count / 400).to_be_bytes();
+            client.write_all(&piece).unwrap();
+            let mut got = [0; 8];
+            server.read_exact(&mut got).unwrap();
+            assert_eq!(got, piece);
+        }
+        // Nine by somebody who does not read the packets, one by somebody who does.
+        let right = tag.load(Ordering::Relaxed);
+        let mut datagram = forged(&mut rng, right);
+        if count % 10 == 0 {
+            datagram.resize(8 + rng.below(200) as usize, rng.next_u64() as u8);
+            datagram[..8].copy_from_slice(&right.to_be_bytes());
+        }
+        forger.send(&datagram).unwrap();
+    }
+    exchange(client, server, &noise(5, 10_000), &noise(6, 10_000));
+    let counters = listener.counters();
+    assert!((counters.strays + counters.malformed) as usize > many() / 2, "{counters:?}");
+    assert!(counters.forged as usize > many() / 20, "{counters:?}");
 }
 
 #[test]
@@ -261,7 +324,7 @@ struct Faulty(std::sync::atomic::AtomicU32);
 
 impl PathSource for Faulty {
     fn path(&self, _: IpAddr, _: Option<u8>) -> Option<PathInfo> {
-        assert!(self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 1, "as planned");
+        assert!(self.0.fetch_add(1, Ordering::Relaxed) < 1, "as planned");
         None
     }
 }
