@@ -13,7 +13,7 @@ mod table;
 
 use address::{address_in, address_out};
 use libc::{c_int, c_short, c_void, sockaddr, socklen_t, ssize_t};
-use meshpace_live::tpa::{BACKLOG, TpaError, TpaPort};
+use meshpace_live::tpa::{BACKLOG, TpaPort, errno_of};
 use options::{bytes_in, bytes_out};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown};
@@ -26,15 +26,7 @@ struct Errno(c_int);
 
 impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Errno {
-        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TpaError>()).map(TpaError::errno);
-        Errno(inner.or(error.raw_os_error()).unwrap_or(match error.kind() {
-            io::ErrorKind::WouldBlock => libc::EAGAIN,
-            io::ErrorKind::TimedOut => libc::ETIMEDOUT,
-            io::ErrorKind::BrokenPipe => libc::EPIPE,
-            io::ErrorKind::InvalidInput => libc::EINVAL,
-            io::ErrorKind::NotConnected => libc::ENOTCONN,
-            _ => libc::EIO,
-        }))
+        Errno(errno_of(&error))
     }
 }
 

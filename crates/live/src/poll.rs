@@ -2,8 +2,9 @@
 //!
 //! `epoll_pwait2` takes nanoseconds; the older call counts milliseconds, too coarse to pace with.
 
+use crate::Clock;
 use crate::clock::until;
-use meshpace_core::Time;
+use meshpace_core::{Duration, Time};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 use std::io;
@@ -120,17 +121,41 @@ impl Poller {
     /// # Errors
     /// What the system says of the wait; that a signal ended it is none.
     pub fn wait(&self, deadline: Time, ready: &mut Vec<Ready>) -> io::Result<()> {
+        self.wait_for(until(deadline), deadline == Time::NEVER, ready).map(|_| ())
+    }
+
+    /// Looks for what is ready without waiting, again and again for `span`: what comes meanwhile costs nobody a sleep and a
+    /// wake-up, which take longer than that where the processor rests in between. Whether anything, a call of the waker
+    /// included, has come.
+    ///
+    /// # Errors
+    /// What the system says of the wait.
+    pub fn look(&self, span: Duration, ready: &mut Vec<Ready>) -> io::Result<bool> {
+        let end = Clock.now() + span;
+        loop {
+            if self.wait_for(Duration::ZERO, false, ready)? {
+                return Ok(true);
+            }
+            if Clock.now() >= end {
+                return Ok(false);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Waits for a span or for ever; whether it was ended by anything.
+    fn wait_for(&self, span: Duration, for_ever: bool, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); AT_ONCE];
-        let left = until(deadline).0;
+        let left = span.0;
         let span = Timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ };
-        let span = (deadline != Time::NEVER).then_some(&span);
+        let span = (!for_ever).then_some(&span);
         let events = match epoll::wait(&self.epoll, &mut events[..], span) {
             Ok((events, _)) => events,
-            Err(Errno::INTR) => return Ok(()),
+            Err(Errno::INTR) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        for event in events {
+        for event in &*events {
             let (token, flags) = (event.data.u64(), event.flags);
             if token == WAKER {
                 let _ = rustix::io::read(&*self.waker.0, &mut [0; 8]);
@@ -143,6 +168,6 @@ impl Poller {
                 error: flags.contains(epoll::EventFlags::ERR),
             });
         }
-        Ok(())
+        Ok(!events.is_empty())
     }
 }

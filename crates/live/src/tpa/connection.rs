@@ -347,12 +347,20 @@ impl Connection {
             return;
         }
         let news = state.status != Status::Open || state.finished;
-        if news || state.end_of_stream || state.receive.available() > 0 {
-            self.shared.wake_readers(&mut state);
-        }
+        let to_read = news || state.end_of_stream || state.receive.available() > 0;
         // Not for every block: a writer that fills a quarter of the ring at a time keeps up.
-        if news || state.send.room() >= state.send.capacity() / 4 {
-            self.shared.wake_writers(&mut state);
+        let to_write = news || state.send.room() >= state.send.capacity() / 4;
+        self.shared.unlock_and_wake(state, to_read, to_write);
+    }
+
+    /// Does beforehand what can be done for the next block while the peer's answer is awaited.
+    pub(super) fn prepare(&mut self) {
+        let Some(cover) = &mut self.cover else { return };
+        let state = self.shared.lock();
+        let gathered = cover.gather(self.machine.following(), &state.send);
+        drop(state);
+        if gathered {
+            cover.seal_ahead();
         }
     }
 

@@ -1,8 +1,10 @@
 //! What stands around a segment in a datagram of an open connection: the tag alone, or encryption.
 
+use super::ahead::Ahead;
 use super::handshake::{Protection, Tag, tag_of};
 use super::noise::Keys;
 use super::seal::{AUTHENTICATION, HEAD, Seal};
+use crate::ring::SendRing;
 use meshpace_transport::tpa::{Segment, wire};
 
 /// Bytes of the tag.
@@ -14,6 +16,7 @@ pub(super) struct Cover {
     /// The peer's tag.
     to: Tag,
     seal: Option<Box<Seal>>,
+    ahead: Ahead,
 }
 
 /// Bytes of a datagram besides the payload, behind UDP's header.
@@ -28,7 +31,7 @@ pub(super) const fn overhead(protection: Protection) -> u32 {
 impl Cover {
     /// Datagrams to whoever has the tag `to`, encrypted if there are keys.
     pub(super) fn new(to: Tag, keys: Option<&Keys>) -> Cover {
-        Cover { to, seal: keys.map(|keys| Box::new(Seal::new(keys))) }
+        Cover { to, seal: keys.map(|keys| Box::new(Seal::new(keys))), ahead: Ahead::default() }
     }
 
     /// The peer's tag.
@@ -55,12 +58,33 @@ impl Cover {
             out.extend_from_slice(b);
         };
         match &mut self.seal {
-            Some(seal) => seal.seal(self.to, out, content),
+            Some(seal) => match self.ahead.take(segment, seal.number()) {
+                Some(datagram) => out.extend_from_slice(datagram),
+                None => seal.seal(self.to, out, content),
+            },
             None => {
                 out.extend_from_slice(&self.to.to_be_bytes());
                 content(out);
             }
         }
+    }
+
+    /// Copies what these segments of one block say, if that is to be sealed before they leave. [`Cover::seal_ahead`] is to
+    /// follow, and needs no ring any more.
+    pub(super) fn gather(&mut self, segments: impl Iterator<Item = Segment>, ring: &SendRing) -> bool {
+        self.seal.is_some() && self.ahead.gather(segments, ring)
+    }
+
+    /// Seals what was gathered.
+    pub(super) fn seal_ahead(&mut self) {
+        if let Some(seal) = &mut self.seal {
+            self.ahead.seal(self.to, seal);
+        }
+    }
+
+    /// Gives back memory that is not needed while nothing moves.
+    pub(super) fn rest(&mut self) {
+        self.ahead.rest();
     }
 
     /// The segment and its payload in a datagram with our tag, if the peer sent it.

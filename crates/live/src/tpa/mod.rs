@@ -18,6 +18,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod ahead;
 #[cfg(feature = "tokio")]
 pub mod asynchronous;
 mod connection;
@@ -51,5 +52,5 @@ pub use path::PathSource;
 pub use port::TpaPort;
 pub(crate) use runtime::random;
 pub use select::Selector;
-pub use shared::TpaError;
+pub use shared::{TpaError, errno_of};
 pub use stream::TpaStream;

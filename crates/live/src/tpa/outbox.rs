@@ -31,9 +31,12 @@ impl Outbox {
 
     /// What comes next begins another message.
     pub(super) fn seal(&mut self) {
+        if self.open.content().is_none() {
+            return;
+        }
         let empty = self.spare.pop().unwrap_or_default();
         let sealed = std::mem::replace(&mut self.open, empty);
-        if sealed.content().is_some() && self.full.len() < WAITING {
+        if self.full.len() < WAITING {
             self.full.push_back(sealed);
         }
     }

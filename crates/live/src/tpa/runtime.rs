@@ -2,6 +2,7 @@
 //! its applications; nobody else touches a state machine.
 
 mod complaints;
+mod haste;
 mod requests;
 
 use super::connection::Connection;
@@ -19,6 +20,7 @@ use crate::Clock;
 use crate::clock::sharpen_timers;
 use crate::drive::Deadlines;
 use crate::poll::{Poller, Ready};
+use haste::Haste;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa;
 use std::collections::BTreeMap;
@@ -98,6 +100,7 @@ pub(super) struct Worker {
     connections: BTreeMap<u64, Connection>,
     half_open: BTreeMap<u64, HalfOpen>,
     deadlines: Deadlines,
+    haste: Haste,
     /// Connections that something arrived for in this turn.
     touched: Vec<u64>,
     buffer: Vec<u8>,
@@ -115,6 +118,7 @@ impl Worker {
             half_open: BTreeMap::new(),
             touched: Vec::new(),
             deadlines: Deadlines::default(),
+            haste: Haste::default(),
             buffer: vec![0; 1 << 16],
             stopped: false,
         }
@@ -130,7 +134,7 @@ impl Worker {
         let mut ready = Vec::new();
         let mut absent = false;
         while !self.stopped {
-            self.poller.wait(self.deadlines.next(), &mut ready)?;
+            self.haste.wait(&self.poller, self.deadlines.next(), &mut ready)?;
             // Timers first: what is due does not wait for what has just come. But after an absence the answers they wait for
             // may long be here: these are taken first, and nobody is heard until then.
             let catches_up = absent;
@@ -291,6 +295,7 @@ impl Worker {
         for number in touched.drain(..) {
             if let Some(connection) = self.connections.get_mut(&number) {
                 connection.tell_application();
+                connection.prepare();
             }
             self.settle(number, now);
         }
@@ -344,6 +349,8 @@ impl Worker {
                         self.on_datagram(id, now, &received, datagram);
                     }
                     self.buffer = buffer;
+                    // First what the peer waits for, then the own application.
+                    self.flush(id);
                     self.settle_touched(now);
                     self.flush(id);
                 }

@@ -87,19 +87,31 @@ impl Seal {
         }
     }
 
+    /// The number of the next datagram.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Appends a datagram to `out`; `write` appends what is to be encrypted.
     pub(super) fn seal(&mut self, to: Tag, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEAD]);
+        write(out);
+        out.extend_from_slice(&[0; AUTHENTICATION]);
+        self.close(to, &mut out[start..]);
+    }
+
+    /// Seals a datagram in its place: what is to be encrypted is there, the head and the authentication are not.
+    pub(super) fn close(&mut self, to: Tag, datagram: &mut [u8]) {
         if self.number > 0 && self.number.is_multiple_of(1 << self.key_life) {
             self.sending = self.sending.next();
         }
-        let start = out.len();
-        out.extend_from_slice(&to.to_be_bytes());
-        out.extend_from_slice(&self.number.to_be_bytes());
-        write(out);
-        let (head, text) = out[start..].split_at_mut(HEAD);
+        let (head, rest) = datagram.split_at_mut(HEAD);
+        let (text, authentication) = rest.split_at_mut(rest.len() - AUTHENTICATION);
+        head[..8].copy_from_slice(&to.to_be_bytes());
+        head[8..].copy_from_slice(&self.number.to_be_bytes());
         let sealed = self.sending.0.seal_in_place_separate_tag(nonce(self.number), Aad::from(&*head), text);
-        let authentication = sealed.expect("a datagram is not too long");
-        out.extend_from_slice(authentication.as_ref());
+        authentication.copy_from_slice(sealed.expect("a datagram is not too long").as_ref());
         self.number += 1;
     }
 

@@ -71,6 +71,19 @@ impl std::fmt::Display for TpaError {
 
 impl std::error::Error for TpaError {}
 
+/// The errno that says what an error of these sockets says.
+pub fn errno_of(error: &io::Error) -> i32 {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TpaError>()).map(TpaError::errno);
+    inner.or(error.raw_os_error()).unwrap_or(match error.kind() {
+        io::ErrorKind::WouldBlock => libc::EAGAIN,
+        io::ErrorKind::TimedOut => libc::ETIMEDOUT,
+        io::ErrorKind::BrokenPipe => libc::EPIPE,
+        io::ErrorKind::InvalidInput => libc::EINVAL,
+        io::ErrorKind::NotConnected => libc::ENOTCONN,
+        _ => libc::EIO,
+    })
+}
+
 /// The state both sides look at.
 #[derive(Debug)]
 pub(super) struct State {
@@ -225,6 +238,22 @@ impl Shared {
             waker.wake();
         }
         if state.writers > 0 {
+            self.writable.notify_all();
+        }
+    }
+
+    /// Wakes whoever waits to read, to write, once they can have what they are woken for: a thread that is woken before would only
+    /// wait for the lock.
+    pub(super) fn unlock_and_wake(&self, mut state: MutexGuard<'_, State>, to_read: bool, to_write: bool) {
+        let reader = if to_read && state.is_readable() { state.read_waker.take() } else { None };
+        let writer = if to_write { state.write_waker.take() } else { None };
+        let (readers, writers) = (to_read && state.readers > 0, to_write && state.writers > 0);
+        drop(state);
+        reader.into_iter().chain(writer).for_each(Waker::wake);
+        if readers {
+            self.readable.notify_all();
+        }
+        if writers {
             self.writable.notify_all();
         }
     }

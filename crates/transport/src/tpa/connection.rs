@@ -336,6 +336,12 @@ impl Connection {
         };
     }
 
+    /// The segments of the next block as they leave if nothing unforeseen happens: see [`Sender::following`].
+    pub fn following(&self) -> impl Iterator<Item = Segment> {
+        let window = self.receiver.window();
+        self.sender.following().map(move |segment| Segment { window, ..segment })
+    }
+
     /// Payload bytes of the peer received without a gap.
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()

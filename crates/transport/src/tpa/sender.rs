@@ -371,6 +371,23 @@ impl Sender {
         next
     }
 
+    /// The segments of the block after the one under way, as they leave if all of that arrives and they are not congested; none
+    /// unless a full block waits. What has to be done to each can so be done beforehand.
+    pub fn following(&self) -> impl Iterator<Item = Segment> {
+        let Block { number, start, bytes, .. } = self.block;
+        let (segment, count) = (self.segment, self.block_segments);
+        let waits = !self.is_idle() && self.waiting() >= u64::from(segment * u32::from(count));
+        (0..count).filter(move |_| waits).map(move |place| Segment {
+            offset: start + u64::from(bytes) + u64::from(segment * u32::from(place)),
+            block: block_after(number, 1),
+            place: 1 << place,
+            payload: segment as u16,
+            tx: place + 1,
+            last: place + 1 == count,
+            ..Segment::default()
+        })
+    }
+
     /// Whether the FIN is acknowledged.
     pub fn is_finished(&self) -> bool {
         self.fin.acknowledged

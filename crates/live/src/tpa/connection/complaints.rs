@@ -160,6 +160,7 @@ impl Connection {
                 // Nothing has moved for a while: what is empty need not take memory.
                 state.send.rest();
                 state.receive.rest();
+                self.cover.as_mut().into_iter().for_each(Cover::rest);
             }
             self.work_locked(now, &mut state, out);
             drop(state);

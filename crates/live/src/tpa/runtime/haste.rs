@@ -1,0 +1,85 @@
+//! Whether to look for the peer's answer for a moment before sleeping.
+//!
+//! A block of 17 kB goes per round trip, and two ends that are near answer within some tens of microseconds. To put a thread and its
+//! processor to sleep and to wake both takes as long again at either end. So the thread looks for a moment first, as long as that
+//! pays: where nothing came within the moment it does so less and less often, so that a distant peer, a slow or a silent one, or
+//! one that needs this very processor, costs nothing to speak of.
+
+use crate::Clock;
+use crate::poll::{Poller, Ready};
+use meshpace_core::{Duration, Time};
+use std::io;
+
+/// How long to look. The kernel's documentation recommends 50 to 100 us for its own busy polling (sysctl net.core.busy_poll).
+const MOMENT: Duration = Duration::from_micros(100);
+
+/// Most waits in a row without looking.
+const MOST_PATIENT: u32 = 255;
+
+/// What the last times taught.
+#[derive(Debug, Default)]
+pub(super) struct Haste {
+    /// Waits until it is tried again.
+    rest: u32,
+    /// Waits to rest after the next failure.
+    patience: u32,
+}
+
+impl Haste {
+    /// Waits as [`Poller::wait`].
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub(super) fn wait(&mut self, poller: &Poller, deadline: Time, ready: &mut Vec<Ready>) -> io::Result<()> {
+        if self.wants() {
+            let left = deadline.since(Clock.now());
+            let found = poller.look(left.min(MOMENT), ready)?;
+            if found || left <= MOMENT {
+                self.learn(found);
+                return Ok(());
+            }
+            self.learn(false);
+        }
+        poller.wait(deadline, ready)
+    }
+
+    fn wants(&mut self) -> bool {
+        let wants = self.rest == 0;
+        self.rest = self.rest.saturating_sub(1);
+        wants
+    }
+
+    fn learn(&mut self, found: bool) {
+        self.patience = if found { self.patience / 2 } else { (2 * self.patience + 1).min(MOST_PATIENT) };
+        self.rest = if found { 0 } else { self.patience };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of so many waits, those that look first.
+    fn looks(haste: &mut Haste, waits: u32, found: bool) -> u32 {
+        let mut looked = 0;
+        for _ in 0..waits {
+            if haste.wants() {
+                haste.learn(found);
+                looked += 1;
+            }
+        }
+        looked
+    }
+
+    #[test]
+    fn it_is_done_as_long_as_it_pays() {
+        let mut haste = Haste::default();
+        assert_eq!(looks(&mut haste, 1000, true), 1000);
+        // The waits 0, 2, 6, 14 ..., 254, then every 256th from 510 on.
+        assert_eq!(looks(&mut haste, 510, false), 8);
+        assert_eq!(looks(&mut haste, 25_600, false), 100);
+        // The next one is due; where something is found again, it is done every time.
+        assert_eq!(looks(&mut haste, 1000, true), 1000);
+    }
+}
