@@ -9,6 +9,8 @@ mod progress;
 mod records;
 mod reproduce;
 mod scenario;
+#[cfg(target_os = "linux")]
+mod sockets;
 mod workers;
 
 use pyo3::prelude::*;
@@ -28,6 +30,9 @@ mod _native {
     use super::reproduce::{experiments, reproduce};
     #[pymodule_export]
     use super::scenario::Scenario;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::sockets::{TpaListener, TpaOptions, TpaPort, TpaStream, tpa_new_key};
     #[pymodule_export]
     use super::workers::{identity, work};
 

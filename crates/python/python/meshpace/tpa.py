@@ -1,0 +1,303 @@
+"""TPA over UDP in the manner of the module `socket`: streams of bytes, encrypted unless that is switched off.
+
+>>> from meshpace import tpa
+>>> with tpa.create_server(("127.0.0.1", 0)) as server, tpa.create_connection(server.getsockname()) as client:
+...     peer, address = server.accept()
+...     client.sendall(b"hello")
+...     peer.recv(100)
+b'hello'
+
+Every call that waits leaves the other threads of Python running and hears Ctrl-C. What goes wrong is an `OSError`: `TimeoutError`,
+`ConnectionRefusedError` (nobody listens, or the keys do not fit), `ConnectionResetError`, `BrokenPipeError`, ... A connection belongs to the
+process that made it. Linux only.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+from types import TracebackType
+from typing import Any, Sequence, TypedDict, Union, cast
+
+try:
+    from typing import Unpack
+except ImportError:  # before Python 3.11
+    from typing import Any as _Any
+
+    class Unpack:  # type: ignore[no-redef]
+        """What stands in annotations is not looked at."""
+
+        def __class_getitem__(cls, item: _Any) -> _Any:
+            return item
+
+
+from ._native import TpaListener, TpaOptions, TpaPort, TpaStream, tpa_new_key
+
+__all__ = ["SHUT_RD", "SHUT_RDWR", "SHUT_WR", "Options", "create_connection", "create_server", "new_key", "socket"]
+
+SHUT_RD, SHUT_WR, SHUT_RDWR = 0, 1, 2
+
+#: A host, by name or number, and a UDP port.
+Address = tuple[str, int]
+
+_Buffer = Union[bytes, bytearray, memoryview]
+
+#: How long closing waits for what was sent to arrive, seconds.
+LINGER = 30.0
+
+
+class Options(TypedDict, total=False):
+    """What can be set about a socket; both ends need the same protection."""
+
+    #: A TPA of `meshpace transports`. Default "tpa-2".
+    transport: str
+    #: Payload of a full segment, bytes. Default 1460, or what the way out carries if that is less.
+    segment: int
+    #: No encryption, for experiments. Default false: encrypted, with whoever answers.
+    plain: bool
+    #: Encrypted, with whoever knows this secret: 32 bytes or 64 hexadecimal digits.
+    secret: bytes
+    #: Encrypted, with the holders of known keys: our private key, and the peers' public ones. See `new_key`.
+    key: bytes
+    peers: Sequence[bytes]
+    #: Bytes that wait to be acknowledged, and to be read. Default 262144 each.
+    send_buffer: int
+    receive_buffer: int
+    #: How long to try to connect, seconds. Default 30.
+    connect_timeout: float
+    #: Silence after which the peer is asked for a sign of life, seconds; 0 for never. Default 30.
+    keep_alive: float
+    #: How long a connection may carry no data, seconds; 0 for ever. Default 0.
+    idle_timeout: float
+    #: How long to send without hearing anything from the peer, seconds. Default 120.
+    silence_timeout: float
+    #: For TPA with adaptive pacing: hops to the peer, 1 to 255 (default: counted from what arrives), and the channel's rate in bit/s
+    #: (default 2e6).
+    hops: int
+    channel_rate: float
+    #: A file to which the keys of connections are added, for `meshpace decrypt`.
+    keylog: str
+
+
+def new_key() -> tuple[bytes, bytes]:
+    """A fresh pair of keys: the private one, and the public one for the peers."""
+    return tpa_new_key()
+
+
+def _bytes(data: _Buffer) -> bytes:
+    return data if isinstance(data, bytes) else bytes(memoryview(data))
+
+
+def _timeout(seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    if not seconds >= 0:
+        raise ValueError(f"timeout: {seconds}, expected seconds, 0 or more, or None")
+    return min(float(seconds), 1e9)
+
+
+class socket:
+    """A TPA socket: fresh, bound, listening or connected, as those of `socket` are. The options are those of :class:`Options`."""
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        self._options = TpaOptions(**cast(Any, options))
+        self._port: TpaPort | None = None
+        self._listener: TpaListener | None = None
+        self._stream: TpaStream | None = None
+        self._wait: float | None = None
+        self._closed = False
+
+    @classmethod
+    def _of(cls, stream: TpaStream) -> socket:
+        made = cls()
+        made._stream = stream
+        return made
+
+    def _check(self) -> None:
+        if self._closed:
+            raise OSError(errno.EBADF, "the socket is closed")
+
+    def _connected(self) -> TpaStream:
+        self._check()
+        if self._stream is None:
+            raise OSError(errno.ENOTCONN, "the socket is not connected")
+        return self._stream
+
+    def bind(self, address: Address) -> None:
+        """Gives it a local address and UDP port; "" is every IPv4 address, port 0 any that is free."""
+        self._check()
+        if self._port or self._stream:
+            raise OSError(errno.EINVAL, "the socket has an address")
+        self._port = TpaPort(address[0], address[1], self._options)
+
+    def listen(self, backlog: int = 128) -> None:
+        """Has it accept connections. While `backlog` of them wait, further ones are not answered."""
+        self._check()
+        if self._port is None or self._stream:
+            raise OSError(errno.EINVAL, "only a bound socket can listen")
+        self._listener = self._port.listen(max(backlog, 1))
+
+    def accept(self) -> tuple[socket, Address]:
+        """The next connection, which waits without end, and its peer's address."""
+        self._check()
+        if self._listener is None:
+            raise OSError(errno.EINVAL, "the socket does not listen")
+        stream = self._listener.accept(self._wait)
+        return socket._of(stream), stream.peer
+
+    def connect(self, address: Address) -> None:
+        """Opens a connection and waits until it is open."""
+        self._check()
+        if self._stream:
+            raise OSError(errno.EISCONN, "the socket is connected")
+        if self._listener:
+            raise OSError(errno.EOPNOTSUPP, "the socket listens")
+        port = self._port or TpaPort.reaching(address[0], self._options)
+        self._stream = port.connect(address[0], address[1], self._wait)
+
+    def recv(self, bufsize: int) -> bytes:
+        """Up to so many bytes; none at the end of the stream."""
+        if bufsize < 0:
+            raise ValueError(f"bufsize: {bufsize}, expected 0 or more")
+        return self._connected().recv(bufsize, self._wait)
+
+    def recv_into(self, buffer: bytearray | memoryview, nbytes: int = 0) -> int:
+        """The same into a buffer; how many."""
+        view = memoryview(buffer).cast("B")
+        got = self.recv(min(nbytes, len(view)) if nbytes else len(view))
+        view[: len(got)] = got
+        return len(got)
+
+    def send(self, data: _Buffer) -> int:
+        """Sends what there is room for; how many bytes."""
+        return self._connected().send(_bytes(data), self._wait)
+
+    def sendall(self, data: _Buffer) -> None:
+        """Sends all. After an exception nobody knows how much of it went."""
+        self._connected().sendall(_bytes(data), self._wait)
+
+    def makefile(self, mode: str = "r", **text: Any) -> Any:
+        """A file of it: "r", "w" or "rw", with "b" of bytes, else of text with the arguments of `io.TextIOWrapper`. The socket has to
+        be closed too."""
+        reads, writes, binary = "r" in mode, "w" in mode, "b" in mode
+        if set(mode) - set("rwb") or not (reads or writes):
+            raise ValueError(f"mode: {mode!r}, expected r, w, rw, and perhaps b")
+        raw = _Raw(self, reads, writes)
+        file: Any
+        if reads and writes:
+            file = io.BufferedRWPair(raw, raw)
+        else:
+            file = io.BufferedReader(raw) if reads else io.BufferedWriter(raw)
+        return file if binary else io.TextIOWrapper(file, **text)
+
+    def settimeout(self, value: float | None) -> None:
+        """How long each call waits, seconds; None for ever, 0 for not at all (`BlockingIOError`)."""
+        self._wait = _timeout(value)
+
+    def gettimeout(self) -> float | None:
+        """What was set."""
+        return self._wait
+
+    def setblocking(self, flag: bool) -> None:
+        """Whether calls wait."""
+        self._wait = None if flag else 0.0
+
+    def shutdown(self, how: int) -> None:
+        """Closes one direction or both. What was sent still arrives."""
+        self._connected().shutdown(how)
+
+    def getsockname(self) -> Address:
+        """Its own address."""
+        self._check()
+        holder = self._stream or self._port
+        if holder is None:
+            raise OSError(errno.EINVAL, "the socket has no address")
+        return holder.address
+
+    def getpeername(self) -> Address:
+        """The peer's."""
+        return self._connected().peer
+
+    @property
+    def hops(self) -> int | None:
+        """Hops that the peer's last packet seems to have come."""
+        return self._connected().hops
+
+    @property
+    def unacknowledged(self) -> int:
+        """Bytes sent whose arrival is not known yet."""
+        return self._connected().unacknowledged
+
+    @property
+    def segments_sent(self) -> int:
+        """Data segments sent, those again included."""
+        return self._connected().segments_sent
+
+    @property
+    def retransmissions(self) -> int:
+        """Data segments sent again."""
+        return self._connected().retransmissions
+
+    def close(self, linger: float = LINGER) -> None:
+        """Closes it. Of a connection it waits, at most `linger` seconds, until what was sent has arrived, and raises an exception if it
+        has not: the protocol runs in this process and ends with it."""
+        if self._closed:
+            return
+        self._closed = True
+        stream, listener = self._stream, self._listener
+        self._stream = self._listener = self._port = None
+        if listener:
+            listener.close()
+        if stream:
+            stream.close(_timeout(linger) or 0.0)
+
+    def abort(self) -> None:
+        """Ends a connection at once; what has not arrived is lost, and the peer is told."""
+        self._connected().abort()
+
+    def __enter__(self) -> socket:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "listening" if self._listener else "connected" if self._stream else "not connected"
+        return f"<meshpace.tpa.socket, {state}>"
+
+
+class _Raw(io.RawIOBase):
+    """The file under those of `socket.makefile`."""
+
+    def __init__(self, of: socket, reads: bool, writes: bool) -> None:
+        self._of, self._reads, self._writes = of, reads, writes
+
+    def readable(self) -> bool:
+        return self._reads
+
+    def writable(self) -> bool:
+        return self._writes
+
+    def readinto(self, buffer: Any) -> int:
+        return self._of.recv_into(buffer)
+
+    def write(self, data: Any) -> int:
+        return self._of.send(data)
+
+
+def create_connection(address: Address, timeout: float | None = None, source_address: Address | None = None, **options: Unpack[Options]) -> socket:
+    """A connection to an address; the timeout stays its own."""
+    made = socket(**options)
+    made.settimeout(timeout)
+    if source_address:
+        made.bind(source_address)
+    made.connect(address)
+    return made
+
+
+def create_server(address: Address, *, backlog: int = 128, **options: Unpack[Options]) -> socket:
+    """A socket that listens."""
+    made = socket(**options)
+    made.bind(address)
+    made.listen(backlog)
+    return made

@@ -1,0 +1,359 @@
+//! TPA over UDP for Python. What people call is `meshpace/tpa.py`.
+//!
+//! A call that may wait gives Python's lock away, and comes back ten times a second to hear of Ctrl-C. Timeouts are seconds: none for
+//! ever, zero for not at all.
+
+use meshpace_core::{Duration, Rate, Time};
+use meshpace_live::Clock;
+use meshpace_live::tpa::keylog::KeyLog;
+use meshpace_live::tpa::{self, Options, Security, TpaError, keys, path};
+use meshpace_transport::PathInfo;
+use pyo3::exceptions::{PyOSError, PyTimeoutError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+/// How long a call waits before it looks for signals.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// The same for closing, which gives the peer as long to close too.
+const CLOSING_SLICE: Duration = Duration::from_millis(500);
+
+/// The exception of Python's that an error stands for, by its errno.
+fn os_error(error: &io::Error) -> PyErr {
+    PyOSError::new_err((tpa::errno_of(error), error.to_string()))
+}
+
+fn value_error(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn std(span: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(span.0)
+}
+
+fn deadline(timeout: Option<f64>) -> Time {
+    timeout.map_or(Time::NEVER, |seconds| Clock.now().saturating_add(Duration::from_secs_f64(seconds)))
+}
+
+/// Repeats `step`, which waits for at most the span it is given, until it has an answer, the time is up, or a signal's handler raises.
+fn wait<T: Send>(
+    py: Python<'_>,
+    timeout: Option<f64>,
+    mut step: impl FnMut(Duration) -> io::Result<T> + Send,
+) -> PyResult<T> {
+    let deadline = deadline(timeout);
+    loop {
+        let left = deadline.since(Clock.now()).min(SLICE);
+        match py.detach(|| step(left)) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => py.check_signals()?,
+            done => return done.map_err(|error| os_error(&error)),
+        }
+        if Clock.now() >= deadline {
+            return Err(match timeout {
+                Some(0.0) => os_error(&ErrorKind::WouldBlock.into()),
+                _ => PyTimeoutError::new_err("timed out"),
+            });
+        }
+    }
+}
+
+/// The addresses of a host; an empty one is all of this host's.
+fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
+    if host.is_empty() {
+        return Ok(vec![(Ipv4Addr::UNSPECIFIED, port).into()]);
+    }
+    let found = py.detach(|| (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>));
+    found.map_err(|error| PyOSError::new_err((tpa::errno_of(&error), format!("{host}: {error}"))))
+}
+
+fn pair(address: io::Result<SocketAddr>) -> PyResult<(String, u16)> {
+    let address = address.map_err(|error| os_error(&error))?;
+    Ok((address.ip().to_string(), address.port()))
+}
+
+/// A key of 32 bytes, or as it stands in a file.
+fn key(bytes: &[u8]) -> PyResult<[u8; 32]> {
+    let text = || std::str::from_utf8(bytes).ok().and_then(keys::parse);
+    bytes.try_into().ok().or_else(text).ok_or_else(|| value_error("expected a key: 32 bytes, or 64 hexadecimal digits"))
+}
+
+/// Settings of a port.
+#[pyclass(frozen, module = "meshpace._native")]
+pub struct TpaOptions(Options);
+
+#[pymethods]
+impl TpaOptions {
+    #[new]
+    #[pyo3(signature = (*, transport = "tpa-2", segment = None, plain = false, secret = None, key = None, peers = None, send_buffer = None,
+        receive_buffer = None, connect_timeout = None, keep_alive = None, idle_timeout = None, silence_timeout = None, hops = None,
+        channel_rate = 2e6, keylog = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are named where they are given")]
+    fn new(
+        transport: &str,
+        segment: Option<u32>,
+        plain: bool,
+        secret: Option<PyBackedBytes>,
+        key: Option<PyBackedBytes>,
+        peers: Option<Vec<PyBackedBytes>>,
+        send_buffer: Option<usize>,
+        receive_buffer: Option<usize>,
+        connect_timeout: Option<f64>,
+        keep_alive: Option<f64>,
+        idle_timeout: Option<f64>,
+        silence_timeout: Option<f64>,
+        hops: Option<u8>,
+        channel_rate: f64,
+        keylog: Option<PathBuf>,
+    ) -> PyResult<TpaOptions> {
+        let mut options = Options::named(transport).map_err(value_error)?;
+        options.transport.segment = segment.unwrap_or(options.transport.segment);
+        options.security = match (plain, secret, key, peers) {
+            (true, None, None, None) => Security::Plain,
+            (false, None, None, None) => Security::Opportunistic,
+            (false, Some(secret), None, None) => Security::Shared(self::key(&secret)?),
+            (false, None, Some(own), Some(peers)) if !peers.is_empty() => {
+                let peers = peers.iter().map(|peer| self::key(peer)).collect::<PyResult<_>>()?;
+                Security::Keys { own: self::key(&own)?, peers }
+            }
+            _ => return Err(value_error("expected nothing, or plain, or secret, or key together with peers")),
+        };
+        let spans = [connect_timeout, keep_alive, idle_timeout, silence_timeout];
+        if spans.iter().flatten().any(|seconds| seconds.is_nan() || *seconds < 0.0) {
+            return Err(value_error("expected seconds, 0 or more"));
+        }
+        let [connect_timeout, keep_alive, idle_timeout, silence_timeout] =
+            spans.map(|seconds| seconds.map(Duration::from_secs_f64));
+        let switched_off = |span: Duration| (span > Duration::ZERO).then_some(span);
+        options.connect_timeout = connect_timeout.unwrap_or(options.connect_timeout);
+        options.keep_alive = keep_alive.map_or(options.keep_alive, switched_off);
+        options.idle_timeout = idle_timeout.map_or(options.idle_timeout, switched_off);
+        options.silence_timeout = silence_timeout.unwrap_or(options.silence_timeout);
+        options.send_buffer = send_buffer.unwrap_or(options.send_buffer);
+        options.receive_buffer = receive_buffer.unwrap_or(options.receive_buffer);
+        if channel_rate.is_nan() || channel_rate < 1.0 {
+            return Err(value_error("channel_rate: expected bit/s, 1 or more"));
+        }
+        let rate = Rate::from_bps(channel_rate as u64);
+        options.path = Some(match hops {
+            Some(0) => return Err(value_error("hops: expected 1 to 255")),
+            Some(hops) => Arc::new(path::Fixed(PathInfo { hops, rate, received_power_dbm: None })),
+            None => Arc::new(path::TimeToLive { rate }),
+        });
+        if let Some(file) = keylog {
+            options.keylog = Some(Arc::new(KeyLog::append(&file).map_err(|error| os_error(&error))?));
+        }
+        options.check().map_err(value_error)?;
+        Ok(TpaOptions(options))
+    }
+}
+
+/// A pair of keys: private and public.
+#[pyfunction]
+pub fn tpa_new_key(py: Python<'_>) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)> {
+    let (own, public) = Security::new_key().map_err(|error| os_error(&error))?;
+    Ok((PyBytes::new(py, &own), PyBytes::new(py, &public)))
+}
+
+/// A UDP port.
+#[pyclass(frozen, module = "meshpace._native")]
+pub struct TpaPort(tpa::TpaPort);
+
+/// Has a thread go on.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[pymethods]
+impl TpaPort {
+    /// Bound to a host's first address.
+    #[new]
+    fn new(py: Python<'_>, host: &str, port: u16, options: &TpaOptions) -> PyResult<TpaPort> {
+        let addresses = resolve(py, host, port)?;
+        tpa::TpaPort::with_options(&addresses[..], options.0.clone()).map(TpaPort).map_err(|error| os_error(&error))
+    }
+
+    /// One that reaches `host`.
+    #[staticmethod]
+    fn reaching(py: Python<'_>, host: &str, options: &TpaOptions) -> PyResult<TpaPort> {
+        let v4 = resolve(py, host, 0)?.first().is_none_or(SocketAddr::is_ipv4);
+        let any = if v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+        tpa::TpaPort::with_options((any, 0), options.0.clone()).map(TpaPort).map_err(|error| os_error(&error))
+    }
+
+    #[getter]
+    fn address(&self) -> PyResult<(String, u16)> {
+        pair(self.0.local_addr())
+    }
+
+    fn listen(&self, backlog: usize) -> PyResult<TpaListener> {
+        self.0.listen(backlog).map(TpaListener).map_err(|error| os_error(&error))
+    }
+
+    fn connect(&self, py: Python<'_>, host: &str, port: u16, timeout: Option<f64>) -> PyResult<TpaStream> {
+        let addresses = resolve(py, host, port)?;
+        let stream = self.0.connect_nonblocking(&addresses[..]).map_err(|error| os_error(&error))?;
+        let stream = TpaStream(stream, AtomicBool::new(false));
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        wait(py, timeout, |left| match stream.0.poll_open(&Context::from_waker(&waker)) {
+            Poll::Ready(opened) => opened,
+            Poll::Pending => {
+                std::thread::park_timeout(std(left));
+                stream.0.is_open().and_then(|open| if open { Ok(()) } else { Err(ErrorKind::WouldBlock.into()) })
+            }
+        })?;
+        stream.0.set_nonblocking(false).map_err(|error| os_error(&error))?;
+        Ok(stream)
+    }
+}
+
+/// Connections that are accepted.
+#[pyclass(frozen, module = "meshpace._native")]
+pub struct TpaListener(tpa::TpaListener);
+
+#[pymethods]
+impl TpaListener {
+    fn accept(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<TpaStream> {
+        let accepted = wait(py, timeout, |left| {
+            if left == Duration::ZERO {
+                return self.0.try_accept();
+            }
+            self.0.set_timeout(Some(std(left)))?;
+            self.0.accept()
+        });
+        Ok(TpaStream(accepted?.0, AtomicBool::new(false)))
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+}
+
+/// A connection, and whether its application has given it up.
+#[pyclass(frozen, module = "meshpace._native")]
+pub struct TpaStream(tpa::TpaStream, AtomicBool);
+
+impl Drop for TpaStream {
+    fn drop(&mut self) {
+        // The collector of garbage waits for nobody; `close` does.
+        let _ = self.0.set_nonblocking(true);
+    }
+}
+
+impl TpaStream {
+    fn write(&self, left: Duration, bytes: &[u8]) -> io::Result<usize> {
+        if left == Duration::ZERO {
+            return self.0.try_write(bytes);
+        }
+        self.0.set_write_timeout(Some(std(left)))?;
+        (&self.0).write(bytes)
+    }
+}
+
+#[pymethods]
+impl TpaStream {
+    #[getter]
+    fn address(&self) -> PyResult<(String, u16)> {
+        pair(self.0.local_addr())
+    }
+
+    #[getter]
+    fn peer(&self) -> PyResult<(String, u16)> {
+        pair(self.0.peer_addr())
+    }
+
+    #[getter]
+    fn hops(&self) -> Option<u8> {
+        self.0.hops()
+    }
+
+    #[getter]
+    fn unacknowledged(&self) -> usize {
+        self.0.unacknowledged()
+    }
+
+    #[getter]
+    fn segments_sent(&self) -> u64 {
+        self.0.stats().segments_sent
+    }
+
+    #[getter]
+    fn retransmissions(&self) -> u64 {
+        self.0.stats().retransmissions
+    }
+
+    fn recv<'py>(&self, py: Python<'py>, most: usize, timeout: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = vec![0; most.min(1 << 20)];
+        let length = wait(py, timeout, |left| {
+            if left == Duration::ZERO {
+                return self.0.try_read(&mut bytes);
+            }
+            self.0.set_read_timeout(Some(std(left)))?;
+            (&self.0).read(&mut bytes)
+        })?;
+        Ok(PyBytes::new(py, &bytes[..length]))
+    }
+
+    fn send(&self, py: Python<'_>, bytes: PyBackedBytes, timeout: Option<f64>) -> PyResult<usize> {
+        wait(py, timeout, |left| self.write(left, &bytes))
+    }
+
+    fn sendall(&self, py: Python<'_>, bytes: PyBackedBytes, timeout: Option<f64>) -> PyResult<()> {
+        let mut sent = 0;
+        wait(py, timeout, |left| {
+            while sent < bytes.len() {
+                sent += self.write(left, &bytes[sent..])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// As the constants of `socket`: 0 reading, 1 writing, 2 both.
+    fn shutdown(&self, how: i32) -> PyResult<()> {
+        let how = match how {
+            0 => Shutdown::Read,
+            1 => Shutdown::Write,
+            2 => Shutdown::Both,
+            _ => return Err(value_error("expected SHUT_RD, SHUT_WR or SHUT_RDWR")),
+        };
+        self.0.shutdown(how).map_err(|error| os_error(&error))
+    }
+
+    /// Closes both directions and waits, at most `linger` seconds, until what was sent has arrived. That the connection has failed is an
+    /// error only if something had not.
+    fn close(&self, py: Python<'_>, linger: f64) -> PyResult<()> {
+        let deadline = deadline(Some(linger));
+        let owes = self.0.unacknowledged() > 0 && !self.1.load(Ordering::Relaxed);
+        loop {
+            let left = deadline.since(Clock.now()).min(CLOSING_SLICE);
+            let closed = self.0.set_linger(std(left)).and_then(|()| py.detach(|| self.0.finish()));
+            match closed {
+                Ok(()) => return Ok(()),
+                // The connection's own failure; without one only the time was up.
+                Err(error) if error.get_ref().is_some_and(|inner| inner.is::<TpaError>()) => {
+                    return if owes { Err(os_error(&error)) } else { Ok(()) };
+                }
+                Err(_) => py.check_signals()?,
+            }
+            if Clock.now() >= deadline {
+                return Err(PyTimeoutError::new_err("what was sent had not all arrived in time"));
+            }
+        }
+    }
+
+    fn abort(&self) {
+        self.1.store(true, Ordering::Relaxed);
+        self.0.abort();
+    }
+}

@@ -1,0 +1,221 @@
+"""TPA sockets: what they carry, how they wait, what they say when something is wrong."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import random
+import signal
+import socket as kernel
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from typing import Iterator
+
+import pytest
+
+from meshpace import tpa
+
+HERE = ("127.0.0.1", 0)
+
+
+@pytest.fixture
+def server() -> Iterator[tpa.socket]:
+    with tpa.create_server(HERE) as server:
+        server.settimeout(30)
+        yield server
+
+
+def pair(server: tpa.socket, **options: object) -> tuple[tpa.socket, tpa.socket]:
+    client = tpa.create_connection(server.getsockname(), timeout=30, **options)  # type: ignore[arg-type]
+    peer, address = server.accept()
+    assert address == peer.getpeername() and address[1] == client.getsockname()[1]
+    peer.settimeout(30)
+    return client, peer
+
+
+def test_echo_and_the_end_of_a_stream(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    with client, peer:
+        client.sendall(bytearray(b"hello"))
+        assert peer.recv(100) == b"hello"
+        peer.sendall(memoryview(b"and back"))
+        buffer = bytearray(20)
+        assert client.recv_into(buffer) == 8 and buffer[:8] == b"and back"
+        client.shutdown(tpa.SHUT_WR)
+        assert peer.recv(100) == b"" and peer.recv(100) == b""
+        with pytest.raises(BrokenPipeError):
+            client.send(b"more")
+        peer.sendall(b"the other direction stays open")
+        assert client.recv(100) == b"the other direction stays open"
+    with pytest.raises(OSError) as closed:
+        client.recv(1)
+    assert closed.value.errno == errno.EBADF
+
+
+def test_five_megabytes_both_ways(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    data = {end: random.Random(number).randbytes(5_000_000) for number, end in enumerate((client, peer))}
+    got: dict[tpa.socket, str] = {}
+
+    def receive(end: tpa.socket) -> None:
+        digest = hashlib.sha256()
+        while block := end.recv(100_000):
+            digest.update(block)
+        got[end] = digest.hexdigest()
+
+    def send(end: tpa.socket) -> None:
+        end.sendall(data[end])
+        end.shutdown(tpa.SHUT_WR)
+
+    threads = [threading.Thread(target=what, args=(end,)) for end in (client, peer) for what in (send, receive)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got[client] == hashlib.sha256(data[peer]).hexdigest() and got[peer] == hashlib.sha256(data[client]).hexdigest()
+    assert client.segments_sent * 1460 >= 5_000_000 and client.hops == 1
+    closing = threading.Thread(target=peer.close)
+    closing.start()
+    client.close()
+    closing.join()
+
+
+def test_files(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    with client, peer:
+        with client.makefile("w", encoding="utf-8", newline="\n") as lines:
+            lines.write("über\nzwei\n")
+        client.shutdown(tpa.SHUT_WR)
+        with peer.makefile("rb") as file:
+            assert isinstance(file, io.BufferedReader)
+            assert file.readline() == "über\n".encode() and file.read() == b"zwei\n"
+        with pytest.raises(ValueError):
+            peer.makefile("a")
+
+
+def test_timeouts_and_not_waiting(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    with client, peer:
+        client.settimeout(0.05)
+        start = time.monotonic()
+        with pytest.raises(TimeoutError, match="timed out"):
+            client.recv(1)
+        assert time.monotonic() - start >= 0.05 and client.gettimeout() == 0.05
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError) as waits:
+            client.recv(1)
+        assert waits.value.errno == errno.EAGAIN
+        # Nobody reads: some time no more fits.
+        with pytest.raises(BlockingIOError):
+            while True:
+                client.send(bytes(100_000))
+        client.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            client.sendall(bytes(1_000_000))
+        with pytest.raises(ValueError):
+            client.settimeout(-1)
+        client.abort()
+        with pytest.raises(ConnectionResetError):
+            while peer.recv(1_000_000):
+                pass
+    server.settimeout(0.01)
+    with pytest.raises(TimeoutError):
+        server.accept()
+
+
+def test_errors_have_pythons_types(server: tpa.socket) -> None:
+    free = kernel.socket(kernel.AF_INET, kernel.SOCK_DGRAM)
+    free.bind(HERE)
+    with pytest.raises(TimeoutError):
+        # A socket that says nothing.
+        tpa.create_connection(free.getsockname(), timeout=0.2)
+    nobody = free.getsockname()
+    free.close()
+    with pytest.raises(ConnectionRefusedError):
+        tpa.create_connection(nobody, timeout=30)
+    with pytest.raises(ConnectionRefusedError, match="encryption"):
+        tpa.create_connection(server.getsockname(), timeout=30, plain=True)
+    with pytest.raises(OSError) as taken:
+        tpa.create_server(server.getsockname())
+    assert taken.value.errno == errno.EADDRINUSE
+    with pytest.raises(OSError) as fresh:
+        tpa.socket().recv(1)
+    assert fresh.value.errno == errno.ENOTCONN
+    for wrong in ({"transport": "tcp-ap"}, {"key": bytes(32)}, {"secret": b"short"}, {"segment": 0}, {"keep_alive": float("nan")}):
+        with pytest.raises(ValueError):
+            tpa.socket(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        tpa.socket(mss=1460)  # type: ignore[call-arg]
+
+
+def test_keys() -> None:
+    (own, public), (other, other_public) = tpa.new_key(), tpa.new_key()
+    with tpa.create_server(HERE, key=own, peers=[other_public], transport="tpa-3") as server:
+        server.settimeout(30)
+        client, peer = pair(server, key=other, peers=[public], transport="tpa-3")
+        with client, peer:
+            client.sendall(b"x")
+            assert peer.recv(1) == b"x"
+        with pytest.raises(ConnectionRefusedError, match="keys do not fit"):
+            stranger, _ = tpa.new_key()
+            tpa.create_connection(server.getsockname(), timeout=30, key=stranger, peers=[public])
+
+
+def test_a_peer_that_goes_without_a_word(server: tpa.socket) -> None:
+    program = f"""
+        import os
+        from meshpace import tpa
+        client = tpa.create_connection({server.getsockname()!r}, timeout=30)
+        client.sendall(b"last words")
+        while client.unacknowledged:
+            pass
+        os._exit(0)
+    """
+    assert subprocess.run([sys.executable, "-c", textwrap.dedent(program)]).returncode == 0
+    peer, _ = server.accept()
+    peer.settimeout(30)
+    assert peer.recv(100) == b"last words"
+    # Its port is closed: this host says so.
+    with pytest.raises(ConnectionError):
+        while True:
+            peer.send(b"is there anybody")
+            time.sleep(0.01)
+    with pytest.raises(ConnectionError):
+        peer.close()
+
+
+@pytest.mark.parametrize("call", ["server.accept()", "client.recv(1)", "client.sendall(bytes(10_000_000))"])
+def test_ctrl_c_ends_a_call_that_waits(call: str) -> None:
+    program = f"""
+        from meshpace import tpa
+        server = tpa.create_server({HERE!r})
+        client = tpa.create_connection(server.getsockname())
+        peer, _ = server.accept()
+        print("waits", flush=True)
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout and child.stdout.readline() == "waits\n"
+    time.sleep(0.2)
+    os.kill(child.pid, signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "interrupted\n"
+
+
+def test_other_threads_run_while_a_call_waits(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    waiting = threading.Thread(target=lambda: client.recv(1))
+    waiting.start()
+    # This thread would not come to say it if the other kept the lock.
+    peer.sendall(b"x")
+    waiting.join(30)
+    assert not waiting.is_alive()
+    client.abort()
+    peer.abort()
