@@ -322,9 +322,11 @@ impl Worker {
     /// it, so that the port can be bound again at once: a peer that is late finds nobody, and has everything.
     fn close_if_unused(&mut self, id: u64) {
         let unused = |port: &Port| port.released && port.connections == port.lingering;
-        if !self.ports.get(&id).is_some_and(unused) {
-            return;
-        }
+        let Some(port) = self.ports.get_mut(&id).filter(|port| unused(port)) else { return };
+        // Whoever has an acceptance of ours takes the connection for open.
+        let unfinished = port.by_tag.values().filter_map(|number| self.half_open.get(number));
+        unfinished.for_each(|half_open| half_open.reset(&mut port.out));
+        self.flush(id);
         let Some(port) = self.ports.remove(&id) else { return };
         let _ = self.poller.remove(&port.socket);
         for number in port.by_tag.into_values() {
