@@ -131,7 +131,7 @@ fn what_was_encrypted_is_read_with_the_keys_and_only_with_them() {
         streams.iter().map(Vec::len).collect::<Vec<_>>()
     );
     // Several datagrams in one packet, as who sends them captures them: one and the next of the same end, whatever the other end has
-    // sent in between. How large segments are depends on how quickly the handshake was answered.
+    // sent in between.
     let size = |index: usize| passed[index].1.len();
     let next = |index: usize| {
         let same = |other: &usize| passed[*other].0 == passed[index].0 && passed[*other].1[..8] == passed[index].1[..8];

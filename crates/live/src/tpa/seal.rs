@@ -233,6 +233,29 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_of_captures_follows_the_keys_in_any_order() {
+        // The last datagram of the first key and the first of the next.
+        let [mut a, _] = pair(KEY_LIFE);
+        a.number = (1 << KEY_LIFE) - 1;
+        let around = [&b"last"[..], b"first"].map(|text| sealed(&mut a, text));
+        assert_eq!(around[1][8..16], (1u64 << 20).to_be_bytes());
+        let mut reader = Reader::new([1; 32]);
+        for _ in 0..2 {
+            assert_eq!(reader.open(&mut around[1].clone()).unwrap(), b"first");
+            assert_eq!(reader.open(&mut around[0].clone()).unwrap(), b"last");
+        }
+        // A capture that begins late, backwards.
+        let [mut a, _] = pair(3);
+        let datagrams: Vec<_> = (0..100u8).map(|i| sealed(&mut a, &[i])).collect();
+        let mut reader = Reader { key_life: 3, ..Reader::new([1; 32]) };
+        for i in (50..100).rev() {
+            assert_eq!(reader.open(&mut datagrams[i].clone()).unwrap(), [i as u8]);
+        }
+        let mut of_the_other_direction = Reader { key_life: 3, ..Reader::new([2; 32]) };
+        assert!(datagrams.iter().all(|datagram| of_the_other_direction.open(&mut datagram.clone()).is_none()));
+    }
+
+    #[test]
     fn noise_transport_messages_are_the_same() {
         // The first message of snow's transport state under the same keys, without associated data as Noise has it.
         let params: snow::params::NoiseParams = "Noise_NN_25519_ChaChaPoly_BLAKE2s".parse().unwrap();
