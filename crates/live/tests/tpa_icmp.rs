@@ -8,6 +8,7 @@ mod puppet;
 
 use common::{listener, ms, noise};
 use meshpace_live::testbed::Namespace;
+use meshpace_live::tpa::socket::Socket;
 use meshpace_testing::{Class, skipped};
 use meshpace_transport::tpa::{Flags, Segment, wire};
 use nix::sys::socket::{
@@ -15,7 +16,7 @@ use nix::sys::socket::{
 };
 use puppet::{Puppet, plain};
 use std::io::{ErrorKind, Read};
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Sends ICMP errors from this host to itself.
@@ -103,6 +104,9 @@ fn forged_icmp() {
         // The right tag, and an MTU that suffices.
         liar.tell(TOO_BIG, 1500, own, peer, &quote(right));
     }
+    // Others begin with segments as long as before.
+    let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse::<u32>().unwrap();
+    assert_eq!(Socket::mtu_between(Ipv4Addr::LOCALHOST.into(), peer.into()).unwrap(), mtu);
     // The connection goes on: what is said now arrives, and what it answers has the old size.
     puppet.say(Segment { block: puppet.block, place: 1, tx: 1, last: true, ..Segment::default() }, &noise(1, 1452));
     let mut got = vec![0; 1452];

@@ -27,6 +27,7 @@ pub mod cover;
 mod half_open;
 mod handle;
 pub mod handshake;
+mod kernel_route;
 pub mod keylog;
 pub mod keys;
 mod listener;

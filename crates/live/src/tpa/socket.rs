@@ -125,8 +125,8 @@ impl Socket {
         self.local
     }
 
-    /// The MTU of the way from an own address to `peer` in bytes, as far as this host knows. To be asked in the network
-    /// namespace of the socket.
+    /// The MTU of the way from an own address to `peer` in bytes, as far as the first device knows: whether the rest carries as much, the
+    /// handshake finds out. To be asked in the network namespace of the socket.
     ///
     /// # Errors
     ///
@@ -135,6 +135,9 @@ impl Socket {
         // Only a connected socket can be asked.
         let probe = UdpSocket::bind((own, 0))?;
         probe.connect(peer)?;
+        if let Ok(Some(mtu)) = super::kernel_route::mtu(peer.ip()) {
+            return Ok(mtu);
+        }
         let mtu = match peer {
             SocketAddr::V4(_) => nix::sys::socket::getsockopt(&probe, sockopt::IpMtu)?,
             SocketAddr::V6(_) => crate::sys::ipv6_mtu(&probe)?,
