@@ -206,6 +206,7 @@ fn watch(request: &Request, mut watcher: Watcher) -> Result<ExitCode, Error> {
         };
         for change in changes {
             note(&match change {
+                Change::Set(destination, 1) => format!("{destination}: 1 hop"),
                 Change::Set(destination, hops) => format!("{destination}: {hops} hops"),
                 Change::Removed(destination) => format!("{destination}: as usual"),
             });
