@@ -9,7 +9,7 @@ use super::address::{BSSID, mac};
 use super::network::{self, FlowFacts};
 use super::{aodv, olsr};
 use meshpace_mesh::Body;
-use meshpace_mesh::mac::{Frame, FrameKind};
+use meshpace_mesh::mac::{BlockAckPart, Frame, FrameKind};
 use meshpace_mesh::routing::Message;
 use meshpace_sim::SimPacket;
 
@@ -20,6 +20,10 @@ const ACK: u8 = 0xd4;
 const DATA: u8 = 0x08;
 /// Data frame without data.
 const NULL: u8 = 0x48;
+const BLOCK_ACK: u8 = 0x94;
+const BLOCK_ACK_REQ: u8 = 0x84;
+/// Control field of a compressed block ACK and of its request: an acknowledgement of the best-effort category.
+const COMPRESSED: u16 = 0x0004;
 /// Second byte of the frame control field: the frame was sent before.
 const RETRY: u8 = 0x08;
 /// The largest time the duration field can hold, in microseconds; larger values mean something else.
@@ -37,6 +41,8 @@ pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -
         (FrameKind::Rts, _) => RTS,
         (FrameKind::Cts, _) => CTS,
         (FrameKind::Ack, _) => ACK,
+        (FrameKind::BlockAck, _) => BLOCK_ACK,
+        (FrameKind::BlockAckReq, _) => BLOCK_ACK_REQ,
         (FrameKind::Data, Some(_)) => DATA,
         (FrameKind::Data, None) => NULL,
     };
@@ -46,12 +52,24 @@ pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -
     match frame.kind {
         FrameKind::Rts => out.extend(mac(frame.from)),
         FrameKind::Cts | FrameKind::Ack => {}
+        FrameKind::BlockAck | FrameKind::BlockAckReq => {
+            out.extend(mac(frame.from));
+            out.extend(COMPRESSED.to_le_bytes());
+        }
         FrameKind::Data => {
             out.extend(mac(frame.from));
             out.extend(BSSID);
             // Fragment number 0.
             out.extend((frame.sequence << 4).to_le_bytes());
         }
+    }
+    match frame.block_ack.as_deref() {
+        Some(BlockAckPart::Received { start, bitmap }) => {
+            out.extend((start << 4).to_le_bytes());
+            out.extend(bitmap.to_le_bytes());
+        }
+        Some(BlockAckPart::Start(start)) => out.extend((start << 4).to_le_bytes()),
+        Some(BlockAckPart::Aggregate(_)) | None => {}
     }
     let left_out = frame.body.as_ref().map_or(0, |packet| body(out, packet, frame, flows));
     if left_out > 0 {
@@ -93,6 +111,7 @@ fn body(out: &mut Vec<u8>, body: &Body<SimPacket>, frame: &Frame<SimPacket>, flo
 mod tests {
     use super::*;
     use meshpace_core::{Duration, NodeId};
+    use meshpace_mesh::radio::FrameRate;
 
     fn frame(kind: FrameKind, body: Option<Body<SimPacket>>) -> Frame<SimPacket> {
         Frame {
@@ -100,12 +119,13 @@ mod tests {
             from: NodeId(0),
             to: NodeId(1),
             bytes: 0,
-            at_data_rate: false,
+            rate: FrameRate::Basic,
             air_time: Duration::ZERO,
             nav: Duration::from_micros(0x1234),
             sequence: 0xabc,
             retry: false,
             body,
+            block_ack: None,
         }
     }
 

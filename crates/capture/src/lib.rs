@@ -18,7 +18,7 @@ use file::{Capture, Direction};
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::RadioConfig;
 use meshpace_mesh::mac::Frame;
-use meshpace_mesh::radio::plcp::{SHORT_PLCP, plcp};
+use meshpace_mesh::radio::plcp::SHORT_PLCP;
 use meshpace_mesh::radio::power::dbm;
 use meshpace_sim::{Config, Probe, SimPacket};
 use network::FlowFacts;
@@ -84,6 +84,11 @@ impl PcapProbe {
     /// found before any is created, unless `replace`.
     pub fn create(dir: &Path, config: &Config, replace: bool) -> Result<PcapProbe, CaptureError> {
         let nodes = config.positions.len();
+        if config.mesh.mac.ht.is_some() {
+            let source =
+                io::Error::new(io::ErrorKind::Unsupported, "frames of mac.profile = \"ht\" cannot be captured");
+            return Err(CaptureError { path: dir.to_owned(), source });
+        }
         if let Some(path) = PcapProbe::existing(dir, nodes).filter(|_| !replace) {
             return Err(CaptureError { path, source: io::ErrorKind::AlreadyExists.into() });
         }
@@ -119,14 +124,14 @@ impl PcapProbe {
         if self.failure.is_some() {
             return;
         }
-        let rate = if frame.at_data_rate { self.config.rate } else { self.config.basic_rate };
+        let (rate, header) = self.config.rate_and_header(frame.rate);
         self.scratch.clear();
         // The clock of the radio counts the MPDU's first bit, after the PLCP header.
-        let header = plcp(self.config.preamble, rate);
         let radio = Radio {
             tsft: begins.saturating_add(header).0 / 1_000,
             frequency_mhz: (self.config.frequency_hz() / 1e6) as u16,
             short_preamble: header == SHORT_PLCP,
+            is_ofdm: self.config.ofdm.is_some(),
             rate,
             signal: signal.map(|power| dbm(power).round() as i8),
         };

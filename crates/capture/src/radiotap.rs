@@ -18,6 +18,8 @@ const FCS_AT_END: u8 = 0x10;
 const SHORT_PREAMBLE: u8 = 0x02;
 /// Channel flags: the modulations of IEEE 802.11b.
 const CCK: u16 = 0x0020;
+/// Channel flags: OFDM.
+const OFDM: u16 = 0x0040;
 
 /// What is said of one frame.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,8 @@ pub struct Radio {
     pub frequency_mhz: u16,
     /// Whether its preamble is the short one.
     pub short_preamble: bool,
+    /// Whether it is of OFDM.
+    pub is_ofdm: bool,
     /// Its bit rate.
     pub rate: Rate,
     /// Power at which it was received, dBm; None for the node's own transmissions.
@@ -51,7 +55,7 @@ pub fn write(out: &mut Vec<u8>, radio: Radio) {
     // The rate, or the byte that aligns the channel.
     out.push(rate.unwrap_or(0));
     out.extend(radio.frequency_mhz.to_le_bytes());
-    out.extend(CCK.to_le_bytes());
+    out.extend(if radio.is_ofdm { OFDM } else { CCK }.to_le_bytes());
     if let Some(signal) = radio.signal {
         out.push(signal as u8);
     }
@@ -72,6 +76,7 @@ mod tests {
                 tsft: 0x0102,
                 frequency_mhz: 914,
                 short_preamble: false,
+                is_ofdm: false,
                 rate: Rate::from_bps(5_500_000),
                 signal: Some(-64),
             },
@@ -93,7 +98,14 @@ mod tests {
         let mut out = Vec::new();
         write(
             &mut out,
-            Radio { tsft: 0, frequency_mhz: 914, short_preamble: false, rate: Rate::from_bps(1_200_000), signal: None },
+            Radio {
+                tsft: 0,
+                frequency_mhz: 914,
+                short_preamble: false,
+                is_ofdm: false,
+                rate: Rate::from_bps(1_200_000),
+                signal: None,
+            },
         );
         assert_eq!(out[4], 0x0b);
         assert_eq!((out.len(), out[2]), (22, 22));

@@ -146,8 +146,8 @@ impl Medium {
             if let Indication::Delivered { node, packet, .. } = indication {
                 let due = self.engine.now();
                 self.traffic.delivered(due, &packet);
-                let rate = if packet.destination().is_broadcast() { self.timing.basic_rate } else { self.timing.rate };
-                let air_time = self.timing.air_time(packet.size() + self.timing.data_overhead, rate);
+                let bytes = packet.size() + self.timing.data_overhead;
+                let air_time = self.timing.data_air(bytes, packet.destination().is_broadcast());
                 return Some(Delivery { due, node, packet, air_time });
             }
         }

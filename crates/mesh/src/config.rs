@@ -1,7 +1,7 @@
 //! What a scenario says about the mesh, as checked values. Each layer owns its part.
 
 pub use crate::link::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
-pub use crate::mac::config::{MacConfig, MacProfile, RetryLimits, RtsPolicy};
+pub use crate::mac::config::{HtConfig, MacConfig, MacProfile, RetryLimits, RtsPolicy};
 pub use crate::position::Position;
 pub use crate::radio::config::{Propagation, RadioConfig, Reception};
 pub use crate::radio::plcp::Preamble;

@@ -18,7 +18,7 @@ pub mod routing;
 
 pub use body::{Body, Queued};
 pub use config::{
-    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacConfig, MacProfile, MeshConfig, OlsrConfig, OlsrMetric,
-    Position, Preamble, Propagation, RadioConfig, Reception, RetryLimits, RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, HtConfig, LinkConfig, LocalRepair, MacConfig, MacProfile, MeshConfig, OlsrConfig,
+    OlsrMetric, Position, Preamble, Propagation, RadioConfig, Reception, RetryLimits, RoutingConfig, RtsPolicy,
 };
 pub use packet::Packet;

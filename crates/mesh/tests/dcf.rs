@@ -5,7 +5,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
 use meshpace_mesh::Queued;
 use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, FrameKind, Heard, OrderedTime, Timing};
-use meshpace_mesh::radio::Arriving;
+use meshpace_mesh::radio::{Arriving, FrameRate};
 use meshpace_mesh::{Body, MacConfig, MacProfile, Packet, RadioConfig, RtsPolicy};
 
 const ME: NodeId = NodeId(0);
@@ -14,7 +14,7 @@ const OTHER: NodeId = NodeId(2);
 const STRONG: f64 = 1e-9;
 
 fn arriving(id: u32, decodable: bool, end: Time) -> Arriving {
-    Arriving { id, power: STRONG, decodable, at_data_rate: true, end }
+    Arriving { id, power: STRONG, decodable, rate: FrameRate::Data, end }
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -118,12 +118,13 @@ impl Station {
             from,
             to,
             bytes,
-            at_data_rate: false,
+            rate: FrameRate::Basic,
             air_time,
             nav: Duration::from_micros(nav),
             sequence: 0,
             retry: false,
             body: None,
+            block_ack: None,
         }
     }
 
@@ -134,12 +135,13 @@ impl Station {
             from: PEER,
             to,
             bytes,
-            at_data_rate: true,
-            air_time: self.timing.air_time(bytes, self.timing.rate),
+            rate: FrameRate::Data,
+            air_time: self.timing.data_air(bytes, false),
             nav: Duration::from_micros(314),
             sequence,
             retry: false,
             body: Some(Body::Data(Parcel { hops: 0 })),
+            block_ack: None,
         }
     }
 }
@@ -383,7 +385,7 @@ fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
             let start = now + Duration(rng.below(1_800));
             let end = start + Duration(200_000 + rng.below(1_000_000));
             let power = STRONG / [1.0, 3.0, 30.0][rng.below(3) as usize];
-            let frame = Arriving { id, power, decodable: rng.below(2) == 0, at_data_rate: false, end };
+            let frame = Arriving { id, power, decodable: rng.below(2) == 0, rate: FrameRate::Basic, end };
             let nav_ns = rng.below(3) as u32 * 400_000;
             let arrival = Arrival { start, frame, nav_ns, sender: NodeId(2 + id as u16 % 7), is_notified: false };
             edges.extend([start, end]);

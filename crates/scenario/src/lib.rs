@@ -7,6 +7,7 @@ mod files;
 mod flow;
 pub mod keys;
 mod link;
+mod links;
 mod mesh;
 mod overrides;
 mod pacing;
@@ -16,6 +17,7 @@ mod plot;
 mod programs;
 mod propagation;
 pub mod quantity;
+mod rates;
 mod reader;
 mod sweep;
 mod tcp;
@@ -222,7 +224,7 @@ fn read_point(
         root.disagree(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
     let (series, batches) = pieces::read(&mut root, duration);
-    let mesh = mesh::read(&mut root);
+    let (mesh, mesh_files) = mesh::read(&mut root, load);
     let channel = Channel::new(&mesh.radio);
     let mut topology = Topology::read(&mut root, load, &channel);
     let watch = pieces::watch(&mut root, topology.positions.len());
@@ -260,6 +262,7 @@ fn read_point(
         batches,
     };
     topology.files.extend(files);
+    topology.files.extend(mesh_files);
     (Point { values, config, transports: labels, draw: topology.draw, programs }, title, topology.files)
 }
 

@@ -1,45 +1,42 @@
 //! `[radio]`, `[mac]` and `[routing]`; `[link]` has a file of its own.
 
+use super::Files;
 use super::MAX_SECONDS;
+use super::files::Load;
 use super::link;
+use super::links;
+use super::pacing::assign;
 use super::propagation;
-use super::quantity::{RATE, SIZE, TIME};
+use super::quantity::{SIZE, TIME};
+use super::rates;
 use super::reader::{Reader, Sign};
-use super::value::Value;
-use meshpace_core::{Duration, Rate};
+use meshpace_core::Duration;
 use meshpace_mesh::config::{
-    AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacConfig, MacProfile, MeshConfig, OlsrConfig, OlsrMetric,
-    Preamble, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, HtConfig, LinkConfig, LocalRepair, MacConfig, MacProfile, MarkerConfig, MeshConfig,
+    OlsrConfig, OlsrMetric, QueueConfig, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
 };
 use meshpace_mesh::routing::aodv::ACTIVE_ROUTE_TIMEOUT;
 
-/// The rates of 802.11b, bit/s.
-const RATES: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
-
-/// Reads everything below the transport.
-pub fn read(reader: &mut Reader<'_>) -> MeshConfig {
+/// Reads everything below the transport, and the files that it names.
+pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
     let mut mac = mac(reader);
-    let (radio, limit) = radio(reader, &mut mac);
+    let (radio, limit, files) = radio(reader, &mut mac, load);
     let link = LinkConfig { limit, ..link::read(reader) };
-    MeshConfig { radio, mac, routing: routing(reader), link }
+    if mac.ht.is_some_and(|ht| ht.mpdus > 1)
+        && (link.queue != QueueConfig::DropTail || link.marker != MarkerConfig::None)
+    {
+        let expected = "expected neither link.queue nor link.marker with it, or mac.ampdu_mpdus = 1";
+        let what = "the aggregates of mac.profile = \"ht\" come from a drop-tail queue without a marker";
+        reader.disagree(&["link", "mac"], what, expected);
+    }
+    (MeshConfig { radio, mac, routing: routing(reader), link }, files)
 }
 
 /// `[radio]`, which also says when RTS/CTS is used and how many packets wait in a drop-tail queue.
-fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig) -> (RadioConfig, usize) {
+fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig, load: Load<'_>) -> (RadioConfig, usize, Files) {
     let mut keys = reader.table("radio");
     let mut radio = RadioConfig::default();
-    let mut rate = |key, default| {
-        let Some(bps) = keys.quantity(key, &RATE, Sign::Positive, 1e12) else { return default };
-        let rate = Rate::from_bps((bps.round() as u64).max(1));
-        if !RATES.contains(&rate.0) {
-            let found = keys.value(key).map(Value::describe).unwrap_or_default();
-            let expected = "expected 1, 2, 5.5 or 11 Mbit/s, the rates of 802.11b";
-            keys.wrong(key, format!("{expected}, found {found}"), expected);
-        }
-        rate
-    };
-    radio.rate = rate("rate", radio.rate);
-    radio.basic_rate = rate("basic_rate", radio.basic_rate);
+    rates::read(&mut keys, &mut radio, mac);
     let always = keys.flag("rts_cts");
     let both = keys.get("rts_cts").is_some() && keys.get("rts_threshold").is_some();
     let threshold = keys.quantity("rts_threshold", &SIZE, Sign::NotNegative, f64::from(u32::MAX));
@@ -59,24 +56,54 @@ fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig) -> (RadioConfig, usize) {
     if let Some(packets) = keys.whole("queue", 1..=1_000_000, "packets") {
         limit = packets as usize;
     }
-    let preambles = [("long", Preamble::Long), ("short", Preamble::Short)];
-    radio.preamble = keys.choice("preamble", &preambles, &[]).unwrap_or_default();
     propagation::read(&mut keys, &mut radio);
+    let files = links::read(&mut keys, &mut radio, load);
     keys.finish("[radio]");
-    (radio, limit)
+    (radio, limit, files)
 }
 
 fn mac(reader: &mut Reader<'_>) -> MacConfig {
     let mut keys = reader.table("mac");
-    let profile = keys.choice("profile", &[("ns2", MacProfile::Ns2), ("ieee", MacProfile::Ieee)], &[]);
+    let profiles =
+        [("ns2", (MacProfile::Ns2, false)), ("ieee", (MacProfile::Ieee, false)), ("ht", (MacProfile::Ieee, true))];
+    let (profile, is_ht) = keys.choice("profile", &profiles, &[]).unwrap_or_default();
     let mut retries = RetryLimits::default();
     for (key, limit) in [("short_retry_limit", &mut retries.short), ("long_retry_limit", &mut retries.long)] {
         if let Some(attempts) = keys.whole(key, 1..=255, "attempts") {
             *limit = attempts as u32;
         }
     }
+    let ht = ht(&mut keys);
+    if is_ht && keys.value("long_retry_limit").is_some() {
+        let instead = "expected mac.short_retry_limit, which counts every attempt";
+        keys.wrong("long_retry_limit", "802.11n has one limit", instead);
+    }
+    if !is_ht {
+        let others = ["ampdu_mpdus", "ampdu_size", "ampdu_time", "block_ack_request", "reorder_timeout"];
+        propagation::refuse(&keys, &others, "802.11n", "mac.profile = \"ht\"");
+    }
     keys.finish("[mac]");
-    MacConfig { profile: profile.unwrap_or_default(), retries, ..MacConfig::default() }
+    MacConfig { profile, retries, ht: is_ht.then_some(ht), ..MacConfig::default() }
+}
+
+/// Aggregates.
+fn ht(keys: &mut Reader<'_>) -> HtConfig {
+    let mut ht = HtConfig::default();
+    assign(
+        &mut ht.mpdus,
+        keys.whole("ampdu_mpdus", 1..=u64::from(HtConfig::WINDOW), "MPDUs").map(|mpdus| mpdus as u32),
+    );
+    let (most, longest) = (f64::from(ht.bytes), ht.longest.as_secs_f64());
+    if let Some(bytes) = keys.quantity("ampdu_size", &SIZE, Sign::Positive, most) {
+        ht.bytes = bytes as u32;
+    }
+    if let Some(time) = keys.quantity("ampdu_time", &TIME, Sign::Positive, longest) {
+        ht.longest = Duration::from_secs_f64(time);
+    }
+    assign(&mut ht.asks, keys.flag("block_ack_request"));
+    let timeout = keys.quantity("reorder_timeout", &TIME, Sign::Positive, MAX_SECONDS).map(Duration::from_secs_f64);
+    assign(&mut ht.reorder_timeout, timeout);
+    ht
 }
 
 fn routing(reader: &mut Reader<'_>) -> RoutingConfig {

@@ -14,15 +14,31 @@ const MAX_DECIBELS: f64 = 200.0;
 
 /// Reads the keys; `radio` has its rates already.
 pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
-    let is_log_distance = keys.choice("model", &[("two-ray", false), ("log-distance", true)], &[]).unwrap_or(false);
+    let is_ofdm = radio.ofdm.is_some();
+    let links = keys.value("links").is_some();
+    let model = keys.choice("model", &[("two-ray", false), ("log-distance", true)], &[]);
+    if is_ofdm && model == Some(false) {
+        let message = "two-ray has the constants of a radio at 914 MHz";
+        keys.wrong("model", message, "expected \"log-distance\" with rates of 802.11a and 802.11n");
+    }
+    let is_log_distance = model.unwrap_or(is_ofdm || links);
     let usual = if is_log_distance { Reception::Sinr } else { Reception::Ns2 };
     let reception = keys.choice("reception", &[("ns2", Reception::Ns2), ("sinr", Reception::Sinr)], &[]);
     radio.reception = reception.unwrap_or(usual);
+    if is_ofdm && radio.reception == Reception::Ns2 {
+        keys.wrong("reception", "belongs to 802.11b", "expected \"sinr\" with rates of 802.11a and 802.11n");
+    }
+    let mut usual = LogDistance::default();
+    if let Some(ofdm) = radio.ofdm {
+        // Thermal noise over 20 MHz and 7 dB; 20 log10(MHz) - 28; energy detection (IEEE Std 802.11-2016, 17.3.10.6).
+        (radio.noise_dbm, radio.carrier_sense_dbm) = (-94.0, -62.0);
+        usual.reference_loss_db = 20.0 * libm::log10(ofdm.band.frequency_hz() / 1e6) - 28.0;
+    }
     assign(&mut radio.noise_dbm, keys.quantity("noise", &POWER, Sign::Any, MAX_DECIBELS));
     assign(&mut radio.detect_ratio_db, keys.quantity("preamble_sinr", &RATIO, Sign::Any, 50.0));
     let sense = keys.quantity("carrier_sense_threshold", &POWER, Sign::Any, MAX_DECIBELS);
     assign(&mut radio.carrier_sense_dbm, sense);
-    let model = log_distance(keys);
+    let model = log_distance(keys, usual);
     if is_log_distance {
         radio.propagation = Propagation::LogDistance(model);
     } else {
@@ -47,14 +63,14 @@ const LOG_DISTANCE_ONLY: [&str; 9] = [
     "carrier_sense_threshold",
 ];
 
-fn refuse(keys: &Reader<'_>, names: &[&str], owner: &str, instead: &str) {
+/// Refuses keys that belong to something else.
+pub fn refuse(keys: &Reader<'_>, names: &[&str], owner: &str, instead: &str) {
     for name in names.iter().filter(|name| keys.value(name).is_some()) {
         keys.wrong(name, format!("belongs to {owner}"), format!("expected {instead} with it"));
     }
 }
 
-fn log_distance(keys: &mut Reader<'_>) -> LogDistance {
-    let mut model = LogDistance::default();
+fn log_distance(keys: &mut Reader<'_>, mut model: LogDistance) -> LogDistance {
     assign(&mut model.transmit_power_dbm, keys.quantity("transmit_power", &POWER, Sign::Any, MAX_DECIBELS));
     assign(&mut model.antenna_gain_dbi, keys.quantity("antenna_gain", &RATIO, Sign::Any, MAX_DECIBELS));
     assign(&mut model.cable_db, keys.quantity("cable", &RATIO, Sign::NotNegative, MAX_DECIBELS));

@@ -24,7 +24,7 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{Position, Reception, Repeats};
 use meshpace_mesh::link::arp::Arp;
 use meshpace_mesh::link::discipline::{Discipline, LinkState};
-use meshpace_mesh::mac::{Backoff, Dcf, OrderedTime, Timing};
+use meshpace_mesh::mac::{Action, Backoff, Dcf, OrderedTime, Timing};
 use meshpace_mesh::radio::{Channel, Neighbours, power};
 use meshpace_mesh::routing::{ActionList, HopCount, Router};
 use meshpace_mesh::{Body, MeshConfig, Packet, Queued};
@@ -124,6 +124,10 @@ pub struct Engine<P, O> {
     /// What the queue disciplines ask for, the same at all nodes: see [`Discipline`].
     overhears: bool,
     reports_attempts: bool,
+    /// Whether stations send aggregates of what waits for a neighbour.
+    aggregates: bool,
+    /// Whether a station that asks for nothing must be looked after all the same, at the end of a frame.
+    follows_up: bool,
     holds_back: bool,
     /// How often broadcasts of routing and ARP leave again.
     repeats: Repeats,
@@ -176,6 +180,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let any = |wants: fn(&Discipline<P>) -> bool| nodes.iter().any(|node| wants(&node.queue));
         let (overhears, reports_attempts) = (any(Discipline::wants_overheard), any(Discipline::wants_attempts));
         let holds_back = any(Discipline::holds_back);
+        let aggregates = timing.ht.is_some_and(|ht| ht.mpdus > 1);
         let mut engine = Engine {
             now: Time::ZERO,
             timing,
@@ -195,6 +200,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             tells_decoders: O::DECODED || overhears,
             overhears,
             reports_attempts,
+            aggregates,
+            follows_up: overhears || aggregates,
             holds_back,
             repeats: config.link.repeats,
             notices: VecDeque::new(),
@@ -420,6 +427,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let state = &mut self.nodes[index as usize];
                     state.queue.on_timer(self.now);
                     self.offer(node);
+                }
+                Owner::Reorder => {
+                    let node = NodeId(index as u16);
+                    self.nodes[node.index()].mac.on_reorder_timer(self.now);
+                    self.settle(node, Action::None);
                 }
                 Owner::Host => return Some(Indication::Timer { id: TimerId(index) }),
             }

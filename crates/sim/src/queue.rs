@@ -53,8 +53,10 @@ pub const DELAYED_RANK: u32 = 2;
 pub const DELAYED_RANKS: u32 = 1 << 28;
 /// The place of discipline and link layer.
 pub const LINK_RANK: u32 = DELAYED_RANK + DELAYED_RANKS;
+/// The place of the MAC's reordering buffers.
+const REORDER_RANK: u32 = LINK_RANK + 1;
 /// The place of the driver's first timer.
-pub const HOST_RANK: u32 = LINK_RANK + 1;
+pub const HOST_RANK: u32 = REORDER_RANK + 1;
 
 /// Whose event it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +71,8 @@ pub enum Owner {
     Delayed,
     /// The queue discipline of a node.
     Link,
+    /// The reordering buffers of a node.
+    Reorder,
     /// A timer of whoever drives the engine.
     Host,
 }
@@ -81,12 +85,14 @@ impl Owner {
             Owner::Mac => Some(0),
             Owner::Routing => Some(1),
             Owner::Link => Some(LINK_RANK),
+            Owner::Reorder => Some(REORDER_RANK),
             Owner::FrameEnd | Owner::Delayed | Owner::Host => None,
         }
     }
 }
 
-const OWNERS: [Owner; 6] = [Owner::Mac, Owner::Routing, Owner::FrameEnd, Owner::Delayed, Owner::Link, Owner::Host];
+const OWNERS: [Owner; 7] =
+    [Owner::Mac, Owner::Routing, Owner::FrameEnd, Owner::Delayed, Owner::Link, Owner::Reorder, Owner::Host];
 const _: () = assert!(OWNERS.len() <= WIDTH);
 
 /// An event in the queue.

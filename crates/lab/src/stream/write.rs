@@ -168,6 +168,8 @@ impl<W: Write> Probe<SimPacket> for Writer<W> {
             FrameKind::Cts => "cts",
             FrameKind::Data => "data",
             FrameKind::Ack => "ack",
+            FrameKind::BlockAck => "block-ack",
+            FrameKind::BlockAckReq => "block-ack-request",
         };
         let (n, to, body) = (self.frames, node(frame.to), body(frame.body.as_ref()));
         let Frame { from, bytes, air_time, nav, retry, .. } = frame;

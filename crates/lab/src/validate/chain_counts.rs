@@ -30,7 +30,7 @@ impl Probe<SimPacket> for Handshakes {
         match frame.kind {
             FrameKind::Rts => self.rts += 1,
             FrameKind::Cts => self.cts += 1,
-            FrameKind::Data | FrameKind::Ack => {}
+            FrameKind::Data | FrameKind::Ack | FrameKind::BlockAck | FrameKind::BlockAckReq => {}
         }
     }
 }

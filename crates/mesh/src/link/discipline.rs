@@ -194,6 +194,17 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
+    /// Takes out the next packet for `next_hop` if it has `bytes` at most: to join others in an aggregate. Only drop-tail queues without a
+    /// marker give any.
+    pub fn take_within(&mut self, next_hop: NodeId, bytes: u32) -> Option<Queued<P>> {
+        match (&mut self.queue, &self.marker) {
+            (Queue::DropTail(queue), Marker::None) => {
+                queue.take_if(|q| q.next_hop == next_hop, |q| q.body.size() <= bytes)
+            }
+            _ => None,
+        }
+    }
+
     /// When [`Discipline::on_timer`] must be called next; [`Time::NEVER`] if it need not.
     #[inline]
     pub fn next_wakeup(&self) -> Time {

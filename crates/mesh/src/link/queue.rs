@@ -59,8 +59,17 @@ impl<P> DropTail<P> {
 
     /// Takes out the first packet for `next_hop`, if any.
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
-        let at = self.waiting.iter().position(|q| q.next_hop == next_hop)?;
-        self.waiting.remove(at)
+        self.take_if(|q| q.next_hop == next_hop, |_| true)
+    }
+
+    /// Takes out the first packet that `is_it`, if it `fits`.
+    pub fn take_if(
+        &mut self,
+        is_it: impl Fn(&Queued<P>) -> bool,
+        fits: impl Fn(&Queued<P>) -> bool,
+    ) -> Option<Queued<P>> {
+        let at = self.waiting.iter().position(is_it)?;
+        if fits(&self.waiting[at]) { self.waiting.remove(at) } else { None }
     }
 }
 

@@ -5,7 +5,7 @@
 //! EIFS) depends on the frame and on this station alone, so it can be computed later without a change of results.
 //! [`super::Dcf::on_departure`] stores the frame, [`super::Dcf::catch_up`] processes all frames up to a given time.
 
-use crate::radio::Arriving;
+use crate::radio::{Arriving, FrameRate};
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
@@ -69,7 +69,7 @@ pub struct Arrival {
 impl Arrival {
     const NONE: Arrival = Arrival {
         start: Time::NEVER,
-        frame: Arriving { id: 0, power: 0.0, decodable: false, at_data_rate: false, end: Time::NEVER },
+        frame: Arriving { id: 0, power: 0.0, decodable: false, rate: FrameRate::Basic, end: Time::NEVER },
         nav_ns: 0,
         sender: NodeId(0),
         is_notified: false,

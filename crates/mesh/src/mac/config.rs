@@ -1,5 +1,8 @@
 //! What a scenario says about the MAC.
 
+use crate::radio::ofdm::LONGEST_FRAME;
+use meshpace_core::Duration;
+
 /// Header size, backoff range, retry and timer rules of the MAC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MacProfile {
@@ -39,6 +42,39 @@ impl Default for RetryLimits {
     }
 }
 
+/// What 802.11n adds: aggregates of MPDUs (A-MPDU) that are acknowledged one by one (compressed block ACK). The agreement between
+/// two stations is taken for made when the run begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HtConfig {
+    /// MPDUs of an aggregate at most, 1 to 64; 1: no aggregates and no block ACK. Default 64.
+    pub mpdus: u32,
+    /// Bytes of an aggregate at most, delimiters included. Default 65,535 (IEEE Std 802.11-2016, 9.4.2.56.3).
+    pub bytes: u32,
+    /// Air time of an aggregate at most. Default 5.484 ms (aPPDUMaxTime, table 19-25).
+    pub longest: Duration,
+    /// Whether a station that misses a block ACK asks for it instead of sending everything again. Default yes.
+    pub asks: bool,
+    /// How long a receiver keeps what came after something that is missing. Default 100 ms (Linux's mac80211).
+    pub reorder_timeout: Duration,
+}
+
+impl HtConfig {
+    /// The window of the compressed block ACK.
+    pub const WINDOW: u32 = 64;
+}
+
+impl Default for HtConfig {
+    fn default() -> HtConfig {
+        HtConfig {
+            mpdus: HtConfig::WINDOW,
+            bytes: 65_535,
+            longest: LONGEST_FRAME,
+            asks: true,
+            reorder_timeout: Duration::from_millis(100),
+        }
+    }
+}
+
 /// The MAC, the same at all nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MacConfig {
@@ -48,6 +84,8 @@ pub struct MacConfig {
     pub rts: RtsPolicy,
     /// How often it tries.
     pub retries: RetryLimits,
+    /// Whether it is that of 802.11n, over [`MacProfile::Ieee`].
+    pub ht: Option<HtConfig>,
 }
 
 impl From<MacProfile> for MacConfig {

@@ -18,6 +18,7 @@
 //! station that has nothing to send and nothing to answer has no timer. A frame for another station is announced to it when it
 //! leaves its sender ([`Dcf::on_departure`]) and processed lazily, at the station's own next event ([`super::arrivals`]).
 
+mod aggregates;
 mod answering;
 mod hearing;
 mod sending;
@@ -25,16 +26,18 @@ mod sensing;
 
 use super::arrivals::{LaterArrivals, LockedFrame, NextArrival};
 use super::backoff::Backoff;
+use super::block_ack::BlockAck;
 use super::frame::{Frame, FrameKind};
 use super::timing::Timing;
 use crate::body::{Body, Queued};
 use crate::packet::Packet;
 use crate::radio::reception::Receiver;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
 /// What the MAC asks for.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Action<P> {
     /// Nothing.
     None,
@@ -95,9 +98,9 @@ enum Exchange {
     Rts,
     /// CTS sent, waits for data.
     Cts,
-    /// Data sent, waits for ACK (or for the end of a broadcast).
+    /// Data sent, waits for ACK or block ACK (or for the end of a broadcast).
     Data,
-    /// ACK on the air.
+    /// ACK or block ACK on the air.
     Ack,
 }
 
@@ -122,6 +125,8 @@ struct Outgoing<P> {
     /// Attempts without an answer so far.
     retries: u32,
     data_air: Duration,
+    /// Air time of what acknowledges it.
+    answer_air: Duration,
 }
 
 impl<P> Outgoing<P> {
@@ -214,6 +219,10 @@ pub struct Dcf<P> {
     outgoing: Option<Outgoing<P>>,
     sequences: Sequences,
     attempts: Attempts<P>,
+    /// 802.11n: what it aggregates.
+    block_ack: Option<Box<BlockAck<P>>>,
+    /// Which MPDUs of the aggregate that ended last were received.
+    decoded_mpdus: u64,
     /// Frames for this station that were lost to another one.
     collisions: u64,
     rng: Rng,
@@ -247,6 +256,8 @@ impl<P: Packet> Dcf<P> {
             outgoing: None,
             sequences: Sequences { next: 1, heard: Vec::new() },
             attempts: Attempts { are_reported: false, last: None },
+            block_ack: BlockAck::new(timing).map(Box::new),
+            decoded_mpdus: 0,
             collisions: 0,
             rng,
         }
@@ -297,10 +308,11 @@ impl<P: Packet> Dcf<P> {
         let bytes = packet.body.size() + t.data_overhead;
         let broadcast = packet.next_hop.is_broadcast();
         let uses_rts = !broadcast && t.uses_rts(bytes);
-        let data_air = t.air_time(bytes, if broadcast { t.basic_rate } else { t.rate });
+        let data_air = t.data_air(bytes, broadcast);
         let sequence = self.sequences.next;
         // Sequence numbers have 12 bits; 0 means "none heard yet" in the duplicate filter.
         self.sequences.next = if sequence == 4095 { 1 } else { sequence + 1 };
+        self.take_in_hand(&packet, bytes);
         self.outgoing = Some(Outgoing {
             packet,
             bytes,
@@ -310,6 +322,7 @@ impl<P: Packet> Dcf<P> {
             sent_before: false,
             retries: 0,
             data_air,
+            answer_air: t.ack_air,
         });
         self.packets = PacketState::Sending;
         // A station about to answer contends afterwards.

@@ -2,6 +2,7 @@
 
 pub mod arrivals;
 pub mod backoff;
+pub mod block_ack;
 pub mod config;
 pub mod dcf;
 pub mod frame;
@@ -10,5 +11,5 @@ pub mod timing;
 pub use arrivals::{Arrival, OrderedTime};
 pub use backoff::Backoff;
 pub use dcf::{Action, Attempted, Dcf, Heard};
-pub use frame::{Frame, FrameKind};
+pub use frame::{BlockAckPart, Frame, FrameKind, Mpdu};
 pub use timing::Timing;

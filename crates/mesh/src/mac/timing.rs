@@ -3,8 +3,10 @@
 //! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
 //! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured.
 
-use super::config::{MacConfig, MacProfile, RtsPolicy};
+use super::config::{HtConfig, MacConfig, MacProfile, RtsPolicy};
 use crate::radio::config::RadioConfig;
+use crate::radio::ofdm::OfdmRate;
+use crate::radio::ofdm::{CCA_TIME, Ofdm, RX_START_DELAY, SLOT};
 use crate::radio::plcp::{PLCP, Preamble, plcp};
 use meshpace_core::{Duration, Rate};
 
@@ -12,6 +14,16 @@ use meshpace_core::{Duration, Rate};
 pub const RTS_BYTES: u32 = 20;
 /// Length of a CTS or ACK with its FCS, bytes.
 pub const CTS_ACK_BYTES: u32 = 14;
+/// Length of a compressed block ACK with its FCS, bytes (IEEE Std 802.11-2016, 9.3.1.9.3).
+pub const BLOCK_ACK_BYTES: u32 = 32;
+/// Length of a compressed block ACK request with its FCS, bytes (9.3.1.8).
+pub const BLOCK_ACK_REQ_BYTES: u32 = 24;
+/// LLC and SNAP headers (IEEE Std 802.2), which the profiles of 802.11b leave out as ns-2 does.
+const LLC_SNAP_BYTES: u32 = 8;
+/// The QoS control field.
+const QOS_BYTES: u32 = 2;
+/// AIFSN of best effort (table 9-137).
+const AIFSN_BEST_EFFORT: u64 = 3;
 /// Bytes ns-2 counts for the PLCP when it compares a frame with the RTS threshold.
 const NS2_PLCP_BYTES: u32 = 24;
 /// What ns-2 adds for propagation to every time-out, once per direction.
@@ -26,9 +38,9 @@ pub struct Timing {
     pub slot: Duration,
     /// Short interframe space.
     pub sifs: Duration,
-    /// Distributed interframe space: SIFS + 2 slots.
+    /// Distributed interframe space: SIFS + 2 slots; 802.11n: the AIFS of best effort, SIFS + 3 slots.
     pub difs: Duration,
-    /// Extended interframe space: SIFS + an ACK at 1 Mbit/s + DIFS.
+    /// Extended interframe space: SIFS + an ACK at 1 Mbit/s (OFDM: 6 Mbit/s) + DIFS.
     pub eifs: Duration,
     /// How long before its own transmission a station no longer senses that the medium became busy (CCA time).
     pub commit: Duration,
@@ -54,11 +66,22 @@ pub struct Timing {
     pub cts_air: Duration,
     /// Air time of an ACK.
     pub ack_air: Duration,
+    /// The radio of 802.11a or 802.11n, if it is one.
+    pub ofdm: Option<Ofdm>,
+    /// What 802.11n adds, if it is that.
+    pub ht: Option<HtConfig>,
+    /// Air time of a block ACK; zero without OFDM.
+    pub block_ack_air: Duration,
+    /// Air time of a block ACK request; zero without OFDM.
+    pub block_ack_req_air: Duration,
 }
 
 impl Timing {
     /// The constants for a MAC over a radio.
     pub fn new(config: &MacConfig, radio: &RadioConfig) -> Timing {
+        if let Some(ofdm) = radio.ofdm {
+            return Timing::with_ofdm(config, radio, ofdm);
+        }
         let ns2 = config.profile == MacProfile::Ns2;
         let (slot, sifs) = (Duration::from_micros(20), Duration::from_micros(10));
         let difs = sifs + slot * 2;
@@ -82,12 +105,55 @@ impl Timing {
             rts_air: control(RTS_BYTES),
             cts_air: control(CTS_ACK_BYTES),
             ack_air: control(CTS_ACK_BYTES),
+            ofdm: None,
+            ht: None,
+            block_ack_air: Duration::ZERO,
+            block_ack_req_air: Duration::ZERO,
         }
     }
 
-    /// Air time of an MPDU of `bytes` at `rate`.
+    /// The constants of 802.11a, or of 802.11n (IEEE Std 802.11-2016, tables 17-21, 19-25 and 9-137: best effort).
+    fn with_ofdm(config: &MacConfig, radio: &RadioConfig, ofdm: Ofdm) -> Timing {
+        let ht = config.ht.is_some();
+        let sifs = ofdm.band.sifs();
+        let difs = sifs + SLOT * if ht { AIFSN_BEST_EFFORT } else { 2 };
+        let basic = |bytes| ofdm.basic.air_time(bytes, ofdm.band);
+        let response = |bytes| ofdm.data.response().air_time(bytes, ofdm.band);
+        let slowest = OfdmRate::NonHt(0).air_time(CTS_ACK_BYTES, ofdm.band);
+        Timing {
+            profile: config.profile,
+            slot: SLOT,
+            sifs,
+            difs,
+            eifs: sifs + difs + slowest,
+            commit: CCA_TIME,
+            cw_min: 15,
+            cw_max: 1023,
+            short_retry_limit: config.retries.short,
+            // 802.11n has one limit for both.
+            long_retry_limit: if ht { config.retries.short } else { config.retries.long },
+            data_overhead: 28 + LLC_SNAP_BYTES + if ht { QOS_BYTES } else { 0 },
+            rate: radio.rate,
+            basic_rate: radio.basic_rate,
+            rts: config.rts,
+            preamble: radio.preamble,
+            rts_air: basic(RTS_BYTES),
+            cts_air: basic(CTS_ACK_BYTES),
+            ack_air: response(CTS_ACK_BYTES),
+            ofdm: Some(ofdm),
+            ht: config.ht,
+            block_ack_air: response(BLOCK_ACK_BYTES),
+            block_ack_req_air: response(BLOCK_ACK_REQ_BYTES),
+        }
+    }
+
+    /// Air time of a data frame of `bytes`, for one station or for all.
     #[inline]
-    pub fn air_time(&self, bytes: u32, rate: Rate) -> Duration {
+    pub fn data_air(&self, bytes: u32, broadcast: bool) -> Duration {
+        if let Some(ofdm) = &self.ofdm {
+            return if broadcast { ofdm.basic } else { ofdm.data }.air_time(bytes, ofdm.band);
+        }
+        let rate = if broadcast { self.basic_rate } else { self.rate };
         plcp(self.preamble, rate) + rate.time_for(bytes)
     }
 
@@ -105,6 +171,8 @@ impl Timing {
     /// From the start of an RTS or data frame of `air_time` to giving up on the answer of `answer` air time.
     #[inline]
     pub fn answer_timeout(&self, air_time: Duration, answer: Duration) -> Duration {
+        // With OFDM until the answer should begin (10.3.2.9): it is waited for if it does.
+        let answer = if self.ofdm.is_some() { RX_START_DELAY } else { answer };
         air_time
             + self.sifs
             + answer
@@ -117,6 +185,10 @@ impl Timing {
     /// From the start of a CTS to giving up on the data, given the CTS's duration field.
     #[inline]
     pub fn data_timeout(&self, nav: Duration) -> Duration {
+        if self.ofdm.is_some() {
+            // Who sent a CTS waits for nothing.
+            return self.cts_air;
+        }
         (self.cts_air + nav + NS2_MAX_PROPAGATION * 2).saturating_sub(self.sifs + self.ack_air)
     }
 
@@ -143,14 +215,14 @@ mod tests {
         assert_eq!(t.rts_air, Duration::from_micros(352));
         assert_eq!(t.cts_air, Duration::from_micros(304));
         assert_eq!(t.eifs, Duration::from_micros(364));
-        assert_eq!(t.air_time(1500 + t.data_overhead, t.rate), Duration::from_micros(6328));
+        assert_eq!(t.data_air(1500 + t.data_overhead, false), Duration::from_micros(6328));
     }
 
     #[test]
     fn one_hop_exchange_of_systems_2_4() {
         // Profile `ieee`, 1460 bytes payload in 1500: 7.6540 ms with RTS/CTS and the mean backoff of 15.5 slots.
         let t = Timing::new(&MacProfile::Ieee.into(), &RadioConfig::default());
-        let data = t.air_time(1500 + t.data_overhead, t.rate);
+        let data = t.data_air(1500 + t.data_overhead, false);
         let exchange =
             t.difs.0 as f64 + 15.5 * t.slot.0 as f64 + (t.rts_air + t.cts_air + data + t.ack_air + t.sifs * 3).0 as f64;
         assert_eq!(exchange, 7_654_000.0);
@@ -161,7 +233,7 @@ mod tests {
         // 1528 bytes at 11 Mbit/s: 1111.3 us and half of 192 us; a CTS at 1 Mbit/s keeps its 304 us.
         let radio = RadioConfig { rate: Rate::from_mbps(11), preamble: Preamble::Short, ..RadioConfig::default() };
         let t = Timing::new(&MacProfile::Ieee.into(), &radio);
-        let data = t.air_time(1528, t.rate).0;
+        let data = t.data_air(1528, false).0;
         assert!((1_207_272..=1_207_273).contains(&data), "{data} ns");
         assert_eq!(t.cts_air, Duration::from_micros(304));
     }

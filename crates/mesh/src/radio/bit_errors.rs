@@ -1,4 +1,4 @@
-//! Bit errors of the four modulations of IEEE 802.11b in white noise.
+//! Bit errors of the four modulations of IEEE 802.11b in white noise; those of OFDM are in [`super::coded`].
 //!
 //! The signal-to-noise-and-interference ratio S is that of the 22 MHz channel, so a slower rate has the more energy per
 //! bit: E_b/N_0 = S * 22 MHz / rate, the *processing gain*. Interference counts as noise.
@@ -13,6 +13,7 @@
 //! All are limited to 1/2. The two of CCK are union bounds over the distances of code words. Departure: 802.15.2 takes
 //! Q(sqrt(11 S)) and Q(sqrt(5.5 S)) for 1 and 2 Mbit/s, which is some 3 dB to 6 dB pessimistic; ns-3 takes what stands here.
 
+use super::coded::Coded;
 use meshpace_core::Rate;
 
 /// Width of a channel of IEEE 802.11b, Hz.
@@ -31,6 +32,8 @@ pub enum Modulation {
     Cck5,
     /// 11 Mbit/s.
     Cck11,
+    /// A rate of OFDM ([`super::coded`]).
+    Coded(Coded),
 }
 
 impl Modulation {
@@ -52,12 +55,13 @@ impl Modulation {
             Modulation::Dqpsk2 => 2e6,
             Modulation::Cck5 => 5.5e6,
             Modulation::Cck11 => 11e6,
+            Modulation::Coded(coded) => f64::from(coded.bits_per_second),
         }
     }
 
-    /// The probability of a bit error at the ratio `sinr` (a number, not dB; 0 or more) over the channel's width.
+    /// The probability of a bit error (behind a code: that one begins) at the ratio `sinr` (a number, not dB; 0 or more) over the channel's width.
     pub fn bit_error_rate(self, sinr: f64) -> f64 {
-        if sinr >= CLEAN {
+        if sinr >= CLEAN && !matches!(self, Modulation::Coded(_)) {
             return 0.0;
         }
         let s = sinr;
@@ -75,6 +79,7 @@ impl Modulation {
                 let symbols: f64 = words.iter().map(|(count, distance)| count * q(distance * s)).sum();
                 128.0 / 255.0 * symbols
             }
+            Modulation::Coded(coded) => coded.error_rate(s),
         };
         // Also where the approximation of DQPSK is infinite.
         libm::fmin(rate, 0.5)

@@ -2,7 +2,7 @@
 //!
 //! Everything that asks who is whose neighbour asks here: neighbour tables, static routes, the checks of a scenario.
 //!
-//! | | two-ray | log-distance |
+//! | | two-ray | log-distance, given links |
 //! |---|---|---|
 //! | a link, "decodable" | 250 m | long data frames pass on a quiet medium at least half of the times, and their preamble is detected |
 //! | sensed | 550 m | T_cs |
@@ -13,10 +13,11 @@
 use super::bit_errors::Modulation;
 use super::config::{Propagation, RadioConfig, Reception};
 use super::log_distance::LogDistance;
+use super::ofdm::OfdmRate;
 use super::plcp::plcp;
 use super::power::{ratio, watts};
 use super::reception::Receiver;
-use super::sinr::{Sinr, SinrConfig};
+use super::sinr::{RateModel, Rates, Sinr, SinrConfig};
 use super::two_ray;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -58,21 +59,18 @@ impl Channel {
     /// The radio that `config` describes. A rate that IEEE 802.11b does not know is taken for 11 Mbit/s where bit errors
     /// matter.
     pub fn new(config: &RadioConfig) -> Channel {
-        let modulation = |rate| Modulation::of(rate).unwrap_or(Modulation::Cck11);
-        let (data, basic) = (modulation(config.rate), modulation(config.basic_rate));
         let (noise_w, detect_ratio) = (watts(config.noise_dbm), ratio(config.detect_ratio_db));
         let (sense_w, detect_w) = match &config.propagation {
             Propagation::TwoRay => (two_ray::SENSE_THRESHOLD_W, two_ray::DECODE_THRESHOLD_W),
-            Propagation::LogDistance(_) => (watts(config.carrier_sense_dbm), noise_w * detect_ratio),
+            _ => (watts(config.carrier_sense_dbm), noise_w * detect_ratio),
         };
-        let header = |rate| plcp(config.preamble, rate);
-        let (data_header, basic_header) = (header(config.rate), header(config.basic_rate));
-        let receiver = SinrConfig { noise_w, sense_w, detect_w, detect_ratio, data, basic, data_header, basic_header };
+        let (rates, header) = rates(config);
+        let receiver = SinrConfig { noise_w, sense_w, detect_w, detect_ratio, rates, header };
         let link_w = match &config.propagation {
             Propagation::TwoRay => two_ray::DECODE_THRESHOLD_W,
-            Propagation::LogDistance(_) => {
-                let air_time = data_header + config.rate.time_for(LINK_FRAME_BYTES);
-                libm::fmax(detect_w, noise_w * even_chance(&receiver, air_time))
+            _ => {
+                let air_time = link_frame(config);
+                libm::fmax(detect_w, noise_w * ratio_for(&receiver, air_time, 0.5))
             }
         };
         let weakest = libm::fmin(link_w, sense_w);
@@ -90,11 +88,19 @@ impl Channel {
         }
     }
 
+    /// The ratio of signal to noise, dB, at which the share `delivery` of data frames with 1500 bytes arrives; a share above 0.999 counts
+    /// as that, one below 0.001 likewise.
+    pub fn snr_for(config: &RadioConfig, delivery: f64) -> f64 {
+        let channel = Channel::new(config);
+        10.0 * libm::log10(ratio_for(&channel.receiver, link_frame(config), delivery.clamp(0.001, 0.999)))
+    }
+
     /// Power in W at which `to` hears `from` over `distance` metres.
     pub fn received_power(&self, from: NodeId, to: NodeId, distance: f64) -> f64 {
         match &self.propagation {
             Propagation::TwoRay => two_ray::received_power(distance),
             Propagation::LogDistance(model) => model.received_power(from, to, distance),
+            Propagation::Links(links) => links.received_power(from, to),
         }
     }
 
@@ -143,9 +149,10 @@ impl Channel {
 
     /// Whether all links have the same range: no node has another attenuator than the rest, and there are no shadows.
     pub fn has_one_range(&self) -> bool {
-        self.log_distance().is_none_or(|model| {
-            model.shadowing_db == 0.0 && model.attenuators_db.iter().all(|&db| db == model.attenuator_db)
-        })
+        !matches!(self.propagation, Propagation::Links(_))
+            && self.log_distance().is_none_or(|model| {
+                model.shadowing_db == 0.0 && model.attenuators_db.iter().all(|&db| db == model.attenuator_db)
+            })
     }
 
     /// Metres to which there are links between nodes with the common attenuator and without shadows.
@@ -153,6 +160,7 @@ impl Channel {
         match &self.propagation {
             Propagation::TwoRay => two_ray::range(self.link_w),
             Propagation::LogDistance(model) => model.usual_range(self.link_w),
+            Propagation::Links(_) => f64::INFINITY,
         }
     }
 
@@ -172,7 +180,7 @@ impl Channel {
     /// The model with its parameters, if it is log-distance.
     pub fn log_distance(&self) -> Option<&LogDistance> {
         match &self.propagation {
-            Propagation::TwoRay => None,
+            Propagation::TwoRay | Propagation::Links(_) => None,
             Propagation::LogDistance(model) => Some(model),
         }
     }
@@ -181,17 +189,42 @@ impl Channel {
         match &self.propagation {
             Propagation::TwoRay => two_ray::range(power_w),
             Propagation::LogDistance(model) => model.reach(power_w),
+            // Wherever they are.
+            Propagation::Links(_) => f64::INFINITY,
         }
     }
 }
 
-/// The ratio at which a data frame of `air_time` is decoded half of the times.
-fn even_chance(receiver: &SinrConfig, air_time: Duration) -> f64 {
+/// How frames of each rate, and their headers, are modulated.
+fn rates(config: &RadioConfig) -> (Rates, Modulation) {
+    if let Some(ofdm) = config.ofdm {
+        let model = |rate: OfdmRate| RateModel { modulation: rate.modulation(), header: rate.preamble() };
+        let rates = Rates { data: model(ofdm.data), basic: model(ofdm.basic), response: model(ofdm.data.response()) };
+        return (rates, OfdmRate::NonHt(0).modulation());
+    }
+    let model = |rate| RateModel {
+        modulation: Modulation::of(rate).unwrap_or(Modulation::Cck11),
+        header: plcp(config.preamble, rate),
+    };
+    let (data, basic) = (model(config.rate), model(config.basic_rate));
+    (Rates { data, basic, response: basic }, Modulation::Dbpsk1)
+}
+
+/// The air time of the frame by which a link is judged.
+fn link_frame(config: &RadioConfig) -> Duration {
+    match config.ofdm {
+        Some(ofdm) => ofdm.data.air_time(LINK_FRAME_BYTES, ofdm.band),
+        None => plcp(config.preamble, config.rate) + config.rate.time_for(LINK_FRAME_BYTES),
+    }
+}
+
+/// The ratio at which a data frame of `air_time` is decoded with the probability `chance`.
+fn ratio_for(receiver: &SinrConfig, air_time: Duration, chance: f64) -> f64 {
     let (mut low, mut high) = (ratio(-20.0), ratio(30.0));
     // Success grows with the ratio. 60 halvings leave nothing to a number of 53 bits.
     for _ in 0..60 {
         let middle = libm::sqrt(low * high);
-        if receiver.success(air_time, middle) < 0.5 { low = middle } else { high = middle }
+        if receiver.success(air_time, middle) < chance { low = middle } else { high = middle }
     }
     high
 }

@@ -1,11 +1,14 @@
 //! What a scenario says about the radio.
 
 use super::bit_errors::Modulation;
+use super::frame::FrameRate;
+use super::links::Links;
 use super::log_distance::LogDistance;
-use super::plcp::Preamble;
+use super::ofdm::Ofdm;
+use super::plcp::{Preamble, plcp};
 use super::two_ray;
 use meshpace_core::parameter::require;
-use meshpace_core::{ParameterError, Rate};
+use meshpace_core::{Duration, ParameterError, Rate};
 
 /// Which frame a receiver that hears several keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,6 +28,8 @@ pub enum Propagation {
     TwoRay,
     /// Log-distance with cables, attenuators and shadowing.
     LogDistance(LogDistance),
+    /// Given for each pair of nodes.
+    Links(Links),
 }
 
 /// The radio shared by all nodes.
@@ -34,30 +39,47 @@ pub struct RadioConfig {
     pub rate: Rate,
     /// Rate of control frames and broadcasts.
     pub basic_rate: Rate,
+    /// The radio of 802.11a or 802.11n, whose rates are then the two above; None: that of 802.11b.
+    pub ofdm: Option<Ofdm>,
     /// The preamble of frames.
     pub preamble: Preamble,
     /// The reception rule.
     pub reception: Reception,
     /// How power falls with distance.
     pub propagation: Propagation,
-    /// Noise over the channel of 22 MHz, receiver included, dBm. Default -93.6: thermal noise and 7 dB. Without effect
+    /// Noise over the channel (22 MHz; OFDM: 20 MHz), receiver included, dBm. Default -93.6: thermal noise and 7 dB. Without effect
     /// under two-ray and [`Reception::Ns2`].
     pub noise_dbm: f64,
     /// [`Reception::Sinr`]: how far a frame must be above noise and interference for its preamble to be detected, dB.
     /// Default 4, that of ns-3.
     pub detect_ratio_db: f64,
-    /// T_cs under log-distance: power from which the medium is busy, dBm. Default -70 (IEEE Std 802.11b-1999, 18.4.8.4, for
+    /// T_cs under log-distance and with links: power from which the medium is busy, dBm. Default -70 (IEEE Std 802.11b-1999, 18.4.8.4, for
     /// transmitters up to 50 mW). Two-ray has that of 550 m.
     pub carrier_sense_dbm: f64,
 }
 
 impl RadioConfig {
-    /// Carrier frequency, Hz: 914 MHz of the WaveLAN under two-ray, channel 6 of the 2.4 GHz band under log-distance.
+    /// Carrier frequency, Hz: 914 MHz of the WaveLAN under two-ray, channel 6 of the 2.4 GHz band otherwise; that of the band with OFDM.
     pub fn frequency_hz(&self) -> f64 {
-        match self.propagation {
-            Propagation::TwoRay => two_ray::FREQUENCY_HZ,
-            Propagation::LogDistance(_) => 2437e6,
+        match (self.ofdm, &self.propagation) {
+            (Some(ofdm), _) => ofdm.band.frequency_hz(),
+            (None, Propagation::TwoRay) => two_ray::FREQUENCY_HZ,
+            (None, _) => 2437e6,
         }
+    }
+
+    /// The bit rate of frames, and the time of preamble and header before them.
+    pub fn rate_and_header(&self, rate: FrameRate) -> (Rate, Duration) {
+        if let Some(ofdm) = self.ofdm {
+            let rate = match rate {
+                FrameRate::Basic => ofdm.basic,
+                FrameRate::Data => ofdm.data,
+                FrameRate::Response => ofdm.data.response(),
+            };
+            return (rate.rate(), rate.preamble());
+        }
+        let rate = if rate == FrameRate::Data { self.rate } else { self.basic_rate };
+        (rate, plcp(self.preamble, rate))
     }
 
     /// Whether every parameter is in its range.
@@ -67,8 +89,19 @@ impl RadioConfig {
     pub fn check(&self) -> Result<(), ParameterError> {
         let by_errors = self.reception == Reception::Sinr || self.propagation != Propagation::TwoRay;
         for (name, rate) in [("radio.rate", self.rate), ("radio.basic_rate", self.basic_rate)] {
-            let known = !by_errors || Modulation::of(rate).is_some();
+            let known = !by_errors || self.ofdm.is_some() || Modulation::of(rate).is_some();
             require(known, name, rate.0, "1, 2, 5.5 or 11 Mbit/s, whose bit errors are known")?;
+        }
+        if self.ofdm.is_some() {
+            let by_sinr = self.reception == Reception::Sinr;
+            require(by_sinr, "radio.reception", "ns2", "sinr with the rates of 802.11a and 802.11n")?;
+            let has_its_frequency = self.propagation != Propagation::TwoRay;
+            require(
+                has_its_frequency,
+                "radio.model",
+                "two-ray",
+                "log-distance or links with the rates of 802.11a and 802.11n",
+            )?;
         }
         for (name, dbm) in [("radio.noise", self.noise_dbm), ("radio.carrier_sense_threshold", self.carrier_sense_dbm)]
         {
@@ -79,6 +112,7 @@ impl RadioConfig {
         match &self.propagation {
             Propagation::TwoRay => Ok(()),
             Propagation::LogDistance(model) => model.check(),
+            Propagation::Links(links) => links.check(),
         }
     }
 }
@@ -88,6 +122,7 @@ impl Default for RadioConfig {
         RadioConfig {
             rate: Rate::from_mbps(2),
             basic_rate: Rate::from_mbps(1),
+            ofdm: None,
             preamble: Preamble::Long,
             reception: Reception::Ns2,
             propagation: Propagation::TwoRay,

@@ -4,6 +4,17 @@
 
 use meshpace_core::Time;
 
+/// Which of the rates of the mesh a frame has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameRate {
+    /// That of RTS, CTS and broadcasts.
+    Basic,
+    /// That of unicast data.
+    Data,
+    /// That of what acknowledges data.
+    Response,
+}
+
 /// A frame as it begins to arrive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arriving {
@@ -13,8 +24,8 @@ pub struct Arriving {
     pub power: f64,
     /// Whether it is strong enough to be decoded on a quiet medium.
     pub decodable: bool,
-    /// Whether it is sent at the data rate (else at the basic rate).
-    pub at_data_rate: bool,
+    /// Its rate.
+    pub rate: FrameRate,
     /// When it ends here.
     pub end: Time,
 }

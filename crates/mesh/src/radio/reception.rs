@@ -110,6 +110,41 @@ impl Receiver {
         }
     }
 
+    /// When the frame being received ends, if there is one.
+    pub fn held_until(&self) -> Option<Time> {
+        match self {
+            Receiver::FirstLock(receiver) => receiver.busy().then(|| receiver.busy_until()),
+            Receiver::Sinr(receiver) => receiver.held_until(),
+        }
+    }
+
+    /// Transmission `id`, an aggregate of MPDUs of so many bytes, ends, which arrived with `power` W. What it does to the station, and
+    /// which MPDUs are received, a bit for each.
+    pub fn on_aggregate_end(
+        &mut self,
+        now: Time,
+        id: u32,
+        power: f64,
+        mpdus: impl Iterator<Item = u32> + Clone,
+    ) -> (Option<FrameEnd>, u64) {
+        match self {
+            Receiver::FirstLock(receiver) => {
+                let end = receiver.on_end(id);
+                (end, if end == Some(FrameEnd::Decoded) { u64::MAX } else { 0 })
+            }
+            Receiver::Sinr(receiver) => {
+                let received = receiver.receive_each(now, id, mpdus);
+                let end = receiver.on_end(now, id, power);
+                match received {
+                    Some(0) | None => {
+                        (end.map(|end| if end == FrameEnd::Decoded { FrameEnd::Damaged } else { end }), 0)
+                    }
+                    Some(received) => (end.map(|_| FrameEnd::Decoded), received),
+                }
+            }
+        }
+    }
+
     /// Transmission `id`, which arrived with `power` W, ends. None if nothing changes for the station.
     #[inline]
     pub fn on_end(&mut self, now: Time, id: u32, power: f64) -> Option<FrameEnd> {

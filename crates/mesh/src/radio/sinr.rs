@@ -10,14 +10,15 @@
 //!   interference until the frame ends, and a frame whose preamble was missed is interference to its end.
 //! - A frame is decoded with the probability that none of its bits is wrong. In each stretch of constant interference the
 //!   bits have the error rate of their modulation ([`super::bit_errors`]) at P / (N + sum of the other powers); preamble
-//!   and PLCP header count as bits at 1 Mbit/s.
+//!   and PLCP header count as bits at 1 Mbit/s, those of OFDM at 6 Mbit/s. The MPDUs of an aggregate are judged one by one.
 //! - The medium is busy while a frame is received or all powers together reach `sense_w`.
 //!
 //! A node that begins to transmit gives up what it was receiving. Departures: during
 //! detection the medium counts as busy (ns-3: only from its end, or by energy), noise is the same everywhere.
 
 use super::bit_errors::Modulation;
-use super::frame::{Arriving, FrameEnd, FrameStart};
+use super::frame::{Arriving, FrameEnd, FrameRate, FrameStart};
+use alloc::vec::Vec;
 use meshpace_core::{Duration, Rng, Time};
 
 /// How long a preamble must be above noise and interference before the receiver stays with its frame (ns-3.44:
@@ -35,22 +36,39 @@ pub struct SinrConfig {
     pub detect_w: f64,
     /// Least ratio of such a frame to noise and interference, a number.
     pub detect_ratio: f64,
-    /// Modulation of unicast data.
-    pub data: Modulation,
-    /// Modulation of control frames and broadcasts.
-    pub basic: Modulation,
-    /// Time of preamble and PLCP header of unicast data.
-    pub data_header: Duration,
-    /// The same of control frames and broadcasts.
-    pub basic_header: Duration,
+    /// How frames are modulated, by their rate.
+    pub rates: Rates,
+    /// How preambles and headers are.
+    pub header: Modulation,
+}
+
+/// The frames of one rate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RateModel {
+    /// Their modulation.
+    pub modulation: Modulation,
+    /// Time of preamble and header.
+    pub header: Duration,
+}
+
+/// The rates of a mesh.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rates {
+    /// That of unicast data.
+    pub data: RateModel,
+    /// That of RTS, CTS and broadcasts.
+    pub basic: RateModel,
+    /// That of what acknowledges data.
+    pub response: RateModel,
 }
 
 impl SinrConfig {
     /// The probability that a unicast data frame of `air_time` is decoded at the ratio `sinr` throughout.
     pub fn success(&self, air_time: Duration, sinr: f64) -> f64 {
-        let payload = air_time.saturating_sub(self.data_header);
-        let header = Modulation::Dbpsk1.log_success(sinr, bits(Modulation::Dbpsk1, self.data_header));
-        libm::exp(header + self.data.log_success(sinr, bits(self.data, payload)))
+        let RateModel { modulation, header } = self.rates.data;
+        let payload = air_time.saturating_sub(header);
+        let header = self.header.log_success(sinr, bits(self.header, header));
+        libm::exp(header + modulation.log_success(sinr, bits(modulation, payload)))
     }
 }
 
@@ -81,12 +99,14 @@ pub struct Sinr {
     arriving: u32,
     total: f64,
     held: Option<Held>,
+    /// Of the frame held, under OFDM: until when it had which ratio.
+    stretches: Vec<(Time, f64)>,
 }
 
 impl Sinr {
     /// A receiver on a quiet medium. `rng` decides about bit errors.
     pub fn new(config: SinrConfig, rng: Rng) -> Sinr {
-        Sinr { config, rng, arriving: 0, total: 0.0, held: None }
+        Sinr { config, rng, arriving: 0, total: 0.0, held: None, stretches: Vec::new() }
     }
 
     /// Whether the medium is busy.
@@ -111,8 +131,12 @@ impl Sinr {
         }
         let detected = frame.power >= self.config.detect_w && self.is_above(frame.power);
         if self.held.is_none() && !transmitting && detected {
-            let SinrConfig { data, basic, data_header, basic_header, .. } = self.config;
-            let (modulation, header) = if frame.at_data_rate { (data, data_header) } else { (basic, basic_header) };
+            let RateModel { modulation, header } = match frame.rate {
+                FrameRate::Basic => self.config.rates.basic,
+                FrameRate::Data => self.config.rates.data,
+                FrameRate::Response => self.config.rates.response,
+            };
+            self.stretches.clear();
             self.held = Some(Held {
                 id: frame.id,
                 power: frame.power,
@@ -173,11 +197,61 @@ impl Sinr {
     /// Whether a frame would have been decoded if nothing but noise had been there.
     fn would_pass(&self, held: &Held) -> bool {
         let start = held.detected.since(Time::ZERO).saturating_sub(DETECTION);
-        let header = bits(Modulation::Dbpsk1, held.header_end.since(Time::ZERO).saturating_sub(start));
+        let header = bits(self.config.header, held.header_end.since(Time::ZERO).saturating_sub(start));
         let payload = bits(held.modulation, held.end.since(held.header_end));
         let snr = held.power / self.config.noise_w;
-        let log_success = Modulation::Dbpsk1.log_success(snr, header) + held.modulation.log_success(snr, payload);
+        let log_success = self.config.header.log_success(snr, header) + held.modulation.log_success(snr, payload);
         held.luck < libm::exp(log_success)
+    }
+
+    /// The ratio of the frame held to noise and interference as they are.
+    fn ratio(&self, held: &Held) -> f64 {
+        held.power / (self.config.noise_w + libm::fmax(self.total - held.power, 0.0))
+    }
+
+    /// Whether there may be aggregates, whose MPDUs are judged one by one.
+    fn keeps_stretches(&self) -> bool {
+        matches!(self.config.header, Modulation::Coded(_))
+    }
+
+    /// When the frame being received ends, if there is one.
+    pub fn held_until(&self) -> Option<Time> {
+        self.held.map(|held| held.end)
+    }
+
+    /// Transmission `id`, an aggregate of MPDUs of so many bytes one after the other, is about to end. Which of the MPDUs are
+    /// received, a bit for each; None if it is not the frame held. Draws for each.
+    pub fn receive_each(&mut self, now: Time, id: u32, mpdus: impl Iterator<Item = u32> + Clone) -> Option<u64> {
+        let held = self.held.filter(|held| held.id == id)?;
+        self.count(now);
+        let bytes: u32 = mpdus.clone().sum();
+        let (start, payload) = (held.header_end, held.end.since(held.header_end));
+        let begin = Time(held.detected.0.saturating_sub(DETECTION.0));
+        let header = self.log_success_between(begin, start, self.config.header);
+        if self.rng.uniform() >= libm::exp(header) {
+            return Some(0);
+        }
+        let (mut received, mut before) = (0, 0);
+        for (place, length) in mpdus.enumerate() {
+            let at = |part: u32| start + Duration(payload.0 * u64::from(part) / u64::from(bytes.max(1)));
+            let success = self.log_success_between(at(before), at(before + length), held.modulation);
+            received |= u64::from(self.rng.uniform() < libm::exp(success)) << place;
+            before += length;
+        }
+        Some(received)
+    }
+
+    /// The logarithm of the probability that nothing of the frame held was wrong in a part of it that is over.
+    fn log_success_between(&self, from: Time, to: Time, modulation: Modulation) -> f64 {
+        let (mut sum, mut since) = (0.0, Time::ZERO);
+        for &(until, ratio) in &self.stretches {
+            let (first, last) = (since.max(from), until.min(to));
+            if first < last {
+                sum += modulation.log_success(ratio, bits(modulation, last.since(first)));
+            }
+            since = until;
+        }
+        sum
     }
 
     /// Whether the preamble of a frame of `power` W is detected on a quiet medium.
@@ -188,6 +262,9 @@ impl Sinr {
     /// Counts the errors until now, before the interference changes.
     fn count(&mut self, now: Time) {
         if let Some(held) = self.held {
+            if self.keeps_stretches() {
+                self.stretches.push((now.min(held.end), self.ratio(&held)));
+            }
             self.held = Some(self.after(held, now));
         }
     }
@@ -195,11 +272,11 @@ impl Sinr {
     /// `held` with the errors until `now` counted, the interference being what it is.
     fn after(&self, mut held: Held, now: Time) -> Held {
         let now = now.min(held.end);
-        let sinr = held.power / (self.config.noise_w + libm::fmax(self.total - held.power, 0.0));
+        let sinr = self.ratio(&held);
         let turn = held.header_end.clamp(held.counted, now.max(held.counted));
-        let header = bits(Modulation::Dbpsk1, turn.since(held.counted));
+        let header = bits(self.config.header, turn.since(held.counted));
         let payload = bits(held.modulation, now.since(turn));
-        held.log_success += Modulation::Dbpsk1.log_success(sinr, header) + held.modulation.log_success(sinr, payload);
+        held.log_success += self.config.header.log_success(sinr, header) + held.modulation.log_success(sinr, payload);
         held.counted = now.max(held.counted);
         held
     }
@@ -230,11 +307,22 @@ mod tests {
             sense_w: two_ray::SENSE_THRESHOLD_W,
             detect_w: two_ray::DECODE_THRESHOLD_W,
             detect_ratio: ratio(4.0),
-            data: Modulation::Dqpsk2,
-            basic: Modulation::Dbpsk1,
-            data_header: Duration::from_micros(192),
-            basic_header: Duration::from_micros(192),
+            rates: Rates {
+                data: long(Modulation::Dqpsk2),
+                basic: long(Modulation::Dbpsk1),
+                response: long(Modulation::Dbpsk1),
+            },
+            header: Modulation::Dbpsk1,
         }
+    }
+
+    /// With the long preamble.
+    fn long(modulation: Modulation) -> RateModel {
+        RateModel { modulation, header: Duration::from_micros(192) }
+    }
+
+    fn at_11_mbps() -> SinrConfig {
+        SinrConfig { rates: Rates { data: long(Modulation::Cck11), ..ns3().rates }, ..ns3() }
     }
 
     fn receiver(config: SinrConfig, seed: u64) -> Sinr {
@@ -244,7 +332,7 @@ mod tests {
     const LENGTH: Duration = Duration::from_micros(6328);
 
     fn frame(id: u32, power: f64, end: Time) -> Arriving {
-        Arriving { id, power, decodable: true, at_data_rate: true, end }
+        Arriving { id, power, decodable: true, rate: FrameRate::Data, end }
     }
 
     /// How many of 100 frames from `wanted` metres survive a frame from `other` metres that overlaps all but the first or
@@ -288,7 +376,7 @@ mod tests {
     #[test]
     fn frames_pass_as_often_as_the_error_rates_say() {
         // 11 Mbit/s at 7 dB of signal to noise, 1536 bytes: 1309 us, of which 192 us are header.
-        let config = SinrConfig { data: Modulation::Cck11, ..ns3() };
+        let config = at_11_mbps();
         let air_time = Duration::from_micros(192) + Duration(1536 * 8 * 1_000_000 / 11_000);
         let power = config.noise_w * ratio(7.0);
         let config = SinrConfig { detect_w: 0.0, sense_w: power * 2.0, ..config };
@@ -312,7 +400,7 @@ mod tests {
     #[test]
     fn interference_counts_only_while_it_lasts() {
         // Half of a frame under an interferer that leaves 7 dB has the square root of the chance of the whole.
-        let config = SinrConfig { data: Modulation::Cck11, noise_w: 1e-20, ..ns3() };
+        let config = SinrConfig { noise_w: 1e-20, ..at_11_mbps() };
         let power = watts(-50.0);
         let (other, end) = (power / ratio(7.0), Time::ZERO + Duration::from_micros(1192));
         let chance = |from: u64, to: u64| {

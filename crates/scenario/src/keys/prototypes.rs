@@ -28,6 +28,12 @@ marker = { kind = 'dcc' }
 spacing = '100 m'
 ";
 
+/// Radios that need more than a line of their own.
+const RADIOS: [&str; 2] = [
+    "[radio]\nrate = 'MCS 7'\n[mac]\nprofile = 'ht'\n[topology]\nspacing = '10 m'\n",
+    "[radio]\nlinks = 'links.csv'\n[topology]\nkind = 'chain'\nhops = 1\n",
+];
+
 /// Shapes whose flows say nothing.
 const TOPOLOGIES: [&str; 11] = [
     "",
@@ -83,6 +89,7 @@ pub fn all() -> Vec<String> {
     let place = |place: &&str| format!("[topology]\nkind = 'nodes'\n{place}\n[[flow]]\nfrom = 0\nto = 1\n");
     texts.extend(PLACES.iter().map(place));
     texts.extend(FLOWS.iter().map(|flow| format!("[[flow]]\n{flow}\n")));
+    texts.extend(RADIOS.iter().map(|radio| format!("{radio}[[flow]]\n")));
     let rule = |kind: &Kind| format!("[[flow]]\ntransport = {{ pacing = {{ kind = '{}' }} }}\n", kind.about().name);
     texts.extend(Kind::ALL.iter().map(rule));
     texts
@@ -91,6 +98,7 @@ pub fn all() -> Vec<String> {
 /// The files that they name.
 pub fn load(name: &str) -> Result<Vec<u8>, String> {
     Ok(match name {
+        "links.csv" => b"from,to,loss_db\n0,1,60\n".to_vec(),
         "trace.csv" => b"time_s,bytes\n0,1000\n".to_vec(),
         _ => b"x_m,y_m\n0,0\n200,0\n".to_vec(),
     })

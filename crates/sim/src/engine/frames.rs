@@ -42,7 +42,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 self.probe.on_collision(ends, receiver.node, &air.frame);
             }
             let next = air.next_listener(&self.neighbours);
-            if matches!(action, Action::None) && !self.overhears {
+            if matches!(action, Action::None) && !self.follows_up {
                 self.schedule_mac(receiver.node);
             } else {
                 self.settle(receiver.node, action);
@@ -60,7 +60,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// Carries out what a MAC asks for, feeds it, and sets its timer.
     #[inline]
-    pub(super) fn settle(&mut self, node: NodeId, action: Action<P>) {
+    pub(super) fn settle(&mut self, node: NodeId, mut action: Action<P>) {
         if self.reports_attempts
             && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
         {
@@ -69,31 +69,44 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 Attempt { next_hop: attempt.queued.next_hop, body: &attempt.queued.body, air_time, acknowledged };
             self.nodes[node.index()].queue.on_attempt(self.now, attempt);
         }
-        match action {
-            Action::None => {}
-            Action::Sent { next_hop, retries, data_air } => {
-                let state = &mut self.nodes[node.index()];
-                let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
-                if extra > Duration::ZERO {
-                    state.mac.extend_backoff(extra);
-                }
-            }
-            Action::Transmit(frame) => self.transmit(frame),
-            Action::Deliver { from, .. } if self.refuses(node, from) => {}
-            Action::Deliver { from, body } => match body {
-                Body::Arp { request, sender, target } => {
-                    let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
-                    for queued in heard.release.into_iter().chain(heard.reply) {
-                        self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
+        loop {
+            match action {
+                Action::None => {}
+                Action::Sent { next_hop, retries, data_air } => {
+                    let state = &mut self.nodes[node.index()];
+                    let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
+                    if extra > Duration::ZERO {
+                        state.mac.extend_backoff(extra);
                     }
                 }
-                body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
-            },
-            Action::Failed { queued, retries } => {
-                self.counters.mac_drops += 1;
-                self.probe.on_link_failure(self.now, node, queued.next_hop);
-                self.nodes[node.index()].queue.on_failed(retries);
-                self.link_failed(node, queued);
+                Action::Transmit(frame) => self.transmit(frame),
+                Action::Deliver { from, .. } if self.refuses(node, from) => {}
+                Action::Deliver { from, body } => match body {
+                    Body::Arp { request, sender, target } => {
+                        let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
+                        for queued in heard.release.into_iter().chain(heard.reply) {
+                            self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
+                        }
+                    }
+                    body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
+                },
+                Action::Failed { queued, retries } => {
+                    self.counters.mac_drops += 1;
+                    self.probe.on_link_failure(self.now, node, queued.next_hop);
+                    self.nodes[node.index()].queue.on_failed(retries);
+                    self.link_failed(node, queued);
+                }
+            }
+            // An aggregate may ask for more.
+            match if self.aggregates { self.nodes[node.index()].mac.next_action() } else { None } {
+                Some(more) => action = more,
+                None => break,
+            }
+        }
+        if self.aggregates {
+            let at = self.nodes[node.index()].mac.next_reorder_wakeup();
+            if at != self.queue.timer(Owner::Reorder, node) {
+                self.queue.set_timer(Owner::Reorder, node, at);
             }
         }
         self.feed(node);
@@ -113,6 +126,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             state.mac.catch_up(OrderedTime::timer(self.now), &self.timing);
             self.feed(node);
         } else {
+            if self.aggregates {
+                self.fill(node);
+            }
             self.schedule_queue(node);
         }
     }
@@ -132,8 +148,20 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 None => state.mac.rest(),
             }
         }
+        if self.aggregates {
+            self.fill(node);
+        }
         self.schedule_queue(node);
         self.schedule_mac(node);
+    }
+
+    /// Gives the MAC what else waits for the neighbour that it sends to, as far as its aggregate has room.
+    fn fill(&mut self, node: NodeId) {
+        let Node { mac, queue, .. } = &mut self.nodes[node.index()];
+        while let Some(queued) = mac.room(&self.timing).and_then(|(next_hop, bytes)| queue.take_within(next_hop, bytes))
+        {
+            mac.join(queued, &self.timing);
+        }
     }
 
     /// Sets the timer of a discipline that holds packets back.
@@ -187,7 +215,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.broadcasts += u64::from(frame.to.is_broadcast());
         self.sensed += u64::from(end - first);
         let audience = Audience::of(&frame, self.tells_everybody, self.tells_decoders, self.timing.profile);
-        let Frame { nav, air_time, at_data_rate, .. } = frame;
+        let Frame { nav, air_time, rate, .. } = frame;
         let (began, moment) = (self.now, OrderedTime::timer(self.now));
         // No frame is in the air for 2^32 transmissions.
         let number = self.frames as u32;
@@ -202,7 +230,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 let place = first + place as u32;
                 listeners = Some((listeners.map_or(place, |(first, _)| first), place + 1));
             }
-            let frame = Arriving { id: number, power, decodable, at_data_rate, end: start + air_time };
+            let frame = Arriving { id: number, power, decodable, rate, end: start + air_time };
             let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_notified };
             let mac = &mut self.nodes[node.index()].mac;
             if mac.on_departure(moment, arrival, &self.timing) {

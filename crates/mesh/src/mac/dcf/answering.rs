@@ -28,7 +28,7 @@ impl<P: Packet> Dcf<P> {
         }
         let awaited = match self.exchange {
             Exchange::Rts => frame.kind == FrameKind::Cts,
-            Exchange::Data => frame.kind == FrameKind::Ack,
+            Exchange::Data => matches!(frame.kind, FrameKind::Ack | FrameKind::BlockAck),
             _ => true,
         };
         if t.profile == MacProfile::Ieee && !awaited {
@@ -62,6 +62,10 @@ impl<P: Packet> Dcf<P> {
                     return Action::None;
                 }
                 self.timeout = Time::NEVER;
+                if self.is_aggregating() {
+                    self.on_aggregate_answer(now, frame, t);
+                    return Action::None;
+                }
                 self.note_attempt(true, t);
                 let Some(sent) = self.outgoing.take() else { return Action::None };
                 if sent.uses_rts {
@@ -74,7 +78,16 @@ impl<P: Packet> Dcf<P> {
                 self.resume(now, t);
                 sent.done()
             }
+            FrameKind::Data if self.block_ack.is_some() && frame.to == self.me => self.on_mpdus(now, frame, t),
             FrameKind::Data => self.on_data(now, frame, t),
+            FrameKind::BlockAck => {
+                if self.exchange == Exchange::Data && self.is_aggregating() {
+                    self.timeout = Time::NEVER;
+                    self.on_aggregate_answer(now, frame, t);
+                }
+                Action::None
+            }
+            FrameKind::BlockAckReq => self.on_mpdus(now, frame, t),
         }
     }
 

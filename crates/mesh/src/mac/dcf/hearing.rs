@@ -210,7 +210,10 @@ impl<P: Packet> Dcf<P> {
         } else {
             self.catch_up(OrderedTime::end(now, heard.frame.from), t);
             let locked = self.receiver.holds(heard.id);
-            let outcome = self.receiver.on_end(now, heard.id, heard.power);
+            let outcome = match heard.frame.block_ack {
+                None => self.receiver.on_end(now, heard.id, heard.power),
+                Some(_) => self.end_aggregate(now, &heard),
+            };
             self.count_collision(now, &heard, locked, outcome);
             let Some(outcome) = outcome else { return Action::None };
             if locked {

@@ -9,6 +9,7 @@ use crate::mac::config::MacProfile;
 use crate::mac::frame::{Frame, FrameKind};
 use crate::mac::timing::{CTS_ACK_BYTES, RTS_BYTES, Timing};
 use crate::packet::Packet;
+use crate::radio::FrameRate;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
@@ -42,11 +43,26 @@ impl<P: Packet> Dcf<P> {
     }
 
     pub(super) fn on_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
-        self.idle_since = now;
+        if t.ofdm.is_none() {
+            self.idle_since = now;
+        } else if matches!(self.exchange, Exchange::Rts | Exchange::Data)
+            && let Some(end) = self.receiver.held_until().filter(|&end| end > now)
+        {
+            // Something arrives: the answer, or not (10.3.2.9).
+            self.timeout = end;
+            return Action::None;
+        } else {
+            // The space counts from when the medium became idle.
+            self.idle_since = self.idle_since.max(self.transmitting_until);
+        }
         let action = match self.exchange {
             Exchange::Idle => Action::None,
             Exchange::Cts | Exchange::Ack => {
                 self.answer = None;
+                Action::None
+            }
+            Exchange::Rts | Exchange::Data if self.is_aggregating() => {
+                self.on_aggregate_silence(now, t);
                 Action::None
             }
             Exchange::Rts => {
@@ -158,24 +174,34 @@ impl<P: Packet> Dcf<P> {
                 }
                 (Exchange::Cts, t.data_timeout(answer.nav))
             }
+            FrameKind::BlockAck => {
+                let frame = self.block_ack_frame(answer.to, t);
+                return self.transmit(now, frame, Exchange::Ack, t.block_ack_air, t);
+            }
             _ => (Exchange::Ack, t.ack_air),
+        };
+        let (rate, air_time) = match exchange {
+            Exchange::Cts => (FrameRate::Basic, t.cts_air),
+            _ => (FrameRate::Response, t.ack_air),
         };
         let frame = Frame {
             kind: answer.kind,
             from: self.me,
             to: answer.to,
             bytes: CTS_ACK_BYTES,
-            at_data_rate: false,
-            air_time: t.ack_air,
+            rate,
+            air_time,
             nav: answer.nav,
             sequence: 0,
             retry: false,
             body: None,
+            block_ack: None,
         };
         self.transmit(now, frame, exchange, timeout, t)
     }
 
     pub(super) fn transmit_outgoing(&mut self, now: Time, t: &Timing) -> Action<P> {
+        self.prepare_aggregate(t);
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
         let to = outgoing.packet.next_hop;
         let (uses_rts, rts_next, bytes) = (outgoing.uses_rts, outgoing.rts_next, outgoing.bytes);
@@ -192,34 +218,40 @@ impl<P: Packet> Dcf<P> {
             return Action::None;
         }
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
-        let data_air = outgoing.data_air;
+        let (data_air, answer_air) = (outgoing.data_air, outgoing.answer_air);
         if rts_next {
             let frame = Frame {
                 kind: FrameKind::Rts,
                 from: self.me,
                 to,
                 bytes: RTS_BYTES,
-                at_data_rate: false,
+                rate: FrameRate::Basic,
                 air_time: t.rts_air,
-                nav: t.field(t.sifs * 3 + t.cts_air + data_air + t.ack_air),
+                nav: t.field(t.sifs * 3 + t.cts_air + data_air + answer_air),
                 sequence: 0,
                 retry: false,
                 body: None,
+                block_ack: None,
             };
             return self.transmit(now, frame, Exchange::Rts, t.answer_timeout(t.rts_air, t.cts_air), t);
         }
+        if self.is_aggregating() {
+            return self.transmit_aggregate(now, t);
+        }
+        let Some(outgoing) = &mut self.outgoing else { return Action::None };
         let broadcast = to.is_broadcast();
         let frame = Frame {
             kind: FrameKind::Data,
             from: self.me,
             to,
             bytes,
-            at_data_rate: !broadcast,
+            rate: if broadcast { FrameRate::Basic } else { FrameRate::Data },
             air_time: data_air,
             nav: if broadcast { Duration::ZERO } else { t.field(t.ack_air + t.sifs) },
             sequence: outgoing.sequence,
             retry: outgoing.sent_before,
             body: Some(outgoing.packet.body.clone()),
+            block_ack: None,
         };
         outgoing.sent_before = true;
         let timeout = if broadcast { data_air } else { t.answer_timeout(data_air, t.ack_air) };

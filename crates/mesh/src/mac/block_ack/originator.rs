@@ -1,0 +1,209 @@
+//! What a station has in hand for a neighbour: the window of MPDUs that are not acknowledged.
+
+use super::{unwrap, wrap};
+use crate::body::Queued;
+use crate::mac::config::HtConfig;
+use crate::mac::frame::Mpdu;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use meshpace_core::NodeId;
+
+/// Bytes of a delimiter between MPDUs.
+const DELIMITER_BYTES: u32 = 4;
+
+/// What an attempt sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Attempt {
+    /// A request for the block ACK.
+    Request,
+    /// One MPDU, of so many bytes.
+    Mpdu(u32),
+    /// Several, of so many bytes together.
+    Aggregate(u32),
+}
+
+#[derive(Clone, Debug)]
+struct InHand<P> {
+    packet: Queued<P>,
+    sequence: u32,
+    bytes: u32,
+    /// Attempts that failed.
+    failed: u32,
+    was_sent: bool,
+}
+
+impl<P> InHand<P> {
+    /// Its bytes in an aggregate, if another follows.
+    fn subframe(&self) -> u32 {
+        DELIMITER_BYTES + self.bytes.next_multiple_of(4)
+    }
+}
+
+/// What is known of a neighbour.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    node: NodeId,
+    /// The next sequence number.
+    next: u32,
+    /// Whether something was given up since the neighbour was told where the window begins.
+    has_moved: bool,
+}
+
+/// The sending half.
+#[derive(Clone, Debug)]
+pub struct Originator<P> {
+    config: HtConfig,
+    /// Bytes of an aggregate at most.
+    most: u32,
+    peers: Vec<Peer>,
+    /// Place of the neighbour in hand among them.
+    peer: usize,
+    /// Ascending.
+    window: VecDeque<InHand<P>>,
+    /// Bytes of an aggregate of all in hand, each padded.
+    bytes: u32,
+    attempt: Attempt,
+    /// How many of the window, from its front, the attempt under way carries.
+    carried: usize,
+    /// Whether a block ACK was missed.
+    in_doubt: bool,
+}
+
+impl<P: Clone> Originator<P> {
+    /// Nothing in hand. `most`: bytes of an aggregate.
+    pub fn new(config: HtConfig, most: u32) -> Originator<P> {
+        Originator {
+            config,
+            most,
+            peers: Vec::new(),
+            peer: 0,
+            window: VecDeque::new(),
+            bytes: 0,
+            attempt: Attempt::Request,
+            carried: 0,
+            in_doubt: false,
+        }
+    }
+
+    /// Whether nothing is in hand.
+    pub fn is_empty(&self) -> bool {
+        self.window.is_empty()
+    }
+
+    /// Takes in a packet that is an MPDU of `bytes`: the first, or one for the same neighbour that [`Originator::room`] allows.
+    pub fn push(&mut self, packet: Queued<P>, bytes: u32) {
+        let node = packet.next_hop;
+        if self.window.is_empty() {
+            let place = self.peers.iter().position(|peer| peer.node == node);
+            self.peer = place.unwrap_or_else(|| {
+                self.peers.push(Peer { node, next: 0, has_moved: false });
+                self.peers.len() - 1
+            });
+        }
+        let peer = &mut self.peers[self.peer];
+        debug_assert_eq!(peer.node, node);
+        let mpdu = InHand { packet, sequence: peer.next, bytes, failed: 0, was_sent: false };
+        peer.next += 1;
+        self.bytes += mpdu.subframe();
+        self.window.push_back(mpdu);
+    }
+
+    /// The neighbour for which another packet can be taken in, and the most bytes that its MPDU may have.
+    pub fn room(&self) -> Option<(NodeId, u32)> {
+        let first = self.window.front()?;
+        let peer = &self.peers[self.peer];
+        let fits = self.window.len() < self.config.mpdus as usize
+            && peer.next < first.sequence + HtConfig::WINDOW
+            && self.bytes + DELIMITER_BYTES < self.most;
+        fits.then(|| (peer.node, self.most - self.bytes - DELIMITER_BYTES))
+    }
+
+    /// Decides what the next attempt sends. Something must be in hand.
+    pub fn prepare(&mut self) -> Attempt {
+        self.carried = self.window.len();
+        self.attempt = if self.in_doubt || self.peers[self.peer].has_moved {
+            Attempt::Request
+        } else if let (1, Some(only)) = (self.window.len(), self.window.front()) {
+            Attempt::Mpdu(only.bytes)
+        } else {
+            // The last one is not padded.
+            let padding = self.window.back().map_or(0, |last| last.bytes.next_multiple_of(4) - last.bytes);
+            Attempt::Aggregate(self.bytes - padding)
+        };
+        self.attempt
+    }
+
+    /// What was decided last.
+    pub fn attempt(&self) -> Attempt {
+        self.attempt
+    }
+
+    /// The MPDUs of the attempt, which go on the air now.
+    pub fn send(&mut self) -> impl Iterator<Item = Mpdu<P>> {
+        self.window.iter_mut().take(self.carried).map(|mpdu| Mpdu {
+            sequence: wrap(mpdu.sequence),
+            bytes: mpdu.bytes,
+            retry: core::mem::replace(&mut mpdu.was_sent, true),
+            body: mpdu.packet.body.clone(),
+        })
+    }
+
+    /// Where the window begins.
+    pub fn start(&self) -> u16 {
+        self.window.front().map_or(0, |first| wrap(first.sequence))
+    }
+
+    /// The ACK of the only MPDU is here.
+    pub fn on_ack(&mut self) {
+        if let Some(only) = self.window.pop_front() {
+            self.bytes -= only.subframe();
+        }
+    }
+
+    /// The block ACK is here.
+    pub fn on_block_ack(&mut self, start: u16, bitmap: u64) {
+        let Some(first) = self.window.front().map(|first| first.sequence) else { return };
+        let start = unwrap(start, first);
+        let carried = self.carried;
+        self.in_doubt = false;
+        self.peers[self.peer].has_moved = false;
+        let (mut place, mut gone) = (0, 0);
+        self.window.retain_mut(|mpdu| {
+            let was_carried = place < carried && mpdu.was_sent;
+            place += 1;
+            // A receiver whose window is beyond it has it, or has given it up.
+            let listed = match mpdu.sequence.checked_sub(start) {
+                None => was_carried,
+                Some(bit) => was_carried && bit < 64 && bitmap >> bit & 1 == 1,
+            };
+            if listed {
+                gone += mpdu.subframe();
+            } else if was_carried {
+                mpdu.failed += 1;
+            }
+            !listed
+        });
+        self.bytes -= gone;
+    }
+
+    /// No answer has come to the attempt: no CTS (`on_air` false), or nothing after what was sent.
+    pub fn on_silence(&mut self, on_air: bool) {
+        let is_aggregate = matches!(self.attempt, Attempt::Aggregate(_));
+        if on_air && is_aggregate && self.config.asks {
+            self.in_doubt = true;
+            return;
+        }
+        let carried = if self.attempt == Attempt::Request { self.window.len() } else { self.carried };
+        self.window.iter_mut().take(carried).for_each(|mpdu| mpdu.failed += 1);
+    }
+
+    /// Takes out an MPDU that has failed `limit` times, with the number of its failures.
+    pub fn take_given_up(&mut self, limit: u32) -> Option<(Queued<P>, u32)> {
+        let place = self.window.iter().position(|mpdu| mpdu.failed >= limit)?;
+        let mpdu = self.window.remove(place)?;
+        self.bytes -= mpdu.subframe();
+        self.in_doubt &= !self.window.is_empty();
+        self.peers[self.peer].has_moved = true;
+        Some((mpdu.packet, mpdu.failed))
+    }
+}

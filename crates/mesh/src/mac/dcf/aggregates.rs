@@ -1,0 +1,224 @@
+//! The exchanges of 802.11n: aggregates, block acknowledgements and requests for them, over the channel access of the DCF.
+//!
+//! Source: IEEE Std 802.11-2016, 10.24.7 (HT-immediate block ACK), 10.22.2.11 (retries). What is in hand, and what became of it, is kept by
+//! [`crate::mac::block_ack`]. The contention window doubles after each attempt without an answer and is the smallest again after an
+//! answer, and after as many attempts as the short retry limit.
+
+use super::{Action, Answer, Dcf, Exchange, Heard};
+use crate::body::Queued;
+use crate::mac::block_ack::{Attempt, Outcome};
+use crate::mac::frame::{BlockAckPart, Frame, FrameKind, Mpdu};
+use crate::mac::timing::{BLOCK_ACK_BYTES, BLOCK_ACK_REQ_BYTES, Timing};
+use crate::packet::Packet;
+use crate::radio::{FrameEnd, FrameRate};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use meshpace_core::{Duration, NodeId, Time};
+
+impl<P: Packet> Dcf<P> {
+    /// The neighbour for which another packet can join those in hand, and the most bytes that it may have.
+    #[inline]
+    pub fn room(&self, t: &Timing) -> Option<(NodeId, u32)> {
+        let (node, bytes) = self.block_ack.as_ref()?.originator.room()?;
+        Some((node, bytes.checked_sub(t.data_overhead)?))
+    }
+
+    /// One more packet for the neighbour in hand, which [`Dcf::room`] allows.
+    pub fn join(&mut self, packet: Queued<P>, t: &Timing) {
+        let bytes = packet.body.size() + t.data_overhead;
+        if let Some(block_ack) = &mut self.block_ack {
+            block_ack.originator.push(packet, bytes);
+        }
+    }
+
+    /// What the station asks for beside what its last call returned. Call until None.
+    pub fn next_action(&mut self) -> Option<Action<P>> {
+        Some(match self.block_ack.as_mut()?.next_outcome()? {
+            Outcome::Deliver(from, body) => Action::Deliver { from, body },
+            Outcome::GivenUp(queued, retries) => Action::Failed { queued, retries },
+        })
+    }
+
+    /// When [`Dcf::on_reorder_timer`] must be called.
+    pub fn next_reorder_wakeup(&self) -> Time {
+        self.block_ack.as_ref().map_or(Time::NEVER, |block_ack| block_ack.next_wakeup())
+    }
+
+    /// Something that is missing is waited for no longer; what came after it is in [`Dcf::next_action`].
+    pub fn on_reorder_timer(&mut self, now: Time) {
+        if let Some(block_ack) = &mut self.block_ack {
+            block_ack.on_timer(now);
+        }
+    }
+
+    /// The packet that the station takes, if it is one for aggregates.
+    #[inline]
+    pub(super) fn take_in_hand(&mut self, packet: &Queued<P>, bytes: u32) {
+        if let Some(block_ack) = &mut self.block_ack
+            && !packet.next_hop.is_broadcast()
+        {
+            block_ack.originator.push(packet.clone(), bytes);
+        }
+    }
+
+    /// Whether what is in hand goes by block acknowledgement.
+    #[inline]
+    pub(super) fn is_aggregating(&self) -> bool {
+        self.block_ack.as_ref().is_some_and(|block_ack| !block_ack.originator.is_empty())
+    }
+
+    /// Decides what the next attempt sends, unless it has begun with an RTS.
+    #[inline]
+    pub(super) fn prepare_aggregate(&mut self, t: &Timing) {
+        let (Some(block_ack), Some(outgoing)) = (&mut self.block_ack, &mut self.outgoing) else { return };
+        if block_ack.originator.is_empty() || outgoing.uses_rts && !outgoing.rts_next {
+            return;
+        }
+        let attempt = block_ack.originator.prepare();
+        (outgoing.bytes, outgoing.data_air, outgoing.answer_air) = match attempt {
+            Attempt::Request => (BLOCK_ACK_REQ_BYTES, t.block_ack_req_air, t.block_ack_air),
+            Attempt::Mpdu(bytes) => (bytes, t.data_air(bytes, false), t.ack_air),
+            Attempt::Aggregate(bytes) => (bytes, t.data_air(bytes, false), t.block_ack_air),
+        };
+        outgoing.uses_rts = attempt != Attempt::Request && t.uses_rts(outgoing.bytes);
+        outgoing.rts_next = outgoing.uses_rts;
+    }
+
+    /// The attempt itself, after its RTS and CTS if it has any.
+    pub(super) fn transmit_aggregate(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let (Some(block_ack), Some(outgoing)) = (&mut self.block_ack, &self.outgoing) else { return Action::None };
+        let (data_air, answer_air) = (outgoing.data_air, outgoing.answer_air);
+        let mut frame = Frame {
+            kind: FrameKind::Data,
+            from: self.me,
+            to: outgoing.packet.next_hop,
+            bytes: outgoing.bytes,
+            rate: FrameRate::Data,
+            air_time: data_air,
+            nav: t.field(answer_air + t.sifs),
+            sequence: 0,
+            retry: false,
+            body: None,
+            block_ack: None,
+        };
+        match block_ack.originator.attempt() {
+            Attempt::Request => {
+                frame.kind = FrameKind::BlockAckReq;
+                frame.rate = FrameRate::Response;
+                frame.block_ack = Some(Box::new(BlockAckPart::Start(block_ack.originator.start())));
+            }
+            Attempt::Mpdu(_) => {
+                if let Some(Mpdu { sequence, retry, body, .. }) = block_ack.originator.send().next() {
+                    (frame.sequence, frame.retry, frame.body) = (sequence, retry, Some(body));
+                }
+            }
+            Attempt::Aggregate(_) => {
+                let mpdus: Vec<Mpdu<P>> = block_ack.originator.send().collect();
+                if let Some(first) = mpdus.first() {
+                    frame.sequence = first.sequence;
+                }
+                frame.block_ack = Some(Box::new(BlockAckPart::Aggregate(mpdus)));
+            }
+        }
+        self.transmit(now, frame, Exchange::Data, t.answer_timeout(data_air, answer_air), t)
+    }
+
+    /// An attempt has got no answer.
+    pub(super) fn on_aggregate_silence(&mut self, now: Time, t: &Timing) {
+        let on_air = self.exchange == Exchange::Data;
+        if let Some(block_ack) = &mut self.block_ack {
+            block_ack.originator.on_silence(on_air);
+            block_ack.note_given_up(t.short_retry_limit);
+        }
+        self.contention.short_retries += 1;
+        if self.contention.short_retries >= t.short_retry_limit {
+            self.contention.short_retries = 0;
+            self.contention.cw = t.cw_min;
+        } else {
+            self.widen(t);
+        }
+        self.next_attempt(now, t);
+    }
+
+    /// The ACK or block ACK of an attempt is here.
+    pub(super) fn on_aggregate_answer(&mut self, now: Time, frame: &Frame<P>, t: &Timing) {
+        if let Some(block_ack) = &mut self.block_ack {
+            match frame.block_ack.as_deref() {
+                Some(&BlockAckPart::Received { start, bitmap }) => block_ack.originator.on_block_ack(start, bitmap),
+                _ => block_ack.originator.on_ack(),
+            }
+            block_ack.note_given_up(t.short_retry_limit);
+        }
+        self.contention.short_retries = 0;
+        self.contention.cw = t.cw_min;
+        self.next_attempt(now, t);
+        self.resume(now, t);
+    }
+
+    /// Draws the backoff after an attempt, for what is left or for what comes.
+    fn next_attempt(&mut self, now: Time, t: &Timing) {
+        if !self.is_aggregating() {
+            self.outgoing = None;
+        } else if let Some(outgoing) = &mut self.outgoing {
+            outgoing.rts_next = outgoing.uses_rts;
+        }
+        self.start_backoff(now, t);
+    }
+
+    /// MPDUs for this station, or a request for their acknowledgement.
+    pub(super) fn on_mpdus(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
+        if self.exchange == Exchange::Cts {
+            self.timeout = Time::NEVER;
+        } else if self.answer.is_some() {
+            return Action::None;
+        }
+        let kind = if frame.block_ack.is_some() { FrameKind::BlockAck } else { FrameKind::Ack };
+        self.answer = Some(Answer { kind, to: frame.from, nav: Duration::ZERO });
+        if self.timeout == Time::NEVER {
+            self.resume(now, t);
+        }
+        let Some(block_ack) = &mut self.block_ack else { return Action::None };
+        match (frame.block_ack.as_deref(), &frame.body) {
+            (Some(BlockAckPart::Aggregate(mpdus)), _) => {
+                for (place, mpdu) in mpdus.iter().enumerate() {
+                    if self.decoded_mpdus >> place & 1 == 1 {
+                        block_ack.on_mpdu(now, frame.from, mpdu.sequence, &mpdu.body);
+                    }
+                }
+            }
+            (Some(&BlockAckPart::Start(start)), _) => block_ack.on_request(now, frame.from, start),
+            (None, Some(body)) => block_ack.on_mpdu(now, frame.from, frame.sequence, body),
+            _ => {}
+        }
+        Action::None
+    }
+
+    /// The block ACK for a neighbour.
+    pub(super) fn block_ack_frame(&mut self, to: NodeId, t: &Timing) -> Frame<P> {
+        let (start, bitmap) = self.block_ack.as_mut().map_or((0, 0), |block_ack| block_ack.received_from(to));
+        Frame {
+            kind: FrameKind::BlockAck,
+            from: self.me,
+            to,
+            bytes: BLOCK_ACK_BYTES,
+            rate: FrameRate::Response,
+            air_time: t.block_ack_air,
+            nav: Duration::ZERO,
+            sequence: 0,
+            retry: false,
+            body: None,
+            block_ack: Some(Box::new(BlockAckPart::Received { start, bitmap })),
+        }
+    }
+
+    /// The end of a frame that may be an aggregate: notes which of its MPDUs are received.
+    pub(super) fn end_aggregate(&mut self, now: Time, heard: &Heard<'_, P>) -> Option<FrameEnd> {
+        let Some(BlockAckPart::Aggregate(mpdus)) = heard.frame.block_ack.as_deref() else {
+            return self.receiver.on_end(now, heard.id, heard.power);
+        };
+        let lengths = mpdus.iter().map(|mpdu| mpdu.bytes);
+        let (outcome, decoded) = self.receiver.on_aggregate_end(now, heard.id, heard.power, lengths);
+        self.decoded_mpdus = decoded;
+        outcome
+    }
+}

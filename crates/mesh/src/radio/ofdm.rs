@@ -1,0 +1,292 @@
+//! Frames of OFDM radios: their rates, preambles and air times.
+//!
+//! Source: IEEE Std 802.11-2016: 17.3.2 and table 17-4 (rates of 6 to 54 Mbit/s), 17.4.3 (TXTIME of a non-HT frame), 19.3.2 and 19.4.3
+//! (HT-mixed format and its TXTIME, equations 19-90 and 19-91), tables 19-27 and 19-28 (MCS 0 to 15 at 20 MHz), 19.3.9.4.6 (HT-LTFs
+//! by streams), 10.7.6.5.2 (rate of control responses), tables 17-21 and 19-25 (slot, SIFS, delays). One channel of 20 MHz; equal
+//! modulation, one encoder, no STBC, no sounding.
+//!
+//! ```text
+//! non-HT:   20 us + 4 us ceil((16 + 8 L + 6) / N_DBPS)
+//! HT-mixed: 32 us + 4 us N_HTLTF + 4 us N_SYM,           N_SYM = ceil((16 + 8 L + 6) / N_DBPS)
+//! short guard interval: 4 us ceil(3.6 us N_SYM / 4 us) in place of 4 us N_SYM
+//! 2.4 GHz:  6 us of silence follow (signal extension)
+//! ```
+
+use super::bit_errors::Modulation;
+use super::coded::{CodeRate, Coded, Constellation};
+use meshpace_core::{Duration, Rate};
+
+/// Service bits before and tail bits after the MPDU.
+const SERVICE_AND_TAIL: u64 = 16 + 6;
+/// A symbol with the long guard interval.
+const SYMBOL: Duration = Duration::from_micros(4);
+/// L-STF, L-LTF and L-SIG.
+const NON_HT_PREAMBLE: Duration = Duration::from_micros(20);
+/// The same, HT-SIG and HT-STF.
+const HT_PREAMBLE: Duration = Duration::from_micros(32);
+/// What follows a frame in the band of 2.4 GHz.
+const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
+/// From the end of a SIFS to when a receiver tells that a frame begins (aPHY-RX-START-Delay), of control frames.
+pub const RX_START_DELAY: Duration = Duration::from_micros(20);
+/// aCCATime: how late a busy medium is noticed.
+pub const CCA_TIME: Duration = Duration::from_micros(4);
+/// aPPDUMaxTime of HT-mixed frames.
+pub const LONGEST_FRAME: Duration = Duration::from_micros(5_484);
+/// aSlotTime; in the band of 2.4 GHz the short one.
+pub const SLOT: Duration = Duration::from_micros(9);
+
+/// Where the channel is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Band {
+    /// 5 GHz, channel 44.
+    #[default]
+    Five,
+    /// 2.4 GHz, channel 6.
+    Two,
+}
+
+impl Band {
+    /// The middle of the channel, Hz.
+    pub fn frequency_hz(self) -> f64 {
+        match self {
+            Band::Five => 5220e6,
+            Band::Two => 2437e6,
+        }
+    }
+
+    /// aSIFSTime.
+    pub fn sifs(self) -> Duration {
+        match self {
+            Band::Five => Duration::from_micros(16),
+            Band::Two => Duration::from_micros(10),
+        }
+    }
+}
+
+/// A rate with its format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OfdmRate {
+    /// 6 to 54 Mbit/s in the format of 802.11a: place in table 17-4, 0 to 7.
+    NonHt(u8),
+    /// HT-mixed.
+    Ht {
+        /// 0 to 15: one stream, from 8 on two.
+        mcs: u8,
+        /// Guard intervals of 0.4 us in place of 0.8 us.
+        short_guard: bool,
+    },
+}
+
+/// Table 17-4, coded bits per subcarrier and code rate left to [`OfdmRate::coding`]: data bits per symbol of 4 us.
+const NON_HT_BITS: [u32; 8] = [24, 36, 48, 72, 96, 144, 192, 216];
+/// Table 19-27, likewise, of one stream.
+const HT_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
+
+impl OfdmRate {
+    /// The rate of 802.11a of that many bit/s, if there is one.
+    pub fn non_ht(rate: Rate) -> Option<OfdmRate> {
+        let place = NON_HT_BITS.iter().position(|&bits| u64::from(bits) * 250_000 == rate.0)?;
+        Some(OfdmRate::NonHt(place as u8))
+    }
+
+    /// The rate of that number, 0 to 15.
+    pub fn mcs(mcs: u8, short_guard: bool) -> Option<OfdmRate> {
+        (mcs < 16).then_some(OfdmRate::Ht { mcs, short_guard })
+    }
+
+    /// N_DBPS: data bits per symbol.
+    pub fn bits_per_symbol(self) -> u32 {
+        match self {
+            OfdmRate::NonHt(place) => NON_HT_BITS[usize::from(place & 7)],
+            OfdmRate::Ht { mcs, .. } => HT_BITS[usize::from(mcs & 7)] * self.streams(),
+        }
+    }
+
+    /// Spatial streams.
+    pub fn streams(self) -> u32 {
+        match self {
+            OfdmRate::NonHt(_) => 1,
+            OfdmRate::Ht { mcs, .. } => 1 + u32::from(mcs / 8),
+        }
+    }
+
+    /// Bits per second, rounded down.
+    pub fn rate(self) -> Rate {
+        let bits = u64::from(self.bits_per_symbol());
+        match self {
+            OfdmRate::Ht { short_guard: true, .. } => Rate::from_bps(bits * 10_000_000 / 36),
+            _ => Rate::from_bps(bits * 250_000),
+        }
+    }
+
+    /// How its bits are modulated and protected.
+    pub fn modulation(self) -> Modulation {
+        use {CodeRate::*, Constellation::*};
+        let (constellation, code) = match self {
+            OfdmRate::NonHt(place) => match place {
+                0 => (Bpsk, Half),
+                1 => (Bpsk, ThreeQuarters),
+                2 => (Qpsk, Half),
+                3 => (Qpsk, ThreeQuarters),
+                4 => (Qam16, Half),
+                5 => (Qam16, ThreeQuarters),
+                6 => (Qam64, TwoThirds),
+                _ => (Qam64, ThreeQuarters),
+            },
+            OfdmRate::Ht { mcs, .. } => match mcs & 7 {
+                0 => (Bpsk, Half),
+                1 => (Qpsk, Half),
+                2 => (Qpsk, ThreeQuarters),
+                3 => (Qam16, Half),
+                4 => (Qam16, ThreeQuarters),
+                5 => (Qam64, TwoThirds),
+                6 => (Qam64, ThreeQuarters),
+                _ => (Qam64, FiveSixths),
+            },
+        };
+        Modulation::Coded(Coded {
+            constellation,
+            code,
+            streams: self.streams() as u8,
+            bits_per_second: self.rate().0 as u32,
+        })
+    }
+
+    /// What precedes the first data symbol.
+    pub fn preamble(self) -> Duration {
+        match self {
+            OfdmRate::NonHt(_) => NON_HT_PREAMBLE,
+            OfdmRate::Ht { .. } => HT_PREAMBLE + SYMBOL * u64::from(self.streams()),
+        }
+    }
+
+    /// The air time of a frame of `bytes`.
+    pub fn air_time(self, bytes: u32, band: Band) -> Duration {
+        let symbols = (u64::from(bytes) * 8 + SERVICE_AND_TAIL).div_ceil(u64::from(self.bits_per_symbol()));
+        let long = match self {
+            OfdmRate::Ht { short_guard: true, .. } => (symbols * 9).div_ceil(10),
+            _ => symbols,
+        };
+        let extension = if band == Band::Two { SIGNAL_EXTENSION } else { Duration::ZERO };
+        self.preamble() + SYMBOL * long + extension
+    }
+
+    /// The longest frame, in bytes, whose air time is `longest` at most.
+    pub fn bytes_within(self, longest: Duration, band: Band) -> u32 {
+        let (mut fits, mut too_long) = (0, 1 << 20);
+        while too_long - fits > 1 {
+            let middle = (fits + too_long) / 2;
+            if self.air_time(middle, band) <= longest { fits = middle } else { too_long = middle }
+        }
+        fits
+    }
+
+    /// The rate of the control frame that answers a frame at this rate: the highest of the mandatory 6, 12 and 24 Mbit/s that
+    /// is not above it; of an HT frame, not above the non-HT reference rate of its modulation and code (table 10-7).
+    pub fn response(self) -> OfdmRate {
+        let reference = match self {
+            OfdmRate::NonHt(place) => place,
+            OfdmRate::Ht { mcs, .. } => [0, 2, 3, 4, 5, 6, 7, 7][usize::from(mcs & 7)],
+        };
+        OfdmRate::NonHt(match reference {
+            0 | 1 => 0,
+            2 | 3 => 2,
+            _ => 4,
+        })
+    }
+}
+
+/// The OFDM radio of a mesh.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ofdm {
+    /// Where the channel is.
+    pub band: Band,
+    /// The rate of unicast data.
+    pub data: OfdmRate,
+    /// The rate of RTS, CTS and broadcasts.
+    pub basic: OfdmRate,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(rate: OfdmRate, bytes: u32, band: Band) -> u64 {
+        rate.air_time(bytes, band).0 / 1_000
+    }
+
+    fn mcs(mcs: u8, short_guard: bool) -> OfdmRate {
+        OfdmRate::mcs(mcs, short_guard).unwrap()
+    }
+
+    fn mbps(mbps: u64) -> OfdmRate {
+        OfdmRate::non_ht(Rate::from_mbps(mbps)).unwrap()
+    }
+
+    #[test]
+    fn durations_seen_on_air_in_ns3() {
+        // ns-3.44, HT-mixed, 5 GHz: 28 subframes of 1540 bytes at MCS 7, 1536 bytes at MCS 3, RTS and CTS at 6 Mbit/s, ACK and block ACK
+        // at 24 and 6 Mbit/s.
+        assert_eq!(us(mcs(7, false), 28 * 1540, Band::Five), 5344);
+        assert_eq!(us(mcs(3, false), 1536, Band::Five), 512);
+        assert_eq!(us(mbps(6), 20, Band::Five), 52);
+        assert_eq!(us(mbps(6), 14, Band::Five), 44);
+        assert_eq!((us(mbps(24), 14, Band::Five), us(mbps(24), 32, Band::Five)), (28, 32));
+        assert_eq!(us(mbps(6), 32, Band::Five), 68);
+    }
+
+    #[test]
+    fn durations_by_hand() {
+        // 17.4.3: 1500 bytes at 54 Mbit/s: (16 + 12000 + 6) / 216 = 55.7, 56 symbols: 244 us; in the band of 2.4 GHz 250 us.
+        assert_eq!((us(mbps(54), 1500, Band::Five), us(mbps(54), 1500, Band::Two)), (244, 250));
+        // 19.4.3: two streams have 40 us of preamble: 12022 / 520 = 23.1, 24 symbols.
+        assert_eq!(us(mcs(15, false), 1500, Band::Five), 136);
+        // Short guard interval: 24 * 3.6 = 86.4 us, rounded up to whole symbols of 4 us: 88 us.
+        assert_eq!(us(mcs(15, true), 1500, Band::Five), 128);
+        // One symbol of 3.6 us takes 4 us.
+        assert_eq!(us(mcs(7, true), 14, Band::Five), 40);
+    }
+
+    #[test]
+    fn the_rates_of_the_tables() {
+        let non_ht = [6, 9, 12, 18, 24, 36, 48, 54];
+        for (place, &rate) in non_ht.iter().enumerate() {
+            assert_eq!(mbps(rate), OfdmRate::NonHt(place as u8));
+        }
+        assert!(OfdmRate::non_ht(Rate::from_mbps(11)).is_none() && OfdmRate::mcs(16, false).is_none());
+        // Tables 19-27 and 19-28, Mbit/s with 800 ns and 400 ns.
+        let long = [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0];
+        let short = [7.2, 14.4, 21.7, 28.9, 43.3, 57.8, 65.0, 72.2];
+        for n in 0..8u8 {
+            for (add, factor) in [(0, 1.0), (8, 2.0)] {
+                let rate = mcs(n + add, false).rate().0 as f64 / 1e6;
+                assert!((rate - long[usize::from(n)] * factor).abs() < 1e-9, "MCS {}", n + add);
+                let rate = mcs(n + add, true).rate().0 as f64 / 1e6;
+                assert!((rate - short[usize::from(n)] * factor).abs() < 0.11, "MCS {} short: {rate}", n + add);
+            }
+        }
+        assert_eq!(mcs(15, true).rate().0, 144_444_444);
+    }
+
+    #[test]
+    fn responses_have_the_highest_mandatory_rate_below() {
+        // ns-3.44: 6 Mbit/s at MCS 0, 12 at MCS 1, 24 at MCS 3, 5 and 7.
+        for (number, response) in [(0, 6), (1, 12), (2, 12), (3, 24), (5, 24), (7, 24), (8, 6), (15, 24)] {
+            assert_eq!(mcs(number, false).response(), mbps(response), "MCS {number}");
+        }
+        for (rate, response) in [(6, 6), (9, 6), (12, 12), (18, 12), (24, 24), (54, 24)] {
+            assert_eq!(mbps(rate).response(), mbps(response), "{rate} Mbit/s");
+        }
+    }
+
+    #[test]
+    fn what_fits_into_the_longest_frame() {
+        // 28 / 22 / 11 / 2 subframes of 1540 bytes at MCS 7 / 5 / 3 / 0 in ns-3.44; at MCS 7 not 29.
+        for (number, subframes) in [(7, 28), (5, 22), (3, 11), (0, 2)] {
+            let bytes = mcs(number, false).bytes_within(LONGEST_FRAME, Band::Five);
+            assert_eq!(bytes / 1540, subframes, "MCS {number}");
+            assert!(mcs(number, false).air_time(bytes, Band::Five) <= LONGEST_FRAME);
+            assert!(mcs(number, false).air_time(bytes + 1, Band::Five) > LONGEST_FRAME);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Aggregates and block acknowledgements, by hand from IEEE Std 802.11-2016, 10.24.7: windows, losses, order.
+
+use meshpace_core::{Duration, FlowId, NodeId, Time};
+use meshpace_mesh::mac::block_ack::{Attempt, Originator, Recipient};
+use meshpace_mesh::{Body, HtConfig, Packet, Queued};
+
+const PEER: NodeId = NodeId(1);
+/// 1500 of a packet, 38 of headers.
+const MPDU: u32 = 1538;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Parcel(u32);
+
+impl Packet for Parcel {
+    fn source(&self) -> NodeId {
+        NodeId(0)
+    }
+    fn destination(&self) -> NodeId {
+        PEER
+    }
+    fn flow(&self) -> FlowId {
+        FlowId(0)
+    }
+    fn size(&self) -> u32 {
+        1500
+    }
+    fn id(&self) -> u32 {
+        self.0
+    }
+    fn hops(&self) -> u8 {
+        0
+    }
+    fn count_hop(&mut self) {}
+    fn decrement_ttl(&mut self) -> bool {
+        true
+    }
+}
+
+fn queued(id: u32) -> Queued<Parcel> {
+    Queued { next_hop: PEER, body: Body::Data(Parcel(id)) }
+}
+
+fn originator(config: HtConfig, packets: u32) -> Originator<Parcel> {
+    let mut originator = Originator::new(config, config.bytes);
+    (0..packets).for_each(|id| originator.push(queued(id), MPDU));
+    originator
+}
+
+/// The sequence numbers that the next attempt carries.
+fn sent(originator: &mut Originator<Parcel>) -> Vec<u16> {
+    originator.prepare();
+    originator.send().map(|mpdu| mpdu.sequence).collect()
+}
+
+#[test]
+fn an_aggregate_ends_at_the_first_of_its_limits() {
+    // A subframe of 1538 bytes: 4 of delimiter, 2 of padding: 1544; the last has no padding: 42 are 64,846 bytes, and 687 are left.
+    let full = originator(HtConfig::default(), 42);
+    assert_eq!(full.room(), Some((PEER, 65_535 - 42 * 1544 - 4)));
+    let mut full = originator(HtConfig { mpdus: 5, ..HtConfig::default() }, 5);
+    assert_eq!(full.room(), None, "five are as many as may be");
+    assert_eq!(full.prepare(), Attempt::Aggregate(5 * 1544 - 2));
+    let mut one = originator(HtConfig::default(), 1);
+    assert_eq!(one.prepare(), Attempt::Mpdu(MPDU), "alone without a delimiter");
+    // The window: 64 from the first that is not acknowledged.
+    let small = HtConfig::default();
+    let mut window = Originator::new(small, small.bytes);
+    (0..64).for_each(|id| window.push(queued(id), 100));
+    window.prepare();
+    assert_eq!(window.send().count(), 64);
+    window.on_block_ack(0, !1);
+    assert_eq!(window.room(), None, "number 64 is beyond the window of number 0");
+    assert_eq!(sent(&mut window), [0]);
+    window.on_ack();
+    assert!(window.is_empty());
+}
+
+#[test]
+fn what_is_not_listed_goes_again_with_what_is_new() {
+    let mut originator = originator(HtConfig::default(), 4);
+    assert_eq!(sent(&mut originator), [0, 1, 2, 3]);
+    originator.on_block_ack(0, 0b1001);
+    originator.push(queued(4), MPDU);
+    originator.prepare();
+    let again: Vec<(u16, bool)> = originator.send().map(|mpdu| (mpdu.sequence, mpdu.retry)).collect();
+    assert_eq!(again, [(1, true), (2, true), (4, false)]);
+    // A packet that came after the RTS takes no part.
+    originator.push(queued(5), MPDU);
+    originator.on_block_ack(0, 0b111111);
+    assert_eq!(sent(&mut originator), [5]);
+}
+
+#[test]
+fn a_missed_block_ack_is_asked_for_and_counts_once() {
+    let mut originator = originator(HtConfig::default(), 3);
+    sent(&mut originator);
+    originator.on_silence(true);
+    assert_eq!(originator.prepare(), Attempt::Request);
+    originator.on_block_ack(0, 0b101);
+    assert_eq!(sent(&mut originator), [1], "only what is missing");
+    assert_eq!(originator.take_given_up(2).map(|(_, failures)| failures), None, "it has failed once");
+    originator.on_silence(true);
+    assert_eq!(originator.take_given_up(2), Some((queued(1), 2)));
+    assert!(originator.is_empty());
+    // The neighbour still waits for number 1: it is told where the window begins, before anything else.
+    originator.push(queued(3), MPDU);
+    assert_eq!((originator.prepare(), originator.start()), (Attempt::Request, 3));
+    originator.on_block_ack(3, 0);
+    assert_eq!(sent(&mut originator), [3]);
+}
+
+#[test]
+fn without_requests_everything_goes_again_until_it_is_given_up() {
+    let mut originator = originator(HtConfig { asks: false, ..HtConfig::default() }, 3);
+    for _ in 0..7 {
+        assert_eq!(originator.take_given_up(7), None);
+        assert_eq!(sent(&mut originator), [0, 1, 2]);
+        originator.on_silence(true);
+    }
+    let given_up: Vec<_> = std::iter::from_fn(|| originator.take_given_up(7)).collect();
+    assert_eq!(given_up, [(queued(0), 7), (queued(1), 7), (queued(2), 7)]);
+}
+
+#[test]
+fn an_unanswered_rts_counts_for_all_that_it_stood_for() {
+    let mut originator = originator(HtConfig::default(), 2);
+    originator.prepare();
+    originator.on_silence(false);
+    assert_eq!(originator.prepare(), Attempt::Aggregate(2 * 1544 - 2), "nothing was sent: nothing is asked for");
+    assert_eq!(originator.take_given_up(1), Some((queued(0), 1)));
+}
+
+/// What a recipient hands up of these MPDUs.
+fn take(recipient: &mut Recipient<Parcel>, now: Time, sequences: &[u16]) -> Vec<u32> {
+    let mut up = Vec::new();
+    for &sequence in sequences {
+        let body = Body::Data(Parcel(u32::from(sequence)));
+        recipient.on_mpdu(now, sequence, &body, &mut |body| up.extend(body.into_packet().map(|parcel| parcel.0)));
+    }
+    up
+}
+
+fn recipient() -> Recipient<Parcel> {
+    Recipient::new(PEER, Duration::from_millis(100))
+}
+
+#[test]
+fn mpdus_are_handed_up_in_order_and_once() {
+    let mut recipient = recipient();
+    assert_eq!(take(&mut recipient, Time(1), &[0, 2, 3]), [0]);
+    assert_eq!(recipient.received(), (0, 0b1101));
+    assert_eq!(take(&mut recipient, Time(2), &[2, 0, 1, 1]), [1, 2, 3]);
+    assert_eq!(recipient.received(), (0, 0b1111), "what was handed up stays acknowledged");
+    assert_eq!(recipient.next_wakeup(), Time::NEVER);
+}
+
+#[test]
+fn what_comes_beyond_the_window_moves_it() {
+    let mut recipient = recipient();
+    assert_eq!(take(&mut recipient, Time(1), &[1, 63]), [0u32; 0]);
+    // Number 65: the window is 2 to 65, so that number 0 is given up.
+    assert_eq!(take(&mut recipient, Time(2), &[65]), [1]);
+    assert_eq!(recipient.received(), (2, 1 << 63 | 1 << 61));
+    assert_eq!(take(&mut recipient, Time(3), &[0]), [0u32; 0], "too late");
+}
+
+#[test]
+fn a_request_and_the_time_out_end_the_waiting() {
+    let mut recipient = recipient();
+    assert_eq!(take(&mut recipient, Time(5), &[1, 2, 4]), [0u32; 0]);
+    let mut up = Vec::new();
+    let mut take_up = |body: Body<Parcel>| up.extend(body.into_packet().map(|parcel| parcel.0));
+    recipient.on_request(Time(6), 1, &mut take_up);
+    assert_eq!(recipient.next_wakeup(), Time(6) + Duration::from_millis(100), "number 3 is waited for since then");
+    recipient.on_timer(recipient.next_wakeup(), &mut take_up);
+    assert_eq!(up, [1, 2, 4]);
+    assert_eq!(recipient.next_wakeup(), Time::NEVER);
+    // A wrap of the 12 bits.
+    let mut far = self::recipient();
+    far.on_request(Time(7), 2047, &mut |_| panic!("nothing waits"));
+    far.on_request(Time(7), 4094, &mut |_| panic!("nothing waits"));
+    assert_eq!(take(&mut far, Time(8), &[4094, 0, 4095]), [4094, 4095, 0]);
+}

@@ -1,0 +1,33 @@
+//! 802.11a as it was measured in the field: 6 Mbit/s, UDP.
+
+use super::scene::{How, datagrams, mbps};
+use meshpace_mesh::radio::OfdmRate;
+
+#[test]
+fn one_hop_of_80211a_carries_what_was_measured() {
+    // 5.35 Mbit/s. By hand: 1534 bytes are 513 symbols of 24 bits: 2072 us; SIFS 16, ACK 44, DIFS 34 and 7.5 slots of 9 us: 2233.5 us
+    // for 11760 bits, 5.27 Mbit/s. (Two and three hops, 2.02 to 2.07 and 1.47 Mbit/s, are not reproduced: docs/ht.md.)
+    let how = How { rate: OfdmRate::NonHt(0), ht: None, rts: false, retries: 7 };
+    for share in [0.6, 1.1] {
+        let config = datagrams(how.mesh(2, |_, _| true), 2, &[(0, 1)], share, 10);
+        let ours = mbps(&meshpace_sim::run(&config, 1))[0];
+        let (offered, measured) = (share * 6.0 * 1470.0 / 1478.0, 5.35f64);
+        println!("{:.2} Mbit/s offered: {ours:.3}", share * 6.0);
+        assert!((ours / measured.min(offered) - 1.0).abs() < 0.05, "{ours}");
+    }
+    let by_hand = 11760.0 / 2233.5;
+    let config = datagrams(how.mesh(2, |_, _| true), 2, &[(0, 1)], 1.1, 10);
+    assert!((mbps(&meshpace_sim::run(&config, 1))[0] / by_hand - 1.0).abs() < 0.005);
+}
+
+#[test]
+#[ignore = "prints, asks nothing: what longer chains carry beside what was measured"]
+fn two_and_three_hops_of_80211a() {
+    let how = How { rate: OfdmRate::NonHt(0), ht: None, rts: false, retries: 7 };
+    for hops in [2u16, 3] {
+        for share in [0.3, 0.4, 0.6, 1.1] {
+            let config = datagrams(how.mesh(hops + 1, |a, b| a.abs_diff(b) == 1), hops + 1, &[(0, hops)], share, 20);
+            println!("{hops} hops, {:.2} Mbit/s offered: {:?}", 6.0 * share, mbps(&meshpace_sim::run(&config, 1)));
+        }
+    }
+}
