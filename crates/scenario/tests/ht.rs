@@ -98,7 +98,7 @@ fn links_come_from_a_file() {
     let found: Vec<_> = links.all().iter().map(|&(from, to, dbm)| (from.0, to.0, dbm)).collect();
     assert_eq!(found, expected);
     // Two hops, since 0 and 2 hear nothing of each other; AODV has nothing to do with it.
-    assert_eq!(meshpace_sim::run(&config, 1).flows[0].hops, Some(2));
+    assert_eq!(meshpace_sim::run(&config, 1).flows[0].hops, 2);
     // Half of the frames: as much as the radio says of a link at its end; none at all: no line.
     let text = PLACES.replace("to = 2", "to = 1") + "links = 'delivery.csv'\n";
     let config = self::config(&text);
