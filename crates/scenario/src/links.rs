@@ -88,7 +88,14 @@ fn parse(bytes: &[u8], power_dbm: f64, radio: &RadioConfig) -> Result<Vec<Link>,
             Measure::Loss => power_dbm - number,
             Measure::Snr => radio.noise_dbm + number,
             Measure::Delivery if number == 0.0 => continue,
-            Measure::Delivery if (0.0..=1.0).contains(&number) => radio.noise_dbm + Channel::snr_for(radio, number),
+            Measure::Delivery if (0.0..=1.0).contains(&number) => {
+                let (snr, detected) = (Channel::snr_for(radio, number), radio.detect_ratio_db);
+                if snr < detected {
+                    let why = format!("at this rate {text} is {snr:.1} dB, and radio.preamble_sinr is {detected} dB");
+                    return Err((line, why + ": nothing would arrive; lower that, or give snr_db"));
+                }
+                radio.noise_dbm + snr
+            }
             Measure::Delivery => return Err(wrong("a share of 0 to 1", text)),
         };
         let (from, to) = (node(ends.0)?, node(ends.1)?);

@@ -22,7 +22,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
         keys.wrong("model", message, "expected \"log-distance\" with rates of 802.11a and 802.11n");
     }
     let is_log_distance = model.unwrap_or(is_ofdm || links);
-    let usual = if is_log_distance { Reception::Sinr } else { Reception::Ns2 };
+    let usual = if is_log_distance || is_ofdm { Reception::Sinr } else { Reception::Ns2 };
     let reception = keys.choice("reception", &[("ns2", Reception::Ns2), ("sinr", Reception::Sinr)], &[]);
     radio.reception = reception.unwrap_or(usual);
     if is_ofdm && radio.reception == Reception::Ns2 {

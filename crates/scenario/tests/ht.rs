@@ -13,7 +13,7 @@ fn read(text: &str) -> Result<Scenario, Refusal> {
     let source = Source { name: "mesh.toml".to_owned(), text: text.to_owned(), sets: Vec::new() };
     let load = |name: &str| match name {
         "links.csv" => Ok(LINKS.to_vec()),
-        "delivery.csv" => Ok(b"to,from,delivery\n0,1,0.5\n1,2,0\n".to_vec()),
+        "delivery.csv" => Ok(b"to,from,delivery\n0,1,0.6\n1,2,0\n".to_vec()),
         "broken.csv" => Ok(b"from,to,loss_db\n0,1,60\n1,x,60\n".to_vec()),
         "empty.csv" => Ok(b"from,to\n0,1\n".to_vec()),
         "both.csv" => Ok(b"from,to,loss_db,snr_db\n0,1,60,30\n".to_vec()),
@@ -97,19 +97,20 @@ fn links_come_from_a_file() {
     let expected = [(0, 1, -64.0), (1, 0, -64.0), (1, 2, -74.0), (2, 1, -84.0)];
     let found: Vec<_> = links.all().iter().map(|&(from, to, dbm)| (from.0, to.0, dbm)).collect();
     assert_eq!(found, expected);
-    // Two hops, since 0 and 2 hear nothing of each other; AODV has nothing to do with it.
+    // Two hops, since 0 and 2 hear nothing of each other.
     assert_eq!(meshpace_sim::run(&config, 1).flows[0].hops, 2);
-    // Half of the frames: as much as the radio says of a link at its end; none at all: no line.
-    let text = PLACES.replace("to = 2", "to = 1") + "links = 'delivery.csv'\n";
+    // Six frames of ten; none at all: no line.
+    let text = PLACES.replace("to = 2", "to = 1").replace("MCS 0", "MCS 7") + "links = 'delivery.csv'\n";
     let config = self::config(&text);
     let Propagation::Links(links) = &config.mesh.radio.propagation else { panic!("links") };
     assert_eq!(links.all().len(), 2);
     let channel = meshpace_mesh::radio::Channel::new(&config.mesh.radio);
     let snr = links.all()[0].2 - config.mesh.radio.noise_dbm;
     let success =
-        channel.sinr().success(OfdmRate::mcs(0, false).unwrap().air_time(1534, Band::Five), 10f64.powf(snr / 10.0));
-    assert!((success - 0.5).abs() < 1e-6, "{success}");
+        channel.sinr().success(OfdmRate::mcs(7, false).unwrap().air_time(1534, Band::Five), 10f64.powf(snr / 10.0));
+    assert!((success - 0.6).abs() < 1e-6, "{success}");
     assert_eq!(links.all()[0].0, NodeId(0));
+    assert!((meshpace_sim::run(&config, 1).flows[0].goodput_bps) > 0.0);
 }
 
 #[test]
@@ -124,6 +125,7 @@ fn a_file_of_links_that_is_none_names_its_line() {
     }
     let text = format!("{PLACES}links = 'links.csv'\nshadowing = '3 dB' #!\n");
     assert_refused(&text, "radio.shadowing", &["links that are computed"]);
-    let text = PLACES.replace("to = 2", "to = 1") + "links = 'delivery.csv'\nnoise = '-90 dBm'\n";
-    assert!(read(&text).is_ok());
+    // At MCS 0 half of the frames would pass where no preamble is detected.
+    let text = format!("{PLACES}links = 'delivery.csv' #!\n");
+    assert_refused(&text, "radio.links", &["delivery.csv:2", "radio.preamble_sinr is 4 dB"]);
 }
