@@ -1,4 +1,4 @@
-//! How a connection ends, and what is answered afterwards.
+//! Where a connection stands, how it ends, and what is answered afterwards.
 //!
 //! RFC 9293, sections 3.6 and 3.8.3. A peer that answers nothing is given up after [`PATIENCE`] (at least 100 s are asked for).
 //! What arrives after both ends have closed is answered for [`TIME_WAIT`], shorter than the two maximum lifetimes of section
@@ -31,6 +31,23 @@ pub enum End {
     TimedOut,
     /// This end reset the connection.
     Aborted,
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Not opened yet.
+    Closed,
+    /// Waits for a SYN.
+    Listen,
+    /// A SYN is out.
+    SynSent,
+    /// A SYN-ACK is out.
+    SynReceived,
+    /// Data may flow, until both directions are closed.
+    Established,
+    /// It is over.
+    Ended(End),
 }
 
 /// How many suspect segments were answered lately.

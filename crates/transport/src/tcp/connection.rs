@@ -16,30 +16,13 @@ use super::receiving::Receiver;
 use super::sending::Sender;
 use super::timers::{Shared, Timer};
 use super::{Config, Flags, Profile, Segment};
-use crate::closing::{Challenges, End, PATIENCE, SYN_ACK_ATTEMPTS, TIME_WAIT};
+use crate::closing::{Challenges, End, PATIENCE, SYN_ACK_ATTEMPTS, State, TIME_WAIT};
 use crate::output::{Machine, Output};
 use crate::path::{Arrival, PathInfo, Role};
 use meshpace_core::Time;
 
 /// How often an agent of ns-2 sends its closing FIN at most.
 const FIN_ATTEMPTS: u8 = 6;
-
-/// Where the connection stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// Not opened yet.
-    Closed,
-    /// Waits for a SYN.
-    Listen,
-    /// A SYN is out.
-    SynSent,
-    /// A SYN-ACK is out.
-    SynReceived,
-    /// Data may flow, until both directions are closed.
-    Established,
-    /// It is over.
-    Ended(End),
-}
 
 /// One end of a connection.
 #[derive(Clone, Debug)]

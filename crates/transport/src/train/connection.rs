@@ -11,7 +11,7 @@ use super::segment::{Segment, stamp};
 use super::sender::Sender;
 use super::timeout::Timeout;
 use super::{Config, Profile};
-use crate::closing::{Challenges, End, PATIENCE, SYN_ACK_ATTEMPTS, TIME_WAIT};
+use crate::closing::{Challenges, End, PATIENCE, SYN_ACK_ATTEMPTS, State, TIME_WAIT};
 use crate::flags::Flags;
 use crate::output::{Machine, Output};
 use crate::stats::Stats;
@@ -22,23 +22,6 @@ use meshpace_core::Time;
 const AGENT_SYN_ATTEMPTS: u32 = 60;
 /// How often an agent sends a FIN that nobody acknowledges after the peer's own.
 const FIN_ATTEMPTS: u32 = 6;
-
-/// Where the connection stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// Not opened yet.
-    Closed,
-    /// Waits for a SYN.
-    Listen,
-    /// A SYN is out.
-    SynSent,
-    /// A SYN-ACK is out.
-    SynReceived,
-    /// Data may flow.
-    Established,
-    /// It is over.
-    Ended(End),
-}
 
 /// One end of a connection.
 #[derive(Clone, Debug)]
