@@ -114,7 +114,8 @@ impl Connector {
                 let Ok(tcp) = tcp else { continue };
                 let (connector, way) = (connector.clone(), way.clone());
                 let one = move || {
-                    if let Err(error) = connector.stream(tcp, way) {
+                    // It ends when it has been counted, so that whoever sees it end finds it counted.
+                    if let Err(error) = connector.stream(&tcp, way) {
                         connector.counters.refused();
                         complain(&error.to_string());
                     }
@@ -127,7 +128,7 @@ impl Connector {
     }
 
     /// One connection, from its beginning to its end.
-    fn stream(&self, mut tcp: TcpStream, way: Way) -> io::Result<()> {
+    fn stream(&self, mut tcp: &TcpStream, way: Way) -> io::Result<()> {
         let is_socks = matches!(way, Way::Socks);
         let target = match way {
             Way::To(target) => target,
@@ -145,7 +146,7 @@ impl Connector {
                 // A reset, not an end, where nothing was answered.
                 let told = is_socks && socks::reply(&mut tcp, refusal.into()).is_ok();
                 if !told {
-                    reset(&tcp);
+                    reset(tcp);
                 }
                 return Err(io::Error::new(error.kind(), format!("{target}: {error}")));
             }

@@ -90,7 +90,7 @@ fn stream(mut tpa: TpaStream, allowed: &Allowed, counters: &Counters) -> io::Res
     match connected {
         Ok(tcp) => {
             let end = match (&*tpa).write_all(&[0]) {
-                Ok(()) => carry(tcp, &tpa, counters),
+                Ok(()) => carry(&tcp, &tpa, counters),
                 Err(_) => End::Aborted,
             };
             counters.close(number, end);

@@ -17,12 +17,12 @@ pub(super) const STACK: usize = 256 << 10;
 
 /// Carries both ways until both are over. Each direction that ends is closed in order; a direction that fails breaks off
 /// both, here and at the far end.
-pub(super) fn carry(tcp: TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) -> End {
+pub(super) fn carry(tcp: &TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) -> End {
     // What is small leaves at once: the tunnel is not to add to an echo's delay.
     let _ = tcp.set_nodelay(true);
     // The peer's silence ends a stream, not the time that what is left takes over a slow link.
     let _ = tpa.set_linger(std::time::Duration::from_secs(3600));
-    let Ok(from_tcp) = tcp.try_clone() else { return break_off(&tcp, tpa) };
+    let Ok(from_tcp) = tcp.try_clone() else { return break_off(tcp, tpa) };
     let (to_tpa, count) = (Arc::clone(tpa), counters.clone());
     let there = thread::Builder::new().name("there".into()).stack_size(STACK).spawn(move || {
         let copied = copy(&from_tcp, &*to_tpa, |bytes| count.carried(bytes, 0));
@@ -34,11 +34,11 @@ pub(super) fn carry(tcp: TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) -
             }
         }
     });
-    let Ok(there) = there else { return break_off(&tcp, tpa) };
-    let back = copy(&**tpa, &tcp, |bytes| counters.carried(0, bytes));
+    let Ok(there) = there else { return break_off(tcp, tpa) };
+    let back = copy(&**tpa, tcp, |bytes| counters.carried(0, bytes));
     let back = back.and_then(|()| tcp.shutdown(Shutdown::Write)).is_ok();
     if !back {
-        break_off(&tcp, tpa);
+        break_off(tcp, tpa);
     }
     let there = there.join().unwrap_or(false);
     // The far end has everything, or it is an abort.
