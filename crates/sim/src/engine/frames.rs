@@ -60,7 +60,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// Carries out what a MAC asks for, feeds it, and sets its timer.
     #[inline]
-    pub(super) fn settle(&mut self, node: NodeId, mut action: Action<P>) {
+    pub(super) fn settle(&mut self, node: NodeId, action: Action<P>) {
         if self.reports_attempts
             && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
         {
@@ -69,47 +69,55 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 Attempt { next_hop: attempt.queued.next_hop, body: &attempt.queued.body, air_time, acknowledged };
             self.nodes[node.index()].queue.on_attempt(self.now, attempt);
         }
-        loop {
-            match action {
-                Action::None => {}
-                Action::Sent { next_hop, retries, data_air } => {
-                    let state = &mut self.nodes[node.index()];
-                    let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
-                    if extra > Duration::ZERO {
-                        state.mac.extend_backoff(extra);
-                    }
-                }
-                Action::Transmit(frame) => self.transmit(frame),
-                Action::Deliver { from, .. } if self.refuses(node, from) => {}
-                Action::Deliver { from, body } => match body {
-                    Body::Arp { request, sender, target } => {
-                        let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
-                        for queued in heard.release.into_iter().chain(heard.reply) {
-                            self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
-                        }
-                    }
-                    body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
-                },
-                Action::Failed { queued, retries } => {
-                    self.counters.mac_drops += 1;
-                    self.probe.on_link_failure(self.now, node, queued.next_hop);
-                    self.nodes[node.index()].queue.on_failed(retries);
-                    self.link_failed(node, queued);
-                }
-            }
-            // An aggregate may ask for more.
-            match if self.aggregates { self.nodes[node.index()].mac.next_action() } else { None } {
-                Some(more) => action = more,
-                None => break,
-            }
-        }
+        self.carry_out_mac(node, action);
         if self.aggregates {
-            let at = self.nodes[node.index()].mac.next_reorder_wakeup();
-            if at != self.queue.timer(Owner::Reorder, node) {
-                self.queue.set_timer(Owner::Reorder, node, at);
-            }
+            self.follow_up(node);
         }
         self.feed(node);
+    }
+
+    /// Carries out what the aggregates of a station ask for, and sets the timer of its reordering buffers.
+    #[cold]
+    fn follow_up(&mut self, node: NodeId) {
+        while let Some(action) = self.nodes[node.index()].mac.next_action() {
+            self.carry_out_mac(node, action);
+        }
+        let at = self.nodes[node.index()].mac.next_reorder_wakeup();
+        if at != self.queue.timer(Owner::Reorder, node) {
+            self.queue.set_timer(Owner::Reorder, node, at);
+        }
+    }
+
+    /// Carries out one action. An action is large: it is not passed through memory.
+    #[inline(always)]
+    fn carry_out_mac(&mut self, node: NodeId, action: Action<P>) {
+        match action {
+            Action::None => {}
+            Action::Sent { next_hop, retries, data_air } => {
+                let state = &mut self.nodes[node.index()];
+                let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
+                if extra > Duration::ZERO {
+                    state.mac.extend_backoff(extra);
+                }
+            }
+            Action::Transmit(frame) => self.transmit(frame),
+            Action::Deliver { from, .. } if self.refuses(node, from) => {}
+            Action::Deliver { from, body } => match body {
+                Body::Arp { request, sender, target } => {
+                    let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
+                    for queued in heard.release.into_iter().chain(heard.reply) {
+                        self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
+                    }
+                }
+                body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
+            },
+            Action::Failed { queued, retries } => {
+                self.counters.mac_drops += 1;
+                self.probe.on_link_failure(self.now, node, queued.next_hop);
+                self.nodes[node.index()].queue.on_failed(retries);
+                self.link_failed(node, queued);
+            }
+        }
     }
 
     /// Whether the firewall of `node` drops what `from` sends.
