@@ -48,17 +48,17 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Format::Table => {
             let row = |key: Key| {
                 let (takes, default) = (key.takes(), key.default.unwrap_or_default());
-                [key.name, takes, default, key.meaning]
+                [key.name, takes, default, key.meaning, key.source]
             };
-            listing(["key", "what may be written", "default", "meaning"], found.into_iter().map(row))
+            listing(["key", "what may be written", "default", "meaning", "source"], found.into_iter().map(row))
         }
     })
 }
 
 fn object(key: &Key) -> Value {
     let forms: Vec<Value> = key.forms.iter().map(form).collect();
-    let (name, default, meaning) = (&key.name, &key.default, &key.meaning);
-    json!({"key": name, "takes": key.takes(), "forms": forms, "default": default, "meaning": meaning})
+    let (name, default, meaning, source) = (&key.name, &key.default, &key.meaning, &key.source);
+    json!({"key": name, "takes": key.takes(), "forms": forms, "default": default, "meaning": meaning, "source": source})
 }
 
 /// One way to write a value, for programs.

@@ -1,12 +1,12 @@
 //! `meshpace report`: the report of records that are on disk.
 
 use crate::REFUSED;
-use crate::output::{complain, finish};
+use crate::output::{complain, finish, is_quiet};
 use clap::Args;
 use meshpace_lab::register::{collection, verdicts};
 use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The arguments of `meshpace report`.
@@ -18,9 +18,15 @@ pub struct Arguments {
     /// A directory with the register's files, instead of those that are part of the program.
     #[arg(long, value_name = "DIR")]
     register: Option<PathBuf>,
-    /// Write the page here, to be read away from the records: without links to them.
+    /// Write the page here, and verdicts.json beside it, to be read away from the records: without links to them.
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
+    /// Link every experiment to its view on this page: the folder that `meshpace view --export` wrote, or its address.
+    #[arg(long, value_name = "ADDRESS")]
+    viewer: Option<String>,
+    /// Write what came out of every claim as a page of text, too: docs/findings.md.
+    #[arg(long, value_name = "FILE")]
+    findings: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -48,11 +54,16 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
         picture::write(&page, &Subject { title, command: &command, records, map: None, settings: &settings })?;
         return Ok(page);
     }
-    let page = meshpace_report::write(&arguments.directory, &collections, &register, arguments.page.as_deref())?;
+    let (root, viewer) = (&arguments.directory, arguments.viewer.as_deref());
+    let page = meshpace_report::write(root, &collections, &register, arguments.page.as_deref(), viewer)?;
     let entries = verdicts::of(&register, &collections);
-    if arguments.page.is_none() {
-        verdicts::write(&arguments.directory, &entries)?;
+    verdicts::write(page.parent().filter(|place| *place != Path::new("")).unwrap_or(Path::new(".")), &entries)?;
+    if let Some(findings) = &arguments.findings {
+        let text = meshpace_report::findings::page(&register, &collections, &entries);
+        std::fs::write(findings, text).map_err(|error| format!("{}: {error}", findings.display()))?;
     }
-    eprint!("{}", verdicts::scoreboard(&entries));
+    if !is_quiet() {
+        eprint!("{}", verdicts::scoreboard(&entries));
+    }
     Ok(page)
 }

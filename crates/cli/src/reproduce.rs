@@ -3,7 +3,7 @@
 mod price;
 
 use crate::dask::Bridge;
-use crate::output::{complain, results};
+use crate::output::{complain, is_quiet, note, results};
 use crate::runner::{self, Failure, processors, progress, silence_panics, stop_on_interrupt};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
@@ -159,10 +159,12 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
 /// Writes the report and the verdicts, and says how many claims hold and where the report is.
 fn conclude(out: &Path, register: &Register) -> Result<Vec<verdicts::Entry>, String> {
     let collections = collection::collect(out, register)?;
-    let page = meshpace_report::write(out, &collections, register, None)?;
+    let page = meshpace_report::write(out, &collections, register, None, None)?;
     let entries = verdicts::of(register, &collections);
     verdicts::write(out, &entries)?;
-    eprint!("{}", verdicts::scoreboard(&entries));
+    if !is_quiet() {
+        eprint!("{}", verdicts::scoreboard(&entries));
+    }
     results(&format!("{}\n", page.display())).map_err(|error| error.to_string())?;
     Ok(entries)
 }
@@ -199,7 +201,7 @@ impl Listener for Told<'_> {
 
     fn on_run(&mut self, campaign: &Campaign, run: Run, failure: Option<&str>) {
         if let Some(why) = failure {
-            self.say(&format!("{} failed: {why}", campaign.describe(run)));
+            self.0.suspend(|| complain(&format!("{} failed: {why}", campaign.describe(run))));
         }
         self.0.inc(1);
     }
@@ -209,6 +211,6 @@ impl Listener for Told<'_> {
     }
 
     fn say(&mut self, sentence: &str) {
-        self.0.suspend(|| complain(sentence));
+        self.0.suspend(|| note(sentence));
     }
 }

@@ -11,13 +11,15 @@ use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, InOrder, Run};
 use meshpace_lab::record::directory::Manifest;
-use meshpace_lab::record::{Record, csv, silence, summary, table};
+use meshpace_lab::record::{NodeRecord, Record, csv, nodes, silence, summary, table};
 use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
+use meshpace_sim::Outcome;
 use recording::Recording;
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// The arguments of `meshpace run`.
@@ -57,6 +59,10 @@ pub struct Arguments {
     /// run alone.
     #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
     record: Option<PathBuf>,
+    /// Add to each record what every node lost and how much of the time it sent: mac_drops, queue_drops, airtime_share. For
+    /// `--format json` and `--out`.
+    #[arg(long, conflicts_with_all = ["dask", "pcap", "record", "report"])]
+    per_node: bool,
     /// Show what came out as a page of plots, with every plot as SVG and its numbers as CSV beside it.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -213,11 +219,14 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
     let watchers = Arc::new(watchers);
     let looking = Arc::clone(&watchers);
     let watch = picture::Watch::default();
+    let nodes = PerNode::default();
+    let counting = arguments.per_node.then(|| nodes.clone());
     let watching = arguments.report.as_ref().map(|_| (watch.clone(), Arc::clone(&campaign)));
-    let simulate = move |point: &Point, run: Run| match (&looking.captures, &looking.recording, &watching) {
+    let simulate = move |point: &Point, run: Run| match (&looking.captures, &looking.recording, &counting, &watching) {
         (Some(captures), ..) => captures.run(point, run),
-        (_, Some(recording), _) => recording.run(point, run),
-        (_, _, Some((watch, campaign))) if picture::Watch::is_of(campaign, run) => watch.run(point, run),
+        (_, Some(recording), ..) => recording.run(point, run),
+        (.., Some(nodes), _) => nodes.run(point, run),
+        (.., Some((watch, campaign))) if picture::Watch::is_of(campaign, run) => watch.run(point, run),
         _ => meshpace_sim::run(&point.config, run.seed),
     };
     let shown = arguments.report.as_ref().map(|_| Vec::new());
@@ -228,6 +237,10 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
         match store.as_ref().and_then(|store| store.line(&run.key(&keys))) {
             Some(line) if !watchers.want_runs() => {
                 let record = Record::from_line(line).map_err(|why| (FAILED, format!("the record {why}")))?;
+                if arguments.per_node && record.nodes.is_none() {
+                    let why = "the records that are there were made without --per-node; --force makes them anew, --out writes elsewhere";
+                    return Err((REFUSED, why.to_owned()));
+                }
                 sink.order.put(run.index, Some(record));
                 progress.inc(1);
             }
@@ -246,6 +259,7 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
             if let Some(record) = &record {
                 silent.note(campaign.point(run), record);
             }
+            let record = record.map(|record| Record { nodes: nodes.take(run), ..record });
             if let (Some(store), Some(record)) = (&mut store, &record) {
                 let key = run.key(&keys);
                 if !store.has(&key) {
@@ -286,6 +300,22 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
         note(&format!("the plots are in {}", page.display()));
     }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// What nodes lost and sent, by run, until its record takes it.
+#[derive(Clone, Default)]
+struct PerNode(Arc<Mutex<BTreeMap<usize, Vec<NodeRecord>>>>);
+
+impl PerNode {
+    fn run(&self, point: &Point, run: Run) -> Outcome {
+        let (outcome, counted) = nodes::run(&point.config, run.seed);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.index, counted);
+        outcome
+    }
+
+    fn take(&self, run: Run) -> Option<Vec<NodeRecord>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&run.index)
+    }
 }
 
 /// Flows that delivered nothing, and why.

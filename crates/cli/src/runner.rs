@@ -16,6 +16,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// An exit status and what is said with it.
 pub type Failure = (u8, String);
@@ -142,13 +143,59 @@ pub fn processors() -> u16 {
     std::thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX))
 }
 
-/// A bar with the time left, on standard error if that is a terminal and there is more than one run.
+/// Time between two lines of progress where there is no terminal.
+const LINE: Duration = Duration::from_secs(10);
+/// Processor time, or else time by the clock, before the first of them: what is short says nothing, on a busy machine neither.
+const LONG: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(120));
+
+/// Progress on standard error: a bar with the time left if that is a terminal and there is more than one run, or else a line every
+/// 10 s of what takes long.
 pub fn progress(runs: u64) -> ProgressBar {
-    let target = if runs > 1 && io::stderr().is_terminal() && !is_quiet() {
+    let is_terminal = io::stderr().is_terminal();
+    let target = if runs > 1 && is_terminal && !is_quiet() {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
     };
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} gone, {eta} left");
-    ProgressBar::with_draw_target(Some(runs), target).with_style(style.expect("the template is right"))
+    let bar = ProgressBar::with_draw_target(Some(runs), target).with_style(style.expect("the template is right"));
+    if !is_terminal && !is_quiet() {
+        let watched = bar.downgrade();
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(LINE);
+                match watched.upgrade() {
+                    Some(bar) if !bar.is_finished() => tell(&bar),
+                    _ => return,
+                }
+            }
+        });
+    }
+    bar
+}
+
+/// A line of progress.
+fn tell(bar: &ProgressBar) {
+    let gone = bar.elapsed();
+    let used = nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(gone, Duration::from);
+    if used >= LONG.0 || gone >= LONG.1 {
+        complain(&line(bar.position(), bar.length().unwrap_or(0), gone.as_secs()));
+    }
+}
+
+fn line(done: u64, all: u64, gone_s: u64) -> String {
+    let left =
+        if done == 0 { String::new() } else { format!(", about {} s left", gone_s * all.saturating_sub(done) / done) };
+    format!("{done} of {all} runs, {gone_s} s gone{left}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    #[test]
+    fn a_line_says_what_is_left() {
+        assert_eq!(line(0, 40, 10), "0 of 40 runs, 10 s gone");
+        assert_eq!(line(10, 40, 20), "10 of 40 runs, 20 s gone, about 60 s left");
+    }
 }

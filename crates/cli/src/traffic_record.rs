@@ -107,6 +107,7 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
         network: None,
         // A network is no model.
         model: 0,
+        nodes: None,
         series: None,
         batches: None,
     }

@@ -33,6 +33,18 @@ pub fn estimate(values: &[f64], level: f64) -> Estimate {
     Estimate { mean, deviation, half_width, count }
 }
 
+/// As many digits as mean something; a dash for what could not be measured.
+pub fn digits(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    match value.abs() {
+        size if size == 0.0 || size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
 /// The two-sided quantile of Student's t for `count` values; NaN with fewer than two.
 pub fn student_t(level: f64, count: usize) -> f64 {
     if count < 2 {

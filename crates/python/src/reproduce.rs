@@ -107,7 +107,7 @@ fn make(
         })?;
     }
     let collections = collection::collect(out, &register).map_err(Failure::Words)?;
-    meshpace_report::write(out, &collections, &register, None).map_err(Failure::Words)?;
+    meshpace_report::write(out, &collections, &register, None, None).map_err(Failure::Words)?;
     let mut entries = verdicts::of(&register, &collections);
     verdicts::write(out, &entries).map_err(Failure::Words)?;
     if failed > 0 {

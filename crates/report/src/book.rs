@@ -6,6 +6,7 @@ mod section;
 
 use maud::{DOCTYPE, PreEscaped, html};
 use meshpace_lab::register::collection::Collection;
+use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::verdicts::{self, Entry};
 use meshpace_lab::register::{Experiment, Register, Verdict};
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub struct Book<'a> {
     pub collections: &'a [Collection],
     /// The directory of the page, if it links to the records in it; none if it is read elsewhere.
     pub links: Option<&'a Path>,
+    /// Where the page of `meshpace view --export` is, if scenarios are linked to it.
+    pub viewer: Option<&'a str>,
 }
 
 /// An experiment that is shown: its verdicts, and its runs if it can be judged.
@@ -86,6 +89,7 @@ impl Book<'_> {
         };
         let is_one = judged().count() == 1;
         let shown: Vec<&Chapter> = if is_one { judged().collect() } else { chapters.iter().collect() };
+        let resolver = Resolver::new(self.register, self.collections);
         let page = html! {
             (DOCTYPE)
             html lang="en" {
@@ -98,7 +102,7 @@ impl Book<'_> {
                 body { main id="top" {
                     @if !is_one { (front::page(self, &shown, &entries)) }
                     @for (number, chapter) in shown.iter().enumerate() {
-                        (section::of(chapter, is_one, self.links))
+                        (section::of(chapter, is_one, self, &resolver))
                         @if !is_one { (front::onward(&shown, number)) }
                     }
                     footer { "Written by meshpace. Colours: Okabe and Ito; Tol." }

@@ -5,9 +5,11 @@ mod book;
 mod chart;
 mod decomposition;
 mod figure;
+pub mod findings;
 mod palette;
 mod parts;
 pub mod picture;
+pub mod view;
 
 pub use book::Book;
 
@@ -20,7 +22,8 @@ use std::path::{Path, PathBuf};
 pub const PAGE: &str = "index.html";
 
 /// Writes the report of `collections`, which come from `root`, replacing the one that is there. It goes into that directory, or
-/// to `page`, without links to the records then: it is read elsewhere. Returns its path.
+/// to `page`, without links to the records then: it is read elsewhere. Scenarios are linked to the page of `meshpace view --export`
+/// at `viewer`, if that is given. Returns its path.
 ///
 /// # Errors
 /// If none of them is of a registered experiment, or the page cannot be written.
@@ -29,6 +32,7 @@ pub fn write(
     collections: &[Collection],
     register: &Register,
     page: Option<&Path>,
+    viewer: Option<&str>,
 ) -> Result<PathBuf, String> {
     if collections.iter().all(|collection| collection.runs.is_none()) {
         let titles: Vec<&str> = collections.iter().map(|collection| collection.made.scenario.as_str()).collect();
@@ -39,7 +43,7 @@ pub fn write(
         ));
     }
     let links = page.is_none().then_some(root);
-    let text = Book { register, collections, links }.render();
+    let text = Book { register, collections, links, viewer }.render();
     let path = page.map_or_else(|| root.join(PAGE), Path::to_owned);
     let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(format!("{}: this is no name of a file", path.display()));

@@ -4,7 +4,7 @@ use super::chart::{self, Style};
 use super::palette::Look;
 use maud::{Markup, PreEscaped, html};
 use meshpace_lab::register::Verdict;
-use meshpace_lab::statistics::Estimate;
+use meshpace_lab::statistics::{self, Estimate};
 
 /// The class of a verdict in the style sheet.
 pub fn class(verdict: Verdict) -> &'static str {
@@ -55,15 +55,7 @@ pub fn number(estimate: &Estimate) -> Markup {
 
 /// As many digits as mean something; a dash for what could not be measured.
 pub fn digits(value: f64) -> String {
-    if !value.is_finite() {
-        return "–".to_owned();
-    }
-    let text = match value.abs() {
-        size if size == 0.0 || size >= 10.0 => format!("{value:.1}"),
-        size if size >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    };
-    signs(&text)
+    signs(&statistics::digits(value))
 }
 
 /// The mark of a transport, as in the plots.

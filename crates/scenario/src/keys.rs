@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("keys/table.txt");
+const SOURCES: &str = include_str!("keys/sources.txt");
 
 /// Where the parameters of pacing rules are, which their own files list.
 const RULES: &str = "flow.transport.pacing";
@@ -79,6 +80,8 @@ pub struct Key {
     pub default: Option<String>,
     /// What it is for.
     pub meaning: String,
+    /// Where it is from: a paper's section, an RFC, a standard, another program; empty for what is this program's own.
+    pub source: String,
 }
 
 /// What a reader asked for.
@@ -176,6 +179,14 @@ impl Key {
     }
 }
 
+/// Where a key is from: the line of the table of sources with the longest name that it has or is below.
+fn source(name: &str) -> &'static str {
+    let is_its = |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let lines = SOURCES.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('|'));
+    let its = lines.map(|(prefix, source)| (prefix.trim(), source.trim())).filter(|(prefix, _)| is_its(prefix));
+    its.max_by_key(|(prefix, _)| prefix.len()).map_or("", |(_, source)| source)
+}
+
 /// `flow.0.transport` is `flow.transport`.
 fn without_numbers(path: &str) -> Cow<'_, str> {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -195,7 +206,8 @@ fn listed() -> Vec<Key> {
             let mut next = || columns.next().unwrap_or_default().to_owned();
             let (name, written, default, meaning) = (next(), next(), next(), next());
             let written = Some(written).filter(|written| !written.is_empty());
-            Key { name, forms: Vec::new(), written, default: Some(default).filter(|value| value != "-"), meaning }
+            let (default, source) = (Some(default).filter(|value| value != "-"), source(&name).to_owned());
+            Key { name, forms: Vec::new(), written, default, meaning, source }
         })
         .collect();
     for about in Kind::ALL.iter().map(|kind| kind.about()) {
@@ -206,7 +218,8 @@ fn listed() -> Vec<Key> {
                 Some(key) => key.meaning = format!("{}; {meaning}", key.meaning),
                 None => {
                     let default = Some(format!("{:?}", parameter.default));
-                    keys.push(Key { name, forms: Vec::new(), written: None, default, meaning });
+                    let source = source(&name).to_owned();
+                    keys.push(Key { name, forms: Vec::new(), written: None, default, meaning, source });
                 }
             }
         }

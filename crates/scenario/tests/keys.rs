@@ -43,6 +43,19 @@ fn every_key_that_the_reader_takes_is_listed_and_every_listed_one_is_taken() {
 }
 
 #[test]
+fn every_source_is_that_of_a_key() {
+    let all = keys::all();
+    let source = |name: &str| all.iter().find(|key| key.name == name).map(|key| key.source.as_str());
+    assert_eq!(source("flow.transport.limited_transmit"), Some("RFC 3042"));
+    assert_eq!(source("flow.transport.pacing.interference.rts_cts"), source("flow.transport.pacing.interference"));
+    assert_eq!(source("plot.x"), Some(""), "this program's own");
+    for line in include_str!("../src/keys/sources.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (name, _) = line.split_once('|').unwrap_or_else(|| panic!("{line}"));
+        assert!(source(name.trim()).is_some(), "{name}: no such key");
+    }
+}
+
+#[test]
 fn seeds_are_a_key() {
     let with = |line: &str| read(&format!("[[flow]]\n[sweep]\n{line}\n"), Vec::new());
     assert!(with("seeds = 3").is_ok());

@@ -101,6 +101,7 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
         format: FORMAT,
         network: None,
         model: meshpace_sim::MODEL_REVISION,
+        nodes: None,
         series: None,
         batches: None,
     }

@@ -15,6 +15,8 @@ pub enum Of {
     Series,
     /// A watched link in the time series.
     Link,
+    /// A node, with `--per-node`.
+    Node,
 }
 
 /// The JSON Schema of a record's line.
@@ -48,6 +50,7 @@ pub fn properties(of: Of) -> Option<&'static Map<String, Value>> {
         Of::Flow => &schema()["$defs"]["FlowRecord"],
         Of::Series => &schema()["$defs"]["FlowSeries"],
         Of::Link => &schema()["$defs"]["LinkSeries"],
+        Of::Node => &schema()["$defs"]["NodeRecord"],
     };
     part.get("properties")?.as_object()
 }
@@ -74,6 +77,7 @@ mod tests {
             (Of::Flow, "goodput_bps", "transport"),
             (Of::Series, "cov_rtt", "jain"),
             (Of::Link, "air_time", "rtt_mean_s"),
+            (Of::Node, "airtime_share", "air_time"),
         ] {
             let names: Vec<&str> = numeric(of).collect();
             assert!(names.contains(&there) && !names.contains(&not), "{of:?}: {names:?}");

@@ -5,6 +5,7 @@ pub mod directory;
 pub mod fields;
 pub mod line;
 pub mod merge;
+pub mod nodes;
 pub mod parquet;
 mod pieces;
 pub mod silence;
@@ -13,6 +14,7 @@ pub mod summary;
 pub mod table;
 mod write;
 
+pub use nodes::NodeRecord;
 pub use pieces::{BatchRecord, FlowPiece, FlowSeries, LinkSeries, SeriesRecord};
 pub use write::write_whole;
 
@@ -70,6 +72,9 @@ pub struct Record {
     pub network: Option<NetworkRecord>,
     /// The revision of the model that made it, [`meshpace_sim::MODEL_REVISION`]; 0 for what was measured on a real network.
     pub model: u32,
+    /// What each node lost and sent; only with `--per-node`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Vec<NodeRecord>>,
     /// The run in windows of time; only if the scenario asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesRecord>,
@@ -240,6 +245,7 @@ impl Record {
             format: line::FORMAT,
             network: Some(outcome.counters.into()),
             model: meshpace_sim::MODEL_REVISION,
+            nodes: None,
             series: outcome.series.as_ref().map(SeriesRecord::new),
             batches: point.config.batches.map(|_| outcome.batches.iter().map(BatchRecord::new).collect()),
         }

@@ -2,6 +2,7 @@
 
 use super::data::{Cause, Check, Curve, Metric, Numbers, Published, Term, standard};
 use super::library::{Effort, Experiment, Register};
+use super::reference::{Reference, references};
 use super::select::X;
 use meshpace_scenario::Scenario;
 use serde_json::{Map, Value};
@@ -18,6 +19,12 @@ impl Published {
         self.metrics.first().map(|metric| metric.id.clone()).or_else(drawn).unwrap_or_else(|| "goodput".to_owned())
     }
 
+    /// The texts that may refer to numbers.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let readings = self.readings.iter().flat_map(|reading| [&reading.what, &reading.result]);
+        self.finding.iter().chain(&self.notes).chain(readings).map(String::as_str)
+    }
+
     /// The curve called `id`.
     pub fn curve(&self, id: &str) -> Option<&Curve> {
         self.curves.iter().find(|curve| curve.id == id)
@@ -32,6 +39,7 @@ pub fn problems(register: &Register) -> Vec<String> {
 fn problems_of(register: &Register, experiment: &Experiment) -> Vec<String> {
     let mut told = Vec::new();
     names(&experiment.published, &mut told);
+    told.extend(strange_references(register, experiment.published.texts()));
     match register.runs(experiment, Effort::Paper) {
         Err(why) => return vec![why],
         Ok(Some(runs)) => {
@@ -53,6 +61,14 @@ fn names(published: &Published, told: &mut Vec<String>) {
     let causes = published.claims.iter().filter_map(|claim| claim.cause).chain(published.cause);
     if causes.into_iter().any(|cause| cause == Cause::Unsupported) && published.readings.len() < 2 {
         told.push("cause: \"unsupported\" needs two readings at least that were tried, as [[reading]]".to_owned());
+    }
+    for text in published.texts() {
+        if let Err(why) = references(text) {
+            told.push(why);
+        }
+    }
+    for reference in own_references(published) {
+        reference.check(published, "finding, note or reading", told);
     }
     if published.readings.iter().filter(|reading| reading.decides).count() > 1 {
         told.push("reading: one measurement decides, not several".to_owned());
@@ -102,20 +118,7 @@ fn names(published: &Published, told: &mut Vec<String>) {
     }
     for claim in &published.claims {
         let place = format!("claim \"{}\"", claim.text);
-        for term in claim.check.terms() {
-            curve(&term.curve, &place, told);
-            let id = term.metric.clone().unwrap_or_else(|| published.first_metric());
-            if let Some(metric) = metric(&id, &place, told)
-                && metric.is_of_each() != term.flow.is_some()
-            {
-                let needed = if metric.is_of_each() {
-                    "has a value for each flow: say which with #0"
-                } else {
-                    "is not of each flow: leave out the #"
-                };
-                told.push(format!("{place}: the metric \"{id}\" {needed}"));
-            }
-        }
+        claim.check.terms().into_iter().for_each(|term| check_term(published, term, &place, told));
         claim.also.iter().for_each(|id| curve(id, &place, told));
         if let Some(panel) = &claim.panel
             && !published.panels.iter().any(|other| other.id == *panel)
@@ -128,6 +131,48 @@ fn names(published: &Published, told: &mut Vec<String>) {
             told.push(format!("{place}: the curve \"{}\" is not tuned", of.curve));
         }
     }
+}
+
+/// What a term of `place` names and does not exist.
+pub fn check_term(published: &Published, term: &Term, place: &str, told: &mut Vec<String>) {
+    if published.curve(&term.curve).is_none() {
+        told.push(format!("{place}: there is no curve \"{}\"", term.curve));
+    }
+    let id = term.metric.clone().unwrap_or_else(|| published.first_metric());
+    match published.metric(&id) {
+        None => told.push(format!("{place}: there is no metric \"{id}\"")),
+        Some(metric) if metric.is_of_each() != term.flow.is_some() => {
+            let needed = if metric.is_of_each() {
+                "has a value for each flow: say which with #0"
+            } else {
+                "is not of each flow: leave out the #"
+            };
+            told.push(format!("{place}: the metric \"{id}\" {needed}"));
+        }
+        Some(_) => {}
+    }
+}
+
+/// The references of an experiment's texts to its own numbers.
+fn own_references(published: &Published) -> Vec<Reference> {
+    let all = published.texts().filter_map(|text| references(text).ok()).flatten();
+    all.filter(|reference| reference.experiment.is_none()).collect()
+}
+
+/// What references of `texts` name in other experiments and does not exist, and what in a text of no experiment is not of one.
+pub fn strange_references<'a>(register: &Register, texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut told = Vec::new();
+    for text in texts {
+        let all = references(text).map_err(|why| told.push(why)).unwrap_or_default();
+        for reference in all {
+            let Some(id) = &reference.experiment else { continue };
+            match register.find(id) {
+                Some(experiment) => reference.check(&experiment.published, id, &mut told),
+                None => told.push(format!("there is no experiment \"{id}\"")),
+            }
+        }
+    }
+    told
 }
 
 type Point = Map<String, Value>;
@@ -181,6 +226,11 @@ fn points(published: &Published, scenario: &Scenario, told: &mut Vec<String>) {
         }
     }
     let known = |term: &&Term| term.x.is_none_or(|x| xs.iter().any(|other| other.value == x));
+    for reference in own_references(published) {
+        for term in reference.terms().filter(|term| !known(term)) {
+            told.push(format!("finding, note or reading: there is no x {}", term.x.unwrap_or(f64::NAN)));
+        }
+    }
     for claim in &published.claims {
         for term in claim.check.terms().into_iter().filter(|term| !known(term)) {
             told.push(format!("claim \"{}\": there is no x {}", claim.text, term.x.unwrap_or(f64::NAN)));

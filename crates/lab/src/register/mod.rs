@@ -9,6 +9,7 @@ pub mod judge;
 pub mod labels;
 pub mod library;
 pub mod observations;
+pub mod reference;
 pub mod replication;
 pub mod reproduction;
 pub mod select;

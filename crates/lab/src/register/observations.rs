@@ -181,6 +181,20 @@ impl<'a> Observations<'a> {
         if samples.is_empty() { Err(format!("there are no runs of {}", self.told(term))) } else { Ok(samples) }
     }
 
+    /// "at 7 hops", "at 20 kbit/s"; nothing without an axis.
+    pub fn at(&self, x: &X) -> String {
+        match &self.published.x {
+            None => String::new(),
+            // "20 kbit/s" says what it is.
+            Some(_) if x.text.contains(' ') => format!(" at {}", x.text),
+            Some(axis) => match axis.title.as_str() {
+                "hops" if x.value == 1.0 => " at 1 hop".to_owned(),
+                "hops" => format!(" at {} hops", x.text),
+                title => format!(" at {} {}", title.split(',').next().unwrap_or(title), x.text),
+            },
+        }
+    }
+
     /// A term for people.
     pub fn told(&self, term: &Term) -> String {
         let curve = self.published.label(&term.curve);

@@ -1,18 +1,19 @@
 //! The section of one experiment: a sentence, the figures, the claims.
 
-use super::Chapter;
+use super::{Book, Chapter};
 use crate::figure::Painter;
 use crate::parts::{chip, class, duration, signs};
+use crate::view;
 use maud::{Markup, html};
 use meshpace_lab::register::collection::Collection;
-use meshpace_lab::register::data::Published;
+use meshpace_lab::register::data::{Cause, Published};
 use meshpace_lab::register::judge::{Judgement, judge};
+use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::verdicts::cause_of;
 use meshpace_lab::register::{Experiment, Observations, Verdict};
 use std::path::Path;
-use std::sync::Arc;
 
-pub fn of(chapter: &Chapter, is_alone: bool, links: Option<&Path>) -> Markup {
+pub fn of(chapter: &Chapter, is_alone: bool, book: &Book, resolver: &Resolver) -> Markup {
     let published = &chapter.experiment.published;
     let verdicts: Vec<&str> =
         Verdict::ALL.into_iter().filter(|verdict| chapter.count(*verdict) > 0).map(Verdict::words).collect();
@@ -22,29 +23,46 @@ pub fn of(chapter: &Chapter, is_alone: bool, links: Option<&Path>) -> Markup {
             header {
                 p.eyebrow { (published.id) " " (bar(chapter)) " " span.held { (chapter.held()) " of " (chapter.entries.len()) " hold" } }
                 @if is_alone { h1 { (published.title) } } @else { h2 { (published.title) } }
-                p.source { (published.source) " " (link(chapter.experiment)) }
+                p.source { (published.source) " " (link(chapter.experiment))
+                    @if let Some(page) = book.viewer { @if let Some(view) = view::link(page, book.register, chapter.experiment) {
+                        " " a.view href=(view) { "watch it" }
+                    } } }
             }
             p.sentence { (sentence(chapter)) }
-            @if let Some(collection) = chapter.collection { (judged(chapter, collection, links)) }
-            @else { @for note in &published.notes { p { (note) } } }
+            @if let Some(collection) = chapter.collection { (judged(chapter, collection, book, resolver)) }
+            @else { @for note in &published.notes { p { (resolver.text(&published.id, note)) } } }
         }
     }
 }
 
-fn judged(chapter: &Chapter, collection: &Collection, links: Option<&Path>) -> Markup {
+fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Resolver) -> Markup {
     let published = &chapter.experiment.published;
-    let observations = Observations::new(published, Arc::clone(&collection.records));
+    let Some(observations) = resolver.observations(&published.id) else { return html! {} };
+    let words = |text: &str| signs(&resolver.text(&published.id, text));
     let painter = Painter { observations: &observations };
     html! {
         @for figure in &published.figures { (painter.figure(figure)) }
         @if let Some(parts) = &published.decomposition { (crate::decomposition::section(parts, &observations)) }
         @if !published.claims.is_empty() { (claims(published, &observations)) }
-        @if chapter.count(Verdict::Differs) > 0 { @if let Some(finding) = &published.finding {
-            div.finding { h3 { "Finding" } p { (finding) } }
+        @if chapter.count(Verdict::Differs) > 0 && published.finding.is_some() || !published.readings.is_empty() { div.finding {
+            h3 { "Finding" }
+            @if let Some(finding) = &published.finding { p { (words(finding)) } }
+            @if !published.readings.is_empty() { (readings(published, words)) }
         } }
-        @if !published.notes.is_empty() { details { summary { "What to know" } ul { @for note in &published.notes { li { (note) } } } } }
-        (colophon(&published.id, collection, links))
+        @if !published.notes.is_empty() { details { summary { "What to know" } ul { @for note in &published.notes { li { (words(note)) } } } } }
+        (colophon(&published.id, collection, book.links))
     }
+}
+
+/// The readings of the paper that were tried, with what each gave.
+fn readings(published: &Published, words: impl Fn(&str) -> String) -> Markup {
+    html! { details.readings {
+        summary { "Readings tried: " (published.readings.len()) }
+        dl { @for reading in &published.readings {
+            dt { (words(&reading.what)) }
+            dd { (words(&reading.result)) @if reading.decides { " " strong { "This decided." } } }
+        } }
+    } }
 }
 
 /// The verdicts as a bar with a part for each kind.
@@ -93,10 +111,11 @@ fn claims(published: &Published, observations: &Observations) -> Markup {
         h3 { "Claims" }
         ol.claims { @for claim in &published.claims {
             @let judged = judge(claim, observations);
-            li {
+            @let cause = cause_of(published, judged.own.verdict, claim.cause);
+            li data-verdict=(judged.own.verdict.words()) data-cause=[cause.map(Cause::words)] {
                 h4 { (claim.text) }
                 @if let Some(source) = &claim.source { p.source { (source) } }
-                p { (verdict(&judged.own)) @if let Some(cause) = cause_of(published, judged.own.verdict, claim.cause) {
+                p { (verdict(&judged.own)) @if let Some(cause) = cause {
                     " " span.why title=(cause.meaning()) { "Why: " (cause.words()) "." }
                 } }
                 @if !judged.readings.is_empty() || !judged.panels.is_empty() { details { summary { "Other readings and panels" } ul.beside {

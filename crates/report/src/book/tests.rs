@@ -43,7 +43,9 @@ fn every_experiment_has_a_page_that_is_whole() {
             directory: PathBuf::from("out/x"),
         });
     }
-    let page = Book { register: &register, collections: &chapters, links: Some(Path::new("out")) }.render();
+    let page =
+        Book { register: &register, collections: &chapters, links: Some(Path::new("out")), viewer: Some("view/") }
+            .render();
     assert!(!page.contains("NaN") && !page.contains("inf %"), "no number that is none");
     for experiment in &register.experiments {
         assert!(page.contains(&format!("id=\"{}\"", experiment.published.id)), "{}", experiment.published.id);
@@ -54,6 +56,9 @@ fn every_experiment_has_a_page_that_is_whole() {
         assert!(open >= close && page.contains(&format!("</{tag}>")), "{tag}: {open} and {close}");
     }
     // Papers are linked to; nothing is fetched.
+    assert!(!page.contains("{largest ") && !page.contains(" | largest "), "every reference has its number");
+    assert!(page.contains("Readings tried: ") && page.contains("This decided."));
+    assert!(page.contains("href=\"view/#v1."));
     let addresses = page.replace("http://www.w3.org/2000/svg", "").replace("href=\"https://", "");
     assert!(!addresses.contains("://"), "it needs no network");
     // Every count is one of verdicts.json.

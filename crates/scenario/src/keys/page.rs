@@ -7,7 +7,7 @@ const HEAD: &str = "\
 
 Every key that a scenario may have, as `meshpace keys` prints it; `meshpace keys flow.transport` prints one part, `--format json` one object
 per line, and `meshpace keys --schema` a JSON Schema for editors. Names are as for `--set` and sweeps; `flow.0.transport` means the first flow
-alone. A default in words depends on the rest: *by name* is that of the transport that is named, *the radio's* that of `[radio]`. This page is
+alone. The source of a key is a paper of [terms](terms.md), a standard or a program; a key without one is this program's own. A default in words depends on the rest: *by name* is that of the transport that is named, *the radio's* that of `[radio]`. This page is
 written by the program.
 ";
 
@@ -26,13 +26,21 @@ pub fn page() -> String {
 }
 
 fn part(text: &mut String, title: &str, keys: &[&Key]) {
-    text.push_str(&format!("\n## {title}\n\n| Key | What may be written | Default | Meaning |\n|---|---|---|---|\n"));
+    text.push_str(&format!(
+        "\n## {title}\n\n| Key | What may be written | Default | Meaning | Source |\n|---|---|---|---|---|\n"
+    ));
     for key in keys {
         let default = match key.default.as_deref() {
             None => String::new(),
             Some(words) if words.starts_with('(') => words.trim_matches(['(', ')']).to_owned(),
             Some(value) => format!("`{value}`"),
         };
-        text.push_str(&format!("| `{}` | {} | {default} | {} |\n", key.name, key.takes(), key.meaning));
+        text.push_str(&format!(
+            "| `{}` | {} | {default} | {} | {} |\n",
+            key.name,
+            key.takes(),
+            key.meaning,
+            key.source
+        ));
     }
 }

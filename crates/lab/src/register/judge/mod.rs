@@ -13,6 +13,7 @@ mod shapes;
 mod tests;
 
 pub use cells::{Cell, cells};
+pub(super) use compare::{Comparison, pairs, percent, told};
 
 use super::data::{Check, Claim, Term};
 use super::observations::{Observations, Sample};
@@ -175,18 +176,8 @@ impl Look<'_> {
         self.observations.published.level
     }
 
-    /// "at 7 hops", "at 20 kbit/s"; nothing without an axis.
     fn at(&self, x: &super::select::X) -> String {
-        match &self.observations.published.x {
-            None => String::new(),
-            // "20 kbit/s" says what it is.
-            Some(_) if x.text.contains(' ') => format!(" at {}", x.text),
-            Some(axis) => match axis.title.as_str() {
-                "hops" if x.value == 1.0 => " at 1 hop".to_owned(),
-                "hops" => format!(" at {} hops", x.text),
-                title => format!(" at {} {}", title.split(',').next().unwrap_or(title), x.text),
-            },
-        }
+        self.observations.at(x)
     }
 }
 

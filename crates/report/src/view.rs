@@ -1,0 +1,82 @@
+//! Links to the page of `meshpace view`: behind the `#` is what it plays, packed as `web/src/link.ts` packs it: JSON of the scenario,
+//! deflated without a header (RFC 1951), in base64url without padding (RFC 4648, section 5).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use meshpace_lab::register::data::{Curve, Panel};
+use meshpace_lab::register::{Effort, Experiment, Register};
+use meshpace_scenario::{Point, Scenario, Source};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// The version of the format.
+const VERSION: &str = "v1.";
+/// How well it is packed: 0 to 10.
+const LEVEL: u8 = 9;
+
+/// A link that plays `experiment` on `page`: the first of its runs that count, with another curve's transport beside it if the
+/// transports are all that differs. None for an experiment without runs.
+pub fn link(page: &str, register: &Register, experiment: &Experiment) -> Option<String> {
+    let scenario = register.runs(experiment, Effort::Paper).ok()??.scenario;
+    // All points, with the keys as the file has them: some are not run, and runs are longer than anybody watches.
+    let source = Source { sets: Vec::new(), ..scenario.source };
+    let all = Scenario::read(source.clone(), Path::new(""), &scenario.name).ok()?;
+    let published = &experiment.published;
+    let values: Vec<Map<String, Value>> =
+        all.points.iter().map(|point: &Point| point.values.iter().cloned().collect()).collect();
+    let is_of = |curve: &Curve, point: usize| {
+        published.panels.first().is_none_or(|panel: &Panel| panel.has(&values[point])) && curve.has(&values[point])
+    };
+    let first = |curve: &Curve| (0..values.len()).find(|point| is_of(curve, *point));
+    let curves: Vec<(&Curve, usize)> =
+        published.curves.iter().filter_map(|curve| Some((curve, first(curve)?))).collect();
+    let point = curves.first().map_or(0, |(_, point)| *point);
+    let others = |point: usize| values[point].iter().filter(|(key, _)| *key != "flow.transport").collect::<Vec<_>>();
+    let beside = curves.iter().find_map(|(_, other)| {
+        let name = values[*other].get("flow.transport").and_then(Value::as_str)?;
+        (*other != point && others(*other) == others(point)).then_some(name)
+    });
+    Some(address(page, &source, point, beside))
+}
+
+/// The address of a view of `source` at a point of its sweep, `compare` beside it.
+fn address(page: &str, source: &Source, point: usize, compare: Option<&str>) -> String {
+    let (name, text, sets) = (&source.name, &source.text, &source.sets);
+    let view = json!({
+        "source": { "name": name, "text": text, "files": {}, "sets": sets, "point": point, "seed": 1 },
+        "compare": compare,
+        "at": 0,
+    });
+    let packed = miniz_oxide::deflate::compress_to_vec(view.to_string().as_bytes(), LEVEL);
+    format!("{page}#{VERSION}{}", URL_SAFE_NO_PAD.encode(packed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_unpacks_to_a_scenario_with_that_point() {
+        let register = Register::embedded();
+        let mut compared = 0;
+        for experiment in &register.experiments {
+            let Some(link) = link("view/", &register, experiment) else {
+                assert!(register.owner(experiment).unwrap().is_none(), "{}: no link", experiment.published.id);
+                continue;
+            };
+            let packed = URL_SAFE_NO_PAD.decode(link.strip_prefix("view/#v1.").unwrap()).unwrap();
+            let text = miniz_oxide::inflate::decompress_to_vec(&packed).unwrap();
+            let view: Value = serde_json::from_slice(&text).unwrap();
+            let source = &view["source"];
+            let owner = register.owner(experiment).unwrap().unwrap();
+            assert_eq!(source["text"], owner.scenario.as_ref().unwrap().text, "{}", experiment.published.id);
+            let text = source["text"].as_str().unwrap().to_owned();
+            let source_read = Source { name: "link".to_owned(), text, sets: Vec::new() };
+            let scenario = Scenario::read(source_read, Path::new(""), "link").unwrap();
+            let point = source["point"].as_u64().unwrap() as usize;
+            assert!(point < scenario.points.len(), "{}", experiment.published.id);
+            compared += usize::from(view["compare"].is_string());
+        }
+        assert!(compared > 10, "{compared}");
+    }
+}
