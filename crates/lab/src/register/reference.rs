@@ -53,7 +53,7 @@ pub struct Reference {
 #[derive(Debug)]
 enum Part<'a> {
     Words(&'a str),
-    Number(Reference),
+    Number(Box<Reference>),
 }
 
 /// The parts of `text`; what is wrong with its first reference that is none.
@@ -61,7 +61,7 @@ fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some((words, behind)) = rest.split_once('{') {
         let (reference, after) = behind.split_once('}').ok_or_else(|| format!("\"{{{behind}\": there is no }}"))?;
-        found.extend([Part::Words(words), Part::Number(Reference::parse(reference)?)]);
+        found.extend([Part::Words(words), Part::Number(Box::new(Reference::parse(reference)?))]);
         rest = after;
     }
     found.push(Part::Words(rest));
@@ -73,7 +73,7 @@ fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
 /// # Errors
 /// What is wrong with the first that cannot be read.
 pub fn references(text: &str) -> Result<Vec<Reference>, String> {
-    let number = |part| if let Part::Number(reference) = part { Some(reference) } else { None };
+    let number = |part| if let Part::Number(reference) = part { Some(*reference) } else { None };
     Ok(parts(text)?.into_iter().filter_map(number).collect())
 }
 
@@ -196,9 +196,12 @@ impl Reference {
     }
 }
 
+/// A quantity at an x.
+type At<T> = (X, T);
+
 /// The entries with the smallest and the largest value.
-fn chosen<T>(all: &[(X, T)], value: impl Fn(&T) -> f64) -> Option<(&(X, T), &(X, T))> {
-    let by = |one: &&(X, T), other: &&(X, T)| value(&one.1).total_cmp(&value(&other.1));
+fn chosen<T>(all: &[At<T>], value: impl Fn(&T) -> f64) -> Option<(&At<T>, &At<T>)> {
+    let by = |one: &&At<T>, other: &&At<T>| value(&one.1).total_cmp(&value(&other.1));
     Some((all.iter().min_by(by)?, all.iter().max_by(by)?))
 }
 
