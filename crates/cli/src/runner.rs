@@ -163,6 +163,7 @@ pub fn progress(runs: u64) -> ProgressBar {
         let watched = bar.downgrade();
         std::thread::spawn(move || {
             loop {
+                #[expect(clippy::disallowed_methods, reason = "a thread that tells people how far it is")]
                 std::thread::sleep(LINE);
                 match watched.upgrade() {
                     Some(bar) if !bar.is_finished() => tell(&bar),
@@ -184,8 +185,8 @@ fn tell(bar: &ProgressBar) {
 }
 
 fn line(done: u64, all: u64, gone_s: u64) -> String {
-    let left =
-        if done == 0 { String::new() } else { format!(", about {} s left", gone_s * all.saturating_sub(done) / done) };
+    let left = (gone_s * all.saturating_sub(done)).checked_div(done);
+    let left = left.map_or_else(String::new, |left| format!(", about {left} s left"));
     format!("{done} of {all} runs, {gone_s} s gone{left}")
 }
 
