@@ -8,7 +8,7 @@ use meshpace_core::ParameterError;
 use meshpace_mesh::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
 use meshpace_mesh::link::dcc::{DccAverages, DccConfig, DccCounts};
 use meshpace_mesh::link::fq_codel::FqCodelConfig;
-use meshpace_mesh::link::llap::{DelayUpdate, LlapConfig, QueueLimit, RelayDelay};
+use meshpace_mesh::link::llap::{DelayBase, DelayUpdate, LlapConfig, QueueLimit, RelayDelay};
 use meshpace_mesh::link::lred::{LredAction, LredConfig};
 
 /// The most packets or queues that can be written; the ranges are those of the disciplines.
@@ -104,6 +104,8 @@ fn read_llap(keys: &mut Reader<'_>, config: &mut LlapConfig) {
     assign(&mut config.relay_delay, keys.choice("relay_delay", &delays, &[]));
     let updates = [("transmission", DelayUpdate::Transmission), ("overhearing", DelayUpdate::Overhearing)];
     assign(&mut config.delay_update, keys.choice("delay_update", &updates, &[]));
+    let bases = [("previous", DelayBase::Previous), ("waited", DelayBase::Waited)];
+    assign(&mut config.delay_base, keys.choice("delay_base", &bases, &[]));
     assign(&mut config.negative_delay, keys.flag("negative_delay"));
     assign(&mut config.max_delay, time(keys, "max_delay", Sign::Positive));
     assign(&mut config.by_origin, keys.flag("by_origin"));

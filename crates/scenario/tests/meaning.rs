@@ -237,13 +237,14 @@ fn queues_and_markers_by_name_are_the_papers() {
 fn every_key_of_a_queue_and_of_a_marker_reaches_the_run() {
     let link = |text: &str| config(&format!("{text}\n[[flow]]\n"), &[]).mesh.link;
     let text = "[link.queue]\nkind = 'llap'\nalpha = 0.5\nqueue = 7\nrelay_delay = 'space'\n\
-        delay_update = 'overhearing'\nnegative_delay = true\nmax_delay = '2 s'\nby_origin = false\n\
+        delay_update = 'overhearing'\ndelay_base = 'waited'\nnegative_delay = true\nmax_delay = '2 s'\nby_origin = false\n\
         pace_acks = false\npatience = '300 ms'\nlimit = 'per-node'";
     let expected = llap::LlapConfig {
         alpha: 0.5,
         queue: 7,
         relay_delay: llap::RelayDelay::Space,
         delay_update: llap::DelayUpdate::Overhearing,
+        delay_base: llap::DelayBase::Waited,
         negative_delay: true,
         max_delay: Duration::from_secs(2),
         by_origin: false,

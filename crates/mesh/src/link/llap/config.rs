@@ -23,6 +23,16 @@ pub enum DelayUpdate {
     Overhearing,
 }
 
+/// What a relay's PD adds the difference NHT - HT to (item 2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DelayBase {
+    /// The PD before, as the equation is printed: an integrator, which runs ahead of an HT that lags.
+    #[default]
+    Previous,
+    /// What the packet that has just been sent did wait for its PD, so that an HT that contains this wait meets the same PD.
+    Waited,
+}
+
 /// What the queue limit counts (item 10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueueLimit {
@@ -44,6 +54,8 @@ pub struct LlapConfig {
     pub relay_delay: RelayDelay,
     /// When a relay's PD is updated.
     pub delay_update: DelayUpdate,
+    /// What the difference of the delays is added to.
+    pub delay_base: DelayBase,
     /// Whether PD may wind below zero (item 2); it then delays nothing until the debt is paid. Default no.
     pub negative_delay: bool,
     /// Upper bound of PD, and of the source's spacing. Range 1 ms to 60 s, default 1 s (item 2).
@@ -65,6 +77,7 @@ impl Default for LlapConfig {
             queue: 25,
             relay_delay: RelayDelay::Hold,
             delay_update: DelayUpdate::Transmission,
+            delay_base: DelayBase::Previous,
             negative_delay: false,
             max_delay: Duration::from_secs(1),
             by_origin: true,

@@ -11,7 +11,7 @@
 //! Departures: the first sample of an average initializes it (the paper gives no start value). PD is kept
 //! between bounds, because an integrator over smoothed values overshoots.
 
-use super::{DelayUpdate, LlapConfig};
+use super::{DelayBase, DelayUpdate, LlapConfig};
 
 /// The averages and the relay's delay for one destination. All in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Estimate {
     ht: Option<f64>,
     nht: Option<f64>,
     pd: f64,
+    /// What the packet that was sent last waited for its PD.
+    waited: f64,
     ceiling_hits: u32,
 }
 
@@ -48,8 +50,9 @@ impl Estimate {
         self.ceiling_hits
     }
 
-    /// A packet has left after staying for `stay` seconds.
-    pub fn on_stay(&mut self, stay: f64, config: &LlapConfig) {
+    /// A packet has left after staying for `stay` seconds, of which it waited `waited` for its PD.
+    pub fn on_stay(&mut self, stay: f64, waited: f64, config: &LlapConfig) {
+        self.waited = waited;
         self.ht = Some(smooth(self.ht, stay, config.alpha));
         if config.delay_update == DelayUpdate::Transmission {
             self.integrate(config);
@@ -68,7 +71,11 @@ impl Estimate {
         let (Some(ht), Some(nht)) = (self.ht, self.nht) else { return };
         let ceiling = config.max_delay.as_secs_f64();
         let floor = if config.negative_delay { -ceiling } else { 0.0 };
-        let pd = self.pd + (nht - ht);
+        let base = match config.delay_base {
+            DelayBase::Previous => self.pd,
+            DelayBase::Waited => self.waited,
+        };
+        let pd = base + (nht - ht);
         if pd > ceiling {
             self.ceiling_hits = self.ceiling_hits.saturating_add(1);
         }
@@ -96,7 +103,7 @@ mod tests {
         let mut rows = Vec::new();
         for &(ht, nht) in samples {
             estimate.on_next_stay(nht / 1e3, config);
-            estimate.on_stay(ht / 1e3, config);
+            estimate.on_stay(ht / 1e3, 0.0, config);
             rows.push(estimate);
         }
         rows
@@ -158,11 +165,34 @@ mod tests {
         let transmission = LlapConfig::default();
         let mut both = [(Estimate::default(), overhearing), (Estimate::default(), transmission)];
         for (estimate, config) in &mut both {
-            estimate.on_stay(0.008, config);
+            estimate.on_stay(0.008, 0.0, config);
             estimate.on_next_stay(0.010, config);
         }
         assert_ms(both[0].0.relay_delay(), 2.0, 1e-9);
         assert_ms(both[1].0.relay_delay(), 0.0, 1e-9);
+    }
+
+    #[test]
+    fn a_base_of_what_was_waited_does_not_run_ahead() {
+        // The packet's own stay is 8 ms and its successor's 20 ms: the wait that evens them out is 12 ms. Each packet waits the PD that was valid
+        // as it came, three packets before, and stays that much longer.
+        let converge = |delay_base| {
+            let config = LlapConfig { delay_base, ..LlapConfig::default() };
+            let mut estimate = Estimate::default();
+            let mut delays = vec![0.0; 3];
+            for packet in 0..200 {
+                let waited = delays[packet];
+                estimate.on_next_stay(0.020, &config);
+                estimate.on_stay(0.008 + waited, waited, &config);
+                delays.push(estimate.relay_delay());
+            }
+            (delays.iter().copied().fold(0.0, f64::max), delays[202])
+        };
+        let (highest, last) = converge(DelayBase::Waited);
+        assert_ms(last, 12.0, 0.01);
+        assert!(highest < 0.030, "{highest}");
+        let (highest, _) = converge(DelayBase::Previous);
+        assert!(highest > 0.040, "{highest}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub mod config;
 pub mod estimate;
 pub mod overhearing;
 
-pub use config::{DelayUpdate, LlapConfig, QueueLimit, RelayDelay};
+pub use config::{DelayBase, DelayUpdate, LlapConfig, QueueLimit, RelayDelay};
 pub use estimate::Estimate;
 
 use crate::body::{Body, Queued};
@@ -47,6 +47,8 @@ struct Entry {
     destination: NodeId,
     next_hop: NodeId,
     arrived: Time,
+    /// How long it waited for its PD.
+    waited: Duration,
     /// Whether this node is its source.
     local: bool,
 }
@@ -130,6 +132,7 @@ impl<P: Packet> Llap<P> {
                     destination: data.destination(),
                     next_hop: packet.next_hop,
                     arrived: now,
+                    waited: Duration::ZERO,
                     local: data.source() == self.me,
                 }
             }
@@ -207,8 +210,9 @@ impl<P: Packet> Llap<P> {
                 return;
             }
             let input = &mut self.inputs[at];
-            if let Some((entry, packet)) = input.waiting.pop_front() {
+            if let Some((mut entry, packet)) = input.waiting.pop_front() {
                 input.released = Some(now);
+                entry.waited = now.since(entry.arrived);
                 self.transmission.push_back((Some(entry), packet));
             }
         }
@@ -242,7 +246,7 @@ impl<P: Packet> Llap<P> {
         if !entry.local {
             let stay = now.since(entry.arrived).as_secs_f64();
             let config = self.config;
-            self.estimate_mut(entry.destination).on_stay(stay, &config);
+            self.estimate_mut(entry.destination).on_stay(stay, entry.waited.as_secs_f64(), &config);
         }
         if entry.goes_on() {
             self.overhearing.expect(now, entry.id, entry.next_hop, entry.destination);
