@@ -181,10 +181,12 @@ impl Key {
 
 /// Where a key is from: the line of the table of sources with the longest name that it has or is below.
 fn source(name: &str) -> &'static str {
-    let is_its = |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    let lines = SOURCES.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('|'));
-    let its = lines.map(|(prefix, source)| (prefix.trim(), source.trim())).filter(|(prefix, _)| is_its(prefix));
-    its.max_by_key(|(prefix, _)| prefix.len()).map_or("", |(_, source)| source)
+    static BY_NAME: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+        let lines = SOURCES.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('|'));
+        lines.map(|(name, source)| (name.trim(), source.trim())).collect()
+    });
+    let above = std::iter::successors(Some(name), |name| name.rsplit_once('.').map(|(above, _)| above));
+    above.into_iter().find_map(|name| BY_NAME.get(name)).unwrap_or(&"")
 }
 
 /// `flow.0.transport` is `flow.transport`.
