@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -77,7 +78,9 @@ try:
 except KeyboardInterrupt:
     print(campaign.done, len(list(campaign.results())))
 """
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    # Whatever runs these tests in the background has them ignore SIGINT, and a program inherits that.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, preexec_fn=heed)
     wait_for(done.exists, "three runs")
     process.send_signal(signal.SIGINT)
     told, _ = process.communicate(timeout=120)
