@@ -278,6 +278,8 @@ test("a run recorded by the command has the numbers of its record", async ({ pag
   const expected = JSON.parse(line.toString());
   await open(page);
   await page.locator("#open").setInputFiles(lines);
+  // The two runs that the page began with are there until the recording is read.
+  await expect(page.locator("#stage figcaption")).toHaveCount(1, { timeout: 60_000 });
   await expect(page.locator("#stage figcaption")).toContainText("seed 4, recorded");
   await seek(page, 20);
   for (const field of ["aggregate_goodput_bps", "jain", "jain_2s", "frames", "collisions"]) expect(await number(page, field), field).toBe(expected[field]);
