@@ -7,8 +7,9 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// The script that does it, and what it reads.
-const SCRIPTS: [(&str, &str); 2] = [
+const SCRIPTS: [(&str, &str); 3] = [
     ("mesh.tcl", include_str!("../../../../validation/ns2/mesh.tcl")),
+    ("generators.tcl", include_str!("../../../../validation/ns2/generators.tcl")),
     ("radio.tcl", include_str!("../../../../validation/ns2/radio.tcl")),
 ];
 
