@@ -1,43 +1,18 @@
 //! Aggregates and block acknowledgements, by hand from IEEE Std 802.11-2016, 10.24.7: windows, losses, order.
 
-use meshpace_core::{Duration, FlowId, NodeId, Time};
+mod parcel;
+
+use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::mac::block_ack::{Attempt, Originator, Recipient};
-use meshpace_mesh::{Body, HtConfig, Packet, Queued};
+use meshpace_mesh::{Body, HtConfig, Queued};
+use parcel::Parcel;
 
 const PEER: NodeId = NodeId(1);
 /// 1500 of a packet, 38 of headers.
 const MPDU: u32 = 1538;
 
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Parcel(u32);
-
-impl Packet for Parcel {
-    fn source(&self) -> NodeId {
-        NodeId(0)
-    }
-    fn destination(&self) -> NodeId {
-        PEER
-    }
-    fn flow(&self) -> FlowId {
-        FlowId(0)
-    }
-    fn size(&self) -> u32 {
-        1500
-    }
-    fn id(&self) -> u32 {
-        self.0
-    }
-    fn hops(&self) -> u8 {
-        0
-    }
-    fn count_hop(&mut self) {}
-    fn decrement_ttl(&mut self) -> bool {
-        true
-    }
-}
-
 fn queued(id: u32) -> Queued<Parcel> {
-    Queued { next_hop: PEER, body: Body::Data(Parcel(id)) }
+    Queued { next_hop: PEER, body: Body::Data(Parcel { id, hops: 0 }) }
 }
 
 fn originator(config: HtConfig, packets: u32) -> Originator<Parcel> {
@@ -134,8 +109,8 @@ fn an_unanswered_rts_counts_for_all_that_it_stood_for() {
 fn take(recipient: &mut Recipient<Parcel>, now: Time, sequences: &[u16]) -> Vec<u32> {
     let mut up = Vec::new();
     for &sequence in sequences {
-        let body = Body::Data(Parcel(u32::from(sequence)));
-        recipient.on_mpdu(now, sequence, &body, &mut |body| up.extend(body.into_packet().map(|parcel| parcel.0)));
+        let body = Body::Data(Parcel { id: u32::from(sequence), hops: 0 });
+        recipient.on_mpdu(now, sequence, &body, &mut |body| up.extend(body.into_packet().map(|parcel| parcel.id)));
     }
     up
 }
@@ -169,7 +144,7 @@ fn a_request_and_the_time_out_end_the_waiting() {
     let mut recipient = recipient();
     assert_eq!(take(&mut recipient, Time(5), &[1, 2, 4]), [0u32; 0]);
     let mut up = Vec::new();
-    let mut take_up = |body: Body<Parcel>| up.extend(body.into_packet().map(|parcel| parcel.0));
+    let mut take_up = |body: Body<Parcel>| up.extend(body.into_packet().map(|parcel| parcel.id));
     recipient.on_request(Time(6), 1, &mut take_up);
     assert_eq!(recipient.next_wakeup(), Time(6) + Duration::from_millis(100), "number 3 is waited for since then");
     recipient.on_timer(recipient.next_wakeup(), &mut take_up);

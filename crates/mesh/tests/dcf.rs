@@ -1,12 +1,15 @@
 //! One station's DCF, frame by frame. Times follow from IEEE 802.11-1999 and from what was measured of ns-2.35, worked
 //! out by hand beside each expectation; nothing here was copied from a run.
 
+mod parcel;
+
 use meshpace_core::rng::Purpose;
-use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
+use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::Queued;
 use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, FrameKind, Heard, OrderedTime, Timing};
 use meshpace_mesh::radio::{Arriving, FrameRate};
-use meshpace_mesh::{Body, MacConfig, MacProfile, Packet, RadioConfig, RtsPolicy};
+use meshpace_mesh::{Body, MacConfig, MacProfile, RadioConfig, RtsPolicy};
+use parcel::Parcel;
 
 const ME: NodeId = NodeId(0);
 const PEER: NodeId = NodeId(1);
@@ -15,38 +18,6 @@ const STRONG: f64 = 1e-9;
 
 fn arriving(id: u32, decodable: bool, end: Time) -> Arriving {
     Arriving { id, power: STRONG, decodable, rate: FrameRate::Data, end }
-}
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Parcel {
-    hops: u8,
-}
-
-impl Packet for Parcel {
-    fn source(&self) -> NodeId {
-        ME
-    }
-    fn destination(&self) -> NodeId {
-        PEER
-    }
-    fn flow(&self) -> FlowId {
-        FlowId(0)
-    }
-    fn size(&self) -> u32 {
-        1500
-    }
-    fn id(&self) -> u32 {
-        0
-    }
-    fn hops(&self) -> u8 {
-        self.hops
-    }
-    fn count_hop(&mut self) {
-        self.hops += 1;
-    }
-    fn decrement_ttl(&mut self) -> bool {
-        true
-    }
 }
 
 const fn us(n: u64) -> Time {
@@ -66,7 +37,7 @@ impl Station {
     }
 
     fn send(&mut self, now: Time) {
-        self.mac.send(now, Queued { next_hop: PEER, body: Body::Data(Parcel { hops: 0 }) }, &self.timing);
+        self.mac.send(now, Queued { next_hop: PEER, body: Body::Data(Parcel::default()) }, &self.timing);
     }
 
     /// Runs the station's timers until it does something.
@@ -140,7 +111,7 @@ impl Station {
             nav: Duration::from_micros(314),
             sequence,
             retry: false,
-            body: Some(Body::Data(Parcel { hops: 0 })),
+            body: Some(Body::Data(Parcel::default())),
             block_ack: None,
         }
     }
@@ -234,7 +205,7 @@ fn a_duplicate_is_acknowledged_and_not_delivered() {
     let mut station = Station::new(MacProfile::Ns2, RtsPolicy::Never);
     let frame = station.data(ME, 7);
     let (end, action) = station.hear(us(1000), frame, true);
-    assert_eq!(action, Action::Deliver { from: PEER, body: Body::Data(Parcel { hops: 1 }) });
+    assert_eq!(action, Action::Deliver { from: PEER, body: Body::Data(Parcel { hops: 1, ..Parcel::default() }) });
     let (at, ack) = station.transmits();
     assert_eq!((at, ack.kind, ack.to), (end + Duration::from_micros(10), FrameKind::Ack, PEER));
     let frame = station.data(ME, 7);
@@ -377,7 +348,7 @@ fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
                 if late.mac.wants_packet() {
                     sent += 1;
                     for station in [&mut late, &mut prompt] {
-                        let packet = Queued { next_hop: PEER, body: Body::Data(Parcel { hops: 0 }) };
+                        let packet = Queued { next_hop: PEER, body: Body::Data(Parcel::default()) };
                         station.mac.send(now, packet, &station.timing);
                     }
                 }

@@ -21,13 +21,11 @@ fn one_hop_of_80211a_carries_what_was_measured() {
 }
 
 #[test]
-#[ignore = "prints, asks nothing: what longer chains carry beside what was measured"]
-fn two_and_three_hops_of_80211a() {
+fn two_hops_of_80211a_share_the_channel() {
+    // Both senders hear each other, so two hops carry half of one. What was measured, 2.02 to 2.07, is less: docs/ht.md.
     let how = How { rate: OfdmRate::NonHt(0), ht: None, rts: false, retries: 7 };
-    for hops in [2u16, 3] {
-        for share in [0.3, 0.4, 0.6, 1.1] {
-            let config = datagrams(how.mesh(hops + 1, |a, b| a.abs_diff(b) == 1), hops + 1, &[(0, hops)], share, 20);
-            println!("{hops} hops, {:.2} Mbit/s offered: {:?}", 6.0 * share, mbps(&meshpace_sim::run(&config, 1)));
-        }
-    }
+    let config = datagrams(how.mesh(3, |a, b| a.abs_diff(b) == 1), 3, &[(0, 2)], 0.6, 20);
+    let (ours, by_hand) = (mbps(&meshpace_sim::run(&config, 1))[0], 11760.0 / 2233.5 / 2.0);
+    // The backoffs of two senders overlap, and now and then two frames collide.
+    assert!((ours / by_hand - 1.0).abs() < 0.03, "{ours:.3} beside {by_hand:.3}");
 }
