@@ -5,10 +5,11 @@
 //! directory that `run --out` would have made.
 
 use crate::output::{complain, finish};
+use crate::progress::Progress;
 use crate::runner::{self, Failure, Runner};
 use crate::{FAILED, REFUSED, run};
 use clap::{ArgGroup, Args, Subcommand};
-use meshpace_lab::campaign::{Campaign, End, Run};
+use meshpace_lab::campaign::{Campaign, End, Run, Work};
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
@@ -184,15 +185,21 @@ fn piece(arguments: &Piece) -> Result<String, Failure> {
     let points: BTreeMap<&str, usize> = keys.iter().enumerate().map(|(point, key)| (key.as_str(), point)).collect();
     let run =
         |(index, (point, seed)): (usize, &Key)| Some(Run { index, point: *points.get(point.as_str())?, seed: *seed });
-    let todo = piece.iter().enumerate().filter(|(_, key)| !store.has(key)).filter_map(run).collect();
+    let (known, todo): (Vec<Run>, Vec<Run>) =
+        piece.iter().enumerate().filter_map(run).partition(|run| store.has(&run.key(&keys)));
+    let costs = campaign.costs();
+    let progress = Progress::new(Work::of(known.iter().chain(&todo), &costs));
+    progress.known(Work::of(&known, &costs));
     let stop = runner::stop_on_interrupt();
     runner::silence_panics();
-    let progress = runner::progress(piece.len() as u64);
     let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
-    let end = Runner { jobs: 1, stop: &stop, progress: &progress }.make(&campaign, todo, simulate, |run, record| {
-        record.map_or(Ok(()), |record| store.add(run.key(&keys), &record.json_line()))
+    let end = Runner { jobs: 1, stop: &stop, progress: &progress }.make(&campaign, todo, simulate, |made| {
+        for (run, record) in made {
+            record.map_or(Ok(()), |record| store.add(run.key(&keys), &record.json_line()))?;
+        }
+        store.sync()
     });
-    progress.finish_and_clear();
+    progress.finish();
     match end.map_err(|error| runner::broken(&error))? {
         End::Complete { failed: 0 } => Ok(String::new()),
         End::Complete { failed } => Err((FAILED, format!("{failed} runs failed"))),

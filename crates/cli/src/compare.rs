@@ -1,12 +1,14 @@
 //! `meshpace compare`: two scenarios, two directories of records or two variants of one scenario against each other.
 
 use crate::output::{complain, finish};
+use crate::progress::Progress;
 use crate::run::load;
 use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, Run};
 use meshpace_lab::compare::{Line, ranking, words};
+use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Archive;
 use meshpace_lab::record::line;
 use meshpace_scenario::{MAX_SEEDS, Point};
@@ -134,17 +136,18 @@ fn made(
             format!("{}: {why}; run it by itself with --out, and compare the directories", file.display()),
         ));
     }
-    let progress = runner::progress(campaign.runs() as u64);
+    let progress = Progress::new(campaign.work());
     let runner = Runner { jobs, stop, progress: &progress };
     let runs = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
     let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
     let mut records = Vec::new();
-    let end = runner.make(&campaign, runs, simulate, |run, record| {
-        let record = record.and_then(|record| line::open(record.json_line().trim_end()).ok());
-        records.extend(record.map(|record| (run.index, record)));
+    let end = runner.make(&campaign, runs, simulate, |made| {
+        let read =
+            |(run, record): (Run, Option<Record>)| Some((run.index, line::open(record?.json_line().trim_end()).ok()?));
+        records.extend(made.into_iter().filter_map(read));
         Ok(())
     });
-    progress.finish_and_clear();
+    progress.finish();
     records.sort_by_key(|(index, _)| *index);
     match end {
         Ok(End::Complete { failed: 0 }) => Ok(records.into_iter().map(|(_, record)| record).collect()),

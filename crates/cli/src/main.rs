@@ -16,6 +16,7 @@ mod manual;
 mod merge;
 mod network;
 mod output;
+mod progress;
 mod prospect;
 mod recv;
 mod report;

@@ -4,12 +4,12 @@ mod price;
 
 use crate::dask::Bridge;
 use crate::output::{complain, is_quiet, note, results};
-use crate::runner::{self, Failure, processors, progress, silence_panics, stop_on_interrupt};
+use crate::progress::Progress;
+use crate::runner::{self, Failure, processors, silence_panics, stop_on_interrupt};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
 use meshpace_lab::backend::{Backend, Threads};
-use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::campaign::{Campaign, Run, Work};
 use meshpace_lab::register::reproduction::{Broken, Listener, Reproduction};
 use meshpace_lab::register::{Effort, Register, Runs, collection, consistency, verdicts};
 use meshpace_lab::workers::Workers;
@@ -112,8 +112,9 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(default));
     let stop = stop_on_interrupt();
     silence_panics();
-    let total: usize = plans.iter().map(|runs| runs.scenario.points.len() * runs.scenario.seeds as usize).sum();
-    let progress = progress(total as u64);
+    let mut all = Work::default();
+    plans.iter().for_each(|runs| all += runs.work());
+    let progress = Progress::new(all);
     let mut threads = Threads { jobs, stop: &stop };
     let mut workers = match &arguments.dask {
         Some(address) => Some(Workers { carrier: Bridge::start(address)?, stop: &stop, chunk_s: None }),
@@ -134,14 +135,14 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
         };
         let made = reproduction.make(runs, backend, &mut Told(&progress));
         failed += made.map_err(|broken| {
-            progress.finish_and_clear();
+            progress.finish();
             match broken {
                 Broken::Stopped { kept } => runner::interrupted(kept, &reproduction.directory),
                 Broken::Store(error) => runner::broken(&error),
             }
         })?;
     }
-    progress.finish_and_clear();
+    progress.finish();
     let entries = conclude(&out, &register).map_err(|message| (FAILED, message))?;
     if failed > 0 {
         return Err((FAILED, format!("{failed} runs failed")));
@@ -178,32 +179,29 @@ fn expected(file: &Path) -> Result<Vec<verdicts::Entry>, String> {
 
 /// What the plans would take.
 fn estimate(plans: &[Runs], jobs: usize, as_json: bool) -> Result<(), Failure> {
-    let progress = progress(plans.len() as u64);
-    let priced = plans.iter().map(|runs| price::of(runs).inspect(|_| progress.inc(1)));
-    let prices = priced.collect::<Result<Vec<_>, _>>();
-    progress.finish_and_clear();
+    let prices = plans.iter().map(price::of).collect::<Result<Vec<_>, _>>();
     let prices = prices.map_err(|why| (FAILED, why))?;
     let text = if as_json { format!("{}\n", price::json(&prices, jobs)) } else { price::table(prices, jobs) };
     results(&text).map_err(|error| (FAILED, error.to_string()))
 }
 
 /// The bar and standard error.
-struct Told<'a>(&'a ProgressBar);
+struct Told<'a>(&'a Progress);
 
 impl Listener for Told<'_> {
-    fn on_known(&mut self, runs: usize) {
-        self.0.inc(runs as u64);
+    fn on_known(&mut self, work: Work) {
+        self.0.known(work);
     }
 
-    fn on_more(&mut self, runs: usize) {
-        self.0.inc_length(runs as u64);
+    fn on_more(&mut self, work: Work) {
+        self.0.more(work);
     }
 
-    fn on_run(&mut self, campaign: &Campaign, run: Run, failure: Option<&str>) {
+    fn on_run(&mut self, campaign: &Campaign, run: Run, cost_s: f64, failure: Option<&str>) {
         if let Some(why) = failure {
             self.0.suspend(|| complain(&format!("{} failed: {why}", campaign.describe(run))));
         }
-        self.0.inc(1);
+        self.0.done(Work { runs: 1, cost_s });
     }
 
     fn on_idle(&mut self) {

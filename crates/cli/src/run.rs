@@ -1,16 +1,19 @@
 //! `meshpace run`: one scenario or its sweep.
 
 mod picture;
-mod recording;
+pub mod recording;
 
 use crate::captures::Captures;
 use crate::dask::Bridge;
 use crate::output::{complain, failed, note, results};
+use crate::progress::Progress;
 use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{ArgGroup, Args, ValueEnum};
-use meshpace_lab::campaign::{Campaign, End, InOrder, Run};
+use meshpace_lab::campaign::{Campaign, End, InOrder, Run, Work};
 use meshpace_lab::record::directory::Manifest;
+use meshpace_lab::record::line::Key;
+use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{NodeRecord, Record, csv, nodes, silence, summary, table};
 use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
 use meshpace_sim::Outcome;
@@ -214,7 +217,7 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
     let open = |directory: &PathBuf| runner::open(directory, &manifest, arguments.force);
     let mut store = arguments.out.as_ref().map(open).transpose()?;
     let stop = runner::stop_on_interrupt();
-    let progress = runner::progress(campaign.runs() as u64);
+    let progress = Progress::new(campaign.work());
     runner::silence_panics();
     let watchers = Arc::new(watchers);
     let looking = Arc::clone(&watchers);
@@ -232,49 +235,53 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
     let shown = arguments.report.as_ref().map(|_| Vec::new());
     let mut sink = Sink { format: arguments.format, table: Vec::new(), shown, header: true, order: InOrder::default() };
     // What an earlier start has left is not made again, but for its captures.
-    let mut todo = Vec::new();
-    for run in (0..campaign.runs()).map(|index| campaign.run(index)) {
-        match store.as_ref().and_then(|store| store.line(&run.key(&keys))) {
-            Some(line) if !watchers.want_runs() => {
-                let record = Record::from_line(line).map_err(|why| (FAILED, format!("the record {why}")))?;
-                if arguments.per_node && record.nodes.is_none() {
-                    let why = "the records that are there were made without --per-node; --force makes them anew, --out writes elsewhere";
-                    return Err((REFUSED, why.to_owned()));
-                }
-                sink.order.put(run.index, Some(record));
-                progress.inc(1);
-            }
-            _ => todo.push(run),
+    let is_there = |run: &Run| store.as_ref().is_some_and(|store| store.has(&run.key(&keys)));
+    let all = (0..campaign.runs()).map(|index| campaign.run(index));
+    let (known, todo): (Vec<Run>, Vec<Run>) = all.partition(|run| !watchers.want_runs() && is_there(run));
+    for run in &known {
+        let made = Made::Kept(run.key(&keys));
+        if arguments.per_node && made.record(store.as_ref()).map_err(|error| runner::broken(&error))?.nodes.is_none() {
+            let why = "the records that are there were made without --per-node; --force makes them anew, --out writes elsewhere";
+            return Err((REFUSED, why.to_owned()));
         }
+        sink.order.put(run.index, Some(made));
     }
+    progress.known(Work::of(&known, &campaign.costs()));
     let mut silent = Silent::default();
-    let mut end = sink.drain().map(|()| End::Complete { failed: 0 });
+    let mut end = sink.drain(store.as_ref()).map(|()| End::Complete { failed: 0 });
     if end.is_ok() && !todo.is_empty() {
         let bridge = arguments.dask.as_deref().map(Bridge::start).transpose()?;
         let runner = Runner { jobs, stop: &stop, progress: &progress };
-        let keep = |run: Run, record: Option<Record>| {
+        let keep = |made: Vec<(Run, Option<Record>)>| {
             if let Some(failure) = watchers.failure() {
                 return Err(io::Error::other(failure));
             }
-            if let Some(record) = &record {
-                silent.note(campaign.point(run), record);
-            }
-            let record = record.map(|record| Record { nodes: nodes.take(run), ..record });
-            if let (Some(store), Some(record)) = (&mut store, &record) {
-                let key = run.key(&keys);
-                if !store.has(&key) {
-                    store.add(key, &record.json_line())?;
+            for (run, record) in made {
+                if let Some(record) = &record {
+                    silent.note(campaign.point(run), record);
                 }
+                let record = record.map(|record| Record { nodes: nodes.take(run), ..record });
+                let made = match (&mut store, record) {
+                    (Some(store), Some(record)) => {
+                        let key = run.key(&keys);
+                        if !store.has(&key) {
+                            store.add(key.clone(), &record.json_line())?;
+                        }
+                        Some(Made::Kept(key))
+                    }
+                    (_, record) => record.map(|record| Made::Here(Box::new(record))),
+                };
+                sink.order.put(run.index, made);
             }
-            sink.order.put(run.index, record);
-            sink.drain()
+            store.as_mut().map_or(Ok(()), Store::sync)?;
+            sink.drain(store.as_ref())
         };
         end = match bridge {
             Some(bridge) => runner.hand_out(bridge, &campaign, todo, keep),
             None => runner.make(&campaign, todo, simulate, keep),
         };
     }
-    progress.finish_and_clear();
+    progress.finish();
     silent.tell();
     let failures = match end {
         Ok(End::Complete { failed }) => failed,
@@ -359,15 +366,36 @@ struct Sink {
     shown: Option<Vec<serde_json::Value>>,
     /// Whether a CSV header is still to be written.
     header: bool,
-    /// Records that wait for those before them; none for a run that failed.
-    order: InOrder<Option<Record>>,
+    /// What waits for what is before it; none for a run that failed.
+    order: InOrder<Option<Made>>,
+}
+
+/// A record that was made.
+enum Made {
+    /// It is here.
+    Here(Box<Record>),
+    /// It is in the store, and memory does not hold it.
+    Kept(Key),
+}
+
+impl Made {
+    fn record(&self, store: Option<&Store>) -> io::Result<Record> {
+        match self {
+            Made::Here(record) => Ok((**record).clone()),
+            Made::Kept(key) => {
+                let line = store.map_or(Ok(None), |store| store.line(key))?.unwrap_or_default();
+                Record::from_line(&line).map_err(|why| io::Error::other(format!("the record {why}")))
+            }
+        }
+    }
 }
 
 impl Sink {
     /// Writes what is next in order.
-    fn drain(&mut self) -> io::Result<()> {
-        for record in self.order.by_ref() {
-            let Some(record) = record else { continue };
+    fn drain(&mut self, store: Option<&Store>) -> io::Result<()> {
+        for made in self.order.by_ref() {
+            let Some(made) = made else { continue };
+            let record = made.record(store)?;
             if let Some(shown) = &mut self.shown {
                 shown.push(serde_json::to_value(&record)?);
             }

@@ -1,10 +1,10 @@
 //! The one way in which campaigns are run: on a pool, with progress, each record kept as soon as it is there.
 
-use crate::output::{complain, is_quiet};
+use crate::output::complain;
+use crate::progress::Progress;
 use crate::{FAILED, INTERRUPTED, REFUSED};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use meshpace_lab::backend::{Backend, Watch};
-use meshpace_lab::campaign::{Campaign, End, Run};
+use meshpace_lab::backend::{self, Backend, Watch};
+use meshpace_lab::campaign::{Campaign, End, Run, Work};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::store::Store;
@@ -12,11 +12,10 @@ use meshpace_lab::workers::{Carrier, Workers};
 use meshpace_scenario::Point;
 use meshpace_sim::Outcome;
 use std::cell::RefCell;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// An exit status and what is said with it.
 pub type Failure = (u8, String);
@@ -27,31 +26,27 @@ pub struct Runner<'a> {
     pub jobs: usize,
     /// Set to stop.
     pub stop: &'a Arc<AtomicBool>,
-    /// Goes on by one with every run.
-    pub progress: &'a ProgressBar,
+    /// Goes on with every run.
+    pub progress: &'a Progress,
 }
 
 impl Runner<'_> {
-    /// Makes the runs of `todo`; `keep` gets each record as it is there, in any order. A run that fails is told on standard
-    /// error.
+    /// Makes the runs of `todo`; `keep` gets records as they are there, in any order, those together that were ready together.
+    /// A run that fails is told on standard error.
     pub fn make(
         &self,
         campaign: &Arc<Campaign>,
         todo: Vec<Run>,
         simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
-        keep: impl FnMut(Run, Option<Record>) -> io::Result<()>,
+        keep: impl FnMut(Vec<(Run, Option<Record>)>) -> io::Result<()>,
     ) -> io::Result<End> {
-        let keeper = RefCell::new(Keeper { runner: self, campaign, keep });
+        let keeper = RefCell::new(Keeper { runner: self, campaign, costs: campaign.costs(), keep });
         campaign.each(
             self.jobs,
             self.stop,
             todo,
             simulate,
-            |run, result| {
-                let record =
-                    result.map(|outcome| Record::new(&campaign.scenario, campaign.point(run), run.seed, &outcome));
-                keeper.borrow_mut().on_run(run, record)
-            },
+            |ended| keeper.borrow_mut().on_runs(backend::records(campaign, ended)),
             || keeper.borrow_mut().on_idle(),
         )
     }
@@ -62,9 +57,9 @@ impl Runner<'_> {
         carrier: impl Carrier,
         campaign: &Arc<Campaign>,
         todo: Vec<Run>,
-        keep: impl FnMut(Run, Option<Record>) -> io::Result<()>,
+        keep: impl FnMut(Vec<(Run, Option<Record>)>) -> io::Result<()>,
     ) -> io::Result<End> {
-        let mut keeper = Keeper { runner: self, campaign, keep };
+        let mut keeper = Keeper { runner: self, campaign, costs: campaign.costs(), keep };
         Workers { carrier, stop: self.stop, chunk_s: None }.make(campaign, todo, &mut keeper)
     }
 }
@@ -73,16 +68,20 @@ impl Runner<'_> {
 struct Keeper<'a, K> {
     runner: &'a Runner<'a>,
     campaign: &'a Campaign,
+    costs: Vec<f64>,
     keep: K,
 }
 
-impl<K: FnMut(Run, Option<Record>) -> io::Result<()>> Watch for Keeper<'_, K> {
-    fn on_run(&mut self, run: Run, result: Result<Record, String>) -> io::Result<()> {
+impl<K: FnMut(Vec<(Run, Option<Record>)>) -> io::Result<()>> Watch for Keeper<'_, K> {
+    fn on_runs(&mut self, made: Vec<(Run, Result<Record, String>)>) -> io::Result<()> {
         let progress = self.runner.progress;
-        let told = |why| progress.suspend(|| complain(&format!("{} failed: {why}", self.campaign.describe(run))));
-        let record = result.map_err(told).ok();
-        progress.suspend(|| (self.keep)(run, record))?;
-        progress.inc(1);
+        let work = Work::of(made.iter().map(|(run, _)| run), &self.costs);
+        let told = |(run, result): (Run, Result<Record, String>)| {
+            let failed = |why| complain(&format!("{} failed: {why}", self.campaign.describe(run)));
+            (run, result.map_err(failed).ok())
+        };
+        progress.suspend(|| (self.keep)(made.into_iter().map(told).collect()))?;
+        progress.done(work);
         Ok(())
     }
 
@@ -141,62 +140,4 @@ pub fn stop_on_interrupt() -> Arc<AtomicBool> {
 /// Processors that runs can be spread over.
 pub fn processors() -> u16 {
     std::thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX))
-}
-
-/// Time between two lines of progress where there is no terminal.
-const LINE: Duration = Duration::from_secs(10);
-/// Processor time, or else time by the clock, before the first of them: what is short says nothing, on a busy machine neither.
-const LONG: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(120));
-
-/// Progress on standard error: a bar with the time left if that is a terminal and there is more than one run, or else a line every
-/// 10 s of what takes long.
-pub fn progress(runs: u64) -> ProgressBar {
-    let is_terminal = io::stderr().is_terminal();
-    let target = if runs > 1 && is_terminal && !is_quiet() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} gone, {eta} left");
-    let bar = ProgressBar::with_draw_target(Some(runs), target).with_style(style.expect("the template is right"));
-    if !is_terminal && !is_quiet() {
-        let watched = bar.downgrade();
-        std::thread::spawn(move || {
-            loop {
-                #[expect(clippy::disallowed_methods, reason = "a thread that tells people how far it is")]
-                std::thread::sleep(LINE);
-                match watched.upgrade() {
-                    Some(bar) if !bar.is_finished() => tell(&bar),
-                    _ => return,
-                }
-            }
-        });
-    }
-    bar
-}
-
-/// A line of progress.
-fn tell(bar: &ProgressBar) {
-    let gone = bar.elapsed();
-    let used = nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(gone, Duration::from);
-    if used >= LONG.0 || gone >= LONG.1 {
-        complain(&line(bar.position(), bar.length().unwrap_or(0), gone.as_secs()));
-    }
-}
-
-fn line(done: u64, all: u64, gone_s: u64) -> String {
-    let left = (gone_s * all.saturating_sub(done)).checked_div(done);
-    let left = left.map_or_else(String::new, |left| format!(", about {left} s left"));
-    format!("{done} of {all} runs, {gone_s} s gone{left}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::line;
-
-    #[test]
-    fn a_line_says_what_is_left() {
-        assert_eq!(line(0, 40, 10), "0 of 40 runs, 10 s gone");
-        assert_eq!(line(10, 40, 20), "10 of 40 runs, 20 s gone, about 60 s left");
-    }
 }

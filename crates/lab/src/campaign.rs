@@ -6,10 +6,14 @@ use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Point, Scenario};
 use meshpace_sim::Outcome;
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
+
+/// Runs at most that are handed on together.
+const AT_ONCE: usize = 256;
 
 /// One run of a campaign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +30,31 @@ impl Run {
     /// What tells it from the others of its campaign, whose points have these `keys`.
     pub fn key(&self, keys: &[String]) -> Key {
         (keys[self.point].clone(), self.seed)
+    }
+}
+
+/// Runs, and what they cost by the estimate.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Work {
+    /// How many.
+    pub runs: usize,
+    /// Seconds of CPU time.
+    pub cost_s: f64,
+}
+
+impl Work {
+    /// Runs of points with these `costs`.
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Run>, costs: &[f64]) -> Work {
+        let mut work = Work::default();
+        runs.into_iter().for_each(|run| work += Work { runs: 1, cost_s: costs[run.point] });
+        work
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, other: Work) {
+        self.runs += other.runs;
+        self.cost_s += other.cost_s;
     }
 }
 
@@ -87,30 +116,41 @@ impl Campaign {
         self.scenario.points.iter().map(Estimate::of).collect()
     }
 
+    /// What a run of each point costs, about, seconds of CPU time.
+    pub fn costs(&self) -> Vec<f64> {
+        self.estimates().iter().map(|estimate| estimate.cpu_s).collect()
+    }
+
+    /// All its runs.
+    pub fn work(&self) -> Work {
+        let cost_s: f64 = self.costs().iter().sum();
+        Work { runs: self.runs(), cost_s: cost_s * self.seeds as f64 }
+    }
+
     /// Puts the longest runs first, so that none is left to the end with one thread at work. Runs that cost the same keep
     /// their order.
     pub(crate) fn longest_first(&self, runs: &mut [Run]) {
-        let estimates = self.estimates();
-        let cost = |run: &Run| estimates[run.point].cpu_s;
+        let costs = self.costs();
+        let cost = |run: &Run| costs[run.point];
         runs.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
     }
 
     /// Makes `runs` on `jobs` threads, those begun first that take longest. `simulate` makes one (and may attach a probe of its
-    /// own to it) of the point as it is drawn for the run's seed; a panic in it fails that run alone. `on_result` gets each as it
-    /// ends, whatever its place, with its outcome or the panic's message; it ends the campaign by returning an error.
-    /// `on_idle` is called about every 0.1 s.
+    /// own to it) of the point as it is drawn for the run's seed; a panic in it fails that run alone. `on_results` gets those that
+    /// have ended since it was called last, whatever their places, each with its outcome or the panic's message; it ends the
+    /// campaign by returning an error. `on_idle` is called about every 0.1 s.
     ///
     /// When `stop` is set the campaign ends without waiting for the runs under way: their threads end with the process.
     ///
     /// # Errors
-    /// That of `on_result`.
+    /// That of `on_results`.
     pub fn each<E>(
         self: &Arc<Self>,
         jobs: usize,
         stop: &Arc<AtomicBool>,
         mut runs: Vec<Run>,
         simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
-        mut on_result: impl FnMut(Run, Result<Outcome, String>) -> Result<(), E>,
+        mut on_results: impl FnMut(Vec<(Run, Result<Outcome, String>)>) -> Result<(), E>,
         mut on_idle: impl FnMut(),
     ) -> Result<End, E> {
         // One thread gains nothing, and a reader waits for the first results.
@@ -125,10 +165,12 @@ impl Campaign {
                 return Ok(End::Stopped);
             }
             match results.recv_timeout(Duration::from_millis(100)) {
-                Ok((_, (run, result))) => {
-                    left -= 1;
-                    failed += usize::from(result.is_err());
-                    if let Err(error) = on_result(run, result) {
+                Ok(first) => {
+                    let ready = std::iter::once(first).chain(results.try_iter()).take(AT_ONCE);
+                    let ended: Vec<_> = ready.map(|(_, ended)| ended).collect();
+                    left -= ended.len();
+                    failed += ended.iter().filter(|(_, result)| result.is_err()).count();
+                    if let Err(error) = on_results(ended) {
                         stop.store(true, Ordering::Relaxed);
                         return Err(error);
                     }
@@ -233,8 +275,10 @@ mod tests {
             &Arc::default(),
             all(&campaign),
             simulate,
-            |run, result| {
-                order.put(run.index, (run.point, run.seed, result.map(|outcome| outcome.frames)));
+            |ended| {
+                for (run, result) in ended {
+                    order.put(run.index, (run.point, run.seed, result.map(|outcome| outcome.frames)));
+                }
                 seen.extend(order.by_ref());
                 Ok::<(), ()>(())
             },
@@ -288,7 +332,7 @@ mod tests {
     #[test]
     fn a_reader_that_is_gone_ends_the_campaign() {
         let campaign = campaign(3, 4);
-        let end = campaign.each(1, &Arc::default(), all(&campaign), |_, _| outcome(1), |_, _| Err("closed"), || {});
+        let end = campaign.each(1, &Arc::default(), all(&campaign), |_, _| outcome(1), |_| Err("closed"), || {});
         assert_eq!(end, Err("closed"));
     }
 
@@ -296,7 +340,7 @@ mod tests {
     fn a_stop_ends_the_campaign_without_its_results() {
         let stop = Arc::new(AtomicBool::new(true));
         let campaign = campaign(1, 1);
-        let end = campaign.each(1, &stop, all(&campaign), |_, _| outcome(1), |_, _| Err("none expected"), || {});
+        let end = campaign.each(1, &stop, all(&campaign), |_, _| outcome(1), |_| Err("none expected"), || {});
         assert_eq!(end, Ok(End::Stopped));
     }
 }

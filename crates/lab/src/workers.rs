@@ -154,7 +154,7 @@ impl Worker {
 /// run, whatever that costs. `size_s` is that cost in seconds of CPU time; without it there are several chunks per worker.
 pub fn chunks(campaign: &Campaign, mut todo: Vec<Run>, workers: usize, size_s: Option<f64>) -> Vec<Vec<Run>> {
     campaign.longest_first(&mut todo);
-    let costs: Vec<f64> = campaign.estimates().iter().map(|estimate| estimate.cpu_s).collect();
+    let costs = campaign.costs();
     let total: f64 = todo.iter().map(|run| costs[run.point]).sum();
     let share = total / (workers.max(1) as f64 * PER_WORKER);
     let size = size_s.unwrap_or(share.clamp(SHORTEST_S, LONGEST_S));
@@ -220,15 +220,17 @@ impl<C: Carrier> Backend for Workers<'_, C> {
                 watch.on_idle();
                 continue;
             };
-            for (key, result) in made {
+            let read = |(key, result): Made| {
                 // What a lost worker had sent before may come again.
-                let Some(run) = waiting.remove(&key) else { continue };
+                let run = waiting.remove(&key)?;
                 let result = result.and_then(|line| {
                     Record::from_line(&line).map_err(|why| format!("the record that came back {why}"))
                 });
-                failed += usize::from(result.is_err());
-                watch.on_run(run, result)?;
-            }
+                Some((run, result))
+            };
+            let made: Vec<_> = made.into_iter().filter_map(read).collect();
+            failed += made.iter().filter(|(_, result)| result.is_err()).count();
+            watch.on_runs(made)?;
         }
         Ok(End::Complete { failed })
     }
@@ -275,9 +277,11 @@ mod tests {
     struct Lines(BTreeMap<usize, Result<String, String>>);
 
     impl Watch for Lines {
-        fn on_run(&mut self, run: Run, result: Result<Record, String>) -> io::Result<()> {
-            let before = self.0.insert(run.index, result.map(|record| record.json_line()));
-            assert_eq!(before, None, "run {} came twice", run.index);
+        fn on_runs(&mut self, made: Vec<(Run, Result<Record, String>)>) -> io::Result<()> {
+            for (run, result) in made {
+                let before = self.0.insert(run.index, result.map(|record| record.json_line()));
+                assert_eq!(before, None, "run {} came twice", run.index);
+            }
             Ok(())
         }
     }
@@ -314,7 +318,7 @@ mod tests {
         let text = "[[flow]]\n[sweep]\nduration = ['1200 s', '14400 s']\n";
         let campaign = campaign(text, 200);
         let todo: Vec<Run> = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
-        let costs: Vec<f64> = campaign.estimates().iter().map(|estimate| estimate.cpu_s).collect();
+        let costs = campaign.costs();
         let chunks = chunks(&campaign, todo, 4, None);
         assert_eq!(chunks.iter().map(Vec::len).sum::<usize>(), 400);
         assert_eq!(chunks[0][0].point, 1, "the longest first");

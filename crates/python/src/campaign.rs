@@ -6,7 +6,7 @@ use crate::records::Records;
 use crate::scenario::Scenario;
 use crate::workers::Remote;
 use meshpace_lab::backend::{Backend, Threads, Watch};
-use meshpace_lab::campaign::{Campaign as Runs, End, Run};
+use meshpace_lab::campaign::{Campaign as Runs, End, Run, Work};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::{Manifest, RECORDS};
 use meshpace_lab::record::line::Key;
@@ -46,6 +46,13 @@ impl Kept {
             }
             Kept::Open(store) => store.add(key, &line),
             Kept::Finished => Ok(()),
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        match self {
+            Kept::Open(store) => store.sync(),
+            Kept::Memory(_) | Kept::Finished => Ok(()),
         }
     }
 }
@@ -151,17 +158,17 @@ impl Campaign {
     /// The records that are there, in the order of the campaign.
     fn records(&self, py: Python<'_>) -> PyResult<Records> {
         let state = self.state(py)?;
-        let line = |run: Run| {
-            let key = run.key(&self.keys);
-            match &state.kept {
-                Kept::Memory(lines) => lines.get(&key).cloned(),
-                Kept::Open(store) => store.line(&key).map(str::to_owned),
-                Kept::Finished => None,
-            }
-        };
         match (&state.kept, &self.directory) {
             (Kept::Finished, Some(directory)) => Records::in_file(directory.join(RECORDS)),
-            _ => Ok(Records::of(self.all().filter_map(line).collect())),
+            (Kept::Open(store), _) => {
+                let line = |run: Run| store.line(&run.key(&self.keys)).transpose();
+                self.all().filter_map(line).collect::<io::Result<_>>().map(Records::of)
+            }
+            (Kept::Memory(lines), _) => {
+                let line = |run: Run| lines.get(&run.key(&self.keys)).cloned();
+                Ok(Records::of(self.all().filter_map(line).collect()))
+            }
+            (Kept::Finished, None) => Ok(Records::of(Vec::new())),
         }
         .map_err(|error: io::Error| errors::of_io(py, error))
     }
@@ -190,11 +197,10 @@ impl Campaign {
     ) -> io::Result<()> {
         #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
         let begun = Instant::now();
-        let costs: Vec<f64> = self.runs.estimates().iter().map(|estimate| estimate.cpu_s).collect();
-        let sum = |runs: &[Run]| (runs.len(), runs.iter().map(|run| costs[run.point]).sum::<f64>());
+        let costs = self.runs.costs();
         let (there, todo): (Vec<Run>, Vec<Run>) = self.all().partition(|run| state.kept.has(&run.key(&self.keys)));
-        let (done, left) = (sum(&there), sum(&todo));
-        let progress = Progress::new(progress, (done.0 + left.0, done.1 + left.1), done);
+        let all = Work::of(there.iter().chain(&todo), &costs);
+        let progress = Progress::new(progress, all, Work::of(&there, &costs));
         let stop = Arc::new(AtomicBool::new(false));
         state.failed.clear();
         if !todo.is_empty() {
@@ -241,12 +247,16 @@ struct Keeper<'a> {
 }
 
 impl Watch for Keeper<'_> {
-    fn on_run(&mut self, run: Run, result: Result<Record, String>) -> io::Result<()> {
-        match result {
-            Ok(record) => self.state.kept.add(run.key(&self.campaign.keys), &record)?,
-            Err(why) => drop(self.state.failed.insert(run.index, why)),
+    fn on_runs(&mut self, made: Vec<(Run, Result<Record, String>)>) -> io::Result<()> {
+        let work = Work::of(made.iter().map(|(run, _)| run), self.costs);
+        for (run, result) in made {
+            match result {
+                Ok(record) => self.state.kept.add(run.key(&self.campaign.keys), &record)?,
+                Err(why) => drop(self.state.failed.insert(run.index, why)),
+            }
         }
-        self.progress.done(1, self.costs[run.point])
+        self.state.kept.sync()?;
+        self.progress.done(work)
     }
 
     fn on_idle(&mut self) {

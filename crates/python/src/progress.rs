@@ -1,5 +1,6 @@
 //! What Python hears while runs are made: how far they are, and Ctrl-C.
 
+use meshpace_lab::campaign::Work;
 use pyo3::prelude::*;
 use std::io;
 use std::time::{Duration, Instant};
@@ -10,27 +11,26 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A callable of Python that is told how far a campaign is.
 pub struct Progress {
     told: Option<Py<PyAny>>,
-    /// Runs, and their estimated costs in seconds.
-    done: (usize, f64),
-    total: (usize, f64),
+    done: Work,
+    total: Work,
     looked: Option<Instant>,
 }
 
 impl Progress {
-    /// For so many runs of that cost in all, of which some are there.
-    pub fn new(told: Option<Py<PyAny>>, total: (usize, f64), done: (usize, f64)) -> Progress {
+    /// For so much work in all, of which some is done.
+    pub fn new(told: Option<Py<PyAny>>, total: Work, done: Work) -> Progress {
         Progress { told, done, total, looked: None }
     }
 
     /// So many more are needed.
-    pub fn add(&mut self, runs: usize, cost_s: f64) {
-        self.total = (self.total.0 + runs, self.total.1 + cost_s);
+    pub fn add(&mut self, work: Work) {
+        self.total += work;
     }
 
-    /// So many runs have ended.
-    pub fn done(&mut self, runs: usize, cost_s: f64) -> io::Result<()> {
-        self.done = (self.done.0 + runs, self.done.1 + cost_s);
-        self.look(self.done.0 >= self.total.0)
+    /// So much is done.
+    pub fn done(&mut self, work: Work) -> io::Result<()> {
+        self.done += work;
+        self.look(self.done.runs >= self.total.runs)
     }
 
     /// Tells Python if it is time, and asks whether it has been interrupted: an error then is Python's exception.
@@ -42,8 +42,9 @@ impl Progress {
         Python::attach(|py| {
             py.check_signals()?;
             let Some(told) = &self.told else { return Ok(()) };
-            let share = if self.total.1 > 0.0 { (self.done.1 / self.total.1).min(1.0) } else { 1.0 };
-            told.call1(py, (self.done.0, self.total.0, share)).map(drop)
+            let (done, total) = (self.done, self.total);
+            let share = if total.cost_s > 0.0 { (done.cost_s / total.cost_s).min(1.0) } else { 1.0 };
+            told.call1(py, (done.runs, total.runs, share)).map(drop)
         })
         .map_err(|exception: PyErr| io::Error::other(exception))
     }

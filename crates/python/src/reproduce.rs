@@ -4,7 +4,7 @@ use crate::errors;
 use crate::progress::Progress;
 use crate::workers::Remote;
 use meshpace_lab::backend::{Backend, Threads};
-use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::campaign::{Campaign, Run, Work};
 use meshpace_lab::register::reproduction::{Broken, Listener, Reproduction};
 use meshpace_lab::register::{Effort, Register, collection, verdicts};
 use meshpace_lab::workers::Workers;
@@ -76,7 +76,8 @@ fn make(
     let effort = if paper { Effort::Paper } else { Effort::Quick };
     let plans = register.plans(&chosen, effort, seeds).map_err(Failure::Words)?;
     let wanted: BTreeSet<&str> = chosen.iter().map(|experiment| experiment.published.id.as_str()).collect();
-    let number: usize = plans.iter().map(|runs| runs.scenario.points.len() * runs.scenario.seeds as usize).sum();
+    let mut all = Work::default();
+    plans.iter().for_each(|runs| all += runs.work());
     let stop = Arc::new(AtomicBool::new(false));
     let mut threads;
     let mut workers;
@@ -90,7 +91,7 @@ fn make(
             &mut workers
         }
     };
-    let progress = Progress::new(progress, (number, number as f64), (0, 0.0));
+    let progress = Progress::new(progress, all, Work::default());
     let mut told = Told { progress, stop: &stop, raised: None, said: Vec::new() };
     let mut failed = 0;
     for runs in plans {
@@ -135,20 +136,20 @@ impl Told<'_> {
 }
 
 impl Listener for Told<'_> {
-    fn on_known(&mut self, runs: usize) {
-        let looked = self.progress.done(runs, runs as f64);
+    fn on_known(&mut self, work: Work) {
+        let looked = self.progress.done(work);
         self.heed(looked);
     }
 
-    fn on_more(&mut self, runs: usize) {
-        self.progress.add(runs, runs as f64);
+    fn on_more(&mut self, work: Work) {
+        self.progress.add(work);
     }
 
-    fn on_run(&mut self, campaign: &Campaign, run: Run, failure: Option<&str>) {
+    fn on_run(&mut self, campaign: &Campaign, run: Run, cost_s: f64, failure: Option<&str>) {
         if let Some(why) = failure {
             self.said.push(format!("{} failed: {why}", campaign.describe(run)));
         }
-        let looked = self.progress.done(1, 1.0);
+        let looked = self.progress.done(Work { runs: 1, cost_s });
         self.heed(looked);
     }
 

@@ -86,7 +86,7 @@ fn merge_one(parts: &[Part], out: &Path, force: bool) -> Result<usize, String> {
     let mut store = Store::open(out, &manifest, force).map_err(shown)?;
     for part in parts {
         for (key, line) in &part.lines {
-            match store.line(key) {
+            match store.line(key).map_err(shown)? {
                 None => store.add(key.clone(), line).map_err(shown)?,
                 Some(there) if there == line.trim_end_matches('\n') => {}
                 Some(_) => {
@@ -100,6 +100,7 @@ fn merge_one(parts: &[Part], out: &Path, force: bool) -> Result<usize, String> {
             }
         }
     }
+    store.sync().map_err(shown)?;
     // The order of the points is known from a part that was finished.
     let order = parts.iter().find(|part| part.manifest.complete).map(|part| points(&part.lines)).unwrap_or_default();
     let seeds: Vec<u64> = store.seeds();
@@ -150,6 +151,7 @@ mod tests {
         for (number, &seed) in [7, 3].iter().flat_map(|point| seeds.iter().map(move |seed| (*point, seed))) {
             store.add((point(number), seed), &line(number, seed)).unwrap();
         }
+        store.sync().unwrap();
         if is_finished {
             store.finish(&[point(7), point(3)], &manifest(version)).unwrap();
         }

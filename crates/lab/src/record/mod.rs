@@ -8,6 +8,7 @@ pub mod merge;
 pub mod nodes;
 pub mod parquet;
 mod pieces;
+mod places;
 pub mod silence;
 pub mod store;
 pub mod summary;
@@ -16,7 +17,7 @@ mod write;
 
 pub use nodes::NodeRecord;
 pub use pieces::{BatchRecord, FlowPiece, FlowSeries, LinkSeries, SeriesRecord};
-pub use write::write_whole;
+pub use write::{write_whole, write_whole_by};
 
 /// Records as a table for spreadsheets.
 pub const TABLE: &str = "records.csv";

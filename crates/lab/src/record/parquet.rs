@@ -1,90 +1,180 @@
 //! Records as Parquet: the table of [`super::csv`] with types. A column is of whole numbers, of numbers, or of text, as
 //! the values in it are; what could not be measured is null.
+//!
+//! The records are gone through twice, first for the types and then for the values, which leave memory group by group.
 
 use super::csv;
 use parquet::basic::{ConvertedType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use serde_json::Value;
+use std::io::{self, Write};
 use std::sync::Arc;
 
-/// One column.
-enum Column {
-    Whole(Vec<Option<i64>>),
-    Number(Vec<Option<f64>>),
-    Text(Vec<Option<String>>),
+/// Rows of a group, at least, but in the last one: what is in memory at a time.
+const GROUP: usize = 16_384;
+
+/// What a column has in it.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Kind {
+    /// Nothing but null so far: numbers.
+    #[default]
+    Nothing,
+    Whole,
+    Number,
+    Text,
 }
 
-impl Column {
-    fn of(values: &[Value]) -> Column {
-        let there = || values.iter().filter(|value| !value.is_null());
-        if there().next().is_some() && there().all(Value::is_i64) {
-            Column::Whole(values.iter().map(Value::as_i64).collect())
-        } else if there().all(Value::is_number) {
-            Column::Number(values.iter().map(Value::as_f64).collect())
-        } else {
-            let text = |value: &Value| (!value.is_null()).then(|| super::plain(value));
-            Column::Text(values.iter().map(text).collect())
+impl Kind {
+    /// The kind of a column that has this value, too.
+    fn with(self, value: &Value) -> Kind {
+        match (self, value) {
+            (kind, Value::Null) => kind,
+            (Kind::Nothing | Kind::Whole, value) if value.is_i64() => Kind::Whole,
+            (Kind::Nothing | Kind::Whole | Kind::Number, value) if value.is_number() => Kind::Number,
+            _ => Kind::Text,
         }
     }
 
-    fn schema(&self, name: &str) -> Result<Type, ParquetError> {
+    fn schema(self, name: &str) -> Result<Type> {
         let (physical, converted) = match self {
-            Column::Whole(_) => (Physical::INT64, ConvertedType::NONE),
-            Column::Number(_) => (Physical::DOUBLE, ConvertedType::NONE),
-            Column::Text(_) => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            Kind::Whole => (Physical::INT64, ConvertedType::NONE),
+            Kind::Nothing | Kind::Number => (Physical::DOUBLE, ConvertedType::NONE),
+            Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
         };
         let builder = Type::primitive_type_builder(name, physical).with_converted_type(converted);
         builder.with_repetition(Repetition::OPTIONAL).build()
     }
+
+    fn column(self) -> Column {
+        match self {
+            Kind::Whole => Column::Whole(Cells::default()),
+            Kind::Nothing | Kind::Number => Column::Number(Cells::default()),
+            Kind::Text => Column::Text(Cells::default()),
+        }
+    }
 }
 
-/// The file of these records.
-///
-/// # Errors
-/// None are known: it writes to memory.
-pub fn file(records: &[Value]) -> Result<Vec<u8>, ParquetError> {
-    let Some(first) = records.first() else { return Ok(Vec::new()) };
-    let rows: Vec<Vec<Value>> = records.iter().flat_map(csv::values_of).collect();
-    let columns: Vec<(String, Column)> = csv::header_of(first)
-        .into_iter()
-        .enumerate()
-        .map(|(number, name)| (name, Column::of(&rows.iter().map(|row| row[number].clone()).collect::<Vec<_>>())))
-        .collect();
-    let fields = columns.iter().map(|(name, column)| column.schema(name).map(Arc::new)).collect::<Result<_, _>>()?;
-    let schema = Type::group_type_builder("record").with_fields(fields).build()?;
-    let properties = Arc::new(WriterProperties::builder().build());
-    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), properties)?;
-    let mut group = writer.next_row_group()?;
-    for (_, column) in &columns {
-        let Some(mut into) = group.next_column()? else { break };
-        match column {
-            Column::Whole(values) => {
-                let (there, levels) = split(values);
-                into.typed::<Int64Type>().write_batch(&there, Some(&levels), None)?;
-            }
-            Column::Number(values) => {
-                let (there, levels) = split(values);
-                into.typed::<DoubleType>().write_batch(&there, Some(&levels), None)?;
-            }
-            Column::Text(values) => {
-                let (there, levels) = split(values);
-                let there: Vec<ByteArray> = there.into_iter().map(|text| ByteArray::from(text.into_bytes())).collect();
-                into.typed::<ByteArrayType>().write_batch(&there, Some(&levels), None)?;
+/// The values of a column that are there, and for each row whether one is: 1 or 0.
+struct Cells<T> {
+    there: Vec<T>,
+    levels: Vec<i16>,
+}
+
+impl<T> Default for Cells<T> {
+    fn default() -> Cells<T> {
+        Cells { there: Vec::new(), levels: Vec::new() }
+    }
+}
+
+impl<T> Cells<T> {
+    fn put(&mut self, value: Option<T>) {
+        self.levels.push(i16::from(value.is_some()));
+        self.there.extend(value);
+    }
+
+    /// Writes them as the next column of a group.
+    fn write<D: DataType<T = T>>(&self, group: &mut SerializedRowGroupWriter<'_, impl Write + Send>) -> Result<()> {
+        let Some(mut column) = group.next_column()? else { return Ok(()) };
+        column.typed::<D>().write_batch(&self.there, Some(&self.levels), None)?;
+        column.close()
+    }
+}
+
+/// One column of a group.
+enum Column {
+    Whole(Cells<i64>),
+    Number(Cells<f64>),
+    Text(Cells<ByteArray>),
+}
+
+impl Column {
+    fn put(&mut self, value: &Value) {
+        match self {
+            Column::Whole(cells) => cells.put(value.as_i64()),
+            Column::Number(cells) => cells.put(value.as_f64()),
+            Column::Text(cells) => {
+                cells.put((!value.is_null()).then(|| ByteArray::from(super::plain(value).into_bytes())));
             }
         }
-        into.close()?;
     }
-    group.close()?;
-    writer.into_inner()
+
+    fn rows(&self) -> usize {
+        match self {
+            Column::Whole(cells) => cells.levels.len(),
+            Column::Number(cells) => cells.levels.len(),
+            Column::Text(cells) => cells.levels.len(),
+        }
+    }
 }
 
-/// The values that are there, and for each row whether one is: 1 or 0.
-fn split<T: Clone>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
-    (values.iter().flatten().cloned().collect(), values.iter().map(|value| i16::from(value.is_some())).collect())
+/// Writes the file of the records that `records` gives, each time the same; nothing if there are none.
+///
+/// # Errors
+/// That of `records`, and of writing.
+pub fn write<W, I>(into: W, records: impl Fn() -> I) -> io::Result<()>
+where
+    W: Write + Send,
+    I: Iterator<Item = io::Result<Value>>,
+{
+    let (mut names, mut kinds) = (Vec::new(), Vec::new());
+    for record in records() {
+        let record = record?;
+        if names.is_empty() {
+            names = csv::header_of(&record);
+            kinds = vec![Kind::Nothing; names.len()];
+        }
+        for row in csv::values_of(&record) {
+            kinds.iter_mut().zip(&row).for_each(|(kind, value)| *kind = kind.with(value));
+        }
+    }
+    if names.is_empty() {
+        return Ok(());
+    }
+    write_table(into, &names, &kinds, records()).map_err(|error| match error {
+        ParquetError::External(error) => io::Error::other(error),
+        error => io::Error::other(error),
+    })
+}
+
+fn write_table<W: Write + Send>(
+    into: W,
+    names: &[String],
+    kinds: &[Kind],
+    records: impl Iterator<Item = io::Result<Value>>,
+) -> Result<()> {
+    let fields = names.iter().zip(kinds).map(|(name, kind)| kind.schema(name).map(Arc::new)).collect::<Result<_>>()?;
+    let schema = Type::group_type_builder("record").with_fields(fields).build()?;
+    let mut writer = SerializedFileWriter::new(into, Arc::new(schema), Arc::new(WriterProperties::builder().build()))?;
+    let columns = || kinds.iter().map(|kind| kind.column()).collect::<Vec<Column>>();
+    let mut group = columns();
+    for record in records {
+        for row in csv::values_of(&record?) {
+            group.iter_mut().zip(&row).for_each(|(column, value)| column.put(value));
+        }
+        if group[0].rows() >= GROUP {
+            write_group(&mut writer, &std::mem::replace(&mut group, columns()))?;
+        }
+    }
+    if group[0].rows() > 0 {
+        write_group(&mut writer, &group)?;
+    }
+    writer.close().map(drop)
+}
+
+fn write_group<W: Write + Send>(writer: &mut SerializedFileWriter<W>, columns: &[Column]) -> Result<()> {
+    let mut group = writer.next_row_group()?;
+    for column in columns {
+        match column {
+            Column::Whole(cells) => cells.write::<Int64Type>(&mut group)?,
+            Column::Number(cells) => cells.write::<DoubleType>(&mut group)?,
+            Column::Text(cells) => cells.write::<ByteArrayType>(&mut group)?,
+        }
+    }
+    group.close().map(drop)
 }
 
 #[cfg(test)]
@@ -92,6 +182,35 @@ mod tests {
     use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
+
+    fn read_back(records: &[Value]) -> SerializedFileReader<std::fs::File> {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("records.parquet");
+        let file = std::fs::File::create(&path).unwrap();
+        write(file, || records.iter().cloned().map(Ok)).unwrap();
+        SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_file_of_many_records_has_several_groups_and_one_type_for_a_column() {
+        let record = |seed: usize| {
+            // Whole in the first group, and a number only in the last record.
+            let jain = if seed == 3 * GROUP / 2 { 0.5.into() } else { Value::from(1) };
+            serde_json::json!({"scenario": "s", "seed": seed, "point": {}, "jain": jain, "flows": [{"id": 0}]})
+        };
+        let records: Vec<Value> = (1..=3 * GROUP / 2).map(record).collect();
+        let reader = read_back(&records);
+        assert_eq!(reader.metadata().num_row_groups(), 2);
+        let (mut seeds, mut last) = (0, 0.0);
+        for row in reader.get_row_iter(None).unwrap() {
+            let row = row.unwrap();
+            let column = |name: &str| row.get_column_iter().position(|(other, _)| other == name).unwrap();
+            seeds += 1;
+            assert_eq!(row.get_long(column("seed")).unwrap(), seeds);
+            last = row.get_double(column("jain")).unwrap();
+        }
+        assert_eq!((seeds as usize, last), (records.len(), 0.5));
+    }
 
     #[test]
     fn a_file_can_be_read_back_with_types_and_gaps() {
@@ -101,11 +220,7 @@ mod tests {
                 "aggregate_goodput_bps": 1.5, "flows": [{"id": 0, "timeouts": 2}, {"id": 1, "timeouts": 3}],
             })
         };
-        let bytes = file(&[record(1, Value::Null), record(2, 0.5.into())]).unwrap();
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("records.parquet");
-        std::fs::write(&path, bytes).unwrap();
-        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let reader = read_back(&[record(1, Value::Null), record(2, 0.5.into())]);
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), 4, "one for each flow");
         let column = |name: &str| rows[0].get_column_iter().position(|(other, _)| other == name).unwrap();

@@ -1,5 +1,5 @@
-//! A campaign's records while it runs: one line each, on the disk before the next is begun, so that whatever ends the program
-//! loses only the runs under way.
+//! A campaign's records while it runs: one line each, on the disk before it counts as done, so that whatever ends the program
+//! loses only the runs under way. Memory holds where each line is, and not the line.
 //!
 //! `unfinished.jsonl` begins with the campaign's manifest and grows in the order in which runs end. When all runs are there,
 //! `records.jsonl` is written whole in the order of the campaign, then the manifest, and the unfinished file goes; until then
@@ -7,11 +7,12 @@
 //! off when the file is opened again; a damaged one is told, and its run made again.
 
 use super::directory::{MANIFEST, Manifest, RECORDS};
-use super::line::{self, Key, key_of};
+use super::line::Key;
+use super::places::{self, In, Place, Places};
+use super::write::write_whole_by;
 use super::write_whole;
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 /// The records so far, after the manifest of their campaign.
@@ -24,24 +25,26 @@ pub struct Store {
     manifest: Manifest,
     /// Holds the lock.
     _lock: File,
-    /// The unfinished file and its length, once there is something to write.
-    unfinished: Option<(File, u64)>,
-    /// Lines by run, without their newlines.
-    lines: BTreeMap<Key, String>,
+    /// The finished file, if lines of it belong to the campaign.
+    records: Option<File>,
+    /// The unfinished file, once there is something to write.
+    unfinished: Option<Unfinished>,
+    places: Places,
     /// Whether the directory has exactly these records and nothing else.
     is_finished: bool,
     damaged: Vec<String>,
 }
 
-/// What a directory holds already.
-struct Found {
-    /// The lines that belong to the campaign.
-    lines: BTreeMap<Key, String>,
-    /// Lines that are in the unfinished file.
-    unfinished: Vec<String>,
-    has_unfinished: bool,
-    is_complete: bool,
-    damaged: Vec<String>,
+/// The file that grows.
+#[derive(Debug)]
+struct Unfinished {
+    file: File,
+    /// Bytes that were written.
+    length: u64,
+    /// Bytes of them that are surely on the disk.
+    synced: u64,
+    /// The runs of the others.
+    waiting: Vec<Key>,
 }
 
 impl Store {
@@ -65,21 +68,30 @@ impl Store {
             Err(TryLockError::Error(error)) => return Err(named(error)),
             Ok(()) => {}
         }
-        let found = if force { Found::nothing() } else { find(directory, manifest)? };
+        let there = if force { There::default() } else { There::find(directory, manifest)? };
         let mut store = Store {
             directory: directory.to_owned(),
             manifest: Manifest { complete: false, records: 0, ..manifest.clone() },
             _lock: lock,
+            records: None,
             unfinished: None,
-            is_finished: found.is_complete && !found.has_unfinished && found.damaged.is_empty(),
-            lines: found.lines,
-            damaged: found.damaged,
+            places: Places::default(),
+            is_finished: false,
+            damaged: Vec::new(),
         };
-        if found.has_unfinished {
-            store.begin(&found.unfinished)?;
-        } else if force {
-            // An unfinished campaign of before is not to be taken for this one.
-            store.begin(&[])?;
+        if let Some((file, manifest)) = there.records {
+            let taken = store.take_over(&file)?;
+            store.is_finished = manifest.complete
+                && taken == manifest.records
+                && taken == store.len()
+                && manifest.failed_runs == 0
+                && there.unfinished.is_none()
+                && store.damaged.is_empty();
+            store.records = Some(file);
+        }
+        // With `force` an unfinished campaign of before is not to be taken for this one.
+        if force || there.unfinished.is_some() {
+            store.begin(there.unfinished)?;
         }
         if !directory.join(MANIFEST).exists() {
             store.write(MANIFEST, &store.manifest)?;
@@ -87,18 +99,49 @@ impl Store {
         Ok(store)
     }
 
-    /// Writes the unfinished file anew, with its head and these lines, and opens it.
-    fn begin(&mut self, lines: &[String]) -> io::Result<()> {
-        let mut text = serde_json::to_string(&self.manifest)?;
-        text.push('\n');
-        for line in lines {
-            text.push_str(line);
-            text.push('\n');
-        }
+    /// Takes the finished file's lines; how many.
+    fn take_over(&mut self, file: &File) -> io::Result<usize> {
+        let path = self.directory.join(RECORDS);
+        let (places, damaged, mut taken) = (&mut self.places, &mut self.damaged, 0);
+        let each = |offset, found: Result<(Key, &str), _>| {
+            match found {
+                Ok((key, line)) => {
+                    places.put(key, Place { file: In::Records, offset, length: line.len() as u32 });
+                    taken += 1;
+                }
+                Err(wrong) => damaged.push(told(&path, wrong)),
+            }
+            Ok(())
+        };
+        places::scan(file, 0, each).map_err(|error| named(&path, &error))?;
+        Ok(taken)
+    }
+
+    /// Writes the unfinished file anew, with its head and the good lines of an `earlier` one, and opens it.
+    fn begin(&mut self, earlier: Option<File>) -> io::Result<()> {
         let path = self.directory.join(UNFINISHED);
-        write_whole(&self.directory, UNFINISHED, &text).map_err(|error| named(&path, &error))?;
-        let file = OpenOptions::new().append(true).open(&path).map_err(|error| named(&path, &error))?;
-        self.unfinished = Some((file, text.len() as u64));
+        let head = serde_json::to_string(&self.manifest)? + "\n";
+        let (places, damaged) = (&mut self.places, &mut self.damaged);
+        let mut length = head.len() as u64;
+        let mut write = |out: &mut dyn Write| {
+            out.write_all(head.as_bytes())?;
+            let Some(earlier) = &earlier else { return Ok(()) };
+            places::scan(earlier, 1, |_, found| {
+                match found {
+                    Ok((key, line)) => {
+                        out.write_all(line.as_bytes())?;
+                        out.write_all(b"\n")?;
+                        places.put(key, Place { file: In::Unfinished, offset: length, length: line.len() as u32 });
+                        length += line.len() as u64 + 1;
+                    }
+                    Err(wrong) => damaged.push(told(&path, wrong)),
+                }
+                Ok(())
+            })
+        };
+        write_whole_by(&self.directory, UNFINISHED, |out| write(out)).map_err(|error| named(&path, &error))?;
+        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(|error| named(&path, &error))?;
+        self.unfinished = Some(Unfinished { file, length, synced: length, waiting: Vec::new() });
         Ok(())
     }
 
@@ -120,57 +163,89 @@ impl Store {
 
     /// Whether the run is there.
     pub fn has(&self, key: &Key) -> bool {
-        self.lines.contains_key(key)
+        self.places.get(key).is_some()
     }
 
     /// The line of a run, without its newline.
-    pub fn line(&self, key: &Key) -> Option<&str> {
-        self.lines.get(key).map(String::as_str)
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn line(&self, key: &Key) -> io::Result<Option<String>> {
+        self.places.get(key).map(|place| self.read(place)).transpose()
+    }
+
+    fn read(&self, place: Place) -> io::Result<String> {
+        let (name, file) = match place.file {
+            In::Records => (RECORDS, self.records.as_ref()),
+            In::Unfinished => (UNFINISHED, self.unfinished.as_ref().map(|unfinished| &unfinished.file)),
+        };
+        let read = file.ok_or_else(|| io::ErrorKind::NotFound.into()).and_then(|file| places::read(file, place));
+        read.map_err(|error| named(&self.directory.join(name), &error))
     }
 
     /// Every seed of which there is a run, ascending.
     pub fn seeds(&self) -> Vec<u64> {
-        let seeds: std::collections::BTreeSet<u64> = self.lines.keys().map(|(_, seed)| *seed).collect();
-        seeds.into_iter().collect()
+        self.places.seeds()
     }
 
     /// How many runs are there.
     pub fn len(&self) -> usize {
-        self.lines.len()
+        self.places.len()
     }
 
     /// Whether no run is there.
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.len() == 0
     }
 
-    /// Adds the record of a run, `line` with its newline; when this returns it is on the disk.
+    /// Adds the record of a run, `line` with its newline. It outlives this program from now on, and the machine's end from the
+    /// next [`Store::sync`] on.
     ///
     /// # Errors
     /// Whatever the file system refuses; of the record nothing is left then.
     pub fn add(&mut self, key: Key, line: &str) -> io::Result<()> {
         if self.unfinished.is_none() {
-            self.begin(&[])?;
+            self.begin(None)?;
         }
         let path = self.directory.join(UNFINISHED);
-        let Some((file, length)) = &mut self.unfinished else { return Ok(()) };
-        if let Err(error) = file.write_all(line.as_bytes()).and_then(|()| file.sync_data()) {
+        let Some(unfinished) = &mut self.unfinished else { return Ok(()) };
+        let Unfinished { file, length, waiting, .. } = unfinished;
+        if let Err(error) = file.write_all(line.as_bytes()) {
             // The error of the write is what matters.
             let _ = file.set_len(*length);
             return Err(named(&path, &error));
         }
+        let place = Place { file: In::Unfinished, offset: *length, length: line.trim_end_matches('\n').len() as u32 };
         *length += line.len() as u64;
+        waiting.push(key.clone());
         self.is_finished = false;
-        self.lines.insert(key, line.trim_end_matches('\n').to_owned());
+        self.places.put(key, place);
+        Ok(())
+    }
+
+    /// Waits until all that was added is on the disk: the records of a chunk together, for a disk takes as long for one.
+    ///
+    /// # Errors
+    /// Whatever the file system refuses; of the records since the last time nothing is left then.
+    pub fn sync(&mut self) -> io::Result<()> {
+        let Some(unfinished) = self.unfinished.as_mut().filter(|unfinished| unfinished.length > unfinished.synced)
+        else {
+            return Ok(());
+        };
+        let waiting = std::mem::take(&mut unfinished.waiting);
+        if let Err(error) = unfinished.file.sync_data() {
+            let _ = unfinished.file.set_len(unfinished.synced);
+            unfinished.length = unfinished.synced;
+            waiting.iter().for_each(|key| self.places.remove(key));
+            return Err(named(&self.directory.join(UNFINISHED), &error));
+        }
+        unfinished.synced = unfinished.length;
         Ok(())
     }
 
     /// Lines in the order of `points`, and of seeds within.
-    pub fn in_order<'a>(&'a self, points: &'a [String]) -> impl Iterator<Item = &'a str> {
-        points.iter().flat_map(|point| {
-            let all = (point.clone(), 0)..=(point.clone(), u64::MAX);
-            self.lines.range(all).map(|(_, line)| line.as_str())
-        })
+    pub fn in_order<'a>(&'a self, points: &'a [String]) -> impl Iterator<Item = io::Result<String>> + 'a {
+        points.iter().flat_map(|point| self.places.of_point(point)).map(|place| self.read(place))
     }
 
     /// Puts all records in place, in the order of `points`, and then the manifest, which is filled in from them.
@@ -178,20 +253,17 @@ impl Store {
     /// # Errors
     /// Whatever the file system refuses; the records so far stay.
     pub fn finish(self, points: &[String], manifest: &Manifest) -> io::Result<()> {
-        let mut text = String::new();
-        for line in self.in_order(points) {
-            text.push_str(line);
-            text.push('\n');
-        }
-        let of_point = |point: &String| self.lines.range((point.clone(), 0)..=(point.clone(), u64::MAX)).count() as u64;
+        let seeds: Vec<usize> = points.iter().map(|point| self.places.of_point(point).count()).collect();
         let manifest = Manifest {
             complete: true,
-            records: self.in_order(points).count(),
+            records: seeds.iter().sum(),
             first_seed: self.seeds().first().copied().unwrap_or(manifest.first_seed),
-            seeds: points.iter().map(of_point).min().unwrap_or(0),
+            seeds: seeds.iter().min().map_or(0, |seeds| *seeds as u64),
             ..manifest.clone()
         };
-        write_whole(&self.directory, RECORDS, &text).map_err(|error| named(&self.directory.join(RECORDS), &error))?;
+        let write = |out: &mut dyn Write| self.in_order(points).try_for_each(|line| writeln!(out, "{}", line?));
+        write_whole_by(&self.directory, RECORDS, |out| write(out))
+            .map_err(|error| named(&self.directory.join(RECORDS), &error))?;
         self.write(MANIFEST, &manifest)?;
         // The new names survive a power cut only when the directory itself is on the disk.
         File::open(&self.directory)?.sync_all()?;
@@ -208,94 +280,67 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-impl Found {
-    fn nothing() -> Found {
-        Found {
-            lines: BTreeMap::new(),
-            unfinished: Vec::new(),
-            has_unfinished: false,
-            is_complete: false,
-            damaged: Vec::new(),
-        }
-    }
-
-    /// Takes the whole lines of a file, all but the first `skipped`.
-    fn take(&mut self, path: &Path, text: &[u8], skipped: usize) -> Vec<String> {
-        let mut taken = Vec::new();
-        for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate().skip(skipped) {
-            // A line without its end was being written when the program ended.
-            let Some(line) = line.strip_suffix(b"\n") else { break };
-            let opened = std::str::from_utf8(line).map_err(|_| "is damaged: it is no text");
-            let opened = opened.and_then(|line| {
-                let record = line::open(line)?;
-                Ok((key_of(&record).ok_or("has no point and seed")?, line))
-            });
-            match opened {
-                Ok((key, line)) => {
-                    taken.push(line.to_owned());
-                    self.lines.insert(key, line.to_owned());
-                }
-                Err(why) => self.damaged.push(format!(
-                    "{}:{}: the record {why}; its run is made again",
-                    path.display(),
-                    number + 1
-                )),
-            }
-        }
-        taken
-    }
+fn told(path: &Path, (line, why): (usize, &str)) -> String {
+    format!("{}:{line}: the record {why}; its run is made again", path.display())
 }
 
-/// What of the campaign of `manifest` is in `directory`.
-fn find(directory: &Path, manifest: &Manifest) -> io::Result<Found> {
-    let occupied = |what: &str| {
-        let message = format!("{} holds {what}; --force replaces it, --out writes elsewhere", directory.display());
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
-    };
-    let content = |name: &str| match std::fs::read(directory.join(name)) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(named(&directory.join(name), &error)),
-    };
-    let (records, unfinished) = (content(RECORDS)?, content(UNFINISHED)?);
-    let there = match Manifest::read(directory) {
-        Ok(there) => there,
-        Err(_) => return occupied("a manifest.json that cannot be read"),
-    };
-    let mut found = Found::nothing();
-    let head = unfinished.as_deref().map(|text| {
-        let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        serde_json::from_slice::<Manifest>(line).ok()
-    });
-    let fits = match (&head, &there) {
-        (Some(Some(head)), _) => head.same_campaign(manifest).map_err(|what| format!("the unfinished {what}")),
-        (_, Some(there)) => there.same_campaign(manifest),
-        (Some(None), None) => Err("an unfinished campaign that cannot be read".to_owned()),
-        (None, None) if records.is_some() => Err("a records.jsonl without a manifest".to_owned()),
-        (None, None) => return Ok(found),
-    };
-    if let Err(what) = fits {
-        return occupied(&what);
+/// What a directory holds of a campaign already.
+#[derive(Default)]
+struct There {
+    /// The finished file, with the manifest beside it.
+    records: Option<(File, Manifest)>,
+    /// The unfinished one.
+    unfinished: Option<File>,
+}
+
+impl There {
+    /// What of the campaign of `manifest` is in `directory`.
+    fn find(directory: &Path, manifest: &Manifest) -> io::Result<There> {
+        let occupied = |what: &str| {
+            let message = format!("{} holds {what}; --force replaces it, --out writes elsewhere", directory.display());
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
+        };
+        let file = |name: &str| match File::open(directory.join(name)) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(named(&directory.join(name), &error)),
+        };
+        let (records, unfinished) = (file(RECORDS)?, file(UNFINISHED)?);
+        let beside = match Manifest::read(directory) {
+            Ok(beside) => beside,
+            Err(_) => return occupied("a manifest.json that cannot be read"),
+        };
+        let head = match &unfinished {
+            Some(file) => {
+                let mut line = Vec::new();
+                BufReader::new(file)
+                    .read_until(b'\n', &mut line)
+                    .map_err(|error| named(&directory.join(UNFINISHED), &error))?;
+                Some(serde_json::from_slice::<Manifest>(&line).ok())
+            }
+            None => None,
+        };
+        let fits = match (&head, &beside) {
+            (Some(Some(head)), _) => head.same_campaign(manifest).map_err(|what| format!("the unfinished {what}")),
+            (_, Some(beside)) => beside.same_campaign(manifest),
+            (Some(None), None) => Err("an unfinished campaign that cannot be read".to_owned()),
+            (None, None) if records.is_some() => Err("a records.jsonl without a manifest".to_owned()),
+            (None, None) => Ok(()),
+        };
+        if let Err(what) = fits {
+            return occupied(&what);
+        }
+        // Old records beside the unfinished ones of another campaign are about to be replaced.
+        let records = records.zip(beside.filter(|beside| beside.same_campaign(manifest).is_ok()));
+        Ok(There { records, unfinished })
     }
-    // Old records beside the unfinished ones of another campaign are about to be replaced.
-    if let (Some(text), Some(there)) = (&records, &there)
-        && there.same_campaign(manifest).is_ok()
-    {
-        let taken = found.take(&directory.join(RECORDS), text, 0).len();
-        found.is_complete =
-            there.complete && taken == there.records && taken == found.lines.len() && there.failed_runs == 0;
-    }
-    if let Some(text) = &unfinished {
-        found.has_unfinished = true;
-        found.unfinished = found.take(&directory.join(UNFINISHED), text, 1);
-    }
-    Ok(found)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
     use crate::record::directory::Archive;
+    use crate::record::line;
 
     pub fn manifest() -> Manifest {
         Manifest {
@@ -344,6 +389,7 @@ pub(super) mod tests {
         for &seed in seeds {
             store.add(key(seed), &line(seed)).unwrap();
         }
+        store.sync().unwrap();
         store
     }
 
@@ -356,6 +402,8 @@ pub(super) mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let store = with(scratch.path(), &[3, 1, 2]);
         assert!(read(scratch.path(), UNFINISHED).ends_with(&[3, 1, 2].map(line).concat()));
+        assert_eq!(store.line(&key(1)).unwrap().as_deref(), Some(line(1).trim_end()));
+        assert_eq!(store.line(&key(4)).unwrap(), None);
         store.finish(&points(), &manifest()).unwrap();
         assert_eq!(read(scratch.path(), RECORDS), [1, 2, 3].map(line).concat());
         assert!(!scratch.path().join(UNFINISHED).exists());
@@ -390,7 +438,8 @@ pub(super) mod tests {
         with(scratch.path(), &[1]).finish(&points(), &manifest()).unwrap();
         // More seeds of the same campaign: what is there stays.
         let more = with(scratch.path(), &[2]);
-        assert!(more.has(&key(1)));
+        let both: Vec<String> = more.in_order(&points()).map(Result::unwrap).collect();
+        assert_eq!(both, [1, 2].map(|seed| line(seed).trim_end().to_owned()), "one from each file");
         more.finish(&points(), &manifest()).unwrap();
         assert_eq!(read(scratch.path(), RECORDS), [1, 2].map(line).concat());
         let other = Manifest { scenario_sha256: "e".into(), ..manifest() };

@@ -1,7 +1,9 @@
 //! The register read from its files: those that are part of the program, or a directory of the same form.
 
 use super::data::Published;
+use crate::campaign::Work;
 use include_dir::{Dir, include_dir};
+use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Refusal, Scenario, Source, nearest};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -57,6 +59,15 @@ pub struct Runs {
     pub scenario: Scenario,
     /// The rule by which a point gets more seeds.
     pub until: Option<(super::data::Until, f64)>,
+}
+
+impl Runs {
+    /// What there is to do, but for the seeds that intervals may still need.
+    pub fn work(&self) -> Work {
+        let (points, seeds) = (&self.scenario.points, self.scenario.seeds);
+        let cost_s: f64 = points.iter().map(|point| Estimate::of(point).cpu_s).sum();
+        Work { runs: points.len() * seeds as usize, cost_s: cost_s * seeds as f64 }
+    }
 }
 
 impl Register {

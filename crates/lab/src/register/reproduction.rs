@@ -4,12 +4,12 @@ use super::data::Until;
 use super::replication;
 use super::{Register, Runs};
 use crate::backend::{Backend, Watch};
-use crate::campaign::{Campaign, End, Run};
+use crate::campaign::{Campaign, End, Run, Work};
 use crate::record::directory::Manifest;
 use crate::record::store::Store;
-use crate::record::{PARQUET, Record, TABLE, csv, parquet, write_whole};
+use crate::record::{PARQUET, Record, TABLE, csv, parquet, write_whole_by};
 use serde_json::Value;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,12 +31,12 @@ pub struct Reproduction<'a> {
 
 /// What a reproduction tells while it is at work.
 pub trait Listener {
-    /// So many runs were there from an earlier start.
-    fn on_known(&mut self, runs: usize);
+    /// These runs were there from an earlier start.
+    fn on_known(&mut self, work: Work);
     /// So many more are needed for an interval that is narrow enough.
-    fn on_more(&mut self, runs: usize);
-    /// A run has ended; why, if it failed.
-    fn on_run(&mut self, campaign: &Campaign, run: Run, failure: Option<&str>);
+    fn on_more(&mut self, work: Work);
+    /// A run of that cost has ended and is kept; why, if it failed.
+    fn on_run(&mut self, campaign: &Campaign, run: Run, cost_s: f64, failure: Option<&str>);
     /// About every 0.1 s.
     fn on_idle(&mut self);
     /// A sentence for people.
@@ -65,16 +65,22 @@ impl From<io::Error> for Broken {
 struct Keeper<'a> {
     campaign: &'a Campaign,
     keys: &'a [String],
+    costs: &'a [f64],
     store: &'a mut Store,
     listener: &'a mut dyn Listener,
 }
 
 impl Watch for Keeper<'_> {
-    fn on_run(&mut self, run: Run, result: Result<Record, String>) -> io::Result<()> {
-        if let Ok(record) = &result {
-            self.store.add(run.key(self.keys), &record.json_line())?;
+    fn on_runs(&mut self, made: Vec<(Run, Result<Record, String>)>) -> io::Result<()> {
+        for (run, result) in &made {
+            if let Ok(record) = result {
+                self.store.add(run.key(self.keys), &record.json_line())?;
+            }
         }
-        self.listener.on_run(self.campaign, run, result.err().as_deref());
+        self.store.sync()?;
+        for (run, result) in made {
+            self.listener.on_run(self.campaign, run, self.costs[run.point], result.err().as_deref());
+        }
         Ok(())
     }
 
@@ -91,7 +97,7 @@ impl Reproduction<'_> {
     pub fn make(&self, runs: Runs, backend: &mut dyn Backend, listener: &mut dyn Listener) -> Result<usize, Broken> {
         #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
         let begun = Instant::now();
-        let base = runs.scenario.points.len() * runs.scenario.seeds as usize;
+        let base = runs.work();
         let campaign = Arc::new(Campaign { first_seed: 1, seeds: runs.scenario.seeds, scenario: runs.scenario });
         let mut manifest = Manifest {
             experiment: Some(runs.id.clone()),
@@ -100,7 +106,7 @@ impl Reproduction<'_> {
         };
         let mut store = Store::open(&self.directory, &manifest, self.force)?;
         store.damaged().iter().for_each(|what| listener.say(what));
-        let keys = campaign.keys();
+        let (keys, costs) = (campaign.keys(), campaign.costs());
         let mut seeds = vec![campaign.seeds; keys.len()];
         let mut failed = 0;
         let mut is_first = true;
@@ -112,15 +118,17 @@ impl Reproduction<'_> {
                 .map(|(index, (point, seed))| Run { index, point, seed })
                 .collect();
             // What an earlier start has left counts as done; what an interval still needs comes on top.
+            let left = Work::of(&todo, &costs);
             match std::mem::replace(&mut is_first, false) {
-                true => listener.on_known(base - todo.len()),
-                false => listener.on_more(todo.len()),
+                true => listener.on_known(Work { runs: base.runs - left.runs, cost_s: base.cost_s - left.cost_s }),
+                false => listener.on_more(left),
             }
             // Of a finished campaign every point has the seeds it needs.
             if todo.is_empty() && (runs.until.is_none() || store.is_finished()) {
                 break;
             }
-            let mut keeper = Keeper { campaign: &campaign, keys: &keys, store: &mut store, listener: &mut *listener };
+            let mut keeper =
+                Keeper { campaign: &campaign, keys: &keys, costs: &costs, store: &mut store, listener: &mut *listener };
             match backend.make(&campaign, todo, &mut keeper)? {
                 End::Complete { failed: number } => failed = number,
                 End::Stopped => return Err(Broken::Stopped { kept: store.len() }),
@@ -129,7 +137,7 @@ impl Reproduction<'_> {
                 break;
             }
             let Some((rule, level)) = &runs.until else { break };
-            if !self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store) {
+            if !self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store)? {
                 break;
             }
         }
@@ -144,33 +152,45 @@ impl Reproduction<'_> {
         Ok(failed)
     }
 
-    /// Puts the records in place, and the same as tables beside them.
+    /// Puts the records in place, and the same as tables beside them, one record after the other: memory does not grow with
+    /// their number.
     fn finish(&self, store: Store, keys: &[String], manifest: &Manifest) -> io::Result<()> {
-        let records = store.in_order(keys).map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
-        let mut table = String::new();
-        for record in &records {
-            table.push_str(&csv::rows_of(record, table.is_empty())?);
-        }
-        write_whole(&self.directory, TABLE, &table)?;
-        write_whole(&self.directory, PARQUET, parquet::file(&records).map_err(io::Error::other)?)?;
+        let records = || store.in_order(keys).map(|line| Ok(serde_json::from_str(&line?)?));
+        write_whole_by(&self.directory, TABLE, |file| {
+            let mut header = true;
+            records()
+                .try_for_each(|record| file.write_all(csv::rows_of(&record?, std::mem::take(&mut header))?.as_bytes()))
+        })?;
+        write_whole_by(&self.directory, PARQUET, |file| parquet::write(file, records))?;
         store.finish(keys, manifest)
     }
 
     /// One more seed for each point whose interval is too wide; whether there is such a point.
-    fn add_seeds(&self, rule: &Until, level: f64, id: &str, keys: &[String], seeds: &mut [u64], store: &Store) -> bool {
+    fn add_seeds(
+        &self,
+        rule: &Until,
+        level: f64,
+        id: &str,
+        keys: &[String],
+        seeds: &mut [u64],
+        store: &Store,
+    ) -> io::Result<bool> {
         let Some(metric) = self.register.find(id).and_then(|experiment| experiment.published.metric(&rule.metric))
         else {
-            return false;
+            return Ok(false);
         };
         let mut is_wanting = false;
         for (key, seeds) in keys.iter().zip(seeds) {
-            let line = |seed| store.line(&(key.clone(), seed)).and_then(|line| serde_json::from_str(line).ok());
-            let records: Vec<Value> = (1..=*seeds).filter_map(line).collect();
+            let record = |seed| {
+                let line = store.line(&(key.clone(), seed)).transpose()?;
+                Some(line.and_then(|line| Ok(serde_json::from_str(&line)?)))
+            };
+            let records: Vec<Value> = (1..=*seeds).filter_map(record).collect::<io::Result<_>>()?;
             if !replication::is_enough(rule, &metric, level, &records) {
                 *seeds += 1;
                 is_wanting = true;
             }
         }
-        is_wanting
+        Ok(is_wanting)
     }
 }
