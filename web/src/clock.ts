@@ -44,7 +44,7 @@ export class Clock {
   }
 
   seek(to: number): void {
-    const at = Math.max(0, Math.min(to, this.end));
+    const at = Math.max(0, Math.min(to, this.end, ...this.runs.map((run) => run.reach)));
     this.runs.forEach((run) => run.approach(Math.max(0, at - 0.01)));
     this.goal = at;
     this.target = at;
@@ -103,9 +103,11 @@ export class Clock {
       const begun = performance.now();
       // In slices, so that a mesh that is too much for this speed is slower instead of stuck.
       while (this.now < this.target - 1e-9 && performance.now() - begun < BUDGET) {
-        const slice = Math.min(this.target, this.now + Math.max(speed * 0.004, 2e-4));
+        const begins = this.now;
+        const slice = Math.min(this.target, begins + Math.max(speed * 0.004, 2e-4));
         this.runs.forEach((run) => run.now < slice && run.advance(slice));
-        if (this.runs.every((run) => run.over)) break;
+        // Over, or not yet written.
+        if (this.now <= begins) break;
       }
       if (this.now < this.target - 0.05 * speed) this.target = this.now;
     }

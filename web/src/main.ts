@@ -13,8 +13,13 @@ import type { Shown } from "./run";
 import { Settings } from "./settings";
 import { STORIES } from "./stories";
 import type { Story } from "./stories";
-import { numbers, shape } from "./numbers";
+import { numbers, shape, transports } from "./numbers";
 import * as timeline from "./timeline";
+
+/** How often there is asked for more of a recording, milliseconds. */
+const AGAIN = 250;
+/** How far behind its latest moment the playing of one begins that is still written, seconds: what is asked for and comes every so often is there by then. */
+const BEHIND = 1;
 
 const part = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const message = part("message");
@@ -55,23 +60,30 @@ function start(at: number): boolean {
   meshes = runs.map((_, number) => {
     const figure = document.createElement("figure");
     const caption = document.createElement("figcaption");
-    const transports = [...new Set(runs[number].stage.flows.map((flow) => flow.transport))].join(", ");
-    caption.textContent = `${runs.length > 1 ? "AB"[number] + ": " : ""}${transports}, seed ${runs[number].stage.seed}${recording ? ", recorded" : ""}`;
-    const mesh = new Mesh(() => runs[number], `The mesh with ${transports}`);
+    const mesh = new Mesh(() => runs[number], `The mesh with ${transports(runs[number])}`);
     figure.append(caption, mesh.canvas, mesh.told);
     part("stage").append(figure);
     return mesh;
   });
   part("stage").className = runs.length > 1 ? "two" : "";
   document.title = `${runs[0].described.name} – meshpace view`;
-  shape(part("numbers"), runs);
-  plots.use(runs);
+  outline();
   part<HTMLInputElement>("seek").max = String(clock.end || runs[0].stage.duration_s);
   clock.use(runs, Math.min(at, runs[0].stage.duration_s));
   part<HTMLInputElement>("seek").max = String(clock.end);
   part<HTMLTextAreaElement>("text").value = base.text;
   measure();
   return true;
+}
+
+/** Lays out what has a place for each flow. */
+function outline(): void {
+  document.querySelectorAll("#stage figcaption").forEach((caption, number) => {
+    const names = [transports(runs[number]), `seed ${runs[number].stage.seed}`, ...(recording ? ["recorded"] : [])].filter((name) => name !== "");
+    caption.textContent = `${runs.length > 1 ? "AB"[number] + ": " : ""}${names.join(", ")}`;
+  });
+  shape(part("numbers"), runs);
+  plots.use(runs);
 }
 
 function measure(): void {
@@ -83,8 +95,28 @@ function measure(): void {
 
 const speedName = (speed: number): string => (speed === 0 ? "single frames" : speed < 1 ? `1/${Math.round(1 / speed)}` : `${speed} ×`);
 
+/** Writes what is to be read while it plays. */
+function write(now: number, pace: number): void {
+  written = now;
+  document.body.dataset.seeking = String(clock.seeking);
+  document.body.dataset.now = String(clock.now);
+  document.body.dataset.pictures = clock.pictures.toFixed(1);
+  part("time").textContent = `${clock.now.toFixed(pace === 0 || pace < 0.1 ? 6 : 2)} s`;
+  const seek = part<HTMLInputElement>("seek");
+  if (document.activeElement !== seek || !clock.seeking) seek.value = String(clock.now);
+  seek.setAttribute("aria-valuetext", `${clock.now.toFixed(2)} seconds of ${clock.end}`);
+  part("play").textContent = clock.playing ? "Pause" : "Play";
+  const wanted = SPEEDS[clock.speed];
+  part("reached").textContent = clock.seeking
+    ? "computing …"
+    : clock.playing && wanted >= 1
+      ? `reached ${clock.reached < 10 ? clock.reached.toFixed(1) : clock.reached.toFixed(0)} ×, ${clock.pictures.toFixed(0)} pictures/s`
+      : "";
+}
+
 let last = performance.now();
 let measured = 0;
+let written = 0;
 let cost = 0;
 function picture(now: number): void {
   const elapsed = (now - last) / 1e3;
@@ -97,20 +129,8 @@ function picture(now: number): void {
       run.forget(run.now - Math.max(0.05, 1.5 * pace));
     });
     meshes.forEach((mesh) => mesh.draw(pace));
-    part("time").textContent = `${clock.now.toFixed(pace === 0 || pace < 0.1 ? 6 : 2)} s`;
-    const seek = part<HTMLInputElement>("seek");
-    if (document.activeElement !== seek || !clock.seeking) seek.value = String(clock.now);
-    seek.setAttribute("aria-valuetext", `${clock.now.toFixed(2)} seconds of ${clock.end}`);
-    part("play").textContent = clock.playing ? "Pause" : "Play";
-    document.body.dataset.seeking = String(clock.seeking);
-    document.body.dataset.now = String(clock.now);
-    document.body.dataset.pictures = clock.pictures.toFixed(1);
-    const wanted = SPEEDS[clock.speed];
-    part("reached").textContent = clock.seeking
-      ? "computing …"
-      : clock.playing && wanted >= 1
-        ? `reached ${clock.reached < 10 ? clock.reached.toFixed(1) : clock.reached.toFixed(0)} ×, ${clock.pictures.toFixed(0)} pictures/s`
-        : "";
+    // Text is laid out anew with every change: nobody reads sixty a second.
+    if (now - written > 60 || pace < 0.1) write(now, pace);
     // At most a twentieth of the time goes into numbers and plots.
     if (now - measured > Math.max(250, 20 * cost) && (clock.playing || clock.seeking)) {
       measured = now;
@@ -218,7 +238,7 @@ function wire(): void {
     const file = (event.target as HTMLInputElement).files?.[0];
     if (!file) return;
     try {
-      play(file.name, await file.text());
+      playFile(file.name, new Uint8Array(await file.arrayBuffer()));
     } catch (error) {
       complain(String(error));
     }
@@ -260,6 +280,7 @@ function wire(): void {
       ArrowRight: () => step(true),
       ArrowLeft: () => step(false),
       Home: () => clock.seek(0),
+      End: () => clock.seek(clock.end),
       "[": () => jump(false),
       "]": () => jump(true),
       "-": () => pace(-1),
@@ -268,7 +289,7 @@ function wire(): void {
     };
     const act = keys[event.key];
     // Keys that a button or the slider has a meaning of its own for.
-    if (!act || (event.key === " " && target.closest("button, summary")) || (target.closest("input") && /Arrow|Home/.test(event.key))) return;
+    if (!act || (event.key === " " && target.closest("button, summary")) || (target.closest("input") && /Arrow|Home|End/.test(event.key))) return;
     event.preventDefault();
     act();
   });
@@ -276,16 +297,59 @@ function wire(): void {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => runs.length && plots.use(runs));
 }
 
-/** Plays a recorded run. */
-function play(name: string, text: string): void {
+/** Plays a recorded run; whether it can be. */
+function play(fresh: Recording, at = 0): boolean {
   const before = recording;
-  recording = new Recording(name, text);
+  recording = fresh;
   base = recording.source;
   story = null;
   part("story").hidden = true;
   settings.reset();
-  if (!start(0)) recording = before;
-  else if (!recording.complete) complain(`${name} ends before the run does: it was interrupted. What there is is played.`);
+  const begun = start(at);
+  if (!begun) recording = before;
+  return begun;
+}
+
+/** Plays a recording of which there may be no more to come. */
+function playFile(name: string, content: Uint8Array): void {
+  const fresh = new Recording(name);
+  fresh.take(content);
+  fresh.close();
+  if (play(fresh) && !fresh.complete) complain(`${name} ends before the run does: it was interrupted. What there is is played.`);
+}
+
+/** Plays what a run, or an emulation, writes: from its latest moment on if it is still under way. Goes on where it was when the server was away for a while. */
+async function follow(name: string): Promise<void> {
+  const fresh = new Recording(name);
+  const more = async (): Promise<boolean> => {
+    const answer = await fetch(`recording.jsonl?from=${fresh.taken}`);
+    if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+    const content = new Uint8Array(await answer.arrayBuffer());
+    return fresh.take(content);
+  };
+  await more();
+  const live = !fresh.complete;
+  if (!play(fresh, live ? Math.max(0, fresh.reach - BEHIND) : 0)) return;
+  clock.playing = live;
+  let lost = false;
+  while (!fresh.complete && recording === fresh) {
+    await new Promise((done) => setTimeout(done, AGAIN));
+    try {
+      const flows = fresh.stage.flows.length;
+      await more();
+      if (lost) complain("");
+      lost = false;
+      if (recording !== fresh) return;
+      if (fresh.stage.flows.length > flows) outline();
+      part<HTMLInputElement>("seek").max = String(clock.end);
+      if (!clock.playing) measure();
+    } catch (error) {
+      // What is wrong with a line does not get better.
+      if (!(error instanceof TypeError)) throw error;
+      lost = true;
+      complain(`There is no connection to the server of ${name}; as soon as it is back this goes on.`);
+    }
+  }
 }
 
 /** What the address or the server asks for; null if nothing. */
@@ -293,10 +357,11 @@ async function asked(): Promise<{ source: Source; compare: string | null; at: nu
   const linked = await decode(location.hash);
   if (linked) return linked;
   const answer = await fetch("scenario.json").catch(() => null);
-  const given = answer?.ok ? ((await answer.json()) as { source: Source | null; recording?: string; error?: string }) : null;
+  const given = answer?.ok ? ((await answer.json()) as { source: Source | null; recording?: string; live?: boolean; error?: string }) : null;
   if (given?.error) throw given.error;
   if (given?.recording) {
-    play(given.recording, await (await fetch("recording.jsonl")).text());
+    if (given.live) void follow(given.recording).catch((error) => complain(String(error)));
+    else playFile(given.recording, new Uint8Array(await (await fetch("recording.jsonl")).arrayBuffer()));
     return "recording";
   }
   return given?.source ? { source: given.source, compare: null, at: 0 } : null;

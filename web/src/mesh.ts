@@ -1,13 +1,19 @@
 // The mesh of one run on a canvas.
 import { LOOKS, bad, dark, faint, flowColour, ink, lookOf, paper, shade, still } from "./colours";
+import { NODE_FIELDS } from "./engine";
 import type { Frame, Shown } from "./run";
 
 /** How long a ring stays at least, seconds of the clock on the wall. */
 const AFTERGLOW = 0.35;
 /** Frames that are drawn at a time above real time. */
 const MOST_DRAWN = 24;
+/** Frames that are drawn at once otherwise: what they cost to draw is the most of a picture. */
+const MOST_AT_ONCE = 48;
 /** How long a collision or a drop stays marked. */
 const SPOT = 0.9;
+
+/** How long a frame is to be seen, simulated seconds. */
+const life = (frame: Frame, speed: number): number => (speed === 0 ? frame.air + 2e-4 : Math.max(frame.air, AFTERGLOW * speed));
 
 export class Mesh {
   readonly canvas = document.createElement("canvas");
@@ -16,6 +22,8 @@ export class Mesh {
   private made = "";
   private hovered = -1;
   private focused = -1;
+  /** One frame in so many is drawn. */
+  private stride = 1;
   private box: { scale: number; x: number; y: number } = { scale: 1, x: 0, y: 0 };
   constructor(
     private run: () => Shown,
@@ -98,9 +106,7 @@ export class Mesh {
     const crowded = run.stage.nodes.length > 60;
     this.links(pen, run, width, height, ratio);
     this.routes(pen, run);
-    // Faster than real time there are more frames than anybody can see: the last ones stand for all.
-    const shown = speed > 1 ? run.frames.slice(-MOST_DRAWN) : run.frames;
-    for (const frame of shown) this.frame(pen, run, frame, speed, crowded);
+    for (const frame of this.chosen(run, speed)) this.frame(pen, run, frame, speed, crowded);
     this.nodes(pen, run, crowded);
     this.spots(pen, run, speed);
     this.tell();
@@ -149,18 +155,23 @@ export class Mesh {
     pen.globalAlpha = 1;
   }
 
+  /** The frames that are drawn: all, if there are not more than can be seen and drawn. */
+  private chosen(run: Shown, speed: number): Frame[] {
+    // Faster than real time the last ones stand for all.
+    if (speed > 1) return run.frames.slice(-MOST_DRAWN);
+    const there = run.frames.filter((frame) => run.now >= frame.start && run.now - frame.start <= life(frame, speed));
+    // By their numbers, so that a frame that is drawn is drawn until its end; and not to and fro at the limit.
+    while (there.length > MOST_AT_ONCE * this.stride) this.stride *= 2;
+    while (this.stride > 1 && there.length < MOST_AT_ONCE * this.stride * 0.35) this.stride /= 2;
+    return this.stride === 1 ? there : there.filter((frame) => frame.number % this.stride === 0);
+  }
+
   private frame(pen: CanvasRenderingContext2D, run: Shown, frame: Frame, speed: number, crowded: boolean): void {
     const age = run.now - frame.start;
     if (age < 0) return;
-    let progress: number;
-    if (speed === 0) {
-      if (age > frame.air + 2e-4) return;
-      progress = 0.5;
-    } else {
-      const life = Math.max(frame.air, AFTERGLOW * speed);
-      if (age > life) return;
-      progress = still() ? 0.5 : age / life;
-    }
+    const lasts = life(frame, speed);
+    if (age > lasts) return;
+    const progress = speed === 0 || still() ? 0.5 : age / lasts;
     const look = lookOf(frame.kind, frame.carried);
     const [x, y] = this.at(run.place(frame.from));
     pen.strokeStyle = shade(look);
@@ -205,18 +216,36 @@ export class Mesh {
     pen.font = "11px system-ui, sans-serif";
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    for (let node = 0; node < run.stage.nodes.length; node++) {
-      const [x, y] = this.at(run.place(node));
-      const [queue, nav] = run.nodes.subarray(node * 6 + 2, node * 6 + 4);
+    const places = run.stage.nodes.map((_, node) => this.at(run.place(node)));
+    const rings = (nodes: [number, number][]): void => {
       pen.beginPath();
-      pen.arc(x, y, radius, 0, 2 * Math.PI);
-      pen.fillStyle = paper();
+      for (const [x, y] of nodes) {
+        pen.moveTo(x + radius, y);
+        pen.arc(x, y, radius, 0, 2 * Math.PI);
+      }
+    };
+    // Those that look the same are one path.
+    const isReserved = (node: number): boolean => run.nodes[node * NODE_FIELDS + 3] > 0;
+    pen.fillStyle = paper();
+    pen.strokeStyle = ink();
+    for (const reserved of [false, true]) {
+      rings(places.filter((_, node) => node !== chosen && isReserved(node) === reserved));
       pen.fill();
-      pen.strokeStyle = ink();
-      pen.lineWidth = node === chosen ? 4 : 1.5;
-      pen.setLineDash(nav > 0 ? [3, 2] : []);
+      pen.lineWidth = 1.5;
+      pen.setLineDash(reserved ? [3, 2] : []);
       pen.stroke();
-      pen.setLineDash([]);
+    }
+    if (chosen >= 0 && chosen < places.length) {
+      rings([places[chosen]]);
+      pen.fill();
+      pen.lineWidth = 4;
+      pen.setLineDash(isReserved(chosen) ? [3, 2] : []);
+      pen.stroke();
+    }
+    pen.setLineDash([]);
+    for (let node = 0; node < places.length; node++) {
+      const [x, y] = places[node];
+      const queue = run.nodes[node * NODE_FIELDS + 2];
       if (!crowded) {
         pen.fillStyle = ink();
         pen.fillText(String(node), x, y + 0.5);

@@ -9,14 +9,21 @@ const ROWS: Row[] = [
   { field: "jain", name: "Jain's index", value: (m) => m.jain, text: (v) => v.toFixed(3) },
   { field: "jain_2s", name: "its mean over 2-second windows", value: (m) => m.jain_2s, text: (v) => v.toFixed(3) },
   { field: "retransmission_index", name: "Retransmission index", value: (m) => m.retransmission_index, text: (v) => v.toFixed(4) },
-  { field: "timeouts", name: "Timeouts", value: (m) => m.flows.reduce((sum, flow) => sum + flow.timeouts, 0), text: whole },
+  { field: "timeouts", name: "Timeouts", value: (m) => (m.flows.some((flow) => flow.timeouts === null) ? null : m.flows.reduce((sum, flow) => sum + (flow.timeouts ?? 0), 0)), text: whole },
   { field: "frames", name: "Frames on the air", value: (m) => m.frames, text: whole },
   { field: "collisions", name: "Collisions", value: (m) => m.collisions, text: whole },
   { field: "mac_drops", name: "Links given up", value: (m) => m.mac_drops, text: whole },
   { field: "queue_drops", name: "Dropped by queues", value: (m) => m.queue_drops, text: whole },
 ];
+const MOST_NAMES = 4;
 let cells: HTMLTableCellElement[][] = [];
 let place: HTMLElement;
+
+/** The transports of a run, each once, and not more than can be read. */
+export function transports(run: Shown): string {
+  const names = [...new Set(run.stage.flows.map((flow) => flow.transport))];
+  return names.slice(0, MOST_NAMES).join(", ") + (names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : "");
+}
 
 /** Makes the table for these runs. */
 export function shape(into: HTMLElement, runs: Shown[]): void {
@@ -27,8 +34,7 @@ export function shape(into: HTMLElement, runs: Shown[]): void {
   const head = table.createTHead().insertRow();
   head.append(Object.assign(document.createElement("td")));
   runs.forEach((run, number) => {
-    const name = [...new Set(run.stage.flows.map((flow) => flow.transport))].join(", ");
-    const cell = Object.assign(document.createElement("th"), { scope: "col", textContent: (runs.length > 1 ? `${"AB"[number]}: ` : "") + name });
+    const cell = Object.assign(document.createElement("th"), { scope: "col", textContent: (runs.length > 1 ? `${"AB"[number]}: ` : "") + transports(run) });
     head.append(cell);
   });
   const body = table.createTBody();

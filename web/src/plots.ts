@@ -18,7 +18,7 @@ const at = (run: Shown, sample: number, flow: number, field: number): number =>
 const time = (run: Shown, sample: number): number => run.samples[sample * run.sampleWidth];
 const known = (value: number): number | null => (Number.isFinite(value) ? value : null);
 const back = (run: Shown, sample: number): number => {
-  const step = time(run, 0) || 0.1;
+  const step = time(run, 1) - time(run, 0) || 0.1;
   return Math.max(0, sample - Math.round(WINDOW_S / step));
 };
 
@@ -31,7 +31,7 @@ const PLOTS: Plot[] = [
     value: (run, sample, flow) => {
       const from = back(run, sample);
       const seconds = time(run, sample) - time(run, from);
-      return seconds > 0 ? ((at(run, sample, flow, 0) - at(run, from, flow, 0)) * 8) / seconds / 1e3 : null;
+      return seconds > 0 ? known(((at(run, sample, flow, 0) - at(run, from, flow, 0)) * 8) / seconds / 1e3) : null;
     },
   },
   {

@@ -1,9 +1,10 @@
-// A run that `meshpace run --record` wrote, played from its lines (docs/record-stream.md, format 1). Nothing is computed: every time is a place in sorted lists.
+// What `meshpace run --record` or `emulate --record` wrote, or is writing, played from its lines (docs/record-stream.md, format 2). Nothing is computed: every time is a
+// place in sorted lists.
 import { NODE_FIELDS, SAMPLE_HEAD, SAMPLE_PER_FLOW } from "./engine";
 import type { Described, Measured, Source, Stage } from "./engine";
 import type { Frame, Shown, Spot } from "./run";
 
-const FORMAT = 1;
+const FORMAT = 2;
 const KINDS: Record<string, number> = { rts: 0, cts: 1, data: 2, ack: 3 };
 const SECOND = 1e9;
 const JAIN_WINDOW = 2;
@@ -21,34 +22,68 @@ function last(list: { at: number }[], at: number): number {
 }
 
 export class Recording implements Shown {
-  readonly stage: Stage;
-  readonly described: Described;
-  readonly source: Source;
+  stage!: Stage;
+  described!: Described;
+  source!: Source;
   frames: Frame[] = [];
   spots: Spot[] = [];
-  nodes: Float64Array;
+  nodes = new Float64Array();
   routes: number[][] = [];
-  readonly samples: number[] = [];
+  samples: number[] = [];
   readonly marks: number[][] = [];
-  measured: Measured;
+  measured!: Measured;
   now = 0;
+  /** Bytes of whole lines that were taken. */
+  taken = 0;
+  /** The time of the last line. */
+  private latest = 0;
+  private lines = 0;
   private air: (Frame & { at: number })[] = [];
   private lost: (Spot & { at: number })[] = [];
   private collided: { at: number }[] = [];
-  private queues: Timed<number>[][];
-  private places: Timed<[number, number]>[][];
-  private ways: Timed<number[] | null>[][];
-  private counts: { at: number; delivered: number; sent: number; again: number; timeouts: number }[][];
+  private queues: Timed<number>[][] = [];
+  private places: Timed<[number, number]>[][] = [];
+  private ways: Timed<number[] | null>[][] = [];
+  private counts: { at: number; delivered: number; sent: number; again: number; timeouts: number | null }[][] = [];
   private fingerprint = "";
   /** Whether the run was recorded to its end. */
   complete = false;
 
-  /** Reads a recording. Throws what is wrong with it, with the line. */
-  constructor(name: string, text: string) {
-    const end = text.indexOf("\n");
+  constructor(private name: string) {}
+
+  /** Takes the next bytes, from the end of the last whole line on. Throws what is wrong with them, with the line. True if there was a whole line. */
+  take(content: Uint8Array): boolean {
+    // What is not whole comes again, or is what a run that was killed left of its last line.
+    const whole = content.lastIndexOf(10) + 1;
+    if (whole === 0) {
+      if (this.lines === 0) throw new Error(`${this.name}, line 1: no recording: its first line is not whole`);
+      return false;
+    }
+    const text = new TextDecoder().decode(content.subarray(0, whole));
+    for (let from = 0; from < text.length; ) {
+      const to = text.indexOf("\n", from);
+      const line = text.slice(from, to);
+      if (this.lines++ === 0) this.head(line);
+      else {
+        try {
+          this.line(JSON.parse(line));
+        } catch {
+          throw new Error(`${this.name}, line ${this.lines}: damaged`);
+        }
+      }
+      from = to + 1;
+    }
+    this.taken += whole;
+    this.measured = this.measureAt(this.now);
+    this.look();
+    return true;
+  }
+
+  private head(line: string): void {
+    const name = this.name;
     let head: Record<string, any>;
     try {
-      head = JSON.parse(end < 0 ? text : text.slice(0, end));
+      head = JSON.parse(line);
     } catch {
       throw new Error(`${name}, line 1: no recording: its first line is no JSON object`);
     }
@@ -67,38 +102,34 @@ export class Recording implements Shown {
       range_m: 250,
       sensed_m: 550,
       queue: 50,
-      flows: head.flows.map((flow: Record<string, any>) => ({ from: flow.from, to: flow.to, transport: flow.transport, start_s: 0 })),
+      flows: [],
     };
     const per = <T>(count: number): T[][] => Array.from({ length: count }, () => []);
     this.queues = per(head.nodes.length);
     this.places = per(head.nodes.length);
-    this.ways = per(this.stage.flows.length);
-    this.counts = per(this.stage.flows.length);
+    for (const flow of head.flows) this.begin(flow.from, flow.to, flow.transport, 0);
     this.nodes = new Float64Array(head.nodes.length * NODE_FIELDS);
-    let number = 1;
-    for (let from = end + 1; end >= 0 && from < text.length; ) {
-      let to = text.indexOf("\n", from);
-      number++;
-      // What a run that was killed left of its last line.
-      if (to < 0) break;
-      try {
-        this.line(JSON.parse(text.slice(from, to)));
-      } catch {
-        throw new Error(`${name}, line ${number}: damaged`);
-      }
-      from = to + 1;
-    }
-    this.measured = this.measureAt(0);
-    this.look();
+  }
+
+  /** A flow; the samples before have nothing of it. */
+  private begin(from: number, to: number, transport: string, at: number): void {
+    const before = this.sampleWidth;
+    this.stage.flows.push({ from, to, transport, start_s: at });
+    this.ways.push([]);
+    this.counts.push([]);
+    const rows = this.samples.length / before;
+    const nothing: number[] = new Array(SAMPLE_PER_FLOW).fill(NaN);
+    this.samples = Array.from({ length: rows }, (_, row) => [...this.samples.slice(row * before, (row + 1) * before), ...nothing]).flat();
   }
 
   private line(line: any[]): void {
     const at = line[1] / SECOND;
+    this.latest = at;
     switch (line[0]) {
       case "frame": {
         const [, , number, from, to, kind, bytes, air, , retry, body] = line;
         const carried = body === null ? 0 : body[0] === "routing" ? 3 : body[0] === "arp" ? 4 : body[3] === "ack" ? 2 : 1;
-        const flow = body?.[0] === "packet" ? body[2] : -1;
+        const flow = body?.[0] === "packet" && body[2] < this.stage.flows.length ? body[2] : -1;
         this.air.push({ at, number, from, to: to ?? -1, kind: KINDS[kind] ?? 2, start: at, air: air / SECOND, bytes, flow, carried, retry, received: false, collided: false });
         break;
       }
@@ -133,11 +164,16 @@ export class Recording implements Shown {
         this.stage.moves = true;
         this.places[line[2]].push({ at, value: [line[3], line[4]] });
         break;
+      case "begin":
+        this.begin(line[3], line[4], line[5], at);
+        break;
       case "flow":
         this.sample(at, line);
         break;
       case "end":
         this.complete = true;
+        // An emulation ends with its programs.
+        this.stage.duration_s = Math.min(this.stage.duration_s, at);
         this.fingerprint = line[3];
         break;
     }
@@ -152,8 +188,8 @@ export class Recording implements Shown {
     const start = this.samples.length - this.sampleWidth;
     const place = start + SAMPLE_HEAD + flow * SAMPLE_PER_FLOW;
     const earlier = start >= this.sampleWidth ? place - this.sampleWidth : -1;
-    const sum = earlier >= 0 ? this.samples[earlier + 3] : 0;
-    const count = earlier >= 0 ? this.samples[earlier + 4] : 0;
+    const sum = (earlier >= 0 && this.samples[earlier + 3]) || 0;
+    const count = (earlier >= 0 && this.samples[earlier + 4]) || 0;
     const values = [delivered, window ?? NaN, interval === null ? NaN : interval / SECOND, sum + (cov ?? 0), count + (cov === null ? 0 : 1), again, timeouts];
     values.forEach((value, field) => (this.samples[place + field] = value));
     if (flow === this.stage.flows.length - 1) this.samples[start + 1] = this.jainOfWindow(at);
@@ -175,13 +211,21 @@ export class Recording implements Shown {
   get over(): boolean {
     return this.now >= this.stage.duration_s;
   }
+  /** There will be no more of it: it ends where it ends. */
+  close(): void {
+    if (!this.complete) this.stage.duration_s = this.reach;
+  }
+  /** How far it is written. */
+  get reach(): number {
+    return this.complete ? this.stage.duration_s : Math.min(this.latest, this.stage.duration_s);
+  }
 
   advance(to: number): void {
-    this.now = Math.min(to, this.stage.duration_s);
+    this.hasten(to);
     this.show();
   }
   hasten(to: number): void {
-    this.now = Math.min(to, this.stage.duration_s);
+    this.now = Math.max(this.now, Math.min(to, this.reach));
   }
   approach(to: number): void {
     this.now = Math.min(this.now, to);
@@ -189,13 +233,13 @@ export class Recording implements Shown {
   }
   step(): void {
     const next = this.air[last(this.air, this.now) + 1];
-    this.advance(next ? next.at : this.stage.duration_s);
+    this.advance(next ? next.at : this.reach);
   }
   stepBack(): void {
     const at = this.now;
     let place = last(this.air, at);
     while (place >= 0 && this.air[place].at >= at) place--;
-    this.advance(this.air[place]?.at ?? 0);
+    this.approach(this.air[place]?.at ?? 0);
   }
   private show(): void {
     const place = last(this.air, this.now);

@@ -26,7 +26,7 @@ const MOST_FRAMES = 400;
 /** What the page needs of a run: one that is computed here, or one that was recorded. */
 export type Shown = Pick<
   Run,
-  | "stage" | "described" | "source" | "frames" | "spots" | "nodes" | "routes" | "samples" | "marks" | "measured" | "now" | "over" | "sampleWidth"
+  | "stage" | "described" | "source" | "frames" | "spots" | "nodes" | "routes" | "samples" | "marks" | "measured" | "now" | "over" | "reach" | "sampleWidth"
   | "advance" | "hasten" | "approach" | "step" | "stepBack" | "forget" | "look" | "measure" | "place" | "tell" | "free"
 >;
 
@@ -62,6 +62,10 @@ export class Run {
   }
   get over(): boolean {
     return this.player.isOver();
+  }
+  /** The latest time that can be gone to. */
+  get reach(): number {
+    return this.stage.duration_s;
   }
 
   /** Runs until `to`; frames of the last stretch are kept for drawing. */

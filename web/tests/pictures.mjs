@@ -1,22 +1,9 @@
 // What a picture costs: `node tests/pictures.mjs FOLDER FILE [SPEED]` plays a scenario in headless Chromium, from an exported folder, with pictures asked for
 // as if there were 60 a second, however busy the machine is. Tells the processor time of the page's main thread for each: 60 a second leave 16.7 ms.
-import { chromium } from "@playwright/test";
-import { createServer } from "node:http";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { open } from "./serve.mjs";
 
 const [, , folder, file, speed = "6"] = process.argv;
-const given = JSON.stringify({ source: { name: file, text: readFileSync(file, "utf8"), files: {}, sets: [], point: 0, seed: 1 } });
-const types = { js: "text/javascript", css: "text/css", wasm: "application/wasm", html: "text/html", json: "application/json" };
-const server = createServer((request, answer) => {
-  const name = request.url === "/" ? "index.html" : request.url.slice(1);
-  answer.setHeader("Content-Type", types[name.split(".").pop()] ?? "text/plain");
-  answer.end(name === "scenario.json" ? given : readFileSync(join(folder, name)));
-});
-await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
-const browser = await chromium.launch({ executablePath: process.env.MESHPACE_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
-const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-await page.addInitScript(() => {
+const { page, close } = await open(folder, file, () => {
   let [waiting, now] = [[], performance.now()];
   globalThis.requestAnimationFrame = (call) => waiting.push(call);
   globalThis.picture = (later) => {
@@ -24,8 +11,6 @@ await page.addInitScript(() => {
     waiting.splice(0).forEach((call) => call(now));
   };
 });
-await page.goto(`http://127.0.0.1:${server.address().port}/`);
-await page.waitForSelector("#stage canvas", { state: "attached" });
 await page.selectOption("#speed", speed);
 await page.evaluate(() => document.getElementById("play").click());
 const session = await page.context().newCDPSession(page);
@@ -45,5 +30,4 @@ const before = await busy();
 const ended = await show(600);
 const cost = ((await busy()) - before) / 600;
 console.log(`${(cost * 1e3).toFixed(2)} ms of the main thread a picture, ${((ended - begun) / 10).toFixed(2)} simulated seconds per second at 60 pictures a second`);
-await browser.close();
-server.close();
+await close();

@@ -4,7 +4,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { expect, test } from "@playwright/test";
 import type { Page } from "@playwright/test";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { Server } from "node:http";
 import { tmpdir } from "node:os";
@@ -241,12 +241,12 @@ test("the command's own server, with what it forbids", async ({ page }) => {
   }
 });
 
-test("a recorded run is played and sought", async ({ page }) => {
+/** A recording of 8 s: a frame of 2 ms each second; the fourth is lost. 1000 bytes arrive with each of the others. */
+function byHand(): string[] {
   const at = (seconds: number): number => Math.round(seconds * 1e9);
   const lines: unknown[] = [
     { stream: "meshpace", format: 1, model: 0, scenario: "By hand", seed: 9, point: {}, duration_ns: at(8), warmup_ns: at(2), sample_ns: at(1), nodes: [[0, 0], [200, 0]], links: [[0, 1]], flows: [{ id: 0, from: 0, to: 1, transport: "udp" }] },
   ];
-  // A frame of 2 ms each second; the fourth is lost. 1000 bytes arrive with each of the others.
   let delivered = 0;
   for (let second = 1; second < 8; second++) {
     const lost = second === 4;
@@ -256,8 +256,12 @@ test("a recorded run is played and sought", async ({ page }) => {
     lines.push(["flow", at(second), 0, delivered, second, 0, lost ? 1 : 0, 3, null, null, null]);
   }
   lines.push(["end", at(8), 7, "0123456789abcdef"]);
+  return lines.map((line) => JSON.stringify(line) + "\n");
+}
+
+test("a recorded run is played and sought", async ({ page }) => {
   await open(page);
-  await page.locator("#open").setInputFiles({ name: "run.jsonl", mimeType: "application/jsonl", buffer: Buffer.from(lines.map((line) => JSON.stringify(line) + "\n").join("")) });
+  await page.locator("#open").setInputFiles({ name: "run.jsonl", mimeType: "application/jsonl", buffer: Buffer.from(byHand().join("")) });
   await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
   await seek(page, 7);
   // Five of the seconds 3 to 7, less the lost one: 4000 bytes in 5 s.
@@ -269,6 +273,39 @@ test("a recorded run is played and sought", async ({ page }) => {
   await expect.poll(() => now(page)).toBe(6.5);
   await page.keyboard.press("[");
   await expect(page.locator("#mark")).toHaveText("4.000 s: timeout of flow 0");
+});
+
+test("a recording is followed while it is written, and when the server was away", async ({ page, context }) => {
+  const lines = byHand();
+  const file = join(place, "growing.jsonl");
+  // Four seconds and half a line, and a flow that begins later.
+  const begin = JSON.stringify(["begin", 6.5e9, 1, 1, 0, "tcp 5 to 6"]) + "\n";
+  writeFileSync(file, lines.slice(0, 13).join("") + lines[13].slice(0, 9));
+  const served = spawn(MESHPACE, ["view", file], { stdio: ["ignore", "pipe", "ignore"] });
+  const outside = address;
+  try {
+    address = await new Promise<string>((ready) => served.stdout.once("data", (line: Buffer) => ready(line.toString().trim())));
+    await open(page);
+    await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+    // It plays to the end of what is there, and waits.
+    await expect.poll(() => now(page)).toBe(4);
+    await expect(page.locator("#play")).toHaveText("Pause");
+    await context.setOffline(true);
+    await expect(page.locator("#message")).toContainText("no connection");
+    appendFileSync(file, lines[13].slice(9) + lines.slice(14, 20).join("") + begin);
+    await context.setOffline(false);
+    await expect(page.locator("#message")).toBeHidden();
+    await expect.poll(() => now(page)).toBeGreaterThan(4);
+    await expect(page.locator("#stage figcaption")).toHaveText("udp, tcp 5 to 6, seed 9, recorded");
+    appendFileSync(file, lines.slice(20).join(""));
+    await expect.poll(() => now(page)).toBe(8);
+    await expect(page.locator("#play")).toHaveText("Play");
+    await expect.poll(() => number(page, "frames")).toBe(7);
+    expect(await page.locator("#numbers").getAttribute("data-fingerprints")).toBe("0123456789abcdef");
+  } finally {
+    address = outside;
+    served.kill();
+  }
 });
 
 test("a run recorded by the command has the numbers of its record", async ({ page }) => {

@@ -3,6 +3,7 @@
 mod flows;
 mod junit;
 mod record;
+mod recording;
 
 use crate::network::seconds;
 use crate::output::complain;
@@ -16,12 +17,13 @@ use meshpace_emulator::verdict::Budget;
 use meshpace_emulator::{Emulation, Failure, Mode, Options, Spec, run_dir};
 use meshpace_scenario::{Point, Scenario};
 use record::Place;
+use recording::Recording;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The arguments of `meshpace emulate`.
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("written").args(["out", "pcap"]).multiple(true))]
+#[command(group = ArgGroup::new("written").args(["out", "pcap", "record"]).multiple(true))]
 pub struct Arguments {
     /// The scenario, a TOML file; `-` reads standard input. Its flows do not run unless --with-flows.
     #[arg(required_unless_present = "clean")]
@@ -63,7 +65,11 @@ pub struct Arguments {
     /// Write every IP packet that a node sends or gets into this directory, nK-ip.pcapng, for Wireshark.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
-    /// Replace the record that is in the directory of --out and the captures in that of --pcap.
+    /// Record what goes on in the mesh, frame by frame, as a stream of lines (docs/record-stream.md), while it goes on: `meshpace
+    /// view FILE` plays it meanwhile.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Replace the record that is in the directory of --out, the captures in that of --pcap and the file of --record.
     #[arg(long, requires = "written")]
     force: bool,
     /// Write a test report in JUnit's format: a case for each program, which passes with status 0, and one for the verdict.
@@ -130,8 +136,21 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(place) => place,
         Err(error) => return refuse(format!("--out: {error}")),
     };
+    let recording = match arguments.record.as_deref().map(|path| run::recording::create(path, arguments.force)) {
+        None => None,
+        Some(Ok(file)) => match Recording::new(file, &scenario.name, arguments.seed, &options.config) {
+            Ok(recording) => Some(recording),
+            Err(error) => return refuse(format!("--record: {error}")),
+        },
+        Some(Err(message)) => return refuse(message),
+    };
     let stop = runner::stop_on_interrupt();
-    match Emulation::run(options, &stop, &mut |message| complain(message)) {
+    let aloud: &mut dyn FnMut(&str) = &mut |message| complain(message);
+    let emulated = match recording {
+        Some(recording) => Emulation::run(options, recording, &stop, aloud),
+        None => Emulation::run(options, (), &stop, aloud),
+    };
+    match emulated {
         Ok(emulation) => {
             let line = record::line(&scenario, arguments.seed, &emulation);
             let seed = arguments.seed;

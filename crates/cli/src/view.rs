@@ -10,7 +10,7 @@ use meshpace_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,7 +19,8 @@ use tiny_http::{Header, Method, Request, Response, Server};
 /// The arguments of `meshpace view`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The scenario, a TOML file, or what `run --record` wrote; without it the page begins with its stories.
+    /// The scenario, a TOML file, or what `run --record` or `emulate --record` wrote or is writing; without it the page begins
+    /// with its stories.
     file: Option<PathBuf>,
     /// Set a key of the scenario, as `run --set` does.
     #[arg(long, value_name = "KEY=VALUE", requires = "file")]
@@ -55,6 +56,8 @@ const SCENARIO: &str = "scenario.json";
 
 /// The longest first line of a recording, bytes: the places and links of the largest mesh.
 const LONGEST_HEADER: u64 = 64 << 20;
+/// Bytes of a recording that are sent at a time.
+const MOST_AT_ONCE: u64 = 256 << 20;
 /// Under this name it finds a recorded run.
 const RECORDING: &str = "recording.jsonl";
 
@@ -91,7 +94,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn scenario(arguments: &Arguments) -> Value {
     let Some(file) = &arguments.file else { return json!({ "source": null }) };
     if is_recording(file) {
-        return json!({ "source": null, "recording": file.display().to_string() });
+        // The server gives what is written meanwhile; a folder holds what was there.
+        return json!({ "source": null, "recording": file.display().to_string(), "live": arguments.export.is_none() });
     }
     match package(file, &arguments.set) {
         Ok((text, files)) => json!({ "source": {
@@ -194,13 +198,16 @@ fn serve(arguments: &Arguments) -> ExitCode {
 
 /// Answers with a file below the token, and with nothing else.
 fn answer(request: Request, token: &str, arguments: &Arguments) -> std::io::Result<()> {
-    let path = request.url().split(['?', '#']).next().unwrap_or_default();
+    let (path, query) = request.url().split_once('?').unwrap_or((request.url(), ""));
     let name = path.strip_prefix('/').and_then(|path| path.strip_prefix(token)).and_then(|path| path.strip_prefix('/'));
     let name = if name == Some("") { Some("index.html") } else { name };
     let is_read = matches!(request.method(), Method::Get | Method::Head);
     let recording = arguments.file.as_deref().filter(|file| name == Some(RECORDING) && is_read && is_recording(file));
     if let Some(file) = recording {
-        return request.respond(with_headers(Response::from_file(File::open(file)?), "application/jsonl"));
+        let from = query.strip_prefix("from=").and_then(|from| from.parse().ok()).unwrap_or(0);
+        let (rest, length) = rest_of(file, from)?;
+        let response = Response::new(200.into(), Vec::new(), rest, Some(length as usize), None);
+        return request.respond(with_headers(response.with_chunked_threshold(usize::MAX), "application/jsonl"));
     }
     let found: Option<(&str, Vec<u8>)> = match name.filter(|_| is_read) {
         Some(SCENARIO) => Some(("application/json", scenario(arguments).to_string().into_bytes())),
@@ -214,6 +221,14 @@ fn answer(request: Request, token: &str, arguments: &Arguments) -> std::io::Resu
     // In one piece: its length is known.
     let response = Response::from_data(content).with_status_code(status).with_chunked_threshold(usize::MAX);
     request.respond(with_headers(response, kind))
+}
+
+/// What of a file is there from byte `from` on, and its length: a file that is still written has more the next time.
+fn rest_of(file: &Path, from: u64) -> std::io::Result<(impl Read + use<>, u64)> {
+    let mut file = File::open(file)?;
+    let length = file.metadata()?.len().saturating_sub(from).min(MOST_AT_ONCE);
+    file.seek(SeekFrom::Start(from))?;
+    Ok((file.take(length), length))
 }
 
 fn with_headers<R: Read>(mut response: Response<R>, kind: &str) -> Response<R> {

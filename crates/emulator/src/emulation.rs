@@ -7,6 +7,7 @@ use crate::device::{self, Hub};
 use crate::lateness::Summary;
 use crate::medium::{Losses, Medium, Mode};
 use crate::node::{self, Node, Setup};
+use crate::observer::Observer;
 use crate::plan::Planned;
 use crate::program::{self, Place, Program, Spec, exit_code};
 use crate::realtime::{RealTime, Report, Request, Settings};
@@ -157,8 +158,14 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Runs to the end. `stop` ends it early; `tell` is told what people should know meanwhile.
-    pub fn run(options: Options, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Result<Emulation> {
+    /// Runs to the end. `observer` sees what goes on in the mesh, `stop` ends it early, `tell` is told what people should know
+    /// meanwhile.
+    pub fn run(
+        options: Options,
+        observer: impl Observer,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Emulation> {
         check(&options)?;
         for removed in run_dir::clean(&options.base).map_err(refused)? {
             let run_dir::Removed { token, programs } = removed;
@@ -171,7 +178,7 @@ impl Emulation {
             Capture::new(directory, options.config.positions.len(), *replace)
                 .map_err(|error| Failure::Refused(format!("{}: {error}", directory.display())))
         });
-        let mut stage = Stage::new(&options, capture.transpose()?, tell)?;
+        let mut stage = Stage::new(&options, observer, capture.transpose()?, tell)?;
         let report = stage.play(&options, stop, tell);
         // Whatever happened, nothing stays.
         stage.clear();
@@ -218,7 +225,12 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(options: &Options, capture: Option<Capture>, tell: &mut dyn FnMut(&str)) -> Result<Stage> {
+    fn new(
+        options: &Options,
+        observer: impl Observer,
+        capture: Option<Capture>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Stage> {
         let directory = RunDir::create(&options.base).map_err(refused)?;
         let count = options.config.positions.len();
         let all = || (0..count).map(|node| NodeId(node as u16));
@@ -258,8 +270,10 @@ impl Stage {
         };
         let (config, mode, seed) = (options.config.clone(), options.setup.mode, options.seed);
         // The mesh is made on its own thread, which it never leaves.
-        let run =
-            move || RealTime::new(Medium::new(&config, mode, seed), devices, poller, settings, asked)?.run(capture);
+        let run = move || {
+            let medium = Medium::new(&config, mode, seed, observer);
+            RealTime::new(medium, devices, poller, settings, asked)?.run(capture)
+        };
         let mesh = thread::Builder::new().name("mesh".to_owned()).spawn(run).map_err(refused)?;
         Ok(Stage {
             directory: Some(directory),
@@ -397,6 +411,9 @@ impl Stage {
         }
         if let Some(why) = report.capture_failed {
             return Err(Failure::Failed(format!("the captures: {why}")));
+        }
+        if let Some(why) = report.observer_failed {
+            return Err(Failure::Failed(format!("the recording: {why}")));
         }
         let lateness = report.lateness.summary();
         let mesh = Timing::new(&options.config.mesh.mac, &options.config.mesh.radio);

@@ -16,6 +16,7 @@ pub mod frame;
 pub mod lateness;
 pub mod medium;
 pub mod node;
+pub mod observer;
 pub mod packet;
 pub mod plan;
 pub mod program;
@@ -28,5 +29,6 @@ pub mod verdict;
 
 pub use emulation::{Emulation, Ended, Failure, Options, Result};
 pub use medium::Mode;
+pub use observer::Observer;
 pub use program::Spec;
 pub use verdict::Verdict;

@@ -2,12 +2,13 @@
 
 use crate::address;
 use crate::frame;
+use crate::observer::Observer;
 use crate::packet::CarriedFrame;
 use crate::traffic::Traffic;
 use meshpace_core::{Duration, NodeId, Time};
-use meshpace_mesh::mac::Timing;
+use meshpace_mesh::mac::{Frame, Timing};
 use meshpace_mesh::routing::DropReason;
-use meshpace_mesh::{Body, Packet, Queued, RoutingConfig};
+use meshpace_mesh::{Body, Packet, Position, Queued, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Motion};
 use meshpace_sim::{Config, Engine, Indication, Loss, Probe};
 
@@ -45,6 +46,36 @@ impl Probe<CarriedFrame> for Losses {
     }
 }
 
+/// The probe: what is lost is counted, and all is shown to whoever looks on.
+struct Watch<O> {
+    losses: Losses,
+    observer: O,
+}
+
+impl<O: Probe<CarriedFrame>> Probe<CarriedFrame> for Watch<O> {
+    const DECODED: bool = O::DECODED;
+
+    fn on_air(&mut self, now: Time, frame: &Frame<CarriedFrame>) {
+        self.observer.on_air(now, frame);
+    }
+    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<CarriedFrame>, power: f64) {
+        self.observer.on_decoded(now, node, frame, power);
+    }
+    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<CarriedFrame>) {
+        self.observer.on_collision(now, node, frame);
+    }
+    fn on_inject(&mut self, now: Time, node: NodeId, packet: &CarriedFrame) {
+        self.observer.on_inject(now, node, packet);
+    }
+    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &CarriedFrame) {
+        self.observer.on_deliver(now, node, packet);
+    }
+    fn on_loss(&mut self, now: Time, node: NodeId, lost: &Queued<CarriedFrame>, why: Loss) {
+        self.losses.on_loss(now, node, lost, why);
+        self.observer.on_loss(now, node, lost, why);
+    }
+}
+
 /// A frame that has arrived.
 #[derive(Debug)]
 pub struct Delivery {
@@ -59,8 +90,8 @@ pub struct Delivery {
 }
 
 /// The mesh.
-pub struct Medium {
-    engine: Engine<CarriedFrame, Losses>,
+pub struct Medium<O: Observer = ()> {
+    engine: Engine<CarriedFrame, Watch<O>>,
     mode: Mode,
     nodes: usize,
     timing: Timing,
@@ -69,9 +100,9 @@ pub struct Medium {
     pub traffic: Traffic,
 }
 
-impl Medium {
-    /// The mesh of `config` with its nodes at rest, or moving as it says.
-    pub fn new(config: &Config, mode: Mode, seed: u64) -> Medium {
+impl<O: Observer> Medium<O> {
+    /// The mesh of `config` with its nodes at rest, or moving as it says, under the eyes of `observer`.
+    pub fn new(config: &Config, mode: Mode, seed: u64, observer: O) -> Medium<O> {
         let nodes = config.positions.len();
         let all = || (0..nodes).map(|node| NodeId(node as u16));
         // Tables that are made for every transmission let links be cut at any time.
@@ -85,7 +116,7 @@ impl Medium {
             mesh.routing = RoutingConfig::Static;
         }
         let timing = Timing::new(&mesh.mac, &mesh.radio);
-        let mut engine = Engine::new(positions, &mesh, all(), seed, Losses::default());
+        let mut engine = Engine::new(positions, &mesh, all(), seed, Watch { losses: Losses::default(), observer });
         if let Some(links) = &config.firewall {
             engine.set_firewall(links, all());
         }
@@ -112,7 +143,18 @@ impl Medium {
 
     /// What was lost so far.
     pub fn losses(&mut self) -> Losses {
-        *self.engine.probe()
+        self.engine.probe().losses
+    }
+
+    /// Whoever looks on.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.engine.probe().observer
+    }
+
+    /// Where the nodes are.
+    pub fn places(&mut self) -> Vec<Position> {
+        let now = self.engine.now();
+        self.engine.motion().map(|motion| motion.positions(now)).unwrap_or_default()
     }
 
     /// `node` sends a frame now, that is at the time to which the mesh was advanced. A reply is for the node itself.

@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::frame::HEADER;
 use crate::lateness::Lateness;
 use crate::medium::{Losses, Medium};
+use crate::observer::{Observer, SAMPLE};
 use crate::plan::{LinkChange, Planned};
 use crate::sys;
 use crate::traffic::Traffic;
@@ -96,28 +97,30 @@ pub struct Report {
     pub no_priority: Option<String>,
     /// Why the captures are not complete, if they are not.
     pub capture_failed: Option<String>,
+    /// Why what the observer made is not, if it is not.
+    pub observer_failed: Option<String>,
     /// Whether it ended because too many frames were late.
     pub gave_up: bool,
 }
 
 /// The mesh with its devices.
-pub struct RealTime {
-    medium: Medium,
+pub struct RealTime<O: Observer = ()> {
+    medium: Medium<O>,
     devices: Vec<Option<Device>>,
     poller: Poller,
     settings: Settings,
     requests: Receiver<Request>,
 }
 
-impl RealTime {
+impl<O: Observer> RealTime<O> {
     /// Joins a mesh and the devices of its nodes, in the order of their numbers.
     pub fn new(
-        medium: Medium,
+        medium: Medium<O>,
         devices: Vec<Device>,
         poller: Poller,
         settings: Settings,
         requests: Receiver<Request>,
-    ) -> io::Result<RealTime> {
+    ) -> io::Result<RealTime<O>> {
         for (number, device) in devices.iter().enumerate() {
             poller.add(device, number as u64)?;
         }
@@ -151,9 +154,11 @@ impl RealTime {
             gone: Vec::new(),
             no_priority,
             capture_failed: None,
+            observer_failed: None,
             gave_up: false,
         };
         let (mut ready, mut frame, mut block) = (Vec::new(), Vec::new(), vec![0; FRAME]);
+        let mut next_sample = if O::SAMPLED { Time::ZERO } else { Time::NEVER };
         let mut planned = std::mem::take(&mut self.settings.plan).into_iter().peekable();
         loop {
             let now = mesh_time(Clock.now()).min(end);
@@ -176,12 +181,21 @@ impl RealTime {
                 self.read(one, now, &mut block, &mut frame, &mut report, capture.as_ref());
             }
             let next_change = planned.peek().map_or(Time::NEVER, |change| change.at);
-            let deadline = real_time(self.medium.next_event().min(next_change).min(end));
+            if O::SAMPLED && now >= next_sample {
+                self.sample(now, &report.lateness);
+                next_sample = now + SAMPLE;
+            }
+            let deadline = real_time(self.medium.next_event().min(next_change).min(next_sample).min(end));
             self.poller.wait(deadline, &mut ready)?;
         }
         report.elapsed = Clock.now().since(begin);
         report.capture_failed = capture.and_then(|capture| capture.finish().err()).map(|error| error.to_string());
         report.frames = self.medium.frames();
+        if O::SAMPLED {
+            self.sample(report.ended, &report.lateness);
+        }
+        let finished = self.medium.observer().finish(report.ended, report.frames);
+        report.observer_failed = finished.err().map(|error| error.to_string());
         report.losses = self.medium.losses();
         report.traffic = self.medium.traffic;
         Ok(report)
@@ -250,6 +264,28 @@ impl RealTime {
         }
     }
 
+    /// How things are.
+    fn state(&mut self, now: Time, lateness: &Lateness) -> State {
+        let streams = self.medium.traffic.streams();
+        let paths = streams.iter().map(|stream| self.medium.path(stream.from, stream.to)).collect();
+        let queues = (0..self.medium.nodes()).map(|node| self.medium.queue(NodeId(node as u16))).collect();
+        State {
+            paths,
+            queues,
+            now,
+            frames: self.medium.frames(),
+            losses: self.medium.losses(),
+            lateness: lateness.summary(),
+            traffic: self.medium.traffic.clone(),
+        }
+    }
+
+    /// Shows how things are to whoever looks on.
+    fn sample(&mut self, now: Time, lateness: &Lateness) {
+        let (state, places) = (self.state(now, lateness), self.medium.places());
+        self.medium.observer().sample(&state, &places);
+    }
+
     fn change(&mut self, LinkChange { one, other, up }: LinkChange) {
         self.medium.set_link(one, other, up);
     }
@@ -262,20 +298,7 @@ impl RealTime {
                     self.change(change);
                     let _ = done.send(());
                 }
-                Request::State(answer) => {
-                    let streams = self.medium.traffic.streams();
-                    let paths = streams.iter().map(|stream| self.medium.path(stream.from, stream.to)).collect();
-                    let queues = (0..self.medium.nodes()).map(|node| self.medium.queue(NodeId(node as u16))).collect();
-                    let _ = answer.send(State {
-                        paths,
-                        queues,
-                        now,
-                        frames: self.medium.frames(),
-                        losses: self.medium.losses(),
-                        lateness: lateness.summary(),
-                        traffic: self.medium.traffic.clone(),
-                    });
-                }
+                Request::State(answer) => drop(answer.send(self.state(now, lateness))),
                 Request::Stop => return true,
             }
         }

@@ -68,7 +68,7 @@ impl Chain {
     }
 
     fn try_run(&self) -> meshpace_emulator::Result<Emulation> {
-        Emulation::run(self.options.clone(), &AtomicBool::new(false), &mut |message| eprintln!("{message}"))
+        Emulation::run(self.options.clone(), (), &AtomicBool::new(false), &mut |message| eprintln!("{message}"))
     }
 
     fn run(&self) -> Emulation {
@@ -376,7 +376,7 @@ fn a_node_whose_device_goes_away_is_told_and_the_others_go_on() {
     let chain = Chain::new(3, 30).execute("n2: ip link del mesh0").execute("n1: ping -c 3 -i 0.2 n0");
     let mut told = Vec::new();
     let emulation =
-        Emulation::run(chain.options.clone(), &AtomicBool::new(false), &mut |text| told.push(text.to_owned()));
+        Emulation::run(chain.options.clone(), (), &AtomicBool::new(false), &mut |text| told.push(text.to_owned()));
     assert_eq!(emulation.unwrap().programs[1].status, Some(0));
     assert!(told.iter().any(|text| text.starts_with("n2: its device went away")), "{told:?}");
 }

@@ -9,6 +9,26 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// The file of a stream, which must not be there unless `replace`.
+///
+/// # Errors
+/// A sentence for people.
+pub fn create(path: &Path, replace: bool) -> Result<File, String> {
+    let mut options = File::options();
+    options.write(true);
+    if replace {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    options.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("--record: {} is there already; --force replaces it", path.display())
+        }
+        _ => format!("--record: {}: {error}", path.display()),
+    })
+}
+
 /// Where the stream goes, and what became of it.
 pub struct Recording {
     path: PathBuf,
@@ -30,19 +50,7 @@ impl Recording {
                 "--record is of one run, and these are {runs}: choose with --set, --seed and --seeds 1"
             ));
         }
-        let mut options = File::options();
-        options.write(true);
-        if replace {
-            options.create(true).truncate(true)
-        } else {
-            options.create_new(true)
-        };
-        let file = options.open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                format!("--record: {} is there already; --force replaces it", path.display())
-            }
-            _ => format!("--record: {}: {error}", path.display()),
-        })?;
+        let file = create(path, replace)?;
         Ok(Recording {
             path: path.to_owned(),
             scenario: campaign.scenario.name.clone(),

@@ -5,13 +5,17 @@ mod read;
 mod write;
 
 pub use read::{Event, Reader};
-pub use write::record;
+pub use write::{Changes, Writer, record};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The format that is written, and the latest that is read.
-pub const FORMAT: u32 = 1;
+/// The latest format that is read.
+pub const FORMAT: u32 = 2;
+/// The format of a run of the simulator, whose flows are all known when it begins.
+const OF_RUN: u32 = 1;
+/// The format of an emulation, whose flows begin when programs talk.
+const OF_EMULATION: u32 = 2;
 /// What kind of file it is.
 const STREAM: &str = "meshpace";
 
@@ -20,7 +24,7 @@ const STREAM: &str = "meshpace";
 pub struct Header {
     /// Always "meshpace".
     pub stream: String,
-    /// The format, [`FORMAT`].
+    /// The format: the first that has all kinds of lines of the file.
     pub format: u32,
     /// [`meshpace_sim::MODEL_REVISION`] of the simulator that made it.
     pub model: u32,

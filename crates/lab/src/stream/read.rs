@@ -32,6 +32,8 @@ pub enum Event {
     Arrived { time: u64, node: u16, packet: u64, flow: u16, hops: u64 },
     /// A packet was given up.
     Lost { time: u64, node: u16, why: String, packet: Option<u64>, flow: Option<u16>, next_hop: Option<u16> },
+    /// A flow begins that the header does not have.
+    Begin { time: u64, flow: u16, from: u16, to: u16, transport: String },
     /// The route of a flow.
     Route { time: u64, flow: u16, nodes: Option<Vec<u16>> },
     /// Packets that wait at a node.
@@ -43,7 +45,7 @@ pub enum Event {
         delivered: u64,
         segments_sent: u64,
         retransmissions: u64,
-        timeouts: u64,
+        timeouts: Option<u64>,
         window: Option<f64>,
         interval_ns: Option<f64>,
         rtt_ns: Option<f64>,
@@ -141,6 +143,7 @@ fn event(value: Value) -> Option<Event> {
             flow: node(5),
             next_hop: node(6),
         },
+        "begin" => Event::Begin { time: time?, flow: node(2)?, from: node(3)?, to: node(4)?, transport: text(5)? },
         "route" => {
             let nodes = match places.get(3)? {
                 Value::Null => None,
@@ -155,7 +158,7 @@ fn event(value: Value) -> Option<Event> {
             delivered: whole(3)?,
             segments_sent: whole(4)?,
             retransmissions: whole(5)?,
-            timeouts: whole(6)?,
+            timeouts: whole(6),
             window: number(7),
             interval_ns: number(8),
             rtt_ns: number(9),

@@ -1,16 +1,17 @@
 //! Writes the stream of one run.
 
-use super::{FORMAT, FlowHeader, Header, STREAM};
+use super::{FlowHeader, Header, OF_EMULATION, OF_RUN, STREAM};
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::link::discipline::QueueLoss;
 use meshpace_mesh::mac::{Frame, FrameKind};
 use meshpace_mesh::radio::power::dbm;
 use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_mesh::routing::{DropReason, MessageKind};
-use meshpace_mesh::{Body, Packet, Queued};
+use meshpace_mesh::{Body, Packet, Position, Queued};
 use meshpace_scenario::Point;
 use meshpace_sim::world::Counted;
-use meshpace_sim::{Loss, Measurement, Outcome, Probe, SimPacket, World};
+use meshpace_sim::{Config, Loss, Measurement, Outcome, Probe, World};
+use serde_json::{Map, Value};
 use std::io::{self, Write};
 
 /// Time between two samples.
@@ -29,17 +30,8 @@ pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Ou
     let links = connectivity::links(&places, &Channel::new(&config.mesh.radio), config.firewall.as_deref());
     let flows = config.flows.iter().zip(&point.transports).enumerate();
     let header = Header {
-        stream: STREAM.to_owned(),
-        format: FORMAT,
-        model: meshpace_sim::MODEL_REVISION,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        scenario: scenario.to_owned(),
-        seed,
         point: point.values.iter().cloned().collect(),
-        duration_ns: config.duration.0,
-        warmup_ns: config.warmup.0,
         sample_ns: SAMPLE.0,
-        nodes: nodes.clone(),
         links: links.into_iter().map(|(one, other)| [one, other]).collect(),
         flows: flows
             .map(|(id, (flow, transport))| FlowHeader {
@@ -49,15 +41,13 @@ pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Ou
                 transport: transport.clone(),
             })
             .collect(),
+        ..Header::new(OF_RUN, scenario, seed, config, nodes.clone())
     };
-    let header = serde_json::to_string(&header).unwrap_or_default();
-    world.engine_mut().probe().line(format_args!("{header}"));
+    world.engine_mut().probe().header(&header);
     let mut samples = Samples {
-        queues: vec![0; nodes.len()],
-        routes: vec![None; config.flows.len()],
+        changes: Changes::new(nodes),
         counted: vec![Counted::default(); config.flows.len()],
         ends: config.flows.iter().map(|flow| (flow.from, flow.to)).collect(),
-        places: nodes,
     };
     let mut measurement = Measurement::new(config);
     let mut at = Time::ZERO;
@@ -68,14 +58,46 @@ pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Ou
     }
     let outcome = measurement.outcome(&world);
     let ended = Time((outcome.ended_s * 1e9) as u64).0;
-    let writer = world.engine_mut().probe();
-    writer.line(format_args!("[\"end\",{ended},{},\"{:016x}\"]", outcome.frames, outcome.fingerprint));
-    let written = writer.finish();
+    let written = world.engine_mut().probe().end(Time(ended), outcome.frames, &format!("{:016x}", outcome.fingerprint));
     (outcome, written)
 }
 
+impl Header {
+    fn new(format: u32, scenario: &str, seed: u64, config: &Config, nodes: Vec<[f64; 2]>) -> Header {
+        Header {
+            stream: STREAM.to_owned(),
+            format,
+            model: meshpace_sim::MODEL_REVISION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario: scenario.to_owned(),
+            seed,
+            point: Map::new(),
+            duration_ns: config.duration.0,
+            warmup_ns: config.warmup.0,
+            sample_ns: 0,
+            nodes,
+            links: Vec::new(),
+            flows: Vec::new(),
+        }
+    }
+
+    /// Of an emulation, sampled every `sample`: its flows begin when programs talk, and all its time counts.
+    pub fn of_emulation(scenario: &str, seed: u64, config: &Config, sample: Duration) -> Header {
+        let nodes = config.positions.iter().map(|place| [place.x, place.y]).collect();
+        let channel = Channel::new(&config.mesh.radio);
+        let links = connectivity::links(&config.positions, &channel, config.firewall.as_deref());
+        Header {
+            warmup_ns: 0,
+            sample_ns: sample.0,
+            links: links.into_iter().map(|(one, other)| [one, other]).collect(),
+            ..Header::new(OF_EMULATION, scenario, seed, config, nodes)
+        }
+    }
+}
+
 /// The probe that writes.
-struct Writer<W> {
+#[derive(Debug)]
+pub struct Writer<W> {
     out: W,
     /// Frames so far.
     frames: u64,
@@ -86,7 +108,8 @@ struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    fn new(out: W, nodes: usize) -> Writer<W> {
+    /// Into `out`, of a mesh of so many nodes.
+    pub fn new(out: W, nodes: usize) -> Writer<W> {
         Writer { out, frames: 0, last: vec![0; nodes], failure: None }
     }
 
@@ -96,25 +119,56 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    fn finish(&mut self) -> io::Result<()> {
-        match self.failure.take() {
-            Some(error) => Err(error),
-            None => self.out.flush(),
+    /// Writes the first line.
+    pub fn header(&mut self, header: &Header) {
+        let header = serde_json::to_string(header).unwrap_or_default();
+        self.line(format_args!("{header}"));
+    }
+
+    /// Writes that a flow begins.
+    pub fn begin(&mut self, now: Time, flow: &FlowHeader) {
+        let FlowHeader { id, from, to, transport } = flow;
+        let transport = Value::from(transport.as_str());
+        self.line(format_args!("[\"begin\",{},{id},{from},{to},{transport}]", now.0));
+    }
+
+    /// Writes a sample of a flow of which nothing is known but what crossed the mesh.
+    pub fn counted(&mut self, now: Time, flow: usize, delivered: u64, segments_sent: u64, retransmissions: u64) {
+        self.line(format_args!(
+            "[\"flow\",{},{flow},{delivered},{segments_sent},{retransmissions},null,null,null,null,null]",
+            now.0
+        ));
+    }
+
+    /// Hands on what was written so far.
+    pub fn flush(&mut self) {
+        if self.failure.is_none() {
+            self.failure = self.out.flush().err();
         }
+    }
+
+    /// Writes the last line.
+    ///
+    /// # Errors
+    /// The first failure, if not all could be written.
+    pub fn end(&mut self, now: Time, frames: u64, fingerprint: &str) -> io::Result<()> {
+        self.line(format_args!("[\"end\",{},{frames},\"{fingerprint}\"]", now.0));
+        self.flush();
+        self.failure.take().map_or(Ok(()), Err)
     }
 }
 
 /// Data or acknowledgement.
-fn what(packet: &SimPacket) -> &'static str {
+fn what(packet: &impl Packet) -> &'static str {
     if packet.is_pure_ack() { "ack" } else { "data" }
 }
 
 /// JSON of what a frame carries.
-fn body(body: Option<&Body<SimPacket>>) -> String {
+fn body(body: Option<&Body<impl Packet>>) -> String {
     match body {
         None => "null".to_owned(),
         Some(Body::Data(packet)) => {
-            format!("[\"packet\",{},{},\"{}\",{}]", packet.id, packet.flow.0, what(packet), packet.hops)
+            format!("[\"packet\",{},{},\"{}\",{}]", packet.id(), packet.flow().0, what(packet), packet.hops())
         }
         Some(Body::Routing(message)) => {
             let what = match message.kind() {
@@ -159,10 +213,10 @@ fn number(value: Option<f64>) -> String {
     }
 }
 
-impl<W: Write> Probe<SimPacket> for Writer<W> {
+impl<P: Packet, W: Write> Probe<P> for Writer<W> {
     const DECODED: bool = true;
 
-    fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
+    fn on_air(&mut self, now: Time, frame: &Frame<P>) {
         let kind = match frame.kind {
             FrameKind::Rts => "rts",
             FrameKind::Cts => "cts",
@@ -181,78 +235,112 @@ impl<W: Write> Probe<SimPacket> for Writer<W> {
         self.frames += 1;
     }
 
-    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, power: f64) {
+    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<P>, power: f64) {
         let n = self.last[frame.from.index()];
         self.line(format_args!("[\"got\",{},{n},{},{:.1}]", now.0, node.0, dbm(power)));
     }
 
-    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>) {
+    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<P>) {
         let n = self.last[frame.from.index()];
         self.line(format_args!("[\"collision\",{},{n},{}]", now.0, node.0));
     }
 
-    fn on_inject(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
-        let (id, flow, what, bytes) = (packet.id, packet.flow.0, what(packet), packet.size());
+    fn on_inject(&mut self, now: Time, node: NodeId, packet: &P) {
+        let (id, flow, what, bytes) = (packet.id(), packet.flow().0, what(packet), packet.size());
         self.line(format_args!("[\"sent\",{},{},{id},{flow},\"{what}\",{bytes}]", now.0, node.0));
     }
 
-    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
-        let (id, flow, hops) = (packet.id, packet.flow.0, packet.hops);
+    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &P) {
+        let (id, flow, hops) = (packet.id(), packet.flow().0, packet.hops());
         self.line(format_args!("[\"arrived\",{},{},{id},{flow},{hops}]", now.0, node.0));
     }
 
-    fn on_loss(&mut self, now: Time, at: NodeId, lost: &Queued<SimPacket>, loss: Loss) {
+    fn on_loss(&mut self, now: Time, at: NodeId, lost: &Queued<P>, loss: Loss) {
         let (why, next_hop) = (why(loss), node(lost.next_hop));
         match &lost.body {
             Body::Data(packet) => self.line(format_args!(
                 "[\"lost\",{},{},\"{why}\",{},{},{next_hop}]",
-                now.0, at.0, packet.id, packet.flow.0
+                now.0,
+                at.0,
+                packet.id(),
+                packet.flow().0
             )),
             _ => self.line(format_args!("[\"lost\",{},{},\"{why}\",null,null,{next_hop}]", now.0, at.0)),
         }
     }
 }
 
-/// What the sample before said.
-struct Samples {
+/// What samples say only when it has changed.
+#[derive(Debug)]
+pub struct Changes {
     queues: Vec<usize>,
     /// By flow; none before the first sample.
     routes: Vec<Option<Option<Vec<u16>>>>,
+    places: Vec<[f64; 2]>,
+}
+
+impl Changes {
+    /// Since the header, which had nodes at `places`.
+    pub fn new(places: Vec<[f64; 2]>) -> Changes {
+        Changes { queues: vec![0; places.len()], routes: Vec::new(), places }
+    }
+
+    /// So many packets wait at a node.
+    pub fn queue<W: Write>(&mut self, out: &mut Writer<W>, now: Time, node: usize, queue: usize) {
+        if std::mem::replace(&mut self.queues[node], queue) != queue {
+            out.line(format_args!("[\"queue\",{},{node},{queue}]", now.0));
+        }
+    }
+
+    /// The route of a flow.
+    pub fn route<W: Write>(&mut self, out: &mut Writer<W>, now: Time, flow: usize, route: Option<Vec<u16>>) {
+        if self.routes.len() <= flow {
+            self.routes.resize(flow + 1, None);
+        }
+        if self.routes[flow].as_ref() != Some(&route) {
+            let told = serde_json::to_string(&route).unwrap_or_default();
+            out.line(format_args!("[\"route\",{},{flow},{told}]", now.0));
+            self.routes[flow] = Some(route);
+        }
+    }
+
+    /// Where a node is.
+    pub fn place<W: Write>(&mut self, out: &mut Writer<W>, now: Time, node: usize, place: Position) {
+        let place = [(place.x * 100.0).round() / 100.0, (place.y * 100.0).round() / 100.0];
+        if std::mem::replace(&mut self.places[node], place) != place {
+            let [x, y] = place;
+            out.line(format_args!("[\"place\",{},{node},{x},{y}]", now.0));
+        }
+    }
+}
+
+/// What the sample before said.
+struct Samples {
+    changes: Changes,
     counted: Vec<Counted>,
     ends: Vec<(NodeId, NodeId)>,
-    places: Vec<[f64; 2]>,
 }
 
 impl Samples {
     fn take<W: Write>(&mut self, world: &mut World<'_, Writer<W>>, at: Time) {
-        let now = at.0;
-        for node in 0..self.queues.len() {
+        for node in 0..self.changes.queues.len() {
             let queue = world.engine().station(NodeId(node as u16)).queue;
-            if std::mem::replace(&mut self.queues[node], queue) != queue {
-                world.engine_mut().probe().line(format_args!("[\"queue\",{now},{node},{queue}]"));
-            }
+            self.changes.queue(world.engine_mut().probe(), at, node, queue);
         }
         for flow in 0..self.counted.len() {
-            self.take_flow(world, now, flow);
+            self.take_flow(world, at, flow);
         }
         let places = world.engine_mut().motion().map(|motion| motion.positions(at));
         for (node, place) in places.into_iter().flatten().enumerate() {
-            let place = [(place.x * 100.0).round() / 100.0, (place.y * 100.0).round() / 100.0];
-            if std::mem::replace(&mut self.places[node], place) != place {
-                let [x, y] = place;
-                world.engine_mut().probe().line(format_args!("[\"place\",{now},{node},{x},{y}]"));
-            }
+            self.changes.place(world.engine_mut().probe(), at, node, place);
         }
     }
 
-    fn take_flow<W: Write>(&mut self, world: &mut World<'_, Writer<W>>, now: u64, flow: usize) {
+    fn take_flow<W: Write>(&mut self, world: &mut World<'_, Writer<W>>, at: Time, flow: usize) {
         let (from, to) = self.ends[flow];
         let route = route(world, from, to);
-        if self.routes[flow].as_ref() != Some(&route) {
-            let told = serde_json::to_string(&route).unwrap_or_default();
-            world.engine_mut().probe().line(format_args!("[\"route\",{now},{flow},{told}]"));
-            self.routes[flow] = Some(route);
-        }
+        self.changes.route(world.engine_mut().probe(), at, flow, route);
+        let now = at.0;
         let counted = world.flow_counted(flow);
         let before = std::mem::replace(&mut self.counted[flow], counted);
         let (s, b) = (&counted.sender, &before.sender);

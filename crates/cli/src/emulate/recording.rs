@@ -1,0 +1,133 @@
+//! `--record`: what goes on in the mesh as a stream of lines, as `run --record` writes it, while it goes on. Who follows it sees it
+//! some tenths of a second later.
+//!
+//! A thread of its own writes the file: the one that is the mesh waits for no disk.
+
+use meshpace_core::{NodeId, Time};
+use meshpace_emulator::frame::Conversation;
+use meshpace_emulator::observer::{Observer, SAMPLE};
+use meshpace_emulator::packet::CarriedFrame;
+use meshpace_emulator::realtime::State;
+use meshpace_lab::stream::{Changes, FlowHeader, Header, Writer};
+use meshpace_mesh::mac::Frame;
+use meshpace_mesh::{Position, Queued};
+use meshpace_sim::{Config, Loss, Probe};
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+/// Conversations, each with its two directions, that have samples; the frames of later ones are there, too.
+const MOST_FLOWS: usize = 32;
+
+/// Lines that go to the thread that writes, at each flush.
+#[derive(Debug)]
+struct Lines {
+    text: Vec<u8>,
+    to: Sender<Vec<u8>>,
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // If the writer has given up, `finish` tells why.
+        let _ = self.to.send(std::mem::take(&mut self.text));
+        Ok(())
+    }
+}
+
+/// The recording of an emulation.
+pub struct Recording {
+    out: Option<Writer<Lines>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+    changes: Changes,
+    /// Flows that have begun.
+    flows: usize,
+}
+
+impl Recording {
+    /// Into `file`, which is empty.
+    pub fn new(file: File, scenario: &str, seed: u64, config: &Config) -> io::Result<Recording> {
+        let header = Header::of_emulation(scenario, seed, config, SAMPLE);
+        let (to, given) = channel::<Vec<u8>>();
+        let write = move || {
+            let mut file = file;
+            given.into_iter().try_for_each(|text| file.write_all(&text))
+        };
+        let writer = thread::Builder::new().name("recording".to_owned()).spawn(write)?;
+        let mut out = Writer::new(Lines { text: Vec::new(), to }, config.positions.len());
+        out.header(&header);
+        out.flush();
+        Ok(Recording { out: Some(out), writer: Some(writer), changes: Changes::new(header.nodes), flows: 0 })
+    }
+}
+
+impl Probe<CarriedFrame> for Recording {
+    const DECODED: bool = true;
+
+    fn on_air(&mut self, now: Time, frame: &Frame<CarriedFrame>) {
+        self.out.iter_mut().for_each(|out| out.on_air(now, frame));
+    }
+    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<CarriedFrame>, power: f64) {
+        self.out.iter_mut().for_each(|out| out.on_decoded(now, node, frame, power));
+    }
+    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<CarriedFrame>) {
+        self.out.iter_mut().for_each(|out| out.on_collision(now, node, frame));
+    }
+    fn on_inject(&mut self, now: Time, node: NodeId, packet: &CarriedFrame) {
+        self.out.iter_mut().for_each(|out| out.on_inject(now, node, packet));
+    }
+    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &CarriedFrame) {
+        self.out.iter_mut().for_each(|out| out.on_deliver(now, node, packet));
+    }
+    fn on_loss(&mut self, now: Time, node: NodeId, lost: &Queued<CarriedFrame>, why: Loss) {
+        self.out.iter_mut().for_each(|out| out.on_loss(now, node, lost, why));
+    }
+}
+
+impl Observer for Recording {
+    fn sample(&mut self, state: &State, places: &[Position]) {
+        let (Some(out), now) = (&mut self.out, state.now) else { return };
+        for (node, queue) in state.queues.iter().enumerate() {
+            self.changes.queue(out, now, node, *queue);
+        }
+        for (node, place) in places.iter().enumerate() {
+            self.changes.place(out, now, node, *place);
+        }
+        let streams = state.traffic.streams().iter().zip(&state.paths).take(MOST_FLOWS).enumerate();
+        for (id, (stream, path)) in streams {
+            if id >= self.flows {
+                let (from, to) = (stream.from.0, stream.to.0);
+                out.begin(now, &FlowHeader { id, from, to, transport: name(&stream.conversation) });
+                self.flows = id + 1;
+            }
+            let route = (!path.is_empty()).then(|| path.iter().map(|node| node.0).collect());
+            self.changes.route(out, now, id, route);
+            out.counted(now, id, stream.delivered_bytes, stream.segments_sent, stream.retransmissions);
+        }
+        out.flush();
+    }
+
+    fn finish(&mut self, ended: Time, frames: u64) -> io::Result<()> {
+        // An emulation is no function of its seed: it has no fingerprint.
+        let made = self.out.take().map_or(Ok(()), |mut out| out.end(ended, frames, ""));
+        let written = self.writer.take().map_or(Ok(Ok(())), JoinHandle::join);
+        written.map_err(|_| io::Error::other("its writer broke down"))?.and(made)
+    }
+}
+
+/// Protocol and ports (IANA's numbers of protocols).
+fn name(conversation: &Conversation) -> String {
+    let [from, to] = conversation.ports;
+    match conversation.protocol {
+        Some(1) => "icmp".to_owned(),
+        Some(6) => format!("tcp {from} to {to}"),
+        Some(17) => format!("udp {from} to {to}"),
+        Some(other) => format!("protocol {other}"),
+        None => "not ipv4".to_owned(),
+    }
+}

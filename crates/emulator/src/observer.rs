@@ -1,0 +1,33 @@
+//! Who looks on while the mesh runs, on its own thread: what records it, for example.
+
+use crate::packet::CarriedFrame;
+use crate::realtime::State;
+use meshpace_core::{Duration, Time};
+use meshpace_mesh::Position;
+use meshpace_sim::Probe;
+use std::io;
+
+/// Time between two samples, in the mesh's time.
+pub const SAMPLE: Duration = Duration::from_millis(100);
+
+/// Sees every frame as a probe does, and how things are every [`SAMPLE`]. It must not wait: the mesh waits for it.
+pub trait Observer: Probe<CarriedFrame> + Send + 'static {
+    /// Whether samples are wanted at all.
+    const SAMPLED: bool = true;
+
+    /// How things are now; where nodes are.
+    fn sample(&mut self, _state: &State, _places: &[Position]) {}
+
+    /// The mesh has ended, after so many frames.
+    ///
+    /// # Errors
+    /// Why what it made of it is not whole.
+    fn finish(&mut self, _ended: Time, _frames: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Nobody.
+impl Observer for () {
+    const SAMPLED: bool = false;
+}
