@@ -48,7 +48,7 @@ struct Load {
     /// The factor before the RTT's coefficient of variation, 0 to 10.
     #[arg(long, default_value_t = 2.0, allow_negative_numbers = true, value_parser = factor)]
     dispersion_factor: f64,
-    /// Segments in the first window at most; 0 leaves the kernel's, 10. The kernel never paces its first ten segments.
+    /// Segments in the window at most until ten are out, which the kernel never paces; 0 leaves the kernel's own start, 10.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=1000))]
     initial_window: u32,
     /// Let users without rights choose it.

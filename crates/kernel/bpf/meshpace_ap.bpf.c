@@ -3,7 +3,8 @@
  * TCP with adaptive pacing (AP05, AP10) as a congestion control of the Linux kernel. The window is the kernel's own NewReno:
  * slow start, fast retransmit, undo. The pacing is a ceiling, SO_MAX_PACING_RATE, set anew with every RTT sample.
  *
- * Departures from the papers, all the kernel's: its first ten data segments are never paced; it paces bytes, so a short
+ * Departures from the papers, all the kernel's: its first ten data segments are never paced, so the window stays as it began
+ * until they are out (a burst of ten makes RTTs that stretch the interval for the next 50 samples); it paces bytes, so a short
  * segment is followed by a proportionally shorter gap; retransmissions are paced like new data; where cwnd/srtt is below the
  * ceiling, TCP's own pacing spaces segments further, never below 1.2 cwnd/srtt.
  */
@@ -21,6 +22,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define MAPPED_IPV4 __builtin_bswap32(0xffff)
 #define UNLIMITED 0xfffffffeu /* bytes/s; one more would switch pacing off */
 #define SECOND_NS 1000000000ULL
+#define NEVER_PACED 10 /* data segments of a connection, by the kernel's tcp_update_skb_after_send() */
 
 /* A destination: an IPv6 prefix, or an IPv4 one mapped into ::ffff:0:0/96. */
 struct destination {
@@ -132,7 +134,9 @@ void BPF_PROG(meshpace_init, struct sock *sk)
 	/* Switches the kernel's pacing on; the ceiling comes with the first sample. */
 	set_ceiling(sk, UNLIMITED);
 	chosen = bpf_map_lookup_elem(&settings, &zero);
-	if (chosen && chosen->initial_window && tp->data_segs_out == 0 && tp->snd_cwnd > chosen->initial_window)
+	/* Programs choose it before they connect or, as iperf3, after the first bytes. */
+	if (chosen && chosen->initial_window && tp->data_segs_out < NEVER_PACED &&
+	    tp->snd_cwnd > chosen->initial_window)
 		tp->snd_cwnd = chosen->initial_window;
 }
 
@@ -182,6 +186,13 @@ __u32 BPF_PROG(meshpace_segments, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(meshpace_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct settings *chosen;
+	__u32 zero = 0;
+
+	chosen = bpf_map_lookup_elem(&settings, &zero);
+	if (chosen && chosen->initial_window && tp->data_segs_out < NEVER_PACED)
+		return;
 	tcp_reno_cong_avoid(sk, ack, acked);
 }
 

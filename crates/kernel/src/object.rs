@@ -41,7 +41,7 @@ pub struct Request {
     pub paths: Vec<(Destination, Route)>,
     /// The factor before cov in hundredths, 0 to 1000. 200 in both papers.
     pub factor: u32,
-    /// Segments in the first window at most; 0 leaves the kernel's.
+    /// Segments in the window at most until ten are out, which the kernel never paces; 0 leaves the kernel's own start.
     pub initial_window: u32,
     /// Whether users without rights may choose it.
     pub allow_users: bool,
