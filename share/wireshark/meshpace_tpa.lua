@@ -11,7 +11,8 @@ local tpa = Proto("meshpace_tpa", "TPA over UDP (meshpace)")
 
 local KINDS = {[0] = "request", [1] = "challenge", [2] = "acceptance", [3] = "stray", [4] = "refusal"}
 local PROTECTIONS = {[0] = "none", [1] = "Noise NN", [2] = "Noise NNpsk0", [3] = "Noise IK"}
-local VERSION = 2
+local CIPHERS = {[0] = "ChaCha20-Poly1305", [1] = "AES-256-GCM"}
+local VERSION = 3
 local OPENING, STRAY = 62, 20
 local TAG, HEADER = 8, 12
 -- Around an encrypted segment: tag, number, authentication.
@@ -24,7 +25,9 @@ f.sealed = ProtoField.bytes("meshpace_tpa.sealed", "Encrypted segment")
 f.authentication = ProtoField.bytes("meshpace_tpa.authentication", "Authentication")
 f.version = ProtoField.uint8("meshpace_tpa.version", "Version")
 f.kind = ProtoField.uint8("meshpace_tpa.kind", "Kind", base.DEC, KINDS)
-f.protection = ProtoField.uint8("meshpace_tpa.protection", "Protection", base.DEC, PROTECTIONS)
+f.protection = ProtoField.uint8("meshpace_tpa.protection", "Protection", base.DEC, PROTECTIONS, 0x0f)
+f.offers_aes = ProtoField.bool("meshpace_tpa.offers_aes", "Offers AES-256-GCM", 8, nil, 0x10)
+f.cipher = ProtoField.uint8("meshpace_tpa.cipher", "Cipher", base.DEC, CIPHERS, 0x20)
 f.ack_every = ProtoField.uint8("meshpace_tpa.ack_every", "Segments that share an ACK")
 f.opener = ProtoField.uint64("meshpace_tpa.opener", "Tag of who opens", base.HEX)
 f.acceptor = ProtoField.uint64("meshpace_tpa.acceptor", "Tag of who accepts", base.HEX)
@@ -105,6 +108,11 @@ local function opening(buffer, tree)
     return "stray: nobody knows tag 0x" .. buffer(12, 8):bytes():tohex():lower()
   end
   tree:add(f.protection, buffer(10, 1))
+  local protection = buffer(10, 1):bitfield(4, 4)
+  if protection ~= 0 then
+    tree:add(f.offers_aes, buffer(10, 1))
+    tree:add(f.cipher, buffer(10, 1))
+  end
   tree:add(f.ack_every, buffer(11, 1))
   tree:add(f.opener, buffer(12, 8))
   tree:add(f.acceptor, buffer(20, 8))
@@ -117,8 +125,9 @@ local function opening(buffer, tree)
   local length = math.min(buffer(60, 2):uint(), rest)
   if length > 0 then tree:add(f.noise, buffer(OPENING, length)) end
   if rest > length then tree:add(f.padding, buffer(OPENING + length)) end
-  local protection = PROTECTIONS[buffer(10, 1):uint()] or "unknown"
-  return text .. ", protection " .. protection
+  text = text .. ", protection " .. (PROTECTIONS[protection] or "unknown")
+  if protection ~= 0 then text = text .. ", " .. CIPHERS[buffer(10, 1):bitfield(2, 1)] end
+  return text
 end
 
 local function plain(buffer, tree)

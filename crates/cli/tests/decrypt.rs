@@ -105,14 +105,21 @@ fn decrypt(keylog: &Path, from: &Path, to: &Path) -> Output {
 
 #[test]
 fn what_was_encrypted_is_read_with_the_keys_and_only_with_them() {
+    [false, true].into_iter().for_each(what_was_encrypted_is_read);
+}
+
+/// The same with ChaCha20-Poly1305 or with AES-256-GCM.
+fn what_was_encrypted_is_read(aes: bool) {
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name);
     let (log, from, to) = (place("keys"), place("encrypted.pcap"), place("plain.pcapng"));
     let keylog = Some(Arc::new(KeyLog::append(&log).unwrap()));
-    let options = Options { keylog, ..Options::default() };
+    let options = Options { keylog, aes, ..Options::default() };
     let (there, back) = (noise(1, 50_000), noise(2, 20_000));
     let passed = conversation(&options, &there, &back);
     capture(&from, &passed);
+    let words = std::fs::read_to_string(&log).unwrap();
+    assert!(words.lines().all(|line| line.starts_with(if aes { "TPA_KEY_AES " } else { "TPA_KEY " })), "{words}");
     let secret = |datagrams: &[Vec<u8>]| {
         datagrams.iter().any(|bytes| bytes.windows(100).any(|window| window == &there[..100] || window == &back[..100]))
     };
@@ -283,18 +290,25 @@ fn tshark_tells_encrypted_datagrams_and_reads_them_once_decrypted() {
     let place = |name: &str| directory.path().join(name);
     let (log, from, to) = (place("keys"), place("encrypted.pcap"), place("plain.pcapng"));
     let keylog = Some(Arc::new(KeyLog::append(&log).unwrap()));
-    let options = Options { keylog, security: Security::Shared([9; 32]), ..Options::default() };
+    let options = Options { keylog, security: Security::Shared([9; 32]), aes: true, ..Options::default() };
     let passed = conversation(&options, &noise(3, 20_000), &noise(4, 20_000));
     capture(&from, &passed);
-    let fields = ["meshpace_tpa.kind", "meshpace_tpa.protection", "meshpace_tpa.number", "meshpace_tpa.tag"];
+    let fields = [
+        "meshpace_tpa.kind",
+        "meshpace_tpa.protection",
+        "meshpace_tpa.offers_aes",
+        "meshpace_tpa.cipher",
+        "meshpace_tpa.number",
+        "meshpace_tpa.tag",
+    ];
     for (said, (_, datagram)) in tshark(&from, &fields).iter().zip(&passed) {
         let opening = Opening::decode(datagram).map(|(opening, _)| opening);
         let kind = opening.map_or(String::new(), |opening| (opening.kind as u8).to_string());
-        let protection = opening.map_or("", |_| "2").to_owned();
+        let [protection, offers, cipher] = opening.map_or([""; 3], |_| ["2", "1", "1"]).map(str::to_owned);
         let tag = u64::from_be_bytes(datagram[..8].try_into().unwrap());
         let number = u64::from_be_bytes(datagram[8..16].try_into().unwrap());
         let number = opening.map_or(number.to_string(), |_| String::new());
-        assert_eq!(*said, [kind, protection, number, format!("0x{tag:016x}")]);
+        assert_eq!(*said, [kind, protection, offers, cipher, number, format!("0x{tag:016x}")]);
     }
     assert!(decrypt(&log, &from, &to).status.success());
     for (said, datagram) in tshark(&to, &FIELDS).iter().zip(&datagrams(&to)) {

@@ -89,13 +89,16 @@ impl Ahead {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cipher::Cipher;
     use super::super::noise::Keys;
     use super::*;
 
     /// Both ends, a ring of a stream, and the segments of a block of it.
     fn scene() -> ([Seal; 2], SendRing, impl Fn(u16) -> [Segment; 3]) {
         let (a, b) = ([1; 32], [2; 32]);
-        let seals = [Keys { send: a, receive: b }, Keys { send: b, receive: a }].map(|keys| Seal::new(&keys));
+        let cipher = Cipher::default();
+        let keys = [Keys { cipher, send: a, receive: b }, Keys { cipher, send: b, receive: a }];
+        let seals = keys.map(|keys| Seal::new(&keys));
         let mut ring = SendRing::new(10_000);
         let bytes: Vec<u8> = (0..9000u32).map(|i| (i * 7 % 251) as u8).collect();
         assert_eq!(ring.write(&bytes), bytes.len());

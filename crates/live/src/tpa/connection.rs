@@ -94,7 +94,7 @@ impl Connection {
         tag: Tag,
         now: Time,
     ) -> Connection {
-        let request = Request::new(config, shared.options.security.protection(), tag);
+        let request = Request::new(config, shared.options.protection_and_suite(), tag);
         let machine = tpa::Connection::new(config, meshpace_transport::Role::Sender);
         let origin = Origin::Ours(Box::new(request));
         let mut connection = Connection::new(port, addresses, shared, config, (tag, machine, origin), now);

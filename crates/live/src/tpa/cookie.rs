@@ -91,6 +91,7 @@ impl Baker {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cipher::Suite;
     use super::super::handshake::{Kind, Protection, Terms};
     use super::*;
     use meshpace_transport::tpa::Segment;
@@ -100,6 +101,7 @@ mod tests {
         Opening {
             kind: Kind::Request,
             protection: Protection::Nn,
+            suite: Suite::asking(true),
             terms,
             opener: 5,
             acceptor: 0,

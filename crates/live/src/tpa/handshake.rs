@@ -7,13 +7,15 @@
 //! padding, so that a listener never sends more than it was sent to an address that has shown nothing.
 //!
 //! Both ends of TPA need the same segment size, and the receiver needs to know how many segments share an ACK (section 3.6).
-//! Whoever opens the connection proposes them; a listener whose buffers are smaller asks for smaller segments in its challenge.
+//! Whoever opens the connection proposes them; a listener whose buffers are smaller asks for smaller segments in its challenge. There it
+//! also chooses the cipher.
 //!
 //! ```text
 //! bytes 0-7    zero: the tag of no connection
-//! byte 8       version, 2
+//! byte 8       version, 3
 //! byte 9       kind: 0 request, 1 challenge, 2 acceptance, 3 stray, 4 refusal
-//! byte 10      protection: 0 none, 1 Noise NN, 2 Noise NNpsk0, 3 Noise IK
+//! byte 10      protection: 0 none, 1 Noise NN, 2 Noise NNpsk0, 3 Noise IK; with encryption 16 more if who opens offers
+//!              AES-256-GCM, and 32 more if that is the cipher
 //! byte 11      segments that share an ACK: 2, or cwnd_max
 //! bytes 12-19  tag of whoever opens, chosen at random and repeated in the answers: nobody else on the network can answer
 //! bytes 20-27  tag of whoever accepts; zero until the acceptance
@@ -27,6 +29,7 @@
 //!
 //! A stray tells the sender of a datagram that nobody knows its tag: it ends after byte 19, and bytes 12-19 are that tag.
 
+use super::cipher::Suite;
 use meshpace_transport::tpa::{self, Segment, ack, wire};
 use std::fmt;
 
@@ -40,7 +43,7 @@ pub const STRAY_BYTES: usize = 20;
 pub const LEAST_SEGMENT: u16 = 64;
 
 /// The version this is.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The name of a connection at one end: random, never zero, in every datagram to that end.
 pub type Tag = u64;
@@ -150,6 +153,8 @@ pub struct Opening {
     pub kind: Kind,
     /// How the connection is to be protected.
     pub protection: Protection,
+    /// The cipher.
+    pub suite: Suite,
     /// The terms.
     pub terms: Terms,
     /// The tag of whoever opens.
@@ -167,7 +172,7 @@ impl Opening {
     pub fn encode(&self, noise: &[u8], padded: usize) -> Vec<u8> {
         let Terms { window, ack_every, segment, block_segments } = self.terms;
         let mut bytes = vec![0; 8];
-        bytes.extend([VERSION, self.kind as u8, self.protection as u8, ack_every]);
+        bytes.extend([VERSION, self.kind as u8, self.protection as u8 | self.suite.bits(), ack_every]);
         bytes.extend(self.opener.to_be_bytes());
         bytes.extend(self.acceptor.to_be_bytes());
         bytes.extend([window, block_segments]);
@@ -193,19 +198,24 @@ impl Opening {
             4 => Kind::Refusal,
             _ => return None,
         };
-        let protection = match head[10] {
+        let protection = match head[10] & 0x0f {
             0 => Protection::Plain,
             1 => Protection::Nn,
             2 => Protection::NnPsk0,
             3 => Protection::Ik,
             _ => return None,
         };
+        let suite = Suite::of_bits(head[10] & 0xf0)?;
+        if protection == Protection::Plain && suite != Suite::default() {
+            return None;
+        }
         let tag = |at: usize| head[at..].first_chunk().map(|bytes| Tag::from_be_bytes(*bytes));
         let (segment, _) = wire::decode_inside_udp(&head[48..60]).ok()?;
         let length = usize::from(u16::from_be_bytes([head[60], head[61]]));
         let opening = Opening {
             kind,
             protection,
+            suite,
             terms: Terms {
                 window: head[28],
                 ack_every: head[11],
@@ -271,6 +281,7 @@ mod tests {
         Opening {
             kind: Kind::Acceptance,
             protection: Protection::NnPsk0,
+            suite: Suite::asking(true),
             terms,
             opener,
             acceptor,
@@ -282,7 +293,7 @@ mod tests {
     #[test]
     fn layout() {
         let bytes = opening().encode(b"noise", 80);
-        assert_eq!(bytes[..12], [0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2]);
+        assert_eq!(bytes[..12], [0, 0, 0, 0, 0, 0, 0, 0, 3, 2, 0x32, 2]);
         assert_eq!(bytes[12..20], [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(bytes[20..28], [0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18]);
         assert_eq!(bytes[28..32], [3, 12, 0x05, 0xb4]);
@@ -292,7 +303,7 @@ mod tests {
         assert_eq!(Opening::decode(&bytes), Some((opening(), &b"noise"[..])));
         assert_eq!(Opening::decode(&bytes[..66]), None, "the message is longer");
         assert_eq!(Opening::decode(&bytes[..61]), None);
-        for (at, value) in [(0, 1), (8, 1), (9, 3), (9, 5), (10, 4)] {
+        for (at, value) in [(0, 1), (8, 2), (9, 3), (9, 5), (10, 4), (10, 0x10), (10, 0x22), (10, 0x72)] {
             let mut bytes = bytes.clone();
             bytes[at] = value;
             assert_eq!(Opening::decode(&bytes), None, "byte {at}");
@@ -302,7 +313,7 @@ mod tests {
     #[test]
     fn a_stray_names_the_tag() {
         let bytes = stray(0x0102_0304_0506_0708);
-        assert_eq!(bytes, [0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(bytes, [0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(understand_stray(&bytes), Some(0x0102_0304_0506_0708));
         assert_eq!(understand_stray(&bytes[..19]), None);
         assert_eq!(understand_stray(&opening().encode(&[], 0)), None);
@@ -315,6 +326,8 @@ mod tests {
         for other in [
             Opening { opener: 1, ..request },
             Opening { protection: Protection::Nn, ..request },
+            Opening { suite: Suite::asking(false), ..request },
+            Opening { suite: request.suite.agreed(false), ..request },
             Opening { terms: Terms { segment: 9, ..request.terms }, ..request },
             Opening { segment: Segment { block: 1, ..request.segment }, ..request },
         ] {

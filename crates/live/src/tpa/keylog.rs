@@ -3,11 +3,14 @@
 //! ```text
 //! # lines like this are comments
 //! TPA_KEY 0102030405060708 000102..1f
+//! TPA_KEY_AES 1112131415161718 202122..3f
 //! ```
 //!
-//! One line per direction of a connection: the tag that its datagrams begin with, and its first key; later keys follow from that. As
+//! One line per direction of a connection: its cipher (ChaCha20-Poly1305, or AES-256-GCM), the tag that its datagrams begin with, and its first
+//! key; later keys follow from that. As
 //! TLS's key logs (draft-ietf-tls-keylogfile) it is for finding faults: whoever has the file reads what the connections carried.
 
+use super::cipher::Cipher;
 use super::handshake::Tag;
 use super::keys;
 use std::fs::{File, OpenOptions};
@@ -17,7 +20,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// What a line begins with.
-pub(super) const WORD: &str = "TPA_KEY";
+pub(super) fn word(cipher: Cipher) -> &'static str {
+    match cipher {
+        Cipher::ChaCha20Poly1305 => "TPA_KEY",
+        Cipher::Aes256Gcm => "TPA_KEY_AES",
+    }
+}
 
 /// A file that keys are added to.
 #[derive(Debug)]
@@ -40,8 +48,9 @@ impl KeyLog {
     }
 
     /// Notes the keys of both directions, each with the tag that its datagrams begin with.
-    pub(super) fn note(&self, directions: [(Tag, &[u8; 32]); 2]) {
-        let lines = directions.map(|(tag, key)| format!("{WORD} {tag:016x} {}\n", keys::write(key))).concat();
+    pub(super) fn note(&self, cipher: Cipher, directions: [(Tag, &[u8; 32]); 2]) {
+        let word = word(cipher);
+        let lines = directions.map(|(tag, key)| format!("{word} {tag:016x} {}\n", keys::write(key))).concat();
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         // In one write, as others may add to the same file.
         if let Ok(open) = &mut *file

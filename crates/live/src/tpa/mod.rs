@@ -21,6 +21,7 @@
 mod ahead;
 #[cfg(feature = "tokio")]
 pub mod asynchronous;
+pub mod cipher;
 mod connection;
 pub mod cookie;
 pub mod cover;

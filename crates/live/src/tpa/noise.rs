@@ -1,10 +1,11 @@
 //! The handshake that agrees on keys: Noise (revision 34), by the `snow` crate, carried in requests and acceptances.
 //!
-//! `Noise_NN_25519_ChaChaPoly_BLAKE2s` with whoever answers: nobody who only listens can read or forge, somebody between
+//! `Noise_NN_25519_AESGCM_BLAKE2s`, or `ChaChaPoly` where not both ends have instructions for AES, with whoever answers: nobody who only listens can read or forge, somebody between
 //! the two ends at the start can. `NNpsk0` with whoever knows a shared secret, and `IK` with the holder of a known key, exclude
 //! that. IK and not KK, since a listener with several known peers learns from IK's first message who is speaking. The
 //! prologue is what the request said; the acceptance is repeated inside Noise's second message.
 
+use super::cipher::Cipher;
 use super::handshake::{Opening, Protection};
 use super::options::Security;
 use snow::{Builder, HandshakeState};
@@ -16,6 +17,7 @@ const MOST: usize = 256;
 /// Keys of both directions.
 #[derive(Clone, Copy)]
 pub(super) struct Keys {
+    pub(super) cipher: Cipher,
     pub(super) send: [u8; 32],
     pub(super) receive: [u8; 32],
 }
@@ -27,7 +29,7 @@ impl std::fmt::Debug for Keys {
 }
 
 /// The initiator between its message and the answer.
-pub(super) struct Asking(HandshakeState);
+pub(super) struct Asking(HandshakeState, Cipher);
 
 impl std::fmt::Debug for Asking {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -39,18 +41,22 @@ fn broken(error: snow::Error) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("Noise: {error}"))
 }
 
-fn pattern(protection: Protection) -> io::Result<snow::params::NoiseParams> {
-    let name = match protection {
+fn pattern(protection: Protection, cipher: Cipher) -> io::Result<snow::params::NoiseParams> {
+    let pattern = match protection {
         Protection::Plain => return Err(io::ErrorKind::Unsupported.into()),
-        Protection::Nn => "Noise_NN_25519_ChaChaPoly_BLAKE2s",
-        Protection::NnPsk0 => "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s",
-        Protection::Ik => "Noise_IK_25519_ChaChaPoly_BLAKE2s",
+        Protection::Nn => "NN",
+        Protection::NnPsk0 => "NNpsk0",
+        Protection::Ik => "IK",
     };
-    name.parse().map_err(broken)
+    let cipher = match cipher {
+        Cipher::ChaCha20Poly1305 => "ChaChaPoly",
+        Cipher::Aes256Gcm => "AESGCM",
+    };
+    format!("Noise_{pattern}_25519_{cipher}_BLAKE2s").parse().map_err(broken)
 }
 
-fn builder<'a>(security: &'a Security, prologue: &'a [u8]) -> io::Result<Builder<'a>> {
-    let builder = Builder::new(pattern(security.protection())?).prologue(prologue).map_err(broken)?;
+fn builder<'a>(security: &'a Security, cipher: Cipher, prologue: &'a [u8]) -> io::Result<Builder<'a>> {
+    let builder = Builder::new(pattern(security.protection(), cipher)?).prologue(prologue).map_err(broken)?;
     match security {
         Security::Plain | Security::Opportunistic => Ok(builder),
         Security::Shared(secret) => builder.psk(0, secret).map_err(broken),
@@ -65,7 +71,8 @@ fn builder<'a>(security: &'a Security, prologue: &'a [u8]) -> io::Result<Builder
 /// Keys that are none, no random numbers, or, with keys, not exactly one peer.
 pub(super) fn ask(security: &Security, opening: &Opening) -> io::Result<(Asking, Vec<u8>)> {
     let prologue = opening.prologue();
-    let mut builder = builder(security, &prologue)?;
+    let cipher = opening.suite.cipher;
+    let mut builder = builder(security, cipher, &prologue)?;
     if let Security::Keys { peers, .. } = security {
         let [peer] = &peers[..] else {
             let text = format!("{} keys of peers: whoever opens a connection needs to know one", peers.len());
@@ -77,7 +84,7 @@ pub(super) fn ask(security: &Security, opening: &Opening) -> io::Result<(Asking,
     let mut message = vec![0; MOST];
     let length = state.write_message(&[], &mut message).map_err(broken)?;
     message.truncate(length);
-    Ok((Asking(state), message))
+    Ok((Asking(state, cipher), message))
 }
 
 /// Answers `message` of the request `opening` with `repeated`, inside Noise's second message.
@@ -92,7 +99,8 @@ pub(super) fn answer(
     repeated: &[u8],
 ) -> io::Result<(Keys, Vec<u8>)> {
     let prologue = opening.prologue();
-    let mut state = builder(security, &prologue)?.build_responder().map_err(broken)?;
+    let cipher = opening.suite.cipher;
+    let mut state = builder(security, cipher, &prologue)?.build_responder().map_err(broken)?;
     state.read_message(message, &mut [0; MOST]).map_err(broken)?;
     if let Security::Keys { peers, .. } = security {
         let known = state.get_remote_static().is_some_and(|key| peers.iter().any(|peer| peer[..] == *key));
@@ -104,7 +112,7 @@ pub(super) fn answer(
     let length = state.write_message(repeated, &mut message).map_err(broken)?;
     message.truncate(length);
     let (receive, send) = state.dangerously_get_raw_split();
-    Ok((Keys { send, receive }, message))
+    Ok((Keys { cipher, send, receive }, message))
 }
 
 impl Asking {
@@ -120,20 +128,22 @@ impl Asking {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "Noise: the acceptance was changed under way"));
         }
         let (send, receive) = self.0.dangerously_get_raw_split();
-        Ok(Keys { send, receive })
+        Ok(Keys { cipher: self.1, send, receive })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::cipher::Suite;
     use super::super::handshake::{Kind, Terms};
     use super::*;
     use meshpace_transport::tpa::Segment;
 
-    fn opening(security: &Security) -> Opening {
+    fn opening(security: &Security, aes: bool) -> Opening {
         Opening {
             kind: Kind::Request,
             protection: security.protection(),
+            suite: Suite::asking(aes),
             terms: Terms::default(),
             opener: 5,
             acceptor: 0,
@@ -143,7 +153,12 @@ mod tests {
     }
 
     fn shake(ours: &Security, theirs: &Security) -> io::Result<()> {
-        let opening = opening(ours);
+        shake_with(ours, theirs, false)?;
+        shake_with(ours, theirs, true)
+    }
+
+    fn shake_with(ours: &Security, theirs: &Security, aes: bool) -> io::Result<()> {
+        let opening = opening(ours, aes);
         let (mut asking, first) = ask(ours, &opening)?;
         let (accepted, second) = answer(theirs, &opening, &first, b"agreed")?;
         let mut forged = second.clone();
@@ -151,6 +166,7 @@ mod tests {
         assert!(asking.finish(&forged, b"agreed").is_err());
         let keys = asking.finish(&second, b"agreed")?;
         assert_eq!((keys.send, keys.receive), (accepted.receive, accepted.send));
+        assert_eq!([keys.cipher, accepted.cipher], [opening.suite.cipher; 2]);
         assert_ne!(keys.send, keys.receive);
         Ok(())
     }
@@ -172,11 +188,17 @@ mod tests {
     #[test]
     fn a_request_that_was_changed_under_way_gives_no_keys() {
         let security = Security::Opportunistic;
-        let asked = opening(&security);
+        let asked = opening(&security, true);
         let (mut asking, first) = ask(&security, &asked).unwrap();
-        let seen = Opening { terms: Terms { window: 9, ..asked.terms }, ..asked };
-        let (_, second) = answer(&security, &seen, &first, b"agreed").unwrap();
-        assert!(asking.finish(&second, b"agreed").is_err());
+        // Other terms; an offer that was taken out, with the cipher or without.
+        for seen in [
+            Opening { terms: Terms { window: 9, ..asked.terms }, ..asked },
+            Opening { suite: Suite::asking(false), ..asked },
+            Opening { suite: asked.suite.agreed(false), ..asked },
+        ] {
+            let (_, second) = answer(&security, &seen, &first, b"agreed").unwrap();
+            assert!(asking.finish(&second, b"agreed").is_err(), "{seen:?}");
+        }
         let (_, second) = answer(&security, &asked, &first, b"changed").unwrap();
         assert!(asking.finish(&second, b"agreed").is_err());
     }

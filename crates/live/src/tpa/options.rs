@@ -1,5 +1,6 @@
 //! What can be set about connections over UDP.
 
+use super::cipher::{Suite, processor_has_aes};
 use super::handshake::Protection;
 use super::keylog::KeyLog;
 use super::path::PathSource;
@@ -82,6 +83,9 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How datagrams are protected; both ends need the same. Default [`Security::Opportunistic`].
     pub security: Security,
+    /// Whether AES-256-GCM is offered and agreed to; ChaCha20-Poly1305 is what there is without, and if the peer has not. Default: where this
+    /// processor has instructions for it.
+    pub aes: bool,
     /// Where the keys of connections are noted, for whoever wants to read captures. Default none.
     pub keylog: Option<Arc<KeyLog>>,
     /// Silence after which the peer is asked for a sign of life; none for never. Default 30 s.
@@ -135,6 +139,7 @@ impl Default for Options {
             receive_buffer: 256 << 10,
             connect_timeout: Duration::from_secs(30),
             security: Security::Opportunistic,
+            aes: processor_has_aes(),
             keylog: None,
             keep_alive: Some(Duration::from_secs(30)),
             idle_timeout: None,
@@ -167,6 +172,13 @@ impl Options {
     /// time. A machine that is busy wakes a thread some milliseconds late, seldom tens.
     pub fn of(transport: tpa::Config) -> Options {
         Options { transport: on_wires(transport), ..Options::default() }
+    }
+
+    /// How a connection is to be protected that is opened with these.
+    pub(super) fn protection_and_suite(&self) -> (Protection, Suite) {
+        let protection = self.security.protection();
+        let suite = if protection == Protection::Plain { Suite::default() } else { Suite::asking(self.aes) };
+        (protection, suite)
     }
 
     /// Whether every value is in its range.

@@ -1,12 +1,15 @@
 //! Reads what encrypted connections carried, with their keys: for captures.
 
+use super::cipher::Cipher;
 use super::handshake::{Tag, tag_of};
-use super::keylog::WORD;
+use super::keylog::word;
 use super::keys;
 use super::seal::Reader;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+
+const CIPHERS: [Cipher; 2] = [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm];
 
 /// Keys from a [log](super::keylog).
 #[derive(Debug, Default)]
@@ -28,14 +31,18 @@ impl Secrets {
                 continue;
             }
             let parsed = match words[..] {
-                [WORD, tag, key] if tag.len() == 16 => Tag::from_str_radix(tag, 16).ok().zip(keys::parse(key)),
+                [first, tag, key] if tag.len() == 16 => {
+                    let cipher = CIPHERS.into_iter().find(|cipher| word(*cipher) == first);
+                    cipher.zip(Tag::from_str_radix(tag, 16).ok().zip(keys::parse(key)))
+                }
                 _ => None,
             };
-            let Some((tag, key)) = parsed else {
-                let text = format!("line {}: expected {WORD}, a tag of 16 digits and a key of 64", number + 1);
+            let Some((cipher, (tag, key))) = parsed else {
+                let names = CIPHERS.map(word).join(" or ");
+                let text = format!("line {}: expected {names}, a tag of 16 digits and a key of 64", number + 1);
                 return Err(explain(io::Error::new(io::ErrorKind::InvalidInput, text)));
             };
-            secrets.0.insert(tag, Reader::new(key));
+            secrets.0.insert(tag, Reader::new(cipher, key));
         }
         Ok(secrets)
     }
@@ -76,14 +83,18 @@ mod tests {
     fn what_is_logged_opens_what_was_sealed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        let keys = Keys { send: [1; 32], receive: [2; 32] };
-        KeyLog::append(&path).unwrap().note([(0x0102, &keys.receive), (0x0304, &keys.send)]);
+        let [keys, other] = CIPHERS.map(|cipher| Keys { cipher, send: [1; 32], receive: [2; 32] });
+        KeyLog::append(&path).unwrap().note(keys.cipher, [(0x0102, &keys.receive), (0x0304, &keys.send)]);
         // A second connection adds to it.
-        KeyLog::append(&path).unwrap().note([(0x0506, &[3; 32]), (0x0708, &[4; 32])]);
+        KeyLog::append(&path).unwrap().note(other.cipher, [(0x0506, &other.receive), (0x0708, &other.send)]);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with(&format!("TPA_KEY 0000000000000102 {}\n", "02".repeat(32))), "{text}");
+        assert!(text.contains(&format!("\nTPA_KEY_AES 0000000000000506 {}\n", "02".repeat(32))), "{text}");
         let mut secrets = Secrets::read(&path).unwrap();
         assert_eq!(secrets.len(), 4);
+        let mut datagram = Vec::new();
+        Cover::new(0x0708, Some(&other)).write(&mut datagram, &Segment::default(), b"AES", b"");
+        assert!(secrets.open(&datagram).is_some_and(|opened| opened.ends_with(b"AES")));
         // What this end sends is sealed with its sending key and begins with the peer's tag.
         let mut cover = Cover::new(0x0304, Some(&keys));
         let segment = Segment { block: 7, place: 1, ..Segment::default() };

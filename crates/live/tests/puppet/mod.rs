@@ -3,6 +3,7 @@
 
 use super::common::{ms, quick};
 use meshpace_core::Duration;
+use meshpace_live::tpa::cipher::Suite;
 use meshpace_live::tpa::cover::decode_plain;
 use meshpace_live::tpa::handshake::{Cookie, Kind, Opening, Protection, Tag, Terms};
 use meshpace_live::tpa::{Options, Security};
@@ -38,6 +39,7 @@ impl Puppet {
         let opening = Opening {
             kind: Kind::Request,
             protection: Protection::Plain,
+            suite: Suite::default(),
             terms: Terms { segment: 1452, ..Terms::of(&tpa::Config::default()) },
             opener: 0x0102_0304_0506_0708,
             acceptor: 0,

@@ -8,6 +8,7 @@
 //! section 5.1.2: MAX_PROBES such losses). An MTU that the network tells is believed only if the complaint quotes the request,
 //! and only if it is lower.
 
+use super::super::cipher::Suite;
 use super::super::handshake::{Cookie, Kind, LEAST_SEGMENT, Opening, Protection, Terms};
 use super::super::noise::{self, Asking};
 use super::super::outbox::Outbox;
@@ -58,11 +59,12 @@ impl std::fmt::Debug for Request {
 }
 
 impl Request {
-    pub(super) fn new(config: &tpa::Config, protection: Protection, tag: u64) -> Request {
+    pub(super) fn new(config: &tpa::Config, (protection, suite): (Protection, Suite), tag: u64) -> Request {
         let segment = Segment { block: config.first_block, ..Segment::default() };
         let opening = Opening {
             kind: Kind::Request,
             protection,
+            suite,
             terms: Terms::of(config),
             opener: tag,
             acceptor: 0,
@@ -143,19 +145,21 @@ impl Connection {
         match answer.kind {
             Kind::Challenge => {
                 let fits = answer.protection == request.opening.protection
+                    && answer.suite.offers_aes == request.opening.suite.offers_aes
                     && answer.segment.ack_block == request.opening.segment.block;
                 if !fits || request.challenges >= CHALLENGES || answer.cookie == request.opening.cookie {
                     return;
                 }
                 request.challenges += 1;
-                let fresh = answer.terms != request.opening.terms;
+                let fresh = answer.terms != request.opening.terms || answer.suite != request.opening.suite;
                 if fresh {
                     let Some(config) =
                         answer.terms.apply(&request.config).filter(|_| answer.terms.yields_to(request.opening.terms))
                     else {
                         return;
                     };
-                    (request.config, request.opening.terms) = (config, answer.terms);
+                    (request.config, request.opening.terms, request.opening.suite) =
+                        (config, answer.terms, answer.suite);
                 }
                 request.opening.cookie = answer.cookie;
                 if (fresh || request.asking.is_none()) && answer.protection != Protection::Plain {
@@ -176,7 +180,9 @@ impl Connection {
                 }
             }
             Kind::Acceptance => {
-                let same = answer.terms == request.opening.terms && answer.protection == request.opening.protection;
+                let asked = &request.opening;
+                let same =
+                    (answer.terms, answer.protection, answer.suite) == (asked.terms, asked.protection, asked.suite);
                 let accepts = answer.acceptor != 0 && answer.segment.ack_block == request.opening.segment.block;
                 if !same || !accepts {
                     return;
@@ -192,7 +198,7 @@ impl Connection {
                     None => return,
                 };
                 if let (Some(keys), Some(log)) = (&keys, &self.shared.options.keylog) {
-                    log.note([(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
+                    log.note(keys.cipher, [(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
                 }
                 self.cover = Some(Cover::new(answer.acceptor, keys.as_ref()));
                 self.on_segment(now, &answer.segment, &[], out);

@@ -1,5 +1,6 @@
 //! Requests for connections: a cookie first, then, if there is room, an acceptance, and a connection once the peer has it.
 
+use super::super::cipher::Suite;
 use super::super::connection::Connection;
 use super::super::cover::Cover;
 use super::super::half_open::HalfOpen;
@@ -16,6 +17,11 @@ use std::sync::Arc;
 /// An unfinished handshake that has been so for this long gives its place to another: its cookie was good, but whoever does
 /// not go on must not keep others out.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The answer to a request that comes to nothing.
+fn refusal(request: &Opening) -> Opening {
+    Opening { kind: Kind::Refusal, suite: Suite::default(), acceptor: 0, cookie: Cookie::default(), ..*request }
+}
 
 impl Worker {
     /// A datagram whose tag is zero.
@@ -53,7 +59,7 @@ impl Worker {
         if !plain || request.opener == 0 || request.terms.apply(&port.options.transport).is_none() {
             return count(&port.counters.malformed);
         }
-        let refusal = Opening { kind: Kind::Refusal, acceptor: 0, cookie: Cookie::default(), ..*request };
+        let refusal = refusal(request);
         let Some(backlog) = port.backlog.clone().or_else(|| self.mailbox.listens(id)) else {
             count(&port.counters.strays);
             if port.may_answer(now) {
@@ -79,9 +85,10 @@ impl Worker {
         }
         let terms = request.terms.within(port.options.receive_buffer);
         let local = port.socket.local().port();
-        if terms != request.terms || !self.baker.spend(addresses, local, request) {
+        let suite = request.suite.agreed(port.options.aes);
+        if (terms, suite) != (request.terms, request.suite) || !self.baker.spend(addresses, local, request) {
             count(&port.counters.challenges);
-            let asked = Opening { terms, ..*request };
+            let asked = Opening { terms, suite, ..*request };
             let cookie = self.baker.cookie(addresses, local, &asked);
             let flags = Flags::SYN.with(Flags::ACK);
             let segment = Segment { ack_block: request.segment.block, flags, ..Segment::default() };
@@ -126,9 +133,7 @@ impl Worker {
                     port.sources.finish(source, false);
                     count(&port.counters.forged);
                     if port.may_answer(now) {
-                        let refusal =
-                            Opening { kind: Kind::Refusal, acceptor: 0, cookie: Cookie::default(), ..*request };
-                        port.out.push_bytes(addresses, &refusal.encode(&[], 0));
+                        port.out.push_bytes(addresses, &refusal(request).encode(&[], 0));
                     }
                     return;
                 }
@@ -168,7 +173,7 @@ impl Worker {
         let mut cover = Cover::new(half_open.request.opener, half_open.keys.as_ref());
         let Some((segment, payload)) = cover.open(datagram) else { return false };
         if let (Some(keys), Some(log)) = (&half_open.keys, &port.options.keylog) {
-            log.note([(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
+            log.note(keys.cipher, [(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
         }
         let addresses = half_open.addresses;
         let base = tpa::Config { close_with_peer: false, ..port.options.transport.clone() };
