@@ -15,6 +15,8 @@ local CIPHERS = {[0] = "ChaCha20-Poly1305", [1] = "AES-256-GCM"}
 local VERSION = 3
 local OPENING, STRAY = 62, 20
 local TAG, HEADER = 8, 12
+-- A quiet train's segment.
+local TRAIN = 38
 -- Around an encrypted segment: tag, number, authentication.
 local SEALED = 16 + 16
 
@@ -50,10 +52,38 @@ f.fin = ProtoField.bool("meshpace_tpa.flags.fin", "FIN", 8, nil, 0x10)
 f.congested = ProtoField.bool("meshpace_tpa.congested", "txStat: congested", 8, nil, 0x08)
 f.window = ProtoField.uint16("meshpace_tpa.window", "WinSize", base.DEC, nil, 0x07f8)
 f.last = ProtoField.bool("meshpace_tpa.last", "Last of its block", 8, nil, 0x04)
+f.trains = ProtoField.bool("meshpace_tpa.trains", "Carries quiet trains", 8, nil, 0x40)
+f.train_ack = ProtoField.bool("meshpace_tpa.train.flags.ack", "ACK", 8, nil, 0x10)
+f.train_tail = ProtoField.bool("meshpace_tpa.train.flags.tail", "TAIL", 8, nil, 0x08)
+f.train_rst = ProtoField.bool("meshpace_tpa.train.flags.rst", "RST", 8, nil, 0x04)
+f.train_syn = ProtoField.bool("meshpace_tpa.train.flags.syn", "SYN", 8, nil, 0x02)
+f.train_fin = ProtoField.bool("meshpace_tpa.train.flags.fin", "FIN", 8, nil, 0x01)
+f.train_wait = ProtoField.uint8("meshpace_tpa.train.wait", "Wait of the ACK, 4 ms")
+f.train_window = ProtoField.uint16("meshpace_tpa.train.window", "Window, segments")
+f.train_seq = ProtoField.uint64("meshpace_tpa.train.seq", "Offset")
+f.train_next = ProtoField.uint64("meshpace_tpa.train.ack", "Offset expected next")
+f.train_ts = ProtoField.uint32("meshpace_tpa.train.ts_val", "Clock, us")
+f.train_echo = ProtoField.uint32("meshpace_tpa.train.ts_ecr", "Clock of the newest segment, us")
+f.train_beyond = ProtoField.uint32("meshpace_tpa.train.beyond", "Beyond a gap", base.HEX)
+f.train_segments = ProtoField.uint8("meshpace_tpa.train.segments", "Segments since the last ACK")
+f.train_marked = ProtoField.uint8("meshpace_tpa.train.marked", "Marked")
+f.train_mean = ProtoField.int16("meshpace_tpa.train.mean", "Mean delay less the newest, 32 us")
+f.train_least = ProtoField.int16("meshpace_tpa.train.least", "Least delay less the newest, 32 us")
 f.payload = ProtoField.bytes("meshpace_tpa.payload", "Payload")
 f.length = ProtoField.uint16("meshpace_tpa.length", "Bytes of payload")
 
 tpa.prefs.ports = Pref.range("UDP ports", "7700,7800", "Ports whose datagrams are TPA whatever came before", 65535)
+
+-- Tags of connections that carry quiet trains.
+local carries_trains = {}
+
+function tpa.init()
+  carries_trains = {}
+end
+
+local function tag_of(buffer, at)
+  return buffer(at, TAG):bytes():tohex()
+end
 
 -- The paper's header of 12 bytes. Returns what the list says of it.
 local function header(buffer, tree)
@@ -113,6 +143,11 @@ local function opening(buffer, tree)
     tree:add(f.offers_aes, buffer(10, 1))
     tree:add(f.cipher, buffer(10, 1))
   end
+  tree:add(f.trains, buffer(10, 1))
+  if buffer(10, 1):bitfield(1, 1) == 1 then
+    carries_trains[tag_of(buffer, 12)] = true
+    if kind == 2 then carries_trains[tag_of(buffer, 20)] = true end
+  end
   tree:add(f.ack_every, buffer(11, 1))
   tree:add(f.opener, buffer(12, 8))
   tree:add(f.acceptor, buffer(20, 8))
@@ -142,6 +177,36 @@ local function plain(buffer, tree)
   return text
 end
 
+-- A train's segment has some flag; the number of an encrypted one begins with a zero.
+local function is_train(buffer)
+  return buffer:len() >= TAG + TRAIN and carries_trains[tag_of(buffer, 0)] and buffer(TAG, 1):uint() ~= 0
+end
+
+local function train(buffer, tree)
+  tree:add(f.tag, buffer(0, TAG))
+  local header = buffer(TAG, TRAIN)
+  for _, field in ipairs({f.train_ack, f.train_tail, f.train_rst, f.train_syn, f.train_fin}) do
+    tree:add(field, header(0, 1))
+  end
+  tree:add(f.train_wait, header(1, 1))
+  tree:add(f.train_window, header(2, 2))
+  tree:add(f.train_seq, header(4, 8))
+  tree:add(f.train_next, header(12, 8))
+  tree:add(f.train_ts, header(20, 4))
+  tree:add(f.train_echo, header(24, 4))
+  tree:add(f.train_beyond, header(28, 4))
+  tree:add(f.train_segments, header(32, 1))
+  tree:add(f.train_marked, header(33, 1))
+  tree:add(f.train_mean, header(34, 2))
+  tree:add(f.train_least, header(36, 2))
+  local length = buffer:len() - TAG - TRAIN
+  tree:add(f.length, length):set_generated()
+  if length > 0 then tree:add(f.payload, buffer(TAG + TRAIN)) end
+  local tail = header(0, 1):bitfield(4, 1) == 1 and " TAIL" or ""
+  return string.format("train: offset %d%s, expects %d, %d bytes", header(4, 8):uint64():tonumber(), tail,
+    header(12, 8):uint64():tonumber(), length)
+end
+
 local function sealed(buffer, tree)
   tree:add(f.tag, buffer(0, 8))
   tree:add(f.number, buffer(8, 8))
@@ -166,6 +231,7 @@ end
 local function one(buffer, root)
   local tree = root:add(tpa, buffer)
   if is_opening(buffer) then return opening(buffer, tree) end
+  if is_train(buffer) then return train(buffer, tree) end
   if is_plain(buffer) then return plain(buffer, tree) end
   if buffer:len() >= SEALED + HEADER then return sealed(buffer, tree) end
   return nil

@@ -22,7 +22,7 @@ const SEND_BUFFER: usize = 256 << 10;
 #[derive(Args, Debug)]
 pub struct Placement {
     /// Where our own TCP has its address: behind a TUN device of this process, or at this machine's own address through
-    /// raw sockets and a packet filter.
+    /// raw sockets and a packet filter. Quiet trains also go over `udp`, encrypted as TPA is.
     #[arg(long, value_enum, default_value_t = Interface::Tun)]
     interface: Interface,
     /// Our TCP's address. With `tun` one that nobody has; the machine takes the one before it [default: 10.78.0.2]. With
@@ -65,6 +65,8 @@ pub enum Interface {
     Tun,
     /// Raw sockets.
     Raw,
+    /// UDP datagrams as TPA's.
+    Udp,
 }
 
 /// A transport that `--transport` names.
@@ -140,6 +142,11 @@ fn refused(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
+/// That a TCP was to go over UDP.
+pub fn only_trains() -> io::Error {
+    refused("--interface udp: only quiet trains go over UDP so; TPA always does".to_owned())
+}
+
 impl Placement {
     /// The transport's parameters as the command line changes them.
     pub fn adjust(&self, config: &mut Config) -> io::Result<()> {
@@ -199,10 +206,20 @@ impl Placement {
         };
         let path: Arc<dyn tpa::PathSource> = match self.hops {
             Some(_) => Arc::new(tpa::path::Fixed(self.path())),
-            None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
+            None => Arc::new(tpa::path::TimeToLive { rate: self.path().rate }),
         };
         let keylog = self.keylog.as_deref().map(KeyLog::append).transpose()?.map(Arc::new);
         Ok(tpa::Options { path: Some(path), security, keylog, ..tpa::Options::of(transport) })
+    }
+
+    /// The options for quiet trains over UDP.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Placement::tpa_options`].
+    pub fn train_options(&self, trains: meshpace_transport::train::Config) -> io::Result<tpa::Options> {
+        let options = self.tpa_options(meshpace_transport::tpa::Config::default())?;
+        Ok(tpa::Options { trains: Some(trains), ..options })
     }
 
     /// A stack behind a TUN device, for connections with `peer` if there is one already.

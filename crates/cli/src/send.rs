@@ -157,6 +157,9 @@ fn run(
             Ok((drive(arguments, Tpa::new(to, network.tpa_options(config.clone())?)?, stop)?, hops))
         }
         Transport::Ours(Config::Tcp(config)) => over_tcp(arguments, config, to, stop),
+        Transport::Ours(Config::Train(config)) if network.interface() == Interface::Udp => {
+            Ok((drive(arguments, Tpa::new(to, network.train_options(config.clone())?)?, stop)?, hops))
+        }
         Transport::Ours(Config::Train(config)) => over_tcp(arguments, config, to, stop),
     }
 }
@@ -178,6 +181,7 @@ fn over_tcp(
             let mut tcp = Tcp::new(network.raw(Some(*to.ip()))?, to, protocol);
             Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
         }
+        Interface::Udp => Err(network::only_trains()),
     }
 }
 

@@ -1,12 +1,15 @@
 //! Captures of TPA over UDP: `meshpace decrypt` with the keys of a log, and tshark with our dissector.
 
+use meshpace_core::Rate;
 use meshpace_live::testbed::{Impairment, Relay};
 use meshpace_live::tpa::cover::decode_plain;
 use meshpace_live::tpa::handshake::Opening;
 use meshpace_live::tpa::keylog::KeyLog;
-use meshpace_live::tpa::{Options, Security, TpaPort};
+use meshpace_live::tpa::path::Fixed;
+use meshpace_live::tpa::{Options, PathSource, Security, TpaPort};
 use meshpace_testing::has;
 use meshpace_transport::tpa::{Flags, Segment};
+use meshpace_transport::{Config, PathInfo, names};
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -279,6 +282,40 @@ fn tshark_reads_every_plain_datagram_as_we_do() {
         passed.iter().filter_map(|passed| decode_plain(&passed.1)).map(|(_, _, bytes)| bytes.len()).sum();
     let lengths = malformed.iter().filter_map(|fields| fields[1].parse::<usize>().ok()).sum::<usize>();
     assert_eq!(lengths, payloads);
+}
+
+#[test]
+fn tshark_reads_quiet_trains_once_decrypted() {
+    if !has("tshark", "tshark") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let (log, from, to) = (place("keys"), place("encrypted.pcap"), place("plain.pcapng"));
+    let keylog = Some(Arc::new(KeyLog::append(&log).unwrap()));
+    let Some(Config::Train(trains)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
+    let path = PathInfo { hops: 1, rate: Rate::from_mbps(54), received_power_dbm: None };
+    let path: Option<Arc<dyn PathSource>> = Some(Arc::new(Fixed(path)));
+    let options = Options { keylog, trains: Some(trains), path, ..Options::default() };
+    let (there, back) = (noise(5, 30_000), noise(6, 20_000));
+    let passed = conversation(&options, &there, &back);
+    capture(&from, &passed);
+    assert!(decrypt(&log, &from, &to).status.success());
+    let fields = ["meshpace_tpa.tag", "meshpace_tpa.train.seq", "meshpace_tpa.payload", "meshpace_tpa.trains"];
+    let mut streams: BTreeMap<String, BTreeMap<usize, Vec<u8>>> = BTreeMap::new();
+    for said in tshark(&to, &fields) {
+        let [tag, offset, payload, trains] = &said[..] else { panic!("{said:?}") };
+        assert!((trains == "1") != !offset.is_empty(), "an opening or a segment: {said:?}");
+        let bytes: Vec<u8> =
+            (0..payload.len() / 2).map(|at| u8::from_str_radix(&payload[2 * at..2 * at + 2], 16).unwrap()).collect();
+        if !bytes.is_empty() {
+            streams.entry(tag.clone()).or_default().insert(offset.parse().unwrap(), bytes);
+        }
+    }
+    // The pieces of each stream in the order of what tshark says are their places.
+    let streams: BTreeSet<Vec<u8>> =
+        streams.into_values().map(|pieces| pieces.into_values().flatten().collect()).collect();
+    assert!(streams == BTreeSet::from([there, back]), "{:?}", streams.iter().map(Vec::len).collect::<Vec<_>>());
 }
 
 #[test]

@@ -260,7 +260,9 @@ fn opening_bytes_of_any_kind_decode_to_nothing_or_to_themselves() {
         // Half of them with a right beginning.
         if rng.below(2) == 0 && length == 62 {
             bytes[..8].fill(0);
-            (bytes[8], bytes[9], bytes[10]) = (2, rng.below(6) as u8, rng.below(5) as u8);
+            // Protection in the lower half, cipher and quiet trains in the upper.
+            let protection = (rng.below(16) << 4 | rng.below(5)) as u8;
+            (bytes[8], bytes[9], bytes[10]) = (3, rng.below(6) as u8, protection);
             // TPA's header: no place, no unused bits.
             bytes[49] &= 0xf0;
             (bytes[50], bytes[56], bytes[57], bytes[59], bytes[60], bytes[61]) = (0, 0, 0, bytes[59] & !3, 0, 0);

@@ -4,6 +4,7 @@ pub(super) mod complaints;
 mod opening;
 
 use super::cover::Cover;
+use super::engine::{Engine, Inside};
 use super::half_open::HalfOpen;
 use super::handshake::{Tag, Terms};
 use super::listener::Backlog;
@@ -15,8 +16,7 @@ use super::socket::Addresses;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::liveness::Liveness;
-use meshpace_transport::tpa::{self, Segment};
-use meshpace_transport::{Arrival, Machine, PathInfo, pump};
+use meshpace_transport::{Arrival, Machine, PathInfo, Role, pump, tpa};
 use nix::libc;
 use opening::Request;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
     /// Our tag: what the peer's datagrams begin with.
     pub(super) tag: Tag,
-    machine: tpa::Connection,
+    machine: Engine,
     /// When the machine wants to be polled again.
     machine_at: Time,
     origin: Origin,
@@ -94,8 +94,8 @@ impl Connection {
         tag: Tag,
         now: Time,
     ) -> Connection {
-        let request = Request::new(config, shared.options.protection_and_suite(), tag);
-        let machine = tpa::Connection::new(config, meshpace_transport::Role::Sender);
+        let request = Request::new(config, &shared.options, tag);
+        let machine = shared.engine(config, Role::Sender);
         let origin = Origin::Ours(Box::new(request));
         let mut connection = Connection::new(port, addresses, shared, config, (tag, machine, origin), now);
         connection.look_up_path(now);
@@ -112,13 +112,14 @@ impl Connection {
         config: &tpa::Config,
         now: Time,
     ) -> Connection {
-        let machine = tpa::Connection::new(config, meshpace_transport::Role::Receiver);
+        let machine = shared.engine(config, Role::Receiver);
         let origin = Origin::Theirs(Arc::clone(&half_open.backlog));
         let HalfOpen { port, addresses, tag, .. } = *half_open;
         let mut connection = Connection::new(port, addresses, shared, config, (tag, machine, origin), now);
         connection.cover = Some(cover);
         connection.look_up_path(now);
-        connection.machine.on_segment(now, &half_open.request.segment, Arrival::default());
+        let request = &half_open.request;
+        connection.machine.on_segment(now, &Inside::opening(request.trains, &request.segment), Arrival::default());
         // Its SYN+ACK has left: the acceptance.
         let _ = connection.machine.poll(now);
         connection
@@ -129,7 +130,7 @@ impl Connection {
         addresses: Addresses,
         shared: Arc<Shared>,
         config: &tpa::Config,
-        (tag, machine, origin): (Tag, tpa::Connection, Origin),
+        (tag, machine, origin): (Tag, Engine, Origin),
         now: Time,
     ) -> Connection {
         let segment = config.segment as usize;
@@ -182,7 +183,7 @@ impl Connection {
     }
 
     /// A segment that the peer sent.
-    pub(super) fn on_opened(&mut self, now: Time, segment: &Segment, payload: &[u8], ttl: u8, out: &mut Outbox) {
+    pub(super) fn on_opened(&mut self, now: Time, segment: &Inside, payload: &[u8], ttl: u8, out: &mut Outbox) {
         let travelled = hops_travelled(ttl);
         if travelled.is_some() && travelled != self.travelled {
             self.travelled = travelled;
@@ -191,20 +192,20 @@ impl Connection {
         self.on_segment(now, segment, payload, out);
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment, payload: &[u8], out: &mut Outbox) {
+    fn on_segment(&mut self, now: Time, segment: &Inside, payload: &[u8], out: &mut Outbox) {
         let now = self.tell_time(now);
         self.life.on_heard(now);
         self.complaints = 0;
         let arrival = Arrival { hops: self.travelled.unwrap_or(0), ..Arrival::default() };
-        let placement = self.machine.on_segment(now, segment, arrival);
+        let offset = self.machine.on_segment(now, segment, arrival);
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
-        if let Some(placement) = placement {
+        if let Some(offset) = offset {
             self.used = now;
             if state.deaf {
                 // As TCP: who closes without having read what comes tells the peer so.
                 state.abort = true;
-            } else if state.receive.place(placement.offset, payload) {
+            } else if state.receive.place(offset, payload) {
                 state.receive.deliver(self.machine.delivered());
             } else {
                 shared.fail(&mut state, Failure::new(libc::EPROTO, "the peer sent beyond the window it was given"));
@@ -239,8 +240,9 @@ impl Connection {
                 return;
             }
             let Some(cover) = &mut self.cover else { return };
-            if let Some((a, b)) = send.range(segment.offset, usize::from(segment.payload)) {
-                let length = cover.length(a.len() + b.len());
+            let (offset, length) = segment.range();
+            if let Some((a, b)) = send.range(offset, length) {
+                let length = cover.length(&segment, length);
                 out.push(addresses, length, |out| cover.write(out, &segment, a, b));
             } else {
                 broken = true;
@@ -289,6 +291,13 @@ impl Connection {
         if state.status == Status::Failed {
             return;
         }
+        if let Engine::Train(trains) = &mut self.machine {
+            let available = state.receive.available();
+            trains.on_taken(available);
+            // Half of the window is enough to go on with: only beyond that does reading have to be told.
+            state.window_closed = 2 * available >= trains.window();
+            return;
+        }
         let room = state.receive.room();
         // A window promises room for a block. Once closed it opens only when there is room for a while.
         let open = if state.window_closed { room >= 2 * self.block } else { room >= self.block };
@@ -296,7 +305,7 @@ impl Connection {
         let window = if open { (room / self.segment).clamp(1, 255) as u8 } else { 0 };
         if window != self.window_told {
             self.window_told = window;
-            self.machine.set_receive_window(now, window);
+            self.machine.on_window(now, window);
         }
     }
 
@@ -306,8 +315,8 @@ impl Connection {
             self.used = now;
         }
         state.send.release(self.machine.acknowledged());
-        state.busy = self.machine.sender().outstanding() > 0;
-        state.finished |= self.machine.sender().is_finished();
+        state.busy = self.machine.is_busy();
+        state.finished |= self.machine.is_finished();
         state.end_of_stream |= self.machine.has_peer_closed();
         state.lacks_last_word = self.lacks_last_word();
         match self.machine.state() {
@@ -324,6 +333,10 @@ impl Connection {
                 _ if self.lacks_last_word() => self.end(state),
                 Status::Opening => {
                     self.shared.fail(state, Failure::new(libc::ECONNREFUSED, "the peer refused the connection"));
+                }
+                _ if self.machine.has_timed_out() => {
+                    let message = format!("no answer from {}", self.addresses.peer);
+                    self.shared.fail(state, Failure::new(libc::ETIMEDOUT, message));
                 }
                 _ => self.shared.fail(state, Failure::new(libc::ECONNRESET, "the peer reset the connection")),
             },

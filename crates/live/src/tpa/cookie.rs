@@ -102,6 +102,7 @@ mod tests {
             kind: Kind::Request,
             protection: Protection::Nn,
             suite: Suite::asking(true),
+            trains: false,
             terms,
             opener: 5,
             acceptor: 0,

@@ -1,6 +1,7 @@
 //! What stands around a segment in a datagram of an open connection: the tag alone, or encryption.
 
 use super::ahead::Ahead;
+use super::engine::Inside;
 use super::handshake::{Protection, Tag, tag_of};
 use super::noise::Keys;
 use super::seal::{AUTHENTICATION, HEAD, Seal};
@@ -16,6 +17,8 @@ pub(super) struct Cover {
     /// The peer's tag.
     to: Tag,
     seal: Option<Box<Seal>>,
+    /// It is quiet trains that are inside.
+    trains: bool,
     ahead: Ahead,
 }
 
@@ -29,9 +32,9 @@ pub(super) const fn overhead(protection: Protection) -> u32 {
 }
 
 impl Cover {
-    /// Datagrams to whoever has the tag `to`, encrypted if there are keys.
-    pub(super) fn new(to: Tag, keys: Option<&Keys>) -> Cover {
-        Cover { to, seal: keys.map(|keys| Box::new(Seal::new(keys))), ahead: Ahead::default() }
+    /// Datagrams to whoever has the tag `to`, encrypted if there are keys, with TPA inside or with quiet trains.
+    pub(super) fn new(to: Tag, keys: Option<&Keys>, trains: bool) -> Cover {
+        Cover { to, seal: keys.map(|keys| Box::new(Seal::new(keys))), trains, ahead: Ahead::default() }
     }
 
     /// The peer's tag.
@@ -45,23 +48,29 @@ impl Cover {
     }
 
     /// Bytes of the datagram of a segment with `payload` bytes.
-    pub(super) fn length(&self, payload: usize) -> usize {
+    pub(super) fn length(&self, segment: &Inside, payload: usize) -> usize {
         let around = if self.seal.is_some() { HEAD + AUTHENTICATION } else { TAG };
-        around + wire::INSIDE_UDP + payload
+        around + segment.header() + payload
     }
 
     /// Appends the datagram of `segment`, whose payload comes in two pieces.
-    pub(super) fn write(&mut self, out: &mut Vec<u8>, segment: &Segment, a: &[u8], b: &[u8]) {
+    pub(super) fn write(&mut self, out: &mut Vec<u8>, segment: &Inside, a: &[u8], b: &[u8]) {
         let content = |out: &mut Vec<u8>| {
-            out.extend_from_slice(&wire::encode_inside_udp(segment));
+            segment.write(out);
             out.extend_from_slice(a);
             out.extend_from_slice(b);
         };
         match &mut self.seal {
-            Some(seal) => match self.ahead.take(segment, seal.number()) {
-                Some(datagram) => out.extend_from_slice(datagram),
-                None => seal.seal(self.to, out, content),
-            },
+            Some(seal) => {
+                let known = match segment {
+                    Inside::Tpa(segment) => self.ahead.take(segment, seal.number()),
+                    Inside::Train(_) => None,
+                };
+                match known {
+                    Some(datagram) => out.extend_from_slice(datagram),
+                    None => seal.seal(self.to, out, content),
+                }
+            }
             None => {
                 out.extend_from_slice(&self.to.to_be_bytes());
                 content(out);
@@ -88,16 +97,16 @@ impl Cover {
     }
 
     /// The segment and its payload in a datagram with our tag, if the peer sent it.
-    pub(super) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<(Segment, &'a [u8])> {
+    pub(super) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<(Inside, &'a [u8])> {
         let content: &[u8] = match &mut self.seal {
             Some(seal) => seal.open(datagram)?,
             None => datagram.get(TAG..)?,
         };
-        wire::decode_inside_udp(content).ok()
+        Inside::read(self.trains, content)
     }
 }
 
-/// The segment and its payload in a datagram that is not encrypted: for tests and captures.
+/// The segment and its payload in a datagram of TPA that is not encrypted: for tests and captures.
 pub fn decode_plain(datagram: &[u8]) -> Option<(Tag, Segment, &[u8])> {
     let tag = tag_of(datagram).filter(|tag| *tag != 0)?;
     let (segment, payload) = wire::decode_inside_udp(&datagram[TAG..]).ok()?;

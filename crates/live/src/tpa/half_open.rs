@@ -4,13 +4,13 @@
 //! time. The connection itself, with its machine and its buffers, is made when the peer has shown that it knows our tag.
 
 use super::cover::Cover;
+use super::engine::Inside;
 use super::handshake::{Opening, Tag};
 use super::listener::Backlog;
 use super::noise::Keys;
 use super::outbox::Outbox;
 use super::socket::Addresses;
 use meshpace_core::{Duration, Time};
-use meshpace_transport::tpa::{Flags, Segment};
 use std::sync::Arc;
 
 /// How often the acceptance is sent before the peer is taken for gone, as a machine does with its SYN+ACK.
@@ -75,6 +75,11 @@ impl HalfOpen {
         self.times >= ATTEMPTS && now >= self.at
     }
 
+    /// What the connection's datagrams will stand in.
+    pub(super) fn cover(&self) -> Cover {
+        Cover::new(self.request.opener, self.keys.as_ref(), self.request.trains)
+    }
+
     /// When to come back.
     pub(super) fn next_wakeup(&self) -> Time {
         self.at
@@ -82,8 +87,8 @@ impl HalfOpen {
 
     /// Tells its peer that nothing will come of it.
     pub(super) fn reset(&self, out: &mut Outbox) {
-        let mut cover = Cover::new(self.request.opener, self.keys.as_ref());
-        let segment = Segment { block: self.first_block, flags: Flags::RST, ..Segment::default() };
-        out.push(self.addresses, cover.length(0), |out| cover.write(out, &segment, &[], &[]));
+        let mut cover = self.cover();
+        let segment = Inside::reset(self.request.trains, self.first_block);
+        out.push(self.addresses, cover.length(&segment, 0), |out| cover.write(out, &segment, &[], &[]));
     }
 }

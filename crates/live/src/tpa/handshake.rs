@@ -15,7 +15,7 @@
 //! byte 8       version, 3
 //! byte 9       kind: 0 request, 1 challenge, 2 acceptance, 3 stray, 4 refusal
 //! byte 10      protection: 0 none, 1 Noise NN, 2 Noise NNpsk0, 3 Noise IK; with encryption 16 more if who opens offers
-//!              AES-256-GCM, and 32 more if that is the cipher
+//!              AES-256-GCM, and 32 more if that is the cipher; 64 more if datagrams carry quiet trains
 //! byte 11      segments that share an ACK: 2, or cwnd_max
 //! bytes 12-19  tag of whoever opens, chosen at random and repeated in the answers: nobody else on the network can answer
 //! bytes 20-27  tag of whoever accepts; zero until the acceptance
@@ -44,6 +44,9 @@ pub const LEAST_SEGMENT: u16 = 64;
 
 /// The version this is.
 const VERSION: u8 = 3;
+
+/// In the byte of the protection: it is quiet trains that are carried.
+const TRAINS: u8 = 0x40;
 
 /// The name of a connection at one end: random, never zero, in every datagram to that end.
 pub type Tag = u64;
@@ -155,6 +158,8 @@ pub struct Opening {
     pub protection: Protection,
     /// The cipher.
     pub suite: Suite,
+    /// Whether datagrams are to carry quiet trains, not TPA.
+    pub trains: bool,
     /// The terms.
     pub terms: Terms,
     /// The tag of whoever opens.
@@ -171,8 +176,9 @@ impl Opening {
     /// As bytes, with Noise's message, and zeros up to a length of `padded`.
     pub fn encode(&self, noise: &[u8], padded: usize) -> Vec<u8> {
         let Terms { window, ack_every, segment, block_segments } = self.terms;
+        let trains = if self.trains { TRAINS } else { 0 };
         let mut bytes = vec![0; 8];
-        bytes.extend([VERSION, self.kind as u8, self.protection as u8 | self.suite.bits(), ack_every]);
+        bytes.extend([VERSION, self.kind as u8, self.protection as u8 | self.suite.bits() | trains, ack_every]);
         bytes.extend(self.opener.to_be_bytes());
         bytes.extend(self.acceptor.to_be_bytes());
         bytes.extend([window, block_segments]);
@@ -205,7 +211,8 @@ impl Opening {
             3 => Protection::Ik,
             _ => return None,
         };
-        let suite = Suite::of_bits(head[10] & 0xf0)?;
+        let trains = head[10] & TRAINS != 0;
+        let suite = Suite::of_bits(head[10] & 0xf0 & !TRAINS)?;
         if protection == Protection::Plain && suite != Suite::default() {
             return None;
         }
@@ -216,6 +223,7 @@ impl Opening {
             kind,
             protection,
             suite,
+            trains,
             terms: Terms {
                 window: head[28],
                 ack_every: head[11],
@@ -282,6 +290,7 @@ mod tests {
             kind: Kind::Acceptance,
             protection: Protection::NnPsk0,
             suite: Suite::asking(true),
+            trains: false,
             terms,
             opener,
             acceptor,
@@ -301,9 +310,12 @@ mod tests {
         assert_eq!(bytes[48..62], [0x12, 0x30, 0, 0, 0, 0, 0, 0, 0, 0, 0x24, 0x08, 0, 5]);
         assert_eq!(bytes[62..80], *b"noise\0\0\0\0\0\0\0\0\0\0\0\0\0");
         assert_eq!(Opening::decode(&bytes), Some((opening(), &b"noise"[..])));
+        let trains = Opening { trains: true, ..opening() };
+        assert_eq!(trains.encode(&[], 0)[10], 0x72);
+        assert_eq!(Opening::decode(&trains.encode(&[], 0)), Some((trains, &[][..])));
         assert_eq!(Opening::decode(&bytes[..66]), None, "the message is longer");
         assert_eq!(Opening::decode(&bytes[..61]), None);
-        for (at, value) in [(0, 1), (8, 2), (9, 3), (9, 5), (10, 4), (10, 0x10), (10, 0x22), (10, 0x72)] {
+        for (at, value) in [(0, 1), (8, 2), (9, 3), (9, 5), (10, 4), (10, 0x10), (10, 0x22), (10, 0xb2)] {
             let mut bytes = bytes.clone();
             bytes[at] = value;
             assert_eq!(Opening::decode(&bytes), None, "byte {at}");
@@ -327,6 +339,7 @@ mod tests {
             Opening { opener: 1, ..request },
             Opening { protection: Protection::Nn, ..request },
             Opening { suite: Suite::asking(false), ..request },
+            Opening { trains: true, ..request },
             Opening { suite: request.suite.agreed(false), ..request },
             Opening { terms: Terms { segment: 9, ..request.terms }, ..request },
             Opening { segment: Segment { block: 1, ..request.segment }, ..request },

@@ -25,6 +25,7 @@ pub mod cipher;
 mod connection;
 pub mod cookie;
 pub mod cover;
+mod engine;
 mod half_open;
 mod handle;
 pub mod handshake;

@@ -144,6 +144,7 @@ mod tests {
             kind: Kind::Request,
             protection: security.protection(),
             suite: Suite::asking(aes),
+            trains: false,
             terms: Terms::default(),
             opener: 5,
             acceptor: 0,

@@ -1,12 +1,12 @@
 //! What can be set about connections over UDP.
 
-use super::cipher::{Suite, processor_has_aes};
+use super::cipher::processor_has_aes;
 use super::handshake::Protection;
 use super::keylog::KeyLog;
 use super::path::PathSource;
 use curve25519_dalek::montgomery::MontgomeryPoint;
 use meshpace_core::Duration;
-use meshpace_transport::{Config, names, tpa};
+use meshpace_transport::{Config, names, tpa, train};
 use std::io;
 use std::sync::Arc;
 
@@ -71,6 +71,9 @@ pub struct Options {
     /// The transport. Who accepts takes segment size, block size, cwnd_max and ACK rule from who opens. Default TPA with
     /// cwnd_max 2, without pacing, and the margin of [`Options::of`].
     pub transport: tpa::Config,
+    /// Quiet trains instead of TPA inside the datagrams; both ends need them. `transport` then says how long datagrams are, and nothing
+    /// else. Their path is to be told by `path`. Default none.
+    pub trains: Option<train::Config>,
     /// Whether segments are made smaller where the way out has an MTU too small for them. Default true.
     pub fit_mtu: bool,
     /// Where path information comes from; none: one hop at 2 Mbit/s, until packets tell otherwise. Default none.
@@ -133,6 +136,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             transport: on_wires(tpa::Config::default()),
+            trains: None,
             fit_mtu: true,
             path: None,
             send_buffer: 256 << 10,
@@ -174,13 +178,6 @@ impl Options {
         Options { transport: on_wires(transport), ..Options::default() }
     }
 
-    /// How a connection is to be protected that is opened with these.
-    pub(super) fn protection_and_suite(&self) -> (Protection, Suite) {
-        let protection = self.security.protection();
-        let suite = if protection == Protection::Plain { Suite::default() } else { Suite::asking(self.aes) };
-        (protection, suite)
-    }
-
     /// Whether every value is in its range.
     ///
     /// # Errors
@@ -188,6 +185,9 @@ impl Options {
     /// [`io::ErrorKind::InvalidInput`], with the name of the value and its range.
     pub fn check(&self) -> io::Result<()> {
         self.transport.check().map_err(|error| refused(format!("transport.{error}")))?;
+        if let Some(trains) = &self.trains {
+            trains.check().map_err(|error| refused(format!("trains.{error}")))?;
+        }
         if self.transport.segment > MOST_PAYLOAD {
             let message =
                 format!("transport.segment: {}, at most {MOST_PAYLOAD} bytes over UDP", self.transport.segment);

@@ -74,6 +74,7 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use super::super::cover::Cover;
+    use super::super::engine::Inside;
     use super::super::keylog::KeyLog;
     use super::super::noise::Keys;
     use super::*;
@@ -93,13 +94,13 @@ mod tests {
         let mut secrets = Secrets::read(&path).unwrap();
         assert_eq!(secrets.len(), 4);
         let mut datagram = Vec::new();
-        Cover::new(0x0708, Some(&other)).write(&mut datagram, &Segment::default(), b"AES", b"");
+        Cover::new(0x0708, Some(&other), false).write(&mut datagram, &Inside::Tpa(Segment::default()), b"AES", b"");
         assert!(secrets.open(&datagram).is_some_and(|opened| opened.ends_with(b"AES")));
         // What this end sends is sealed with its sending key and begins with the peer's tag.
-        let mut cover = Cover::new(0x0304, Some(&keys));
+        let mut cover = Cover::new(0x0304, Some(&keys), false);
         let segment = Segment { block: 7, place: 1, ..Segment::default() };
         let mut datagram = Vec::new();
-        cover.write(&mut datagram, &segment, b"over ", b"the hills");
+        cover.write(&mut datagram, &Inside::Tpa(segment), b"over ", b"the hills");
         let opened = secrets.open(&datagram).unwrap();
         let expected = [&0x0304u64.to_be_bytes()[..], &wire::encode_inside_udp(&segment), b"over the hills"].concat();
         assert_eq!(opened, expected);

@@ -1,11 +1,12 @@
 //! What the application's threads and the runtime's thread share of one connection: bytes, wishes and news.
 
+use super::engine::Engine;
 use super::handle::Mailbox;
 use super::options::Options;
 use crate::Clock;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};
-use meshpace_transport::Stats;
+use meshpace_transport::{Role, Stats, tpa};
 use nix::libc;
 use std::io;
 use std::net::SocketAddr;
@@ -179,6 +180,11 @@ impl Shared {
             options,
             mailbox,
         }
+    }
+
+    /// The state machine of the connection, with what the handshake agrees on.
+    pub(super) fn engine(&self, config: &tpa::Config, role: Role) -> Engine {
+        Engine::new(config, self.options.trains.as_ref(), self.options.receive_buffer, role)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -40,6 +40,7 @@ impl Puppet {
             kind: Kind::Request,
             protection: Protection::Plain,
             suite: Suite::default(),
+            trains: false,
             terms: Terms { segment: 1452, ..Terms::of(&tpa::Config::default()) },
             opener: 0x0102_0304_0506_0708,
             acceptor: 0,

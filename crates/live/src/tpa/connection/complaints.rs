@@ -120,9 +120,8 @@ impl Connection {
 
     /// Whether something is expected from the peer.
     fn expects_peer(&self) -> bool {
-        let sender = self.machine.sender();
         self.machine.acknowledged() < self.written
-            || (self.machine.state() == tpa::State::Established && sender.fin_times() > 0 && !sender.is_finished())
+            || (self.machine.state() == tpa::State::Established && self.machine.waits_for_end())
     }
 
     /// When there is something to do about silence.

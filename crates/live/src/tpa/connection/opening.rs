@@ -9,13 +9,16 @@
 //! and only if it is lower.
 
 use super::super::cipher::Suite;
+use super::super::engine::Inside;
 use super::super::handshake::{Cookie, Kind, LEAST_SEGMENT, Opening, Protection, Terms};
 use super::super::noise::{self, Asking};
+use super::super::options::Options;
 use super::super::outbox::Outbox;
 use super::super::port::headers_to;
 use super::super::shared::{Failure, State, Status};
 use super::{Connection, Cover, Origin};
 use meshpace_core::Time;
+use meshpace_transport::Role;
 use meshpace_transport::tpa::segment::block_after;
 use meshpace_transport::tpa::{self, Segment};
 use nix::libc;
@@ -59,12 +62,15 @@ impl std::fmt::Debug for Request {
 }
 
 impl Request {
-    pub(super) fn new(config: &tpa::Config, (protection, suite): (Protection, Suite), tag: u64) -> Request {
+    pub(super) fn new(config: &tpa::Config, options: &Options, tag: u64) -> Request {
+        let protection = options.security.protection();
+        let suite = if protection == Protection::Plain { Suite::default() } else { Suite::asking(options.aes) };
         let segment = Segment { block: config.first_block, ..Segment::default() };
         let opening = Opening {
             kind: Kind::Request,
             protection,
             suite,
+            trains: options.trains.is_some(),
             terms: Terms::of(config),
             opener: tag,
             acceptor: 0,
@@ -78,9 +84,17 @@ impl Request {
 
 impl Connection {
     /// The machine wants to send a SYN: the request leaves.
-    pub(super) fn request(&mut self, segment: &Segment, out: &mut Outbox) {
+    pub(super) fn request(&mut self, segment: &Inside, out: &mut Outbox) {
         let Origin::Ours(request) = &mut self.origin else { return };
-        request.opening.segment = *segment;
+        request.opening.segment = match segment {
+            Inside::Tpa(segment) => *segment,
+            Inside::Train(segment) => Segment {
+                block: request.config.first_block,
+                window: segment.window.min(u16::from(u8::MAX)) as u8,
+                flags: segment.flags,
+                ..Segment::default()
+            },
+        };
         let shown = request.opening.cookie != Cookie::default();
         let pads = shown && self.shared.options.fit_mtu;
         let length = super::super::cover::overhead(request.opening.protection) + request.config.segment;
@@ -105,7 +119,7 @@ impl Connection {
         }
         request.probing.lost = request.probing.lost.saturating_add(1);
         if request.probing.lost < LOST {
-            let segment = request.opening.segment;
+            let segment = Inside::opening(request.opening.trains, &request.opening.segment);
             self.request(&segment, out);
         } else if let Some(smaller) = SMALLER_PATHS.iter().map(most).find(|most| *most < request.config.segment) {
             request.lower(smaller);
@@ -119,7 +133,7 @@ impl Connection {
         let Origin::Ours(request) = &self.origin else { return };
         self.segment = request.config.segment as usize;
         self.block = request.opening.terms.block();
-        self.machine = tpa::Connection::new(&request.config, meshpace_transport::Role::Sender);
+        self.machine = self.shared.engine(&request.config, Role::Sender);
         if let Some(path) = self.path {
             self.machine.on_path(path);
         }
@@ -132,7 +146,7 @@ impl Connection {
         if self.machine.state() != tpa::State::SynSent {
             // The peer has not heard that we have its acceptance.
             if answer.kind == Kind::Acceptance && self.peer_tag() == Some(answer.acceptor) {
-                self.on_segment(now, &answer.segment, &[], out);
+                self.on_segment(now, &Inside::opening(answer.trains, &answer.segment), &[], out);
             }
             return;
         }
@@ -145,6 +159,7 @@ impl Connection {
         match answer.kind {
             Kind::Challenge => {
                 let fits = answer.protection == request.opening.protection
+                    && answer.trains == request.opening.trains
                     && answer.suite.offers_aes == request.opening.suite.offers_aes
                     && answer.segment.ack_block == request.opening.segment.block;
                 if !fits || request.challenges >= CHALLENGES || answer.cookie == request.opening.cookie {
@@ -175,14 +190,13 @@ impl Connection {
                     self.begin_again(now);
                     self.work(now, out);
                 } else {
-                    let segment = request.opening.segment;
+                    let segment = Inside::opening(request.opening.trains, &request.opening.segment);
                     self.request(&segment, out);
                 }
             }
             Kind::Acceptance => {
-                let asked = &request.opening;
-                let same =
-                    (answer.terms, answer.protection, answer.suite) == (asked.terms, asked.protection, asked.suite);
+                let said = |opening: &Opening| (opening.terms, opening.protection, opening.suite, opening.trains);
+                let same = said(answer) == said(&request.opening);
                 let accepts = answer.acceptor != 0 && answer.segment.ack_block == request.opening.segment.block;
                 if !same || !accepts {
                     return;
@@ -200,12 +214,15 @@ impl Connection {
                 if let (Some(keys), Some(log)) = (&keys, &self.shared.options.keylog) {
                     log.note(keys.cipher, [(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
                 }
-                self.cover = Some(Cover::new(answer.acceptor, keys.as_ref()));
-                self.on_segment(now, &answer.segment, &[], out);
+                self.cover = Some(Cover::new(answer.acceptor, keys.as_ref(), answer.trains));
+                self.on_segment(now, &Inside::opening(answer.trains, &answer.segment), &[], out);
             }
             Kind::Refusal => {
                 let reason = if answer.acceptor != 0 {
                     "nobody listens there".to_owned()
+                } else if answer.trains != request.opening.trains {
+                    let name = |trains| if trains { "quiet trains" } else { "TPA" };
+                    format!("it speaks {}, this end {}", name(answer.trains), name(request.opening.trains))
                 } else if answer.protection == request.opening.protection {
                     "the keys do not fit".to_owned()
                 } else {

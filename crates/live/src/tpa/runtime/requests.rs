@@ -2,7 +2,6 @@
 
 use super::super::cipher::Suite;
 use super::super::connection::Connection;
-use super::super::cover::Cover;
 use super::super::half_open::HalfOpen;
 use super::super::handshake::{Cookie, Kind, Opening, Protection, understand_stray};
 use super::super::listener::{Backlog, count};
@@ -76,10 +75,11 @@ impl Worker {
             }
             return;
         }
-        let wanted = port.options.security.protection();
-        if request.protection != wanted {
+        let wanted = (port.options.security.protection(), port.options.trains.is_some());
+        if (request.protection, request.trains) != wanted {
             if port.may_answer(now) {
-                port.out.push_bytes(addresses, &Opening { protection: wanted, ..refusal }.encode(&[], 0));
+                let (protection, trains) = wanted;
+                port.out.push_bytes(addresses, &Opening { protection, trains, ..refusal }.encode(&[], 0));
             }
             return count(&port.counters.malformed);
         }
@@ -118,7 +118,10 @@ impl Worker {
         let (Ok(tag), Ok(())) = (random_tag(), random(&mut bytes)) else { return port.sources.finish(source, false) };
         let first_block = u16::from_be_bytes(bytes) % tpa::segment::BLOCK_NUMBERS;
         let flags = Flags::SYN.with(Flags::ACK);
-        let window = port.options.transport.receive_window;
+        let window = match &port.options.trains {
+            None => port.options.transport.receive_window,
+            Some(trains) => trains.max_window.min(u16::from(u8::MAX)) as u8,
+        };
         let segment =
             Segment { block: first_block, ack_block: request.segment.block, window, flags, ..Segment::default() };
         let acceptance =
@@ -170,7 +173,7 @@ impl Worker {
         let Some(half_open) = self.half_open.get(&number) else { return false };
         let id = half_open.port;
         let Some(port) = self.ports.get_mut(&id) else { return false };
-        let mut cover = Cover::new(half_open.request.opener, half_open.keys.as_ref());
+        let mut cover = half_open.cover();
         let Some((segment, payload)) = cover.open(datagram) else { return false };
         if let (Some(keys), Some(log)) = (&half_open.keys, &port.options.keylog) {
             log.note(keys.cipher, [(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
