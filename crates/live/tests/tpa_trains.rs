@@ -11,11 +11,17 @@ use meshpace_transport::{Config, PathInfo, names};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 
-const PATH: PathInfo = PathInfo { hops: 1, rate: Rate::from_mbps(54), received_power_dbm: None };
+const PATH: PathInfo = PathInfo { hops: 1, rate: Rate::from_mbps(11), received_power_dbm: None };
 
 fn trains(security: Security) -> Options {
     let Some(Config::Train(config)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
-    Options { trains: Some(config), path: Some(Arc::new(Fixed(PATH))), security, ..quick() }
+    let mut options = Options { trains: Some(config), path: Some(Arc::new(Fixed(PATH))), security, ..quick() };
+    if bytes() > 1_000_000 {
+        // As TPA sends so much over such a link: capi's test.
+        options.transport.segment = 8960;
+        (options.send_buffer, options.receive_buffer) = (1 << 20, 1 << 20);
+    }
+    options
 }
 
 fn listening(options: Options) -> TpaListener {
