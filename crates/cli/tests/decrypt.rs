@@ -305,7 +305,7 @@ fn tshark_reads_quiet_trains_once_decrypted() {
     let mut streams: BTreeMap<String, BTreeMap<usize, Vec<u8>>> = BTreeMap::new();
     for said in tshark(&to, &fields) {
         let [tag, offset, payload, trains] = &said[..] else { panic!("{said:?}") };
-        assert!((trains == "1") != !offset.is_empty(), "an opening or a segment: {said:?}");
+        assert_eq!(trains == "1", offset.is_empty(), "an opening or a segment: {said:?}");
         let bytes: Vec<u8> =
             (0..payload.len() / 2).map(|at| u8::from_str_radix(&payload[2 * at..2 * at + 2], 16).unwrap()).collect();
         if !bytes.is_empty() {

@@ -1,4 +1,5 @@
 //! Quiet trains inside TPA's datagrams: over a path that loses, holds back and duplicates, encrypted and plain.
+#![expect(clippy::disallowed_methods, reason = "a writer is held up, and transfers take their time, in real time")]
 
 mod common;
 
