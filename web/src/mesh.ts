@@ -92,6 +92,8 @@ export class Mesh {
   draw(speed: number): void {
     const run = this.run();
     const width = this.canvas.clientWidth;
+    // Not laid out: there is nothing to draw on.
+    if (width === 0) return;
     const height = this.fit(width);
     const ratio = Math.min(devicePixelRatio || 1, 2);
     if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
