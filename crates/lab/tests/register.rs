@@ -34,3 +34,34 @@ fn a_directory_of_the_same_form_gives_the_same_register() {
         assert_eq!(runs(&Register::read(&directory).unwrap(), read), runs(&Register::embedded(), embedded));
     }
 }
+
+#[test]
+fn where_a_paper_is_found_stands_once_in_the_list() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::create_dir(scratch.path().join("mine")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(scratch.path().join(name), text).unwrap();
+    let unjudged = |id: &str, more: &str| {
+        format!("id = \"{id}\"\ntitle = \"Mine\"\nsource = \"I: Mine\"\nunjudged = \"a drawing\"\n{more}")
+    };
+    write("mine/F1.published.toml", &unjudged("MINE-F1", ""));
+    write("mine/F2.published.toml", &unjudged("MINE-F2", "doi = \"10.1000/own\"\n"));
+    let read = |place: &str| {
+        write("register.toml", &format!("MINE = [\"F1\", \"F2\"]\n[paper]\n{place}\n"));
+        Register::read(scratch.path())
+    };
+    let register = read("MINE = { doi = \"10.1000/182\", page = \"https://example.org/182\" }").unwrap();
+    let found = |id: &str| {
+        let published = &register.find(id).unwrap().published;
+        (published.doi.clone().unwrap(), published.page.clone().unwrap())
+    };
+    assert_eq!(found("MINE-F1"), ("10.1000/182".to_owned(), "https://example.org/182".to_owned()));
+    assert_eq!(found("MINE-F2").0, "10.1000/own", "an experiment's own goes first");
+    for (place, told) in [
+        ("OTHER = { doi = \"10.1000/182\" }", "paper.OTHER: there is no experiment of OTHER"),
+        ("MINE = { page = \"example.org\" }", "paper.MINE.page: expected an address with https://"),
+        ("MINE = { isbn = \"1\" }", "isbn"),
+    ] {
+        let problems = read(place).unwrap_err().join("\n");
+        assert!(problems.contains("register.toml") && problems.contains(told), "{problems}");
+    }
+}

@@ -5,6 +5,7 @@ use crate::campaign::Work;
 use include_dir::{Dir, include_dir};
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Refusal, Scenario, Source, nearest};
+use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -18,6 +19,25 @@ static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../scenario
 const INDEX: &str = "register.toml";
 /// The papers, in the order in which they are shown; QT is the study of this project's own transport.
 pub const PAPERS: [&str; 6] = ["AP05", "AP10", "TPA", "LLAP", "DCC", "QT"];
+
+/// That list, and where the papers are found.
+#[derive(Deserialize)]
+struct Index {
+    /// By the tag of the paper.
+    #[serde(default)]
+    paper: BTreeMap<String, Place>,
+    /// The numbers of its experiments, by the same tag.
+    #[serde(flatten)]
+    numbers: BTreeMap<String, Vec<String>>,
+}
+
+/// Where a paper is found.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    doi: Option<String>,
+    page: Option<String>,
+}
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,9 +111,17 @@ impl Register {
     fn assemble(directory: &Path, find: impl Fn(&str) -> Option<String>) -> Result<Register, Vec<String>> {
         let shown = |name: &str| directory.join(name).display().to_string();
         let index = find(INDEX).ok_or_else(|| vec![format!("{}: it is not there", shown(INDEX))])?;
-        let index: BTreeMap<String, Vec<String>> =
+        let Index { paper: places, numbers: index } =
             toml::from_str(&index).map_err(|error| vec![format!("{}: {error}", shown(INDEX))])?;
         let (mut register, mut problems) = (Register::default(), Vec::new());
+        for (tag, place) in &places {
+            if !index.contains_key(tag) {
+                problems.push(format!("{}: paper.{tag}: there is no experiment of {tag}", shown(INDEX)));
+            }
+            if place.page.as_ref().is_some_and(|page| !page.starts_with("https://") && !page.starts_with("http://")) {
+                problems.push(format!("{}: paper.{tag}.page: expected an address with https://", shown(INDEX)));
+            }
+        }
         // A register of one's own has tags of its own.
         let others = index.keys().map(String::as_str).filter(|tag| !PAPERS.contains(tag));
         let tags: Vec<&str> = PAPERS.into_iter().chain(others).collect();
@@ -105,7 +133,7 @@ impl Register {
                     register.missing.push(id);
                     continue;
                 };
-                let published: Published = match toml::from_str(&text) {
+                let mut published: Published = match toml::from_str(&text) {
                     Ok(published) => published,
                     Err(error) => {
                         problems.push(format!("{}: {error}", shown(&file)));
@@ -114,6 +142,10 @@ impl Register {
                 };
                 if published.id != id {
                     problems.push(format!("{}: it says id = \"{}\", expected \"{id}\"", shown(&file), published.id));
+                }
+                if let Some(place) = places.get(paper) {
+                    published.doi = published.doi.or_else(|| place.doi.clone());
+                    published.page.clone_from(&place.page);
                 }
                 let name = format!("{folder}/{number}.toml");
                 let source = |text| Source { name: shown(&name), text, sets: Vec::new() };

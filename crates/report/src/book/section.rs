@@ -140,14 +140,15 @@ pub fn citation(experiment: &Experiment) -> &str {
     &source[..end.unwrap_or(source.len())]
 }
 
-/// Where the paper is found: its DOI, or else a search for its title. Nothing for what is no paper.
+/// Where the paper is found: its DOI, or else its page, or else a search for its title. Nothing for what is no paper.
 pub fn link(experiment: &Experiment) -> Markup {
     let published = &experiment.published;
     let title = citation(experiment).split_once(": ").map(|(_, rest)| rest.split(". ").next().unwrap_or(rest));
-    html! { @match (&published.doi, title) {
-        (Some(doi), _) => a href={ "https://doi.org/" (doi) } { "doi:" (doi) },
-        (None, Some(title)) => a href={ "https://search.crossref.org/?q=" (plus(title)) } { "find its DOI" },
-        (None, None) => {},
+    html! { @match (&published.doi, &published.page, title) {
+        (Some(doi), _, _) => a href={ "https://doi.org/" (doi) } { "doi:" (doi) },
+        (None, Some(page), _) => a href=(page) { "the paper at " (page.split('/').nth(2).unwrap_or(page)) },
+        (None, None, Some(title)) => a href={ "https://search.crossref.org/?q=" (plus(title)) } { "find its DOI" },
+        (None, None, None) => {},
     } }
 }
 

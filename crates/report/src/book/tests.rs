@@ -54,6 +54,9 @@ fn every_experiment_has_a_page_that_is_whole() {
     for experiment in &register.experiments {
         assert!(page.contains(&format!("id=\"{}\"", experiment.published.id)), "{}", experiment.published.id);
     }
+    for link in [">doi:10.1109/SARNOF.2007.4567329</a>", ">the paper at ieeexplore.ieee.org</a>", ">find its DOI</a>"] {
+        assert!(page.contains(link), "{link}");
+    }
     // Well-formed, but for the doctype and void elements: every section and figure that is opened is closed.
     for tag in ["section", "figure", "table", "svg", "details", "ul", "ol"] {
         let (open, close) = (page.matches(&format!("<{tag}")).count(), page.matches(&format!("</{tag}>")).count());

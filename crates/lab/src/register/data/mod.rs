@@ -25,9 +25,12 @@ pub struct Published {
     pub title: String,
     /// Paper, section, figure.
     pub source: String,
-    /// The paper's DOI, such as "10.1000/182".
+    /// The paper's DOI, such as "10.1000/182"; without it that of the list of all experiments.
     #[serde(default)]
     pub doi: Option<String>,
+    /// The paper's page at its publisher, from the list of all experiments.
+    #[serde(skip)]
+    pub page: Option<String>,
     /// The experiment whose runs these are too; without it, the scenario beside this file.
     #[serde(default)]
     pub runs: Option<String>,
