@@ -118,8 +118,11 @@ impl Book<'_> {
         self.collections.iter().find(|collection| collection.runs.as_ref() == Some(&owner.published.id))
     }
 
-    /// The papers of the register in its order.
+    /// The papers of the register in its order; the study of this project's own transport only if some of it was run.
     fn papers(&self) -> Vec<&str> {
+        let is_of_study =
+            |collection: &Collection| collection.runs.as_ref().is_some_and(|runs| runs.starts_with("QT-"));
+        let has_study = self.collections.iter().any(is_of_study);
         let mut papers: Vec<&str> = Vec::new();
         let of_missing = self.register.missing.iter().filter_map(|id| id.split('-').next());
         for paper in self.register.experiments.iter().map(Experiment::paper).chain(of_missing) {
@@ -127,6 +130,7 @@ impl Book<'_> {
                 papers.push(paper);
             }
         }
+        papers.retain(|paper| *paper != "QT" || has_study);
         papers
     }
 }

@@ -34,6 +34,10 @@ pub enum Shape {
     Post,
     /// Two triangles tip to tip.
     Bow,
+    /// A thick plus.
+    Plus,
+    /// An arrow's head, pointing down.
+    Chevron,
 }
 
 /// How a marker is filled and its line is drawn.
@@ -85,6 +89,21 @@ pub fn corners(shape: Shape) -> &'static [(i32, i32)] {
         Shape::Slab => &[(-7, -3), (7, -3), (7, 3), (-7, 3)],
         Shape::Post => &[(-3, -7), (3, -7), (3, 7), (-3, 7)],
         Shape::Bow => &[(-6, -5), (6, 5), (6, -5), (-6, 5)],
+        Shape::Chevron => &[(-6, -6), (0, -1), (6, -6), (6, 0), (0, 6), (-6, 0)],
+        Shape::Plus => &[
+            (-2, -7),
+            (2, -7),
+            (2, -2),
+            (7, -2),
+            (7, 2),
+            (2, 2),
+            (2, 7),
+            (-2, 7),
+            (-2, 2),
+            (-7, 2),
+            (-7, -2),
+            (-2, -2),
+        ],
     }
 }
 
@@ -103,11 +122,14 @@ const WINE: Color = Color(0x88, 0x22, 0x55);
 const INDIGO: Color = Color(0x33, 0x22, 0x88);
 const OLIVE: Color = Color(0x99, 0x99, 0x33);
 const TEAL: Color = Color(0x44, 0xaa, 0x99);
+const MAROON: Color = Color(0x66, 0x11, 0x00);
+const NAVY: Color = Color(0x00, 0x44, 0x88);
+const BLACK: Color = Color(0x00, 0x00, 0x00);
 
 const FAMILIES: &[Family] = &[
     (VERMILLION, Shape::Disc, &["newreno", "newreno+dyn-delack", "newreno+delack", "newreno+ecn"]),
     (ORANGE, Shape::Funnel, &["newreno-cwl", "cwl", "tcp-2", "tcp-3"]),
-    (BLUE, Shape::Triangle, &["tcp-ap", "tcp-ap+dyn-delack", "tcp-ap+delack", "tcp-ap-oid"]),
+    (BLUE, Shape::Triangle, &["tcp-ap", "tcp-ap+dyn-delack", "tcp-ap+delack", "tcp-ap-mad"]),
     (GREEN, Shape::Square, &["tcp-ap-released", "tcp-ap-released+delack", "tcp-ap-released+dyn-delack"]),
     (SKY, Shape::Diamond, &["tcp-ap-sync", "tcp-ap-sync+dyn-delack"]),
     (PURPLE, Shape::Cross, &["udp-paced", "udp", "udp+llap"]),
@@ -115,13 +137,16 @@ const FAMILIES: &[Family] = &[
     (INDIGO, Shape::Hexagon, &["tpa-ap-2", "tpa-ap-3", "tpa*-ap-3", "tpa*-ap-2"]),
     (TEAL, Shape::Slab, &["newreno+llap", "tcp-ap+llap"]),
     (OLIVE, Shape::Post, &["dcc", "few", "lred", "dack"]),
+    (MAROON, Shape::Bow, &["cubic", "cubic+delack"]),
+    (NAVY, Shape::Chevron, &["tcp-ap-oid+delack", "tcp-ap-oid"]),
+    (BLACK, Shape::Plus, &["quiet-train", "quiet-train+marks", "quiet-train-solo"]),
 ];
 
 /// Looks of curves that are no transport by name: grey, told apart by shape and fill.
 const OTHERS: [Shape; 6] = [Shape::Bow, Shape::Disc, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Funnel];
 const GREY: Color = Color(0x77, 0x77, 0x77);
 
-/// How the transport called `name` is shown; None if it has no look of its own.
+/// How the transport called `name` is shown, none of its parameters in the name; None if it has no look of its own.
 pub fn look(name: &str) -> Option<Look> {
     FAMILIES.iter().find_map(|(color, shape, members)| {
         let number = members.iter().position(|other| *other == name)?;

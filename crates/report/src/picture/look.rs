@@ -9,22 +9,81 @@ const SHAPES: [Shape; 6] =
     [Shape::Disc, Shape::Triangle, Shape::Square, Shape::Diamond, Shape::Funnel, Shape::Pentagon];
 const DASHES: [&str; 6] = ["", "7 4", "2 3", "12 4 2 4", "12 4", "5 2 1 2"];
 
-/// The look of each line by its label: lines of one colour differ in their dashes.
+/// The look of the transport that a part of a label names, whatever its parameters are and whatever is added to it.
+fn own(part: &str) -> Option<palette::Look> {
+    let name = part.split('{').next().unwrap_or(part);
+    palette::look(name).or_else(|| palette::look(name.split('+').next()?))
+}
+
+/// What a line without a transport's look is of: its label without the number of a flow.
+fn subject(label: &str) -> &str {
+    label.rsplit_once(", flow ").map_or(label, |(subject, _)| subject)
+}
+
+/// The look of each line by its label: lines of one colour differ in their dashes, flows of one point have one colour.
 pub fn styles(labels: &[String]) -> Vec<Style> {
+    let owns: Vec<Option<Style>> =
+        labels.iter().map(|label| label.split(", ").find_map(own).map(Style::from)).collect();
+    let is_taken = |color: &str| owns.iter().flatten().any(|own| own.color == color);
+    let mut free: Vec<&str> = COLORS.into_iter().filter(|color| !is_taken(color)).collect();
+    if free.is_empty() {
+        free = COLORS.to_vec();
+    }
+    let mut strangers: Vec<&str> = Vec::new();
     let mut styles: Vec<Style> = Vec::new();
-    for (number, label) in labels.iter().enumerate() {
-        // A transport with another parameter has the colour of the plain one.
-        let own = label.split(", ").find_map(|part| palette::look(part.split('{').next().unwrap_or(part)));
-        let free = || Style {
-            color: COLORS[number % COLORS.len()].to_owned(),
-            dashes: String::new(),
-            shape: SHAPES[number % SHAPES.len()],
-            fill: Fill::Full,
-        };
-        let mut style = own.map_or_else(free, Style::from);
+    for (label, own) in labels.iter().zip(&owns) {
+        let mut style = own.clone().unwrap_or_else(|| {
+            let known = strangers.iter().position(|other| *other == subject(label));
+            let number = known.unwrap_or_else(|| {
+                strangers.push(subject(label));
+                strangers.len() - 1
+            });
+            Style {
+                color: free[number % free.len()].to_owned(),
+                dashes: String::new(),
+                shape: SHAPES[number % SHAPES.len()],
+                fill: Fill::Full,
+            }
+        });
         let before = styles.iter().filter(|other| other.color == style.color).count();
         style.dashes = DASHES[before % DASHES.len()].to_owned();
         styles.push(style);
     }
     styles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn colors(labels: &[&str]) -> Vec<String> {
+        let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+        styles(&labels).into_iter().map(|style| style.color).collect()
+    }
+
+    #[test]
+    fn a_line_has_one_colour_in_the_plots_of_all_flows_and_of_each() {
+        let all = colors(&["newreno", "cwl-h4", "longest-rtt", "tpa-2"]);
+        let flows = colors(&[
+            "newreno, flow 0",
+            "newreno, flow 1",
+            "cwl-h4, flow 0",
+            "cwl-h4, flow 1",
+            "longest-rtt, flow 0",
+            "longest-rtt, flow 1",
+            "tpa-2, flow 0",
+            "tpa-2, flow 1",
+        ]);
+        for (number, color) in all.iter().enumerate() {
+            assert_eq!((&flows[2 * number], &flows[2 * number + 1]), (color, color), "{number}");
+            assert!(!all[..number].contains(color), "{number}");
+        }
+    }
+
+    #[test]
+    fn what_is_added_to_a_transport_leaves_its_colour() {
+        let one = colors(&["cubic", "cubic+sack", "cubic{window.kind=cubic}", "hops 4, cubic", "cubic, flow 3"]);
+        assert!(one.iter().all(|color| *color == one[0]), "{one:?}");
+        assert_ne!(one[0], colors(&["newreno"])[0]);
+    }
 }

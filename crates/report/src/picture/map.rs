@@ -48,8 +48,12 @@ impl Map {
             let ((x, y), (to_x, to_y)) = (place(*one), place(*other));
             let _ = write!(svg, "<path class=\"grid\" d=\"M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}\" stroke=\"#ccc\"/>");
         }
+        // Pieces that are spelled out have no room here.
+        let name = |transport: &str| {
+            transport.split_once('{').map_or(transport.to_owned(), |(name, _)| name.to_owned() + "{...}")
+        };
         let labels: Vec<String> =
-            self.flows.iter().enumerate().map(|(number, flow)| format!("{}, flow {number}", flow.2)).collect();
+            self.flows.iter().enumerate().map(|(number, flow)| format!("{}, flow {number}", name(&flow.2))).collect();
         let styles = look::styles(&labels);
         for (number, ((from, to, _), style)) in self.flows.iter().zip(&styles).enumerate() {
             let (to_x, to_y) = place(*to);
@@ -166,7 +170,9 @@ mod tests {
         // Two links, two hops, one mark below.
         assert_eq!(svg.matches("<path").count(), 5, "{svg}");
         assert!(svg.contains("tcp-ap, flow 0, 0 to 2") && svg.contains("#0072B2"), "{svg}");
-        let unwatched = Map { routes: Vec::new(), ..map }.draw();
+        let flows = vec![(0, 2, "tcp-ap{pacing.alpha=0.5}".to_owned())];
+        let unwatched = Map { routes: Vec::new(), flows, ..map }.draw();
         assert!(unwatched.contains('Q') && !unwatched.contains("thicker"));
+        assert!(unwatched.contains(">tcp-ap{...}, flow 0, 0 to 2<"), "{unwatched}");
     }
 }
