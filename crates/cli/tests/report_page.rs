@@ -53,6 +53,26 @@ fn measured(directory: &Path, width: u32) -> Value {
     serde_json::from_str(&told.replace("&amp;", "&")).unwrap()
 }
 
+/// What verdicts.json says.
+fn entries(file: &Path) -> Vec<Value> {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// How often each word stands at a key.
+fn counted(entries: &[Value], key: &str) -> BTreeMap<String, u64> {
+    let mut counted = BTreeMap::new();
+    for word in entries.iter().filter_map(|entry| entry[key].as_str()) {
+        *counted.entry(word.replace('_', " ")).or_default() += 1;
+    }
+    counted
+}
+
+/// What stands whole within the first 800 pixels, with its number.
+fn seen(measured: &Value, key: &str) -> BTreeMap<String, u64> {
+    let pairs = measured[key].as_object().unwrap().iter();
+    pairs.map(|(name, count)| (name.clone(), count.as_u64().unwrap())).filter(|(_, count)| *count > 0).collect()
+}
+
 #[test]
 fn what_holds_and_why_the_rest_does_not_is_seen_at_once() {
     if !has("chromium", "chromium") {
@@ -68,31 +88,38 @@ fn what_holds_and_why_the_rest_does_not_is_seen_at_once() {
         .output()
         .unwrap();
     assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
-    let entries: Vec<Value> =
-        serde_json::from_str(&fs::read_to_string(scratch.path().join("verdicts.json")).unwrap()).unwrap();
-    let counted = |key: &str| -> BTreeMap<String, u64> {
-        let mut counted = BTreeMap::new();
-        for word in entries.iter().filter_map(|entry| entry[key].as_str()) {
-            *counted.entry(word.replace('_', " ")).or_default() += 1;
-        }
-        counted
-    };
-    let (verdicts, causes) = (counted("verdict"), counted("cause"));
+    let entries = entries(&scratch.path().join("verdicts.json"));
+    let (verdicts, causes) = (counted(&entries, "verdict"), counted(&entries, "cause"));
     assert!(verdicts.len() > 1 && causes.contains_key("routing"), "{verdicts:?} {causes:?}");
     let page = fs::read_to_string(scratch.path().join("index.html")).unwrap();
     fs::write(scratch.path().join("probe.html"), page.replace("</body>", PROBE)).unwrap();
     for width in [1280, 390] {
         let measured = measured(scratch.path(), width);
         assert_eq!(measured["window"], width);
-        let seen = |key: &str| -> BTreeMap<String, u64> {
-            let pairs = measured[key].as_object().unwrap().iter();
-            pairs.map(|(name, count)| (name.clone(), count.as_u64().unwrap())).filter(|(_, count)| *count > 0).collect()
-        };
-        assert_eq!(seen("verdicts"), verdicts, "at {width} pixels");
-        assert_eq!(seen("causes"), causes, "at {width} pixels");
+        assert_eq!(seen(&measured, "verdicts"), verdicts, "at {width} pixels");
+        assert_eq!(seen(&measured, "causes"), causes, "at {width} pixels");
         assert_eq!(measured["papers"], serde_json::json!(["MINE"]));
         assert!(measured["wide"].as_u64() <= measured["window"].as_u64(), "at {width} pixels: {measured}");
         assert_eq!(measured["found"], serde_json::json!(["MINE-T1"]), "the search");
         assert_eq!(measured["why"], serde_json::json!(["MINE-F1"]), "the filter by cause");
+    }
+}
+
+#[test]
+fn the_committed_report_says_at_once_what_its_verdicts_json_counts() {
+    if !has("chromium", "chromium") {
+        return;
+    }
+    let committed = root().join("docs/report");
+    let entries = entries(&committed.join("verdicts.json"));
+    let page = fs::read_to_string(committed.join("index.html")).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("probe.html"), page.replace("</body>", PROBE)).unwrap();
+    for width in [1280, 390] {
+        let measured = measured(scratch.path(), width);
+        assert_eq!(measured["window"], width);
+        assert_eq!(seen(&measured, "verdicts"), counted(&entries, "verdict"), "at {width} pixels");
+        assert_eq!(seen(&measured, "causes"), counted(&entries, "cause"), "at {width} pixels");
+        assert!(measured["wide"].as_u64() <= measured["window"].as_u64(), "at {width} pixels: {measured}");
     }
 }

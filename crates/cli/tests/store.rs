@@ -1,6 +1,7 @@
 //! `run --out` under everything that ends a program or spoils a file: nothing is lost, doubled or silently wrong.
 
 use assert_cmd::cargo::cargo_bin;
+use meshpace_testing::{Class, skipped};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,7 +39,8 @@ fn killed_twenty_times_it_ends_as_if_undisturbed() {
     assert_eq!(records(&undisturbed), printed);
 
     let out = scratch.path().join("out");
-    for attempt in 1..=20u32 {
+    let mut at_work = 0;
+    for attempt in 1..=24u32 {
         let mut child = Command::new(cargo_bin("meshpace"))
             .args(arguments(scratch.path(), &out))
             .stdout(Stdio::null())
@@ -48,14 +50,16 @@ fn killed_twenty_times_it_ends_as_if_undisturbed() {
         // Moments that the golden ratio spreads over a fifth of the time: no start gets far.
         let fraction = f64::from(attempt) * 0.618 % 1.0;
         std::thread::sleep(Duration::from_secs_f64(whole.as_secs_f64() / 5.0 * fraction));
-        // Every second time the polite signal, which the program answers with status 130.
-        if attempt % 2 == 0 {
+        at_work += u32::from(child.try_wait().unwrap().is_none());
+        // Every sixth time the polite signal, which the program answers with status 130; twenty times kill -9.
+        if attempt % 6 == 0 {
             Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
         } else {
             child.kill().unwrap();
         }
         child.wait().unwrap();
     }
+    assert!(at_work >= 10, "only {at_work} of 24 starts were ended while at work");
     let (status, again, stderr) = meshpace(&arguments(scratch.path(), &out));
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(records(&out), printed);
@@ -103,4 +107,38 @@ fn two_processes_do_not_work_in_one_directory() {
     let (status, printed, stderr) = meshpace(&arguments(scratch.path(), &out));
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(printed.lines().count(), 24);
+}
+
+/// Needs a file system of a few kilobytes, which only root can make, in a mount namespace that ends with the test.
+#[test]
+fn a_full_disk_is_one_error_and_what_was_finished_is_kept() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (disk, copy) = (scratch.path().join("disk"), scratch.path().join("copy"));
+    fs::create_dir(&disk).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=24k none '{disk}' || exit 77\n'{meshpace}' {arguments} >/dev/null\nstatus=$?\n\
+         cp -r '{disk}/out' '{copy}'\nexit $status",
+        disk = disk.display(),
+        copy = copy.display(),
+        meshpace = cargo_bin("meshpace").display(),
+        arguments = arguments(scratch.path(), &disk.join("out")).join(" "),
+    );
+    let Ok(ended) = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output() else {
+        skipped(Class::Tools, "unshare is not installed (apt-get install util-linux)");
+        return;
+    };
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    if ended.status.code() == Some(77) || told.contains("unshare") {
+        skipped(Class::Rights, format_args!("no file system of its own here ({told}); needs root"));
+        return;
+    }
+    assert_eq!(ended.status.code(), Some(1), "{told}");
+    assert!(told.contains("No space left on device") && told.lines().count() == 1, "{told}");
+    let kept = fs::read_to_string(copy.join("unfinished.jsonl")).unwrap();
+    assert!(kept.lines().count() > 2 && kept.ends_with("}\n"), "{kept}");
+    // With room again it goes on, and ends as if nothing had happened.
+    let (status, printed, stderr) = meshpace(&arguments(scratch.path(), &copy));
+    assert_eq!(status, 0, "{stderr}");
+    let (_, undisturbed, _) = meshpace(&arguments(scratch.path(), &scratch.path().join("undisturbed")));
+    assert_eq!((&printed, &records(&copy)), (&undisturbed, &undisturbed));
 }
