@@ -9,7 +9,7 @@ use super::address::{BSSID, mac};
 use super::network::{self, FlowFacts};
 use super::{aodv, olsr};
 use meshpace_mesh::Body;
-use meshpace_mesh::mac::{BlockAckPart, Frame, FrameKind};
+use meshpace_mesh::mac::{Frame, FrameKind};
 use meshpace_mesh::routing::Message;
 use meshpace_sim::SimPacket;
 
@@ -55,6 +55,10 @@ pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -
         FrameKind::BlockAck | FrameKind::BlockAckReq => {
             out.extend(mac(frame.from));
             out.extend(COMPRESSED.to_le_bytes());
+            out.extend((frame.sequence << 4).to_le_bytes());
+            if frame.kind == FrameKind::BlockAck {
+                out.extend(frame.bitmap.to_le_bytes());
+            }
         }
         FrameKind::Data => {
             out.extend(mac(frame.from));
@@ -62,14 +66,6 @@ pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -
             // Fragment number 0.
             out.extend((frame.sequence << 4).to_le_bytes());
         }
-    }
-    match frame.block_ack.as_deref() {
-        Some(BlockAckPart::Received { start, bitmap }) => {
-            out.extend((start << 4).to_le_bytes());
-            out.extend(bitmap.to_le_bytes());
-        }
-        Some(BlockAckPart::Start(start)) => out.extend((start << 4).to_le_bytes()),
-        Some(BlockAckPart::Aggregate(_)) | None => {}
     }
     let left_out = frame.body.as_ref().map_or(0, |packet| body(out, packet, frame, flows));
     if left_out > 0 {
@@ -125,7 +121,7 @@ mod tests {
             sequence: 0xabc,
             retry: false,
             body,
-            block_ack: None,
+            bitmap: 0,
         }
     }
 

@@ -69,7 +69,14 @@ impl Station {
         let end = start + frame.air_time;
         let arriving = arriving(self.transmissions, decodable, end);
         self.depart(start, arriving, &frame);
-        (end, self.mac.on_frame_end(end, Heard { id: self.transmissions, power: STRONG, frame: &frame }, &self.timing))
+        (
+            end,
+            self.mac.on_frame_end(
+                end,
+                Heard { id: self.transmissions, power: STRONG, frame: &frame, mpdus: &[] },
+                &self.timing,
+            ),
+        )
     }
 
     /// A frame is on its way that will begin to arrive at `start`.
@@ -95,7 +102,7 @@ impl Station {
             sequence: 0,
             retry: false,
             body: None,
-            block_ack: None,
+            bitmap: 0,
         }
     }
 
@@ -112,7 +119,7 @@ impl Station {
             sequence,
             retry: false,
             body: Some(Body::Data(Parcel::default())),
-            block_ack: None,
+            bitmap: 0,
         }
     }
 }
@@ -265,7 +272,7 @@ fn a_damaged_frame_costs_eifs() {
         station.depart(start, arriving(id, false, end), &noise);
         station.mac.catch_up(OrderedTime::timer(us(2000)), &station.timing);
         station.send(us(2000));
-        station.mac.on_frame_end(end, Heard { id, power: STRONG, frame: &noise }, &station.timing);
+        station.mac.on_frame_end(end, Heard { id, power: STRONG, frame: &noise, mpdus: &[] }, &station.timing);
         let (at, _) = station.transmits();
         let backoff = at.since(end).0 - space * 1000;
         assert!(backoff.is_multiple_of(20_000) && backoff / 20_000 <= 31, "{profile:?}: {backoff} ns");
@@ -282,7 +289,7 @@ fn ieee_waits_difs_after_a_collision_of_its_own() {
     let other = station.control(FrameKind::Rts, OTHER, PEER, 7000);
     let (begins, ends) = (start + Duration::from_micros(3), start + Duration::from_micros(3) + rts.air_time);
     station.depart(begins, arriving(1, true, ends), &other);
-    station.mac.on_frame_end(ends, Heard { id: 1, power: STRONG, frame: &other }, &station.timing);
+    station.mac.on_frame_end(ends, Heard { id: 1, power: STRONG, frame: &other, mpdus: &[] }, &station.timing);
     let (again, _) = station.transmits();
     let backoff = again.since(start + Duration::from_micros(352 + 10 + 304 + 20 + 50)).0;
     assert!(backoff.is_multiple_of(20_000) && backoff / 20_000 <= 63, "{backoff} ns");

@@ -258,7 +258,7 @@ mod tests {
         for step in 0..40_000u64 {
             // More and more slots, so that the trees grow while they are full, to four groups one above the other.
             let index = 37 * rng.below(1 + step / 400) as u32;
-            let owner = OWNERS[rng.below(6) as usize];
+            let owner = OWNERS[rng.below(OWNERS.len() as u64) as usize];
             let slot = (owner as u8, index);
             match rng.below(4) {
                 0 => {

@@ -27,7 +27,7 @@ mod sensing;
 use super::arrivals::{LaterArrivals, LockedFrame, NextArrival};
 use super::backoff::Backoff;
 use super::block_ack::BlockAck;
-use super::frame::{Frame, FrameKind};
+use super::frame::{Frame, FrameKind, Mpdu};
 use super::timing::Timing;
 use crate::body::{Body, Queued};
 use crate::packet::Packet;
@@ -88,6 +88,8 @@ pub struct Heard<'a, P> {
     pub power: f64,
     /// The frame.
     pub frame: &'a Frame<P>,
+    /// What it holds if it is an aggregate; else nothing.
+    pub mpdus: &'a [Mpdu<P>],
 }
 
 /// What this station has on the air or waits for.
@@ -221,8 +223,6 @@ pub struct Dcf<P> {
     attempts: Attempts<P>,
     /// 802.11n: what it aggregates.
     block_ack: Option<Box<BlockAck<P>>>,
-    /// Which MPDUs of the aggregate that ended last were received.
-    decoded_mpdus: u64,
     /// Frames for this station that were lost to another one.
     collisions: u64,
     rng: Rng,
@@ -257,7 +257,6 @@ impl<P: Packet> Dcf<P> {
             sequences: Sequences { next: 1, heard: Vec::new() },
             attempts: Attempts { are_reported: false, last: None },
             block_ack: BlockAck::new(timing).map(Box::new),
-            decoded_mpdus: 0,
             collisions: 0,
             rng,
         }

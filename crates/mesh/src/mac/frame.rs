@@ -5,8 +5,6 @@
 
 use crate::body::Body;
 use crate::radio::FrameRate;
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId};
 
 /// The kinds of frame a mesh station sends.
@@ -27,7 +25,7 @@ pub enum FrameKind {
 }
 
 /// One MPDU of an aggregate.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mpdu<P> {
     /// Its sequence number.
     pub sequence: u16,
@@ -39,24 +37,8 @@ pub struct Mpdu<P> {
     pub body: Body<P>,
 }
 
-/// What a frame of the block acknowledgement holds.
-#[derive(Clone, PartialEq, Debug)]
-pub enum BlockAckPart<P> {
-    /// A-MPDU: several MPDUs with delimiters. The frame's length is that of all of it.
-    Aggregate(Vec<Mpdu<P>>),
-    /// Which MPDUs have arrived: the first sequence number, and a bit for each of 64 from it on, the lowest first.
-    Received {
-        /// The starting sequence number.
-        start: u16,
-        /// The bitmap.
-        bitmap: u64,
-    },
-    /// Nothing before this sequence number will be sent any more.
-    Start(u16),
-}
-
-/// A frame.
-#[derive(Clone, PartialEq, Debug)]
+/// A frame. Those of an aggregate lie beside it ([`super::Heard::mpdus`]), so that it is plain data.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Frame<P> {
     /// What it is.
     pub kind: FrameKind,
@@ -72,12 +54,13 @@ pub struct Frame<P> {
     pub air_time: Duration,
     /// The duration field: how long the exchange goes on after this frame.
     pub nav: Duration,
-    /// Sequence number of a data frame.
+    /// Sequence number of a data frame, of the first MPDU of an aggregate. Where the bitmap of a block ACK begins; before what nothing
+    /// will be sent any more, in a request for one.
     pub sequence: u16,
     /// Whether this MPDU was on the air before.
     pub retry: bool,
     /// What a data frame carries that is no aggregate.
     pub body: Option<Body<P>>,
-    /// What a frame of the block acknowledgement holds.
-    pub block_ack: Option<Box<BlockAckPart<P>>>,
+    /// Of a block ACK: which MPDUs have arrived, a bit for each of 64 from `sequence` on, the lowest first.
+    pub bitmap: u64,
 }

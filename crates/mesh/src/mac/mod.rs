@@ -11,5 +11,5 @@ pub mod timing;
 pub use arrivals::{Arrival, OrderedTime};
 pub use backoff::Backoff;
 pub use dcf::{Action, Attempted, Dcf, Heard};
-pub use frame::{BlockAckPart, Frame, FrameKind, Mpdu};
+pub use frame::{Frame, FrameKind, Mpdu};
 pub use timing::Timing;

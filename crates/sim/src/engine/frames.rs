@@ -5,6 +5,7 @@ use super::{ARP_DELAY, Engine, InLink, LINK_DELAY, Node};
 use crate::on_air::{Audience, OnAir};
 use crate::probe::{Loss, Probe};
 use crate::queue::Owner;
+use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::link::discipline::Attempt;
 use meshpace_mesh::mac::{Action, Arrival, Frame, Heard, OrderedTime};
@@ -35,7 +36,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                 }
             }
-            let heard = Heard { id: air.number, power: receiver.power, frame: &air.frame };
+            let heard = Heard { id: air.number, power: receiver.power, frame: &air.frame, mpdus: &air.mpdus };
             let collisions = if O::DECODED { mac.collisions() } else { 0 };
             let action = mac.on_frame_end(ends, heard, &self.timing);
             if O::DECODED && mac.collisions() != collisions {
@@ -252,8 +253,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             }
         }
+        let mpdus = if self.aggregates { self.nodes[sender.index()].mac.take_mpdus() } else { Vec::new() };
         if let Some((listener, end)) = listeners {
-            let air = OnAir { frame, number, began, audience, listener, end };
+            let air = OnAir { frame, mpdus, number, began, audience, listener, end };
             let key = air.key(&self.neighbours);
             let id = self.on_air.insert(air);
             self.queue.set(Owner::FrameEnd, id, key);

@@ -19,6 +19,7 @@ pub use originator::{Attempt, Originator};
 pub use recipient::Recipient;
 
 use super::config::HtConfig;
+use super::frame::Mpdu;
 use super::timing::Timing;
 use crate::body::{Body, Queued};
 use crate::packet::Packet;
@@ -57,6 +58,10 @@ pub struct BlockAck<P> {
     /// What it receives, by neighbour.
     recipients: Vec<Recipient<P>>,
     config: HtConfig,
+    /// The MPDUs of the aggregate that goes on the air.
+    pub leaving: Vec<Mpdu<P>>,
+    /// Which MPDUs of the aggregate that ended last were received.
+    pub decoded: u64,
     /// What has not been told yet.
     outcomes: VecDeque<Outcome<P>>,
 }
@@ -67,7 +72,14 @@ impl<P: Packet> BlockAck<P> {
         let (config, ofdm) = (t.ht.filter(|ht| ht.mpdus > 1)?, t.ofdm?);
         let most = config.bytes.min(ofdm.data.bytes_within(config.longest, ofdm.band));
         let originator = Originator::new(config, most);
-        Some(BlockAck { originator, recipients: Vec::new(), config, outcomes: VecDeque::new() })
+        Some(BlockAck {
+            originator,
+            recipients: Vec::new(),
+            config,
+            leaving: Vec::new(),
+            decoded: 0,
+            outcomes: VecDeque::new(),
+        })
     }
 
     fn recipient(&mut self, from: NodeId) -> (&mut Recipient<P>, &mut VecDeque<Outcome<P>>) {

@@ -7,11 +7,10 @@
 use super::{Action, Answer, Dcf, Exchange, Heard};
 use crate::body::Queued;
 use crate::mac::block_ack::{Attempt, Outcome};
-use crate::mac::frame::{BlockAckPart, Frame, FrameKind, Mpdu};
+use crate::mac::frame::{Frame, FrameKind, Mpdu};
 use crate::mac::timing::{BLOCK_ACK_BYTES, BLOCK_ACK_REQ_BYTES, Timing};
 use crate::packet::Packet;
 use crate::radio::{FrameEnd, FrameRate};
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 
@@ -37,6 +36,11 @@ impl<P: Packet> Dcf<P> {
             Outcome::Deliver(from, body) => Action::Deliver { from, body },
             Outcome::GivenUp(queued, retries) => Action::Failed { queued, retries },
         })
+    }
+
+    /// The MPDUs of the aggregate that the last call put on the air; none if it was another frame.
+    pub fn take_mpdus(&mut self) -> Vec<Mpdu<P>> {
+        self.block_ack.as_mut().map_or_else(Vec::new, |block_ack| core::mem::take(&mut block_ack.leaving))
     }
 
     /// When [`Dcf::on_reorder_timer`] must be called.
@@ -99,13 +103,13 @@ impl<P: Packet> Dcf<P> {
             sequence: 0,
             retry: false,
             body: None,
-            block_ack: None,
+            bitmap: 0,
         };
         match block_ack.originator.attempt() {
             Attempt::Request => {
                 frame.kind = FrameKind::BlockAckReq;
                 frame.rate = FrameRate::Response;
-                frame.block_ack = Some(Box::new(BlockAckPart::Start(block_ack.originator.start())));
+                frame.sequence = block_ack.originator.start();
             }
             Attempt::Mpdu(_) => {
                 if let Some(Mpdu { sequence, retry, body, .. }) = block_ack.originator.send().next() {
@@ -113,11 +117,10 @@ impl<P: Packet> Dcf<P> {
                 }
             }
             Attempt::Aggregate(_) => {
-                let mpdus: Vec<Mpdu<P>> = block_ack.originator.send().collect();
-                if let Some(first) = mpdus.first() {
+                block_ack.leaving = block_ack.originator.send().collect();
+                if let Some(first) = block_ack.leaving.first() {
                     frame.sequence = first.sequence;
                 }
-                frame.block_ack = Some(Box::new(BlockAckPart::Aggregate(mpdus)));
             }
         }
         self.transmit(now, frame, Exchange::Data, t.answer_timeout(data_air, answer_air), t)
@@ -143,8 +146,8 @@ impl<P: Packet> Dcf<P> {
     /// The ACK or block ACK of an attempt is here.
     pub(super) fn on_aggregate_answer(&mut self, now: Time, frame: &Frame<P>, t: &Timing) {
         if let Some(block_ack) = &mut self.block_ack {
-            match frame.block_ack.as_deref() {
-                Some(&BlockAckPart::Received { start, bitmap }) => block_ack.originator.on_block_ack(start, bitmap),
+            match frame.kind {
+                FrameKind::BlockAck => block_ack.originator.on_block_ack(frame.sequence, frame.bitmap),
                 _ => block_ack.originator.on_ack(),
             }
             block_ack.note_given_up(t.short_retry_limit);
@@ -166,36 +169,36 @@ impl<P: Packet> Dcf<P> {
     }
 
     /// MPDUs for this station, or a request for their acknowledgement.
-    pub(super) fn on_mpdus(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
+    pub(super) fn on_mpdus(&mut self, now: Time, heard: &Heard<'_, P>, t: &Timing) -> Action<P> {
+        let Heard { frame, mpdus, .. } = *heard;
         if self.exchange == Exchange::Cts {
             self.timeout = Time::NEVER;
         } else if self.answer.is_some() {
             return Action::None;
         }
-        let kind = if frame.block_ack.is_some() { FrameKind::BlockAck } else { FrameKind::Ack };
+        let is_single = frame.kind == FrameKind::Data && mpdus.is_empty();
+        let kind = if is_single { FrameKind::Ack } else { FrameKind::BlockAck };
         self.answer = Some(Answer { kind, to: frame.from, nav: Duration::ZERO });
         if self.timeout == Time::NEVER {
             self.resume(now, t);
         }
         let Some(block_ack) = &mut self.block_ack else { return Action::None };
-        match (frame.block_ack.as_deref(), &frame.body) {
-            (Some(BlockAckPart::Aggregate(mpdus)), _) => {
-                for (place, mpdu) in mpdus.iter().enumerate() {
-                    if self.decoded_mpdus >> place & 1 == 1 {
-                        block_ack.on_mpdu(now, frame.from, mpdu.sequence, &mpdu.body);
-                    }
-                }
+        for (place, mpdu) in mpdus.iter().enumerate() {
+            if block_ack.decoded >> place & 1 == 1 {
+                block_ack.on_mpdu(now, frame.from, mpdu.sequence, &mpdu.body);
             }
-            (Some(&BlockAckPart::Start(start)), _) => block_ack.on_request(now, frame.from, start),
-            (None, Some(body)) => block_ack.on_mpdu(now, frame.from, frame.sequence, body),
-            _ => {}
+        }
+        match &frame.body {
+            Some(body) => block_ack.on_mpdu(now, frame.from, frame.sequence, body),
+            None if frame.kind == FrameKind::BlockAckReq => block_ack.on_request(now, frame.from, frame.sequence),
+            None => {}
         }
         Action::None
     }
 
     /// The block ACK for a neighbour.
     pub(super) fn block_ack_frame(&mut self, to: NodeId, t: &Timing) -> Frame<P> {
-        let (start, bitmap) = self.block_ack.as_mut().map_or((0, 0), |block_ack| block_ack.received_from(to));
+        let (sequence, bitmap) = self.block_ack.as_mut().map_or((0, 0), |block_ack| block_ack.received_from(to));
         Frame {
             kind: FrameKind::BlockAck,
             from: self.me,
@@ -204,21 +207,21 @@ impl<P: Packet> Dcf<P> {
             rate: FrameRate::Response,
             air_time: t.block_ack_air,
             nav: Duration::ZERO,
-            sequence: 0,
+            sequence,
             retry: false,
             body: None,
-            block_ack: Some(Box::new(BlockAckPart::Received { start, bitmap })),
+            bitmap,
         }
     }
 
-    /// The end of a frame that may be an aggregate: notes which of its MPDUs are received.
+    /// The end of an aggregate: notes which of its MPDUs are received.
+    #[cold]
     pub(super) fn end_aggregate(&mut self, now: Time, heard: &Heard<'_, P>) -> Option<FrameEnd> {
-        let Some(BlockAckPart::Aggregate(mpdus)) = heard.frame.block_ack.as_deref() else {
-            return self.receiver.on_end(now, heard.id, heard.power);
-        };
-        let lengths = mpdus.iter().map(|mpdu| mpdu.bytes);
+        let lengths = heard.mpdus.iter().map(|mpdu| mpdu.bytes);
         let (outcome, decoded) = self.receiver.on_aggregate_end(now, heard.id, heard.power, lengths);
-        self.decoded_mpdus = decoded;
+        if let Some(block_ack) = &mut self.block_ack {
+            block_ack.decoded = decoded;
+        }
         outcome
     }
 }

@@ -210,9 +210,10 @@ impl<P: Packet> Dcf<P> {
         } else {
             self.catch_up(OrderedTime::end(now, heard.frame.from), t);
             let locked = self.receiver.holds(heard.id);
-            let outcome = match heard.frame.block_ack {
-                None => self.receiver.on_end(now, heard.id, heard.power),
-                Some(_) => self.end_aggregate(now, &heard),
+            let outcome = if heard.mpdus.is_empty() {
+                self.receiver.on_end(now, heard.id, heard.power)
+            } else {
+                self.end_aggregate(now, &heard)
             };
             self.count_collision(now, &heard, locked, outcome);
             let Some(outcome) = outcome else { return Action::None };
@@ -226,7 +227,7 @@ impl<P: Packet> Dcf<P> {
         if outcome == FrameEnd::Quiet {
             self.idle_since = now;
         } else if self.end_reception(now, decoded, t) && decoded {
-            action = self.on_decoded(now, heard.frame, t);
+            action = self.on_decoded(now, &heard, t);
         }
         self.sense(now, t);
         self.update_single_arrival();

@@ -195,7 +195,7 @@ impl<P: Packet> Dcf<P> {
             sequence: 0,
             retry: false,
             body: None,
-            block_ack: None,
+            bitmap: 0,
         };
         self.transmit(now, frame, exchange, timeout, t)
     }
@@ -231,7 +231,7 @@ impl<P: Packet> Dcf<P> {
                 sequence: 0,
                 retry: false,
                 body: None,
-                block_ack: None,
+                bitmap: 0,
             };
             return self.transmit(now, frame, Exchange::Rts, t.answer_timeout(t.rts_air, t.cts_air), t);
         }
@@ -251,7 +251,7 @@ impl<P: Packet> Dcf<P> {
             sequence: outgoing.sequence,
             retry: outgoing.sent_before,
             body: Some(outgoing.packet.body.clone()),
-            block_ack: None,
+            bitmap: 0,
         };
         outgoing.sent_before = true;
         let timeout = if broadcast { data_air } else { t.answer_timeout(data_air, t.ack_air) };
