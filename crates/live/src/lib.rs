@@ -2,7 +2,7 @@
 //!
 //! The protocol code is the one the simulator runs. This crate tells it the time of a monotonic clock and what arrived,
 //! keeps the bytes behind the ranges it decides about, and sleeps until it wants to be woken.
-#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 
 pub mod clock;
 pub mod doctor;
