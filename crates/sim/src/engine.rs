@@ -24,7 +24,7 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{Position, Reception, Repeats};
 use meshpace_mesh::link::arp::Arp;
 use meshpace_mesh::link::discipline::{Discipline, LinkState};
-use meshpace_mesh::mac::{Action, Backoff, Dcf, OrderedTime, Timing};
+use meshpace_mesh::mac::{Action, Backoff, Dcf, Mpdu, OrderedTime, Timing};
 use meshpace_mesh::radio::{Channel, Neighbours, power};
 use meshpace_mesh::routing::{ActionList, HopCount, Router};
 use meshpace_mesh::{Body, MeshConfig, Packet, Queued};
@@ -126,6 +126,8 @@ pub struct Engine<P, O> {
     reports_attempts: bool,
     /// Whether stations send aggregates of what waits for a neighbour.
     aggregates: bool,
+    /// If they do, by the place of a transmission: the MPDUs of it, or none if it is no aggregate.
+    mpdus: Vec<Vec<Mpdu<P>>>,
     /// Whether a station that asks for nothing must be looked after all the same, at the end of a frame.
     follows_up: bool,
     holds_back: bool,
@@ -201,6 +203,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             overhears,
             reports_attempts,
             aggregates,
+            mpdus: Vec::new(),
             follows_up: overhears || aggregates,
             holds_back,
             repeats: config.link.repeats,

@@ -4,10 +4,9 @@
 //! at its listeners: popped, it serves them in order as long as nothing else in the queue comes first.
 
 use crate::queue::Key;
-use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::MacProfile;
-use meshpace_mesh::mac::{Frame, FrameKind, Mpdu};
+use meshpace_mesh::mac::{Frame, FrameKind};
 use meshpace_mesh::radio::{Neighbour, Neighbours};
 
 /// The stations at which the end of a frame is an event. To all others a frame is over when they are next touched.
@@ -52,8 +51,6 @@ impl Audience {
 pub struct OnAir<P> {
     /// The frame.
     pub frame: Frame<P>,
-    /// What it holds if it is an aggregate; else nothing.
-    pub mpdus: Vec<Mpdu<P>>,
     /// The number of its transmission.
     pub number: u32,
     /// When it left its sender.

@@ -209,7 +209,7 @@ impl EventQueue {
     }
 
     /// The first event of an owner, which is at `time`.
-    #[inline]
+    #[inline(always)]
     fn winner(&self, owner: Owner, time: Time) -> Event {
         let orders = &self.orders[owner as usize];
         let order = |index| match owner.rank() {

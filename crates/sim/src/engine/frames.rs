@@ -36,7 +36,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                 }
             }
-            let heard = Heard { id: air.number, power: receiver.power, frame: &air.frame, mpdus: &air.mpdus };
+            let heard = Heard {
+                id: air.number,
+                power: receiver.power,
+                frame: &air.frame,
+                mpdus: self.mpdus.get(id as usize).map_or(&[], |mpdus| mpdus),
+            };
             let collisions = if O::DECODED { mac.collisions() } else { 0 };
             let action = mac.on_frame_end(ends, heard, &self.timing);
             if O::DECODED && mac.collisions() != collisions {
@@ -61,7 +66,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// Carries out what a MAC asks for, feeds it, and sets its timer.
     #[inline]
-    pub(super) fn settle(&mut self, node: NodeId, action: Action<P>) {
+    pub(super) fn settle(&mut self, node: NodeId, mut action: Action<P>) {
         if self.reports_attempts
             && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
         {
@@ -70,55 +75,55 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 Attempt { next_hop: attempt.queued.next_hop, body: &attempt.queued.body, air_time, acknowledged };
             self.nodes[node.index()].queue.on_attempt(self.now, attempt);
         }
-        self.carry_out_mac(node, action);
-        if self.aggregates {
-            self.follow_up(node);
+        loop {
+            match action {
+                Action::None => {}
+                Action::Sent { next_hop, retries, data_air } => {
+                    let state = &mut self.nodes[node.index()];
+                    let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
+                    if extra > Duration::ZERO {
+                        state.mac.extend_backoff(extra);
+                    }
+                }
+                Action::Transmit(frame) => self.transmit(frame),
+                Action::Deliver { from, .. } if self.refuses(node, from) => {}
+                Action::Deliver { from, body } => match body {
+                    Body::Arp { request, sender, target } => {
+                        let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
+                        for queued in heard.release.into_iter().chain(heard.reply) {
+                            self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
+                        }
+                    }
+                    body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
+                },
+                Action::Failed { queued, retries } => {
+                    self.counters.mac_drops += 1;
+                    self.probe.on_link_failure(self.now, node, queued.next_hop);
+                    self.nodes[node.index()].queue.on_failed(retries);
+                    self.link_failed(node, queued);
+                }
+            }
+            if !self.aggregates {
+                break;
+            }
+            let Some(next) = self.follow_up(node) else { break };
+            action = next;
         }
         self.feed(node);
     }
 
-    /// Carries out what the aggregates of a station ask for, and sets the timer of its reordering buffers.
+    /// What else the aggregates of a station ask for; sets the timer of its reordering buffers when that is all.
     #[cold]
-    fn follow_up(&mut self, node: NodeId) {
-        while let Some(action) = self.nodes[node.index()].mac.next_action() {
-            self.carry_out_mac(node, action);
-        }
-        let at = self.nodes[node.index()].mac.next_reorder_wakeup();
-        if at != self.queue.timer(Owner::Reorder, node) {
-            self.queue.set_timer(Owner::Reorder, node, at);
-        }
-    }
-
-    /// Carries out one action. An action is large: it is not passed through memory.
-    #[inline(always)]
-    fn carry_out_mac(&mut self, node: NodeId, action: Action<P>) {
-        match action {
-            Action::None => {}
-            Action::Sent { next_hop, retries, data_air } => {
-                let state = &mut self.nodes[node.index()];
-                let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
-                if extra > Duration::ZERO {
-                    state.mac.extend_backoff(extra);
-                }
-            }
-            Action::Transmit(frame) => self.transmit(frame),
-            Action::Deliver { from, .. } if self.refuses(node, from) => {}
-            Action::Deliver { from, body } => match body {
-                Body::Arp { request, sender, target } => {
-                    let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
-                    for queued in heard.release.into_iter().chain(heard.reply) {
-                        self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
-                    }
-                }
-                body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),
-            },
-            Action::Failed { queued, retries } => {
-                self.counters.mac_drops += 1;
-                self.probe.on_link_failure(self.now, node, queued.next_hop);
-                self.nodes[node.index()].queue.on_failed(retries);
-                self.link_failed(node, queued);
+    fn follow_up(&mut self, node: NodeId) -> Option<Action<P>> {
+        let mac = &mut self.nodes[node.index()].mac;
+        let action = mac.next_action();
+        if action.is_none() {
+            let at = mac.next_reorder_wakeup();
+            if at != self.queue.timer(Owner::Reorder, node) {
+                self.queue.set_timer(Owner::Reorder, node, at);
             }
         }
+        action
     }
 
     /// Whether the firewall of `node` drops what `from` sends.
@@ -143,7 +148,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     /// Gives the MAC, to which everything until now has happened, its next packet if it can take one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn feed(&mut self, node: NodeId) {
         let state = &mut self.nodes[node.index()];
         if state.mac.wants_packet() {
@@ -211,6 +216,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         core::hint::black_box(sum);
     }
 
+    /// Keeps what transmission `id` holds, if it is an aggregate, until its end.
+    #[cold]
+    fn keep_mpdus(&mut self, sender: NodeId, id: u32) {
+        let (place, mpdus) = (id as usize, self.nodes[sender.index()].mac.take_mpdus());
+        if self.mpdus.len() <= place {
+            self.mpdus.resize_with(place + 1, Vec::new);
+        }
+        self.mpdus[place] = mpdus;
+    }
+
     pub(super) fn transmit(&mut self, frame: Frame<P>) {
         let sender = frame.from;
         self.frames += 1;
@@ -253,11 +268,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             }
         }
-        let mpdus = if self.aggregates { self.nodes[sender.index()].mac.take_mpdus() } else { Vec::new() };
         if let Some((listener, end)) = listeners {
-            let air = OnAir { frame, mpdus, number, began, audience, listener, end };
+            let air = OnAir { frame, number, began, audience, listener, end };
             let key = air.key(&self.neighbours);
             let id = self.on_air.insert(air);
+            if self.aggregates {
+                self.keep_mpdus(sender, id);
+            }
             self.queue.set(Owner::FrameEnd, id, key);
         }
     }

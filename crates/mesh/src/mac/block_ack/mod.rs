@@ -60,8 +60,8 @@ pub struct BlockAck<P> {
     config: HtConfig,
     /// The MPDUs of the aggregate that goes on the air.
     pub leaving: Vec<Mpdu<P>>,
-    /// Which MPDUs of the aggregate that ended last were received.
-    pub decoded: u64,
+    /// The MPDUs of the aggregate that ended last, as far as they were received.
+    pub decoded: Vec<Mpdu<P>>,
     /// What has not been told yet.
     outcomes: VecDeque<Outcome<P>>,
 }
@@ -77,7 +77,7 @@ impl<P: Packet> BlockAck<P> {
             recipients: Vec::new(),
             config,
             leaving: Vec::new(),
-            decoded: 0,
+            decoded: Vec::new(),
             outcomes: VecDeque::new(),
         })
     }
@@ -95,6 +95,15 @@ impl<P: Packet> BlockAck<P> {
     pub fn on_mpdu(&mut self, now: Time, from: NodeId, sequence: u16, body: &Body<P>) {
         let (recipient, outcomes) = self.recipient(from);
         recipient.on_mpdu(now, sequence, body, &mut |body| outcomes.push_back(Outcome::Deliver(from, body)));
+    }
+
+    /// Each of the MPDUs received in an aggregate from this neighbour.
+    pub fn on_aggregate(&mut self, now: Time, from: NodeId) {
+        let mut decoded = core::mem::take(&mut self.decoded);
+        for mpdu in decoded.drain(..) {
+            self.on_mpdu(now, from, mpdu.sequence, &mpdu.body);
+        }
+        self.decoded = decoded;
     }
 
     /// A neighbour asks, and will send nothing before `start` any more.

@@ -169,29 +169,22 @@ impl<P: Packet> Dcf<P> {
     }
 
     /// MPDUs for this station, or a request for their acknowledgement.
-    pub(super) fn on_mpdus(&mut self, now: Time, heard: &Heard<'_, P>, t: &Timing) -> Action<P> {
-        let Heard { frame, mpdus, .. } = *heard;
+    pub(super) fn on_mpdus(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
         if self.exchange == Exchange::Cts {
             self.timeout = Time::NEVER;
         } else if self.answer.is_some() {
             return Action::None;
         }
-        let is_single = frame.kind == FrameKind::Data && mpdus.is_empty();
-        let kind = if is_single { FrameKind::Ack } else { FrameKind::BlockAck };
+        let kind = if frame.body.is_some() { FrameKind::Ack } else { FrameKind::BlockAck };
         self.answer = Some(Answer { kind, to: frame.from, nav: Duration::ZERO });
         if self.timeout == Time::NEVER {
             self.resume(now, t);
         }
         let Some(block_ack) = &mut self.block_ack else { return Action::None };
-        for (place, mpdu) in mpdus.iter().enumerate() {
-            if block_ack.decoded >> place & 1 == 1 {
-                block_ack.on_mpdu(now, frame.from, mpdu.sequence, &mpdu.body);
-            }
-        }
         match &frame.body {
             Some(body) => block_ack.on_mpdu(now, frame.from, frame.sequence, body),
             None if frame.kind == FrameKind::BlockAckReq => block_ack.on_request(now, frame.from, frame.sequence),
-            None => {}
+            None => block_ack.on_aggregate(now, frame.from),
         }
         Action::None
     }
@@ -214,13 +207,15 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// The end of an aggregate: notes which of its MPDUs are received.
+    /// The end of an aggregate: keeps those of its MPDUs that are received.
     #[cold]
     pub(super) fn end_aggregate(&mut self, now: Time, heard: &Heard<'_, P>) -> Option<FrameEnd> {
         let lengths = heard.mpdus.iter().map(|mpdu| mpdu.bytes);
         let (outcome, decoded) = self.receiver.on_aggregate_end(now, heard.id, heard.power, lengths);
         if let Some(block_ack) = &mut self.block_ack {
-            block_ack.decoded = decoded;
+            let is_decoded = |&(place, _): &(usize, _)| decoded >> place & 1 == 1;
+            block_ack.decoded.clear();
+            block_ack.decoded.extend(heard.mpdus.iter().enumerate().filter(is_decoded).map(|(_, mpdu)| mpdu.clone()));
         }
         outcome
     }

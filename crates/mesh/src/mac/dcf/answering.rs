@@ -2,7 +2,7 @@
 //!
 //! Source: IEEE Std 802.11-1999, 9.2.5.4 (setting and resetting the NAV), 9.2.5.7 (CTS), 9.2.8 (ACK), 9.2.9 (duplicates).
 
-use super::{Action, Answer, Dcf, Exchange, Heard, LastHeard};
+use super::{Action, Answer, Dcf, Exchange, LastHeard};
 use crate::body::Body;
 use crate::mac::config::MacProfile;
 use crate::mac::frame::{Frame, FrameKind};
@@ -11,8 +11,7 @@ use crate::packet::Packet;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
-    pub(super) fn on_decoded(&mut self, now: Time, heard: &Heard<'_, P>, t: &Timing) -> Action<P> {
-        let frame = heard.frame;
+    pub(super) fn on_decoded(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
         if frame.to != self.me {
             if frame.nav > Duration::ZERO {
                 let extended = self.set_nav(now, frame.nav);
@@ -79,7 +78,7 @@ impl<P: Packet> Dcf<P> {
                 self.resume(now, t);
                 sent.done()
             }
-            FrameKind::Data if self.block_ack.is_some() && frame.to == self.me => self.on_mpdus(now, heard, t),
+            FrameKind::Data if self.block_ack.is_some() && frame.to == self.me => self.on_mpdus(now, frame, t),
             FrameKind::Data => self.on_data(now, frame, t),
             FrameKind::BlockAck => {
                 if self.exchange == Exchange::Data && self.is_aggregating() {
@@ -88,7 +87,7 @@ impl<P: Packet> Dcf<P> {
                 }
                 Action::None
             }
-            FrameKind::BlockAckReq => self.on_mpdus(now, heard, t),
+            FrameKind::BlockAckReq => self.on_mpdus(now, frame, t),
         }
     }
 

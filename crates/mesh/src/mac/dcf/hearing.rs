@@ -227,7 +227,7 @@ impl<P: Packet> Dcf<P> {
         if outcome == FrameEnd::Quiet {
             self.idle_since = now;
         } else if self.end_reception(now, decoded, t) && decoded {
-            action = self.on_decoded(now, &heard, t);
+            action = self.on_decoded(now, heard.frame, t);
         }
         self.sense(now, t);
         self.update_single_arrival();
