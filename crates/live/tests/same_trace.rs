@@ -14,8 +14,9 @@ mod common;
 mod mesh_pair;
 
 use common::noise;
-use mesh_pair::{DELAY, converse};
-use meshpace_core::{Duration, Time};
+use mesh_pair::converse;
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, Rng, Time};
 use meshpace_live::testbed::{Impairment, Link, Loss, tun_link::ADDRESSES};
 use meshpace_live::tpa::cover::decode_plain;
 use meshpace_live::tpa::handshake::{Kind, Opening};
@@ -31,6 +32,9 @@ use std::net::{Shutdown, SocketAddr};
 /// How long an application takes to react: longer than nothing, far below any timer.
 const REACTION: Duration = Duration::from_millis(1);
 
+/// By how much a packet may be late without a change of what is sent, ms. The link itself delays nothing: then it is the most.
+const ROOM: u64 = 40;
+
 /// What is compared: which side sent it, whether it was lost, and the segment without what differs by nature.
 type Trace = Vec<(usize, bool, Segment)>;
 
@@ -38,15 +42,16 @@ fn plain(segment: &Segment) -> Segment {
     Segment { window: 0, offset: 0, ..*segment }
 }
 
-/// The simulator's side: a client that writes `bytes` once connected and closes, a server that closes when that is read.
-fn simulate(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace {
+/// The simulator's side: a client that writes `bytes` once connected and closes, a server that closes when that is read. Each packet waits
+/// for `delay` first.
+fn simulate(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2], delay: impl FnMut() -> Duration) -> Trace {
     let config = tpa::Config { close_with_peer: false, ..config.clone() };
     let mut ends = [Role::Sender, Role::Receiver].map(|role| tpa::Connection::new(&config, role));
     let path = PathInfo { hops: 1, rate: MeshConfig::default().radio.rate, received_power_dbm: None };
     ends.iter_mut().for_each(|end| end.on_path(path));
     ends[0].open(Time::ZERO);
     let (mut wrote, mut closed, mut acts_at) = (false, false, Time::NEVER);
-    let trace = converse(&mut ends, losses, 1, |now, ends| {
+    let trace = converse(&mut ends, losses, 1, delay, |now, ends| {
         if acts_at <= now {
             acts_at = Time::NEVER;
             if !wrote && ends[0].state() == tpa::State::Established {
@@ -74,7 +79,6 @@ fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace 
     // The cookie's round comes first in each direction, and a request that is repeated has an escort.
     let escorts = |side: usize, index: u64| u64::from(side == 0 && losses[0].contains(&0) && index > 1);
     let impairment = |side: usize| Impairment {
-        delay: DELAY,
         loss: Loss::Indices(losses[side].iter().map(|index| index + 1 + escorts(side, *index)).collect()),
         ..Impairment::default()
     };
@@ -141,11 +145,16 @@ fn compare(name: &str, losses: [&[u64]; 2]) {
     let config = tpa::Config { segment: 1452, ..Options::named(name).unwrap().transport };
     let losses = losses.map(|indices| indices.iter().copied().collect::<BTreeSet<u64>>());
     let bytes = 3 * 12 * 1452 + 700;
-    let simulated = simulate(&config, bytes, &losses);
+    let simulated = simulate(&config, bytes, &losses, || Duration::ZERO);
+    let of = |side: usize, trace: &Trace| trace.iter().filter(|sent| sent.0 == side).copied().collect::<Vec<_>>();
+    for seed in 0..20 {
+        let mut rng = Rng::stream(seed, Purpose::Test, 0);
+        let late = simulate(&config, bytes, &losses, || Duration::from_millis(rng.below(ROOM + 1)));
+        assert!((0..2).all(|side| of(side, &late) == of(side, &simulated)), "{name}: no room, seed {seed}");
+    }
     let lived = live(&config, bytes, &losses);
     for (side, lost_here) in losses.iter().enumerate() {
-        let of = |trace: &Trace| trace.iter().filter(|sent| sent.0 == side).copied().collect::<Vec<_>>();
-        let (simulated, lived) = (of(&simulated), of(&lived));
+        let (simulated, lived) = (of(side, &simulated), of(side, &lived));
         for (index, (a, b)) in simulated.iter().zip(&lived).enumerate() {
             assert_eq!(a, b, "{name}: packet {index} of side {side}, in the simulator and on the wire");
         }

@@ -8,7 +8,7 @@
 mod mesh_pair;
 mod virtual_wire;
 
-use mesh_pair::{DELAY, END, converse};
+use mesh_pair::{END, converse};
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_live::tcp::packet::{self, Packet};
 use meshpace_live::testbed::{Impairment, Loss};
@@ -22,6 +22,9 @@ use virtual_wire::{ADDRESSES, PORT, World};
 /// With 7 hops at 2 Mbit/s and an RTT of 100 ms, AP05's interval is 2 (100/7 + 5.84 - 0.16) = 40 ms. A data frame and its
 /// ACK take 802.11 some 12 ms more.
 const PATH: PathInfo = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
+
+/// How long the wire takes each way.
+const DELAY: Duration = Duration::from_millis(50);
 
 /// A segment as both worlds see it: offset and payload of data, or what an ACK acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +46,7 @@ fn simulated(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2
     ends.iter_mut().for_each(|end| end.on_path(PATH));
     ends[0].open(Time::ZERO);
     ends[0].write(Time::ZERO, bytes);
-    let trace = converse(&mut ends, &losses.0, PATH.hops, |_, _| Time::NEVER);
+    let trace = converse(&mut ends, &losses.0, PATH.hops, || DELAY, |_, _| Time::NEVER);
     assert_eq!((ends[0].stats().acked_bytes, ends[1].delivered()), (bytes, bytes), "not done after five minutes");
     let mut lines = [Vec::new(), Vec::new()];
     for (side, _, segment) in trace {

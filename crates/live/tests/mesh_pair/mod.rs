@@ -1,8 +1,7 @@
 //! Two endpoints at two nodes of the simulator's mesh: what the tests of equal traces compare the wire with.
 //!
 //! The nodes talk over 802.11, one hop, in the simulator's engine. Packets are lost by their number in each direction, and
-//! the driver holds each one for as long as the link between the sockets delays it before it hands it to the mesh, so that the
-//! milliseconds by which the worlds differ decide nothing.
+//! the driver holds each one for as long as it is told before it hands it to the mesh; none overtakes another.
 
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_mesh::MeshConfig;
@@ -11,9 +10,6 @@ use meshpace_sim::engine::{Engine, Indication, TimerId};
 use meshpace_sim::packet::SimPacket;
 use meshpace_transport::{Arrival, Machine, Segment, pump};
 use std::collections::{BTreeSet, VecDeque};
-
-/// How long a packet waits before the mesh gets it, and how long the link between sockets delays it.
-pub const DELAY: Duration = Duration::from_millis(50);
 
 /// Where packets wait before the mesh gets them.
 const HELD: TimerId = TimerId(2);
@@ -53,11 +49,13 @@ impl Speaker for meshpace_transport::tpa::Connection {
 }
 
 /// Lets the two talk until neither has anything to say. `act` is what their applications do: it is called after everything
-/// that happens and says when it wants to be called although nothing does. `hops` is what packets seem to have travelled.
+/// that happens and says when it wants to be called although nothing does. `hops` is what packets seem to have travelled;
+/// `delay` is how long each waits before the mesh gets it.
 pub fn converse<M: Speaker>(
     ends: &mut [M; 2],
     losses: &[BTreeSet<u64>; 2],
     hops: u8,
+    mut delay: impl FnMut() -> Duration,
     mut act: impl FnMut(Time, &mut [M; 2]) -> Time,
 ) -> Vec<Sent<M::Segment>>
 where
@@ -77,7 +75,8 @@ where
                 counts[side] += 1;
                 trace.push((side, lost, segment));
                 if !lost {
-                    held.push_back((now + DELAY, side, M::wrap(segment)));
+                    let earliest = held.back().map_or(Time::ZERO, |(at, ..)| *at);
+                    held.push_back(((now + delay()).max(earliest), side, M::wrap(segment)));
                 }
             });
             engine.set_timer(TimerId(side as u32), nodes[side], wakeup);
