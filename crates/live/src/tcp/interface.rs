@@ -27,16 +27,32 @@ pub trait Interface {
     fn owns_address(&self) -> bool {
         true
     }
-    /// Takes a port for ourselves before it is used. The error says who else has it.
+    /// Takes a port for ourselves before it is used.
+    ///
+    /// # Errors
+    ///
+    /// Somebody else has it: the error says who.
     fn claim(&mut self, _port: u16) -> io::Result<()> {
         Ok(())
     }
     /// Gives a port back.
     fn release(&mut self, _port: u16) {}
     /// Watches for packets.
+    ///
+    /// # Errors
+    ///
+    /// The system takes no more descriptors.
     fn watch(&self, poller: &Poller, token: Token) -> io::Result<()>;
-    /// Takes a packet; [`io::ErrorKind::WouldBlock`] if there is none.
+    /// Takes a packet.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if there is none; else the device is gone.
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
     /// Sends a packet.
+    ///
+    /// # Errors
+    ///
+    /// The packet is longer than the device's MTU, its queue is full, or the device is gone.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
 }
