@@ -22,16 +22,36 @@ pub struct Progress {
 /// Carries bytes to one host.
 pub trait Carrier {
     /// Connects anew and waits for it until `until`, or, if it can look, until `stop` is set.
+    ///
+    /// # Errors
+    ///
+    /// The host refuses, cannot be reached, or has not answered when the time was over.
     fn open(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()>;
     /// Hands over bytes; how many, 0 if there is no room.
+    ///
+    /// # Errors
+    ///
+    /// The connection has failed.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     /// No more will be written to the present connection.
+    ///
+    /// # Errors
+    ///
+    /// The connection has failed.
     fn close(&mut self) -> io::Result<()>;
     /// Gives the present connection up at once.
     fn abort(&mut self);
     /// Waits until something happens, or until `until`.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot wait for its sockets.
     fn wait(&mut self, until: Time) -> io::Result<()>;
-    /// What has been achieved. An error if the connection failed.
+    /// What has been achieved.
+    ///
+    /// # Errors
+    ///
+    /// The connection has failed.
     fn progress(&mut self) -> io::Result<Progress>;
 }
 
