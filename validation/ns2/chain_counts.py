@@ -6,8 +6,9 @@
 Runs `ns chain.tcl` itself, its trace through a pipe. Over the whole run of 200 s, all nodes together: unicast packets that a MAC gave
 up at its retry limit (`mac_drops`), route requests, replies and errors that an AODV handed down, forwarded ones included
 (`rreq`, `rrep`, `rerr`), all per second, and CTS sent for each RTS sent (`cts_per_rts`). Of the data segments that arrive in 20..200 s,
-retransmissions included, the delay from agent to agent in ms (`delay_mean`, `delay_p95`). `ci95` is the half width of the
-95 % interval over the seeds (Student's t).
+retransmissions included, the delay from agent to agent in ms (`delay_mean`, `delay_p95`). Of the ACKs of new data that arrive then, the time
+since the last segment they acknowledge was sent, in ms, if that was sent once (`rtt_mean`, `rtt_p95`; not the agent's own samples, which it takes of
+one segment at a time and in ticks). `ci95` is the half width of the 95 % interval over the seeds (Student's t).
 """
 
 import math
@@ -24,6 +25,8 @@ def count(lines, start):
     """The quantities of one trace whose flow's time begins at `start`."""
     counts = dict.fromkeys(["mac_drops", "rreq", "rrep", "rerr", "RTS", "CTS"], 0)
     sent, delays = {}, []
+    # By segment, when it was sent, None if more than once; and the last segment that was acknowledged.
+    sending, acknowledged, round_trips = {}, -1, []
     for line in lines:
         field = line.split()
         if len(field) < 7 or field[0] not in ("s", "r", "f", "D"):
@@ -34,19 +37,27 @@ def count(lines, start):
         if layer == "AGT" and kind == "tcp":
             if op == "s":
                 sent[uid] = time
+                sequence = int(field[17].lstrip("["))
+                sending[sequence] = None if sequence in sending else time
             elif op == "r" and time >= start + 20 and int(field[7]) > 40:
                 delays.append(time - sent[uid])
+        elif layer == "AGT" and kind == "ack" and op == "r":
+            sequence = int(field[17].lstrip("["))
+            if sequence > acknowledged:
+                acknowledged = sequence
+                if time >= start + 20 and sending[sequence] is not None:
+                    round_trips.append(time - sending[sequence])
         elif layer == "RTR" and kind == "AODV" and op in "sf":
             counts[KINDS[field[-1]]] += 1
         elif layer == "MAC" and op == "s" and kind in ("RTS", "CTS"):
             counts[kind] += 1
         elif layer == "MAC" and op == "D" and reason == "RET" and kind != "RTS":
             counts["mac_drops"] += 1
-    delays.sort()
     result = {name: counts[name] / 200 for name in ("mac_drops", "rreq", "rrep", "rerr")}
     result["cts_per_rts"] = counts["CTS"] / counts["RTS"]
-    result["delay_mean"] = 1e3 * sum(delays) / len(delays)
-    result["delay_p95"] = 1e3 * delays[math.ceil(0.95 * len(delays)) - 1]
+    for name, times in (("delay", sorted(delays)), ("rtt", sorted(round_trips))):
+        result[f"{name}_mean"] = 1e3 * sum(times) / len(times)
+        result[f"{name}_p95"] = 1e3 * times[math.ceil(0.95 * len(times)) - 1]
     return result
 
 

@@ -1,7 +1,8 @@
-//! What explains the goodput of chains: frames given up, route messages, refused requests to send, delays.
+//! What explains the goodput of chains: frames given up, route messages, refused requests to send, delays, round trips.
 
+use super::round_trips::RoundTrips;
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
-use meshpace_core::Time;
+use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::config::RoutingConfig;
 use meshpace_mesh::mac::{Frame, FrameKind};
 use meshpace_sim::probe::Probe;
@@ -18,14 +19,14 @@ struct Row {
     ci95: f64,
 }
 
-/// Counts the frames of the handshake.
-#[derive(Default)]
-struct Handshakes {
+/// The frames of the handshake, and the flow's round trips.
+struct Seen {
     rts: u64,
     cts: u64,
+    round_trips: RoundTrips,
 }
 
-impl Probe<SimPacket> for Handshakes {
+impl Probe<SimPacket> for Seen {
     fn on_air(&mut self, _now: Time, frame: &Frame<SimPacket>) {
         match frame.kind {
             FrameKind::Rts => self.rts += 1,
@@ -33,20 +34,28 @@ impl Probe<SimPacket> for Handshakes {
             FrameKind::Data | FrameKind::Ack | FrameKind::BlockAck | FrameKind::BlockAckReq => {}
         }
     }
+    fn on_inject(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
+        self.round_trips.on_inject(now, node, packet);
+    }
+    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
+        self.round_trips.on_deliver(now, node, packet);
+    }
 }
 
 /// What one run has of a quantity of the reference.
-type Quantity = fn(&Outcome, &Handshakes) -> f64;
+type Quantity = fn(&Outcome, &Seen) -> f64;
 
 /// The quantities by their names in the reference; rates are over the 200 s of the run.
-const QUANTITIES: [(&str, &str, Quantity); 7] = [
+const QUANTITIES: [(&str, &str, Quantity); 9] = [
     ("mac_drops", "frames given up by the MAC per second", |o, _| o.counters.mac_drops as f64 / 200.0),
     ("rreq", "route requests per second", |o, _| o.counters.route_requests as f64 / 200.0),
     ("rrep", "route replies per second", |o, _| o.counters.route_replies as f64 / 200.0),
     ("rerr", "route errors per second", |o, _| o.counters.route_errors as f64 / 200.0),
-    ("cts_per_rts", "CTS for each RTS", |_, frames| frames.cts as f64 / frames.rts as f64),
+    ("cts_per_rts", "CTS for each RTS", |_, seen| seen.cts as f64 / seen.rts as f64),
     ("delay_mean", "mean delay of segments, ms", |o, _| 1e3 * o.flows[0].delay.mean_s),
     ("delay_p95", "delay of 95 % of segments, ms", |o, _| 1e3 * o.flows[0].delay.p95_s),
+    ("rtt_mean", "mean round trip, ms", |_, seen| seen.round_trips.mean()),
+    ("rtt_p95", "round trip of 95 % of ACKs, ms", |_, seen| seen.round_trips.p95()),
 ];
 
 /// Compares chains of 4 and 7 hops.
@@ -59,13 +68,14 @@ pub fn compare(options: &Options) -> Vec<Table> {
         let routing = if first.routes == "aodv" { scenes::AODV } else { RoutingConfig::Static };
         let config = scenes::chain(first.hops, scenes::transport("newreno"), routing);
         let runs = options.simulate(options.seeds(first.n_seeds), move |seed| {
-            let mut frames = Handshakes::default();
-            (meshpace_sim::run_with(&config, seed, &mut frames), frames)
+            let round_trips = RoundTrips::from(Time::ZERO + Duration::from_secs(20));
+            let mut seen = Seen { rts: 0, cts: 0, round_trips };
+            (meshpace_sim::run_with(&config, seed, &mut seen), seen)
         });
         for row in of_case {
             let (_, what, value) =
                 QUANTITIES.iter().find(|(name, ..)| *name == row.quantity).expect("a known quantity");
-            let ours = Sample::of(&runs.iter().map(|(outcome, frames)| value(outcome, frames)).collect::<Vec<f64>>());
+            let ours = Sample::of(&runs.iter().map(|(outcome, seen)| value(outcome, seen)).collect::<Vec<f64>>());
             let reference = Sample { mean: row.mean, half_width: row.ci95, n: row.n_seeds };
             points.push(Point {
                 case: format!("{} hops, {}: {what}", row.hops, if row.routes == "aodv" { "AODV" } else { "static" }),
@@ -78,7 +88,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
     }
     vec![Table {
         name: "chain_counts",
-        title: "What a NewReno flow over a chain meets: losses, route messages, delays",
+        title: "What a NewReno flow over a chain meets: losses, route messages, delays, round trips",
         source: NS2,
         unit: "as named",
         rule: "Within 3 % or inside the joined 95 % interval.",

@@ -13,6 +13,7 @@ mod micro;
 mod ns3;
 mod paced_udp;
 mod page;
+mod round_trips;
 pub mod sample;
 mod saturation;
 pub mod scenes;
