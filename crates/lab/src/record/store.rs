@@ -12,7 +12,7 @@ use super::places::{self, In, Place, Places};
 use super::write::write_whole_by;
 use super::write_whole;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The records so far, after the manifest of their campaign.
@@ -140,9 +140,16 @@ impl Store {
             })
         };
         write_whole_by(&self.directory, UNFINISHED, |out| write(out)).map_err(|error| named(&path, &error))?;
+        self.sync_names()?;
         let file = OpenOptions::new().read(true).append(true).open(&path).map_err(|error| named(&path, &error))?;
         self.unfinished = Some(Unfinished { file, length, synced: length, waiting: Vec::new() });
         Ok(())
+    }
+
+    /// New names survive a power cut only when the directory itself is on the disk.
+    fn sync_names(&self) -> io::Result<()> {
+        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| named(&self.directory, &error))
     }
 
     fn write(&self, name: &str, manifest: &Manifest) -> io::Result<()> {
@@ -210,6 +217,13 @@ impl Store {
         let path = self.directory.join(UNFINISHED);
         let Some(unfinished) = &mut self.unfinished else { return Ok(()) };
         let Unfinished { file, length, waiting, .. } = unfinished;
+        // Something else wrote into it, or what a failed write left could not be cut off: places would be wrong.
+        let end = file.seek(SeekFrom::End(0)).map_err(|error| named(&path, &error))?;
+        if end != *length {
+            let what =
+                format!("it ends at byte {end} and the records at {length}; start again: whole records are kept");
+            return Err(named(&path, &io::Error::other(what)));
+        }
         if let Err(error) = file.write_all(line.as_bytes()) {
             // The error of the write is what matters.
             let _ = file.set_len(*length);
@@ -265,8 +279,7 @@ impl Store {
         write_whole_by(&self.directory, RECORDS, |out| write(out))
             .map_err(|error| named(&self.directory.join(RECORDS), &error))?;
         self.write(MANIFEST, &manifest)?;
-        // The new names survive a power cut only when the directory itself is on the disk.
-        File::open(&self.directory)?.sync_all()?;
+        self.sync_names()?;
         match std::fs::remove_file(self.directory.join(UNFINISHED)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(named(&self.directory.join(UNFINISHED), &error))
@@ -430,6 +443,24 @@ pub(super) mod tests {
         // What stands behind a damaged line is whole.
         std::fs::write(scratch.path().join(UNFINISHED), format!("{whole}{damaged}{}", line(3))).unwrap();
         assert!(open(scratch.path()).unwrap().has(&key(3)));
+    }
+
+    #[test]
+    fn nothing_is_added_behind_what_is_no_record() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut store = with(scratch.path(), &[1]);
+        let mut file = OpenOptions::new().append(true).open(scratch.path().join(UNFINISHED)).unwrap();
+        file.write_all(&line(2).as_bytes()[..9]).unwrap();
+        let refused = store.add(key(3), &line(3)).unwrap_err().to_string();
+        let whole = read(scratch.path(), UNFINISHED).len();
+        let told = format!("it ends at byte {whole} and the records at {}", whole - 9);
+        assert!(refused.contains("unfinished.jsonl") && refused.contains(&told), "{refused}");
+        assert!(store.has(&key(1)) && !store.has(&key(3)));
+        drop(store);
+        let mut again = open(scratch.path()).unwrap();
+        again.add(key(3), &line(3)).unwrap();
+        assert_eq!(again.line(&key(3)).unwrap().as_deref(), Some(line(3).trim_end()));
+        assert_eq!(again.len(), 2);
     }
 
     #[test]
