@@ -136,19 +136,22 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(place) => place,
         Err(error) => return refuse(format!("--out: {error}")),
     };
-    let recording = match arguments.record.as_deref().map(|path| run::recording::create(path, arguments.force)) {
-        None => None,
-        Some(Ok(file)) => match Recording::new(file, &scenario.name, arguments.seed, &options.config) {
-            Ok(recording) => Some(recording),
-            Err(error) => return refuse(format!("--record: {error}")),
-        },
-        Some(Err(message)) => return refuse(message),
-    };
+    if let Some(Err(message)) = arguments.record.as_deref().map(|path| run::recording::check(path, arguments.force)) {
+        return refuse(message);
+    }
     let stop = runner::stop_on_interrupt();
     let aloud: &mut dyn FnMut(&str) = &mut |message| complain(message);
-    let emulated = match recording {
-        Some(recording) => Emulation::run(options, recording, &stop, aloud),
-        None => Emulation::run(options, (), &stop, aloud),
+    let emulated = match &arguments.record {
+        Some(path) => {
+            let config = options.config.clone();
+            let recording = || {
+                let file = run::recording::create(path, arguments.force)?;
+                Recording::new(file, &scenario.name, arguments.seed, &config)
+                    .map_err(|error| format!("--record: {}: {error}", path.display()))
+            };
+            Emulation::run(options, recording, &stop, aloud)
+        }
+        None => Emulation::run(options, || Ok(()), &stop, aloud),
     };
     match emulated {
         Ok(emulation) => {

@@ -63,6 +63,25 @@ fn output_status_verdict_and_record() {
 }
 
 #[test]
+fn a_refused_emulation_leaves_recordings_as_they_are() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scenario(scratch.path());
+    let (old, new) = (scratch.path().join("old.jsonl"), scratch.path().join("new.jsonl"));
+    fs::write(&old, "an older one").unwrap();
+    let refused = |record: &Path, more: &[&str]| {
+        let output = meshpace(&file, more).arg("--record").arg(record).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let nobody = ["--exec", "n0: no-such-program"];
+    assert!(refused(&old, &nobody).contains("old.jsonl is there already; --force replaces it"));
+    assert!(refused(&old, &[&nobody[..], &["--force"]].concat()).contains("no program"));
+    assert!(refused(&new, &nobody).contains("no program"));
+    assert_eq!(fs::read_to_string(&old).unwrap(), "an older one");
+    assert!(!new.exists());
+}
+
+#[test]
 fn the_verdict_follows_injected_lateness() {
     if !is_possible() || !meshpace_testing::has("ping", "iputils-ping") {
         return;

@@ -158,11 +158,12 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Runs to the end. `observer` sees what goes on in the mesh, `stop` ends it early, `tell` is told what people should know
-    /// meanwhile.
-    pub fn run(
+    /// Runs to the end. What `observer` makes sees what goes on in the mesh; it is called when everything else is there, so that
+    /// what is refused before has changed nothing, and may refuse with a sentence for people. `stop` ends the emulation early,
+    /// `tell` is told what people should know meanwhile.
+    pub fn run<O: Observer>(
         options: Options,
-        observer: impl Observer,
+        observer: impl FnOnce() -> std::result::Result<O, String>,
         stop: &AtomicBool,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Emulation> {
@@ -225,9 +226,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(
+    fn new<O: Observer>(
         options: &Options,
-        observer: impl Observer,
+        observer: impl FnOnce() -> std::result::Result<O, String>,
         capture: Option<Capture>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Stage> {
@@ -269,6 +270,7 @@ impl Stage {
             inject: options.inject,
         };
         let (config, mode, seed) = (options.config.clone(), options.setup.mode, options.seed);
+        let observer = observer().map_err(Failure::Refused)?;
         // The mesh is made on its own thread, which it never leaves.
         let run = move || {
             let medium = Medium::new(&config, mode, seed, observer);

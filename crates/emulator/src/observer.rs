@@ -14,8 +14,10 @@ pub const SAMPLE: Duration = Duration::from_millis(100);
 pub trait Observer: Probe<CarriedFrame> + Send + 'static {
     /// Whether samples are wanted at all.
     const SAMPLED: bool = true;
+    /// Streams that a sample has at most, the first ones: each is copied while the mesh waits.
+    const MOST_STREAMS: usize = usize::MAX;
 
-    /// How things are now; where nodes are.
+    /// How things are now, with at most [`Observer::MOST_STREAMS`] streams; where nodes are.
     fn sample(&mut self, _state: &State, _places: &[Position]) {}
 
     /// The mesh has ended, after so many frames.

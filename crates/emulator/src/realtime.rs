@@ -264,10 +264,10 @@ impl<O: Observer> RealTime<O> {
         }
     }
 
-    /// How things are.
-    fn state(&mut self, now: Time, lateness: &Lateness) -> State {
-        let streams = self.medium.traffic.streams();
-        let paths = streams.iter().map(|stream| self.medium.path(stream.from, stream.to)).collect();
+    /// How things are, with the first `most` streams.
+    fn state(&mut self, now: Time, lateness: &Lateness, most: usize) -> State {
+        let traffic = self.medium.traffic.first(most);
+        let paths = traffic.streams().iter().map(|stream| self.medium.path(stream.from, stream.to)).collect();
         let queues = (0..self.medium.nodes()).map(|node| self.medium.queue(NodeId(node as u16))).collect();
         State {
             paths,
@@ -276,13 +276,13 @@ impl<O: Observer> RealTime<O> {
             frames: self.medium.frames(),
             losses: self.medium.losses(),
             lateness: lateness.summary(),
-            traffic: self.medium.traffic.clone(),
+            traffic,
         }
     }
 
     /// Shows how things are to whoever looks on.
     fn sample(&mut self, now: Time, lateness: &Lateness) {
-        let (state, places) = (self.state(now, lateness), self.medium.places());
+        let (state, places) = (self.state(now, lateness, O::MOST_STREAMS), self.medium.places());
         self.medium.observer().sample(&state, &places);
     }
 
@@ -298,7 +298,7 @@ impl<O: Observer> RealTime<O> {
                     self.change(change);
                     let _ = done.send(());
                 }
-                Request::State(answer) => drop(answer.send(self.state(now, lateness))),
+                Request::State(answer) => drop(answer.send(self.state(now, lateness, usize::MAX))),
                 Request::Stop => return true,
             }
         }

@@ -172,6 +172,11 @@ impl Traffic {
         }
     }
 
+    /// The first streams, `most` at most, to be read.
+    pub fn first(&self, most: usize) -> Traffic {
+        Traffic { numbers: BTreeMap::new(), streams: self.streams.iter().take(most).cloned().collect() }
+    }
+
     /// Every direction of every conversation, in the order in which they began.
     pub fn streams(&self) -> &[Stream] {
         &self.streams
@@ -224,5 +229,7 @@ mod tests {
         assert_eq!(traffic.sent(Time::ZERO, NodeId(0), NodeId(1), &there), FlowId(0));
         assert_eq!(traffic.streams().len(), 2);
         assert_eq!(traffic.streams()[0].packets_sent, 2);
+        assert_eq!(traffic.first(1).streams(), &traffic.streams()[..1]);
+        assert_eq!(traffic.first(usize::MAX).streams(), traffic.streams());
     }
 }

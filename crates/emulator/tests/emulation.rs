@@ -68,7 +68,7 @@ impl Chain {
     }
 
     fn try_run(&self) -> meshpace_emulator::Result<Emulation> {
-        Emulation::run(self.options.clone(), (), &AtomicBool::new(false), &mut |message| eprintln!("{message}"))
+        Emulation::run(self.options.clone(), || Ok(()), &AtomicBool::new(false), &mut |message| eprintln!("{message}"))
     }
 
     fn run(&self) -> Emulation {
@@ -353,6 +353,20 @@ fn what_cannot_be_is_refused_before_anything_starts() {
     }
     let sysctl = |options: &mut Options| options.setup.sysctls = vec![("net.ipv4.nothing".to_owned(), "1".to_owned())];
     assert!(refusal(Chain::new(2, 1).with(sysctl)).contains("net.ipv4.nothing = 1"));
+    // Who looks on is made last: nothing of it is there where anything else is refused.
+    let no_observer = |chain: Chain, made: &mut bool| {
+        let observer = || {
+            *made = true;
+            Err::<(), String>("no place for it".to_owned())
+        };
+        match Emulation::run(chain.options.clone(), observer, &AtomicBool::new(false), &mut |_| {}) {
+            Err(Failure::Refused(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let mut made = false;
+    assert!(no_observer(Chain::new(2, 1).with(sysctl), &mut made).contains("net.ipv4.nothing = 1") && !made);
+    assert!(no_observer(Chain::new(2, 1), &mut made) == "no place for it" && made);
 }
 
 #[test]
@@ -375,8 +389,9 @@ fn a_node_whose_device_goes_away_is_told_and_the_others_go_on() {
     }
     let chain = Chain::new(3, 30).execute("n2: ip link del mesh0").execute("n1: ping -c 3 -i 0.2 n0");
     let mut told = Vec::new();
-    let emulation =
-        Emulation::run(chain.options.clone(), (), &AtomicBool::new(false), &mut |text| told.push(text.to_owned()));
+    let emulation = Emulation::run(chain.options.clone(), || Ok(()), &AtomicBool::new(false), &mut |text| {
+        told.push(text.to_owned())
+    });
     assert_eq!(emulation.unwrap().programs[1].status, Some(0));
     assert!(told.iter().any(|text| text.starts_with("n2: its device went away")), "{told:?}");
 }

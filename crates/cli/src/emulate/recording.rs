@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// Conversations, each with its two directions, that have samples; the frames of later ones are there, too.
+/// Streams, one for each direction of a conversation, that have samples; the frames of later ones are there, too.
 const MOST_FLOWS: usize = 32;
 
 /// Lines that go to the thread that writes, at each flush.
@@ -90,6 +90,8 @@ impl Probe<CarriedFrame> for Recording {
 }
 
 impl Observer for Recording {
+    const MOST_STREAMS: usize = MOST_FLOWS;
+
     fn sample(&mut self, state: &State, places: &[Position]) {
         let (Some(out), now) = (&mut self.out, state.now) else { return };
         for (node, queue) in state.queues.iter().enumerate() {
@@ -98,7 +100,7 @@ impl Observer for Recording {
         for (node, place) in places.iter().enumerate() {
             self.changes.place(out, now, node, *place);
         }
-        let streams = state.traffic.streams().iter().zip(&state.paths).take(MOST_FLOWS).enumerate();
+        let streams = state.traffic.streams().iter().zip(&state.paths).enumerate();
         for (id, (stream, path)) in streams {
             if id >= self.flows {
                 let (from, to) = (stream.from.0, stream.to.0);

@@ -9,6 +9,18 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// Refuses a file that is there, unless `replace`.
+///
+/// # Errors
+/// A sentence for people.
+pub fn check(path: &Path, replace: bool) -> Result<(), String> {
+    if !replace && path.symlink_metadata().is_ok() { Err(is_there(path)) } else { Ok(()) }
+}
+
+fn is_there(path: &Path) -> String {
+    format!("--record: {} is there already; --force replaces it", path.display())
+}
+
 /// The file of a stream, which must not be there unless `replace`.
 ///
 /// # Errors
@@ -22,9 +34,7 @@ pub fn create(path: &Path, replace: bool) -> Result<File, String> {
         options.create_new(true)
     };
     options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            format!("--record: {} is there already; --force replaces it", path.display())
-        }
+        io::ErrorKind::AlreadyExists => is_there(path),
         _ => format!("--record: {}: {error}", path.display()),
     })
 }
