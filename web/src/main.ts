@@ -18,6 +18,12 @@ import * as timeline from "./timeline";
 
 /** How often there is asked for more of a recording, milliseconds. */
 const AGAIN = 250;
+/** How often there is looked at first whether it grows. */
+const TRIES = 4;
+/** After how many times that brought nothing a recording that grew is said to stand still: 10 s. */
+const PATIENCE = 40;
+/** An answer that brings no more has caught up with what is written, bytes. */
+const LITTLE = 1 << 20;
 /** How far behind its latest moment the playing of one begins that is still written, seconds: what is asked for and comes every so often is there by then. */
 const BEHIND = 1;
 
@@ -318,37 +324,58 @@ function playFile(name: string, content: Uint8Array): void {
   if (play(fresh) && !fresh.complete) complain(`${name} ends before the run does: it was interrupted. What there is is played.`);
 }
 
-/** Plays what a run, or an emulation, writes: from its latest moment on if it is still under way. Goes on where it was when the server was away for a while. */
+/** Plays what a run, or an emulation, writes: from its latest moment on if it is still under way, else from its beginning. Goes on where it was when the connection broke for a while. */
 async function follow(name: string): Promise<void> {
   const fresh = new Recording(name);
-  const more = async (): Promise<boolean> => {
-    const answer = await fetch(`recording.jsonl?from=${fresh.taken}`);
-    if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
-    const content = new Uint8Array(await answer.arrayBuffer());
-    return fresh.take(content);
+  const pause = (): Promise<void> => new Promise((done) => setTimeout(done, AGAIN));
+  let lost = false;
+  /** What there is beyond what was taken; null if there is no connection. */
+  const rest = async (): Promise<Uint8Array | null> => {
+    try {
+      const answer = await fetch(`recording.jsonl?from=${fresh.taken}`);
+      if (answer.status === 410) throw `${name} was replaced by another recording: load the page anew to play that one.`;
+      if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+      return new Uint8Array(await answer.arrayBuffer());
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      return null;
+    }
   };
-  await more();
-  const live = !fresh.complete;
+  /** Takes it; how many bytes of whole lines it was. */
+  const more = async (): Promise<number> => {
+    const [content, before] = [await rest(), fresh.taken];
+    lost = content === null;
+    if (content) fresh.take(content);
+    return fresh.taken - before;
+  };
+  // The server sends a large one in pieces.
+  while ((await more()) > LITTLE);
+  if (fresh.taken === 0) throw `There is no connection to the server of ${name}.`;
+  let live = false;
+  for (let look = 0; look < TRIES && !live && !fresh.complete; look++) {
+    await pause();
+    live = (await more()) > 0;
+  }
+  live &&= !fresh.complete;
   if (!play(fresh, live ? Math.max(0, fresh.reach - BEHIND) : 0)) return;
   clock.playing = live;
-  let lost = false;
-  while (!fresh.complete && recording === fresh) {
-    await new Promise((done) => setTimeout(done, AGAIN));
-    try {
-      const flows = fresh.stage.flows.length;
-      await more();
-      if (lost) complain("");
-      lost = false;
-      if (recording !== fresh) return;
-      if (fresh.stage.flows.length > flows) outline();
-      part<HTMLInputElement>("seek").max = String(clock.end);
-      if (!clock.playing) measure();
-    } catch (error) {
-      // What is wrong with a line does not get better.
-      if (!(error instanceof TypeError)) throw error;
-      lost = true;
-      complain(`There is no connection to the server of ${name}; as soon as it is back this goes on.`);
-    }
+  let [still, told] = [live ? 0 : PATIENCE, ""];
+  for (;;) {
+    const say = lost
+      ? `There is no connection to the server of ${name}; as soon as it is back this goes on.`
+      : still >= PATIENCE && !fresh.complete
+        ? `${name} does not grow: its run was interrupted, or waits. What there is is played.`
+        : "";
+    if (say !== told) complain((told = say));
+    if (fresh.complete) return;
+    await pause();
+    if (recording !== fresh) return;
+    const flows = fresh.stage.flows.length;
+    still = (await more()) > 0 ? 0 : still + 1;
+    if (recording !== fresh) return;
+    if (fresh.stage.flows.length > flows) outline();
+    part<HTMLInputElement>("seek").max = String(clock.end);
+    if (still === 0 && !clock.playing) measure();
   }
 }
 

@@ -275,12 +275,17 @@ test("a recorded run is played and sought", async ({ page }) => {
   await expect(page.locator("#mark")).toHaveText("4.000 s: timeout of flow 0");
 });
 
-test("a recording is followed while it is written, and when the server was away", async ({ page, context }) => {
+test("a recording is followed while it is written, and when the connection was broken", async ({ page, context }) => {
   const lines = byHand();
   const file = join(place, "growing.jsonl");
-  // Four seconds and half a line, and a flow that begins later.
+  // Four seconds, and a flow that begins later.
   const begin = JSON.stringify(["begin", 6.5e9, 1, 1, 0, "tcp 5 to 6"]) + "\n";
-  writeFileSync(file, lines.slice(0, 13).join("") + lines[13].slice(0, 9));
+  writeFileSync(file, lines.slice(0, 13).join(""));
+  // It grows whenever it is asked for.
+  await page.route("**/recording.jsonl?*", async (route) => {
+    appendFileSync(file, JSON.stringify(["queue", 4e9, 0, 1]) + "\n");
+    await route.continue();
+  });
   const served = spawn(MESHPACE, ["view", file], { stdio: ["ignore", "pipe", "ignore"] });
   const outside = address;
   try {
@@ -290,6 +295,9 @@ test("a recording is followed while it is written, and when the server was away"
     // It plays to the end of what is there, and waits.
     await expect.poll(() => now(page)).toBe(4);
     await expect(page.locator("#play")).toHaveText("Pause");
+    await page.unrouteAll({ behavior: "wait" });
+    await expect(page.locator("#message")).toBeHidden();
+    appendFileSync(file, lines[13].slice(0, 9));
     await context.setOffline(true);
     await expect(page.locator("#message")).toContainText("no connection");
     appendFileSync(file, lines[13].slice(9) + lines.slice(14, 20).join("") + begin);
@@ -302,6 +310,31 @@ test("a recording is followed while it is written, and when the server was away"
     await expect(page.locator("#play")).toHaveText("Play");
     await expect.poll(() => number(page, "frames")).toBe(7);
     expect(await page.locator("#numbers").getAttribute("data-fingerprints")).toBe("0123456789abcdef");
+  } finally {
+    address = outside;
+    served.kill();
+  }
+});
+
+test("a recording that does not grow plays from its beginning, and its page says so", async ({ page }) => {
+  const lines = byHand();
+  const file = join(place, "killed.jsonl");
+  // Four seconds and half a line.
+  writeFileSync(file, lines.slice(0, 13).join("") + lines[13].slice(0, 9));
+  const served = spawn(MESHPACE, ["view", file], { stdio: ["ignore", "pipe", "ignore"] });
+  const outside = address;
+  try {
+    address = await new Promise<string>((ready) => served.stdout.once("data", (line: Buffer) => ready(line.toString().trim())));
+    await open(page);
+    await expect(page.locator("#message")).toContainText("does not grow: its run was interrupted, or waits");
+    expect(await now(page)).toBe(0);
+    await expect(page.locator("#play")).toHaveText("Play");
+    // It goes on, and another one takes its place.
+    appendFileSync(file, lines[13].slice(9) + lines.slice(14, 20).join(""));
+    await expect(page.locator("#message")).toBeHidden();
+    await seek(page, 6);
+    writeFileSync(file, lines[0]);
+    await expect(page.locator("#message")).toContainText("was replaced by another recording");
   } finally {
     address = outside;
     served.kill();

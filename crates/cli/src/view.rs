@@ -202,9 +202,11 @@ fn answer(request: Request, token: &str, arguments: &Arguments) -> std::io::Resu
     let name = path.strip_prefix('/').and_then(|path| path.strip_prefix(token)).and_then(|path| path.strip_prefix('/'));
     let name = if name == Some("") { Some("index.html") } else { name };
     let is_read = matches!(request.method(), Method::Get | Method::Head);
-    let recording = arguments.file.as_deref().filter(|file| name == Some(RECORDING) && is_read && is_recording(file));
-    if let Some(file) = recording {
-        let from = query.strip_prefix("from=").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let from = query.strip_prefix("from=").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let file = arguments.file.as_deref().filter(|_| name == Some(RECORDING) && is_read);
+    // What was there and is not: another file has taken its place.
+    let is_replaced = file.is_some_and(|file| file.metadata().is_ok_and(|file| file.len() < from));
+    if let Some(file) = file.filter(|file| !is_replaced && is_recording(file)) {
         let (rest, length) = rest_of(file, from)?;
         let response = Response::new(200.into(), Vec::new(), rest, Some(length as usize), None);
         return request.respond(with_headers(response.with_chunked_threshold(usize::MAX), "application/jsonl"));
@@ -216,6 +218,7 @@ fn answer(request: Request, token: &str, arguments: &Arguments) -> std::io::Resu
     };
     let (status, kind, content) = match found {
         Some((kind, content)) => (200, kind, content),
+        None if is_replaced => (410, "text/plain; charset=utf-8", b"another recording has taken its place\n".to_vec()),
         None => (404, "text/plain; charset=utf-8", b"not here\n".to_vec()),
     };
     // In one piece: its length is known.

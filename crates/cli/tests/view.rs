@@ -135,4 +135,11 @@ fn a_recording_is_served_as_it_is() {
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert_eq!(String::from_utf8(body).unwrap(), lines);
     assert!(served.get("/recording.jsonl").0.starts_with("HTTP/1.1 404"));
+    let from = |byte: usize| served.get(&format!("/{}/recording.jsonl?from={byte}", served.token));
+    assert!(from(lines.len()).0.starts_with("HTTP/1.1 200"), "nothing more is there");
+    assert_eq!(from(lines.len() - 3).1, b"\"]\n");
+    // A shorter file is another one.
+    std::fs::write(&file, &lines[..lines.len() - 3]).unwrap();
+    assert!(from(lines.len()).0.starts_with("HTTP/1.1 410"));
+    assert!(served.get("/recording.jsonl?from=1000").0.starts_with("HTTP/1.1 404"));
 }
