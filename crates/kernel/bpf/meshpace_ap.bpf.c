@@ -3,10 +3,11 @@
  * TCP with adaptive pacing (AP05, AP10) as a congestion control of the Linux kernel. The window is the kernel's own NewReno:
  * slow start, fast retransmit, undo. The pacing is a ceiling, SO_MAX_PACING_RATE, set anew with every RTT sample.
  *
- * Departures from the papers, all the kernel's: its first ten data segments are never paced, so the window stays as it began
- * until they are out (a burst of ten makes RTTs that stretch the interval for the next 50 samples); it paces bytes, so a short
- * segment is followed by a proportionally shorter gap; retransmissions are paced like new data; where cwnd/srtt is below the
- * ceiling, TCP's own pacing spaces segments further, never below 1.2 cwnd/srtt.
+ * Departures from the papers, all the kernel's: its first ten data segments are never paced, so the window does not grow
+ * until they are out (a burst of ten makes RTTs that stretch the interval for the next 50 samples; an RTO before that leaves a
+ * window of one, which stays until ten are out); it paces bytes, so a short segment is followed by a proportionally shorter
+ * gap; retransmissions are paced like new data; where cwnd/srtt is below the ceiling, TCP's own pacing spaces segments
+ * further, never below 1.2 cwnd/srtt.
  */
 #include "vmlinux.h"
 
