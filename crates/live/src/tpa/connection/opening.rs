@@ -18,9 +18,9 @@ use super::super::port::headers_to;
 use super::super::shared::{Failure, State, Status};
 use super::{Connection, Cover, Origin};
 use meshpace_core::Time;
-use meshpace_transport::Role;
 use meshpace_transport::tpa::segment::block_after;
-use meshpace_transport::tpa::{self, Segment};
+use meshpace_transport::tpa::{self, Flags, Segment};
+use meshpace_transport::{Arrival, Role};
 use nix::libc;
 use std::sync::Arc;
 
@@ -144,9 +144,8 @@ impl Connection {
     /// An answer to our request, with Noise's message. Whoever sent it knows our tag.
     pub(in super::super) fn on_answer(&mut self, now: Time, answer: &Opening, message: &[u8], out: &mut Outbox) {
         if self.machine.state() != tpa::State::SynSent {
-            // The peer has not heard that we have its acceptance.
             if answer.kind == Kind::Acceptance && self.peer_tag() == Some(answer.acceptor) {
-                self.on_segment(now, &Inside::opening(answer.trains, &answer.segment), &[], out);
+                self.on_repeated_acceptance(now, out);
             }
             return;
         }
@@ -233,6 +232,17 @@ impl Connection {
             }
             Kind::Request | Kind::Stray => {}
         }
+    }
+
+    /// The peer has not heard that we have its acceptance, or somebody who has read the tags says so: an acceptance is not sealed as
+    /// segments are, and this one's is not looked at. An ACK is the answer; it is no sign of life.
+    fn on_repeated_acceptance(&mut self, now: Time, out: &mut Outbox) {
+        let Origin::Ours(request) = &self.origin else { return };
+        let segment = Segment { flags: Flags::SYN.with(Flags::ACK), ..Segment::default() };
+        let repeated = Inside::opening(request.opening.trains, &segment);
+        let now = self.tell_time(now);
+        self.machine.on_segment(now, &repeated, Arrival::default());
+        self.work(now, out);
     }
 
     /// The path carries IP packets of `mtu` bytes, less than a full segment's: whether smaller segments are tried instead.
