@@ -15,7 +15,7 @@ use super::shared::{Failure, Shared, State, Status};
 use super::socket::Addresses;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};
-use meshpace_transport::tpa::liveness::Liveness;
+use meshpace_transport::tpa::liveness::{Liveness, Verdict};
 use meshpace_transport::{Arrival, Machine, PathInfo, Role, pump, tpa};
 use nix::libc;
 use opening::Request;
@@ -331,12 +331,12 @@ impl Connection {
             tpa::State::Done if state.status != Status::Failed => state.status = Status::Done,
             tpa::State::Reset if matches!(state.status, Status::Opening | Status::Open) => match state.status {
                 _ if self.lacks_last_word() => self.end(state),
+                status if self.machine.has_timed_out() => {
+                    let failure = self.silence(now, status == Status::Opening, Verdict::Gone);
+                    self.shared.fail(state, failure);
+                }
                 Status::Opening => {
                     self.shared.fail(state, Failure::new(libc::ECONNREFUSED, "the peer refused the connection"));
-                }
-                _ if self.machine.has_timed_out() => {
-                    let message = format!("no answer from {}", self.addresses.peer);
-                    self.shared.fail(state, Failure::new(libc::ETIMEDOUT, message));
                 }
                 _ => self.shared.fail(state, Failure::new(libc::ECONNRESET, "the peer reset the connection")),
             },

@@ -7,7 +7,6 @@
 use super::super::port::headers_to;
 use super::super::shared::{Failure, Status};
 use super::*;
-use meshpace_transport::tpa::liveness::Verdict;
 
 /// Complaints about an open connection's datagrams without a sign of life, or of progress, in between that end it.
 const COMPLAINTS: u8 = 3;
@@ -169,7 +168,7 @@ impl Connection {
     }
 
     /// What to say of a peer that is given up.
-    fn silence(&self, now: Time, opening: bool, verdict: Verdict) -> Failure {
+    pub(super) fn silence(&self, now: Time, opening: bool, verdict: Verdict) -> Failure {
         let peer = self.addresses.peer;
         if verdict != Verdict::Gone {
             let span = now.since(self.used).as_secs_f64();
@@ -196,5 +195,81 @@ impl Connection {
     pub(in super::super) fn next_wakeup(&self) -> Time {
         let path = if self.machine.is_done() { Time::NEVER } else { self.path_at };
         self.machine_at.min(self.looks_at()).min(self.forgets_at()).min(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::handle::Handle;
+    use super::super::super::handshake::{Kind, Opening};
+    use super::super::super::path::Fixed;
+    use super::*;
+    use meshpace_core::Rate;
+    use meshpace_transport::tpa::{Flags, Segment};
+    use meshpace_transport::train;
+
+    /// Trains under way to a peer that has said nothing yet.
+    fn opening(options: Options) -> (Connection, Outbox) {
+        let path = PathInfo { hops: 1, rate: Rate::from_mbps(11), received_power_dbm: None };
+        let options = Options {
+            trains: Some(train::Config::default()),
+            path: Some(Arc::new(Fixed(path))),
+            keep_alive: None,
+            security: super::super::super::options::Security::Plain,
+            ..options
+        };
+        let [local, peer] = [1, 2].map(|port| std::net::SocketAddr::from(([127, 0, 0, 1], port)));
+        let (config, options) = (options.transport.clone(), Arc::new(options));
+        let mailbox = Handle::start().unwrap().mailbox();
+        let shared = Arc::new(Shared::new(1, local, peer, Terms::of(&config).block(), options, mailbox));
+        let (addresses, mut out) = (Addresses { peer, own: None }, Outbox::default());
+        let mut connection = Connection::open(1, addresses, shared, &config, 7, Time::ZERO);
+        connection.work(Time::ZERO, &mut out);
+        (connection, out)
+    }
+
+    /// Lets time pass until the connection has failed, for ten minutes at most: when, and why.
+    fn failure(connection: &mut Connection, out: &mut Outbox) -> (Time, Failure) {
+        let mut now = Time::ZERO;
+        while now < Time::ZERO + Duration::from_secs(600) {
+            now = connection.next_wakeup().max(now);
+            connection.work(now, out);
+            connection.expire(now, out);
+            if let Some(failure) = connection.shared.lock().failure.clone() {
+                return (now, failure);
+            }
+        }
+        panic!("still there");
+    }
+
+    #[test]
+    fn trains_to_a_peer_that_never_answers_time_out() {
+        // However long one is ready to wait: trains themselves give up after 100 s.
+        for (patience, seconds) in [(30, 30), (1000, 100)] {
+            let connect_timeout = Duration::from_secs(patience);
+            let (mut connection, mut out) = opening(Options { connect_timeout, ..Options::default() });
+            let (at, failure) = failure(&mut connection, &mut out);
+            assert_eq!(failure.errno, libc::ETIMEDOUT, "{failure:?}");
+            assert!(failure.message.contains(&format!("no answer from 127.0.0.1:2 for {seconds} s")), "{failure:?}");
+            assert_eq!(at, Time::ZERO + Duration::from_secs(seconds));
+        }
+    }
+
+    #[test]
+    fn trains_end_with_what_the_network_last_said_of_a_peer_that_fell_silent() {
+        let (mut connection, mut out) = opening(Options::default());
+        let Origin::Ours(request) = &connection.origin else { unreachable!("it was opened here") };
+        let Opening { segment: asked, .. } = request.opening;
+        let flags = Flags::SYN.with(Flags::ACK);
+        let segment = Segment { block: 5, ack_block: asked.block, window: 20, flags, ..Segment::default() };
+        let acceptance = Opening { kind: Kind::Acceptance, acceptor: 8, segment, ..request.opening };
+        connection.on_answer(Time::ZERO, &acceptance, &[], &mut out);
+        assert_eq!(connection.shared.lock().status, Status::Open);
+        connection.shared.lock().send.write(b"anybody there?");
+        connection.work(Time::ZERO, &mut out);
+        connection.on_complaint(Time::ZERO, libc::EHOSTUNREACH, 0, Witness::Network, &mut out);
+        let (_, failure) = failure(&mut connection, &mut out);
+        assert_eq!(failure.errno, libc::EHOSTUNREACH, "{failure:?}");
+        assert!(failure.message.contains("no answer from 127.0.0.1:2 for 100 s ("), "{failure:?}");
     }
 }
