@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "a writer is held up, and transfers take their time, in real time")]
 
 mod common;
+mod puppet;
 
 use common::{exchange, ms, noise, quick};
 use meshpace_core::{Duration, Rate};
@@ -9,6 +10,7 @@ use meshpace_live::testbed::{Impairment, Loss, Relay};
 use meshpace_live::tpa::path::Fixed;
 use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort};
 use meshpace_transport::{Config, PathInfo, names};
+use puppet::Puppet;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 
@@ -83,6 +85,53 @@ fn an_application_that_does_not_read_stops_its_peer_until_it_does() {
     });
     server.close().unwrap();
     client.close().unwrap();
+}
+
+#[test]
+fn a_closed_window_is_asked_about_with_a_whole_segment_and_nothing_is_lost() {
+    // A window of whole segments leaves less than one of the ring: a short first write has the segments stand across its end.
+    let narrow = || Options { receive_buffer: 64 << 10, ..trains(Security::Opportunistic) };
+    let listener = listening(narrow());
+    let client = TpaPort::with_options("127.0.0.1:0", narrow()).unwrap();
+    let client = client.connect(listener.local_addr().unwrap()).unwrap();
+    let mut server = listener.accept().unwrap().0;
+    let all = noise(4, 1_000_000);
+    (&client).write_all(&all[..1300]).unwrap();
+    while client.unacknowledged() > 0 {
+        std::thread::sleep(ms(10));
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (&client).write_all(&all[1300..]).unwrap();
+            client.shutdown(std::net::Shutdown::Write).unwrap();
+        });
+        std::thread::sleep(ms(1000));
+        let mut got = Vec::new();
+        server.read_to_end(&mut got).unwrap();
+        assert!(got == all, "{} bytes", got.len());
+    });
+    server.close().unwrap();
+    client.close().unwrap();
+}
+
+#[test]
+fn an_acceptance_announces_what_there_is_room_for() {
+    let listener = listening(Options { receive_buffer: 64 << 10, ..trains(Security::Plain) });
+    let mut puppet = Puppet::new(listener.local_addr().unwrap());
+    puppet.opening.trains = true;
+    puppet.ask();
+    puppet.request();
+    let answer = puppet.answer().expect("an acceptance");
+    // TPA's 1452 bytes less the 26 that a train's header is longer: 45 fit, one less is announced.
+    assert_eq!((answer.terms.segment, answer.segment.window), (1452, 44));
+}
+
+#[test]
+fn trains_that_heed_marks_are_refused() {
+    let Some(Config::Train(config)) = names::lookup("quiet-train+marks") else { panic!("no quiet trains") };
+    let error = TpaPort::with_options("127.0.0.1:0", Options { trains: Some(config), ..quick() }).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("trains.control.marks"), "{error}");
 }
 
 #[test]

@@ -31,6 +31,11 @@ const TRAIN_HEADER: usize = 38;
 /// How much more that is than TPA's: so much shorter are full segments.
 const MORE: u32 = (TRAIN_HEADER - wire::INSIDE_UDP) as u32;
 
+/// Payload of a train's full segment where TPA's is `segment` bytes.
+fn payload(segment: u32) -> u32 {
+    segment.saturating_sub(MORE).max(1)
+}
+
 /// A segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Inside {
@@ -148,6 +153,13 @@ pub(super) struct Trains {
 }
 
 impl Trains {
+    /// Full segments that are announced of `receive_buffer` bytes where TPA's are as long as `segment`. One more has room: who
+    /// asks about a closed window may do so with a whole segment.
+    pub(super) fn max_window(trains: &train::Config, segment: u32, receive_buffer: usize) -> u8 {
+        let room = receive_buffer / payload(segment) as usize;
+        room.saturating_sub(1).clamp(1, usize::from(u8::MAX)).min(usize::from(trains.max_window)) as u8
+    }
+
     /// Of what was delivered, `available` bytes wait for the application: it has taken the others.
     pub(super) fn on_taken(&mut self, available: usize) {
         let taken = self.machine.delivered().saturating_sub(available as u64).max(self.taken);
@@ -180,10 +192,8 @@ impl Engine {
         role: Role,
     ) -> Engine {
         let Some(trains) = trains else { return Engine::Tpa(tpa::Connection::new(config, role)) };
-        let segment = config.segment.saturating_sub(MORE).max(1);
-        // What is announced has room.
-        let most = (receive_buffer as u32 / segment).clamp(1, u32::from(u8::MAX)) as u16;
-        let max_window = trains.max_window.min(most);
+        let segment = payload(config.segment);
+        let max_window = Trains::max_window(trains, config.segment, receive_buffer).into();
         let config = train::Config { segment, max_window, ..trains.of_host() };
         let (machine, window) = (train::Connection::new(&config, role), segment as usize * usize::from(max_window));
         Engine::Train(Trains { machine, role, window, taken: 0, probe_due: false })

@@ -62,7 +62,8 @@ pub enum Kind {
     Acceptance,
     /// Nobody knows this tag.
     Stray,
-    /// No: the peer takes this protection, and no other; the same one if the keys do not fit.
+    /// No: the peer takes this protection, and this of TPA and quiet trains, and nothing else; both as asked for if the keys do not
+    /// fit. With an acceptor's tag: nobody listens.
     Refusal,
 }
 

@@ -71,8 +71,9 @@ pub struct Options {
     /// The transport. Who accepts takes segment size, block size, cwnd_max and ACK rule from who opens. Default TPA with
     /// cwnd_max 2, without pacing, and the margin of [`Options::of`].
     pub transport: tpa::Config,
-    /// Quiet trains instead of TPA inside the datagrams; both ends need them. `transport` then says how long datagrams are, and nothing
-    /// else. Their path is to be told by `path`. Default none.
+    /// Quiet trains instead of TPA inside the datagrams; both ends need them, and none that heed marks: nothing here asks the network for
+    /// ECN. `transport` then says how long datagrams are (a listener agrees to those of which three blocks fit into its buffer) and
+    /// when an acceptance is repeated. Their path is to be told by `path`. Default none.
     pub trains: Option<train::Config>,
     /// Whether segments are made smaller where the way out has an MTU too small for them. Default true.
     pub fit_mtu: bool,
@@ -82,7 +83,7 @@ pub struct Options {
     pub send_buffer: usize,
     /// Bytes received that wait to be read; at least three blocks. Default 256 KiB.
     pub receive_buffer: usize,
-    /// How long to try to open a connection. Default 30 s.
+    /// How long to try to open a connection; quiet trains give up after 100 s at most. Default 30 s.
     pub connect_timeout: Duration,
     /// How datagrams are protected; both ends need the same. Default [`Security::Opportunistic`].
     pub security: Security,
@@ -97,8 +98,8 @@ pub struct Options {
     pub idle_timeout: Option<Duration>,
     /// What a listener grants.
     pub limits: Limits,
-    /// How long to send without hearing anything from the peer (RFC 1122, section 4.2.3.5, asks for 100 s at least).
-    /// Default 120 s.
+    /// How long to send without hearing anything from the peer (RFC 1122, section 4.2.3.5, asks for 100 s at least); quiet trains give
+    /// up after 100 s at most. Default 120 s.
     pub silence_timeout: Duration,
     /// How long dropping a stream waits for what was written to arrive. Default 30 s.
     pub linger: Duration,
@@ -163,7 +164,9 @@ impl Options {
     pub fn named(transport: &str) -> io::Result<Options> {
         match names::lookup(transport) {
             Some(Config::Tpa(transport)) => Ok(Options::of(transport)),
-            Some(_) => Err(refused(format!("{transport}: not a TPA, and only TPA runs over these sockets"))),
+            Some(_) => Err(refused(format!(
+                "{transport}: not a TPA; quiet trains are set by `trains`, and no other transport runs over UDP so"
+            ))),
             None => Err(refused(format!("{transport}: no such transport"))),
         }
     }
@@ -187,6 +190,13 @@ impl Options {
         self.transport.check().map_err(|error| refused(format!("transport.{error}")))?;
         if let Some(trains) = &self.trains {
             trains.check().map_err(|error| refused(format!("trains.{error}")))?;
+            if trains.control.marks > 0.0 {
+                let marks = trains.control.marks;
+                let message = format!(
+                    "trains.control.marks: {marks}, and no marks of relays are seen over UDP: 0, as of `quiet-train`"
+                );
+                return Err(refused(message));
+            }
         }
         if self.transport.segment > MOST_PAYLOAD {
             let message =

@@ -2,6 +2,7 @@
 
 use super::super::cipher::Suite;
 use super::super::connection::Connection;
+use super::super::engine::Trains;
 use super::super::half_open::HalfOpen;
 use super::super::handshake::{Cookie, Kind, Opening, Protection, understand_stray};
 use super::super::listener::{Backlog, count};
@@ -120,7 +121,7 @@ impl Worker {
         let flags = Flags::SYN.with(Flags::ACK);
         let window = match &port.options.trains {
             None => port.options.transport.receive_window,
-            Some(trains) => trains.max_window.min(u16::from(u8::MAX)) as u8,
+            Some(trains) => Trains::max_window(trains, u32::from(request.terms.segment), port.options.receive_buffer),
         };
         let segment =
             Segment { block: first_block, ack_block: request.segment.block, window, flags, ..Segment::default() };
