@@ -203,8 +203,8 @@ local function train(buffer, tree)
   tree:add(f.length, length):set_generated()
   if length > 0 then tree:add(f.payload, buffer(TAG + TRAIN)) end
   local tail = header(0, 1):bitfield(4, 1) == 1 and " TAIL" or ""
-  return string.format("train: offset %d%s, expects %d, %d bytes", header(4, 8):uint64():tonumber(), tail,
-    header(12, 8):uint64():tonumber(), length)
+  return string.format("train: offset %s%s, expects %s, %d bytes", tostring(header(4, 8):uint64()), tail,
+    tostring(header(12, 8):uint64()), length)
 end
 
 local function sealed(buffer, tree)
@@ -212,7 +212,7 @@ local function sealed(buffer, tree)
   tree:add(f.number, buffer(8, 8))
   tree:add(f.sealed, buffer(16, buffer:len() - SEALED))
   tree:add(f.authentication, buffer(buffer:len() - 16))
-  return "encrypted, number " .. buffer(8, 8):uint64():tonumber()
+  return "encrypted, number " .. tostring(buffer(8, 8):uint64())
 end
 
 -- Where the next datagram of the same connection begins: a host that captures what it sends sees several in one packet, before

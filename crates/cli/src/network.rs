@@ -41,16 +41,17 @@ pub struct Placement {
     /// The data rate of the 802.11 channel that the path goes over: quiet trains need it, and nothing here can know it.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     path_rate: Option<Rate>,
-    /// Payload of a full segment or datagram in bytes [default: the transport's, or what fits]
+    /// Payload of a full segment or datagram in bytes; of quiet trains over UDP that of TPA's datagrams of the same length, 26 bytes
+    /// more than theirs [default: the transport's, or what fits]
     #[arg(long)]
     segment: Option<u32>,
-    /// Send TPA without encryption, protected by random tags alone: for experiments. Both ends must say so.
+    /// Send TPA, or quiet trains over UDP, without encryption, protected by random tags alone: for experiments. Both ends must say so.
     #[arg(long, conflicts_with = "secret")]
     plain: bool,
-    /// A file with 64 hexadecimal digits that both ends of TPA know: nobody else can stand between them.
+    /// A file with 64 hexadecimal digits that both ends of TPA, or of quiet trains over UDP, know: nobody else can stand between them.
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
-    /// Note the keys of encrypted TPA in this file, for `meshpace decrypt`.
+    /// Note the keys of encrypted TPA, or quiet trains over UDP, in this file, for `meshpace decrypt`.
     #[arg(long, value_name = "FILE")]
     keylog: Option<PathBuf>,
     /// Largest window of a TCP in segments [default: the transport's]
@@ -163,7 +164,19 @@ impl Placement {
             (_, Some(_)) => return Err(refused("--max-window: only a TCP has it".to_owned())),
             (_, None) => {}
         }
-        config.check().map_err(|error| refused(error.to_string()))
+        config.check().map_err(|error| refused(error.to_string()))?;
+        match config {
+            Config::Train(trains) if self.interface == Interface::Udp => {
+                tpa::Options { trains: Some(trains.clone()), ..tpa::Options::of(self.datagrams()) }.check()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How long the datagrams of quiet trains over UDP are.
+    fn datagrams(&self) -> meshpace_transport::tpa::Config {
+        let default = meshpace_transport::tpa::Config::default();
+        meshpace_transport::tpa::Config { segment: self.segment.unwrap_or(default.segment), ..default }
     }
 
     /// Whether a sender of this transport knows all that it has to.
@@ -218,7 +231,7 @@ impl Placement {
     ///
     /// Those of [`Placement::tpa_options`].
     pub fn train_options(&self, trains: meshpace_transport::train::Config) -> io::Result<tpa::Options> {
-        let options = self.tpa_options(meshpace_transport::tpa::Config::default())?;
+        let options = self.tpa_options(self.datagrams())?;
         Ok(tpa::Options { trains: Some(trains), ..options })
     }
 

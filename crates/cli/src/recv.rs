@@ -108,29 +108,25 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
     let (network, port) = (&arguments.network, arguments.port);
     let here = (Ipv4Addr::UNSPECIFIED, port);
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("port {port}: {error}"));
+    let over_udp = |mut options: Options, look| {
+        // Who only receives expects nothing, and so notices a peer that has vanished only by asking.
+        (options.keep_alive, options.silence_timeout) = (Some(KEEP_ALIVE), SILENCE);
+        options.idle_timeout = arguments.idle.map(meshpace_core::Duration::from_secs_f64);
+        receive::tpa(TpaPort::with_options(here, options).map_err(explain)?.listen(BACKLOG)?, look)
+    };
     match transport {
         Transport::Kernel(None) => receive::kernel(TcpListener::bind(here).map_err(explain)?, look),
         Transport::Kernel(Some(_)) => {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "who receives has no congestion control: use `kernel`"))
         }
         Transport::Ours(Config::Udp(_)) => receive::udp(&UdpSocket::bind(here).map_err(explain)?, look),
-        Transport::Ours(Config::Tpa(config)) => over_udp(arguments, network.tpa_options(config.clone())?, look),
+        Transport::Ours(Config::Tpa(config)) => over_udp(network.tpa_options(config.clone())?, look),
         Transport::Ours(Config::Train(config)) if network.interface() == Interface::Udp => {
-            over_udp(arguments, network.train_options(config.clone())?, look)
+            over_udp(network.train_options(config.clone())?, look)
         }
         Transport::Ours(Config::Tcp(config)) => over_tcp(network, port, config, look),
         Transport::Ours(Config::Train(config)) => over_tcp(network, port, config, look),
     }
-}
-
-fn over_udp(arguments: &Arguments, mut options: Options, look: Look<'_>) -> io::Result<()> {
-    let port = arguments.port;
-    // Who only receives expects nothing, and so notices a peer that has vanished only by asking.
-    (options.keep_alive, options.silence_timeout) = (Some(KEEP_ALIVE), SILENCE);
-    options.idle_timeout = arguments.idle.map(meshpace_core::Duration::from_secs_f64);
-    let bound = TpaPort::with_options((Ipv4Addr::UNSPECIFIED, port), options);
-    let bound = bound.map_err(|error| io::Error::new(error.kind(), format!("port {port}: {error}")))?;
-    receive::tpa(bound.listen(BACKLOG)?, look)
 }
 
 fn over_tcp(network: &Placement, port: u16, protocol: impl Into<Protocol>, look: Look<'_>) -> io::Result<()> {

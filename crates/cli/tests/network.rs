@@ -198,6 +198,12 @@ fn wrong_command_lines_are_refused() {
     refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "udp"], "--send-rate");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "tcp-ap", "--segment", "0"], "segment");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--channel-rate", "2"], "2 Mbit/s");
+    // What no sender over UDP can heed, and datagrams that are too long, before anything is opened.
+    let trains = ["--interface", "udp", "--path-rate", "54 Mbit/s", "--transport"];
+    for command in [&["send", "127.0.0.1", "--bytes", "1"][..], &["recv"]] {
+        refused(&[command, &trains, &["quiet-train+marks"]].concat(), "trains.control.marks");
+        refused(&[command, &trains, &["quiet-train", "--segment", "65490"]].concat(), "transport.segment");
+    }
     refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "quiet-train"], "--path-rate '2 Mbit/s'");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "quiet-train", "--path-rate", "2"], "2 Mbit/s");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--http-like"], "--http-like");
