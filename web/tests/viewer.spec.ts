@@ -341,6 +341,29 @@ test("a recording that does not grow plays from its beginning, and its page says
   }
 });
 
+test("a complete recording that comes in pieces plays from its beginning", async ({ page }) => {
+  const lines = byHand();
+  const more = (JSON.stringify(["queue", 1e9, 0, 1]) + "\n").repeat(120_000);
+  const content = Buffer.from(lines.slice(0, 4).join("") + more + lines.slice(4).join(""));
+  const piece = 5 << 18;
+  expect(content.length).toBeGreaterThan(2 * piece);
+  const asked: number[] = [];
+  await page.route("**/scenario.json", (route) => route.fulfill({ json: { source: null, recording: "large.jsonl", live: true } }));
+  await page.route("**/recording.jsonl?*", (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get("from"));
+    asked.push(from);
+    return route.fulfill({ body: content.subarray(from, from + piece) });
+  });
+  await open(page);
+  await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+  await expect(page.locator("#play")).toHaveText("Play");
+  expect(await now(page)).toBe(0);
+  await expect(page.locator("#message")).toBeHidden();
+  await seek(page, 8);
+  expect(await number(page, "frames")).toBe(7);
+  expect(asked.length).toBe(3);
+});
+
 test("a run recorded by the command has the numbers of its record", async ({ page }) => {
   const [file, lines] = [join(place, "recorded.toml"), join(place, "recorded.jsonl")];
   writeFileSync(file, 'duration = "20 s"\nwarmup = "4 s"\n[topology]\nkind = "cross"\n[[flow]]\nfrom = 0\nto = 4\n[[flow]]\nfrom = 5\nto = 8\n');
