@@ -63,14 +63,14 @@ mod tests {
 
     #[test]
     fn a_line_has_one_colour_in_the_plots_of_all_flows_and_of_each() {
-        let all = colors(&["newreno", "cwl-h4", "longest-rtt", "tpa-2"]);
+        let all = colors(&["newreno", "cwl-h4", "of one's own", "tpa-2"]);
         let flows = colors(&[
             "newreno, flow 0",
             "newreno, flow 1",
             "cwl-h4, flow 0",
             "cwl-h4, flow 1",
-            "longest-rtt, flow 0",
-            "longest-rtt, flow 1",
+            "of one's own, flow 0",
+            "of one's own, flow 1",
             "tpa-2, flow 0",
             "tpa-2, flow 1",
         ]);
