@@ -255,9 +255,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn trains_end_with_what_the_network_last_said_of_a_peer_that_fell_silent() {
-        let (mut connection, mut out) = opening(Options::default());
+    /// The same once it has accepted, and what it said.
+    fn open(options: Options) -> (Connection, Outbox, Opening) {
+        let (mut connection, mut out) = opening(options);
         let Origin::Ours(request) = &connection.origin else { unreachable!("it was opened here") };
         let Opening { segment: asked, .. } = request.opening;
         let flags = Flags::SYN.with(Flags::ACK);
@@ -265,6 +265,27 @@ mod tests {
         let acceptance = Opening { kind: Kind::Acceptance, acceptor: 8, segment, ..request.opening };
         connection.on_answer(Time::ZERO, &acceptance, &[], &mut out);
         assert_eq!(connection.shared.lock().status, Status::Open);
+        (connection, out, acceptance)
+    }
+
+    #[test]
+    fn whoever_says_an_acceptance_again_and_again_does_not_have_a_sign_of_life_refused() {
+        let (mut connection, mut out, acceptance) = open(Options::default());
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            now += Duration::from_millis(20);
+            connection.on_answer(now, &acceptance, &[], &mut out);
+        }
+        let mut out = Outbox::default();
+        let probe = meshpace_transport::train::Segment { flags: Flags::SYN, ..Default::default() };
+        connection.on_opened(now, &Inside::Train(probe), &[], 0, &mut out);
+        out.seal();
+        assert_eq!(out.full.len(), 1);
+    }
+
+    #[test]
+    fn trains_end_with_what_the_network_last_said_of_a_peer_that_fell_silent() {
+        let (mut connection, mut out, _) = open(Options::default());
         connection.shared.lock().send.write(b"anybody there?");
         connection.work(Time::ZERO, &mut out);
         connection.on_complaint(Time::ZERO, libc::EHOSTUNREACH, 0, Witness::Network, &mut out);

@@ -17,7 +17,7 @@ use super::super::outbox::Outbox;
 use super::super::port::headers_to;
 use super::super::shared::{Failure, State, Status};
 use super::{Connection, Cover, Origin};
-use meshpace_core::Time;
+use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::segment::block_after;
 use meshpace_transport::tpa::{self, Flags, Segment};
 use meshpace_transport::{Arrival, Role};
@@ -26,6 +26,10 @@ use std::sync::Arc;
 
 /// Challenges answered per connection attempt: one is regular, others follow a listener's restart, other terms, a smaller MTU.
 const CHALLENGES: u8 = 12;
+
+/// How far apart acceptances that come again are answered: trains answer ten SYNs in 5 s, and the peer's questions for a sign of life
+/// are to find some left.
+const REPETITION: Duration = Duration::from_secs(1);
 
 /// Requests of full length that were lost although their escorts were not, after which segments are made smaller (RFC 8899, section
 /// 5.1.2: MAX_PROBES).
@@ -42,6 +46,8 @@ pub(in super::super) struct Request {
     asking: Option<Asking>,
     challenges: u8,
     probing: Probing,
+    /// When an acceptance that comes again is answered next.
+    answers_at: Time,
 }
 
 /// What has become of the padded requests with these terms.
@@ -78,7 +84,8 @@ impl Request {
             segment,
         };
         let config = config.clone();
-        Request { opening, config, noise: Vec::new(), asking: None, challenges: 0, probing: Probing::default() }
+        let (probing, answers_at) = (Probing::default(), Time::ZERO);
+        Request { opening, config, noise: Vec::new(), asking: None, challenges: 0, probing, answers_at }
     }
 }
 
@@ -237,7 +244,11 @@ impl Connection {
     /// The peer has not heard that we have its acceptance, or somebody who has read the tags says so: an acceptance is not sealed as
     /// segments are, and this one's is not looked at. An ACK is the answer; it is no sign of life.
     fn on_repeated_acceptance(&mut self, now: Time, out: &mut Outbox) {
-        let Origin::Ours(request) = &self.origin else { return };
+        let Origin::Ours(request) = &mut self.origin else { return };
+        if now < request.answers_at {
+            return;
+        }
+        request.answers_at = now.saturating_add(REPETITION);
         let segment = Segment { flags: Flags::SYN.with(Flags::ACK), ..Segment::default() };
         let repeated = Inside::opening(request.opening.trains, &segment);
         let now = self.tell_time(now);
