@@ -36,6 +36,12 @@ use std::fmt;
 /// Bytes before Noise's message.
 pub const BYTES: usize = 62;
 
+/// What the prologue begins with.
+const NAME: &[u8; 21] = b"meshpace TPA over UDP";
+
+/// Bytes of the prologue.
+const PROLOGUE: usize = NAME.len() + BYTES;
+
 /// Bytes of a stray: not more than the shortest datagram of a connection.
 pub const STRAY_BYTES: usize = 20;
 
@@ -176,19 +182,31 @@ pub struct Opening {
 impl Opening {
     /// As bytes, with Noise's message, and zeros up to a length of `padded`.
     pub fn encode(&self, noise: &[u8], padded: usize) -> Vec<u8> {
-        let Terms { window, ack_every, segment, block_segments } = self.terms;
-        let trains = if self.trains { TRAINS } else { 0 };
-        let mut bytes = vec![0; 8];
-        bytes.extend([VERSION, self.kind as u8, self.protection as u8 | self.suite.bits() | trains, ack_every]);
-        bytes.extend(self.opener.to_be_bytes());
-        bytes.extend(self.acceptor.to_be_bytes());
-        bytes.extend([window, block_segments]);
-        bytes.extend(segment.to_be_bytes());
-        bytes.extend(self.cookie);
-        bytes.extend(wire::encode_inside_udp(&self.segment));
-        bytes.extend((noise.len() as u16).to_be_bytes());
+        let mut bytes = Vec::with_capacity((BYTES + noise.len()).max(padded));
+        bytes.extend(self.head(noise.len()));
         bytes.extend(noise);
         bytes.resize(bytes.len().max(padded), 0);
+        bytes
+    }
+
+    /// What stands before Noise's message of `noise` bytes.
+    pub(super) fn head(&self, noise: usize) -> [u8; BYTES] {
+        let Terms { window, ack_every, segment, block_segments } = self.terms;
+        let trains = if self.trains { TRAINS } else { 0 };
+        let mut bytes = [0; BYTES];
+        bytes[8..12].copy_from_slice(&[
+            VERSION,
+            self.kind as u8,
+            self.protection as u8 | self.suite.bits() | trains,
+            ack_every,
+        ]);
+        bytes[12..20].copy_from_slice(&self.opener.to_be_bytes());
+        bytes[20..28].copy_from_slice(&self.acceptor.to_be_bytes());
+        bytes[28..30].copy_from_slice(&[window, block_segments]);
+        bytes[30..32].copy_from_slice(&segment.to_be_bytes());
+        bytes[32..48].copy_from_slice(&self.cookie);
+        bytes[48..60].copy_from_slice(&wire::encode_inside_udp(&self.segment));
+        bytes[60..].copy_from_slice(&(noise as u16).to_be_bytes());
         bytes
     }
 
@@ -247,7 +265,7 @@ impl Opening {
     }
 
     /// What both ends must have seen alike of the request, whoever is between them (Noise, section 6: the prologue).
-    pub fn prologue(&self) -> Vec<u8> {
+    pub fn prologue(&self) -> [u8; PROLOGUE] {
         let plain = Opening {
             kind: Kind::Request,
             acceptor: 0,
@@ -255,7 +273,11 @@ impl Opening {
             segment: Segment { block: self.segment.block, ..Segment::default() },
             ..*self
         };
-        [b"meshpace TPA over UDP", &plain.encode(&[], 0)[..]].concat()
+        let mut bytes = [0; PROLOGUE];
+        let (name, head) = bytes.split_at_mut(NAME.len());
+        name.copy_from_slice(NAME);
+        head.copy_from_slice(&plain.head(0));
+        bytes
     }
 }
 

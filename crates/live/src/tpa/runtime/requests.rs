@@ -94,7 +94,7 @@ impl Worker {
             let flags = Flags::SYN.with(Flags::ACK);
             let segment = Segment { ack_block: request.segment.block, flags, ..Segment::default() };
             let challenge = Opening { kind: Kind::Challenge, cookie, segment, ..asked };
-            return port.out.push_bytes(addresses, &challenge.encode(&[], 0));
+            return port.out.push_bytes(addresses, &challenge.head(0));
         }
         self.begin(id, now, addresses, request, message, backlog);
     }
