@@ -22,7 +22,7 @@ const SEND_BUFFER: usize = 256 << 10;
 #[derive(Args, Debug)]
 pub struct Placement {
     /// Where our own TCP has its address: behind a TUN device of this process, or at this machine's own address through
-    /// raw sockets and a packet filter. Quiet trains also go over `udp`, encrypted as TPA is.
+    /// raw sockets and a packet filter. Quiet trains can also go in UDP datagrams (`udp`), encrypted as TPA is.
     #[arg(long, value_enum, default_value_t = Interface::Tun)]
     interface: Interface,
     /// Our TCP's address. With `tun` one that nobody has; the machine takes the one before it [default: 10.78.0.2]. With
@@ -41,17 +41,18 @@ pub struct Placement {
     /// The data rate of the 802.11 channel that the path goes over: quiet trains need it, and nothing here can know it.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     path_rate: Option<Rate>,
-    /// Payload of a full segment or datagram in bytes; of quiet trains over UDP that of TPA's datagrams of the same length, 26 bytes
-    /// more than theirs [default: the transport's, or what fits]
+    /// Payload of a full segment or datagram in bytes. Quiet trains over UDP carry 26 bytes less than this, for their header is longer
+    /// than TPA's [default: the transport's, or what fits]
     #[arg(long)]
     segment: Option<u32>,
-    /// Send TPA, or quiet trains over UDP, without encryption, protected by random tags alone: for experiments. Both ends must say so.
+    /// Do not encrypt TPA, or quiet trains over UDP: random tags are their only protection. For experiments; both ends must say so.
     #[arg(long, conflicts_with = "secret")]
     plain: bool,
-    /// A file with 64 hexadecimal digits that both ends of TPA, or of quiet trains over UDP, know: nobody else can stand between them.
+    /// A file with a secret of 64 hexadecimal digits that both ends of TPA, or of quiet trains over UDP, know: nobody else can pose as
+    /// one of them.
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
-    /// Note the keys of encrypted TPA, or quiet trains over UDP, in this file, for `meshpace decrypt`.
+    /// Write the keys of encrypted TPA, or of quiet trains over UDP, to this file, for `meshpace decrypt`.
     #[arg(long, value_name = "FILE")]
     keylog: Option<PathBuf>,
     /// Largest window of a TCP in segments [default: the transport's]

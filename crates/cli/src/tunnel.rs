@@ -59,7 +59,7 @@ struct Common {
     /// Do not encrypt: for experiments. Both ends must say so.
     #[arg(long, conflicts_with_all = ["key", "secret"])]
     plain: bool,
-    /// Note the keys of all connections in this file, for `meshpace decrypt`.
+    /// Write the keys of all connections to this file, for `meshpace decrypt`.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     keylog: Option<PathBuf>,
     /// A TPA of `meshpace transports`. The end that connects decides about segments and window.

@@ -153,7 +153,7 @@ fn a_reset_and_a_peer_that_vanishes_end_it() {
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     // A silent connection is asked for a sign of life and goes on as long as there is one.
     let alive = |security| Options {
-        keep_alive: Some(Duration::from_millis(200)),
+        keep_alive: Some(Duration::from_secs(1)),
         silence_timeout: Duration::from_millis(1500),
         ..trains(security)
     };

@@ -71,9 +71,10 @@ pub struct Options {
     /// The transport. Who accepts takes segment size, block size, cwnd_max and ACK rule from who opens. Default TPA with
     /// cwnd_max 2, without pacing, and the margin of [`Options::of`].
     pub transport: tpa::Config,
-    /// Quiet trains instead of TPA inside the datagrams; both ends need them, and none that heed marks: nothing here asks the network for
-    /// ECN. `transport` then says how long datagrams are (a listener agrees to those of which three blocks fit into its buffer) and
-    /// when an acceptance is repeated. Their path is to be told by `path`. Default none.
+    /// Quiet trains instead of TPA inside the datagrams; both ends have to set this. Their reaction to ECN marks must be off, for these
+    /// sockets ask the network for none, and `keep_alive` 1 s or more. `transport` then decides only how long datagrams are (a listener
+    /// agrees to those of which three blocks fit into its buffer) and when an acceptance is repeated; `path` tells the trains hops and
+    /// data rate. Default none: TPA.
     pub trains: Option<train::Config>,
     /// Whether segments are made smaller where the way out has an MTU too small for them. Default true.
     pub fit_mtu: bool,
@@ -165,7 +166,7 @@ impl Options {
         match names::lookup(transport) {
             Some(Config::Tpa(transport)) => Ok(Options::of(transport)),
             Some(_) => Err(refused(format!(
-                "{transport}: not a TPA; quiet trains are set by `trains`, and no other transport runs over UDP so"
+                "{transport}: not a TPA (quiet trains over UDP are chosen by `Options::trains`; no other transport is carried in UDP)"
             ))),
             None => Err(refused(format!("{transport}: no such transport"))),
         }
@@ -197,6 +198,10 @@ impl Options {
                 );
                 return Err(refused(message));
             }
+            if let Some(often) = self.keep_alive.filter(|often| *often < LEAST_QUESTION) {
+                let message = format!("keep_alive: {} s, at least 1 s with quiet trains", often.as_secs_f64());
+                return Err(refused(message));
+            }
         }
         if self.transport.segment > MOST_PAYLOAD {
             let message =
@@ -209,6 +214,9 @@ impl Options {
 
 /// Payload that fits into the largest UDP datagram behind the headers.
 pub(super) const MOST_PAYLOAD: u32 = 65507 - super::cover::overhead(Protection::Nn);
+
+/// How often quiet trains may be asked for a sign of life at most: they answer ten SYNs in 5 s.
+const LEAST_QUESTION: Duration = Duration::from_secs(1);
 
 /// How much later than the receiver's ACK timer the sender's may expire.
 const LATENESS: Duration = Duration::from_millis(50);

@@ -3,8 +3,8 @@
 use super::socket::{Addresses, Message};
 use std::collections::VecDeque;
 
-/// Messages that may wait for room in the kernel's buffer, per socket. Windows are 12 segments of TPA or 255 of
-/// quiet trains at most; what comes on top is dropped, as a full interface queue would.
+/// Messages of a socket that may wait for room in the kernel's buffer. One connection has a window of 12 segments (TPA) or 255 (quiet
+/// trains) at most, so only many of them reach this; messages beyond it are dropped, as a full interface queue drops packets.
 const WAITING: usize = 4096;
 
 /// Datagrams on their way out of a port.
