@@ -1,4 +1,4 @@
-//! Parameters and the ranges they must lie in: how whoever owns a range says that a value is outside.
+//! Parameters and the ranges they must lie in: the error that names a value outside its range.
 
 use alloc::string::{String, ToString};
 use core::fmt;
