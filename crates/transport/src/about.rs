@@ -1,4 +1,5 @@
-//! What a piece says about itself: its name, a description, its source, and for a rule of one file the numbers that a scenario may set.
+//! The description of a piece of a transport for users: its name, what it is, its source, and for a rule of one file the parameters that a
+//! scenario may set.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! Where a connection stands, how it ends, and what is answered afterwards.
+//! The states of a connection, how it ends, and what is answered after its end.
 //!
 //! RFC 9293, sections 3.6 and 3.8.3. A peer that answers nothing is given up after [`PATIENCE`] (at least 100 s are asked for).
 //! What arrives after both ends have closed is answered for [`TIME_WAIT`], shorter than the two maximum lifetimes of section

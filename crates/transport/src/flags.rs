@@ -1,5 +1,5 @@
-//! The header bits that TCP and TPA share, at the places RFC 9293, section 3.1, gives them. TPA's own layout is its codec's
-//! business.
+//! The header bits that TCP and TPA share, at the places of RFC 9293, section 3.1. On the wire TPA has other places
+//! (`tpa::wire`).
 
 /// The header bits of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,9 +1,9 @@
-//! Transports without a world: each endpoint is told the time and what arrived, and asked what to send and when to be
-//! woken.
+//! Transport protocols as state machines without input or output: the caller tells an endpoint the time and what arrived,
+//! and asks what to send and when to call it again.
 //!
-//! An endpoint never holds payload. It decides about ranges of a byte stream; whoever runs it slices real bytes, or, in
+//! An endpoint never holds payload. It decides about ranges of a byte stream; its caller keeps the bytes, or, in
 //! the simulator, has none. The caller's loop is: call any `on_*` method, then [`pump`] until there is nothing more to
-//! transmit, then come back at the time it returned.
+//! transmit, then call again at the time that it returned.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 extern crate alloc;

@@ -1,8 +1,8 @@
 //! Named transports: each is a triple of pieces with its parameters.
 //!
-//! A piece that alone makes a transport of its defaults has its name beside it ([`Named`](crate::about::Named)); here stands what is made of several.
-//! A name may be extended by `+` and one of [`modifiers`]: `few+delack` is `few` whose receiver delays its ACKs. The rows of
-//! the table that have a `+` are those the papers name; the rule builds them like any other.
+//! The name of a transport that differs from the defaults in one piece stands in the file of that piece ([`Named`](crate::about::Named)); this
+//! file has the names of combinations. A name may be extended by `+` and one of [`modifiers`]: `few+delack` is `few` whose receiver delays its
+//! ACKs. Rows of the table with a `+` are those that the papers name; they are built in the same way.
 
 use crate::pacing::rules::{self, Kind, every_rule};
 use crate::pacing::{self, AdaptiveConfig, DccConfig, adaptive};

@@ -1,4 +1,4 @@
-//! What a protocol does next, and the loop that drives it, whatever carries its segments.
+//! The answer of an endpoint that is asked what to do next, and the loop that drives any endpoint.
 
 use meshpace_core::Time;
 

@@ -1,4 +1,4 @@
-//! What the network tells an endpoint, and which end it is.
+//! What the network tells an endpoint about a packet and its path, and which end of a connection the endpoint is.
 
 use meshpace_core::Rate;
 

@@ -69,7 +69,7 @@ pub enum Measure {
     /// The same from the one-way delay that the receiver echoes, both clocks being synchronized (AP05, section 5, figure
     /// 15). The dispersion stays that of the RTT; a peer that echoes nothing is measured by the RTT.
     OneWay,
-    /// The out-of-interference delay (AP10, section 4).
+    /// The out-of-interference delay (AP10, section IV.E).
     OutOfInterference(OutOfInterference),
 }
 

@@ -1,7 +1,7 @@
 //! How many hops away a sender is still sensed, from the power at which the next hop is received.
 //!
 //! S. ElRakabawy, C. Lindemann, "A Practical Adaptive Pacing Scheme for TCP in Multihop Wireless Networks" (AP10), section
-//! 3, equations 2 to 7, in dBm and dB:
+//! IV.E, equations 2 to 7, in dBm and dB:
 //!
 //! ```text
 //! P_out = P_tx + G_ant - A_cab - A_v                        (2)
@@ -10,7 +10,7 @@
 //! H_cs  = min { k in 1..h : P_out - L_k < T_cs }            (7)
 //! ```
 //!
-//! P_out cancels: what counts is P_rx - 10 p log10(k) against T_cs. All inputs of the paper are accepted all the same.
+//! P_out cancels out: H_cs depends only on P_rx - 10 p log10(k) and T_cs. All inputs of the paper are accepted nevertheless.
 
 use super::dispersion::{History, mean};
 use meshpace_core::parameter::{ParameterError, require};
@@ -71,7 +71,7 @@ impl CarrierSense {
         }
     }
 
-    /// For an indoor testbed: exponent 3 (AP10, section 3). The threshold is that of the receiver's energy detection.
+    /// For an indoor testbed: exponent 3 (AP10, section IV.E). The threshold is that of the receiver's energy detection.
     pub fn testbed(threshold_dbm: f64) -> CarrierSense {
         CarrierSense { threshold_dbm, exponent: 3.0, ..CarrierSense::two_ray() }
     }

@@ -1,7 +1,7 @@
-//! A pacing rule that a program brings along instead of adding it to this crate: its own type behind [`Rule`], or a rule in a
-//! language above Rust. The rules of this crate stand in `rules`.
+//! The interface for a pacing rule of a program that uses this crate: a type of its own that implements [`Rule`], or a rule in
+//! another language, such as Python. The rules of this crate are in `rules`.
 //!
-//! From no paper: the seam only. A rule is called once per measurement and once per ACK, never per frame, and through a pointer.
+//! A rule is called through a pointer, once per measurement and once per ACK, never per frame. No paper describes this.
 
 use super::Sample;
 use alloc::boxed::Box;

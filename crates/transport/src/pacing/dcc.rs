@@ -1,6 +1,6 @@
 //! Rate control by marks: the interval between two segments grows with each echoed mark and shrinks with every other ACK.
 //!
-//! DCC, section 4 and algorithm 2, per ACK, intervals in seconds:
+//! DCC, section IV and algorithm 2, per ACK, intervals in seconds:
 //!
 //! ```text
 //! ECN echo:   T_intv = beta T_intv                        beta = 1.05
@@ -23,11 +23,11 @@ const RTT_WEIGHT: f64 = 0.125;
 /// Parameters of the rate rule.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DccConfig {
-    /// alpha: segments per second by which the rate grows per unmarked ACK, 0 or more. Default 0.1 (DCC, section 5).
+    /// alpha: segments per second by which the rate grows per unmarked ACK, 0 or more. Default 0.1 (DCC, section V).
     pub alpha: f64,
-    /// beta: factor on the interval per marked ACK, 1 or more. Default 1.05 (DCC, section 5).
+    /// beta: factor on the interval per marked ACK, 1 or more. Default 1.05 (DCC, section V).
     pub beta: f64,
-    /// The upper bound in average RTTs, above 0. Default 2 (DCC, section 4).
+    /// The upper bound in average RTTs, above 0. Default 2 (DCC, section IV).
     pub upper_rtts: f64,
     /// The lower bound in slow start, and the first interval, in units of T_lb, 1 or more. Default 2.
     pub slow_start_factor: f64,

@@ -1,6 +1,6 @@
 //! Earliest send: a segment may leave if an interval has passed since the last one did.
 //!
-//! AP05, section 4.4, in the reading that loses no time.
+//! AP05, section 4.4, read so that no time is lost: a segment that comes later than its interval leaves at once.
 
 use super::adaptive::Recovery;
 use super::interval::Interval;

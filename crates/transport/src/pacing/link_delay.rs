@@ -1,6 +1,6 @@
 //! t_LLD and t_LLA: what the link layer adds to a data packet's and an ACK's hop.
 //!
-//! AP10, section 4, equations 9 to 12, with the MAC ACK, up to three retransmissions and their backoff windows; DIFS and
+//! AP10, section IV.E, equations 9 to 12, with the MAC ACK, up to three retransmissions and their backoff windows; DIFS and
 //! SIFS are neglected there:
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //!
 //! The published bounds (0.11, 7.72 and 4.60 ms at 11 Mbit/s) come out so with full windows and S_data = 1460, S_ACK = 40.
 //! The paper uses 3.9 and 2.4 ms, near the middle of the bounds; for any other rate the middle is taken. With RTS/CTS,
-//! section 4 adds both frames' times without saying how often: once to each bound, or with every attempt.
+//! section IV.E adds both frames' times without saying how often: once to each bound, or with every attempt.
 
 use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, Rate};
@@ -39,7 +39,7 @@ pub enum LinkDelay {
     },
 }
 
-/// Rate of control frames in bit/s (AP10, section 4).
+/// Rate of control frames in bit/s (AP10, section IV.E).
 const BASE_RATE: f64 = 1e6;
 /// Bytes of a MAC ACK and a CTS.
 const ACK_BYTES: f64 = 14.0;

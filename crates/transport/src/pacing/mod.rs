@@ -1,4 +1,4 @@
-//! When may the next one leave: the spacing of segments a window allows. Knows nothing of TCP.
+//! Pacing: when the next of the segments that the window allows may leave. Independent of TCP.
 
 pub mod adaptive;
 pub mod carrier_sense;

@@ -1,15 +1,15 @@
 //! The out-of-interference delay: the time after which a packet is out of the sender's sensing range.
 //!
-//! AP10, section 4, equations 8, 13 and 14, with h hops, channel rate b, and H_cs from `carrier_sense`:
+//! AP10, section IV.E, equations 8, 13 and 14, with h hops, channel rate b, and H_cs from `carrier_sense`:
 //!
 //! ```text
 //! t_q = 1/2 (RTT/h - (S_data + S_ACK)/b - t_LLD - t_LLA)       (13)
 //! OID = (H_cs + 1) (t_q + S_data/b)                            (14)
 //! ```
 //!
-//! Equation 14 leaves out t_LLD, though each hop needs it in equation 8; the paper's own results agree with leaving it
-//! out. t_q turns negative on long chains, and H_cs + 1 can exceed h, or no hop be out of range: the paper says nothing of
-//! it. Each reading is a field. Without any received power H_cs is 3, the fixed form of AP10's simulations.
+//! Equation 14 leaves out t_LLD, although each hop has it in equation 8; the paper's own results agree with leaving it
+//! out. t_q becomes negative on long chains, and H_cs + 1 can exceed h, or no hop is out of range: the paper does not say what
+//! to do then. Each reading is a field. Without any received power H_cs is 3, the fixed value of AP10's simulations.
 
 use super::carrier_sense::{CarrierSense, carrier_sense_hops};
 use super::link_delay::{LinkDelay, RtsCts};

@@ -1,8 +1,8 @@
 //! The pacing of one sender: what it is told, and when it lets a segment leave.
 //!
 //! A rule computes the interval (`interval`); a gate turns it into permissions: none, *earliest send* (AP05, section 4.4) or
-//! *free running* (the released agent). A sender tells every event to [`Pacer`] and asks only what may leave; which rule and
-//! which gate it has is not its business.
+//! *free running* (the released agent). A sender tells every event to [`Pacer`] and asks only what may leave; it does not know
+//! which rule and which gate are used.
 
 use super::adaptive::RateLimit;
 use super::dcc::Dcc;

@@ -1,4 +1,4 @@
-//! What receivers of byte streams share: what has arrived, and the window that is offered.
+//! The parts that all receivers of byte streams share: what has arrived, and the window that is offered.
 
 mod offer;
 mod reassembly;

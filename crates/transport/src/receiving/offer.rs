@@ -1,7 +1,7 @@
 //! The receive window: how far the peer may send.
 //!
-//! RFC 9293, section 3.8.6.2.2: an opening of the window by less than a segment, or half of it, is not told; its edge is never
-//! withdrawn. While there is a gap the window stays what it was: duplicate ACKs must look like ones (RFC 5681, section 2).
+//! RFC 9293, section 3.8.6.2.2: an opening of the window by less than a segment, or half of it, is not announced; its edge is never
+//! withdrawn. While there is a gap the window does not change, so that the sender recognises duplicate ACKs (RFC 5681, section 2).
 
 use super::reassembly::Reassembly;
 

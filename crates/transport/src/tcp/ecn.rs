@@ -2,7 +2,7 @@
 //!
 //! RFC 3168, sections 6.1.1 to 6.1.5: both ends agree in the handshake; data sent for the first time is ECN-capable,
 //! retransmissions, probes and pure ACKs are not; the receiver echoes a mark (ECE) until the sender says that it has reduced
-//! its window (CWR); the sender reduces at most once per window. DCC, section 4, needs the marks counted: there each marked
+//! its window (CWR); the sender reduces at most once per window. DCC, section IV, needs the marks counted: there each marked
 //! segment is echoed by one ACK, at once, and the window does not react ("disable ECN induced CWND adaptation"). CWR is
 //! sent in either form.
 

@@ -1,5 +1,5 @@
-//! TCP as three choices: when may I send more (window), when may the next one leave (pacing), how are segments
-//! acknowledged (ack).
+//! TCP, put together from three pieces: how much may be sent (`window`), when the next segment may leave (`pacing`), and when the
+//! receiver acknowledges (`ack`).
 
 pub mod ack;
 pub mod connection;
@@ -45,7 +45,7 @@ pub struct Config {
     pub profile: Profile,
     /// Payload of a full segment in bytes, 1..=65495. Default 1460.
     pub segment: u32,
-    /// Receiver window in segments, 1..=65535. Default 64 (AP10, section 5).
+    /// Receiver window in segments, 1..=65535. Default 64 (AP10, section V).
     pub max_window: u32,
     /// Congestion window after the handshake in segments, 1 or more. Default 2 (ns-2 `windowInit_`).
     pub initial_window: u32,

@@ -4,8 +4,8 @@
 //! RFC 2018 (selective acknowledgement); flags and their meaning as in [`super::segment`]. The one-way delay that an ACK may
 //! echo travels in an experimental option (RFC 6994): kind 253, identifier 0x4d50, 32 bits of microseconds.
 //!
-//! Departures: the clock of the time stamps ticks in microseconds (RFC 7323, section 5.4 suggests 1 ms to 1 s), so that the
-//! estimators of the pacing have a resolution that is worth something; PSH is set and read by quiet trains only (`train_wire`), URG
+//! Departures: the clock of the time stamps ticks in microseconds (RFC 7323, section 5.4 suggests 1 ms to 1 s), because the
+//! estimators of the pacing need that resolution; PSH is set and read by quiet trains only (`train_wire`), URG
 //! never.
 
 use super::handshake::Agreed;

@@ -16,7 +16,7 @@
 //!
 //! Departure: 4 DEV counts as at least a margin, as TCP has it (RFC 6298, section 2.3), here the time the receiver may hold
 //! an ACK. As printed, a steady path makes DEV vanish and RTO = RTT: over chains of one and two lossless hops 0.4 to 0.9 per
-//! cent of the segments were then repeated for nothing, where the paper's testbed measured none (table 3). Segments that
+//! cent of the segments were then repeated needlessly, where the paper's testbed measured none (table 3). Segments that
 //! wait for their ACK while the next ones are paced would time out every time.
 
 use meshpace_core::Duration;

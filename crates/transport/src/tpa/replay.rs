@@ -1,7 +1,7 @@
-//! Which of a peer's numbered datagrams have been seen: each is taken once, however often somebody plays it again.
+//! Protection against replay: which of a peer's numbered datagrams have been seen. Each is accepted once.
 //!
 //! The window of RFC 4303, section 3.4.3, with the numbers of a connection's datagrams. It is much wider than any window
-//! of TPA's, so that only what is very late is refused with what is old.
+//! of TPA, so that of the datagrams that are not repeated only very late ones are refused.
 
 /// Numbers behind the highest seen that are still told apart.
 pub const WINDOW: u64 = 1024;

@@ -2,9 +2,9 @@
 //!
 //! Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) switches to a competitive mode when the queue has not been nearly empty
 //! for some round trips. That sign does not hold over several hops: where two flows cross, the least delay of a train comes as near
-//! to the base beside NewReno as among six quiet trains on a grid (docs/quiet-trains.md has the figures). What does tell is loss:
-//! quiet trains end their delays in time and lose a segment in few trains, and beside a window that grows until something is lost
-//! most trains lose some. Trains are counted and not segments, since a route that fails takes many segments of one train.
+//! to the base beside NewReno as among six quiet trains on a grid (docs/quiet-trains.md has the figures). Loss is the sign that is used here:
+//! quiet trains among themselves keep delays short and lose a segment in few trains; beside a sender whose window grows until something is lost,
+//! most trains lose some. Trains are counted and not segments, because a route that fails takes many segments of one train.
 //!
 //! ```text
 //! s    += (x - s) / 8        after a train, x = 1 if something of it is missing and 0 if not

@@ -3,9 +3,9 @@
 //! A design of this project, docs/quiet-trains.md; no paper describes it. On a path of several 802.11 hops ACKs cost the
 //! channel as much as a third of what data costs, and jitter builds up until a collision of hidden stations looks like a
 //! broken route. Here nothing crosses: the path is empty when the ACK travels, and every train begins on an empty path.
-//! `sender` makes trains and repairs holes, `receiver` has the rule of acknowledging, `estimator` what is known of the path,
-//! `control` the interval, `competition` who else is there, `connection` opens and closes as TCP does. `solo` is the form for
-//! receivers that know nothing of it: a pacing of TCP.
+//! `sender` makes trains and repairs holes, `receiver` has the rule of acknowledging, `estimator` measures the path,
+//! `control` computes the interval, `competition` detects senders that fill queues, `connection` opens and closes as TCP does. `solo` is the
+//! form for receivers that know nothing of quiet trains: a pacing of TCP.
 
 pub mod competition;
 pub mod connection;

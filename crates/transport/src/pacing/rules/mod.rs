@@ -1,9 +1,9 @@
 //! Pacing rules of one file each: from what a sender measures to the time between two segments.
 //!
-//! A rule is a state machine like everything here. It is told of samples and ACKs and asked for the interval; that segments keep
-//! it is the business of the gates (`earliest_send`, `free_running`). A file in this folder and a line in the list below make a rule; the line
+//! A rule is a state machine. It is told of samples and ACKs and asked for the interval; the gates (`earliest_send`, `free_running`)
+//! hold segments back for that time. A file in this folder and a line in the list below make a rule; the line
 //! also makes it a named transport (NewReno with this pacing) and a `pacing.kind` of scenarios, parameters included.
-//! A rule of a program that uses this crate stands in `super::custom`. `docs/new-pacing-rule.md` builds one step by step.
+//! `super::custom` is for rules of a program that uses this crate. `docs/new-pacing-rule.md` shows how to add one.
 
 pub use crate::about::{About, Parameter};
 

@@ -1,6 +1,6 @@
 //! Delayed ACK: one for every second segment, or when the first has waited.
 //!
-//! RFC 1122, section 4.2.3.2, with the timer of ns-2 and of DCC, section 5: 100 ms (the RFC allows up to 500 ms). Segments
+//! RFC 1122, section 4.2.3.2, with the timer of ns-2 and of DCC, section V: 100 ms (the RFC allows up to 500 ms). Segments
 //! are counted whatever their size; the RFC counts full-sized ones.
 //!
 //! `linux_window_2`: on the testbed of the TPA paper, section 5, the Linux receiver acknowledges every segment of a sender

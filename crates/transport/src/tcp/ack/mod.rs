@@ -1,4 +1,4 @@
-//! How are segments acknowledged.
+//! Acknowledgement rules: when the receiver sends an ACK.
 //!
 //! RFC 5681, section 4.2: whatever the rule, an ACK leaves at once for a segment out of order, for one that fills all or
 //! part of a gap, for one that brings nothing new, and for a FIN. ns-2 fills gaps under the delay unless its

@@ -1,4 +1,4 @@
-//! What a connection tells whoever runs it.
+//! What a connection tells its caller about its state.
 
 use super::{Connection, State};
 use crate::closing::End;

@@ -1,8 +1,8 @@
 //! The sending half: sends what the window and the pacing allow, repairs losses, ends with a FIN.
 //!
 //! RFC 5681/6582 for recovery, RFC 6298 for the timer, with the departures named in `recovery`, `rtt` and `window`. An idle
-//! connection starts again with one segment (RFC 5681, section 4.1; one segment as in ns-2). No Nagle: what is written
-//! leaves as the window allows. The head of each file of this folder says what it has of it.
+//! connection starts again with one segment (RFC 5681, section 4.1; one segment as in ns-2). There is no Nagle algorithm: what is
+//! written leaves as the window allows. The head of each file of this folder says which part it has.
 
 mod acknowledged;
 mod timing;

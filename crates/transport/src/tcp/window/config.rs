@@ -23,12 +23,12 @@ pub enum Config {
     },
     /// NewReno whose window never exceeds what the number of hops allows (Chen, Xue, Nahrstedt, ICC 2003).
     HopLimit(HopRule),
-    /// NewReno that grows by a fraction in congestion avoidance (TCP-FeW; DCC, section 5).
+    /// NewReno that grows by a fraction in congestion avoidance (TCP-FeW; DCC, section V).
     Few {
-        /// Segments by which the window grows per round trip, above 0 and at most 1. Default 0.01 (DCC, section 5).
+        /// Segments by which the window grows per round trip, above 0 and at most 1. Default 0.01 (DCC, section V).
         increment: f64,
     },
-    /// A window that never changes, whatever is lost (DCC, section 5).
+    /// A window that never changes, whatever is lost (DCC, section V).
     Constant {
         /// Its size in segments, 1 or more.
         segments: u32,

@@ -1,7 +1,7 @@
 //! TCP-FeW: in congestion avoidance the window grows by a fraction of what NewReno adds.
 //!
 //! K. Nahm, A. Helmy, C. Kuo, "TCP over Multihop 802.11 Networks: Issues and Performance Enhancement", MobiHoc 2005, with
-//! the value 0.01 that DCC, section 5, states: per ACK, cwnd += 0.01 / cwnd. Slow start and the response to loss are those
+//! the value 0.01 that DCC, section V, states: per ACK, cwnd += 0.01 / cwnd. Slow start and the response to loss are those
 //! of NewReno, for neither DCC nor its table says otherwise.
 
 use super::{Ack, Base, Rule};
@@ -24,7 +24,7 @@ impl Rule for Few {
     }
 }
 
-/// The increment of DCC, section 5, in segments.
+/// The increment of DCC, section V, in segments.
 pub const INCREMENT: f64 = 0.01;
 
 /// The window after an ACK of new data.

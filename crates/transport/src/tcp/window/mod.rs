@@ -1,4 +1,4 @@
-//! When may I send more: the growth of the congestion window and its limits.
+//! Window rules: how the congestion window grows, what a loss leaves of it, and its limits.
 //!
 //! A rule implements [`Rule`], whose defaults are RFC 5681's. The rules of the papers have parameters of several kinds, which
 //! `config` lists. A rule of one file has numbers only: its file in this folder and a line in the list below make it a

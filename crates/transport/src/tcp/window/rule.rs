@@ -1,4 +1,4 @@
-//! What a window rule may change: the one interface of all of them.
+//! The interface of all window rules: what they are told and what they may change.
 
 use super::Base;
 use crate::about::About;
