@@ -1,4 +1,4 @@
-//! What a scenario says about the mesh, as checked values. Each layer owns its part.
+//! The configuration of a mesh: checked values of a scenario. Each layer defines its part.
 
 pub use crate::link::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
 pub use crate::mac::config::{HtConfig, MacConfig, MacProfile, RetryLimits, RtsPolicy};

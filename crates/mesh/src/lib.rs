@@ -1,7 +1,7 @@
 //! The 802.11 mesh: radio, MAC, link queue, routing. State machines without a clock, generic over the packets they carry.
 //!
-//! Every piece is told the time and what happened and answers with actions; the `sim` crate (virtual time) and the
-//! emulator (real time) execute them. Nothing here knows a transport.
+//! Every part is told the time and what happened, and answers with actions; the `sim` crate executes them, in virtual time for the
+//! simulator and in real time for the emulator. Nothing here knows a transport.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 

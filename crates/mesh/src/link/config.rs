@@ -1,4 +1,4 @@
-//! What a scenario says about the link layer: one queue discipline, and one marker or none on top of it.
+//! The configuration of the link layer: one queue discipline, and one marker or none in addition.
 
 use super::dcc::DccConfig;
 use super::fq_codel::FqCodelConfig;

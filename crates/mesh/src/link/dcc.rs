@@ -12,7 +12,7 @@
 //! Departures: there is no timer. Intervals are counted from time zero, at every node alike, and those that have passed
 //! are averaged in when the link is next looked at; that gives what a timer would. A link whose averages have fallen below
 //! 1e-12 starts anew, a flow below that is forgotten. "Normalized transmission time" is the time this station is on the air.
-//! The paper gives k_p a range of 0 to 0.1 and a default of 13.2030, the latter is taken. Its "EWMA weighting factor" of
+//! The paper gives k_p a range of 0 to 0.1 and a default of 13.2030; the default is taken. Its "EWMA weighting factor" of
 //! 0.125 is taken as that of the *old* value, w = 0.875, which comes closer to its figures 10, 16 and 20 than the other
 //! reading: docs/link-disciplines.md.
 

@@ -1,8 +1,8 @@
 //! The one interface between routing, queue discipline, marker and MAC.
 //!
 //! A discipline decides which packet waits where and when it may leave; a marker watches the MAC and marks or drops
-//! packets as they leave. Any of the one goes with any of the other. Plain drop-tail without a marker passes straight
-//! through: nothing is kept, drawn or allocated for it.
+//! packets as they leave. Any discipline can be combined with any marker. Plain drop-tail without a marker costs nothing
+//! extra: no state, no random numbers, no allocation.
 
 use super::config::{LinkConfig, MarkerConfig, QueueConfig};
 use super::dcc::Dcc;

@@ -1,4 +1,4 @@
-//! FQ-CoDel: a queue per flow, served in turn, thin flows first, each watched by CoDel. Today's default under Linux.
+//! FQ-CoDel: a queue per flow, served in turn, thin flows first, each watched by CoDel. The default of many Linux systems.
 //!
 //! Source: RFC 8290, sections 4.1 (enqueue), 4.2 (dequeue), 5.2 (parameters); CoDel: RFC 8289. Departures: a flow is known
 //! by its source, destination and flow number instead of a hash over the 5-tuple, so flows share a queue only when there

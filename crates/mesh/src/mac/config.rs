@@ -1,4 +1,4 @@
-//! What a scenario says about the MAC.
+//! The configuration of the MAC.
 
 use crate::radio::ofdm::LONGEST_FRAME;
 use meshpace_core::Duration;

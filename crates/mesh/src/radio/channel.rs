@@ -1,4 +1,4 @@
-//! One mesh's radio: how strongly whom is heard, from what power on it matters, and which receiver the nodes have.
+//! One mesh's radio: the power with which nodes hear each other, the powers from which a frame is sensed and decoded, and the kind of receiver.
 //!
 //! Everything that asks who is whose neighbour asks here: neighbour tables, static routes, the checks of a scenario.
 //!

@@ -1,4 +1,4 @@
-//! What a scenario says about the radio.
+//! The configuration of the radio.
 
 use super::bit_errors::Modulation;
 use super::frame::FrameRate;

@@ -1,6 +1,6 @@
 //! Log-distance propagation between antennas behind cables and attenuators: the radio of a miniature testbed.
 //!
-//! Source: AP10, section 4.5, equations 2 and 4; ITU-R P.1238 for the loss at 1 m; T. S. Rappaport, "Wireless
+//! Source: AP10, section IV.E, equations 2 and 4; ITU-R P.1238 for the loss at 1 m; T. S. Rappaport, "Wireless
 //! Communications", 2nd ed., eq. 4.69 for the shadowing. In dBm and dB:
 //!
 //! ```text
@@ -38,7 +38,7 @@ pub struct LogDistance {
     pub attenuator_db: f64,
     /// A_v by node, dB, 0..=30; may be empty or shorter than the mesh.
     pub attenuators_db: Vec<f64>,
-    /// p, 1..=10. Default 3 (AP10, section 4.5).
+    /// p, 1..=10. Default 3 (AP10, section IV.E).
     pub exponent: f64,
     /// L(1 m), dB. Default 39.74: 20 log10(2437 MHz) - 28.
     pub reference_loss_db: f64,

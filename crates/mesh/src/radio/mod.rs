@@ -1,4 +1,4 @@
-//! The radio: who hears whom how strongly, and which of several frames a receiver keeps.
+//! The radio: with which power nodes hear each other, and which of several frames a receiver keeps.
 
 pub mod bit_errors;
 pub mod channel;

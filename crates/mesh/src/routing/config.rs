@@ -1,4 +1,4 @@
-//! Which routing protocol a mesh runs.
+//! The routing protocol of a mesh and its configuration.
 
 use super::aodv::{AodvConfig, AodvDetection, LocalRepair};
 use super::protocol::{IP_TIME_TO_LIVE, RoutingParameters};

@@ -1,5 +1,5 @@
-//! The table of routing protocols. A new protocol is a folder and a line here; what is made of the table (the scenario's
-//! choice, the messages, the router) is in `config.rs`, `message.rs` and `router.rs`.
+//! The table of routing protocols. A new protocol needs a folder and a line here. Macros in `config.rs`, `message.rs` and `router.rs` make
+//! the scenario's choice, the messages and the router from the table.
 
 /// Hands the table to the macro `$make`: for each protocol its name in code and in scenarios, the state machine of a node, its
 /// configuration, its messages. Static routes are no line: they have neither messages nor a state per node.

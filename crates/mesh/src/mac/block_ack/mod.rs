@@ -1,4 +1,4 @@
-//! Aggregates and block acknowledgements of 802.11n: what a station has in hand for a neighbour, and what it keeps of what comes.
+//! Aggregates and block acknowledgements of 802.11n: the MPDUs that a station holds for a neighbour, and those that it has received.
 //!
 //! Source: IEEE Std 802.11-2016, 10.24.7 (HT-immediate block ACK), 9.7 (A-MPDU), 9.3.1.8, 9.3.1.9. Channel access is that of
 //! [`super::Dcf`], which asks here what the next attempt carries and tells what became of it:
@@ -10,7 +10,7 @@
 //! - An attempt without an answer, and a block ACK that does not list an MPDU, counts against that MPDU's retry limit (an attempt whose block ACK
 //!   is asked for does not). After one was given up the neighbour is told where the window begins, before anything else.
 //!
-//! Agreements are taken for made, with sequence numbers that begin at 0. One traffic category.
+//! Block ACK agreements exist from the beginning, with sequence numbers from 0. One traffic category.
 
 mod originator;
 mod recipient;

@@ -1,4 +1,4 @@
-//! What a station has in hand for a neighbour: the window of MPDUs that are not acknowledged.
+//! The sending side: the window of MPDUs that a station holds for a neighbour and that are not acknowledged.
 
 use super::{unwrap, wrap};
 use crate::body::Queued;

@@ -1,4 +1,4 @@
-//! What a station keeps of the MPDUs of a neighbour: which it has had, and those that wait for one before them.
+//! The receiving side: which MPDUs of a neighbour a station has received, and those that wait for one before them.
 //!
 //! Source: IEEE Std 802.11-2016, 10.24.7.3 to 10.24.7.6 (scoreboard), 10.24.7.6.2 (reordering buffer). How long something missing is waited
 //! for is not in the standard; Linux's mac80211 has 100 ms.

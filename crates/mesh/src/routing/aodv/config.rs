@@ -1,4 +1,4 @@
-//! What a scenario says about AODV.
+//! The configuration of AODV.
 
 use super::search::NETWORK_DIAMETER;
 use crate::routing::protocol::RoutingParameters;

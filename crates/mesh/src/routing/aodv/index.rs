@@ -1,4 +1,5 @@
-//! Where in a list of routes that of a destination is: numbers of nodes are spread well enough to be places themselves.
+//! The index of the routing table: from a destination to the place of its route in the list. A hash table whose hash is the node number, since
+//! node numbers are spread evenly.
 
 use alloc::boxed::Box;
 use alloc::vec;

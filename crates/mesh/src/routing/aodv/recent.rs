@@ -1,5 +1,5 @@
-//! The last few requests a node was asked about. Copies mostly come soon after each other, so in a flood these answer for
-//! most of them without a look at all that are remembered (`seen.rs`), which is elsewhere in memory.
+//! A small cache of the last requests that a node has received. Copies of a request mostly arrive soon after each other, so in a flood this
+//! cache recognises most of them, without access to the larger memory of all requests (`seen.rs`).
 
 use meshpace_core::NodeId;
 

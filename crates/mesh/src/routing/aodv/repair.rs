@@ -9,14 +9,14 @@
 //!   the broken route has, and the answer is refused;
 //! - the end of the repair is set with an instant where a span was meant: a repair at 50 s ends at about 100 s. It then takes
 //!   down whatever repair of that destination is going on, without telling anybody;
-//! - until then the requests go on by the rules of the search and no RERR is sent: the source keeps sending into the hole. A
-//!   route under repair even serves to answer requests.
+//! - until then the requests go on by the rules of the search and no RERR is sent: the source continues to send packets that cannot be
+//!   delivered. A route under repair even serves to answer requests.
 //!
 //! `rfc3561` asks once for a *newer* number, over max(old hop count, half the hops travelled) + 2 hops, waits for the answer
 //! of that one request, and otherwise drops what it kept and sends a RERR. Not built: the N flag, which tells the source that
 //! the repaired route is longer.
 //!
-//! `off` leaves it all to the source.
+//! With `off` only the source repairs, by a new discovery.
 
 use super::Aodv;
 use super::config::LocalRepair;

@@ -1,10 +1,10 @@
-//! What a node knows of the way to one destination (RFC 3561, sections 2, 6.1 and 6.2).
+//! A route: what a node knows about the path to one destination (RFC 3561, sections 2, 6.1 and 6.2).
 //!
 //! As in ns-2.35 a valid route that expires is lost at the next purge tick, a multiple of 0.5 s. The tick itself touches nothing
 //! else, so it is not run: [`Route::settle`] does its work when the route is next looked at.
 //!
-//! Every flood teaches every node a way back to its origin, and most of these are never used. So what only routes in use have,
-//! a search and precursors, is kept apart ([`Usage`]), and the rest is small.
+//! Every flood gives every node a route back to its origin, and most of these are never used. So the data of routes in use,
+//! a search and precursors, is stored separately ([`Usage`]), and a route itself is small.
 
 use super::search::Search;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! What a scenario says about OLSR.
+//! The configuration of OLSR.
 
 use crate::routing::protocol::RoutingParameters;
 

@@ -1,5 +1,5 @@
-//! Link sensing and the neighbourhood: who is heard, who hears, who lies behind, who has chosen this node as a relay
-//! (RFC 3626, sections 7.1, 8.1, 8.2, 8.4, 8.5; link-layer notification: 13).
+//! Link sensing and the neighbourhood: which neighbours are heard, which of them hear this node, which nodes are two hops away, and which
+//! neighbours have chosen this node as a relay (RFC 3626, sections 7.1, 8.1, 8.2, 8.4, 8.5; link-layer notification: 13).
 //!
 //! A link is symmetric while a HELLO of the last 6 s names this node. Hysteresis (14) is off, as in the testbed.
 

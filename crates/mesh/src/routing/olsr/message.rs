@@ -4,10 +4,10 @@
 //! message here holds at most [`Listed::CAPACITY`] addresses, and a node with more to say sends several messages, each in a
 //! packet of its own, which RFC 3626 allows (6.2 and 9.3: a list may be partial as long as all of it is said once per
 //! interval). So every part costs its own headers and its own contention. With 12 addresses that is
-//! the case where a node has more than 12 neighbours (HELLO) or selectors (TC). The alternatives were a shared arena, which a
-//! machine that only exchanges values with its world cannot reach into (and a capture neither), and reference counts,
-//! which would make every frame of the hot path a value that must be dropped. For the same reason a packet holds one
-//! message: forwarded messages are not bundled (3.4.1 allows it and asks for nothing).
+//! the case where a node has more than 12 neighbours (HELLO) or selectors (TC). The alternatives were a shared arena, to which a
+//! state machine that only exchanges values with its caller has no access (nor has a capture), and reference counts,
+//! with which frames could not be copied freely on the hot path. For the same reason a packet holds one
+//! message: forwarded messages are not bundled (3.4.1 allows bundling and does not require it).
 //!
 //! With the metric ETX the messages are those of olsrd 0.4.10, types 201 and 202: each address is followed by the two
 //! delivery ratios of the link in 1/255 and two bytes of filling. Their sizes count that.

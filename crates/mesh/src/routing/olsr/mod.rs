@@ -19,7 +19,7 @@
 //! Readings and departures: one interface per node, so no MID; no HNA; one message per packet (`message.rs`); a lost
 //! selector brings the next TC forward, to after a jitter; the word of the MAC that a link is lost (13) holds for a neighbour
 //! hold time. The metric ETX is that of olsrd 0.4.10 (`quality.rs`, `mpr.rs`). A node's first HELLO and TC are due within an
-//! interval of time 0, at a random moment. Packets without a route are dropped: a link-state protocol has nobody to ask.
+//! interval of time 0, at a random moment. Packets without a route are dropped, because a link-state protocol has no route requests.
 
 mod config;
 mod duplicates;
