@@ -1,8 +1,8 @@
-//! The engine: the mesh's nodes under one clock that somebody else advances.
+//! The engine: the nodes of a mesh under one clock, which a driver advances.
 //!
 //! It runs until a given time or until something happens that concerns its driver: a packet reached the node it is for,
-//! or one of the driver's timers fired. The simulator drives it with transports, the emulator from the machine's clock,
-//! a viewer frame by frame. It is generic over the packets it carries and over the [`Probe`] that watches.
+//! or one of the driver's timers fired. The simulator drives it with transports, the emulator by the machine's clock,
+//! a viewer frame by frame. It is generic over the packets it carries and over the [`Probe`] that observes it.
 //!
 //! A transmission is announced to every station that senses it when it begins ([`Dcf::on_departure`]); a station processes
 //! past frames before its own next event. What a station does, and when, is exactly what it would be if both ends of a frame

@@ -1,5 +1,4 @@
-//! The simulator: an event queue, the mesh's nodes, traffic and probes. A run is a pure function (scenario, seed) ->
-//! outcome.
+//! The simulator: an event queue, the mesh's nodes, transports, traffic and probes. A run is a pure function of scenario and seed.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 

@@ -1,4 +1,4 @@
-//! A frame on the air, and who has to be told of its end.
+//! A frame on the air, and the stations that must be told of its end.
 //!
 //! A transmission is one slab entry and one queue entry, with a cursor over the sender's neighbours by distance that stops
 //! at its listeners: popped, it serves them in order as long as nothing else in the queue comes first.

@@ -1,4 +1,4 @@
-//! The packet of the simulator: an IP header's worth of facts and a structured segment, no payload.
+//! The packet of the simulator: the fields of an IP header that matter here and a structured segment, without payload.
 
 use meshpace_core::{FlowId, NodeId};
 use meshpace_mesh::Packet;

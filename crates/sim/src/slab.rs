@@ -1,4 +1,4 @@
-//! Reusable numbered places: no allocation once as many are in use as ever will be.
+//! Numbered places that are reused: it allocates only when more places are in use than ever before.
 
 use alloc::vec::Vec;
 

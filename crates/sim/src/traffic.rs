@@ -1,8 +1,8 @@
 //! What applications do: when they connect, write and stop.
 //!
 //! An application is told when its timer fires and what has been delivered, works on its sending endpoint, and answers
-//! when it wants to be woken. Sources: AP05 and AP10 (files and pauses), TPA (MP3), LLAP (speech). Of an HTTP-like flow the papers leave open whether a
-//! connection serves one file or all: one file here, all with `persistent`.
+//! when it wants to be woken. Sources: AP05 and AP10 (files and pauses), TPA (MP3), LLAP (speech). The papers do not say whether an HTTP-like flow
+//! uses one connection for each file or one for all: here one for each file, with `persistent` one for all.
 
 use crate::config::{Flow, Traffic};
 use alloc::vec::Vec;

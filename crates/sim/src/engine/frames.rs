@@ -1,4 +1,4 @@
-//! Stations and the frames between them: a transmission from when it leaves its sender until everybody has been told.
+//! Stations and the frames between them: a transmission from its start until every station that it is for, or that decodes it, has been told.
 
 use super::packets::Delayed;
 use super::{ARP_DELAY, Engine, InLink, LINK_DELAY, Node};

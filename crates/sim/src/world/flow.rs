@@ -1,4 +1,4 @@
-//! A flow under way: its application, its connection, and the one before, which may still have to say goodbye.
+//! The state of a flow: its application, its connection, and the previous connection, which may still be closing.
 
 use crate::config::Flow;
 use crate::traffic::Application;

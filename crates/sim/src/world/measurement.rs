@@ -1,4 +1,4 @@
-//! What is measured of a run: by whoever runs it to its end at once, or in steps of any length, which changes nothing.
+//! Measures a run. The caller advances it to its end at once or in steps of any length; the result is the same.
 
 use super::observe::{Cutter, Recorder};
 use super::routes::{Absence, SAMPLE};
