@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, said so that a person can mend it: file, line, column, key, and what was expected.
+//! Error messages for scenarios that a person can act on: file, line, column, key, and what was expected.
 
 use super::keys::Recording;
 use super::value::Origin;

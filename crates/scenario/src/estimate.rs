@@ -2,8 +2,8 @@
 //!
 //! The figures behind it are those of the workloads in `scenarios/bench` (`docs/performance.md`): of the order of a thousand
 //! frames per second in every patch of the mesh where only one station can send at a time, and for each frame a fixed price
-//! and one for every node that senses it. It is meant to tell seconds from hours and megabytes from what no machine has, and
-//! to start long runs first; it is right within a factor of a few.
+//! and one for every node that senses it. It serves to refuse campaigns that are too long or too large for the machine, and
+//! to start long runs first; it can be wrong by a factor of a few.
 
 use crate::Point;
 use meshpace_mesh::config::{Position, RoutingConfig};

@@ -1,4 +1,4 @@
-//! The files that a scenario names (maps, traces) come through a loader: not every place that reads scenarios has a disk.
+//! A loader for the files that a scenario names (maps, links), because not every program that reads scenarios has a disk (the viewer has none).
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `[plot]`: how `run --report` shows the sweep. Nothing of it decides what a run does.
+//! `[plot]`: how `run --report` shows the sweep. None of its keys changes a run.
 
 use super::diagnostic::{Problems, nearest, one_of};
 use super::reader::Reader;

@@ -1,4 +1,4 @@
-//! `[[program]]`: what `meshpace emulate` runs in a node. `meshpace run` has no use for it.
+//! `[[program]]`: a command that `meshpace emulate` runs in a node. `meshpace run` ignores it.
 
 use super::reader::Reader;
 use super::value::{Kind, Value};

@@ -1,6 +1,6 @@
-//! `radio.rate` and what belongs to it: which 802.11 the radio is of.
+//! `radio.rate` and the keys that depend on it: the 802.11 standard of the radio.
 //!
-//! The rates of 802.11b, 802.11a and 802.11n have none in common, so that the rate tells. 802.11n is `mac.profile = "ht"`, whose rates are
+//! 802.11b, 802.11a and 802.11n have no rate in common here, so the rate selects the standard. 802.11n is `mac.profile = "ht"`, whose rates are
 //! written `MCS 7`.
 
 use super::propagation::refuse;

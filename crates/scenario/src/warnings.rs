@@ -1,4 +1,4 @@
-//! What a scenario may say and hardly means.
+//! Warnings about settings that are allowed but probably not intended.
 
 use super::Point;
 use meshpace_mesh::config::MarkerConfig;

@@ -1,4 +1,4 @@
-//! Chains, crosses, grids: the drawn topologies of the papers.
+//! Chains, crosses, grids: the regular topologies of the papers.
 
 use super::super::quantity::LENGTH;
 use super::super::reader::{Reader, Sign};
