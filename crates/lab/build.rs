@@ -1,4 +1,4 @@
-//! The scenarios are part of the program: a file added to them has to build it anew.
+//! The scenarios are embedded in the program, so a change in their folder rebuilds this crate.
 
 fn main() {
     println!("cargo:rerun-if-changed=../../scenarios");

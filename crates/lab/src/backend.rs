@@ -1,4 +1,4 @@
-//! Where the runs of a campaign are made: on threads of this process, or by others ([`crate::workers`]).
+//! Where the runs of a campaign are made: on threads of this process, or by other processes ([`crate::workers`]).
 
 use crate::campaign::{Campaign, End, Run};
 use crate::record::Record;

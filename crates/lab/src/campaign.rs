@@ -1,4 +1,4 @@
-//! Many runs on several threads, the longest first; [`InOrder`] puts what comes of them in the order of the campaign.
+//! Many runs on several threads, the longest first; [`InOrder`] puts their results into the order of the campaign.
 
 use crate::pool;
 use crate::record::line::{Key, point_key};

@@ -1,4 +1,4 @@
-//! The laboratory: campaigns of runs, statistics, records, comparisons, and the register of published experiments with its judge.
+//! Campaigns of runs, statistics, records, recordings, comparisons, validation, and the register of published experiments with its judge.
 
 pub mod backend;
 pub mod campaign;

@@ -1,8 +1,8 @@
-//! Runs made by other processes, on this machine or on others: what a worker is told, and what it gives back.
+//! Runs made by other processes, on this machine or on others: what a worker is given, and what it returns.
 //!
-//! A campaign goes out in chunks of runs, those first that take longest. A worker gets the scenario as it was read, with the
-//! files it names, and the keys of its runs; it gives back their lines. What carries the one and the other is not this
-//! crate's business ([`Carrier`]): the same chunks go over Dask, a pool of processes or a batch system.
+//! A campaign is handed out in chunks of runs, those that take longest first. A worker gets the scenario as it was read, with the
+//! files it names, and the keys of its runs; it returns the lines of their records. A [`Carrier`] transports both: Dask, a pool of
+//! processes or a batch system.
 
 use crate::backend::{Backend, Watch};
 use crate::campaign::{Campaign, End, Run};

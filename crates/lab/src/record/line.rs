@@ -1,4 +1,4 @@
-//! The line of a record ends with a checksum of what stands before it, so that damage on a disk is found where it is.
+//! The line of a record ends with a checksum of the text before it, so that the damaged line is known if a file is damaged.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a run leaves behind: one record, as JSON, CSV or a row of a table.
+//! The record of a run: its results, as JSON, CSV or a row of a table.
 
 pub mod csv;
 pub mod directory;

@@ -1,5 +1,5 @@
-//! Where the lines of records are on the disk: what memory holds of a line is its place, so that it does not grow with what
-//! runs leave behind.
+//! Where the lines of records are on the disk. Memory holds only the place of each line, not the line, so that campaigns may be larger than
+//! memory.
 
 use super::line::{self, Key, key_of};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Why a flow delivered nothing, as far as the record and the scenario tell.
+//! Why a flow delivered nothing, as far as this can be seen from the record and the scenario.
 
 use super::Record;
 use meshpace_mesh::radio::Channel;

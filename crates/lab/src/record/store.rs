@@ -1,10 +1,10 @@
-//! A campaign's records while it runs: one line each, on the disk before it counts as done, so that whatever ends the program
-//! loses only the runs under way. Memory holds where each line is, and not the line.
+//! A campaign's records while it runs. A run counts as done only when its line is on the disk, so that a program that is ended
+//! loses only the runs in progress. Memory holds the place of each line, and not the line.
 //!
-//! `unfinished.jsonl` begins with the campaign's manifest and grows in the order in which runs end. When all runs are there,
-//! `records.jsonl` is written whole in the order of the campaign, then the manifest, and the unfinished file goes; until then
-//! whatever was in the directory stays as it is. A line without its end, which a kill or a full disk can leave behind, is cut
-//! off when the file is opened again; a damaged one is told, and its run made again.
+//! `unfinished.jsonl` begins with the campaign's manifest and grows in the order in which runs end. When all runs are done,
+//! `records.jsonl` is written as a whole in the order of the campaign, then the manifest, and `unfinished.jsonl` is deleted; until then
+//! older files in the directory are not changed. An incomplete last line, which a kill or a full disk can leave behind, is cut
+//! off when the file is opened again; a damaged line is reported, and its run is made again.
 
 use super::directory::{MANIFEST, Manifest, RECORDS};
 use super::line::Key;

@@ -1,4 +1,4 @@
-//! What people read for a transport.
+//! The label of a transport in reports.
 
 /// Name and label.
 const LABELS: &[(&str, &str)] = &[

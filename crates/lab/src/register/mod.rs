@@ -1,5 +1,5 @@
-//! The register of published experiments: an ordinary scenario each, beside it what was published, as data, and the judge
-//! that holds the one against the other. `docs/register.md` describes the files.
+//! The register of published experiments: for each an ordinary scenario, beside it what was published, as data, and the judge
+//! that compares the two. `docs/register.md` describes the files.
 
 pub mod collection;
 pub mod consistency;

@@ -1,5 +1,5 @@
-//! Numbers in the words of a finding, taken from the records: `{static | largest tcp-ap / newreno}`. A text and the tables
-//! beside it can then not disagree. `docs/register.md` describes the notation.
+//! Numbers in the text of a finding, taken from the records: `{static | largest tcp-ap / newreno}`. So a text always agrees with the tables
+//! beside it. `docs/register.md` describes the notation.
 
 use super::collection::Collection;
 use super::consistency::check_term;

@@ -1,5 +1,5 @@
-//! `verdicts.json`: what became of every claim and every published number, for programs; and two such lists against each
-//! other.
+//! `verdicts.json`: the verdict of every claim and every published number, for programs; and the comparison of two such
+//! lists.
 
 use super::collection::Collection;
 use super::data::{Cause, Number, Published};

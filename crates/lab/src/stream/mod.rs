@@ -1,4 +1,4 @@
-//! A recorded run: what happened in it as a stream of lines, written while it goes on and read by viewers and scripts.
+//! A recording: what happened in a run as a stream of lines, written during the run and read by viewers and scripts.
 //! `docs/record-stream.md` describes the format.
 
 mod read;

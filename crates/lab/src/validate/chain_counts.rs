@@ -1,4 +1,4 @@
-//! What explains the goodput of chains: frames given up, route messages, refused requests to send, delays, round trips.
+//! Counts that explain the goodput of chains: frames given up, route messages, RTS without CTS, delays, round trips.
 
 use super::round_trips::RoundTrips;
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};

@@ -1,4 +1,4 @@
-//! Round trips of one flow of TCP from node 0, as one sees them from outside.
+//! Round-trip times of one TCP flow from node 0, measured from its packets and not by its endpoint.
 
 use meshpace_core::{NodeId, Time};
 use meshpace_sim::SimPacket;

@@ -1,4 +1,4 @@
-//! Quiet trains of a fixed interval over chains: that they exceed constant-rate UDP is no artefact of this simulator.
+//! Quiet trains of a fixed interval over chains, here and in ns-2, to show that their goodput is no artefact of this simulator.
 
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use meshpace_core::Duration;

@@ -1,4 +1,4 @@
-//! Why a claim is not reproduced, from a list that can be counted.
+//! The causes for which a claim is not reproduced: a fixed list, so that they can be counted.
 
 use serde::{Deserialize, Serialize};
 

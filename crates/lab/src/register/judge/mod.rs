@@ -1,4 +1,4 @@
-//! Verdicts: a published statement held against our records. The rules of each kind of check are in the table "Claims" of
+//! Verdicts: published claims compared with our records. The rules of each kind of check are in the table "Claims" of
 //! `docs/register.md`; each function here is one row of it.
 //!
 //! Observations are independent runs or batches. Intervals are those of the experiment's level for single quantities, and
