@@ -1,4 +1,5 @@
-//! The page: what holds and why the rest does not, then a section for each experiment. Every count is one of `verdicts.json`.
+//! The report page: which claims are reproduced and why the others are not, then a section for each experiment. Every count is one of
+//! `verdicts.json`.
 
 mod front;
 mod lead;

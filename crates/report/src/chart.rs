@@ -1,5 +1,5 @@
-//! Charts as SVG, each complete in itself: no script, no style sheet, no font that has to be there. A page may recolour what is no
-//! transport's by the classes `paper`, `ink`, `axis` and `grid`.
+//! Charts as SVG, each complete in itself: no script, no style sheet, no font that must be installed. A page may change all colours except those of
+//! transports, by the classes `paper`, `ink`, `axis` and `grid`.
 
 use crate::palette::{Fill, Look, Shape, corners, css};
 use std::fmt::Write;

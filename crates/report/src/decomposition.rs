@@ -1,5 +1,5 @@
-//! Where a gain comes from: the same comparison over several panels, each of which adds one cause, taken apart into factors
-//! whose product is the whole.
+//! The causes of a gain: the same comparison over several panels, each of which adds one cause. The gain is divided into factors
+//! whose product is the whole gain.
 
 use super::parts::signs;
 use maud::{Markup, html};

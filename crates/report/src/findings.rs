@@ -1,4 +1,4 @@
-//! The page docs/findings.md: what came out of each published experiment, in words. Its text is `findings.md` beside this file; the
+//! The page docs/findings.md: the results of the published experiments, in words. Its text is `findings.md` beside this file; the
 //! numbers in it are references to records, its tables and lists are counted from the verdicts.
 
 use meshpace_lab::register::collection::Collection;

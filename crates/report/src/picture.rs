@@ -1,4 +1,4 @@
-//! The answer to a user's own question as one page: what was swept against what came out, flow by flow, over time, on a map.
+//! The page of a user's own scenario: results against the swept values, by flow, over time, and on a map.
 //!
 //! The horizontal axis is the swept key with the most numbers in it, the lines are the other values of the sweep, unless the
 //! scenario says otherwise in `[plot]`. Points are means over the seeds with 95 % intervals, from three seeds on.

@@ -1,4 +1,4 @@
-//! Links to the page of `meshpace view`: behind the `#` is what it plays, packed as `web/src/link.ts` packs it: JSON of the scenario,
+//! Links to the page of `meshpace view`. After the `#` is what the page plays, packed as in `web/src/link.ts`: JSON of the scenario,
 //! deflated without a header (RFC 1951), in base64url without padding (RFC 4648, section 5).
 
 use base64::Engine;

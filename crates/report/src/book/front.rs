@@ -1,4 +1,4 @@
-//! What a reader sees first: how much holds, why the rest does not, one figure, and the list of experiments.
+//! The beginning of the page: how many claims are reproduced, why the others are not, one figure, and the list of experiments.
 
 use super::{Book, Chapter, causes, count, lead};
 use crate::parts::{chip, class, duration};

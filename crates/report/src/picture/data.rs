@@ -1,4 +1,4 @@
-//! Records by point, and what the axis of a sweep is.
+//! Records by point of the sweep, and the choice of the axis.
 
 use super::quantity::flows;
 use crate::parts::digits;

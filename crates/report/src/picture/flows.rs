@@ -1,4 +1,4 @@
-//! What single flows did: a bar each, and lines over time.
+//! The goodput of each flow: bars, and lines over time.
 
 use super::data::{self, Group};
 use super::quantity::flows;

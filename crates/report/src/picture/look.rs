@@ -1,4 +1,4 @@
-//! How lines look: that of their transport wherever they have one.
+//! The look of lines: that of their transport if they have one.
 
 use crate::chart::Style;
 use crate::palette::{self, Fill, Shape};

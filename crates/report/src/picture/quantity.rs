@@ -1,4 +1,4 @@
-//! What is drawn against the axis, by the names of `plot.metrics`.
+//! The quantities that are drawn against the axis, by the names of `plot.metrics`.
 
 use serde_json::Value;
 
