@@ -1,7 +1,7 @@
-//! `meshpace campaign`: a campaign for a batch system, as chunks that need nothing of each other, and its pieces put together.
+//! `meshpace campaign`: a campaign for a batch system, in pieces that are independent of each other, and the pieces put together.
 //!
-//! `export` writes the scenario with the files it names and its runs in chunks, those first that take longest, and an array script
-//! for Slurm; each task of the array is `piece`, which leaves a directory of records that can go on where it was killed; `merge` makes the
+//! `export` writes the scenario with the files it names, its runs in pieces (those that take longest first), and an array script
+//! for Slurm. Each task of the array is `piece`, which writes a directory of records and resumes if it was killed. `merge` makes the
 //! directory that `run --out` would have made.
 
 use crate::output::{complain, finish};

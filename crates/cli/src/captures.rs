@@ -1,4 +1,4 @@
-//! `--pcap`: where the captures of every run go, and what became of them.
+//! `--pcap`: where the captures of every run are written, and whether that succeeded.
 
 use meshpace_capture::{CaptureError, PcapProbe};
 use meshpace_lab::campaign::{Campaign, Run};

@@ -1,4 +1,4 @@
-//! `--dask ADDRESS`: runs on a cluster of Dask, by way of the Python package (`python3 -m meshpace.dask`), which gets jobs and chunks
+//! `--dask ADDRESS`: runs on a Dask cluster, by means of the Python package (`python3 -m meshpace.dask`), which gets jobs and chunks
 //! as lines of JSON on its standard input and writes what was made of them.
 
 use crate::REFUSED;

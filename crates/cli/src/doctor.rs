@@ -1,4 +1,4 @@
-//! `meshpace doctor`: what this machine can do for real networks, what not, and the command that changes it.
+//! `meshpace doctor`: what this machine can do for real networks and emulations, what it cannot, and the command that changes it.
 
 use crate::FAILED;
 use crate::output::{complain, finish};

@@ -1,4 +1,4 @@
-//! How far a campaign is, by what its runs cost and not by their number: the longest are made first.
+//! The progress of a campaign, by the estimated cost of its runs and not by their number, because the longest are made first.
 
 use crate::output::{complain, is_quiet};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -1,4 +1,4 @@
-//! Looks ahead before a campaign starts: whether it would take days, or more memory than the machine has.
+//! A check before a campaign starts: whether it would take days, or more memory than the machine has.
 
 use meshpace_lab::campaign::Campaign;
 use meshpace_scenario::estimate::Estimate;

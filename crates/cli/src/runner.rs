@@ -1,4 +1,4 @@
-//! The one way in which campaigns are run: on a pool, with progress, each record kept as soon as it is there.
+//! Runs a campaign, for all commands that have one: on a pool, with progress, each record stored as soon as its run ends.
 
 use crate::output::complain;
 use crate::progress::Progress;

@@ -1,4 +1,4 @@
-//! What was measured on a real network in the format of the simulator's records.
+//! Measurements on a real network in the format of the simulator's records.
 
 use meshpace_lab::record::line::FORMAT;
 use meshpace_lab::record::{CompletionRecord, FlowRecord, PacingRecord, Record};

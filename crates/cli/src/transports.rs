@@ -1,4 +1,4 @@
-//! `meshpace transports`: the table of named transports.
+//! `meshpace transports`: prints the table of named transports.
 
 use crate::output::finish;
 use clap::{Args, ValueEnum};

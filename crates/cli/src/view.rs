@@ -1,6 +1,6 @@
 //! `meshpace view`: plays a scenario in a browser.
 //!
-//! The page is made by web/ and part of the program. It computes the run itself, in WebAssembly; what is served is files.
+//! The page is built from web/ and is part of the program. It computes the run itself, in WebAssembly; this command only serves files.
 
 use crate::output::{complain, failed, results};
 use crate::run::load;

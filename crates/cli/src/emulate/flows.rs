@@ -1,5 +1,5 @@
-//! `--with-flows`: the scenario's flows beside the programs. Each runs as two programs of its own, `meshpace recv` and `meshpace send`,
-//! in the nodes that it joins: a TCP in user space on raw sockets, TPA and UDP on sockets.
+//! `--with-flows`: the scenario's flows beside the programs. Each flow runs as two programs, `meshpace recv` and `meshpace send`,
+//! in its two nodes: a TCP in user space on raw sockets, TPA and UDP on sockets.
 
 use meshpace_core::{Rate, Time};
 use meshpace_emulator::{Spec, address};

@@ -1,8 +1,8 @@
-//! What crossed an emulated mesh in the format of the simulator's records, with what is known of its time.
+//! The traffic over an emulated mesh in the format of the simulator's records, with the figures of its timing.
 //!
-//! A flow is one direction of a conversation; those with less than 1 % of the payload (iperf3's own talk, acknowledgements)
-//! are left out. Goodput counts from a flow's first packet to the last arrival of payload, not from the scenario's warm-up:
-//! programs start when they like.
+//! A flow is one direction of a conversation; those with less than 1 % of the payload (iperf3's control connection, acknowledgements)
+//! are left out. Goodput counts from a flow's first packet to the last arrival of payload, not from the scenario's warm-up, because
+//! programs start at any time.
 
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Emulation, ProgramReport};

@@ -1,7 +1,7 @@
-//! `--record`: what goes on in the mesh as a stream of lines, as `run --record` writes it, while it goes on. Who follows it sees it
-//! some tenths of a second later.
+//! `--record`: what happens in the mesh as a stream of lines, as `run --record` writes it, during the emulation. A reader that follows the
+//! file is some tenths of a second behind.
 //!
-//! A thread of its own writes the file: the one that is the mesh waits for no disk.
+//! A separate thread writes the file, so that the mesh's thread never waits for the disk.
 
 use meshpace_core::{NodeId, Time};
 use meshpace_emulator::frame::Conversation;

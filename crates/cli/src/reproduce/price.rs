@@ -1,8 +1,8 @@
-//! `meshpace reproduce --estimate`: what a command would take, from pieces of its own runs.
+//! `meshpace reproduce --estimate`: the time that a command would take, from short pieces of its own runs.
 //!
 //! Of every set of runs some points are simulated for a short while, spread over the points in the order of what they
 //! should cost; the CPU time per simulated second, times the simulated time of a whole run, times the number of runs, is
-//! the price. A run that ends with its last batch is as long as its packets take at the rate seen. Points that get more
+//! the estimate. The length of a run that ends with its last batch is computed from the rate of packets that was seen. Points that get more
 //! seeds until their interval is narrow enough are counted with the seeds they begin with.
 
 use meshpace_core::{Duration, Time};

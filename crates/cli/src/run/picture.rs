@@ -1,4 +1,4 @@
-//! `--report`: what of a run goes into its page besides the records.
+//! `--report`: the data of a run that its page needs besides the records.
 
 use meshpace_lab::campaign::{Campaign, Run};
 use meshpace_lab::routes::Routes;
