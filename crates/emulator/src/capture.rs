@@ -1,6 +1,6 @@
-//! What every node sends and gets, as files that Wireshark opens: `nK-ip.pcapng`, IP packets by the mesh's time.
+//! The packets that every node sends and receives, as files for Wireshark: `nK-ip.pcapng`, IP packets with the mesh's time.
 //!
-//! They are written by a thread of their own: the one that is the mesh waits for no disk.
+//! A separate thread writes them, so that the mesh's thread never waits for the disk.
 
 use crate::frame::HEADER;
 use meshpace_capture::file::{Capture as File, Direction};

@@ -1,4 +1,4 @@
-//! What other processes can ask of an emulation under way: one line over a socket in the run's directory, one line back.
+//! Requests of other processes to a running emulation: one line over a socket in the run's directory, one line back.
 
 use crate::plan::LinkChange;
 use crate::realtime::{Request, State};

@@ -1,8 +1,8 @@
-//! What the mesh reads and writes of a node: the node's TAP device, or, where `/dev/net/tun` is not open to this process, a packet socket
-//! at the other end of a veth pair (packet(7), veth(4)).
+//! The device of a node from which the mesh reads frames and to which it writes them: a TAP device, or, if this process may not open
+//! `/dev/net/tun`, a packet socket at the other end of a veth pair (packet(7), veth(4)).
 //!
-//! The other ends are in one namespace of their own, the hub, in which nothing else lives. It is there as long as one of the packet
-//! sockets is.
+//! The other ends are in a namespace of their own, the hub, which has nothing else. It exists as long as one of the packet
+//! sockets does.
 
 use crate::node::{DEVICE, set};
 use crate::sys;

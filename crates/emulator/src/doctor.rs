@@ -1,4 +1,4 @@
-//! What this machine can do for emulations, what it cannot, and the command that changes it.
+//! Checks what this machine can do for emulations, what it cannot, and the command that changes it.
 
 use crate::{run_dir, sys};
 use meshpace_live::doctor::Finding;

@@ -1,4 +1,4 @@
-//! The Ethernet frames of the TAP devices: what of them the mesh has to know, and what a router changes in them.
+//! The Ethernet frames of the TAP devices: the fields that the mesh must know, and those that a router changes.
 //!
 //! Sources: IEEE Std 802.3, 3.1 (frame); RFC 826 (ARP); RFC 791, section 3.1 (time to live, header checksum); RFC 3168,
 //! section 5 (ECN field); RFC 1624, equation 3 (a checksum after a change).

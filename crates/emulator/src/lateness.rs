@@ -1,7 +1,7 @@
-//! How late frames reach the programs: what a run in real time is judged by.
+//! How late frames reach the programs. An emulation's verdict is based on this.
 //!
-//! The mesh decides in its own time when a frame arrives. It is handed over later: the thread has to wake up, and others
-//! want the processor. Inside of the mesh nothing is late, whatever the machine does; what comes in and goes out is.
+//! The mesh decides in its own time when a frame arrives. The frame is handed over later, because the thread must wake up and
+//! other threads use the processor. Inside the mesh nothing is late, whatever the machine does; only frames that enter or leave it are.
 
 use hdrhistogram::Histogram;
 use meshpace_core::Duration;

@@ -1,4 +1,4 @@
-//! The mesh between the TAP devices: the simulator's engine, told the time by somebody else.
+//! The mesh between the TAP devices: the simulator's engine, with the time given by its caller.
 
 use crate::address;
 use crate::frame;

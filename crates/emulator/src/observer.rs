@@ -1,4 +1,4 @@
-//! Who looks on while the mesh runs, on its own thread: what records it, for example.
+//! Observers of a running mesh, called on the mesh's thread: the recorder, for example.
 
 use crate::packet::CarriedFrame;
 use crate::realtime::State;

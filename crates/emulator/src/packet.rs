@@ -1,4 +1,4 @@
-//! What the mesh carries here: a real frame, and what the mesh asks of it.
+//! The packet of the emulator: a real frame, with what the mesh needs to know about it.
 
 use crate::frame::{self, Facts};
 use meshpace_core::{FlowId, NodeId};

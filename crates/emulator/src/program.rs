@@ -1,4 +1,4 @@
-//! The programs: started in their nodes, waited for, ended.
+//! The programs of an emulation: starts them in their nodes, waits for them, ends them.
 
 use crate::address;
 use crate::run_dir::TOKEN;

@@ -1,7 +1,7 @@
-//! The loop that is the mesh in real time: it sleeps until something happens in the mesh or a program sends something.
+//! The loop that runs the mesh in real time: it sleeps until something happens in the mesh or a program sends something.
 //!
 //! Deadlines are absolute, so lateness does not add up. The mesh is always advanced to the present before a frame is given
-//! to it, and decides everything in its own exact time; late are only the frames that it hands over.
+//! to it, and decides everything in its own exact time; only the frames that it hands over are late.
 
 use crate::capture::Capture;
 use crate::device::Device;

@@ -1,7 +1,7 @@
-//! What a run leaves where other processes find it: a directory with a token for its name.
+//! The directory by which other processes find an emulation; its name is a token.
 //!
-//! The run holds a lock in it. Locks go with the process that holds them, however it ends, so a directory whose lock is free
-//! is that of a killed run. Its namespaces have gone with it, unless one of its programs still lives in one: those are
+//! The emulation holds a lock in it. The kernel releases the lock when the process ends, in whatever way, so a directory whose lock is free
+//! belongs to a killed emulation. Its namespaces are gone, too, unless one of its programs is still running in one. Such programs are
 //! found by the token in their environment, never by name, and ended.
 
 use rustix::fs::{FlockOperation, flock};

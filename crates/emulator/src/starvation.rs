@@ -1,4 +1,4 @@
-//! How long programs wait for a processor: a network in real time tells nothing about programs that may not run.
+//! How long programs wait for a processor. If they wait long, their results say nothing about the network.
 //!
 //! Source: the kernel's accounts, `/proc/PID/task/TID/schedstat` (Documentation/scheduler/sched-stats.rst): time on a processor,
 //! time on a run queue, number of times on a processor. They are read every now and then for every process of a program's

@@ -1,4 +1,4 @@
-//! What only the kernel's own interface offers: every `unsafe` of the crate, each with the reason why it is sound.
+//! System calls without a safe interface: every `unsafe` of the crate, each with the reason why it is sound.
 #![expect(unsafe_code, reason = "system calls without a safe wrapper")]
 
 use nix::libc;

@@ -1,6 +1,6 @@
-//! What crossed the mesh, per conversation, counted where packets enter and leave it.
+//! The traffic over the mesh, per conversation, counted where packets enter and leave it.
 //!
-//! Nobody asks the programs: goodput and retransmissions are read from the headers, as a capture at both ends would show
+//! The programs are not asked: goodput and retransmissions are read from the headers, as a capture at both ends would show
 //! them. A TCP segment whose sequence number is below what was sent before counts as a retransmission (as tshark does where
 //! a file is captured at the sender); payload counts when it arrives for the first time.
 

@@ -1,9 +1,9 @@
 //! Whether a run in real time can be trusted.
 //!
-//! Two things spoil it: frames that are handed over later than they were on the air on their last hop (a program then sees
-//! another network than the one emulated), and programs that were ready to run and had to wait for a processor (they then
-//! are the slow part, not the network). Lateness below that is part of every measurement and is reported, not judged: a
-//! slot is 20 us, which a machine that wakes a thread is nearly always late by.
+//! Two things make it invalid: frames that are handed over later than their time on the air on their last hop (a program then sees
+//! another network than the one emulated), and programs that were ready to run and had to wait for a processor (the programs are then
+//! the slow part, not the network). Smaller lateness is part of every measurement and is reported, not judged: to wake a thread
+//! nearly always takes longer than a slot of 20 us.
 //!
 //! | verdict | share of late frames | mean wait of a program for a processor |
 //! |---|---|---|
@@ -11,8 +11,8 @@
 //! | `held within the budget` | at most the budget | at most a full frame's time on the air |
 //! | `not valid` | more | more |
 //!
-//! The wait is that before each time a program is given a processor. Of a program that waited for less than 1 % of the time
-//! in which it was there it does not count: it did little, and most of it was to start.
+//! The wait is the time before a program is given a processor, each time. It does not count for a program that waited for less than
+//! 1 % of its lifetime: such a program did little, and waited mostly at its start.
 
 use crate::lateness::Summary;
 use std::fmt;
