@@ -1,4 +1,4 @@
-//! What the programs tell of a connection.
+//! What the eBPF programs report about a connection.
 
 use meshpace_core::{Duration, Rate};
 use std::net::{IpAddr, SocketAddr};

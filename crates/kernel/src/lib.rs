@@ -1,8 +1,8 @@
 //! TCP with adaptive pacing in the Linux kernel: the congestion control `meshpace_ap`, written in eBPF (`bpf/`), and its loader.
 //!
-//! The programs give an interval to every connection that has chosen `meshpace_ap`; the window stays the kernel's NewReno. What
-//! they have to know of the network, hops and rate by destination, is in a map that the loader fills. Only the feature `kernel`
-//! compiles them and links libbpf; without it this crate tells what the machine lacks, and nothing else.
+//! The eBPF programs give an interval to every connection that has chosen `meshpace_ap`; the window stays the kernel's NewReno. What
+//! they must know about the network, hops and rate by destination, is in a map that the loader fills. Only the feature `kernel`
+//! compiles them and links libbpf; without it this crate only reports what the machine lacks.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod connection;

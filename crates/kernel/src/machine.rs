@@ -1,4 +1,4 @@
-//! What the programs need of this machine, and what to do where it is missing.
+//! What the eBPF programs need on this machine, and what to do if it is missing.
 
 use std::fs;
 use std::path::Path;

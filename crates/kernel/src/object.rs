@@ -1,4 +1,4 @@
-//! Loading, looking and unloading.
+//! Loads, inspects and unloads the eBPF programs.
 //!
 //! Everything of one congestion control is pinned in `/sys/fs/bpf/meshpace/NAME` before it is registered, as the last step. A
 //! loader that is killed leaves pins without a registration, which the next `load` or `unload` removes, or a registration with

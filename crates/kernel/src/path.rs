@@ -1,4 +1,4 @@
-//! What the programs are told of the way to a destination.
+//! What the eBPF programs are told about the path to a destination.
 
 use crate::Error;
 use meshpace_core::{Duration, Rate};
@@ -9,7 +9,7 @@ use meshpace_transport::pacing::{LinkDelay, RtsCts};
 pub enum Form {
     /// The four-hop propagation delay (AP05, section 4).
     Ap05,
-    /// The out-of-interference delay (AP10, section 4).
+    /// The out-of-interference delay (AP10, section IV.E).
     Ap10,
 }
 

@@ -1,9 +1,9 @@
-//! What has to be set on the machine besides the programs, and put back: who may choose the congestion control, and devices that
+//! Settings of the machine that `load` changes and `unload` restores: who may choose the congestion control, and devices that
 //! would turn spaced segments into bursts.
 //!
-//! The kernel lets TCP hand 64 kB at a time to a device (GSO) and makes the most of it where round trips are short, whatever
-//! the pacing says; one segment at a time (`gso_max_segs`) prevents it. The values found are written to a file before they are
-//! changed, so that `unload` can put them back even if the loader was killed.
+//! TCP may hand 64 kB at a time to a device (GSO), and does so if round trips are short, whatever
+//! the pacing says; one segment at a time (`gso_max_segs`) prevents it. The original values are written to a file before they are
+//! changed, so that `unload` can restore them even if the loader was killed.
 
 use crate::Error;
 use std::fs;

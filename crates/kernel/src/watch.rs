@@ -1,8 +1,8 @@
 //! Hops that follow the network: from the routes of daemons and from the paths of an 802.11s mesh into the map of a loaded
 //! congestion control.
 //!
-//! The kernel tells when routes or neighbours change; mesh paths, of which it tells nothing, are read every time somebody looks.
-//! What is found is always read whole, so that nothing is lost when the kernel has more to tell than fits.
+//! The kernel reports when routes or neighbours change. It does not report changes of mesh paths; they are read at every check.
+//! Tables are always read as a whole, so that nothing is missed if the kernel drops reports.
 
 mod link;
 mod mesh_paths;
