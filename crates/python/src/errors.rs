@@ -1,4 +1,4 @@
-//! Exceptions: their types are Python's, `meshpace/_errors.py`.
+//! Exceptions. Their types are defined in Python, in `meshpace/_errors.py`.
 
 use meshpace_scenario::Refusal;
 use meshpace_scenario::value::Origin;

@@ -1,4 +1,4 @@
-//! What Python hears while runs are made: how far they are, and Ctrl-C.
+//! What happens in Python while runs are made: reports of progress, and checks for Ctrl-C.
 
 use meshpace_lab::campaign::Work;
 use pyo3::prelude::*;

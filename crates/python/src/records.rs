@@ -1,4 +1,4 @@
-//! Records: their lines, in memory or in a file, and what is made of them.
+//! Records: their lines, in memory or in a file, and the tables, plots and reports made from them.
 
 use crate::errors;
 use crate::frame::{Rows, Table};

@@ -1,7 +1,7 @@
 //! TPA over UDP for Python. What people call is `meshpace/tpa.py`.
 //!
-//! A call that may wait gives Python's lock away, and comes back ten times a second to hear of Ctrl-C. Timeouts are seconds: none for
-//! ever, zero for not at all.
+//! A call that may wait releases Python's global lock, and takes it ten times a second to check for Ctrl-C. Timeouts are seconds: `None`
+//! waits without limit, zero does not wait.
 
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_live::Clock;

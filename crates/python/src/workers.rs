@@ -1,4 +1,4 @@
-//! Runs made by other processes: both ends, the carrier between them being an object of Python.
+//! Runs made by other processes: the campaign's end and the worker's end. The carrier between them is a Python object.
 
 use crate::errors;
 use meshpace_lab::record::line::{FORMAT, Key};
