@@ -1,5 +1,4 @@
-//! What a run left behind for plots and for the time line. It does not depend on how often a stretch was looked at: what comes after
-//! an earlier time again is the same.
+//! The history of a run, for plots and for the time line. If the run is taken back and played again, the history is the same.
 
 use meshpace_core::{Duration, Time};
 use meshpace_sim::outcome::jain;

@@ -1,6 +1,6 @@
-//! The simulator for a browser: a scenario is read, run in steps of any length, looked at, and taken back to an earlier time.
+//! The simulator for a browser: it reads a scenario, runs it in steps of any length, shows its state, and goes back to an earlier time.
 //!
-//! JavaScript sees [`Scenario`] and [`Player`]; all of what they do is in modules that run anywhere. Times are seconds, lists of numbers
+//! JavaScript sees [`Scenario`] and [`Player`]; their work is done in modules that also run outside of a browser. Times are seconds, lists of numbers
 //! are flat arrays whose layout stands beside the function that returns them, and everything else is JSON.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 

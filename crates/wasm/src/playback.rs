@@ -1,4 +1,4 @@
-//! A run that goes forward in steps of any length and back to any time before, by states that were kept on the way.
+//! A run that goes forward in steps of any length, and back to any earlier time by means of stored states.
 
 use crate::history::{History, Mark};
 use crate::watch::{Event, Watch};

@@ -1,4 +1,4 @@
-//! What the page is told: the stage of a run, the nodes as they are, what was measured.
+//! The data for the page: the static facts of a run, the state of the nodes, the measurements.
 
 use crate::playback::Playback;
 use crate::watch::Watch;

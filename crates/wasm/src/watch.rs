@@ -1,4 +1,4 @@
-//! What happens in a run, for drawing: a probe that keeps events while somebody looks.
+//! The events of a run, for drawing: a probe that keeps events while the page shows them.
 
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::mac::Frame;
