@@ -1,9 +1,9 @@
-//! Captures that Wireshark opens: what every node's radio and every node's transport sees.
+//! Captures for Wireshark: the frames of every node's radio and the packets of every node's transport.
 //!
 //! Node K writes `nK-radio.pcapng` (radiotap and 802.11: every frame it transmits, stamped when it begins, and every frame
 //! it decodes, stamped when it ends, whomever it is for) and `nK-ip.pcapng` (the packets its transport hands down and
-//! receives, above the queue). Payload is not captured; original lengths count it. What of this differs from the lengths
-//! the simulator reckons with is said in `network`, `aodv` and `dot11`.
+//! receives, above the queue). Payload is not captured; original lengths count it. The heads of `network`, `aodv` and `dot11` say which
+//! lengths differ from those that the simulator computes with.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod address;

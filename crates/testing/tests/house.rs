@@ -1,4 +1,4 @@
-//! The plan of the house, `ARCHITECTURE.md`: which crate knows which, and that no two modules of the mesh or of the transports know
+//! What `ARCHITECTURE.md` says about dependencies: which crate may use which, and that no two modules of the mesh or of the transports use
 //! each other.
 //!
 //! What is a cycle: within one folder, a module (a file, or a folder with all that is in it) that uses another which, perhaps by way of

@@ -1,4 +1,4 @@
-//! Frames on their way to a station: announced when they leave their sender, processed lazily, at the station's own next event.
+//! Frames that are on their way to a station: announced when they leave their sender, processed later, at the station's own next event.
 //!
 //! Stations affect each other only through frames, which take time to arrive. So only the order of events *at one station*
 //! matters, and an [`OrderedTime`] is a place in that order. The effect of a frame for another station (carrier sense, NAV,

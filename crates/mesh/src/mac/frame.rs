@@ -1,4 +1,4 @@
-//! What goes on the air.
+//! The frames that stations transmit.
 //!
 //! Source: IEEE Std 802.11-1999, 7.2 (frame formats), 7.1.3.2 (duration field); IEEE Std 802.11-2016, 9.3.1.8 and 9.3.1.9 (block ACK
 //! and its request), 9.7 (A-MPDU).

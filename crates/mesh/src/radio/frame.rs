@@ -1,6 +1,6 @@
-//! A frame at a receiver: what the receiver is told of it, and what its start and its end may do there.
+//! A frame at a receiver: what the receiver is told about it, and the effects that its start and its end may have there.
 //!
-//! Every rule of reception speaks these terms.
+//! All rules of reception use these types.
 
 use meshpace_core::Time;
 
