@@ -125,8 +125,8 @@ impl Poller {
     }
 
     /// Looks for what is ready without waiting, again and again for `span`: what comes meanwhile costs nobody a sleep and a
-    /// wake-up, which take longer than that where the processor rests in between. Whether anything, a call of the waker
-    /// included, has come.
+    /// wake-up, which take longer than that where the processor rests in between. Others who want this processor have it first.
+    /// Whether anything, a call of the waker included, has come.
     ///
     /// # Errors
     /// What the system says of the wait.
@@ -139,7 +139,7 @@ impl Poller {
             if Clock.now() >= end {
                 return Ok(false);
             }
-            std::hint::spin_loop();
+            std::thread::yield_now();
         }
     }
 

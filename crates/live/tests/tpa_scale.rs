@@ -16,7 +16,7 @@ use meshpace_transport::tpa::{Flags, Segment};
 use nix::sys::resource::{UsageWho, getrusage};
 use peak_alloc::PeakAlloc;
 use puppet::{Puppet, plain};
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -119,6 +119,25 @@ fn ten_thousand_connections_are_accepted_at_constant_cost_and_given_up_when_they
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     }
     eprintln!("all given up {:.1} s later", start.elapsed().as_secs_f64());
+}
+
+#[test]
+fn a_connection_that_carries_nothing_costs_no_processor_time() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let listener = listener(quick());
+    let mut client =
+        TpaPort::with_options("127.0.0.1:0", quick()).unwrap().connect(listener.local_addr().unwrap()).unwrap();
+    let mut server = listener.accept().unwrap().0;
+    // Its ends have just had reason to expect more of each other.
+    for _ in 0..100 {
+        client.write_all(&[1; 100]).unwrap();
+        server.read_exact(&mut [0; 100]).unwrap();
+    }
+    std::thread::sleep(ms(100));
+    let before = cpu();
+    std::thread::sleep(ms(1000));
+    let used = cpu() - before;
+    assert!(used < 0.05, "{used} s of 1 s");
 }
 
 #[test]

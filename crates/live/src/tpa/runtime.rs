@@ -101,6 +101,8 @@ pub(super) struct Worker {
     half_open: BTreeMap<u64, HalfOpen>,
     deadlines: Deadlines,
     haste: Haste,
+    /// A connection has heard something since the last wait, or was told something to say: its peer may soon say more.
+    expects: bool,
     /// Connections that something arrived for in this turn.
     touched: Vec<u64>,
     buffer: Vec<u8>,
@@ -119,6 +121,7 @@ impl Worker {
             touched: Vec::new(),
             deadlines: Deadlines::default(),
             haste: Haste::default(),
+            expects: false,
             buffer: vec![0; 1 << 16],
             stopped: false,
         }
@@ -134,7 +137,8 @@ impl Worker {
         let mut ready = Vec::new();
         let mut absent = false;
         while !self.stopped {
-            self.haste.wait(&self.poller, self.deadlines.next(), &mut ready)?;
+            let expects = std::mem::take(&mut self.expects);
+            self.haste.wait(&self.poller, self.deadlines.next(), expects, &mut ready)?;
             // Timers first: what is due does not wait for what has just come. But after an absence the answers they wait for
             // may long be here: these are taken first, and nobody is heard until then.
             let catches_up = absent;
@@ -229,6 +233,7 @@ impl Worker {
                 }
                 Command::Connect { port, shared, config } => self.connect(port, shared, *config),
                 Command::Touch(id) => {
+                    self.expects = true;
                     if let Some(port) = self.work(id, Clock.now()) {
                         self.flush(port);
                     }
@@ -353,6 +358,7 @@ impl Worker {
                     self.buffer = buffer;
                     // First what the peer waits for, then the own application.
                     self.flush(id);
+                    self.expects |= !self.touched.is_empty();
                     self.settle_touched(now);
                     self.flush(id);
                 }

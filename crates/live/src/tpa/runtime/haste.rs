@@ -1,17 +1,20 @@
 //! Whether to look for the peer's answer for a moment before sleeping.
 //!
 //! A block of 17 kB goes per round trip, and two ends that are near answer within some tens of microseconds. To put a thread and its
-//! processor to sleep and to wake both takes as long again at either end. So the thread looks for a moment first, as long as that
-//! pays: where nothing came within the moment it does so less and less often, so that a distant peer, a slow or a silent one, or
-//! one that needs this very processor, costs nothing to speak of.
+//! processor to sleep and to wake both takes as long again at either end, and often longer. So after a datagram of a connection the
+//! thread looks for the next one for a moment first, as long as that pays. Between two looks it offers its processor to whoever else
+//! wants to run there: the peer, or the application. Where nothing came within the moment, or others had the processor for
+//! longer, it looks less and less often, so that a distant peer, a slow or a silent one, or a busy machine, costs nothing to speak of.
+//! What strangers send is no reason to look.
 
 use crate::Clock;
 use crate::poll::{Poller, Ready};
 use meshpace_core::{Duration, Time};
 use std::io;
 
-/// How long to look. The kernel's documentation recommends 50 to 100 us for its own busy polling (sysctl net.core.busy_poll).
-const MOMENT: Duration = Duration::from_micros(100);
+/// How long to look. The round trip to a peer that sleeps has to fit in, or two ends that both sleep would never find out that looking
+/// pays.
+const MOMENT: Duration = Duration::from_micros(250);
 
 /// Most waits in a row without looking.
 const MOST_PATIENT: u32 = 255;
@@ -26,20 +29,27 @@ pub(super) struct Haste {
 }
 
 impl Haste {
-    /// Waits as [`Poller::wait`].
+    /// Waits as [`Poller::wait`]; `expects` is whether an answer may follow what has just been done.
     ///
     /// # Errors
     ///
     /// The system's.
-    pub(super) fn wait(&mut self, poller: &Poller, deadline: Time, ready: &mut Vec<Ready>) -> io::Result<()> {
-        if self.wants() {
-            let left = deadline.since(Clock.now());
+    pub(super) fn wait(
+        &mut self,
+        poller: &Poller,
+        deadline: Time,
+        expects: bool,
+        ready: &mut Vec<Ready>,
+    ) -> io::Result<()> {
+        if expects && self.wants() {
+            let start = Clock.now();
+            let left = deadline.since(start);
             let found = poller.look(left.min(MOMENT), ready)?;
+            // Who sleeps is woken in time even where others have the processor: who looks waits for its turn.
+            self.learn(found && Clock.now().since(start) <= MOMENT);
             if found || left <= MOMENT {
-                self.learn(found);
                 return Ok(());
             }
-            self.learn(false);
         }
         poller.wait(deadline, ready)
     }
