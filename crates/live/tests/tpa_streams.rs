@@ -7,6 +7,7 @@ use common::{exchange, listener, ms, noise, nowhere, pair, quick};
 use meshpace_live::testbed::{Impairment, Loss, Relay};
 use meshpace_live::tpa::{Options, PathSource, Runtime, TpaListener, TpaPort, TpaStream};
 use meshpace_transport::PathInfo;
+use meshpace_transport::tpa::ack::Rule;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown};
 use std::sync::Arc;
@@ -129,6 +130,34 @@ fn a_peer_that_does_not_read_stops_the_writer_and_not_for_ever() {
     client.write_all(&sent[written..]).unwrap();
     client.close().unwrap();
     assert!(reader.join().unwrap() == sent);
+}
+
+#[test]
+fn a_reader_that_is_late_has_nothing_repeated() {
+    let mut options = quick();
+    options.transport.segment = 1000;
+    options.transport.congestion.window = 12;
+    options.transport.ack = Rule::EveryWindow;
+    // Room for five blocks and a half: the last segments of the sixth would find none.
+    options.receive_buffer = 5 * 12_000 + 6_000;
+    options.transport.rto.margin = meshpace_core::Duration::from_secs(20);
+    let (client, mut server) = pair(options);
+    let writer = std::thread::spawn(move || {
+        let mut client = client;
+        client.write_all(&[7; 240_000]).unwrap();
+        while client.unacknowledged() > 0 {
+            std::thread::sleep(ms(5));
+        }
+        client.stats()
+    });
+    let mut got = 0;
+    while got < 240_000 {
+        std::thread::sleep(ms(100));
+        let mut piece = vec![0; 60_000];
+        got += server.read(&mut piece).unwrap();
+    }
+    let stats = writer.join().unwrap();
+    assert_eq!((stats.retransmissions, stats.timeouts), (0, 0), "{stats:?}");
 }
 
 #[test]

@@ -299,8 +299,10 @@ impl Connection {
             return;
         }
         let room = state.receive.room();
-        // A window promises room for a block. Once closed it opens only when there is room for a while.
-        let open = if state.window_closed { room >= 2 * self.block } else { room >= self.block };
+        // A window promises room for a block, and is closed only between blocks: the rest of one is not refused half-way, for then
+        // it would have to be repeated. Once closed it opens only when there is room for a while.
+        let promised = room + self.machine.begun() as usize;
+        let open = if state.window_closed { room >= 2 * self.block } else { promised >= self.block };
         state.window_closed = !open;
         let window = if open { (room / self.segment).clamp(1, 255) as u8 } else { 0 };
         if window != self.window_told {

@@ -276,6 +276,14 @@ impl Engine {
         either!(self, machine => machine.delivered())
     }
 
+    /// How many of them are of a block of TPA's that is under way.
+    pub(super) fn begun(&self) -> u64 {
+        match self {
+            Engine::Tpa(machine) => machine.begun(),
+            Engine::Train(_) => 0,
+        }
+    }
+
     /// Bytes of our stream that the peer has for sure.
     pub(super) fn acknowledged(&self) -> u64 {
         either!(self, machine => machine.acknowledged())

@@ -347,6 +347,11 @@ impl Connection {
         self.receiver.delivered()
     }
 
+    /// How many of them are of a block that is under way.
+    pub fn begun(&self) -> u64 {
+        self.receiver.begun()
+    }
+
     /// Bytes from the start of our stream that the peer has for sure: whoever holds the payload may forget them. It moves
     /// block by block.
     pub fn acknowledged(&self) -> u64 {

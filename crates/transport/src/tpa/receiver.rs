@@ -160,6 +160,11 @@ impl Receiver {
         self.start + u64::from(whole * self.segment - missing)
     }
 
+    /// Bytes without a gap of a block that is not complete.
+    pub fn begun(&self) -> u64 {
+        if self.is_complete() { 0 } else { self.delivered() - self.start }
+    }
+
     /// The application takes `segments` more. Opening a closed window is told at once.
     pub fn set_window(&mut self, segments: u8) {
         if self.window == 0 && segments > 0 {
