@@ -36,7 +36,7 @@ mod view;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Reliable transport over multi-hop wireless networks: paced, not flooded.
+/// Paced transport over multi-hop wireless networks: simulated, compared with what was published, and on real sockets.
 #[derive(Parser, Debug)]
 #[command(name = "meshpace", version, about, propagate_version = true, after_help = STATUSES)]
 struct Cli {
