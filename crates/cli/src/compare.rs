@@ -1,4 +1,5 @@
-//! `meshpace compare`: two scenarios, two directories of records or two variants of one scenario against each other.
+//! `meshpace compare`: two scenarios, two directories of records or two variants of one scenario against each other; or one value of
+//! a swept key against all others.
 
 use crate::output::{complain, finish};
 use crate::progress::Progress;
@@ -11,11 +12,13 @@ use meshpace_lab::compare::{Line, ranking, words};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Archive;
 use meshpace_lab::record::line;
+use meshpace_lab::rivals::rivals;
 use meshpace_scenario::{MAX_SEEDS, Point};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The arguments of `meshpace compare`.
 #[derive(Args, Debug)]
@@ -27,6 +30,10 @@ pub struct Arguments {
     /// With two scenarios: a key that is set in both. With one, given twice: the two variants.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// With one scenario or directory that sweeps this key: the value that every other value of it is compared with, point by
+    /// point, such as flow.transport=quiet-train
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "b")]
+    against: Option<String>,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -42,10 +49,14 @@ pub struct Arguments {
     format: Format,
 }
 
+/// How it is printed.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Format {
+pub enum Format {
+    /// One object per line.
     Json,
+    /// One row per metric.
     Csv,
+    /// For people.
     Md,
 }
 
@@ -71,6 +82,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
 fn compare(arguments: &Arguments) -> Result<String, Failure> {
     let refused = |message: String| (REFUSED, message);
+    if let Some(given) = &arguments.against {
+        return against(arguments, given);
+    }
     let sides = match (&arguments.b, &arguments.set[..]) {
         (Some(b), sets) => {
             let names = [arguments.a.display().to_string(), b.display().to_string()];
@@ -87,14 +101,7 @@ fn compare(arguments: &Arguments) -> Result<String, Failure> {
     runner::silence_panics();
     let mut read = Vec::new();
     for (place, sets, name) in &sides {
-        let records = match place.is_dir() {
-            true if !sets.is_empty() => {
-                return Err(refused(format!("{}: records cannot be changed by --set", place.display())));
-            }
-            true => stored(place).map_err(refused)?,
-            false => made(arguments, place, sets, &stop)?,
-        };
-        read.push(Side { name: name.clone(), records });
+        read.push(Side { name: name.clone(), records: records(arguments, place, sets, &stop)? });
     }
     let [a, b] = &read[..] else { return Err(refused("two sides are compared".to_owned())) };
     warn_of_other_times(a, b);
@@ -109,6 +116,32 @@ fn compare(arguments: &Arguments) -> Result<String, Failure> {
     })
 }
 
+/// One value of a key that is swept against every other one.
+fn against(arguments: &Arguments, given: &str) -> Result<String, Failure> {
+    let (key, value) = given.split_once('=').ok_or_else(|| {
+        (REFUSED, format!("--against {given}: give a key and a value, such as flow.transport=quiet-train"))
+    })?;
+    let stop = runner::stop_on_interrupt();
+    runner::silence_panics();
+    let records = records(arguments, &arguments.a, &arguments.set, &stop)?;
+    let rivals = rivals(&records, key, value).map_err(|why| (REFUSED, format!("{}: {why}", arguments.a.display())))?;
+    Ok(crate::rivals::text(&rivals, given, arguments.format))
+}
+
+/// The records of a directory, or of a scenario with `sets`, which is run.
+fn records(
+    arguments: &Arguments,
+    place: &Path,
+    sets: &[String],
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Value>, Failure> {
+    match place.is_dir() {
+        true if !sets.is_empty() => Err((REFUSED, format!("{}: records cannot be changed by --set", place.display()))),
+        true => stored(place).map_err(|message| (REFUSED, message)),
+        false => made(arguments, place, sets, stop),
+    }
+}
+
 /// The records of a directory.
 fn stored(directory: &Path) -> Result<Vec<Value>, String> {
     let archive = Archive::read(directory)?;
@@ -117,12 +150,7 @@ fn stored(directory: &Path) -> Result<Vec<Value>, String> {
 }
 
 /// The records of a scenario, which is run.
-fn made(
-    arguments: &Arguments,
-    file: &Path,
-    sets: &[String],
-    stop: &Arc<std::sync::atomic::AtomicBool>,
-) -> Result<Vec<Value>, Failure> {
+fn made(arguments: &Arguments, file: &Path, sets: &[String], stop: &Arc<AtomicBool>) -> Result<Vec<Value>, Failure> {
     let scenario = load(file, sets).map_err(|_| (REFUSED, String::new()))?;
     let seeds = arguments.seeds.unwrap_or(scenario.seeds.max(meshpace_lab::compare::LEAST as u64));
     if arguments.seed.checked_add(seeds - 1).is_none() {
@@ -175,15 +203,20 @@ fn json(line: &Line) -> String {
     serde_json::to_string(line).unwrap_or_default()
 }
 
+/// The columns of a metric in CSV.
+pub const COLUMNS: &str = "metric,a,b,difference,low,high,seeds,better";
+
+/// A metric in these columns.
+pub fn cells(line: &Line) -> String {
+    let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
+    let better = line.better.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
+    let Line { metric, a, b, difference, seeds, .. } = line;
+    format!("{metric},{a},{b},{difference},{},{},{seeds},{better}", end(0), end(1))
+}
+
 fn csv(lines: &[Line]) -> String {
-    let mut text = "metric,a,b,difference,low,high,seeds,better\n".to_owned();
-    for line in lines {
-        let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
-        let better = line.better.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
-        let Line { metric, a, b, difference, seeds, .. } = line;
-        text.push_str(&format!("{metric},{a},{b},{difference},{},{},{seeds},{better}\n", end(0), end(1)));
-    }
-    text
+    let rows = lines.iter().map(|line| cells(line) + "\n");
+    format!("{COLUMNS}\n{}", rows.collect::<String>())
 }
 
 fn markdown(lines: &[Line], a: &Side, b: &Side) -> String {

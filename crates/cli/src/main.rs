@@ -21,6 +21,7 @@ mod prospect;
 mod recv;
 mod report;
 mod reproduce;
+mod rivals;
 mod run;
 mod runner;
 mod scenarios;

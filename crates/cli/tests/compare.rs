@@ -76,3 +76,46 @@ fn what_cannot_be_compared_says_what_to_do() {
         assert!(status == 2 && stdout.is_empty() && stderr.contains(told), "{told}: {status} {stderr}");
     }
 }
+
+/// A sweep of transports against one of them says the same as each pair of them does.
+#[test]
+fn one_value_of_a_key_is_compared_with_all_others() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    let sweep = "[sweep]\n'flow.transport' = ['newreno', 'tcp-ap', 'few']\n'flow.max_window' = [8, 16]\n";
+    fs::write(place.join("sweep.toml"), format!("{SCENARIO}{sweep}")).unwrap();
+    let (status, _, stderr) = meshpace(place, &["run", "sweep.toml", "--seeds", "3", "--out", "records"]);
+    assert_eq!(status, 0, "{stderr}");
+    let against = |more: &[&str]| meshpace(place, &[&["compare", "records", "--against"], more].concat());
+    let (status, text, stderr) = against(&["flow.transport=newreno", "--format", "json"]);
+    assert_eq!(status, 0, "{stderr}");
+    let goodput = lines(&text).into_iter().find(|line| {
+        line["metric"] == "aggregate_goodput_bps"
+            && line["value"] == "tcp-ap"
+            && line["point"] == "{\"flow.max_window\":16}"
+    });
+    fs::write(place.join("one.toml"), format!("{SCENARIO}[sweep]\n'flow.max_window' = [16]\n")).unwrap();
+    let pair = ["--set", "flow.transport=newreno", "--set", "flow.transport=tcp-ap"];
+    let (_, text, stderr) =
+        meshpace(place, &[&["compare", "one.toml", "--seeds", "3", "--format", "json"][..], &pair].concat());
+    let by_pair = lines(&text).into_iter().find(|line| line["metric"] == "aggregate_goodput_bps");
+    let (goodput, by_pair) = (goodput.unwrap(), by_pair.unwrap_or_else(|| panic!("{stderr}")));
+    for field in ["a", "b", "difference", "interval", "seeds", "better"] {
+        assert_eq!(goodput[field], by_pair[field], "{field}");
+    }
+    let (status, told, _) = against(&["flow.transport=newreno"]);
+    assert!(status == 0 && told.contains("of 4 comparisons at 2 points"), "{told}");
+    let (status, table, _) = against(&["flow.transport=newreno", "--format", "csv"]);
+    assert!(
+        status == 0 && table.starts_with("point,value,metric,") && table.contains("{\"\"flow.max_window\"\":8}"),
+        "{table}"
+    );
+    for (given, why) in [
+        ("flow.transport=nobody", "they have few, newreno"),
+        ("flow.queue=4", "they sweep"),
+        ("x", "a key and a value"),
+    ] {
+        let (status, stdout, stderr) = against(&[given]);
+        assert!(status == 2 && stdout.is_empty() && stderr.contains(why), "{given}: {status} {stderr}");
+    }
+}

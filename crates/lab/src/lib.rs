@@ -6,6 +6,7 @@ pub mod compare;
 mod pool;
 pub mod record;
 pub mod register;
+pub mod rivals;
 pub mod routes;
 pub mod statistics;
 pub mod stream;

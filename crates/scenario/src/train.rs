@@ -39,6 +39,9 @@ fn read_control(keys: &mut Reader<'_>, control: &mut control::Config) {
     assign(&mut control.train, keys.whole("train", 1..=65535, "segments").map(|n| n as u32));
     assign(&mut control.span, time(keys, "span", Sign::Positive));
     assign(&mut control.interval, time(keys, "interval", Sign::Positive).map(Some));
+    assign(&mut control.near_train, keys.whole("near_train", 1..=65535, "segments").map(|n| Some(n as u32)));
+    assign(&mut control.near_delay, keys.number("near_delay", 1e-3..=100.0).map(Some));
+    assign(&mut control.keep_interval, keys.flag("keep_interval"));
 }
 
 fn read_estimator(keys: &mut Reader<'_>, estimator: &mut estimator::Config) {

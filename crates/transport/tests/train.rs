@@ -186,6 +186,65 @@ fn the_interval_settles_where_the_equations_say() {
     assert_eq!(control.next_train(true), 7);
 }
 
+/// An interval of four times the floor over 6 hops, and what becomes of it when the path has `hops`.
+fn after_another_path(keep_interval: bool, hops: u8) -> [f64; 2] {
+    let path = |hops| PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
+    let mut control = Control::new(&control::Config { keep_interval, ..control::Config::default() });
+    control.on_path(&path(6), 1460);
+    let (tau, scale) = (0.030, 1.75);
+    for _ in 0..200 {
+        control.on_sample(Some(1.0), tau, 0.1 * scale * tau * 8.0, 0.0, 6);
+    }
+    assert!((control.interval() / (4.0 * 1.07 * tau) - 1.0).abs() < 1e-6, "{}", control.interval());
+    control.on_path(&path(hops), 1460);
+    let told = control.interval();
+    control.on_sample(None, tau * f64::from(hops.min(4)) / 4.0, 0.0, 0.0, hops);
+    [told, control.interval()]
+}
+
+#[test]
+fn an_interval_that_is_kept_follows_the_hops_of_the_path() {
+    let floor = 1.07 * 0.030;
+    let near = |values: [f64; 2], expected: [f64; 2]| {
+        let same = values.iter().zip(expected).all(|(value, expected)| (value / expected - 1.0).abs() < 1e-6);
+        assert!(same, "{values:?}, not {expected:?}");
+    };
+    // As long a path for the channel's reuse: the same interval, whatever the first sample of the new path says.
+    near(after_another_path(true, 4), [4.0 * floor; 2]);
+    // Two hops can be used again after half the time.
+    near(after_another_path(true, 2), [2.0 * floor; 2]);
+    // By default it begins anew: 1.15 n t_d, and no more than 1.5 floors after the first sample.
+    near(after_another_path(false, 4), [1.15 * 4.0 * 7.75e-3; 2]);
+}
+
+#[test]
+fn up_to_three_hops_trains_may_be_longer_until_something_is_lost() {
+    let config = control::Config { near_train: Some(24), near_delay: Some(1.0), ..control::Config::default() };
+    for (hops, segments, floors) in [(3, 24, 1.0), (4, 32, 10_f64.powf(1.0 / 1.5))] {
+        let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
+        let mut control = Control::new(&config);
+        control.on_path(&path, 1460);
+        let tau = 0.005;
+        let floor = tau * if hops == 3 { 1.034 } else { 1.07 };
+        // A delay of one tau is borne at the floor over three hops, and ten times what is borne over four.
+        let settle = |control: &mut Control, seconds| {
+            for _ in 0..seconds {
+                control.on_sample(Some(1.0), tau, tau, 0.0, hops);
+            }
+            let train = (0..8).map(|_| control.next_train(true)).last().unwrap();
+            (train, control.interval() / floor)
+        };
+        let is = |(train, interval): (u32, f64), floors: f64| {
+            assert!((interval / floors - 1.0).abs() < 1e-4, "{hops} hops: {interval} floors");
+            train
+        };
+        assert_eq!(is(settle(&mut control, 100), floors), segments);
+        control.on_loss(100.0);
+        assert_eq!(is(settle(&mut control, 59), 10_f64.powf(1.0 / 1.5)), 32, "after a loss as on every path");
+        assert_eq!(is(settle(&mut control, 60), floors), segments, "a minute later");
+    }
+}
+
 #[test]
 fn marks_count_as_delay_where_they_are_heeded() {
     let path = PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None };

@@ -14,7 +14,12 @@
 //! queue approach the same interval. Copa and FAST have an exponent of 1, with which the longer of two paths starves.
 //! Marks are the share of marked segments times a factor, 0 unless nodes on the way mark and the configuration heeds them.
 //! Where `competition` sees somebody who fills queues, the delay borne is so many times as large as the configuration says.
-//! Before the first sample I = 1.15 n t_d: no sample is needed to start.
+//! Before the first sample I = 1.15 n t_d: no sample is needed to start. A path of other hops is a new one, unless `keep_interval`
+//! is set: then I stays in proportion to n t_d, since the queues are still those that it had to yield to.
+//!
+//! Up to three hops all who send data hear each other, so that silence and an empty queue save no collision, and a longer train and
+//! more delay cost nobody anything: `near_train` and `near_delay`. A loss says that somebody is hidden after all, and the usual values
+//! hold for a minute.
 
 use super::competition::Competition;
 use super::estimator::{exchange, reuse_hops};
@@ -55,6 +60,12 @@ pub struct Config {
     pub span: Duration,
     /// An interval that is known beforehand and never changes, for oracles. Default none.
     pub interval: Option<Duration>,
+    /// Segments in a train at most up to three hops, while nothing has been lost for a minute. Default none: as on every path.
+    pub near_train: Option<u32>,
+    /// Delay borne there at the floor, in tau, above 0. Default none: as on every path.
+    pub near_delay: Option<f64>,
+    /// Whether the interval is kept in proportion when the path gets other hops. Default false: it begins anew.
+    pub keep_interval: bool,
 }
 
 impl Default for Config {
@@ -74,9 +85,17 @@ impl Default for Config {
             train: 32,
             span: Duration::from_secs(1),
             interval: None,
+            near_train: None,
+            near_delay: None,
+            keep_interval: false,
         }
     }
 }
+
+/// Hops up to which all who send data hear each other.
+const NEAR_HOPS: u8 = 3;
+/// How long nothing may have been lost for that to be believed, seconds.
+const UNHURT: f64 = 60.0;
 
 /// I / tau at most.
 const SLOWEST: f64 = 30.0;
@@ -101,6 +120,9 @@ impl Config {
         require(self.competitive >= 1.0 && self.competitive.is_finite(), "competitive", self.competitive, "1 or more")?;
         not_negative("loss", self.loss)?;
         positive("start", self.start)?;
+        positive("near_delay", self.near_delay.unwrap_or(self.delay))?;
+        let near = self.near_train.unwrap_or(self.train);
+        require((1..=65535).contains(&near), "near_train", near, "1 to 65535 segments")?;
         require((1..=65535).contains(&self.train), "train", self.train, "1 to 65535 segments")?;
         require((1..=self.train).contains(&self.first), "first", self.first, "1 segment to those of a train")?;
         let known = self.interval.unwrap_or(self.span);
@@ -139,6 +161,11 @@ pub struct Control {
     lost_at: f64,
     /// Whether a sample has been taken.
     sampled: bool,
+    /// The hops of the path, and n t_d, seconds.
+    hops: u8,
+    reuse: f64,
+    /// How long nothing has been lost, seconds.
+    unhurt: f64,
     competition: Competition,
 }
 
@@ -154,15 +181,31 @@ impl Control {
             penalty: 0.0,
             lost_at: f64::NEG_INFINITY,
             sampled: false,
+            hops: u8::MAX,
+            reuse: 0.05,
+            unhurt: f64::INFINITY,
             competition: Competition::new(config.competitive),
         }
     }
 
     /// The connection opens over `path`, or the path is another one.
     pub fn on_path(&mut self, path: &PathInfo, segment: u32) {
-        self.interval = self.config.start * reuse_hops(path.hops) * exchange(path, f64::from(segment) + 40.0);
+        let before = self.reuse;
+        self.hops = path.hops;
+        self.reuse = reuse_hops(path.hops) * exchange(path, f64::from(segment) + 40.0);
+        if self.config.keep_interval && self.sampled {
+            self.interval *= self.reuse / before;
+            self.floor *= self.reuse / before;
+            return;
+        }
+        self.interval = self.config.start * self.reuse;
         self.floor = self.interval;
         self.sampled = false;
+    }
+
+    /// Whether all who send data on the path hear each other, as far as can be told.
+    fn is_near(&self) -> bool {
+        self.hops <= NEAR_HOPS && self.unhurt >= UNHURT
     }
 
     /// A train came back `dt` seconds after the last one, which is `None` for the first: tau and d are now `tau` and `queueing`.
@@ -170,14 +213,18 @@ impl Control {
         let floor = tau * if hops <= 3 { self.config.near_floor } else { self.config.far_floor };
         self.floor = floor;
         let Some(dt) = dt.filter(|_| self.sampled) else {
+            // Another path than before, and an interval that was kept.
+            let most = if self.sampled { f64::INFINITY } else { 1.5 * floor };
             self.sampled = true;
-            self.interval = self.interval.min(1.5 * floor).max(floor);
+            self.interval = self.interval.min(most).max(floor);
             return;
         };
+        self.unhurt += dt;
         self.penalty *= libm::exp(-FORGIVENESS * dt);
         let scale = 1.0 + self.config.length * (f64::from(hops) / reuse_hops(hops) - 1.0);
         let delay = queueing + self.config.marks * marked * tau;
-        let borne = self.config.delay * self.competition.tolerance() * scale * tau;
+        let near = self.config.near_delay.filter(|_| self.is_near());
+        let borne = near.unwrap_or(self.config.delay) * self.competition.tolerance() * scale * tau;
         let above = libm::pow(delay / borne, 1.0 / self.config.exponent).max(1.0);
         let want = floor * above * (1.0 + self.penalty);
         let weight = 1.0 - libm::exp(-self.config.gain * dt);
@@ -192,6 +239,7 @@ impl Control {
 
     /// Something was lost at `now`, seconds. At most every half second one loss counts.
     pub fn on_loss(&mut self, now: f64) {
+        self.unhurt = 0.0;
         if now - self.lost_at > 0.5 {
             self.lost_at = now;
             self.penalty += self.config.loss;
@@ -205,7 +253,8 @@ impl Control {
 
     /// The segments of the next train; `after` a whole one the next may be longer.
     pub fn next_train(&mut self, after: bool) -> u32 {
-        let most = (self.config.span.as_secs_f64() / self.interval()).clamp(1.0, f64::from(self.config.train)) as u32;
+        let longest = self.config.near_train.filter(|_| self.is_near()).unwrap_or(self.config.train);
+        let most = (self.config.span.as_secs_f64() / self.interval()).clamp(1.0, f64::from(longest)) as u32;
         self.train = if after { self.train.saturating_mul(2) } else { self.train }.min(most).max(1);
         self.train
     }

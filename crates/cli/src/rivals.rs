@@ -1,0 +1,88 @@
+//! What `meshpace compare --against` prints: one value of a swept key and every other one, point by point.
+
+use crate::compare::Format;
+use meshpace_lab::compare::{Line, METRICS};
+use meshpace_lab::rivals::Rival;
+use serde::Serialize;
+
+/// The metrics of the table; the other formats have all.
+const SHOWN: [&str; 3] = ["aggregate_goodput_bps", "jain_2s", "delay_p95_s"];
+
+#[derive(Serialize)]
+struct Row<'a> {
+    point: &'a str,
+    value: &'a str,
+    #[serde(flatten)]
+    line: &'a Line,
+}
+
+/// All of it, as text.
+pub fn text(rivals: &[Rival], given: &str, format: Format) -> String {
+    match format {
+        Format::Json => rows(rivals).map(|row| serde_json::to_string(&row).unwrap_or_default() + "\n").collect(),
+        Format::Csv => csv(rivals),
+        Format::Md => markdown(rivals, given),
+    }
+}
+
+fn rows(rivals: &[Rival]) -> impl Iterator<Item = Row<'_>> {
+    rivals.iter().flat_map(|rival| {
+        let Rival { point, value, lines } = rival;
+        lines.iter().map(move |line| Row { point, value, line })
+    })
+}
+
+fn csv(rivals: &[Rival]) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let mut text = format!("point,value,{}\n", crate::compare::COLUMNS);
+    for Row { point, value, line } in rows(rivals) {
+        text.push_str(&format!("{},{},{}\n", quoted(point), quoted(value), crate::compare::cells(line)));
+    }
+    text
+}
+
+fn markdown(rivals: &[Rival], given: &str) -> String {
+    let shown: Vec<_> = SHOWN.iter().filter_map(|name| METRICS.iter().find(|metric| metric.name == *name)).collect();
+    let heads: String = shown
+        .iter()
+        .map(|metric| match metric.unit.0 {
+            "" => format!(" {} |", metric.noun),
+            unit => format!(" {}, {unit} |", metric.noun),
+        })
+        .collect();
+    let mut text = format!(
+        "# Every other value less {given}\n\nSeed by seed, 95 % intervals; a star where the other is better.\n\n| point | value |{heads}\n|---|---|{}\n",
+        "---|".repeat(shown.len())
+    );
+    for rival in rivals {
+        text.push_str(&format!("| {} | {} |", rival.point, rival.value));
+        for metric in &shown {
+            let star = if rival.is_better(metric.name) { " *" } else { "" };
+            let cell = rival.line(metric.name).map_or_else(String::new, |line| cell(line, metric.unit.1));
+            text.push_str(&format!(" {cell}{star} |"));
+        }
+        text.push('\n');
+    }
+    let mut points: Vec<&str> = rivals.iter().map(|rival| rival.point.as_str()).collect();
+    points.dedup();
+    let both: Vec<&Rival> = rivals.iter().filter(|rival| rival.is_better_in_both()).collect();
+    text.push_str(&format!(
+        "\nBetter in both goodput and Jain's index over 2 s: {} of {} comparisons at {} points.\n",
+        both.len(),
+        rivals.len(),
+        points.len()
+    ));
+    for rival in both {
+        text.push_str(&format!("- {} at {}\n", rival.value, rival.point));
+    }
+    text
+}
+
+fn cell(line: &Line, scale: f64) -> String {
+    let digits = if scale * line.a.abs() < 10.0 { 3 } else { 1 };
+    let difference = scale * line.difference;
+    match line.interval {
+        Some([low, high]) => format!("{difference:+.digits$} ± {:.digits$}", scale * (high - low) / 2.0),
+        None => format!("{difference:+.digits$}, too few seeds"),
+    }
+}
