@@ -3,23 +3,22 @@
 use crate::compare::Format;
 use meshpace_lab::compare::{Line, METRICS};
 use meshpace_lab::rivals::Rival;
-use serde::Serialize;
+use serde_json::Value;
 
 /// The metrics of the table; the other formats have all.
 const SHOWN: [&str; 3] = ["aggregate_goodput_bps", "jain_2s", "delay_p95_s"];
 
-#[derive(Serialize)]
+/// A metric of one comparison.
 struct Row<'a> {
     point: &'a str,
     value: &'a str,
-    #[serde(flatten)]
     line: &'a Line,
 }
 
 /// All of it, as text.
 pub fn text(rivals: &[Rival], given: &str, format: Format) -> String {
     match format {
-        Format::Json => rows(rivals).map(|row| serde_json::to_string(&row).unwrap_or_default() + "\n").collect(),
+        Format::Json => rows(rivals).map(|row| json(&row)).collect(),
         Format::Csv => csv(rivals),
         Format::Md => markdown(rivals, given),
     }
@@ -30,6 +29,14 @@ fn rows(rivals: &[Rival]) -> impl Iterator<Item = Row<'_>> {
         let Rival { point, value, lines } = rival;
         lines.iter().map(move |line| Row { point, value, line })
     })
+}
+
+/// The object of a line of `compare`, with where and what it is of.
+fn json(row: &Row<'_>) -> String {
+    let mut object = serde_json::to_value(row.line).unwrap_or_default();
+    object["point"] = Value::from(row.point);
+    object["value"] = Value::from(row.value);
+    format!("{object}\n")
 }
 
 fn csv(rivals: &[Rival]) -> String {
