@@ -13,6 +13,7 @@ use super::{Config, Estimator, Recovery, Sample, custom, rules};
 use crate::PathInfo;
 use crate::stats::Stats;
 use crate::train::solo::{Progress, Solo};
+use alloc::boxed::Box;
 use meshpace_core::{Duration, Time};
 
 /// Where segments come from: what the window of a sender allows.
@@ -32,7 +33,7 @@ pub enum Pacer {
     /// A FIFO and a timer.
     FreeRunning(FreeRunning),
     /// Trains with silence between; the variation of the RTT is recorded.
-    Trains(Solo),
+    Trains(Box<Solo>),
 }
 
 impl Pacer {
@@ -42,7 +43,7 @@ impl Pacer {
             Config::None => return Pacer::None(RttRecord::default()),
             Config::Adaptive(config) => Interval::Adaptive(Estimator::new(config, payload)),
             Config::Dcc(config) => Interval::Marks(Dcc::new(config, payload), RttRecord::default()),
-            Config::Trains(config) => return Pacer::Trains(Solo::new(config, payload)),
+            Config::Trains(config) => return Pacer::Trains(Box::new(Solo::new(config, payload))),
             Config::Rule(config) => Interval::Rule(rules::State::new(config), RttRecord::default()),
             Config::Custom(config) => Interval::Custom(custom::State::new(config, payload), RttRecord::default()),
         };
