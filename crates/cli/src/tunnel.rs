@@ -111,7 +111,7 @@ struct Connect {
     /// A TCP port here for programs that speak SOCKS 5 and say themselves where they want to go.
     #[arg(short = 'D', value_name = "[ADDRESS:]PORT", value_parser = socks_address, group = "way")]
     socks: Vec<String>,
-    /// A network at the far site, 10.1.0.0/16 for example: all TCP connections to it go through, of this machine and of those it
+    /// A network at the far site, 10.1.0.0/16 or fd00:1::/32 for example: all TCP connections to it go through, of this machine and of those it
     /// forwards for (root, `nft`).
     #[arg(long, value_name = "NETWORK", group = "way")]
     transparent: Vec<Network>,

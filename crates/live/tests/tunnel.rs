@@ -225,28 +225,40 @@ fn whole_networks_go_through_and_nothing_is_left_behind() {
     let ip = meshpace_live::tun::ip;
     let tables = || link.sides[0].run(|| meshpace_live::tcp::filter::tables().unwrap());
     let rules = || {
-        let list = |what: &str| Command::new("ip").args([what, "show"]).output().unwrap().stdout;
-        link.sides[0].run(|| String::from_utf8(list("rule")).unwrap())
+        let list = |family: &str| Command::new("ip").args([family, "rule", "show"]).output().unwrap().stdout;
+        link.sides[0].run(|| ["-4", "-6"].map(|family| String::from_utf8(list(family)).unwrap()))
     };
+    // What the far site has behind it, where the kernel knows IPv6.
+    let versions = 1 + usize::from(std::path::Path::new("/proc/net/if_inet6").exists());
+    let networks = &["10.200.0.0/24", "fd00:200::/64"][..versions];
     let before = rules();
     // The far site has a network of its own behind it, and serves there.
     let (far, echoes) = link.sides[1].run(|| {
-        ip(&["address", "add", "10.200.0.7/32", "dev", "lo"]).unwrap();
+        let hosts = &["10.200.0.7", "fd00:200::7"][..versions];
+        hosts.iter().for_each(|host| ip(&["address", "add", host, "dev", "lo"]).unwrap());
         let port = TpaPort::with_options((ADDRESSES[1], 0), quick()).unwrap();
         let far = port.local_addr().unwrap();
         let exit = Exit::new(Allowed::Anywhere);
         exit.serve(port.listen(16).unwrap(), |_| {}).unwrap();
-        let listener = TcpListener::bind("10.200.0.7:0").unwrap();
-        let echoes = listener.local_addr().unwrap();
-        std::thread::spawn(move || listener.incoming().flatten().for_each(echo));
-        (far, echoes)
+        let serve = |host: &&str| {
+            let listener = TcpListener::bind((*host, 0)).unwrap();
+            let at = listener.local_addr().unwrap();
+            std::thread::spawn(move || listener.incoming().flatten().for_each(echo));
+            at
+        };
+        (far, hosts.iter().map(serve).collect::<Vec<_>>())
     });
     let connector = link.sides[0].run(|| {
         // Otherwise there is no route, and nothing that could be marked.
         ip(&["route", "add", "10.200.0.0/16", "dev", "lossy"]).unwrap();
+        if versions == 2 {
+            ip(&["route", "add", "fd00:200::/32", "dev", "lo"]).unwrap();
+        }
         Connector::new(TpaPort::with_options((ADDRESSES[0], 0), quick()).unwrap(), far)
     });
-    let transparent = link.sides[0].run(|| connector.serve_networks(&["10.200.0.0/24".parse().unwrap()], |_| {}));
+    let transparent = link.sides[0].run(|| {
+        connector.serve_networks(&networks.iter().map(|network| network.parse().unwrap()).collect::<Vec<_>>(), |_| {})
+    });
     let transparent = match transparent {
         Ok(transparent) => transparent,
         Err(error) => {
@@ -254,22 +266,25 @@ fn whole_networks_go_through_and_nothing_is_left_behind() {
             return;
         }
     };
-    assert_eq!(tables().len(), 1);
-    assert_ne!(rules(), before);
-    // A program that knows nothing of a tunnel.
+    assert_eq!(tables().len(), versions);
+    (0..versions).for_each(|version| assert_ne!(rules()[version], before[version]));
+    // Programs that know nothing of a tunnel.
     let said = noise(9, 100_000);
-    let got = link.sides[0].run(|| {
-        let mut stream = TcpStream::connect(echoes).unwrap();
-        assert_eq!(stream.peer_addr().unwrap(), echoes);
-        stream.write_all(&said).unwrap();
-        stream.shutdown(Shutdown::Write).unwrap();
-        let mut got = Vec::new();
-        stream.read_to_end(&mut got).unwrap();
-        got
-    });
-    assert!(got == said, "{} bytes", got.len());
-    let totals = connector.counters().totals();
-    assert_eq!((totals.opened, totals.sent, totals.received), (1, 100_000, 100_000), "{totals:?}");
+    for echoes in echoes {
+        let got = link.sides[0].run(|| {
+            let mut stream = TcpStream::connect(echoes).unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), echoes);
+            stream.write_all(&said).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).unwrap();
+            got
+        });
+        assert!(got == said, "{} bytes", got.len());
+    }
+    let (totals, each) = (connector.counters().totals(), versions as u64);
+    let seen = (totals.opened, totals.sent, totals.received);
+    assert_eq!(seen, (each, each * 100_000, each * 100_000), "{totals:?}");
     link.sides[0].run(|| drop(transparent));
     assert_eq!((tables().len(), rules()), (0, before));
 }

@@ -21,9 +21,39 @@ const DIGITS: usize = 16;
 /// The mark of the packets we send.
 pub const MARK: u32 = 0x6d70;
 
-/// A table of IPv4 that is installed, and removed when it is dropped.
+/// The version of IP whose packets a table sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    const ALL: [Family; 2] = [Family::V4, Family::V6];
+
+    /// As `nft` calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Family::V4 => "ip",
+            Family::V6 => "ip6",
+        }
+    }
+
+    /// The option of `ip`.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Family::V4 => "-4",
+            Family::V6 => "-6",
+        }
+    }
+}
+
+/// A table that is installed, and removed when it is dropped.
 #[derive(Debug)]
 pub struct Table {
+    family: Family,
     name: String,
     /// The number of its token.
     number: u32,
@@ -33,13 +63,13 @@ pub struct Table {
 
 impl Table {
     /// Installs a new one in the network namespace of the calling thread; needs `CAP_NET_ADMIN` and the command `nft`. What dead
-    /// processes have left is removed first. `rules` are what a script adds to the table of this name and number; one of them has the
-    /// comment.
+    /// processes have left is removed first. `rules` are what a script adds to the table of this name, with its family before it, and of
+    /// this number; one of them has the comment.
     ///
     /// # Errors
     ///
     /// No rights, no `nft`, no random numbers, or what `nft` has against the rules.
-    pub fn install(rules: impl FnOnce(&str, u32, &str) -> String) -> io::Result<Table> {
+    pub fn install(family: Family, rules: impl FnOnce(&str, u32, &str) -> String) -> io::Result<Table> {
         clean()?;
         let mut token = [0; DIGITS / 2];
         crate::tpa::random(&mut token)?;
@@ -47,8 +77,9 @@ impl Table {
         let (name, number) = (format!("{PREFIX}{token}"), number(&token));
         let alive = claim(&name)?;
         let comment = format!("comment \"{}\"", comment(&token));
-        script(&format!("create table ip {name}\n{}", rules(&name, number, &comment)))?;
-        Ok(Table { name, number, _alive: alive })
+        let table = format!("{} {name}", family.name());
+        script(&format!("create table {table}\n{}", rules(&table, number, &comment)))?;
+        Ok(Table { family, name, number, _alive: alive })
     }
 
     /// A number that no other table has: for marks and tables of routes.
@@ -60,7 +91,7 @@ impl Table {
 impl Drop for Table {
     fn drop(&mut self) {
         // If it cannot be removed now, the next start does it.
-        let _ = remove(&self.name);
+        let _ = remove(self.family, &self.name);
     }
 }
 
@@ -82,13 +113,13 @@ impl Filter {
     pub fn install(address: Ipv4Addr) -> io::Result<Filter> {
         let rules = |table: &str, _: u32, comment: &str| {
             format!(
-                "add set ip {table} ports {{ type inet_service; }}\n\
-                 add chain ip {table} output {{ type filter hook output priority 0; policy accept; }}\n\
-                 add rule ip {table} output ip saddr {address} tcp sport @ports tcp flags & rst == rst meta mark != {MARK} \
+                "add set {table} ports {{ type inet_service; }}\n\
+                 add chain {table} output {{ type filter hook output priority 0; policy accept; }}\n\
+                 add rule {table} output ip saddr {address} tcp sport @ports tcp flags & rst == rst meta mark != {MARK} \
                  drop {comment}\n"
             )
         };
-        Table::install(rules).map(Filter)
+        Table::install(Family::V4, rules).map(Filter)
     }
 
     /// Keeps the host quiet about `port`.
@@ -116,7 +147,7 @@ impl Filter {
 ///
 /// Those of [`tables`].
 pub fn leftovers() -> io::Result<Vec<String>> {
-    Ok(tables()?.into_iter().filter(|table| !has_owner(table)).collect())
+    Ok(abandoned()?.into_iter().map(|(_, table)| table).collect())
 }
 
 /// Removes them; which.
@@ -125,11 +156,15 @@ pub fn leftovers() -> io::Result<Vec<String>> {
 ///
 /// Those of [`tables`], and `nft`'s.
 pub fn clean() -> io::Result<Vec<String>> {
-    let left = leftovers()?;
-    for table in &left {
-        remove(table)?;
+    let left = abandoned()?;
+    for (family, table) in &left {
+        remove(*family, table)?;
     }
-    Ok(left)
+    Ok(left.into_iter().map(|(_, table)| table).collect())
+}
+
+fn abandoned() -> io::Result<Vec<(Family, String)>> {
+    Ok(ours()?.into_iter().filter(|(_, table)| !has_owner(table)).collect())
 }
 
 /// All tables of ours in the network namespace of the calling thread. What only has such a name is not ours.
@@ -138,16 +173,23 @@ pub fn clean() -> io::Result<Vec<String>> {
 ///
 /// There is no `nft`, or it may not be asked.
 pub fn tables() -> io::Result<Vec<String>> {
-    let listed = run(Command::new("nft").args(["list", "tables", "ip"]).stdin(Stdio::null()), "")?;
-    let names = listed.lines().filter_map(|line| line.trim().strip_prefix("table ip "));
+    Ok(ours()?.into_iter().map(|(_, table)| table).collect())
+}
+
+fn ours() -> io::Result<Vec<(Family, String)>> {
     let mut ours = Vec::new();
-    for name in names {
+    let listed = run(Command::new("nft").args(["list", "tables"]).stdin(Stdio::null()), "")?;
+    for line in listed.lines() {
+        let Some((kind, name)) = line.trim().strip_prefix("table ").and_then(|table| table.split_once(' ')) else {
+            continue;
+        };
+        let family = Family::ALL.into_iter().find(|family| family.name() == kind);
         let token = name.strip_prefix(PREFIX).filter(|token| is_token(token));
-        if let Some(token) = token
-            && let Ok(content) = run(Command::new("nft").args(["list", "table", "ip", name]).stdin(Stdio::null()), "")
+        if let (Some(family), Some(token)) = (family, token)
+            && let Ok(content) = run(Command::new("nft").args(["list", "table", kind, name]).stdin(Stdio::null()), "")
             && content.contains(&format!("comment \"{}\"", comment(token)))
         {
-            ours.push(name.to_owned());
+            ours.push((family, name.to_owned()));
         }
     }
     Ok(ours)
@@ -162,14 +204,14 @@ fn comment(token: &str) -> String {
 }
 
 /// Removes a table, and before it the routes that only packets with its mark take.
-fn remove(table: &str) -> io::Result<()> {
+fn remove(family: Family, table: &str) -> io::Result<()> {
     if let Some(token) = table.strip_prefix(PREFIX).filter(|token| is_token(token)) {
         let number = number(token).to_string();
         // Most have none.
-        let _ = crate::tun::ip(&["rule", "del", "fwmark", &number, "lookup", &number]);
-        let _ = crate::tun::ip(&["route", "flush", "table", &number]);
+        let _ = crate::tun::ip(&[family.option(), "rule", "del", "fwmark", &number, "lookup", &number]);
+        let _ = crate::tun::ip(&[family.option(), "route", "flush", "table", &number]);
     }
-    script(&format!("delete table ip {table}\n"))
+    script(&format!("delete table {} {table}\n", family.name()))
 }
 
 /// Takes the name of a table in the abstract namespace: an error if its owner lives.

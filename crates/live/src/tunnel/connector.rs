@@ -100,8 +100,10 @@ impl Connector {
     ///
     /// Those of [`Connector::serve`]; no rights to change routes and packet filter, or no programs `nft` and `ip` to do it with.
     pub fn serve_networks(&self, networks: &[Network], complain: fn(&str)) -> io::Result<Transparent> {
-        let (transparent, listener) = Transparent::install(networks)?;
-        self.take(listener, Way::Transparent, complain)?;
+        let (transparent, listeners) = Transparent::install(networks)?;
+        for listener in listeners {
+            self.take(listener, Way::Transparent, complain)?;
+        }
         Ok(transparent)
     }
 

@@ -3,35 +3,47 @@
 //! A table of nftables of its own marks TCP packets to those networks, from this machine and from those it forwards for; a rule for
 //! packets with that mark has them delivered here, and TPROXY hands them to a socket that takes connections for any address. The
 //! table is found by its random token; rule and routes carry a number made from it and go with the table: when this is dropped,
-//! or, after a kill, at the next start and by `meshpace doctor --clean`. IPv4 only.
+//! or, after a kill, at the next start and by `meshpace doctor --clean`. IPv4 and IPv6 have a table, a number and a socket each.
 
-use crate::tcp::filter::Table;
+use crate::tcp::filter::{Family, Table};
 use crate::tun::ip;
 use nix::sys::socket::{setsockopt, sockopt};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::str::FromStr;
 
 /// Connections the kernel holds that nobody has taken yet.
 const BACKLOG: i32 = 1024;
 
-/// An IPv4 network: `10.1.0.0/16`, or a single address.
+/// A network: `10.1.0.0/16` or `fd00:1::/32`, or a single address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Network {
-    address: Ipv4Addr,
+    address: IpAddr,
     bits: u8,
+}
+
+impl Network {
+    fn family(self) -> Family {
+        if self.address.is_ipv4() { Family::V4 } else { Family::V6 }
+    }
 }
 
 impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Network, String> {
-        let wrong = || format!("{text}: expected an IPv4 network, 10.1.0.0/16 for example");
-        let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
-        let address: Ipv4Addr = address.parse().map_err(|_| wrong())?;
-        let bits: u8 = bits.parse().ok().filter(|bits| (1..=32).contains(bits)).ok_or_else(wrong)?;
-        if u32::from(address).checked_shl(u32::from(bits)).is_some_and(|rest| rest != 0) {
+        let wrong = || format!("{text}: expected a network, 10.1.0.0/16 or fd00:1::/32 for example");
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        // The address in the highest bits of a number.
+        let (most, number) = match address {
+            IpAddr::V4(address) => (32, u128::from(u32::from(address)) << 96),
+            IpAddr::V6(address) => (128, u128::from(address)),
+        };
+        let bits = bits.map_or(Some(most), |bits| bits.parse().ok().filter(|bits| (1..=most).contains(bits)));
+        let bits: u8 = bits.ok_or_else(wrong)?;
+        if number.checked_shl(u32::from(bits)).is_some_and(|rest| rest != 0) {
             return Err(format!("{text}: has bits beyond the first {bits}"));
         }
         Ok(Network { address, bits })
@@ -47,7 +59,7 @@ impl std::fmt::Display for Network {
 /// What takes the connections, as long as it lives.
 #[derive(Debug)]
 pub struct Transparent {
-    _table: Table,
+    _tables: Vec<Table>,
 }
 
 impl Transparent {
@@ -56,31 +68,56 @@ impl Transparent {
     /// # Errors
     ///
     /// No rights (`CAP_NET_ADMIN`), no `nft` or `ip`, or a kernel without TPROXY.
-    pub(super) fn install(networks: &[Network]) -> io::Result<(Transparent, TcpListener)> {
-        let flags = SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-        let explain = |error| io::Error::new(io::Error::from(error).kind(), format!("transparent sockets: {error}"));
-        setsockopt(&socket, sockopt::IpTransparent, &true).map_err(explain)?;
-        rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        let listener = TcpListener::from(socket);
-        let port = listener.local_addr()?.port();
-        let list = networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", ");
-        let table = Table::install(|table, mark, comment| {
-            format!(
-                "add chain ip {table} prerouting {{ type filter hook prerouting priority mangle; policy accept; }}\n\
-                 add chain ip {table} output {{ type route hook output priority mangle; policy accept; }}\n\
-                 add rule ip {table} prerouting ip daddr {{ {list} }} meta l4proto tcp meta mark set {mark} \
-                 tproxy to 127.0.0.1:{port} accept {comment}\n\
-                 add rule ip {table} output ip daddr {{ {list} }} meta l4proto tcp meta mark set {mark} {comment}\n"
-            )
-        })?;
-        // From here on dropping the table removes these too.
-        let number = table.number().to_string();
-        ip(&["route", "add", "local", "0.0.0.0/0", "dev", "lo", "table", &number])?;
-        ip(&["rule", "add", "fwmark", &number, "lookup", &number])?;
-        Ok((Transparent { _table: table }, listener))
+    pub(super) fn install(networks: &[Network]) -> io::Result<(Transparent, Vec<TcpListener>)> {
+        let (mut tables, mut listeners) = (Vec::new(), Vec::new());
+        for family in [Family::V4, Family::V6] {
+            let own: Vec<Network> = networks.iter().copied().filter(|network| network.family() == family).collect();
+            if !own.is_empty() {
+                let listener = listen(family)?;
+                tables.push(divert(family, &own, listener.local_addr()?)?);
+                listeners.push(listener);
+            }
+        }
+        Ok((Transparent { _tables: tables }, listeners))
     }
+}
+
+/// A socket that takes connections for any address.
+fn listen(family: Family) -> io::Result<TcpListener> {
+    let (kind, here) = match family {
+        Family::V4 => (AddressFamily::INET, IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        Family::V6 => (AddressFamily::INET6, IpAddr::V6(Ipv6Addr::LOCALHOST)),
+    };
+    let socket = rustix::net::socket_with(kind, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let explain = |error| io::Error::new(io::Error::from(error).kind(), format!("transparent sockets: {error}"));
+    // Linux takes this option at IPv4's level for sockets of either version.
+    setsockopt(&socket, sockopt::IpTransparent, &true).map_err(explain)?;
+    rustix::net::bind(&socket, &SocketAddr::new(here, 0))?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(TcpListener::from(socket))
+}
+
+/// Has packets to `networks` delivered to the socket at `here`.
+fn divert(family: Family, networks: &[Network], here: SocketAddr) -> io::Result<Table> {
+    let list = networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", ");
+    let (ip_name, all) = match family {
+        Family::V4 => ("ip", "0.0.0.0/0"),
+        Family::V6 => ("ip6", "::/0"),
+    };
+    let table = Table::install(family, |table, mark, comment| {
+        format!(
+            "add chain {table} prerouting {{ type filter hook prerouting priority mangle; policy accept; }}\n\
+             add chain {table} output {{ type route hook output priority mangle; policy accept; }}\n\
+             add rule {table} prerouting {ip_name} daddr {{ {list} }} meta l4proto tcp meta mark set {mark} \
+             tproxy to {here} accept {comment}\n\
+             add rule {table} output {ip_name} daddr {{ {list} }} meta l4proto tcp meta mark set {mark} {comment}\n"
+        )
+    })?;
+    // From here on dropping the table removes these too.
+    let number = table.number().to_string();
+    ip(&[family.option(), "route", "add", "local", all, "dev", "lo", "table", &number])?;
+    ip(&[family.option(), "rule", "add", "fwmark", &number, "lookup", &number])?;
+    Ok(table)
 }
 
 #[cfg(test)]
@@ -89,11 +126,13 @@ mod tests {
 
     #[test]
     fn networks_are_read_and_written() {
-        for text in ["10.1.0.0/16", "192.168.7.0/24", "128.0.0.0/1", "10.0.0.7/32"] {
+        for text in
+            ["10.1.0.0/16", "192.168.7.0/24", "128.0.0.0/1", "10.0.0.7/32", "fd00:1::/32", "8000::/1", "::1/128"]
+        {
             assert_eq!(text.parse::<Network>().map(|network| network.to_string()), Ok(text.to_owned()));
         }
         assert_eq!("10.0.0.7".parse::<Network>().map(|network| network.to_string()), Ok("10.0.0.7/32".to_owned()));
-        for bad in ["", "10.0.0.0/0", "10.0.0.0/33", "10.0.0.7/24", "10.0.0/8", "::1/64", "host/8"] {
+        for bad in ["", "10.0.0.0/0", "10.0.0.0/33", "10.0.0.7/24", "10.0.0/8", "::1/64", "::/0", "::/129", "host/8"] {
             assert!(bad.parse::<Network>().is_err(), "{bad}");
         }
     }
