@@ -13,7 +13,7 @@ use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Archive;
 use meshpace_lab::record::line;
 use meshpace_lab::rivals::rivals;
-use meshpace_scenario::{MAX_SEEDS, Point};
+use meshpace_scenario::{MAX_SEEDS, Point, Scenario};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -153,11 +153,23 @@ fn stored(directory: &Path) -> Result<Vec<Value>, String> {
 fn made(arguments: &Arguments, file: &Path, sets: &[String], stop: &Arc<AtomicBool>) -> Result<Vec<Value>, Failure> {
     let scenario = load(file, sets).map_err(|_| (REFUSED, String::new()))?;
     let seeds = arguments.seeds.unwrap_or(scenario.seeds.max(meshpace_lab::compare::LEAST as u64));
-    if arguments.seed.checked_add(seeds - 1).is_none() {
-        return Err((REFUSED, format!("--seed {} leaves no room for {seeds} seeds", arguments.seed)));
-    }
-    let campaign = Arc::new(Campaign { scenario, first_seed: arguments.seed, seeds });
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
+    simulated(scenario, arguments.seed, seeds, jobs, file, stop)
+}
+
+/// The records of the scenario that `file` is or gives, which is run with `seeds` seeds from the first on.
+pub fn simulated(
+    scenario: Scenario,
+    first_seed: u64,
+    seeds: u64,
+    jobs: usize,
+    file: &Path,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Value>, Failure> {
+    if first_seed.checked_add(seeds - 1).is_none() {
+        return Err((REFUSED, format!("--seed {first_seed} leaves no room for {seeds} seeds")));
+    }
+    let campaign = Arc::new(Campaign { scenario, first_seed, seeds });
     if let Some(why) = prospect::too_much(&campaign, jobs) {
         return Err((
             REFUSED,

@@ -1,5 +1,6 @@
 //! The `meshpace` command.
 
+mod advise;
 mod bench;
 mod campaign;
 mod captures;
@@ -69,6 +70,8 @@ enum Command {
     Report(report::Arguments),
     /// Compare two scenarios, directories of records or variants of one scenario: which is better, by how much, how surely.
     Compare(compare::Arguments),
+    /// Say what to set in a mesh that is known by a map, a list of links or a dump of its routing daemon.
+    Advise(advise::Arguments),
     /// Put campaigns together that were run in several places or with several ranges of seeds.
     Merge(merge::Arguments),
     /// Write a campaign for a batch system, make its pieces there, and put them together.
@@ -126,6 +129,7 @@ fn main() -> ExitCode {
         Command::Reproduce(arguments) => reproduce::main(&arguments),
         Command::Report(arguments) => report::main(&arguments),
         Command::Compare(arguments) => compare::main(&arguments),
+        Command::Advise(arguments) => advise::main(&arguments),
         Command::Merge(arguments) => merge::main(&arguments),
         Command::Campaign(arguments) => campaign::main(&arguments),
         Command::Bench(arguments) => bench::main(&arguments),

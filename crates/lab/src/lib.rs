@@ -1,8 +1,10 @@
 //! Campaigns of runs, statistics, records, recordings, comparisons, validation, and the register of published experiments with its judge.
 
+pub mod advise;
 pub mod backend;
 pub mod campaign;
 pub mod compare;
+pub mod field;
 mod pool;
 pub mod record;
 pub mod register;

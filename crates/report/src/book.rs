@@ -9,7 +9,7 @@ use maud::{DOCTYPE, PreEscaped, html};
 use meshpace_lab::register::collection::Collection;
 use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::verdicts::{self, Entry};
-use meshpace_lab::register::{Experiment, Register, Verdict};
+use meshpace_lab::register::{Experiment, Register, STUDIES, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -119,11 +119,12 @@ impl Book<'_> {
         self.collections.iter().find(|collection| collection.runs.as_ref() == Some(&owner.published.id))
     }
 
-    /// The papers of the register in its order; the study of this project's own transport only if some of it was run.
+    /// The papers of the register in its order; studies of this project's own only if some of them was run.
     fn papers(&self) -> Vec<&str> {
-        let is_of_study =
-            |collection: &Collection| collection.runs.as_ref().is_some_and(|runs| runs.starts_with("QT-"));
-        let has_study = self.collections.iter().any(is_of_study);
+        let was_run = |paper: &str| {
+            let of_paper = |runs: &String| runs.split('-').next() == Some(paper);
+            self.collections.iter().any(|collection| collection.runs.as_ref().is_some_and(of_paper))
+        };
         let mut papers: Vec<&str> = Vec::new();
         let of_missing = self.register.missing.iter().filter_map(|id| id.split('-').next());
         for paper in self.register.experiments.iter().map(Experiment::paper).chain(of_missing) {
@@ -131,7 +132,7 @@ impl Book<'_> {
                 papers.push(paper);
             }
         }
-        papers.retain(|paper| *paper != "QT" || has_study);
+        papers.retain(|paper| !STUDIES.contains(paper) || was_run(paper));
         papers
     }
 }

@@ -5,15 +5,15 @@ use meshpace_lab::register::collection::Collection;
 use meshpace_lab::register::data::Cause;
 use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::verdicts::Entry;
-use meshpace_lab::register::{Experiment, PAPERS, Register, Verdict};
+use meshpace_lab::register::{Experiment, PAPERS, Register, STUDIES, Verdict};
 use std::fmt::Write;
 
 /// The text, with a comment where something counted stands.
 pub const TEXT: &str = include_str!("findings.md");
 
-/// The tags of the papers; the study of this project's own transport has a page of its own.
+/// The tags of the papers; studies of this project's own have pages of their own.
 fn papers() -> impl Iterator<Item = &'static str> + Clone {
-    PAPERS.into_iter().filter(|paper| *paper != "QT")
+    PAPERS.into_iter().filter(|paper| !STUDIES.contains(paper))
 }
 
 fn is_of(entry: &Entry, paper: &str) -> bool {

@@ -2,6 +2,7 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod diagnostic;
+pub mod dumps;
 pub mod estimate;
 mod files;
 mod flow;

@@ -17,8 +17,10 @@ static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../scenario
 
 /// The list of all ids.
 const INDEX: &str = "register.toml";
-/// The papers, in the order in which they are shown; QT is the study of this project's own transport.
-pub const PAPERS: [&str; 6] = ["AP05", "AP10", "TPA", "LLAP", "DCC", "QT"];
+/// The papers, in the order in which they are shown, and behind them [`STUDIES`].
+pub const PAPERS: [&str; 7] = ["AP05", "AP10", "TPA", "LLAP", "DCC", "QT", "HT"];
+/// Studies of this project's own: of its own transport, and of the transports over 802.11n. They are shown where some of them was run.
+pub const STUDIES: [&str; 2] = ["QT", "HT"];
 
 /// That list, and where the papers are found.
 #[derive(Deserialize)]

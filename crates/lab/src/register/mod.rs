@@ -17,5 +17,5 @@ pub mod verdicts;
 
 pub use gain::Gain;
 pub use judge::{Judgement, Verdict};
-pub use library::{Effort, Experiment, PAPERS, Register, Runs};
+pub use library::{Effort, Experiment, PAPERS, Register, Runs, STUDIES};
 pub use observations::Observations;

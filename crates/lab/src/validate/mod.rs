@@ -9,6 +9,7 @@ mod bianchi;
 mod chain_counts;
 mod chains;
 mod competing;
+mod field;
 mod micro;
 mod ns3;
 mod paced_udp;
@@ -149,6 +150,7 @@ pub const COMPARISONS: &[Comparison] = &[
     Comparison { name: "estimator", run: agents::compare_estimator },
     Comparison { name: "saturation", run: saturation::compare },
     Comparison { name: "ieee", run: ns3::compare },
+    Comparison { name: "field", run: field::compare },
 ];
 
 /// Rows of a reference file.

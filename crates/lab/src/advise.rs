@@ -1,0 +1,355 @@
+//! What to set in a mesh: each of a few choices is tried in a model of it against what is usual, seed by seed, one at a time.
+//!
+//! The choices are those that an operator has without new hardware: attempts of the MAC, RTS, congestion control, pacing. What is usual is what Linux
+//! does: seven attempts, no RTS, CUBIC with delayed ACKs, no pacing, aggregates of up to 64 MPDUs. Beyond the [`limits`] nothing here was held
+//! against theory or another simulator; nothing is answered there.
+
+use crate::compare::{Line, Side, compare, words};
+use crate::field::path::Links;
+use meshpace_scenario::dumps::Dump;
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Something that can be set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// What people call it.
+    pub name: &'static str,
+    /// It as arguments of `--set`.
+    pub sets: &'static [&'static str],
+}
+
+/// A question, and what can be answered to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Question {
+    /// What is asked.
+    pub name: &'static str,
+    /// What is usual.
+    pub usual: Choice,
+    /// What is tried instead.
+    pub others: &'static [Choice],
+}
+
+const fn choice(name: &'static str, sets: &'static [&'static str]) -> Choice {
+    Choice { name, sets }
+}
+
+/// All that is tried.
+pub const QUESTIONS: [Question; 4] = [
+    Question {
+        name: "retry limit",
+        usual: choice("7 attempts", &["mac.short_retry_limit=7"]),
+        others: &[
+            choice("4 attempts", &["mac.short_retry_limit=4"]),
+            choice("15 attempts", &["mac.short_retry_limit=15"]),
+        ],
+    },
+    Question {
+        name: "RTS threshold",
+        usual: choice("no RTS", &["radio.rts_cts=false"]),
+        others: &[
+            choice("RTS before every frame", &["radio.rts_cts=true"]),
+            choice("RTS before frames of more than 500 bytes", &["radio.rts_threshold=500 B"]),
+        ],
+    },
+    Question {
+        name: "congestion control",
+        usual: choice("CUBIC", &["flow.transport=cubic+delack"]),
+        others: &[
+            choice("NewReno", &["flow.transport=newreno+delack"]),
+            choice("NewReno with a small window", &["flow.transport=cwl"]),
+        ],
+    },
+    Question {
+        name: "pacing",
+        usual: choice("no pacing", &["flow.transport=cubic+delack"]),
+        others: &[
+            choice("adaptive pacing (TCP-AP)", &["flow.transport=tcp-ap+delack"]),
+            choice("quiet trains", &["flow.transport=quiet-train"]),
+            choice(
+                "trains that leave at once",
+                &["flow.transport={ name = \"quiet-train\", interval = \"10 us\", train = 64 }"],
+            ),
+        ],
+    },
+];
+
+/// What an answer is given for.
+pub mod limits {
+    /// Nodes at most: cells of up to 50 stations were held against theory.
+    pub const NODES: usize = 50;
+    /// Flows at most.
+    pub const FLOWS: usize = 16;
+    /// Hops of a flow at most: the study of 802.11n ends there.
+    pub const HOPS: u64 = 5;
+    /// The fastest rate: the rates up to it were held against ns-3.
+    pub const MCS: u8 = 7;
+}
+
+/// The arguments of `--set` with which a choice of `question` is tried; with `None` all is as usual.
+pub fn sets(varied: Option<(&Question, &Choice)>) -> Vec<String> {
+    let key = |set: &str| set.split('=').next().unwrap_or_default().to_owned();
+    let chosen = varied.map(|(_, choice)| choice.sets).unwrap_or_default();
+    let same = |set: &&str| chosen.iter().any(|other| key(other) == key(set));
+    let mut all: Vec<String> = Vec::new();
+    for question in &QUESTIONS {
+        let replaced = varied.is_some_and(|(asked, _)| asked.name == question.name);
+        for set in question.usual.sets.iter().filter(|set| !replaced && !same(set)) {
+            if !all.iter().any(|known| known == set) {
+                all.push((*set).to_owned());
+            }
+        }
+    }
+    all.extend(chosen.iter().map(|set| (*set).to_owned()));
+    all
+}
+
+/// A mesh as the scenario has it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Mesh {
+    /// Places in a map of this name.
+    Places(String),
+    /// Links in `links.csv`, and how many nodes there are.
+    Links(usize),
+}
+
+/// The scenario in which choices are tried: bulk transfers between the ends of `flows`.
+///
+/// # Errors
+/// What of it is beyond the [`limits`].
+pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], mcs: u8, seconds: u64) -> Result<String, String> {
+    if mcs > limits::MCS {
+        return Err(format!("MCS {mcs}: only rates up to MCS {} were held against another simulator", limits::MCS));
+    }
+    if flows.is_empty() || flows.len() > limits::FLOWS {
+        return Err(format!("{} flows: expected 1 to {}, each as --flow FROM,TO", flows.len(), limits::FLOWS));
+    }
+    let mut text = format!(
+        "title = \"advice\"\nduration = \"{} s\"\nwarmup = \"2 s\"\n\n[topology]\nkind = \"nodes\"\n",
+        seconds + 2
+    );
+    match mesh {
+        Mesh::Places(name) => {
+            let _ = writeln!(text, "file = {}", Value::from(name.as_str()));
+        }
+        Mesh::Links(nodes) => {
+            nodes_within(*nodes)?;
+            // Where they are only says how long a frame is under way.
+            let places: Vec<String> = (0..*nodes).map(|node| format!("[\"{node} m\", \"0 m\"]")).collect();
+            let _ = writeln!(text, "positions = [{}]", places.join(", "));
+        }
+    }
+    let _ = writeln!(text, "\n[radio]\nrate = \"MCS {mcs}\"\nqueue = 500");
+    if matches!(mesh, Mesh::Links(_)) {
+        text.push_str("links = \"links.csv\"\n");
+    }
+    text.push_str("\n[mac]\nprofile = \"ht\"\n");
+    for (from, to) in flows {
+        let _ = write!(text, "\n[[flow]]\nfrom = {from}\nto = {to}\nsegment = 1448\n");
+    }
+    Ok(text)
+}
+
+/// Whether there are not too many nodes.
+///
+/// # Errors
+/// A sentence if there are.
+pub fn nodes_within(nodes: usize) -> Result<(), String> {
+    if nodes > limits::NODES {
+        return Err(format!("{nodes} nodes: nothing is answered for more than {}", limits::NODES));
+    }
+    Ok(())
+}
+
+/// Whether the flows of these records have no more hops than were looked into.
+///
+/// # Errors
+/// A sentence if one has.
+pub fn hops_within(records: &[Value]) -> Result<(), String> {
+    let flows = records.iter().filter_map(|record| record.get("flows")?.as_array()).flatten();
+    let hops = |flow: &Value| flow.get("hops").and_then(Value::as_u64).unwrap_or(0);
+    match flows.map(hops).max().unwrap_or(0) {
+        most if most > limits::HOPS => {
+            Err(format!("a flow has {most} hops: nothing is answered for more than {}", limits::HOPS))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The metric of an ETX above which a link is left out: no route takes such a one if there is another.
+const WORST_ETX: f64 = 2.0;
+/// The ratio that links of a dump get, dB: enough for every rate here.
+const GOOD_DB: f64 = 30.0;
+
+/// A list of links for `radio.links` from a dump: those with an ETX up to 2, which are taken to be good. A direction that nobody told of is as good as
+/// the other.
+pub fn link_list(dump: &Dump) -> String {
+    let mut text = "from,to,snr_db\n".to_owned();
+    for ((from, to), etx) in metrics(dump) {
+        if from < to && etx <= WORST_ETX {
+            let _ = writeln!(text, "{from},{to},{GOOD_DB}");
+        }
+    }
+    text
+}
+
+/// The ETX of each link of a dump, both ways.
+pub fn metrics(dump: &Dump) -> Links {
+    let told = |from: usize, to: usize| {
+        let shares = dump.links.iter().filter(|link| (link.from, link.to) == (from, to)).map(|link| link.delivery);
+        shares.reduce(f64::max)
+    };
+    let both = |link: &meshpace_scenario::dumps::Heard| {
+        let there = told(link.from, link.to).unwrap_or(link.delivery);
+        let etx = 1.0 / (there * told(link.to, link.from).unwrap_or(there));
+        [((link.from, link.to), etx), ((link.to, link.from), etx)]
+    };
+    dump.links.iter().flat_map(both).collect()
+}
+
+/// What came of a choice.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    /// The question.
+    pub question: &'static str,
+    /// The choice.
+    pub choice: &'static str,
+    /// What is usual instead.
+    pub usual: &'static str,
+    /// Its place among the choices of its question, that which is usual included, by goodput; those that cannot be told from it share its place.
+    pub rank: usize,
+    /// What was compared; the first is what is usual.
+    pub lines: Vec<Line>,
+}
+
+/// What is compared: an advice says no more of a choice.
+const SAID: [&str; 3] = ["aggregate_goodput_bps", "jain", "delay_p95_s"];
+
+/// The answers to one question, the best first: `tried` has each choice with its records.
+///
+/// # Errors
+/// If runs cannot be compared.
+pub fn answers(question: &Question, usual: &[Value], tried: &[(Choice, Vec<Value>)]) -> Result<Vec<Answer>, String> {
+    let mut answers = Vec::new();
+    for (choice, records) in tried {
+        let mut lines = compare(usual, records)?;
+        lines.retain(|line| SAID.contains(&line.metric));
+        answers.push(Answer {
+            question: question.name,
+            choice: choice.name,
+            usual: question.usual.name,
+            rank: 0,
+            lines,
+        });
+    }
+    let goodput = |answer: &Answer| answer.lines.first().map_or((None, 0.0), |line| (line.better, line.difference));
+    answers.sort_by(|a, b| goodput(b).1.total_cmp(&goodput(a).1));
+    let better = answers.iter().filter(|answer| goodput(answer).0 == Some(Side::B)).count();
+    let same = answers.iter().filter(|answer| goodput(answer).0.is_none()).count();
+    let (mut above, mut below) = (0, 0);
+    for answer in &mut answers {
+        answer.rank = match goodput(answer).0 {
+            Some(Side::B) => {
+                above += 1;
+                above
+            }
+            None => better + 1,
+            Some(Side::A) => {
+                below += 1;
+                better + 1 + same + below
+            }
+        };
+    }
+    Ok(answers)
+}
+
+/// An answer as people read it.
+pub fn told(answer: &Answer) -> String {
+    let verdict = match answer.lines.first().and_then(|line| line.better) {
+        Some(Side::B) => "carries more than",
+        Some(Side::A) => "carries less than",
+        None => "cannot be told by goodput from",
+    };
+    let mut text = format!("{}. {} {verdict} {}\n", answer.rank, answer.choice, answer.usual);
+    for line in &answer.lines {
+        let _ = writeln!(text, "   - {}", words(line, [answer.usual, answer.choice]));
+    }
+    text
+}
+
+/// What an advice leaves out.
+pub const LEFT_OUT: &str = "Of the mesh only who hears whom is in this model. Every link has one rate; rates are not adapted, links do not fade, loss comes from \
+    collisions alone, queues are drop-tail, everything is best effort, other networks are silent. In measurements of a testbed (docs/field.md) such a \
+    model was wrong by more than a factor of two for single flows: rely on the order where intervals are clear, not on the numbers.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_scenario::dumps::Heard;
+    use serde_json::json;
+
+    #[test]
+    fn one_thing_is_changed_at_a_time() {
+        let usual = sets(None);
+        assert_eq!(usual, ["mac.short_retry_limit=7", "radio.rts_cts=false", "flow.transport=cubic+delack"]);
+        for question in &QUESTIONS {
+            for choice in question.others {
+                let sets = sets(Some((question, choice)));
+                assert_eq!(sets.len(), usual.len(), "{sets:?}");
+                let changed: Vec<&String> = sets.iter().filter(|set| !usual.contains(set)).collect();
+                assert_eq!(changed, choice.sets, "{}", choice.name);
+            }
+        }
+    }
+
+    fn records(goodputs: [f64; 4], hops: u64) -> Vec<Value> {
+        let record = |(seed, goodput)| {
+            json!({"seed": seed, "point": {}, "fingerprint": "f", "aggregate_goodput_bps": goodput,
+                   "flows": [{"transport": "x", "hops": hops, "delay_p95_s": 0.1}]})
+        };
+        (1..).zip(goodputs).map(record).collect()
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_shares_a_place() {
+        let usual = records([100.0, 300.0, 200.0, 500.0], 2);
+        let tried = [
+            (choice("worse", &[]), records([90.0, 289.0, 191.0, 490.0], 2)),
+            (choice("same", &[]), records([110.0, 290.0, 210.0, 490.0], 2)),
+            (choice("better", &[]), records([120.0, 321.0, 219.0, 520.0], 2)),
+            (choice("far worse", &[]), records([10.0, 209.0, 111.0, 410.0], 2)),
+        ];
+        let answers = answers(&QUESTIONS[0], &usual, &tried).unwrap();
+        let ranks: Vec<(&str, usize)> = answers.iter().map(|answer| (answer.choice, answer.rank)).collect();
+        assert_eq!(ranks, [("better", 1), ("same", 2), ("worse", 4), ("far worse", 5)]);
+        assert!(told(&answers[0]).starts_with("1. better carries more than 7 attempts\n   - better is faster by"));
+        assert!(told(&answers[1]).contains("cannot be told"));
+    }
+
+    #[test]
+    fn beyond_what_was_looked_into_nothing_is_answered() {
+        let mesh = Mesh::Links(3);
+        assert!(scenario(&mesh, &[(0, 2)], 7, 10).is_ok());
+        for (problem, told) in [
+            (scenario(&mesh, &[(0, 2)], 8, 10).unwrap_err(), "MCS 8"),
+            (scenario(&mesh, &[], 7, 10).unwrap_err(), "--flow"),
+            (scenario(&Mesh::Links(51), &[(0, 2)], 7, 10).unwrap_err(), "51 nodes"),
+            (hops_within(&records([1.0; 4], 6)).unwrap_err(), "6 hops"),
+        ] {
+            assert!(problem.contains(told), "{problem}");
+        }
+        assert!(hops_within(&records([1.0; 4], 5)).is_ok());
+    }
+
+    #[test]
+    fn a_dump_gives_links_that_are_good_enough() {
+        let heard = |from, to, delivery| Heard { from, to, delivery };
+        let nodes = ["a", "b", "c"].map(str::to_owned).to_vec();
+        // ETX 1.25 by what two tell, 4 by what one does.
+        let dump = Dump { nodes, links: vec![heard(0, 1, 1.0), heard(1, 0, 0.8), heard(1, 2, 0.5)] };
+        let found = metrics(&dump);
+        assert_eq!((found[&(0, 1)], found[&(1, 0)], found[&(2, 1)]), (1.25, 1.25, 4.0));
+        assert_eq!(link_list(&dump), "from,to,snr_db\n0,1,30\n");
+    }
+}

@@ -1,0 +1,231 @@
+//! Measurements in the field: a chain of 802.11a, and two transfers through the testbed of the Wireless Battle of the Mesh v10; docs/field.md.
+//!
+//! Only the chain has a rule. Of the testbed the rates are not known: what is predicted for three of them is shown beside the measurement.
+
+use super::{Options, Point, Sample, Table, Verdict, rows};
+use crate::field::path::{self, Links};
+use meshpace_scenario::{Scenario, Source};
+use meshpace_sim::{Config, Traffic};
+use serde::Deserialize;
+
+const SWEEP: &str = include_str!("../../../../scenarios/field/sweep-80211a.toml");
+const SET_UPS: [(u32, &str); 3] = [
+    (0, include_str!("../../../../scenarios/field/battlemesh-v10-0.toml")),
+    (1, include_str!("../../../../scenarios/field/battlemesh-v10-1.toml")),
+    (4, include_str!("../../../../scenarios/field/battlemesh-v10-4.toml")),
+];
+const LINKS: &str = include_str!("../../../../scenarios/field/links.csv");
+/// The rates that are tried for the testbed. OLSR's metric was measured at the rate of MCS 0.
+const RATES: [&str; 3] = ["MCS 0", "MCS 1", "MCS 3"];
+/// The protocol whose graph is known.
+const ROUTING: &str = "olsrv1";
+
+/// A file beside the scenarios.
+fn load(name: &str) -> Result<Vec<u8>, String> {
+    let text = match name {
+        "places.csv" => include_str!("../../../../scenarios/field/places.csv"),
+        "links.csv" => LINKS,
+        "chain.csv" => include_str!("../../../../scenarios/field/chain.csv"),
+        _ => return Err(format!("{name} is not part of the program")),
+    };
+    Ok(text.into())
+}
+
+/// The one run of a scenario with these settings.
+fn config(text: &str, sets: &[&str]) -> Config {
+    let sets = sets.iter().map(|set| (*set).to_owned()).collect();
+    let source = Source { name: "field".to_owned(), text: text.to_owned(), sets };
+    let scenario = Scenario::read_with(source, &load, "field");
+    let mut points = scenario.unwrap_or_else(|why| panic!("embedded scenario: {why}")).points;
+    assert_eq!(points.len(), 1, "embedded scenario: one run is meant");
+    points.remove(0).config
+}
+
+/// What the chain of 802.11a carried, kbit/s: hops, the ends of what was seen, the largest error in per cent.
+const CHAIN: [(u16, f64, f64, f64); 3] =
+    [(1, 5350.0, 5350.0, 5.0), (2, 2020.0, 2070.0, 5.0), (3, 1470.0, 1470.0, 10.0)];
+/// What is offered beyond what the chain carries, kbit/s: at it two hops lost 35 % to 45 % in the field.
+const OVER_OFFERED: f64 = 3500.0;
+
+/// What a rule says that is open where it does not hold: nobody knows enough of the set-up to call that an error of the simulator.
+fn verdict(holds: bool) -> Verdict {
+    if holds { Verdict::Met } else { Verdict::Shown }
+}
+
+/// The chain.
+fn chain(options: &Options) -> Vec<Table> {
+    let mut points = Vec::new();
+    for (hops, low, high, rule) in CHAIN {
+        let offered = if hops == 1 { 6000.0 } else { OVER_OFFERED };
+        // The file sweeps; here one point of it at a time.
+        let single = SWEEP.split("[sweep]").next().unwrap_or_default();
+        let config = config(single, &[&format!("topology.hops={hops}"), &format!("flow.rate={offered} kbit/s")]);
+        let ours = Sample::of(&options.goodputs(&config, options.seeds(10)));
+        let reference = Sample::single((low + high) / 2.0);
+        points.push(Point {
+            case: format!("{hops} hop{}, {offered} kbit/s offered", if hops == 1 { "" } else { "s" }),
+            verdict: verdict(ours.error_pct(&reference).abs() <= rule),
+            reference: Some(reference),
+            ours,
+            rule: format!("{rule} %"),
+        });
+    }
+    let measured = Sample { mean: 40.0, half_width: 5.0, n: 1 };
+    let two = points[1].ours;
+    let lost = Sample {
+        mean: 100.0 * (1.0 - two.mean / OVER_OFFERED),
+        half_width: 100.0 * two.half_width / OVER_OFFERED,
+        n: two.n,
+    };
+    points.push(Point {
+        case: "2 hops: lost, per cent".to_owned(),
+        verdict: verdict((35.0..=45.0).contains(&lost.mean)),
+        reference: Some(measured),
+        ours: lost,
+        rule: "35 to 45".to_owned(),
+    });
+    vec![Table {
+        name: "field_chain",
+        title: "A chain of 802.11a at 6 Mbit/s in the field",
+        source: "measured",
+        unit: "kbit/s",
+        rule: "UDP over a chain in which only neighbours hear each other, offered more than it carries. One and two hops within 5 %, three within 10 %; \
+               what is shown only does not hold, and why is not known (docs/field.md).",
+        points,
+    }]
+}
+
+#[derive(Deserialize)]
+struct Row {
+    background: u32,
+    flow: usize,
+    routing: String,
+    runs: usize,
+    kbps: f64,
+    ci95: f64,
+    min_kbps: f64,
+    max_kbps: f64,
+}
+
+fn measured() -> Vec<Row> {
+    rows("field/battlemesh-v10", include_str!("../../../../validation/reference/field/battlemesh-v10.csv"))
+}
+
+/// The links with their ETX. Two nodes were not in the graph at the power of the tests: of theirs only those of the background flows, as they were at the
+/// higher power.
+fn links() -> Links {
+    #[derive(Deserialize)]
+    struct Link {
+        from: usize,
+        to: usize,
+        etx: Option<f64>,
+        etx_17dbm: Option<f64>,
+    }
+    let mut links = Links::new();
+    for link in rows::<Link>("field/links", LINKS) {
+        let is_background = [(0, 15), (3, 14)].contains(&(link.from, link.to));
+        let etx = link.etx.or(link.etx_17dbm.filter(|_| is_background));
+        if let Some(etx) = etx {
+            links.insert((link.from, link.to), etx);
+            links.insert((link.to, link.from), etx);
+        }
+    }
+    links
+}
+
+/// The testbed: simulated, and by each hop's metric.
+fn testbed(options: &Options) -> Vec<Table> {
+    let (links, measured) = (links(), measured());
+    let (mut simulated, mut by_metric) = (Vec::new(), Vec::new());
+    for rate in RATES {
+        let set = format!("radio.rate={rate}");
+        // A hop alone: the first of the background flows, over a link without losses, without its limit.
+        let mut alone = config(SET_UPS[1].1, &[&set]);
+        alone.flows.drain(..2);
+        alone.flows[0].traffic = Traffic::Ftp;
+        let hop = Sample::of(&options.goodputs(&alone, options.seeds(10)));
+        for (background, text) in SET_UPS {
+            let config = config(text, &[&set]);
+            let outcomes = options.runs(&config, options.seeds(10));
+            let carries = |flow: &meshpace_sim::Flow| {
+                let path = path::shortest(&links, flow.from.index(), flow.to.index()).unwrap_or_default();
+                let hops: Vec<f64> = path::metrics(&links, &path).iter().map(|etx| hop.mean / etx).collect();
+                (path::alone(&hops), hops.len())
+            };
+            let offered: Vec<(f64, f64)> = config.flows[2..].iter().map(|flow| (carries(flow).0, 5000.0)).collect();
+            let shares = path::shared(&[carries(&config.flows[0]).0, carries(&config.flows[1]).0], &offered);
+            for (flow, share) in shares.into_iter().enumerate() {
+                let of = |row: &&Row| row.background == background && row.flow == flow;
+                let known = measured.iter().filter(of).find(|row| row.routing == ROUTING);
+                let reference = known.map(|row| Sample { mean: row.kbps, half_width: row.ci95, n: row.runs });
+                let ends = measured
+                    .iter()
+                    .filter(of)
+                    .fold((f64::MAX, 0.0f64), |(low, high), row| (low.min(row.kbps), high.max(row.kbps)));
+                let single = known.map(|row| format!("{:.0} to {:.0}", row.min_kbps, row.max_kbps)).unwrap_or_default();
+                let (from, to) = (config.flows[flow].from.index(), config.flows[flow].to.index());
+                let hops = carries(&config.flows[flow]).1;
+                let case = format!(
+                    "{background} background, {from} to {to}, {hops} hops, {rate} (single runs {single}; means by protocol {:.0} to {:.0})",
+                    ends.0, ends.1
+                );
+                let goodputs: Vec<f64> = outcomes.iter().map(|outcome| outcome.flows[flow].goodput_bps / 1e3).collect();
+                let point =
+                    |ours| Point { case: case.clone(), reference, ours, rule: String::new(), verdict: Verdict::Shown };
+                simulated.push(point(Sample::of(&goodputs)));
+                by_metric.push(point(Sample { mean: share, half_width: share * hop.half_width / hop.mean, n: hop.n }));
+            }
+        }
+    }
+    let rule =
+        "No rule: the rates are not known, three are shown. The measurement is that with OLSRv1, whose graph is known.";
+    let table = |name, title, points| Table { name, title, source: "measured", unit: "kbit/s", rule, points };
+    vec![
+        table("field_simulated", "Two transfers through the Battlemesh v10, simulated", simulated),
+        table("field_metric", "The same by the metric of each hop", by_metric),
+    ]
+}
+
+/// All of them.
+pub fn compare(options: &Options) -> Vec<Table> {
+    let mut tables = chain(options);
+    tables.extend(testbed(options));
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_belongs_to_a_scenario() {
+        let measured = measured();
+        // Seven protocols, two flows, three set-ups.
+        assert_eq!(measured.len(), 7 * 2 * 3);
+        for (background, text) in SET_UPS {
+            let config = config(text, &[]);
+            assert_eq!(config.flows.len(), 2 + background as usize);
+            assert_eq!(measured.iter().filter(|row| row.background == background && row.routing == ROUTING).count(), 2);
+            assert!(measured.iter().all(|row| row.min_kbps <= row.kbps && row.kbps <= row.max_kbps));
+        }
+    }
+
+    #[test]
+    fn the_paths_by_metric_have_the_length_that_the_organisers_found() {
+        // Their ranking of the paths by ETX: about 3.1 from node 8 to 17 (here 7 and 16), about 4.1 from 9 to 2 (here 8 and 1).
+        let links = links();
+        for (from, to, hops, etx) in [(7, 16, 3, 3.13), (8, 1, 4, 4.13)] {
+            let path = path::shortest(&links, from, to).unwrap();
+            let sum: f64 = path::metrics(&links, &path).iter().sum();
+            assert!(path.len() - 1 == hops && (sum - etx).abs() < 0.01, "{path:?}: {sum}");
+        }
+    }
+
+    #[test]
+    fn one_hop_of_802_11a_is_met_and_two_are_not() {
+        let options = Options { seeds: Some(2), jobs: 1, progress: &|_| {} };
+        let points = chain(&options).remove(0).points;
+        let met: Vec<bool> = points.iter().map(|point| point.verdict == Verdict::Met).collect();
+        assert_eq!(met, [true, false, true, false], "docs/field.md says so: {points:?}");
+    }
+}
