@@ -30,7 +30,7 @@ fn links_and_cells_carry_what_they_do_in_ns3() {
         let case = format!("{set} {n} {traffic} {tcp} MCS {mcs} A-MPDU {ampdu} RTS {rts} BAR {bar}");
         if traffic == "tcp" {
             if tcp == "NewReno" {
-                let config = transfer(how.mesh(2, |_, _| true), 2, (0, 1), 10);
+                let config = transfer(how.mesh(2, |_, _| true), 2, (0, 1), "newreno", 2, 10);
                 let ours = meshpace_sim::run(&config, 1).flows[0].goodput_bps / 1e6 * 1448.0 / 1460.0;
                 // At MCS 0 the queue of 500 packets takes a second to drain, so that ten seconds hold few round trips and one recovery:
                 // shown, and asked for nothing.

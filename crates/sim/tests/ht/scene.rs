@@ -31,10 +31,15 @@ impl How {
     }
 
     pub fn mesh(self, nodes: u16, hears: impl Fn(u16, u16) -> bool) -> MeshConfig {
+        self.mesh_at(POWER_DBM, nodes, hears)
+    }
+
+    /// The same, received with so many dBm.
+    pub fn mesh_at(self, power_dbm: f64, nodes: u16, hears: impl Fn(u16, u16) -> bool) -> MeshConfig {
         let basic = OfdmRate::NonHt(0);
         let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
         let links = pairs.filter(|&(from, to)| from != to && hears(from, to));
-        let links = links.map(|(from, to)| (NodeId(from), NodeId(to), POWER_DBM)).collect();
+        let links = links.map(|(from, to)| (NodeId(from), NodeId(to), power_dbm)).collect();
         let rts = if self.rts { RtsPolicy::Always } else { RtsPolicy::Never };
         let retries = RetryLimits { short: self.retries, long: self.retries };
         MeshConfig {
@@ -81,15 +86,17 @@ pub fn datagrams(mesh: MeshConfig, nodes: u16, ends: &[(u16, u16)], share: f64, 
     config(mesh, nodes, first.chain(then).collect(), seconds)
 }
 
-/// NewReno with segments of 1500 bytes with all headers, from the first to the second of `ends`.
-pub fn transfer(mesh: MeshConfig, nodes: u16, ends: (u16, u16), seconds: u64) -> Config {
-    let mut newreno = names::lookup("newreno+sack+delack").unwrap();
-    if let Transport::Tcp(tcp) = &mut newreno {
+/// TCP with the congestion control of that name and segments of 1500 bytes with all headers, from the first to the second of `ends`;
+/// what arrives in `seconds` after `warmup` counts.
+pub fn transfer(mesh: MeshConfig, nodes: u16, ends: (u16, u16), control: &str, warmup: u64, seconds: u64) -> Config {
+    let mut transport = names::lookup(&format!("{control}+sack+delack")).unwrap();
+    if let Transport::Tcp(tcp) = &mut transport {
         tcp.segment = 1460;
         tcp.max_window = 2_800;
         tcp.initial_ssthresh = None;
     }
-    config(mesh, nodes, vec![flow(ends.0, ends.1, &newreno, Traffic::Ftp, 100)], seconds)
+    let config = config(mesh, nodes, vec![flow(ends.0, ends.1, &transport, Traffic::Ftp, 100)], seconds);
+    Config { duration: Duration::from_secs(warmup + seconds), warmup: Duration::from_secs(warmup), ..config }
 }
 
 fn config(mesh: MeshConfig, nodes: u16, flows: Vec<Flow>, seconds: u64) -> Config {

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The table `../reference/ns3/ht-hops.csv`: chains, hidden terminals and transfers of 802.11n in ns-3.44.
+
+    ht.py PROGRAM [SEEDS [SET...]] > ../reference/ns3/ht-hops.csv    3 seeds and all sets unless told
+
+PROGRAM is `ht.cc`, compiled as README.md says; its keys are the columns, with blanks for commas. `goodput` has the mean of each flow in Mbit/s over the seeds,
+`ci95` the half width of the 95 % interval (Student's t) of their sum, `mpdus` the mean number of MPDUs in a frame with data, by node.
+"""
+
+import itertools
+import subprocess
+import sys
+
+KEYS = ["nodes", "reach", "flows", "tos", "traffic", "mcs", "ampdu", "rts", "bar", "counts", "warmup", "duration"]
+DEFAULTS = {"reach": 0, "tos": "0", "traffic": "udp", "ampdu": 1, "rts": 0, "bar": 1, "counts": 1, "warmup": 2, "duration": 12}
+T975 = {2: 12.706, 3: 4.303, 5: 2.776, 10: 2.262}
+BOTH = (0, 1)
+
+
+def chains(name, reach, hops, rates):
+    for count, mcs, ampdu, rts in itertools.product(hops, rates, BOTH, BOTH):
+        case = dict(nodes=count + 1, reach=reach, flows=f"0-{count}", mcs=mcs, ampdu=ampdu, rts=rts)
+        # There are few aggregates in a second.
+        yield name, dict(case, duration=22 if ampdu else 12)
+
+
+def hidden(bar):
+    for mcs, ampdu, rts in itertools.product((3, 7), BOTH, BOTH):
+        if bar or ampdu:
+            yield "hidden", dict(nodes=3, reach=1, flows="0-1,2-1", mcs=mcs, ampdu=ampdu, rts=rts, bar=bar)
+
+
+def transfers(name, hops, rates, kinds, warmup, duration):
+    for traffic, count, mcs, ampdu, rts in itertools.product(kinds, hops, rates, BOTH, BOTH):
+        case = dict(nodes=count + 1, flows=f"0-{count}", traffic=traffic, mcs=mcs, ampdu=ampdu, rts=rts)
+        yield name, dict(case, warmup=warmup, duration=duration)
+
+
+CASES = [
+    *transfers("transfer", (1,), (0,), ("newreno", "cubic"), 30, 90),
+    *chains("chain", 0, (2, 3, 4), (3, 7)),
+    *hidden(1),
+    *hidden(0),
+    *chains("chain-hidden", 1, (3, 4), (3,)),
+    *chains("chain-hidden", 2, (4,), (3,)),
+]
+
+
+def main():
+    program, seeds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    if seeds not in T975:
+        sys.exit(f"ht.py: seeds: one of {sorted(T975)}")
+    sets = sys.argv[3:]
+    print(",".join(["set", *KEYS, "goodput", "ci95", "mpdus"]))
+    for name, case in CASES:
+        if sets and name not in sets:
+            continue
+        case = {**DEFAULTS, **case}
+        words = [program, *(f"{key}={value}" for key, value in case.items())]
+        runs, sizes = [], []
+        for seed in range(1, seeds + 1):
+            done = subprocess.run([*words, f"seed={seed}"], check=True, capture_output=True, text=True)
+            flows, nodes, _ = done.stdout.split("|")
+            runs.append([float(word) for word in flows.split()])
+            sizes.append([float(word) for word in nodes.split()])
+        sums = [sum(run) for run in runs]
+        mean = sum(sums) / seeds
+        half = T975[seeds] * (sum((one - mean) ** 2 for one in sums) / (seeds - 1) / seeds) ** 0.5
+        goodput = " ".join(f"{sum(flow) / seeds:.3f}" for flow in zip(*runs))
+        mpdus = " ".join(f"{sum(node) / seeds:.2f}" for node in zip(*sizes))
+        row = [name, *(str(case[key]) for key in KEYS), goodput, f"{half:.3f}", mpdus]
+        print(",".join(word.replace(",", " ") for word in row), flush=True)
+
+
+main()
