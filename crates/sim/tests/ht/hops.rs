@@ -142,17 +142,17 @@ fn compare(set: &str, seeds: u64, limit: f64) -> Vec<String> {
 
 #[test]
 fn chains_in_which_everybody_hears_everybody_carry_what_they_do_in_ns3() {
-    assert_eq!(compare("chain", 5, 5.0), Vec::<String>::new());
+    assert_eq!(compare("chain", 3, 5.0), Vec::<String>::new());
 }
 
 #[test]
 fn hidden_terminals_carry_what_they_do_in_ns3() {
-    assert_eq!(compare("hidden", 5, 10.0), Vec::<String>::new());
+    assert_eq!(compare("hidden", 3, 10.0), Vec::<String>::new());
 }
 
 #[test]
 fn chains_with_hidden_terminals_carry_what_they_do_in_ns3() {
-    let mut misses = compare("chain-hidden", 5, 10.0);
+    let mut misses = compare("chain-hidden", 3, 10.0);
     // Four hops of which only neighbours hear each other carry a tenth less than there: open, docs/ht.md.
     misses.retain(|line| !line.contains("5 nodes, reach 1"));
     assert_eq!(misses, Vec::<String>::new());
@@ -160,7 +160,7 @@ fn chains_with_hidden_terminals_carry_what_they_do_in_ns3() {
 
 #[test]
 fn transfers_carry_what_they_do_in_ns3() {
-    let mut misses = compare("transfer", 5, 3.0);
+    let mut misses = compare("transfer", 2, 3.0);
     // 3.2 % less than there: open, docs/ht.md.
     misses.retain(|line| !line.contains("cubic 2 nodes, reach 0, MCS 0, single, RTS false"));
     assert_eq!(misses, Vec::<String>::new());
