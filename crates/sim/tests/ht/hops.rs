@@ -117,7 +117,7 @@ impl Row {
     }
 }
 
-/// Runs a set; its points that differ by more than `limit` percent and the reference's own interval.
+/// Runs a set; its points that differ by more than `limit` percent.
 fn compare(set: &str, seeds: u64, limit: f64) -> Vec<String> {
     let mut misses = Vec::new();
     for row in rows(set) {
@@ -133,7 +133,7 @@ fn compare(set: &str, seeds: u64, limit: f64) -> Vec<String> {
             row.mpdus,
         );
         println!("{line}");
-        if error.abs() > limit + 100.0 * half / theirs {
+        if error.abs() > limit {
             misses.push(line);
         }
     }
