@@ -61,6 +61,8 @@ pub struct Experiment {
     pub scenario: Option<Source>,
     /// Where relative names in the scenario start.
     directory: PathBuf,
+    /// Whether that is a directory of [`EMBEDDED`] instead of the disk.
+    is_embedded: bool,
 }
 
 /// All experiments, in the order of the papers.
@@ -99,7 +101,10 @@ impl Register {
     /// If it is wrong; a test reads it.
     pub fn embedded() -> Register {
         let find = |name: &str| EMBEDDED.get_file(name).and_then(|file| file.contents_utf8()).map(str::to_owned);
-        Register::assemble(Path::new(""), find).unwrap_or_else(|problems| panic!("{}", problems.join("\n")))
+        let register = Register::assemble(Path::new(""), find);
+        let mut register = register.unwrap_or_else(|problems| panic!("{}", problems.join("\n")));
+        register.experiments.iter_mut().for_each(|experiment| experiment.is_embedded = true);
+        register
     }
 
     /// The register in a directory of the same form.
@@ -153,7 +158,8 @@ impl Register {
                 let source = |text| Source { name: shown(&name), text, sets: Vec::new() };
                 let scenario = find(&name).map(source);
                 let directory = directory.join(&folder);
-                register.experiments.push(Experiment { published, file: shown(&file), scenario, directory });
+                let file = shown(&file);
+                register.experiments.push(Experiment { published, file, scenario, directory, is_embedded: false });
             }
         }
         if problems.is_empty() { Ok(register) } else { Err(problems) }
@@ -261,7 +267,16 @@ impl Experiment {
         let Some(source) = &self.scenario else { return Err(format!("{}: no scenario", self.file)) };
         let source = Source { sets: quality.set.clone(), ..source.clone() };
         let refused = |refusal: Refusal| refusal.render(false);
-        let mut scenario = Scenario::read(source, &self.directory, &self.published.id).map_err(refused)?;
+        let id = &self.published.id;
+        let embedded = |name: &str| {
+            let file = EMBEDDED.get_file(self.directory.join(name));
+            file.map(|file| file.contents().to_vec()).ok_or_else(|| format!("{name}: it is not part of the program"))
+        };
+        let scenario = match self.is_embedded {
+            true => Scenario::read_with(source, &embedded, id),
+            false => Scenario::read(source, &self.directory, id),
+        };
+        let mut scenario = scenario.map_err(refused)?;
         for (key, values) in &quality.only {
             let Value::Array(values) = values else {
                 return Err(format!("{}: quality: only.\"{key}\": expected a list of values of the sweep", self.file));
