@@ -5,9 +5,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use meshpace_lab::register::data::{Curve, Panel};
 use meshpace_lab::register::{Effort, Experiment, Register};
-use meshpace_scenario::{Point, Scenario, Source};
+use meshpace_scenario::{Files, Point, Scenario, Source};
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The version of the format.
 const VERSION: &str = "v1.";
@@ -20,7 +20,7 @@ pub fn link(page: &str, register: &Register, experiment: &Experiment) -> Option<
     let scenario = register.runs(experiment, Effort::Paper).ok()??.scenario;
     // All points, with the keys as the file has them: some are not run, and runs are longer than anybody watches.
     let source = Source { sets: Vec::new(), ..scenario.source };
-    let all = Scenario::read(source.clone(), Path::new(""), &scenario.name).ok()?;
+    let all = Scenario::read_with(source.clone(), &among(&scenario.files), &scenario.name).ok()?;
     let published = &experiment.published;
     let values: Vec<Map<String, Value>> =
         all.points.iter().map(|point: &Point| point.values.iter().cloned().collect()).collect();
@@ -36,14 +36,26 @@ pub fn link(page: &str, register: &Register, experiment: &Experiment) -> Option<
         let name = values[*other].get("flow.transport").and_then(Value::as_str)?;
         (*other != point && others(*other) == others(point)).then_some(name)
     });
-    Some(address(page, &source, point, beside))
+    Some(address(page, &source, &scenario.files, point, beside))
 }
 
-/// The address of a view of `source` at a point of its sweep, `compare` beside it.
-fn address(page: &str, source: &Source, point: usize, compare: Option<&str>) -> String {
+/// Gives a scenario the files that were read for it before.
+fn among(files: &Files) -> impl Fn(&str) -> Result<Vec<u8>, String> {
+    move |name| {
+        let file = files.iter().find(|(path, _)| path == Path::new(name));
+        file.map(|(_, content)| content.clone()).ok_or_else(|| format!("{name}: not read before"))
+    }
+}
+
+/// The address of a view of `source`, which names `files`, at a point of its sweep, `compare` beside it.
+fn address(page: &str, source: &Source, files: &Files, point: usize, compare: Option<&str>) -> String {
     let (name, text, sets) = (&source.name, &source.text, &source.sets);
+    let text_of = |(path, content): &(PathBuf, Vec<u8>)| {
+        (path.to_string_lossy().into_owned(), Value::from(String::from_utf8_lossy(content)))
+    };
+    let files: Map<String, Value> = files.iter().map(text_of).collect();
     let view = json!({
-        "source": { "name": name, "text": text, "files": {}, "sets": sets, "point": point, "seed": 1 },
+        "source": { "name": name, "text": text, "files": files, "sets": sets, "point": point, "seed": 1 },
         "compare": compare,
         "at": 0,
     });
@@ -72,7 +84,9 @@ mod tests {
             assert_eq!(source["text"], owner.scenario.as_ref().unwrap().text, "{}", experiment.published.id);
             let text = source["text"].as_str().unwrap().to_owned();
             let source_read = Source { name: "link".to_owned(), text, sets: Vec::new() };
-            let scenario = Scenario::read(source_read, Path::new(""), "link").unwrap();
+            let files = source["files"].as_object().unwrap().iter();
+            let files = files.map(|(name, text)| (name.into(), text.as_str().unwrap().as_bytes().to_vec())).collect();
+            let scenario = Scenario::read_with(source_read, &among(&files), "link").unwrap();
             let point = source["point"].as_u64().unwrap() as usize;
             assert!(point < scenario.points.len(), "{}", experiment.published.id);
             compared += usize::from(view["compare"].is_string());
