@@ -112,6 +112,7 @@ mod loaded {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "waiting for another process")]
     fn a_user_without_rights_sends_over_it() {
         if is_missing() || !has("iperf3", "iperf3") {
             return;
