@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn delays_of_the_link_layer_are_those_of_the_paper() {
-        // AP10, section 4: 3.9 and 2.4 ms at 11 Mbit/s, with 1460 bytes; the middle of its bounds is 3.915 and 2.366 ms.
+        // AP10, section IV: 3.9 and 2.4 ms at 11 Mbit/s, with 1460 bytes; the middle of its bounds is 3.915 and 2.366 ms.
         let path = Path::new(4, Rate::from_mbps(11));
         assert!((path.link_data.as_secs_f64() - 3.9e-3).abs() < 0.02e-3, "{}", path.link_data);
         assert!((path.link_ack.as_secs_f64() - 2.366e-3).abs() < 0.001e-3, "{}", path.link_ack);

@@ -4,7 +4,7 @@
 //! What is a cycle: within one folder, a module (a file, or a folder with all that is in it) that uses another which, perhaps by way of
 //! more of them, uses the first. What a module re-exports belongs to where it is defined, and tests do not count.
 
-#[path = "house/modules.rs"]
+#[path = "architecture/modules.rs"]
 mod modules;
 
 use modules::Crate;
