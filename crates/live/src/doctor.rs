@@ -92,7 +92,7 @@ fn command(name: &'static str, package: &str) -> Finding {
         Ok(output) => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
         Err(error) => Err(error.to_string()),
     };
-    Finding::new(name, "TUN devices", found, &format!("apt-get install {package}"))
+    Finding::new(name, "emulate, the pacing of the kernel", found, &format!("apt-get install {package}"))
 }
 
 fn tun() -> Finding {

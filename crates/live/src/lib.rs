@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod drive;
 pub mod fallback;
 pub mod generator;
+mod netlink;
 pub mod poll;
 pub mod ring;
 mod sys;

@@ -1,6 +1,7 @@
 //! A TUN or TAP device: what the kernel routes into it this process reads, one IP packet or one Ethernet frame at a time, and
 //! the other way round.
 
+use crate::netlink;
 use crate::sys::{self, Layer};
 use rustix::fs::{Mode, OFlags};
 use std::io;
@@ -65,13 +66,13 @@ impl AsFd for Tun {
 }
 
 /// Gives the device `name` of the calling thread's namespace an address with its peer behind it, and an MTU, and switches
-/// it on. Needs the command `ip` and the right to use it.
+/// it on.
 ///
 /// # Errors
-/// What `ip` says.
+/// There is no such device, or no rights (`CAP_NET_ADMIN`).
 pub fn configure(name: &str, own: Ipv4Addr, peer: Ipv4Addr, mtu: u16) -> io::Result<()> {
-    ip(&["address", "add", &own.to_string(), "peer", &peer.to_string(), "dev", name])?;
-    ip(&["link", "set", name, "mtu", &mtu.to_string(), "up"])
+    netlink::assign(name, own, peer)?;
+    netlink::switch_on(name, Some(mtu))
 }
 
 /// Runs `ip` with these arguments in the calling thread's network namespace.

@@ -4,11 +4,12 @@
 //! have a route back. The device goes with the process, however that ends.
 
 use super::interface::Interface;
+use crate::netlink;
 use crate::poll::{Poller, Token};
+use crate::tpa::kernel_route;
 use crate::tun::{self, Tun};
 use std::io;
 use std::net::Ipv4Addr;
-use std::process::Command;
 
 /// A TUN device and the address behind it.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub struct Device {
 
 impl Device {
     /// Creates the device `name` with the host's address `host` on this side and `address` behind it. Needs root (or
-    /// `CAP_NET_ADMIN`), `/dev/net/tun` and the command `ip`.
+    /// `CAP_NET_ADMIN`) and `/dev/net/tun`.
     ///
     /// # Errors
     /// If the process may not make devices (`CAP_NET_ADMIN`, `/dev/net/tun`), or `name` is taken.
@@ -29,25 +30,16 @@ impl Device {
             let text = format!("{address} cannot stand behind {host}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        for table in ["main", "local"] {
-            let known = routes(address, table)?;
-            if !known.is_empty() {
-                return Err(io::Error::new(io::ErrorKind::AddrInUse, format!("{address} is in use: {}", known.trim())));
-            }
+        // Without any way there, nobody has it.
+        let known = kernel_route::route(&netlink::socket()?, address.into());
+        if known.is_ok_and(|route| route.header.destination_prefix_length == 32) {
+            let text = format!("{address} is in use: this host has a route to just this address");
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
         }
         let tun = Tun::create(name)?;
         tun::configure(name, host, address, mtu)?;
         Ok(Device { tun, address, mtu })
     }
-}
-
-/// The routes to exactly this address.
-fn routes(address: Ipv4Addr, table: &str) -> io::Result<String> {
-    let output = Command::new("ip")
-        .args(["-4", "route", "show", "table", table, "exact", &format!("{address}/32")])
-        .output()
-        .map_err(|error| io::Error::new(error.kind(), format!("ip: {error}")))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 impl Interface for Device {

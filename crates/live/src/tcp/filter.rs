@@ -6,6 +6,8 @@
 //! rule, and whether its owner lives by a socket of that name in the abstract namespace (unix(7)): both belong to the
 //! network namespace, whatever the namespaces of processes are. Our own resets carry a mark and pass.
 
+use crate::netlink::deliver_no_longer;
+use netlink_packet_route::AddressFamily;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::os::linux::net::SocketAddrExt;
@@ -34,18 +36,18 @@ impl Family {
     const ALL: [Family; 2] = [Family::V4, Family::V6];
 
     /// As `nft` calls it.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Family::V4 => "ip",
             Family::V6 => "ip6",
         }
     }
 
-    /// The option of `ip`.
-    pub(crate) fn option(self) -> &'static str {
+    /// As rtnetlink calls it.
+    pub(crate) fn address_family(self) -> AddressFamily {
         match self {
-            Family::V4 => "-4",
-            Family::V6 => "-6",
+            Family::V4 => AddressFamily::Inet,
+            Family::V6 => AddressFamily::Inet6,
         }
     }
 }
@@ -206,10 +208,8 @@ fn comment(token: &str) -> String {
 /// Removes a table, and before it the routes that only packets with its mark take.
 fn remove(family: Family, table: &str) -> io::Result<()> {
     if let Some(token) = table.strip_prefix(PREFIX).filter(|token| is_token(token)) {
-        let number = number(token).to_string();
         // Most have none.
-        let _ = crate::tun::ip(&[family.option(), "rule", "del", "fwmark", &number, "lookup", &number]);
-        let _ = crate::tun::ip(&[family.option(), "route", "flush", "table", &number]);
+        let _ = deliver_no_longer(family.address_family(), number(token));
     }
     script(&format!("delete table {} {table}\n", family.name()))
 }

@@ -18,7 +18,7 @@ impl Namespace {
     pub fn new() -> io::Result<Namespace> {
         let create = || {
             unshare(CloneFlags::CLONE_NEWNET)?;
-            crate::tun::ip(&["link", "set", "lo", "up"])?;
+            crate::netlink::switch_on("lo", None)?;
             File::open("/proc/thread-self/ns/net").map(Namespace)
         };
         // Whole threads belong to a namespace: the caller stays where it is.

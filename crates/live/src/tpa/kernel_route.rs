@@ -4,53 +4,21 @@
 //! Not what follows from them: the kernel also keeps what ICMP messages have said about a way, and believes whoever quotes the addresses and ports
 //! of a socket. So anybody could have had connections begin with small segments for ten minutes.
 
-use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use crate::netlink::{another, ask, socket};
 use netlink_packet_route::AddressFamily;
-use netlink_packet_route::RouteNetlinkMessage::{self, GetLink, GetRoute, NewLink, NewRoute};
+use netlink_packet_route::RouteNetlinkMessage::{GetLink, GetRoute, NewLink, NewRoute};
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteMetric};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::Socket;
 use std::io;
 use std::net::IpAddr;
-
-/// Longest answer of the kernel to one question, with room to spare.
-const ANSWER: usize = 1 << 15;
-
-/// A socket to ask with, in the network namespace of whoever makes it.
-pub(super) fn socket() -> io::Result<Socket> {
-    let socket = Socket::new(NETLINK_ROUTE)?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    Ok(socket)
-}
-
-fn another() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "rtnetlink: another answer than was asked for")
-}
-
-fn ask(socket: &Socket, question: RouteNetlinkMessage) -> io::Result<RouteNetlinkMessage> {
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST;
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(question));
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    socket.send(&bytes, 0)?;
-    let mut answer = Vec::with_capacity(ANSWER);
-    socket.recv(&mut answer, 0)?;
-    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, format!("rtnetlink: {error}"));
-    match NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer).map_err(invalid)?.payload {
-        NetlinkPayload::InnerMessage(answer) => Ok(answer),
-        NetlinkPayload::Error(error) => Err(error.to_io()),
-        _ => Err(another()),
-    }
-}
 
 /// The route to `peer`.
 ///
 /// # Errors
 ///
 /// There is none, or the kernel could not be asked.
-pub(super) fn route(socket: &Socket, peer: IpAddr) -> io::Result<RouteMessage> {
+pub(crate) fn route(socket: &Socket, peer: IpAddr) -> io::Result<RouteMessage> {
     let mut question = RouteMessage::default();
     let (family, bits, destination) = match peer {
         IpAddr::V4(peer) => (AddressFamily::Inet, 32, RouteAddress::Inet(peer)),

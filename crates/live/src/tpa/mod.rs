@@ -29,7 +29,7 @@ mod engine;
 mod half_open;
 mod handle;
 pub mod handshake;
-mod kernel_route;
+pub(crate) mod kernel_route;
 pub mod keylog;
 pub mod keys;
 mod listener;

@@ -3,6 +3,7 @@
 
 use super::kernel_route;
 use super::path::PathSource;
+use crate::netlink::socket;
 use meshpace_core::Rate;
 use meshpace_transport::PathInfo;
 use netlink_packet_route::route::RouteAttribute;
@@ -31,7 +32,7 @@ impl RouteMetric {
     ///
     /// No netlink socket can be had.
     pub fn new(rate: Rate) -> io::Result<RouteMetric> {
-        Ok(RouteMetric { rate, socket: Mutex::new(kernel_route::socket()?) })
+        Ok(RouteMetric { rate, socket: Mutex::new(socket()?) })
     }
 
     /// The metric of the route to `peer`: 0 if it has none.

@@ -5,8 +5,8 @@
 //! table is found by its random token; rule and routes carry a number made from it and go with the table: when this is dropped,
 //! or, after a kill, at the next start and by `meshpace doctor --clean`. IPv4 and IPv6 have a table, a number and a socket each.
 
+use crate::netlink::deliver_marked;
 use crate::tcp::filter::{Family, Table};
-use crate::tun::ip;
 use nix::sys::socket::{setsockopt, sockopt};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io;
@@ -67,7 +67,7 @@ impl Transparent {
     ///
     /// # Errors
     ///
-    /// No rights (`CAP_NET_ADMIN`), no `nft` or `ip`, or a kernel without TPROXY.
+    /// No rights (`CAP_NET_ADMIN`), no `nft`, or a kernel without TPROXY.
     pub(super) fn install(networks: &[Network]) -> io::Result<(Transparent, Vec<TcpListener>)> {
         let (mut tables, mut listeners) = (Vec::new(), Vec::new());
         for family in [Family::V4, Family::V6] {
@@ -100,23 +100,18 @@ fn listen(family: Family) -> io::Result<TcpListener> {
 /// Has packets to `networks` delivered to the socket at `here`.
 fn divert(family: Family, networks: &[Network], here: SocketAddr) -> io::Result<Table> {
     let list = networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", ");
-    let (ip_name, all) = match family {
-        Family::V4 => ("ip", "0.0.0.0/0"),
-        Family::V6 => ("ip6", "::/0"),
-    };
+    let version = family.name();
     let table = Table::install(family, |table, mark, comment| {
         format!(
             "add chain {table} prerouting {{ type filter hook prerouting priority mangle; policy accept; }}\n\
              add chain {table} output {{ type route hook output priority mangle; policy accept; }}\n\
-             add rule {table} prerouting {ip_name} daddr {{ {list} }} meta l4proto tcp meta mark set {mark} \
+             add rule {table} prerouting {version} daddr {{ {list} }} meta l4proto tcp meta mark set {mark} \
              tproxy to {here} accept {comment}\n\
-             add rule {table} output {ip_name} daddr {{ {list} }} meta l4proto tcp meta mark set {mark} {comment}\n"
+             add rule {table} output {version} daddr {{ {list} }} meta l4proto tcp meta mark set {mark} {comment}\n"
         )
     })?;
     // From here on dropping the table removes these too.
-    let number = table.number().to_string();
-    ip(&[family.option(), "route", "add", "local", all, "dev", "lo", "table", &number])?;
-    ip(&[family.option(), "rule", "add", "fwmark", &number, "lookup", &number])?;
+    deliver_marked(family.address_family(), table.number())?;
     Ok(table)
 }
 
