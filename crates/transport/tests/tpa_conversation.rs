@@ -202,6 +202,31 @@ fn an_odd_last_segment_waits_for_the_ack_timer_and_is_not_repeated() {
 }
 
 #[test]
+fn the_end_of_a_block_is_acknowledged_at_once_where_that_is_asked_for() {
+    let config = Config { ack_block_end: true, ..names::plain(2, ack::Rule::EveryOther) };
+    let acknowledged_after = |net: &Net, at: u64| times(net, 1, Flags::ACK).contains(&(at + 30));
+    // The 13th segment is a block by itself.
+    let mut net = opened(&config);
+    net.write(0, 13 * 1460);
+    net.ends[0].connection.close(Time::ZERO);
+    net.drive(ms(100_000), &mut deliver);
+    net.assert_complete();
+    let (last, block, place, _) = *data(&net, 0).last().unwrap();
+    assert_eq!((block, place), (1, 0));
+    assert!(acknowledged_after(&net, last));
+    // What was lost completes a block whose last place has long been here.
+    let mut net = opened(&config);
+    net.write(0, 12 * 1460);
+    let mut lost = false;
+    let loses = |_, _, segment: &Segment| segment.index() == Some(3) && !std::mem::replace(&mut lost, true);
+    net.drive(ms(10_000), &mut unless(loses));
+    let (repeated, _, place, tx) = *data(&net, 0).last().unwrap();
+    assert_eq!((place, tx), (3, 13));
+    assert!(acknowledged_after(&net, repeated));
+    assert_eq!(net.ends[0].connection.acknowledged(), 12 * 1460);
+}
+
+#[test]
 fn the_margin_of_zero_is_the_equation_as_printed() {
     // The same transfer with RTO = ERTT + 4 DEV: DEV vanishes, and an ACK 20 ms late (nothing is lost) times out.
     let repeats = |margin| {

@@ -2,7 +2,7 @@
 //!
 //! TPA, section 3.6: while the sender is not congested, one ACK every other segment (TPA) or every cwnd_max segments (TPA*),
 //! or when a timer expires; while it is congested, every segment. No rule is stated for the end of a block, and there is
-//! none here: an odd last segment waits for the timer. TPA* needs cwnd_max at the receiver: it is configured.
+//! none here: an odd last segment waits for the timer, unless `ack_block_end` is set. TPA* needs cwnd_max at the receiver: it is configured.
 
 use meshpace_core::{Duration, Time};
 

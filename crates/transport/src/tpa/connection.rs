@@ -64,7 +64,6 @@ pub struct Connection {
 impl Connection {
     /// A closed end that will open the connection, or one that listens. `config` must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Connection {
-        let every = config.ack.segments(config.congestion.window);
         Connection {
             state: match role {
                 Role::Sender => State::Closed,
@@ -72,7 +71,7 @@ impl Connection {
             },
             role,
             sender: Sender::new(config),
-            receiver: Receiver::new(config.segment, every, config.ack_delay, config.receive_window),
+            receiver: Receiver::new(config),
             stats: Stats::default(),
             first_block: config.first_block,
             close_with_peer: config.close_with_peer,

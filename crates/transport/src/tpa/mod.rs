@@ -43,6 +43,10 @@ pub struct Config {
     pub ack: ack::Rule,
     /// How long an ACK may wait. Default 100 ms (TPA, section 3.6).
     pub ack_delay: Duration,
+    /// Whether the last segment of a block that misses none brings about an ACK at once. The sender begins nothing before it has that, so
+    /// that a short block, or one of more segments than share an ACK, otherwise costs `ack_delay`. Default false: the paper states
+    /// no rule for the end of a block.
+    pub ack_block_end: bool,
     /// Estimator of the RTO.
     pub rto: estimator::Config,
     /// WinSize in segments, 1 to 255. Default 255: never limiting.
@@ -64,6 +68,7 @@ impl Default for Config {
             congestion: congestion::Config::default(),
             ack: ack::Rule::EveryOther,
             ack_delay: Duration::from_millis(100),
+            ack_block_end: false,
             rto: estimator::Config::default(),
             receive_window: u8::MAX,
             first_block: 0,

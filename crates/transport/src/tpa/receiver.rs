@@ -7,11 +7,12 @@
 //! segment belongs follows from its place, since all but a block's last are full; both ends must be configured with the
 //! same segment size. A segment of an older block is answered at once with a full bitmap of that block.
 
+use super::Config;
 use super::ack::Acknowledger;
 use super::segment::{ALL, BLOCK_NUMBERS, BLOCK_SEGMENTS, Segment, blocks_between};
 use crate::flags::Flags;
 use crate::stats::Stats;
-use meshpace_core::{Duration, Time};
+use meshpace_core::Time;
 
 /// Where the payload of an accepted segment belongs in the peer's stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +41,8 @@ pub struct Receiver {
     /// Segments the application takes.
     window: u8,
     acks: Acknowledger,
+    /// The end of a block is acknowledged at once.
+    ack_block_end: bool,
     /// The transmission that triggers the next ACK; 0 if none did.
     trigger: u8,
     /// A transmission of an older block to be answered: that block and the transmission.
@@ -47,17 +50,18 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver of segments of `segment` bytes that acknowledges every `every` of them, or after `delay`.
-    pub fn new(segment: u32, every: u8, delay: Duration, window: u8) -> Receiver {
+    /// Nothing received yet.
+    pub fn new(config: &Config) -> Receiver {
         Receiver {
-            segment,
+            segment: config.segment,
             block: 0,
             start: 0,
             places: 0,
             last: None,
             fin: false,
-            window,
-            acks: Acknowledger::new(every, delay),
+            window: config.receive_window,
+            acks: Acknowledger::new(config.ack.segments(config.congestion.window), config.ack_delay),
+            ack_block_end: config.ack_block_end,
             trigger: 0,
             stale: None,
         }
@@ -117,6 +121,9 @@ impl Receiver {
         }
         self.trigger = segment.tx;
         self.acks.on_segment(now, segment.congested);
+        if self.ack_block_end && self.is_complete() {
+            self.acks.at_once();
+        }
         let offset = self.start + u64::from(place) * u64::from(self.segment);
         new.then_some(Placement { offset, bytes: segment.payload })
     }

@@ -37,6 +37,7 @@ pub fn any_config(rng: &mut Rng) -> Config {
         } else {
             pacing::Config::Adaptive(AdaptiveConfig::paper())
         },
+        ack_block_end: rng.below(2) == 0,
         ..Config::default()
     }
 }
