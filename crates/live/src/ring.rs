@@ -98,12 +98,15 @@ pub struct ReceiveRing {
     delivered: u64,
     /// Offset behind the last byte placed, with or without gaps before it.
     placed: u64,
+    /// Offset that stands at the beginning of `bytes`, the ring's length further round again. An empty ring begins at its
+    /// beginning: as long as the reader keeps up, the same few bytes of memory are used, and the processor has them at hand.
+    origin: u64,
 }
 
 impl ReceiveRing {
     /// An empty ring for `capacity` bytes, at least one.
     pub fn new(capacity: usize) -> ReceiveRing {
-        ReceiveRing { bytes: Box::default(), capacity: capacity.max(1), read: 0, delivered: 0, placed: 0 }
+        ReceiveRing { bytes: Box::default(), capacity: capacity.max(1), read: 0, delivered: 0, placed: 0, origin: 0 }
     }
 
     /// Puts `bytes` at `offset` of the stream. What was delivered already stays as it was; false, and nothing kept, if
@@ -114,13 +117,16 @@ impl ReceiveRing {
         if end > self.limit() {
             return false;
         }
-        if bytes.is_empty() {
+        if end <= self.delivered {
             return true;
         }
         wake(&mut self.bytes, self.capacity);
+        if self.placed <= self.read {
+            self.origin = self.read;
+        }
         self.placed = self.placed.max(end);
-        let known = (self.delivered.saturating_sub(offset)).min(bytes.len() as u64);
-        copy_in(&mut self.bytes, offset + known, &bytes[known as usize..]);
+        let known = self.delivered.saturating_sub(offset);
+        copy_in(&mut self.bytes, offset + known - self.origin, &bytes[known as usize..]);
         true
     }
 
@@ -136,7 +142,7 @@ impl ReceiveRing {
         if length == 0 {
             return 0;
         }
-        let from = (self.read % self.bytes.len() as u64) as usize;
+        let from = ((self.read - self.origin) % self.bytes.len() as u64) as usize;
         let first = length.min(self.bytes.len() - from);
         into[..first].copy_from_slice(&self.bytes[from..from + first]);
         into[first..length].copy_from_slice(&self.bytes[..length - first]);
