@@ -5,6 +5,7 @@
 //! they acknowledge and which window they announce. So they are sealed in advance, and leave if they say what is then to be said. A
 //! wrong guess costs the work and some numbers of datagrams, which nobody misses; who guesses wrong guesses less often.
 
+use super::engine::Inside;
 use super::handshake::Tag;
 use super::seal::{AUTHENTICATION, HEAD, Seal};
 use crate::ring::SendRing;
@@ -75,6 +76,19 @@ impl Ahead {
         self.bytes.chunks_exact(self.length).nth(place)
     }
 
+    /// The datagrams of the whole block and the length of each, if they say just what `segments` say and none was used; only
+    /// once. What is left in their place is not looked at.
+    pub(super) fn take_all(&mut self, segments: &[Inside], number: u64) -> Option<(&mut Vec<u8>, usize)> {
+        let same = |(known, segment): (&Option<Segment>, &Inside)| matches!((known, segment), (Some(known), Inside::Tpa(segment)) if known == segment);
+        let all = !segments.is_empty() && segments.len() == self.segments.len();
+        if !all || number - self.number >= FRESH || !self.segments.iter().zip(segments).all(same) {
+            return None;
+        }
+        self.segments.fill(None);
+        self.used = true;
+        Some((&mut self.bytes, self.length))
+    }
+
     fn clear(&mut self) {
         self.segments.clear();
         self.bytes.clear();
@@ -135,7 +149,23 @@ mod tests {
         assert!(ahead.take(&second, seal.number() + FRESH - 4).is_some());
         assert!(ahead.gather(block(3).into_iter(), &ring));
         ahead.seal(7, &mut seal);
-        assert_eq!(ahead.take(&block(3)[0], seal.number() + FRESH), None, "the peer may take it for a replay");
+        let whole = block(3).map(Inside::Tpa);
+        assert_eq!(ahead.take_all(&whole[..2], seal.number()), None, "a part of it");
+        assert_eq!(ahead.take_all(&block(2).map(Inside::Tpa), seal.number()), None, "another block");
+        assert_eq!(ahead.take_all(&whole, seal.number() + FRESH - 3), None, "the peer may take it for a replay");
+        let (datagrams, length) = ahead.take_all(&whole, seal.number()).unwrap();
+        let mut datagrams = std::mem::take(datagrams);
+        assert_eq!((datagrams.len(), length), (3 * length, HEAD + wire::INSIDE_UDP + 100 + AUTHENTICATION));
+        for (datagram, said) in datagrams.chunks_exact_mut(length).zip(block(3)) {
+            let (opened, payload) = wire::decode_inside_udp(peer.open(datagram).unwrap()).unwrap();
+            assert_eq!(Segment { offset: said.offset, ..opened }, said);
+            assert_eq!((payload, &[][..]), ring.range(said.offset, 100).unwrap());
+        }
+        assert_eq!(ahead.take_all(&whole, seal.number()), None, "a second time");
+        assert_eq!(ahead.take(&block(3)[0], seal.number()), None, "a second time");
+        assert!(ahead.gather(block(4).into_iter(), &ring));
+        ahead.seal(7, &mut seal);
+        assert_eq!(ahead.take(&block(4)[0], seal.number() + FRESH), None, "the peer may take it for a replay");
     }
 
     #[test]

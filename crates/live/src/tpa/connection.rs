@@ -53,6 +53,8 @@ pub(super) struct Connection {
     origin: Origin,
     /// What is around segments, once the handshake has told.
     cover: Option<Cover>,
+    /// Segments on their way out; empty in between.
+    leaving: Vec<Inside>,
     /// Bytes of the stream the machine knows to be written.
     written: u64,
     /// Payload of a full segment and of a block.
@@ -144,6 +146,7 @@ impl Connection {
             machine_at: Time::NEVER,
             origin,
             cover: None,
+            leaving: Vec::new(),
             written: 0,
             segment,
             block: Terms::of(config).block(),
@@ -232,25 +235,25 @@ impl Connection {
         }
         self.hear_application(now, state);
         let opening = self.machine.state() == tpa::State::SynSent;
-        let (addresses, send) = (self.addresses, &state.send);
-        let (mut broken, mut request) = (false, None);
-        self.machine_at = pump(&mut self.machine, now, |_, segment| {
-            if opening {
-                request = Some(segment);
-                return;
+        let mut leaving = std::mem::take(&mut self.leaving);
+        self.machine_at = pump(&mut self.machine, now, |_, segment| leaving.push(segment));
+        let mut broken = false;
+        if opening {
+            leaving.last().into_iter().for_each(|segment| self.request(segment, out));
+        } else if let Some(cover) = &mut self.cover
+            && !cover.send_ahead(self.addresses, &leaving, out)
+        {
+            for segment in &leaving {
+                let (offset, length) = segment.range();
+                let Some((a, b)) = state.send.range(offset, length) else {
+                    broken = true;
+                    continue;
+                };
+                out.push(self.addresses, cover.length(segment, length), |out| cover.write(out, segment, a, b));
             }
-            let Some(cover) = &mut self.cover else { return };
-            let (offset, length) = segment.range();
-            if let Some((a, b)) = send.range(offset, length) {
-                let length = cover.length(&segment, length);
-                out.push(addresses, length, |out| cover.write(out, &segment, a, b));
-            } else {
-                broken = true;
-            }
-        });
-        if let Some(segment) = request {
-            self.request(&segment, out);
         }
+        leaving.clear();
+        self.leaving = leaving;
         if broken {
             // The transport contradicts itself; better an end than wrong bytes.
             self.shared.fail(state, Failure::new(libc::EIO, "a segment was to be sent whose bytes are gone"));

@@ -4,7 +4,9 @@ use super::ahead::Ahead;
 use super::engine::Inside;
 use super::handshake::{Protection, Tag, tag_of};
 use super::noise::Keys;
+use super::outbox::Outbox;
 use super::seal::{AUTHENTICATION, HEAD, Seal};
+use super::socket::Addresses;
 use crate::ring::SendRing;
 use meshpace_transport::tpa::{Segment, wire};
 
@@ -76,6 +78,13 @@ impl Cover {
                 content(out);
             }
         }
+    }
+
+    /// Hands over all datagrams of a block that was sealed beforehand, if `segments` say just what they do; whether it did.
+    pub(super) fn send_ahead(&mut self, to: Addresses, segments: &[Inside], out: &mut Outbox) -> bool {
+        let Some(seal) = &self.seal else { return false };
+        let block = self.ahead.take_all(segments, seal.number());
+        block.is_some_and(|(datagrams, length)| out.push_all(to, length, datagrams))
     }
 
     /// Copies what these segments of one block say, if that is to be sealed before they leave. [`Cover::seal_ahead`] is to

@@ -29,6 +29,13 @@ impl Outbox {
         self.push(to, bytes.len(), |out| out.extend_from_slice(bytes));
     }
 
+    /// Puts `datagrams`, of `length` bytes each, behind the others as one message, and leaves other memory in their place; false, and nothing
+    /// done, if they are too many for one.
+    pub(super) fn push_all(&mut self, to: Addresses, length: usize, datagrams: &mut Vec<u8>) -> bool {
+        self.seal();
+        self.open.fill(to, length, datagrams)
+    }
+
     /// What comes next begins another message.
     pub(super) fn seal(&mut self) {
         if self.open.content().is_none() {

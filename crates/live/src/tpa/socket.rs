@@ -286,6 +286,17 @@ impl Message {
         debug_assert_eq!(self.bytes.len() - before, length, "the length that was announced");
     }
 
+    /// Takes `datagrams`, of `length` bytes each, if this is empty and they fit, and gives its own memory for them; whether it did.
+    pub fn fill(&mut self, to: Addresses, length: usize, datagrams: &mut Vec<u8>) -> bool {
+        let count = datagrams.len() / length.max(1);
+        if self.count > 0 || count > MOST_DATAGRAMS || datagrams.len() > MOST_BYTES {
+            return false;
+        }
+        std::mem::swap(&mut self.bytes, datagrams);
+        (self.to, self.size, self.count, self.closed) = (Some(to), length, count, false);
+        true
+    }
+
     /// To whom, the bytes and the size of each datagram; none if empty.
     pub fn content(&self) -> Option<(Addresses, &[u8], usize)> {
         self.to.filter(|_| self.count > 0).map(|to| (to, &self.bytes[..], self.size))
