@@ -22,6 +22,7 @@
 //   queue=500        packets
 //   warmup=2         goodput counts from here ...
 //   duration=12      ... to here, in seconds
+//   trace=           a file: a line "START NODE AIR KIND BYTES RETRY" for each frame, times in us
 //   series=0         1: first prints the goodput of each second and, after a colon, what node 0 sent in MPDUs with data
 //   seed=1           any whole number > 0
 //
@@ -93,6 +94,24 @@ CountFrame(Sent* sent, WifiConstPsduMap psdus, WifiTxVector, double)
             ++sent->frames;
             sent->mpdus += psdu->GetNMpdus();
         }
+    }
+}
+
+// A line of the trace for a frame that begins.
+void
+TraceFrame(std::FILE* file, std::uint32_t node, WifiConstPsduMap psdus, WifiTxVector vector, double)
+{
+    for (const auto& [station, psdu] : psdus)
+    {
+        const auto& header = psdu->GetHeader(0);
+        std::fprintf(file,
+                     "%.3f %u %.3f %s %u %d\n",
+                     Simulator::Now().GetNanoSeconds() / 1e3,
+                     node,
+                     WifiPhy::CalculateTxDuration(psdu, vector, WIFI_PHY_BAND_5GHZ).GetNanoSeconds() / 1e3,
+                     header.GetTypeString(),
+                     psdu->GetSize(),
+                     header.IsRetry() ? 1 : 0);
     }
 }
 
@@ -209,7 +228,7 @@ main(int argc, char* argv[])
     std::map<std::string, std::string> options{
         {"nodes", "2"},   {"links", ""},  {"reach", "0"}, {"flows", "0-1"}, {"tos", "0"},    {"traffic", "udp"}, {"offered", "0"},
         {"mcs", "7"},     {"ampdu", "1"}, {"rts", "0"},     {"bar", "1"},    {"counts", "0"},  {"queue", "500"},   {"warmup", "2"},
-        {"duration", "12"}, {"series", "0"}, {"seed", "1"}};
+        {"duration", "12"}, {"series", "0"}, {"trace", ""}, {"seed", "1"}};
     for (int i = 1; i < argc; ++i)
     {
         const std::string word = argv[i];
@@ -294,11 +313,20 @@ main(int argc, char* argv[])
                                  "ControlMode",
                                  StringValue("OfdmRate6Mbps"));
     const auto devices = wifi.Install(phy, mac, nodes);
+    std::FILE* const trace = options["trace"].empty() ? nullptr : std::fopen(options["trace"].c_str(), "w");
+    if (!options["trace"].empty() && trace == nullptr)
+    {
+        Refuse("cannot write " + options["trace"]);
+    }
     std::vector<Sent> sent(count);
     for (std::uint32_t node = 0; node < count; ++node)
     {
         const auto radio = DynamicCast<WifiNetDevice>(devices.Get(node))->GetPhy();
         radio->TraceConnectWithoutContext("PhyTxPsduBegin", MakeBoundCallback(&CountFrame, &sent[node]));
+        if (trace != nullptr)
+        {
+            radio->TraceConnectWithoutContext("PhyTxPsduBegin", MakeBoundCallback(&TraceFrame, trace, node));
+        }
     }
 
     InternetStackHelper stack;
@@ -397,5 +425,9 @@ main(int argc, char* argv[])
                 static_cast<unsigned long long>(all.mpdus),
                 static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC);
     Simulator::Destroy();
+    if (trace != nullptr && std::fclose(trace) != 0)
+    {
+        Refuse("cannot write " + options["trace"]);
+    }
     return 0;
 }

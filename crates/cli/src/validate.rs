@@ -18,7 +18,7 @@ const PAGE: &str = "results.md";
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_counts, chain_paced_udp, quiet_train, cross,
-    /// parallel, agents, estimator, saturation, ieee, field
+    /// parallel, agents, estimator, saturation, ieee, ht, field
     /// [default: all].
     names: Vec<String>,
     /// Runs per point [default: as many as the reference has, at least 10].

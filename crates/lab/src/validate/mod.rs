@@ -10,6 +10,7 @@ mod chain_counts;
 mod chains;
 mod competing;
 mod field;
+pub mod ht;
 mod micro;
 mod ns3;
 mod paced_udp;
@@ -150,6 +151,7 @@ pub const COMPARISONS: &[Comparison] = &[
     Comparison { name: "estimator", run: agents::compare_estimator },
     Comparison { name: "saturation", run: saturation::compare },
     Comparison { name: "ieee", run: ns3::compare },
+    Comparison { name: "ht", run: ht::compare },
     Comparison { name: "field", run: field::compare },
 ];
 

@@ -1,8 +1,8 @@
 //! 120 random nodes and ten flows of datagrams over several hops: what an MPDU costs. The scene is that of
 //! `validation/ns3/random-120.txt`, which `validation/ns3/ht.cc` reads, too.
 
-use super::scene::{How, datagrams};
 use meshpace_core::Time;
+use meshpace_lab::validate::ht::scene::{How, datagrams};
 use meshpace_mesh::mac::{Frame, FrameKind};
 use meshpace_sim::{Probe, SimPacket};
 

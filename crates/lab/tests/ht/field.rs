@@ -1,6 +1,6 @@
 //! 802.11a as it was measured in the field: 6 Mbit/s, UDP.
 
-use super::scene::{How, datagrams, mbps};
+use meshpace_lab::validate::ht::scene::{How, datagrams, mbps};
 use meshpace_mesh::radio::OfdmRate;
 
 #[test]

@@ -1,35 +1,48 @@
-//! Scenes in which everybody hears everybody equally well, -50 dBm, or as a list of links says.
+//! Scenes in which those who hear each other do so equally well: -50 dBm unless told.
+//!
+//! They match the set-up of `validation/ns3/ht.cc`: 5 GHz, 20 MHz, control frames at 6 Mbit/s, a queue of 500 packets.
 
+use crate::validate::scenes::transport;
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{LinkConfig, RtsPolicy};
 use meshpace_mesh::radio::{Band, Links, Ofdm, OfdmRate};
 use meshpace_mesh::{
     HtConfig, MacConfig, MacProfile, MeshConfig, Position, Propagation, RadioConfig, Reception, RetryLimits,
 };
-use meshpace_sim::{Config, Flow, Traffic};
-use meshpace_transport::{Config as Transport, names};
+use meshpace_sim::{Config, Flow, Outcome, Traffic};
+use meshpace_transport::Config as Transport;
 
 /// Received everywhere.
 pub const POWER_DBM: f64 = -50.0;
-/// Payload of a datagram, and of IP and UDP headers what ours lacks of 28 bytes.
+/// Payload of a datagram, bytes.
 pub const PAYLOAD: u32 = 1470;
+/// What its headers of IP and UDP have beside the 20 bytes that are counted here.
 const MORE_HEADERS: u32 = 8;
 
 /// How the stations send.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
+    /// Rate of data.
     pub rate: OfdmRate,
+    /// What 802.11n adds; none: 802.11a.
     pub ht: Option<HtConfig>,
+    /// Whether RTS/CTS comes before every unicast data frame.
     pub rts: bool,
+    /// Attempts for a frame.
     pub retries: u32,
 }
 
 impl How {
+    /// 802.11n with aggregates of so many MPDUs at most, the long guard interval and seven attempts.
+    ///
+    /// # Panics
+    /// For an `mcs` above 15: those used here are part of the program.
     pub fn mcs(mcs: u8, mpdus: u32, rts: bool) -> How {
         let ht = Some(HtConfig { mpdus, ..HtConfig::default() });
-        How { rate: OfdmRate::mcs(mcs, false).unwrap(), ht, rts, retries: 7 }
+        How { rate: OfdmRate::mcs(mcs, false).unwrap_or_else(|| panic!("there is no MCS {mcs}")), ht, rts, retries: 7 }
     }
 
+    /// So many nodes, numbered from 0; `hears` tells who hears whom.
     pub fn mesh(self, nodes: u16, hears: impl Fn(u16, u16) -> bool) -> MeshConfig {
         self.mesh_at(POWER_DBM, nodes, hears)
     }
@@ -75,7 +88,7 @@ fn flow(from: u16, to: u16, transport: &Transport, traffic: Traffic, start_ms: u
 /// Datagrams of 1470 bytes over each of `ends`, as many as `share` of the rate; before, each sends one alone, so that ARP has been
 /// answered. The flows that count are the second half.
 pub fn datagrams(mesh: MeshConfig, nodes: u16, ends: &[(u16, u16)], share: f64, seconds: u64) -> Config {
-    let mut udp = names::lookup("udp").unwrap();
+    let mut udp = transport("udp");
     if let Transport::Udp(udp) = &mut udp {
         udp.segment = PAYLOAD + MORE_HEADERS;
     }
@@ -89,13 +102,13 @@ pub fn datagrams(mesh: MeshConfig, nodes: u16, ends: &[(u16, u16)], share: f64, 
 /// TCP with the congestion control of that name and segments of 1500 bytes with all headers, from the first to the second of `ends`;
 /// what arrives in `seconds` after `warmup` counts.
 pub fn transfer(mesh: MeshConfig, nodes: u16, ends: (u16, u16), control: &str, warmup: u64, seconds: u64) -> Config {
-    let mut transport = names::lookup(&format!("{control}+sack+delack")).unwrap();
-    if let Transport::Tcp(tcp) = &mut transport {
-        tcp.segment = 1460;
-        tcp.max_window = 2_800;
-        tcp.initial_ssthresh = None;
+    let mut tcp = transport(&format!("{control}+sack+delack"));
+    if let Transport::Tcp(config) = &mut tcp {
+        config.segment = 1460;
+        config.max_window = 2_800;
+        config.initial_ssthresh = None;
     }
-    let config = config(mesh, nodes, vec![flow(ends.0, ends.1, &transport, Traffic::Ftp, 100)], seconds);
+    let config = config(mesh, nodes, vec![flow(ends.0, ends.1, &tcp, Traffic::Ftp, 100)], seconds);
     Config { duration: Duration::from_secs(warmup + seconds), warmup: Duration::from_secs(warmup), ..config }
 }
 
@@ -111,8 +124,13 @@ fn config(mesh: MeshConfig, nodes: u16, flows: Vec<Flow>, seconds: u64) -> Confi
     }
 }
 
+/// Payload of a transfer, Mbit/s, as ns-3 counts it: 12 bytes of a segment are the time stamps.
+pub fn segments_mbps(outcome: &Outcome) -> f64 {
+    outcome.flows[0].goodput_bps / 1e6 * 1448.0 / 1460.0
+}
+
 /// Payload of the saturated flows, Mbit/s, as ns-3 counts it: 1470 bytes of each datagram.
-pub fn mbps(outcome: &meshpace_sim::Outcome) -> Vec<f64> {
+pub fn mbps(outcome: &Outcome) -> Vec<f64> {
     let counted = &outcome.flows[outcome.flows.len() / 2..];
     counted.iter().map(|flow| flow.goodput_bps / 1e6 * f64::from(PAYLOAD) / f64::from(PAYLOAD + MORE_HEADERS)).collect()
 }

@@ -1,0 +1,44 @@
+//! 802.11n: one cell against theory, links, cells, chains, hidden terminals and transfers against ns-3.44; docs/ht.md.
+
+mod hops;
+mod links;
+pub mod scene;
+mod theory;
+
+use super::{Options, Point, Sample, Table, Verdict};
+use meshpace_mesh::HtConfig;
+use scene::How;
+
+/// The program and the version of the references.
+const NS3: &str = "ns-3.44";
+
+/// All of them.
+pub fn compare(options: &Options) -> Vec<Table> {
+    let mut tables = theory::compare(options);
+    tables.extend(links::compare(options));
+    tables.extend(hops::compare(options));
+    tables
+}
+
+/// Stations that send aggregates of 64 MPDUs or frames of one, and ask for a block ACK that they missed, or do not.
+fn how(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> How {
+    let mpdus = if aggregates { 64 } else { 1 };
+    How { ht: Some(HtConfig { mpdus, asks, ..HtConfig::default() }), ..How::mcs(mcs, mpdus, rts) }
+}
+
+/// What distinguishes the rows of a reference, in words.
+fn words(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> String {
+    let size = if aggregates { "aggregates" } else { "one MPDU" };
+    let access = if rts { "RTS/CTS" } else { "basic access" };
+    format!("MCS {mcs}, {size}, {access}{}", if asks { "" } else { ", block ACKs not asked for" })
+}
+
+/// A point with a rule in per cent, or without one.
+fn point(case: String, reference: Sample, ours: Sample, rule_pct: Option<f64>) -> Point {
+    let verdict = match rule_pct {
+        Some(rule) => Verdict::from(ours.error_pct(&reference).abs() <= rule),
+        None => Verdict::Shown,
+    };
+    let rule = rule_pct.map_or(String::new(), |rule| format!("{rule} %"));
+    Point { case, reference: Some(reference), ours, rule, verdict }
+}
