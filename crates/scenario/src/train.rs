@@ -8,6 +8,7 @@ use meshpace_transport::train::{Config, control, estimator, solo};
 pub fn read(keys: &mut Reader<'_>, config: &mut Config) {
     assign(&mut config.ack_timer, time(keys, "ack_timer", Sign::Positive));
     read_control(keys, &mut config.control);
+    assign(&mut config.control.aggregates, keys.flag("aggregates"));
     assign(&mut config.control.competitive, keys.number("competitive", 1.0..=100.0));
     read_estimator(keys, &mut config.estimator);
     if keys.get("rto").is_some() {

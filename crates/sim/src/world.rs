@@ -1,5 +1,6 @@
 //! The simulated world: an engine, the transport endpoints at its nodes, their applications, and what is measured.
 
+mod access;
 mod delay;
 mod flow;
 mod measurement;
@@ -20,6 +21,7 @@ use flow::{CONNECTIONS, Connection, FlowState};
 use meshpace_core::{FlowId, NodeId, Time};
 use meshpace_mesh::Packet;
 use meshpace_mesh::radio::connectivity::components;
+use meshpace_transport::train::Access;
 use meshpace_transport::{Arrival, Endpoint, PathInfo, pump};
 use observe::{Cutter, Recorder};
 use routes::{Absence, SAMPLE};
@@ -56,6 +58,8 @@ pub struct World<'a, O> {
     /// By flow, the delays of its data since `warmup`.
     delays: Vec<Delays>,
     send_times: SendTimes,
+    /// Where links aggregate.
+    access: Option<Access>,
     next_packet: u32,
     /// Since measuring began; empty if nodes stay where they are.
     absences: Vec<Absence>,
@@ -95,6 +99,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             flows,
             delays,
             send_times,
+            access: access::access(&config.mesh),
             next_packet: 0,
             absences: Vec::new(),
             next_sample: Time::NEVER,
@@ -343,6 +348,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             state.path = Some(hops);
             let next_hop = self.engine.next_hop(state.node, state.peer);
             let received_power_dbm = next_hop.and_then(|next| self.engine.received_power_dbm(state.node, next));
+            if let Some(access) = self.access {
+                state.endpoint.on_access(access);
+            }
             state.endpoint.on_path(PathInfo { hops, rate: self.config.mesh.radio.rate, received_power_dbm });
         }
     }

@@ -5,6 +5,7 @@ use crate::output::{Machine, Output};
 use crate::path::{Arrival, ENDLESS, PathInfo, Role};
 use crate::segment::Segment;
 use crate::stats::Stats;
+use crate::train::Access;
 use crate::udp::{Sink, Source};
 use crate::{tcp, tpa, train};
 use meshpace_core::{Duration, Time};
@@ -125,6 +126,13 @@ impl Endpoint {
             Endpoint::Tpa(end) => end.on_path(path),
             Endpoint::Train(end) => end.on_path(path),
             _ => {}
+        }
+    }
+
+    /// What an access to the channel of the links costs and carries, where they aggregate. Only quiet trains heed it.
+    pub fn on_access(&mut self, access: Access) {
+        if let Endpoint::Train(end) = self {
+            end.on_access(access);
         }
     }
 

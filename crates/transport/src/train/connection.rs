@@ -6,6 +6,7 @@
 //! data's: they have to leave when a train ends and carry feedback. [`Profile`] says what a host does otherwise than an agent
 //! of a simulator.
 
+use super::access::Access;
 use super::receiver::Receiver;
 use super::segment::{Segment, stamp};
 use super::sender::Sender;
@@ -322,6 +323,11 @@ impl Connection {
     /// The path to the peer is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         self.sender.on_path(path);
+    }
+
+    /// What an access to the channel of the links costs and carries, where they aggregate.
+    pub fn on_access(&mut self, access: Access) {
+        self.sender.on_access(access);
     }
 
     fn next_segment(&mut self, now: Time) -> Option<Segment> {

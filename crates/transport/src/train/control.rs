@@ -21,6 +21,7 @@
 //! more delay cost nobody anything: `near_train` and `near_delay`. A loss says that somebody is hidden after all, and the usual values
 //! hold for a minute.
 
+use super::access::{Access, Aggregates, NEAR_HOPS};
 use super::competition::Competition;
 use super::estimator::{exchange, reuse_hops};
 use crate::PathInfo;
@@ -66,6 +67,8 @@ pub struct Config {
     pub near_delay: Option<f64>,
     /// Whether the interval is kept in proportion when the path gets other hops. Default false: it begins anew.
     pub keep_interval: bool,
+    /// Whether trains leave as aggregates where links have them. Default false: their segments are spaced on every link.
+    pub aggregates: bool,
 }
 
 impl Default for Config {
@@ -88,12 +91,11 @@ impl Default for Config {
             near_train: None,
             near_delay: None,
             keep_interval: false,
+            aggregates: false,
         }
     }
 }
 
-/// Hops up to which all who send data hear each other.
-const NEAR_HOPS: u8 = 3;
 /// How long nothing may have been lost for that to be believed, seconds.
 const UNHURT: f64 = 60.0;
 
@@ -167,6 +169,7 @@ pub struct Control {
     /// How long nothing has been lost, seconds.
     unhurt: f64,
     competition: Competition,
+    aggregates: Option<Aggregates>,
 }
 
 impl Control {
@@ -185,6 +188,7 @@ impl Control {
             reuse: 0.05,
             unhurt: f64::INFINITY,
             competition: Competition::new(config.competitive),
+            aggregates: None,
         }
     }
 
@@ -201,6 +205,13 @@ impl Control {
         self.interval = self.config.start * self.reuse;
         self.floor = self.interval;
         self.sampled = false;
+    }
+
+    /// The links of the path aggregate, as `access` says.
+    pub fn on_access(&mut self, access: &Access, path: &PathInfo, segment: u32) {
+        if self.config.aggregates {
+            self.aggregates = Aggregates::new(access, path, segment + 40, self.config.far_floor);
+        }
     }
 
     /// Whether all who send data on the path hear each other, as far as can be told.
@@ -254,7 +265,10 @@ impl Control {
     /// The segments of the next train; `after` a whole one the next may be longer.
     pub fn next_train(&mut self, after: bool) -> u32 {
         let longest = self.config.near_train.filter(|_| self.is_near()).unwrap_or(self.config.train);
-        let most = (self.config.span.as_secs_f64() / self.interval()).clamp(1.0, f64::from(longest)) as u32;
+        let most = match &mut self.aggregates {
+            Some(aggregates) => aggregates.begin_train(longest),
+            None => (self.config.span.as_secs_f64() / self.interval()).clamp(1.0, f64::from(longest)) as u32,
+        };
         self.train = if after { self.train.saturating_mul(2) } else { self.train }.min(most).max(1);
         self.train
     }
@@ -273,6 +287,14 @@ impl Control {
     /// The least interval that the path bears, seconds.
     pub fn floor(&self) -> f64 {
         self.floor
+    }
+
+    /// How long after a segment that leaves now the next one may, seconds.
+    pub fn next_gap(&mut self) -> f64 {
+        match &mut self.aggregates {
+            Some(aggregates) => aggregates.next_gap(),
+            None => self.interval(),
+        }
     }
 
     /// I, seconds.

@@ -4,9 +4,10 @@
 //! channel as much as a third of what data costs, and jitter builds up until a collision of hidden stations looks like a
 //! broken route. Here nothing crosses: the path is empty when the ACK travels, and every train begins on an empty path.
 //! `sender` makes trains and repairs holes, `receiver` has the rule of acknowledging, `estimator` measures the path,
-//! `control` computes the interval, `competition` detects senders that fill queues, `connection` opens and closes as TCP does. `solo` is the
+//! `control` computes the interval, `access` gathers segments where links aggregate, `competition` detects senders that fill queues, `connection` opens and closes as TCP does. `solo` is the
 //! form for receivers that know nothing of quiet trains: a pacing of TCP.
 
+pub mod access;
 pub mod competition;
 pub mod connection;
 pub mod control;
@@ -20,6 +21,7 @@ pub mod solo;
 pub mod timeout;
 pub mod wire;
 
+pub use access::Access;
 pub use connection::Connection;
 pub use segment::{Feedback, Segment};
 

@@ -8,6 +8,7 @@
 //! A window that the peer has closed is probed with the next segment, as the timer allows (RFC 9293, section 3.8.6.1).
 
 use super::Config;
+use super::access::Access;
 use super::control::Control;
 use super::estimator::{Estimator, Sample};
 use super::segment::{DELAY_UNIT_US, Segment, WAIT_UNIT_US, stamp};
@@ -75,6 +76,7 @@ pub struct Sender {
     control: Control,
     timeout: Timeout,
     path: PathInfo,
+    access: Option<Access>,
     stream: Stream,
     /// Everything before this offset is acknowledged.
     una: u64,
@@ -103,6 +105,7 @@ impl Sender {
             control,
             timeout: Timeout::new(&config.timeout),
             path,
+            access: None,
             stream: Stream {
                 written: 0,
                 closing: false,
@@ -146,6 +149,7 @@ impl Sender {
         self.estimator = Estimator::new(&config.estimator, config.segment);
         self.control = Control::new(&config.control);
         self.control.on_path(&self.path, config.segment);
+        self.tell_access();
     }
 
     /// The handshake is over; the peer takes `window` segments.
@@ -160,6 +164,19 @@ impl Sender {
             self.control.on_path(&path, self.segment);
         }
         self.path = path;
+        self.tell_access();
+    }
+
+    /// What an access to the channel of the links costs and carries, where they aggregate.
+    pub fn on_access(&mut self, access: Access) {
+        self.access = Some(access);
+        self.tell_access();
+    }
+
+    fn tell_access(&mut self) {
+        if let Some(access) = &self.access {
+            self.control.on_access(access, &self.path, self.segment);
+        }
     }
 
     /// Whether anything was written.
@@ -382,7 +399,7 @@ impl Sender {
         let interval = self.control.interval();
         stats.interval_samples += 1;
         stats.interval_sum_s += interval;
-        self.earliest = now.saturating_add(Duration::from_secs_f64(interval));
+        self.earliest = now.saturating_add(Duration::from_secs_f64(self.control.next_gap()));
         let tail = ends || !(self.stream.cuts.iter().any(|cut| cut.lost) || self.can_cut());
         let mut flags = if cut.fin { Flags::FIN } else { Flags::NONE };
         if self.control.heeds_marks() {
