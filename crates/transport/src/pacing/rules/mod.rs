@@ -15,6 +15,7 @@ macro_rules! every_rule {
     ($then:ident) => {
         $then! {
             longest_rtt::LongestRtt,
+            aggregation_level::AggregationLevel,
         }
     };
 }

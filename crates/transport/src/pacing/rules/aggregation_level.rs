@@ -1,0 +1,112 @@
+//! Paces so that aggregates hold a given number of packets: enough of them that an access to the channel is not wasted, and no queue beyond.
+//!
+//! H. Hassani, F. Gringoli, D. Leith, "Quick and Plenty: Achieving Low Delay and High Rate in 802.11ac Edge Networks", Computer Networks
+//! 187, 2021: near the capacity of a link its aggregates grow steeply with the rate, so that their size tells how near it is, and an integral
+//! controller of the rate that holds a size has short queues and most of the capacity. Here, with x the rate in segments and N the ACKs of one
+//! aggregate,
+//!
+//! ```text
+//! x <- x (1 + gain (target - N) / target),  (target - N) / target in [-1, 1],  after every aggregate
+//! ```
+//!
+//! Departures: the paper's receiver reports the size of frames by the time stamps of its radio. Here only the sender is
+//! changed. The ACKs of an aggregate come back together, of segments that left one after the other: each has a shorter round trip than the one before, and the
+//! first of the next aggregate has a longer one again. So N is the length of a run of falling round trips, two in the mean
+//! where nothing aggregates. The change is a share of the rate, where the paper has a constant: rates here span three orders of magnitude.
+
+use super::{About, Parameter, Rule};
+use crate::pacing::Sample;
+
+/// Hops after which the channel can be used again (AP05, section 4.3).
+const REUSE_HOPS: u8 = 4;
+/// Bits of a full frame, for the first interval and the least.
+const FRAME_BITS: f64 = 8.0 * 1540.0;
+/// The longest interval, seconds.
+const SLOWEST: f64 = 1.0;
+
+/// State of the rule.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AggregationLevel {
+    target: f64,
+    gain: f64,
+    /// The last round trip, seconds.
+    before: f64,
+    /// ACKs of the aggregate that is coming in.
+    together: f64,
+    /// Seconds between two segments; 0 before the first sample.
+    interval: f64,
+}
+
+impl Rule for AggregationLevel {
+    const ABOUT: About = About {
+        name: "aggregation-level",
+        description: "paced so that a number of ACKs come back in one aggregate of 802.11n",
+        source: "Hassani, Gringoli, Leith, Computer Networks 187, 2021",
+        parameters: &[
+            Parameter { name: "target", default: 8.0, range: 2.0..=64.0 },
+            Parameter { name: "gain", default: 0.05, range: 1e-4..=0.5 },
+        ],
+    };
+
+    fn new(parameters: &[f64]) -> AggregationLevel {
+        let (target, gain) = (parameters[0], parameters[1]);
+        AggregationLevel { target, gain, before: f64::INFINITY, together: 0.0, interval: 0.0 }
+    }
+
+    fn on_sample(&mut self, sample: &Sample) {
+        let frame = FRAME_BITS / sample.rate.as_bps_f64();
+        if self.interval == 0.0 {
+            // No aggregates yet: half of what links without any carry, which all hear each other.
+            self.interval = 2.0 * frame * f64::from(sample.hops.clamp(1, REUSE_HOPS));
+        } else if sample.rtt >= self.before {
+            let error = ((self.target - self.together) / self.target).clamp(-1.0, 1.0);
+            self.interval = (self.interval / (1.0 + self.gain * error)).clamp(frame, SLOWEST);
+            self.together = 0.0;
+        }
+        self.together += 1.0;
+        self.before = sample.rtt;
+    }
+
+    fn interval(&self) -> f64 {
+        self.interval
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_core::Rate;
+
+    fn sample(ms: f64) -> Sample {
+        Sample { rtt: ms / 1e3, one_way: None, hops: 2, rate: Rate::from_mbps(65), path_power_dbm: None }
+    }
+
+    /// After aggregates of so many ACKs.
+    fn interval(rule: &mut AggregationLevel, sizes: &[u32]) -> f64 {
+        for &size in sizes {
+            (0..size).for_each(|place| rule.on_sample(&sample(20.0 - f64::from(place) * 0.2)));
+        }
+        rule.interval()
+    }
+
+    #[test]
+    fn the_rate_falls_after_larger_aggregates_and_grows_after_smaller_ones() {
+        let mut rule = AggregationLevel::new(&[8.0, 0.1]);
+        assert_eq!(rule.interval(), 0.0, "as the window allows");
+        // Twice two hops of 12320 bits at 65 Mbit/s. The first aggregate counts when the second begins.
+        let first = interval(&mut rule, &[8]);
+        assert!((first - 4.0 * 12_320.0 / 65e6).abs() < 1e-12);
+        assert_eq!(interval(&mut rule, &[8, 8]), first, "the target");
+        // Half of the target: 5 % more; one and a half times: 5 % less.
+        assert!((interval(&mut rule, &[4, 8]) - first / 1.05).abs() < 1e-12);
+        assert!((interval(&mut rule, &[12, 1]) - first / 1.05 / 0.95).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_interval_stays_within_its_bounds() {
+        let mut rule = AggregationLevel::new(&[8.0, 0.5]);
+        let frame = 12_320.0 / 65e6;
+        assert_eq!(interval(&mut rule, &[1; 60]), frame, "the channel carries no more");
+        assert_eq!(interval(&mut rule, &[64; 60]), SLOWEST);
+    }
+}
