@@ -7,8 +7,8 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::Queued;
 use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, FrameKind, Heard, OrderedTime, Timing};
-use meshpace_mesh::radio::{Arriving, FrameRate};
-use meshpace_mesh::{Body, MacConfig, MacProfile, RadioConfig, RtsPolicy};
+use meshpace_mesh::radio::{Arriving, Band, FrameRate, Ofdm, OfdmRate};
+use meshpace_mesh::{Body, HtConfig, MacConfig, MacProfile, RadioConfig, RtsPolicy};
 use parcel::Parcel;
 
 const ME: NodeId = NodeId(0);
@@ -373,5 +373,44 @@ fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
         }
         assert_eq!(late.deeds, prompt.deeds, "seed {seed}");
         assert!(sent > 20 && late.deeds.len() > 100, "seed {seed}: {sent} packets, {} deeds", late.deeds.len());
+    }
+}
+
+/// A station of 802.11n at MCS 7 without aggregates.
+fn of_80211n(immediate: bool, seed: u64) -> Station {
+    let (data, basic) = (OfdmRate::mcs(7, false).unwrap(), OfdmRate::NonHt(0));
+    let ofdm = Some(Ofdm { band: Band::Five, data, basic });
+    let radio = RadioConfig { rate: data.rate(), basic_rate: basic.rate(), ofdm, ..RadioConfig::default() };
+    let ht = Some(HtConfig { mpdus: 1, immediate, ..HtConfig::default() });
+    let mac = MacConfig { profile: MacProfile::Ieee, rts: RtsPolicy::Never, ht, ..MacConfig::default() };
+    let timing = Timing::new(&mac, &radio);
+    Station { mac: Dcf::new(ME, &timing, Rng::stream(seed, Purpose::Backoff, 0)), timing, transmissions: 0 }
+}
+
+#[test]
+fn a_packet_that_comes_before_the_space_after_a_frame_is_over_needs_no_backoff_with_immediate_access() {
+    for immediate in [false, true] {
+        let mut gaps = std::collections::BTreeSet::new();
+        for seed in 0..30 {
+            let mut station = of_80211n(immediate, seed);
+            let data = station.data(ME, 1);
+            let (end, _) = station.hear(us(1000), data, true);
+            let (at, ack) = station.transmits();
+            assert_eq!((at.since(end), ack.kind), (Duration::from_micros(16), FrameKind::Ack));
+            let (over, sent) = (at + ack.air_time, at + ack.air_time + Duration::from_micros(6));
+            while station.mac.next_wakeup(&station.timing) <= sent {
+                let now = station.mac.next_wakeup(&station.timing);
+                assert_eq!(station.mac.on_timer(now, &station.timing), Action::None);
+            }
+            station.send(sent);
+            let (at, _) = station.transmits();
+            gaps.insert(at.since(over).0 / 1_000);
+        }
+        // AIFS of best effort, 43 us, and with a backoff 0 to 15 slots of 9 us.
+        if immediate {
+            assert_eq!(gaps.into_iter().collect::<Vec<_>>(), [43]);
+        } else {
+            assert!(gaps.len() > 8 && gaps.iter().all(|gap| (gap - 43) % 9 == 0 && *gap <= 43 + 135), "{gaps:?}");
+        }
     }
 }

@@ -79,7 +79,7 @@ fn mac(reader: &mut Reader<'_>) -> MacConfig {
         keys.wrong("long_retry_limit", "802.11n has one limit", instead);
     }
     if !is_ht {
-        let others = ["ampdu_mpdus", "ampdu_size", "ampdu_time", "block_ack_request", "reorder_timeout"];
+        let others = ["ampdu_mpdus", "ampdu_size", "ampdu_time", "block_ack_request", "immediate_access", "reorder_timeout"];
         propagation::refuse(&keys, &others, "802.11n", "mac.profile = \"ht\"");
     }
     keys.finish("[mac]");
@@ -101,6 +101,7 @@ fn ht(keys: &mut Reader<'_>) -> HtConfig {
         ht.longest = Duration::from_secs_f64(time);
     }
     assign(&mut ht.asks, keys.flag("block_ack_request"));
+    assign(&mut ht.immediate, keys.flag("immediate_access"));
     let timeout = keys.quantity("reorder_timeout", &TIME, Sign::Positive, MAX_SECONDS).map(Duration::from_secs_f64);
     assign(&mut ht.reorder_timeout, timeout);
     ht

@@ -54,6 +54,9 @@ pub struct HtConfig {
     pub longest: Duration,
     /// Whether a station that misses a block ACK asks for it instead of sending everything again. Default yes.
     pub asks: bool,
+    /// Whether a packet that comes while the medium is idle, with nothing else to send, goes without backoff when the interframe space is over,
+    /// though it is not over yet (IEEE Std 802.11-2016, 10.22.2.2 a). Default no: then the medium must have been idle for that space.
+    pub immediate: bool,
     /// How long a receiver keeps what came after something that is missing. Default 100 ms (Linux's mac80211).
     pub reorder_timeout: Duration,
 }
@@ -70,6 +73,7 @@ impl Default for HtConfig {
             bytes: 65_535,
             longest: LONGEST_FRAME,
             asks: true,
+            immediate: false,
             reorder_timeout: Duration::from_millis(100),
         }
     }

@@ -98,6 +98,9 @@ impl<P: Packet> Dcf<P> {
         if t.profile == MacProfile::Ieee && self.medium_idle(now) && now.since(self.idle_since) >= self.interframe(t) {
             // 9.2.5.1: idle for DIFS already. The frame leaves with the timer, at once.
             self.backoff = Backoff::Running { from: now, remaining_ns: 0 };
+        } else if t.ht.is_some_and(|ht| ht.immediate) && self.medium_idle(now) {
+            self.backoff = Backoff::paused(Duration::ZERO);
+            self.sense(now, t);
         } else {
             self.start_backoff(now, t);
         }
