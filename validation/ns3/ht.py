@@ -38,6 +38,7 @@ def transfers(name, hops, rates, kinds, warmup, duration):
 
 CASES = [
     *transfers("transfer", (1,), (0,), ("newreno", "cubic"), 30, 90),
+    *transfers("transfer", (1,), (3, 7), ("cubic",), 10, 40),
     *chains("chain", 0, (2, 3, 4), (3, 7)),
     *hidden(1),
     *hidden(0),

@@ -23,7 +23,9 @@ pub fn compare(options: &Options) -> Vec<Table> {
 /// Stations that send aggregates of 64 MPDUs or frames of one, and ask for a block ACK that they missed, or do not.
 fn how(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> How {
     let mpdus = if aggregates { 64 } else { 1 };
-    How { ht: Some(HtConfig { mpdus, asks, ..HtConfig::default() }), ..How::mcs(mcs, mpdus, rts) }
+    // ns-3 hands a packet up when its frame ends, the medium being idle until the ACK, and one of an aggregate earlier, the medium being busy.
+    let ht = HtConfig { mpdus, asks, immediate: !aggregates, ..HtConfig::default() };
+    How { ht: Some(ht), ..How::mcs(mcs, mpdus, rts) }
 }
 
 /// What distinguishes the rows of a reference, in words.
