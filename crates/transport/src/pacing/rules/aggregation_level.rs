@@ -6,7 +6,7 @@
 //! aggregate,
 //!
 //! ```text
-//! x <- x (1 + gain (target - N) / target),  (target - N) / target in [-1, 1],  after every aggregate
+//! x <- x (1 + step (target - N) / target),  (target - N) / target in [-1, 1],  after every aggregate
 //! ```
 //!
 //! Departures: the paper's receiver reports the size of frames by the time stamps of its radio. Here only the sender is
@@ -28,7 +28,7 @@ const SLOWEST: f64 = 1.0;
 #[derive(Clone, PartialEq, Debug)]
 pub struct AggregationLevel {
     target: f64,
-    gain: f64,
+    step: f64,
     /// The last round trip, seconds.
     before: f64,
     /// ACKs of the aggregate that is coming in.
@@ -44,13 +44,13 @@ impl Rule for AggregationLevel {
         source: "Hassani, Gringoli, Leith, Computer Networks 187, 2021",
         parameters: &[
             Parameter { name: "target", default: 8.0, range: 2.0..=64.0 },
-            Parameter { name: "gain", default: 0.05, range: 1e-4..=0.5 },
+            Parameter { name: "step", default: 0.05, range: 1e-4..=0.5 },
         ],
     };
 
     fn new(parameters: &[f64]) -> AggregationLevel {
-        let (target, gain) = (parameters[0], parameters[1]);
-        AggregationLevel { target, gain, before: f64::INFINITY, together: 0.0, interval: 0.0 }
+        let (target, step) = (parameters[0], parameters[1]);
+        AggregationLevel { target, step, before: f64::INFINITY, together: 0.0, interval: 0.0 }
     }
 
     fn on_sample(&mut self, sample: &Sample) {
@@ -60,7 +60,7 @@ impl Rule for AggregationLevel {
             self.interval = 2.0 * frame * f64::from(sample.hops.clamp(1, REUSE_HOPS));
         } else if sample.rtt >= self.before {
             let error = ((self.target - self.together) / self.target).clamp(-1.0, 1.0);
-            self.interval = (self.interval / (1.0 + self.gain * error)).clamp(frame, SLOWEST);
+            self.interval = (self.interval / (1.0 + self.step * error)).clamp(frame, SLOWEST);
             self.together = 0.0;
         }
         self.together += 1.0;
