@@ -79,7 +79,8 @@ fn mac(reader: &mut Reader<'_>) -> MacConfig {
         keys.wrong("long_retry_limit", "802.11n has one limit", instead);
     }
     if !is_ht {
-        let others = ["ampdu_mpdus", "ampdu_size", "ampdu_time", "block_ack_request", "immediate_access", "reorder_timeout"];
+        let others =
+            ["ampdu_mpdus", "ampdu_size", "ampdu_time", "block_ack_request", "immediate_access", "reorder_timeout"];
         propagation::refuse(&keys, &others, "802.11n", "mac.profile = \"ht\"");
     }
     keys.finish("[mac]");
