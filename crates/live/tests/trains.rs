@@ -148,11 +148,13 @@ fn lossy(seed: u64) -> Impairment {
     }
 }
 
+/// `MESHPACE_BAD_MB` megabytes; ten if it does not say.
 #[test]
 fn ten_megabytes_both_ways_over_a_lossy_wire() {
+    let megabytes = std::env::var("MESHPACE_BAD_MB").map_or(10, |text| text.parse::<usize>().expect("a number"));
     let train = protocol("quiet-train", 1460);
-    let mut transfer = Transfer::new(&train, &train, [lossy(1), lossy(2)], 10_000_000);
-    transfer.run(Duration::from_secs(3600));
+    let mut transfer = Transfer::new(&train, &train, [lossy(1), lossy(2)], megabytes * 1_000_000);
+    transfer.run(Duration::from_secs(36_000));
     transfer.check("trains");
     assert_eq!(transfer.speaks_trains(), [true; 2]);
     let stats = transfer.world.ends[0].connection(transfer.client).unwrap().stats();

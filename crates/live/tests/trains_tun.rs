@@ -6,7 +6,7 @@ mod tcp_common;
 use meshpace_live::tcp::{Device, Limits, Protocol, Stack};
 use meshpace_transport::{Config, PathInfo, names};
 use std::net::{Ipv4Addr, SocketAddrV4};
-use tcp_common::{PEER, PORT, World, accept, ip, peer, python_receiver, python_sender, receive, secs, send};
+use tcp_common::{PEER, PORT, World, accept, exchange, ip, peer, python_receiver, python_sender, receive, secs, send};
 
 /// The second of our stacks, behind the host on side 1.
 const SECOND_HOST: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
@@ -25,7 +25,7 @@ fn bytes() -> u64 {
 }
 
 #[test]
-fn between_two_of_our_stacks_over_a_bad_link() {
+fn both_ways_between_two_of_our_stacks_over_a_bad_link() {
     let Some(world) = World::bad(false) else { return };
     let sides = &world.link.sides;
     sides[1].run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
@@ -45,28 +45,29 @@ fn between_two_of_our_stacks_over_a_bad_link() {
                 listens.send(()).unwrap();
                 let id = accept(&mut stack, PORT, secs(60));
                 assert!(stack.connection(id).unwrap().has_trains());
-                receive(&mut stack, id, secs(3600))
+                exchange(&mut stack, id, bytes(), 1, secs(3600))
             })
         });
         listening.recv().unwrap();
-        let sent = world.ours(|| {
+        let [sent, heard] = world.ours(|| {
             let mut stack = World::device(1500);
             let id = stack.connect(SocketAddrV4::new(SECOND, PORT), trains()).unwrap();
             let start = tcp_common::now();
-            let sent = send(&mut stack, id, bytes(), secs(3600));
+            let both = exchange(&mut stack, id, bytes(), 0, secs(3600));
             let connection = stack.connection(id).unwrap();
             let (took, stats) = (tcp_common::now().since(start).as_secs_f64(), connection.stats());
             eprintln!(
-                "trains: {:.1} Mbit/s, {} segments, {} again, {} timeouts",
+                "trains: {:.1} Mbit/s each way, {} segments, {} again, {} timeouts",
                 bytes() as f64 * 8e-6 / took,
                 stats.segments_sent,
                 stats.retransmissions,
                 stats.timeouts
             );
             assert!(connection.has_trains());
-            sent
+            both
         });
-        assert_eq!(there.join().unwrap(), sent);
+        assert_ne!(sent, heard);
+        assert_eq!(there.join().unwrap(), [heard, sent]);
     });
 }
 
@@ -77,7 +78,7 @@ fn the_kernel_gets_a_plain_tcp() {
     let sent = world.ours(|| {
         let mut stack = World::device(1500);
         let id = stack.connect(peer(), trains()).unwrap();
-        let sent = send(&mut stack, id, 300_000, secs(600));
+        let sent = send(&mut stack, id, bytes(), secs(3600));
         assert!(!stack.connection(id).unwrap().has_trains());
         sent
     });
@@ -90,10 +91,10 @@ fn the_kernel_opens_a_plain_tcp() {
     let (received, mut python) = world.ours(|| {
         let mut stack = World::device(1500);
         stack.listen(PORT, trains()).unwrap();
-        let python = world.python(&python_sender(300_000));
+        let python = world.python(&python_sender(bytes()));
         let id = accept(&mut stack, PORT, secs(60));
         assert!(!stack.connection(id).unwrap().has_trains());
-        (receive(&mut stack, id, secs(600)), python)
+        (receive(&mut stack, id, secs(3600)), python)
     });
     assert_eq!(python.output(), received);
 }

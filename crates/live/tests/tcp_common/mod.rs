@@ -210,64 +210,95 @@ pub fn secs(s: u64) -> Duration {
 
 /// Sends as many random bytes as asked for and closes; the count and the SHA-256, once the peer has closed too.
 pub fn send<I: Interface>(stack: &mut Stack<I>, id: Id, bytes: u64, within: Duration) -> String {
-    let end = Clock.now() + within;
-    let mut rng = Rng::stream(bytes, Purpose::Test, 0);
-    let mut hash = Sha256::new();
-    let mut block = vec![0; 65_536];
-    let (mut left, mut waiting) = (bytes, 0..0);
-    loop {
-        while left > 0 || !waiting.is_empty() {
-            if waiting.is_empty() {
-                let length = left.min(block.len() as u64) as usize;
-                for word in block[..length].chunks_mut(8) {
-                    let random = rng.next_u64().to_le_bytes();
-                    word.copy_from_slice(&random[..word.len()]);
-                }
-                hash.update(&block[..length]);
-                left -= length as u64;
-                waiting = 0..length;
-            }
-            let taken = stack.write(id, &block[waiting.clone()]);
-            waiting.start += taken;
-            if taken == 0 {
-                break;
-            }
-        }
-        if left == 0 && waiting.is_empty() {
-            stack.close(id);
-        }
-        let status = stack.status(id).expect("not released");
-        match status.end {
-            Some(End::Closed) => return format!("{bytes} {}", hex(&hash.finalize())),
-            Some(end) => panic!("{end:?} {:?}", status.unreachable),
-            None => assert!(Clock.now() < end, "not done: {status:?} {:?}", stack.connection(id).unwrap().stats()),
-        }
-        stack.step(end).unwrap();
-    }
+    let [sent, _] = converse(stack, id, Source::new(bytes, 0), false, within);
+    sent
 }
 
 /// Takes everything until the peer closes, then closes; the count and the SHA-256.
 pub fn receive<I: Interface>(stack: &mut Stack<I>, id: Id, within: Duration) -> String {
+    let [_, heard] = converse(stack, id, Source::new(0, 0), true, within);
+    heard
+}
+
+/// Sends the random bytes of `side` and takes the peer's at the same time; counts and SHA-256 of what was sent, and of what came.
+pub fn exchange<I: Interface>(stack: &mut Stack<I>, id: Id, bytes: u64, side: u64, within: Duration) -> [String; 2] {
+    converse(stack, id, Source::new(bytes, side), false, within)
+}
+
+/// Random bytes that are still to be sent.
+struct Source {
+    rng: Rng,
+    left: u64,
+    block: Vec<u8>,
+    /// The part of the block that the connection has not taken.
+    waiting: std::ops::Range<usize>,
+    sent: (u64, Sha256),
+}
+
+impl Source {
+    fn new(bytes: u64, side: u64) -> Source {
+        let rng = Rng::stream(bytes, Purpose::Test, side);
+        Source { rng, left: bytes, block: vec![0; 65_536], waiting: 0..0, sent: (bytes, Sha256::new()) }
+    }
+
+    /// Writes what the connection takes; whether that was all.
+    fn pour<I: Interface>(&mut self, stack: &mut Stack<I>, id: Id) -> bool {
+        while self.left > 0 || !self.waiting.is_empty() {
+            if self.waiting.is_empty() {
+                let length = self.left.min(self.block.len() as u64) as usize;
+                for word in self.block[..length].chunks_mut(8) {
+                    let random = self.rng.next_u64().to_le_bytes();
+                    word.copy_from_slice(&random[..word.len()]);
+                }
+                self.sent.1.update(&self.block[..length]);
+                self.left -= length as u64;
+                self.waiting = 0..length;
+            }
+            let taken = stack.write(id, &self.block[self.waiting.clone()]);
+            self.waiting.start += taken;
+            if taken == 0 {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Sends what `source` has and takes what comes. Closes when everything is written, and only after the peer if it is `last`.
+fn converse<I: Interface>(
+    stack: &mut Stack<I>,
+    id: Id,
+    mut source: Source,
+    last: bool,
+    within: Duration,
+) -> [String; 2] {
     let end = Clock.now() + within;
-    let mut hash = Sha256::new();
-    let (mut total, mut block) = (0, vec![0; 65_536]);
+    let (mut heard, mut block) = ((0, Sha256::new()), vec![0; 65_536]);
     loop {
+        let all = source.pour(stack, id);
         loop {
             let taken = stack.read(id, &mut block);
             if taken == 0 {
                 break;
             }
-            hash.update(&block[..taken]);
-            total += taken;
+            heard.0 += taken as u64;
+            heard.1.update(&block[..taken]);
         }
         let status = stack.status(id).expect("not released");
-        if status.at_end {
+        if all && (status.at_end || !last) {
             stack.close(id);
         }
         match status.end {
-            Some(End::Closed) => return format!("{total} {}", hex(&hash.finalize())),
-            Some(end) => panic!("{end:?}"),
-            None => assert!(Clock.now() < end, "not done: {total} bytes"),
+            Some(End::Closed) => {
+                return [source.sent, heard].map(|(count, hash)| format!("{count} {}", hex(&hash.finalize())));
+            }
+            Some(end) => panic!("{end:?} {:?}", status.unreachable),
+            None => assert!(
+                Clock.now() < end,
+                "not done: {} bytes came, {status:?} {:?}",
+                heard.0,
+                stack.connection(id).unwrap().stats()
+            ),
         }
         stack.step(end).unwrap();
     }
