@@ -139,7 +139,7 @@ const FAMILIES: &[Family] = &[
     (OLIVE, Shape::Post, &["dcc", "few", "lred", "dack"]),
     (MAROON, Shape::Bow, &["cubic", "cubic+delack"]),
     (NAVY, Shape::Chevron, &["tcp-ap-oid+delack", "tcp-ap-oid"]),
-    (BLACK, Shape::Plus, &["quiet-train", "quiet-train+marks", "quiet-train-solo"]),
+    (BLACK, Shape::Plus, &["quiet-train", "quiet-train+marks", "quiet-train+competitive", "quiet-train-solo"]),
 ];
 
 /// Looks of curves that are no transport by name: grey, told apart by shape and fill.

@@ -228,8 +228,7 @@ fn read_dcc(keys: &mut Reader<'_>, config: &mut DccConfig) {
     assign(&mut config.slow_start_factor, keys.number("slow_start_factor", 1.0..=1e6));
     assign(&mut config.mac.backoff, time(keys, "backoff", Sign::NotNegative));
     assign(&mut config.mac.header, keys.whole("mac_header", 0..=1000, "bytes").map(|n| n as u32));
-    let rate = keys.quantity("ack_rate", &RATE, Sign::Positive, 1e12);
-    assign(&mut config.mac.ack_rate, rate.map(|bps| Rate::from_bps((bps.round() as u64).max(1))));
+    assign(&mut config.mac.ack_rate, rate(keys, "ack_rate"));
 }
 
 /// Sets what was given.
@@ -242,6 +241,11 @@ pub fn assign<T>(field: &mut T, value: Option<T>) {
 /// A time.
 pub fn time(keys: &mut Reader<'_>, key: &'static str, sign: Sign) -> Option<Duration> {
     keys.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64)
+}
+
+/// A rate.
+pub fn rate(keys: &mut Reader<'_>, key: &'static str) -> Option<Rate> {
+    keys.quantity(key, &RATE, Sign::Positive, 1e12).map(|bps| Rate::from_bps((bps.round() as u64).max(1)))
 }
 
 /// A time, or "none" to switch the limit off.

@@ -1,6 +1,6 @@
 //! The keys of a quiet train in `flow.transport`.
 
-use super::pacing::{assign, time};
+use super::pacing::{assign, rate, time};
 use super::reader::{Reader, Sign};
 use meshpace_transport::train::{Config, control, estimator, solo};
 
@@ -11,6 +11,8 @@ pub fn read(keys: &mut Reader<'_>, config: &mut Config) {
     assign(&mut config.control.aggregates, keys.flag("aggregates"));
     assign(&mut config.control.competitive, keys.number("competitive", 1.0..=100.0));
     read_estimator(keys, &mut config.estimator);
+    assign(&mut config.estimator.hop_error, keys.number("hop_error", -254.0..=254.0));
+    assign(&mut config.estimator.rate, rate(keys, "path_rate").map(Some));
     if keys.get("rto").is_some() {
         let mut rto = keys.table("rto");
         assign(&mut config.timeout.initial, time(&mut rto, "initial", Sign::Positive));

@@ -1,13 +1,11 @@
 //! `flow.transport`: a name of the table, or a table that spells out pieces and parameters.
 
 use super::diagnostic::{Problem, nearest, one_of};
-use super::pacing::{self, assign, time};
-use super::quantity::RATE;
+use super::pacing::{self, assign, rate, time};
 use super::reader::{Reader, Sign};
 use super::tcp;
 use super::train;
 use super::value::{Kind, Table, Value};
-use meshpace_core::Rate;
 use meshpace_transport::pacing::{Config as Pacing, Measure, OutOfInterference};
 use meshpace_transport::{Config, names, tpa};
 
@@ -39,9 +37,7 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
                 Config::Tpa(config) => read_tpa(&mut keys, config, usual),
                 Config::Train(config) => train::read(&mut keys, config),
                 Config::Udp(config) => {
-                    if let Some(bps) = keys.quantity("rate", &RATE, Sign::Positive, 1e12) {
-                        config.rate = Some(Rate::from_bps((bps.round() as u64).max(1)));
-                    }
+                    assign(&mut config.rate, rate(&mut keys, "rate").map(Some));
                 }
             }
             keys.finish("a transport");

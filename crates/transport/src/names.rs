@@ -123,6 +123,7 @@ const PUBLISHED: &[Entry] = &[
     },
     piece!(Config::Train, train::QUIET_TRAIN),
     piece!(Config::Train, train::QUIET_TRAIN_MARKS),
+    piece!(Config::Train, train::QUIET_TRAIN_COMPETITIVE),
     Entry {
         name: "quiet-train-solo",
         description: "trains of pairs with silence between, for receivers that know nothing of it: any TCP's",

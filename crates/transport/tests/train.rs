@@ -164,20 +164,34 @@ fn tau_and_d_by_hand() {
 }
 
 #[test]
+fn a_path_may_be_taken_for_another_one() {
+    let path = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
+    let taken = |hop_error, rate| {
+        let config = estimator::Config { hop_error, rate, ..estimator::Config::default() };
+        Estimator::new(&config, 1460).assumed(&path)
+    };
+    assert_eq!(taken(0.0, None), path);
+    assert_eq!(taken(-2.0, None), PathInfo { hops: 5, ..path });
+    assert_eq!(taken(2.0, None), PathInfo { hops: 9, ..path });
+    assert_eq!(taken(-20.0, None), PathInfo { hops: 1, ..path });
+    assert_eq!(taken(0.0, Some(Rate::from_mbps(4))), PathInfo { rate: Rate::from_mbps(4), ..path });
+}
+
+#[test]
 fn the_interval_settles_where_the_equations_say() {
     let mut control = Control::new(&control::Config::default());
     let path = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
     control.on_path(&path, 1460);
-    // Before a sample: 1.15 * 4 * 7.75 ms.
-    assert!((control.interval() - 1.15 * 4.0 * 7.75e-3).abs() < 1e-9);
+    // Before a sample: 4 * 7.75 ms.
+    assert!((control.interval() - 4.0 * 7.75e-3).abs() < 1e-9);
     let tau = 0.030;
     control.on_sample(None, tau, 0.0, 0.0, 7);
     for _ in 0..100 {
         control.on_sample(Some(1.0), tau, 0.0, 0.0, 7);
     }
     assert!((control.interval() - 1.07 * tau).abs() < 1e-6);
-    // d = 0.1 scale tau (I/floor)^1.5 at I = 4 floor, scale = 1 + 1.5 * 3/4.
-    let d = 0.1 * 2.125 * tau * 8.0;
+    // d = 0.09 scale tau (I/floor)^1.5 at I = 4 floor, scale = 1 + 1.5 * 3/4.
+    let d = 0.09 * 2.125 * tau * 8.0;
     for _ in 0..100 {
         control.on_sample(Some(1.0), tau, d, 0.0, 7);
     }
@@ -193,7 +207,7 @@ fn after_another_path(keep_interval: bool, hops: u8) -> [f64; 2] {
     control.on_path(&path(6), 1460);
     let (tau, scale) = (0.030, 1.75);
     for _ in 0..200 {
-        control.on_sample(Some(1.0), tau, 0.1 * scale * tau * 8.0, 0.0, 6);
+        control.on_sample(Some(1.0), tau, 0.09 * scale * tau * 8.0, 0.0, 6);
     }
     assert!((control.interval() / (4.0 * 1.07 * tau) - 1.0).abs() < 1e-6, "{}", control.interval());
     control.on_path(&path(hops), 1460);
@@ -213,13 +227,14 @@ fn an_interval_that_is_kept_follows_the_hops_of_the_path() {
     near(after_another_path(true, 4), [4.0 * floor; 2]);
     // Two hops can be used again after half the time.
     near(after_another_path(true, 2), [2.0 * floor; 2]);
-    // By default it begins anew: 1.15 n t_d, and no more than 1.5 floors after the first sample.
-    near(after_another_path(false, 4), [1.15 * 4.0 * 7.75e-3; 2]);
+    // Or it begins anew: n t_d, or the floor of the first sample if that is more.
+    near(after_another_path(false, 4), [4.0 * 7.75e-3, floor]);
 }
 
 #[test]
 fn up_to_three_hops_trains_may_be_longer_until_something_is_lost() {
-    let config = control::Config { near_train: Some(24), near_delay: Some(1.0), ..control::Config::default() };
+    let near = control::Config { near_train: Some(24), near_delay: Some(1.0), ..control::Config::default() };
+    let config = control::Config { delay: 0.1, ..near };
     for (hops, segments, floors) in [(3, 24, 1.0), (4, 32, 10_f64.powf(1.0 / 1.5))] {
         let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
         let mut control = Control::new(&config);
@@ -248,10 +263,10 @@ fn up_to_three_hops_trains_may_be_longer_until_something_is_lost() {
 #[test]
 fn marks_count_as_delay_where_they_are_heeded() {
     let path = PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None };
-    for (config, times) in [(Config::heeding_marks(), 3_f64.powf(1.0 / 1.5)), (Config::default(), 1.0)] {
+    for (config, times) in [(Config::heeding_marks(), (0.6_f64 / 0.09).powf(1.0 / 1.5)), (Config::default(), 1.0)] {
         let mut control = Control::new(&config.control);
         control.on_path(&path, 1460);
-        // A tenth of the segments marked: 3 * 0.1 tau where 0.1 tau is borne.
+        // A tenth of the segments marked: 6 * 0.1 tau where 0.09 tau is borne.
         for _ in 0..100 {
             control.on_sample(Some(1.0), 0.03, 0.0, 0.1, 4);
         }

@@ -5,17 +5,17 @@
 //! ```text
 //! floor = tau (h <= 3 ? 1.034 : 1.07)
 //! scale = 1 + 1.5 (h/n - 1)
-//! want  = floor max(1, ((d + marks tau) / (0.1 scale tau))^(1/1.5))
+//! want  = floor max(1, ((d + marks tau) / (0.09 scale tau))^(1/1.5))
 //! log I += (1 - exp(-0.3 dt)) (log want - log I),  I in [floor, 30 tau]
 //! W     = min(2 W, 32, 1 s / I)
 //! ```
 //!
-//! In equilibrium d = 0.1 scale tau (I/floor)^1.5: who sends more slowly bears more delay, so that flows that meet the same
+//! In equilibrium d = 0.09 scale tau (I/floor)^1.5: who sends more slowly bears more delay, so that flows that meet the same
 //! queue approach the same interval. Copa and FAST have an exponent of 1, with which the longer of two paths starves.
 //! Marks are the share of marked segments times a factor, 0 unless nodes on the way mark and the configuration heeds them.
 //! Where `competition` sees somebody who fills queues, the delay borne is so many times as large as the configuration says.
-//! Before the first sample I = 1.15 n t_d: no sample is needed to start. A path of other hops is a new one, unless `keep_interval`
-//! is set: then I stays in proportion to n t_d, since the queues are still those that it had to yield to.
+//! Before the first sample I = n t_d: no sample is needed to start. When the path gets other hops, I stays in proportion to n t_d, since
+//! the queues are still those that it had to yield to (`keep_interval`).
 //!
 //! Up to three hops all who send data hear each other, so that silence and an empty queue save no collision, and a longer train and
 //! more delay cost nobody anything: `near_train` and `near_delay`. A loss says that somebody is hidden after all, and the usual values
@@ -37,7 +37,7 @@ pub struct Config {
     pub near_floor: f64,
     /// floor / tau from four hops on, above 0. Default 1.07.
     pub far_floor: f64,
-    /// Delay borne at the floor, in tau, above 0. Default 0.1.
+    /// Delay borne at the floor, in tau, above 0. Default 0.09.
     pub delay: f64,
     /// Exponent with which that grows as the interval does, 0.1 to 10. Default 1.5.
     pub exponent: f64,
@@ -51,7 +51,7 @@ pub struct Config {
     pub competitive: f64,
     /// Growth of the interval by a loss. Default 0.05.
     pub loss: f64,
-    /// I / (n t_d) before the first sample, above 0. Default 1.15.
+    /// I / (n t_d) before the first sample, above 0. Default 1.
     pub start: f64,
     /// Segments in the first train. Default 4.
     pub first: u32,
@@ -65,7 +65,7 @@ pub struct Config {
     pub near_train: Option<u32>,
     /// Delay borne there at the floor, in tau, above 0. Default none: as on every path.
     pub near_delay: Option<f64>,
-    /// Whether the interval is kept in proportion when the path gets other hops. Default false: it begins anew.
+    /// Whether the interval is kept in proportion when the path gets other hops, or begins anew. Default true.
     pub keep_interval: bool,
     /// Whether trains leave as aggregates where links have them. Default false: their segments are spaced on every link.
     pub aggregates: bool,
@@ -76,21 +76,21 @@ impl Default for Config {
         Config {
             near_floor: 1.034,
             far_floor: 1.07,
-            delay: 0.1,
+            delay: 0.09,
             exponent: 1.5,
             length: 1.5,
             gain: 0.3,
             marks: 0.0,
             competitive: 1.0,
             loss: 0.05,
-            start: 1.15,
+            start: 1.0,
             first: 4,
             train: 32,
             span: Duration::from_secs(1),
             interval: None,
             near_train: None,
             near_delay: None,
-            keep_interval: false,
+            keep_interval: true,
             aggregates: false,
         }
     }
@@ -138,10 +138,15 @@ impl Config {
     pub fn describe(&self) -> String {
         let train =
             format!("trains of {} to {} segments, {} s at most", self.first, self.train, self.span.as_secs_f64());
+        let competes = if self.competitive > 1.0 {
+            format!(", {} times the delay beside others", self.competitive)
+        } else {
+            String::new()
+        };
         match self.interval {
             Some(interval) => format!("{train}; {} s apart", interval.as_secs_f64()),
             None => format!(
-                "{train}; floor {} or {}, delay {}, exponent {}, marks {}",
+                "{train}; floor {} or {}, delay {}, exponent {}, marks {}{competes}",
                 self.near_floor, self.far_floor, self.delay, self.exponent, self.marks
             ),
         }

@@ -15,8 +15,8 @@
 
 use super::skew::Skew;
 use crate::PathInfo;
-use meshpace_core::Duration;
 use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::{Duration, Rate};
 
 /// Hops after which the channel can be used again (AP05, section 4.3).
 pub const REUSE_HOPS: u8 = 4;
@@ -38,6 +38,10 @@ pub struct Config {
     pub smoothing: Duration,
     /// What backoff adds to a delay per hop on an empty path. Default 0.3 ms.
     pub hop_noise: Duration,
+    /// How many more hops the path is taken for than routing says, -254 to 254, rounded; one hop at least. Default 0.
+    pub hop_error: f64,
+    /// The data rate that its channel is taken for, above 0. Default none: that of the radio.
+    pub rate: Option<Rate>,
 }
 
 impl Default for Config {
@@ -46,6 +50,8 @@ impl Default for Config {
             horizon: Duration::from_secs(15),
             smoothing: Duration::from_secs(1),
             hop_noise: Duration::from_micros(300),
+            hop_error: 0.0,
+            rate: None,
         }
     }
 }
@@ -57,7 +63,10 @@ impl Config {
     /// Names the first parameter that is out of its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         require(self.horizon > Duration::ZERO, "horizon", self.horizon, "above 0 s")?;
-        require(self.smoothing > Duration::ZERO, "smoothing", self.smoothing, "above 0 s")
+        require(self.smoothing > Duration::ZERO, "smoothing", self.smoothing, "above 0 s")?;
+        require(self.hop_error.abs() <= 254.0, "hop_error", self.hop_error, "-254 to 254 hops")?;
+        let rate = self.rate.map_or(1.0, Rate::as_bps_f64);
+        require(rate > 0.0, "rate", rate, "above 0 bit/s")
     }
 }
 
@@ -139,6 +148,12 @@ impl Estimator {
         }
     }
 
+    /// What `path` is taken for.
+    pub fn assumed(&self, path: &PathInfo) -> PathInfo {
+        let hops = libm::round(f64::from(path.hops) + self.config.hop_error).clamp(1.0, 255.0) as u8;
+        PathInfo { hops, rate: self.config.rate.unwrap_or(path.rate), ..*path }
+    }
+
     /// The path is another one: what was least over the old one says nothing of it.
     pub fn forget(&mut self) {
         self.rtt = Least::NONE;
@@ -173,12 +188,12 @@ impl Estimator {
         Some(dt)
     }
 
-    /// tau, seconds; none before the first sample.
+    /// tau, seconds, above 0; none before the first sample, or if a peer claims to have waited for longer than it took to answer.
     pub fn reuse(&self, path: &PathInfo) -> Option<f64> {
         let rtt = self.rtt.get(0.0, 0.0);
         let hops = f64::from(path.hops.max(1));
         let share = exchange(path, 52.0) / exchange(path, self.segment + 40.0);
-        rtt.is_finite().then(|| reuse_hops(path.hops) / hops * rtt / (1.0 + share))
+        (rtt > 0.0 && rtt.is_finite()).then(|| reuse_hops(path.hops) / hops * rtt / (1.0 + share))
     }
 
     /// d, seconds, 0 or more.

@@ -80,6 +80,13 @@ pub const QUIET_TRAIN: Named<Config> = Named {
     source: "docs/quiet-trains.md",
     config: Config::default,
 };
+/// Quiet trains that hold their own beside senders that fill queues, and on links that lose.
+pub const QUIET_TRAIN_COMPETITIVE: Named<Config> = Named {
+    name: "quiet-train+competitive",
+    description: "quiet trains that bear more delay while most of them lose segments: beside NewReno or CUBIC, on links that lose",
+    source: "docs/quiet-trains.md",
+    config: Config::competing,
+};
 /// Quiet trains over links with a marker.
 pub const QUIET_TRAIN_MARKS: Named<Config> = Named {
     name: "quiet-train+marks",
@@ -89,9 +96,14 @@ pub const QUIET_TRAIN_MARKS: Named<Config> = Named {
 };
 
 impl Config {
-    /// Trains that take a segment that was marked for one that was 3 tau late.
+    /// Trains that take a segment that was marked for one that was 6 tau late.
     pub fn heeding_marks() -> Config {
-        Config { control: control::Config { marks: 3.0, ..control::Config::default() }, ..Config::default() }
+        Config { control: control::Config { marks: 6.0, ..control::Config::default() }, ..Config::default() }
+    }
+
+    /// Trains that bear eight times the delay beside somebody who fills queues.
+    pub fn competing() -> Config {
+        Config { control: control::Config { competitive: 8.0, ..control::Config::default() }, ..Config::default() }
     }
 
     /// The same parameters as a host uses them on a network that is not simulated.

@@ -159,6 +159,7 @@ impl Sender {
 
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
+        let path = self.estimator.assumed(&path);
         if path.hops != self.path.hops || path.rate != self.path.rate {
             self.estimator.forget();
             self.control.on_path(&path, self.segment);

@@ -45,7 +45,10 @@ impl Default for Config {
                 far_floor: 1.14,
                 delay: 0.2,
                 length: 0.7,
+                start: 1.15,
                 train: 16,
+                near_train: Some(40),
+                near_delay: Some(1.5),
                 ..control::Config::default()
             },
             estimator: estimator::Config::default(),
@@ -140,11 +143,12 @@ impl Solo {
 
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: &PathInfo) {
+        let path = self.estimator.assumed(path);
         if path.hops != self.path.hops || path.rate != self.path.rate {
             self.estimator.forget();
-            self.control.on_path(path, self.segment);
+            self.control.on_path(&path, self.segment);
         }
-        self.path = *path;
+        self.path = path;
     }
 
     /// When the next segment may leave.
