@@ -1,4 +1,4 @@
-//! Throughput over loopback and processor time per gigabyte: kernel TCP, QUIC (quinn) and TPA over UDP, plain and encrypted.
+//! Throughput over loopback and processor time per gigabyte: kernel TCP without and with TLS, QUIC (quinn) and TPA over UDP, plain and encrypted.
 //!
 //! `cargo run --release -- [MEGABYTES] [PAIRS] [NAME]`, with NAME only the kinds whose name contains it. Every run sends from one thread to another of this process, which
 //! counts; processor time is that of the process, kernel included. All kinds run once per pair, in turn forwards and backwards, so that
@@ -98,26 +98,54 @@ fn options(security: Security, window: u8, segment: u32) -> Options {
     options
 }
 
-/// QUIC; with AES-GCM, which quinn prefers, or with the cipher that TPA has.
-fn quic(bytes: u64, chacha: bool) -> u64 {
+/// TLS 1.3 for both ends; with AES-256-GCM, which rustls prefers, or with ChaCha20-Poly1305.
+fn tls(chacha: bool) -> (rustls::ServerConfig, rustls::ClientConfig) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    let certificate = quinn::rustls::pki_types::CertificateDer::from(made.cert);
-    let key = quinn::rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let certificate = rustls::pki_types::CertificateDer::from(made.cert);
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let mut provider = rustls::crypto::ring::default_provider();
     if chacha {
-        provider.cipher_suites.sort_by_key(|suite| suite.suite() != rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
+        provider
+            .cipher_suites
+            .sort_by_key(|suite| suite.suite() != rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
     }
     let (provider, versions) = (Arc::new(provider), [&rustls::version::TLS13]);
     let server = rustls::ServerConfig::builder_with_provider(provider.clone()).with_protocol_versions(&versions);
     let server = server.expect("TLS 1.3").with_no_client_auth().with_single_cert(vec![certificate.clone()], key.into());
     let mut server = server.expect("usable");
     server.ignore_client_order = true;
-    let server = quinn::crypto::rustls::QuicServerConfig::try_from(server).expect("usable");
-    let server_config = quinn::ServerConfig::with_crypto(Arc::new(server));
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificate).expect("a root");
     let client = rustls::ClientConfig::builder_with_provider(provider).with_protocol_versions(&versions);
-    let client = client.expect("TLS 1.3").with_root_certificates(roots).with_no_client_auth();
+    (server, client.expect("TLS 1.3").with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The kernel's TCP with TLS by rustls, AES-256-GCM.
+fn tcp_with_tls(bytes: u64) -> u64 {
+    let (mut server, client) = tls(false);
+    // Nobody would read them, and who closes with something unread resets the connection.
+    server.send_tls13_tickets = 0;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let sender = std::thread::spawn(move || {
+        let name = "localhost".try_into().expect("a name");
+        let session = rustls::ClientConnection::new(Arc::new(client), name).expect("usable");
+        let mut stream = rustls::StreamOwned::new(session, TcpStream::connect(address).expect("it listens"));
+        send(&mut stream, bytes);
+        stream.conn.send_close_notify();
+        stream.flush().expect("the receiver is there");
+    });
+    let session = rustls::ServerConnection::new(Arc::new(server)).expect("usable");
+    let got = receive(rustls::StreamOwned::new(session, listener.accept().expect("it connects").0));
+    sender.join().expect("no panic");
+    got
+}
+
+/// QUIC.
+fn quic(bytes: u64, chacha: bool) -> u64 {
+    let (server, client) = tls(chacha);
+    let server = quinn::crypto::rustls::QuicServerConfig::try_from(server).expect("usable");
+    let server_config = quinn::ServerConfig::with_crypto(Arc::new(server));
     let client = quinn::crypto::rustls::QuicClientConfig::try_from(client).expect("usable");
     let client_config = quinn::ClientConfig::new(Arc::new(client));
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -161,8 +189,11 @@ fn quic(bytes: u64, chacha: bool) -> u64 {
 type Kind = (String, u64, Box<dyn Fn(u64) -> u64>);
 
 fn kinds() -> Vec<Kind> {
-    let mut kinds: Vec<Kind> =
-        vec![("QUIC (quinn), AES-GCM".into(), 1, Box::new(|bytes| quic(bytes, false))), ("kernel TCP".into(), 1, Box::new(tcp))];
+    let mut kinds: Vec<Kind> = vec![
+        ("QUIC (quinn), AES-GCM".into(), 1, Box::new(|bytes| quic(bytes, false))),
+        ("kernel TCP".into(), 1, Box::new(tcp)),
+    ];
+    kinds.push(("kernel TCP with TLS (rustls), AES-GCM".into(), 1, Box::new(tcp_with_tls)));
     kinds.push(("QUIC (quinn), ChaCha20-Poly1305".into(), 1, Box::new(|bytes| quic(bytes, true))));
     for (window, segment) in [(12, 1460), (12, 8960), (3, 1460)] {
         for security in [Security::Opportunistic, Security::Plain] {
@@ -197,11 +228,14 @@ fn main() {
             outcomes[kind].push(measure(name, megabytes * 1_000_000 / part, transfer));
         }
     }
-    println!("{megabytes} MB, {pairs} pairs; medians (lowest to highest), and those of the ratios to the first of each pair");
+    println!(
+        "{megabytes} MB, {pairs} pairs; medians (lowest to highest), and those of the ratios to the first of each pair"
+    );
     for ((name, ..), outcome) in kinds.iter().zip(&outcomes) {
         let own = |index: usize| spread(outcome.iter().map(|outcome| outcome[index]).collect());
-        let ratio =
-            |index: usize| spread(outcome.iter().zip(&outcomes[0]).map(|(own, first)| own[index] / first[index]).collect());
+        let ratio = |index: usize| {
+            spread(outcome.iter().zip(&outcomes[0]).map(|(own, first)| own[index] / first[index]).collect())
+        };
         println!("{name:36} | {} Gbit/s | {} | {} CPU s/GB | {}", own(0), ratio(0), own(1), ratio(1));
     }
 }
