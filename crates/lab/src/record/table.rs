@@ -1,8 +1,8 @@
 //! Records as a table for people: one row per point, means over its seeds with 95 % intervals.
 
-use super::{Record, plain};
+use super::{FlowRecord, Record, plain};
 use crate::statistics::estimate;
-use comfy_table::{CellAlignment, LineStyle, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, presets};
 
 /// The confidence level of the intervals shown.
 const LEVEL: f64 = 0.95;
@@ -36,12 +36,23 @@ pub fn render(records: &[Record]) -> String {
     format!("{}\n{}\n", first.scenario, table.trim_fmt())
 }
 
-/// A plain list with a header.
+/// A plain list with a header. On a terminal it is as wide as that, elsewhere as its cells.
 pub fn listing<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    within(console::Term::stdout().size_checked().map(|(_, columns)| columns), header, rows)
+}
+
+/// The list with at most so many columns of characters, if there is a limit: every column but the first one, which has the names, is wrapped.
+fn within<const N: usize>(width: Option<u16>, header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
     table.add_rows(rows);
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        if let Some(names) = table.column_mut(0) {
+            names.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
     format!("{}\n", table.trim_fmt())
 }
 
@@ -53,8 +64,11 @@ fn row(group: &[Record], several_flows: bool) -> Vec<String> {
     let mut cells: Vec<String> = group[0].point.values().map(plain).collect();
     cells.push(transports(group));
     cells.push(mean(1e-3, 2, &|record| record.aggregate_goodput_bps));
-    cells.push(mean(100.0, 2, &|record| record.retransmission_index));
-    cells.push(mean(1.0, 1, &|record| record.flows.iter().map(|flow| flow.timeouts as f64).sum()));
+    // Where nothing is sent again, there is nothing to count.
+    let again = |record: &Record, value: f64| if record.flows.iter().all(is_datagrams) { f64::NAN } else { value };
+    cells.push(mean(100.0, 2, &|record| again(record, record.retransmission_index)));
+    let timeouts = |record: &Record| record.flows.iter().map(|flow| flow.timeouts as f64).sum();
+    cells.push(mean(1.0, 1, &|record| again(record, timeouts(record))));
     cells.push(mean(1e3, 1, &mean_rtt));
     if several_flows {
         cells.push(mean(1.0, 3, &|record| record.jain));
@@ -77,6 +91,11 @@ fn transports(group: &[Record]) -> String {
         }
     });
     flows.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether it is a flow of UDP, paced or not, with whatever is added to it.
+fn is_datagrams(flow: &FlowRecord) -> bool {
+    matches!(flow.transport.split(['{', '+']).next(), Some("udp" | "udp-paced"))
 }
 
 /// Mean RTT over the flows that measured one.
@@ -121,8 +140,35 @@ mod tests {
     fn two_seeds_have_no_interval_and_drawn_ends_say_so() {
         let two = render(&[record(1, 0), record(2, 0)]);
         assert!(two.contains("150.00") && !two.contains('±') && two.contains("newreno 0→7"), "{two}");
+        assert!(two.contains(" 0.00 ") && two.contains(" 0.0 "), "no retransmission, no timeout: {two}");
+        let mut datagrams = record(1, 0);
+        datagrams.flows[0].transport = "udp+llap".to_owned();
+        let datagrams = render(&[datagrams]);
+        assert!(!datagrams.contains(" 0.00 ") && !datagrams.contains(" 0.0 "), "UDP has neither: {datagrams}");
         let three = render(&[record(1, 0), record(2, 1), record(3, 0)]);
         assert!(three.contains('±') && three.contains("newreno, ends drawn"), "{three}");
         assert!(three.contains("timeouts in all"), "not of the measured interval alone");
+    }
+
+    #[test]
+    fn a_list_is_no_wider_than_the_terminal_and_no_word_is_lost() {
+        let meaning = "the weight of the old average in the new one, between none and all of it";
+        let list = |width| {
+            let rows = [("flow.transport.pacing.alpha", meaning), ("duration", "how long a run is")];
+            let rows = rows.map(|(key, meaning)| [key, "number", meaning, "AP05, section 4.5"].map(str::to_owned));
+            within(width, ["key", "takes", "meaning", "source"], rows.into_iter())
+        };
+        let narrow = list(Some(80));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        assert!(narrow.contains("flow.transport.pacing.alpha") && !narrow.contains(meaning), "{narrow}");
+        let words = |text: &str| {
+            let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            words.sort();
+            words
+        };
+        assert_eq!(words(&narrow), words(&list(None)));
+        // Without a terminal a row is a line.
+        assert_eq!(list(None).lines().count(), 3);
+        assert_eq!(list(None), list(Some(1000)));
     }
 }
