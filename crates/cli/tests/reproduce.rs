@@ -58,6 +58,8 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     assert_eq!(read(&runs, "records.csv").lines().count(), 13, "a header and one flow per run");
     let page = read(&out, "index.html");
     assert!(page.contains("class=\"chip reproduced\"") && page.contains("meshpace reproduce AP05-F3 --quality quick"));
+    let again = format!("meshpace reproduce AP05-F3 --quality quick --register {register}");
+    assert!(page.contains(&again) && read(&out, "verdicts.json").contains(&again), "a register of one's own");
     assert!(!page.contains("what was tried"), "a finding is for what differs");
 
     // The same again: nothing is run, the page comes back to the byte.

@@ -156,12 +156,24 @@ impl Manifest {
         Ok(())
     }
 
-    /// The command that makes these records again and shows `id`.
-    pub fn command(&self, id: &str) -> String {
+    /// The command that makes these records again and shows `id` of the register in a directory, or of the one that is part of the program.
+    pub fn command(&self, id: &str, register: Option<&Path>) -> String {
+        let register = register.map(|place| format!(" --register {}", quoted(&place.display().to_string())));
+        let register = register.unwrap_or_default();
         match &self.quality {
-            Some(quality) => format!("meshpace reproduce {id} --quality {quality}"),
-            None => format!("meshpace reproduce {id} --seeds {}", self.seeds),
+            Some(quality) => format!("meshpace reproduce {id} --quality {quality}{register}"),
+            None => format!("meshpace reproduce {id} --seeds {}{register}", self.seeds),
         }
+    }
+}
+
+/// A word of a command as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 
@@ -258,4 +270,19 @@ pub fn campaigns(root: &Path) -> Result<Vec<PathBuf>, String> {
     }
     found.sort();
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_names_a_register_of_ones_own() {
+        let made = crate::record::store::tests::manifest();
+        let command = |register: Option<&str>| made.command("AP05-F3", register.map(Path::new));
+        let plain = command(None);
+        assert!(!plain.contains("--register"), "{plain}");
+        assert_eq!(command(Some("my/register")), format!("{plain} --register my/register"));
+        assert_eq!(command(Some("it's mine")), format!("{plain} --register 'it'\\''s mine'"));
+    }
 }

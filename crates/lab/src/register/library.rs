@@ -72,6 +72,8 @@ pub struct Register {
     pub experiments: Vec<Experiment>,
     /// The ids that have none.
     pub missing: Vec<String>,
+    /// Where it was read from; none for the one that is part of the program.
+    pub directory: Option<PathBuf>,
 }
 
 /// The runs of one or more experiments at one effort.
@@ -112,7 +114,8 @@ impl Register {
     /// # Errors
     /// What is wrong with its files, one line each.
     pub fn read(directory: &Path) -> Result<Register, Vec<String>> {
-        Register::assemble(directory, |name| std::fs::read_to_string(directory.join(name)).ok())
+        let register = Register::assemble(directory, |name| std::fs::read_to_string(directory.join(name)).ok())?;
+        Ok(Register { directory: Some(directory.to_owned()), ..register })
     }
 
     fn assemble(directory: &Path, find: impl Fn(&str) -> Option<String>) -> Result<Register, Vec<String>> {

@@ -56,7 +56,7 @@ pub fn of(register: &Register, collections: &[Collection]) -> Vec<Entry> {
     for experiment in &register.experiments {
         let owner = register.owner(experiment).ok().flatten().map(|owner| owner.published.id.clone());
         match collections.iter().find(|collection| owner.is_some() && collection.runs == owner) {
-            Some(collection) => judged(experiment, collection, &mut entries),
+            Some(collection) => judged(experiment, collection, register.directory.as_deref(), &mut entries),
             None if experiment.published.unjudged.is_some() && collections.len() > 1 => {
                 entries.push(unjudged(experiment));
             }
@@ -87,11 +87,11 @@ pub fn cause_of(published: &Published, verdict: Verdict, own: Option<Cause>) -> 
     (verdict != Verdict::Reproduced).then(|| own.or(published.cause).unwrap_or(Cause::Open))
 }
 
-fn judged(experiment: &Experiment, collection: &Collection, entries: &mut Vec<Entry>) {
+fn judged(experiment: &Experiment, collection: &Collection, register: Option<&Path>, entries: &mut Vec<Entry>) {
     let published = &experiment.published;
     let observations = Observations::new(published, Arc::clone(&collection.records));
     let cause = |verdict: Verdict, own: Option<Cause>| cause_of(published, verdict, own);
-    let command = collection.made.command(&published.id);
+    let command = collection.made.command(&published.id, register);
     for claim in &published.claims {
         let judgement = judge(claim, &observations).own;
         let ours = measured(claim, &observations);

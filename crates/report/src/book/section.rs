@@ -50,7 +50,7 @@ fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Re
             @if !published.readings.is_empty() { (readings(published, words)) }
         } }
         @if !published.notes.is_empty() { details { summary { "What to know" } ul { @for note in &published.notes { li { (words(note)) } } } } }
-        (colophon(&published.id, collection, book.links))
+        (colophon(&published.id, collection, book))
     }
 }
 
@@ -157,13 +157,13 @@ fn plus(title: &str) -> String {
     plain.collect()
 }
 
-fn colophon(id: &str, collection: &Collection, links: Option<&Path>) -> Markup {
+fn colophon(id: &str, collection: &Collection, book: &Book) -> Markup {
     let made = &collection.made;
     let file = |place: &Path, name: &str| place.join(name).display().to_string();
-    let place = links.map(|page| collection.directory.strip_prefix(page).unwrap_or(Path::new("")));
+    let place = book.links.map(|page| collection.directory.strip_prefix(page).unwrap_or(Path::new("")));
     html! {
         details.colophon {
-            summary { "Repeat it: " code { (made.command(id)) } }
+            summary { "Repeat it: " code { (made.command(id, book.register.directory.as_deref())) } }
             dl {
                 dt { "Version" } dd { "meshpace " (made.version) ", model " (made.model) }
                 dt { "Scenario" } dd { "SHA-256 " code { (made.scenario_sha256) } }
