@@ -1,7 +1,7 @@
 //! What `meshpace compare --against` prints: one value of a swept key and every other one, point by point.
 
 use crate::compare::Format;
-use meshpace_lab::compare::{Line, METRICS};
+use meshpace_lab::compare::{Line, METRICS, Metric};
 use meshpace_lab::rivals::Rival;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ const SHOWN: [&str; 3] = ["aggregate_goodput_bps", "jain_2s", "delay_p95_s"];
 
 /// A metric of one comparison.
 struct Row<'a> {
-    point: &'a str,
+    point: String,
     value: &'a str,
     line: &'a Line,
 }
@@ -27,14 +27,15 @@ pub fn text(rivals: &[Rival], given: &str, format: Format) -> String {
 fn rows(rivals: &[Rival]) -> impl Iterator<Item = Row<'_>> {
     rivals.iter().flat_map(|rival| {
         let Rival { point, value, lines } = rival;
-        lines.iter().map(move |line| Row { point, value, line })
+        let point = Value::from(point.clone()).to_string();
+        lines.iter().map(move |line| Row { point: point.clone(), value, line })
     })
 }
 
 /// The object of a line of `compare`, with where and what it is of.
 fn json(row: &Row<'_>) -> String {
     let mut object = serde_json::to_value(row.line).unwrap_or_default();
-    object["point"] = Value::from(row.point);
+    object["point"] = Value::from(row.point.as_str());
     object["value"] = Value::from(row.value);
     format!("{object}\n")
 }
@@ -43,13 +44,15 @@ fn csv(rivals: &[Rival]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let mut text = format!("point,value,{}\n", crate::compare::COLUMNS);
     for Row { point, value, line } in rows(rivals) {
-        text.push_str(&format!("{},{},{}\n", quoted(point), quoted(value), crate::compare::cells(line)));
+        text.push_str(&format!("{},{},{}\n", quoted(&point), quoted(value), crate::compare::cells(line)));
     }
     text
 }
 
 fn markdown(rivals: &[Rival], given: &str) -> String {
-    let shown: Vec<_> = SHOWN.iter().filter_map(|name| METRICS.iter().find(|metric| metric.name == *name)).collect();
+    let is_measured = |metric: &&Metric| rivals.iter().any(|rival| rival.line(metric.name).is_some());
+    let metrics = SHOWN.iter().filter_map(|name| METRICS.iter().find(|metric| metric.name == *name));
+    let shown: Vec<&Metric> = metrics.filter(is_measured).collect();
     let heads: String = shown
         .iter()
         .map(|metric| match metric.unit.0 {
@@ -62,7 +65,7 @@ fn markdown(rivals: &[Rival], given: &str) -> String {
         "---|".repeat(shown.len())
     );
     for rival in rivals {
-        text.push_str(&format!("| {} | {} |", rival.point, rival.value));
+        text.push_str(&format!("| {} | {} |", rival.place(), rival.value));
         for metric in &shown {
             let star = if rival.is_better(metric.name) { " *" } else { "" };
             let cell = rival.line(metric.name).map_or_else(String::new, |line| cell(line, metric.unit.1));
@@ -70,17 +73,26 @@ fn markdown(rivals: &[Rival], given: &str) -> String {
         }
         text.push('\n');
     }
-    let mut points: Vec<&str> = rivals.iter().map(|rival| rival.point.as_str()).collect();
-    points.dedup();
+    // One flow alone has no index.
+    if shown.iter().any(|metric| metric.name == "jain_2s") {
+        text.push_str(&in_both(rivals));
+    }
+    text
+}
+
+/// Which values are better in both.
+fn in_both(rivals: &[Rival]) -> String {
+    let points = rivals.chunk_by(|one, other| one.point == other.point).count();
     let both: Vec<&Rival> = rivals.iter().filter(|rival| rival.is_better_in_both()).collect();
-    text.push_str(&format!(
-        "\nBetter in both goodput and Jain's index over 2 s: {} of {} comparisons at {} points.\n",
+    let mut text = format!(
+        "\nBetter in both goodput and Jain's index over 2 s: {} of {} comparisons at {points} points.\n",
         both.len(),
         rivals.len(),
-        points.len()
-    ));
+    );
     for rival in both {
-        text.push_str(&format!("- {} at {}\n", rival.value, rival.point));
+        let place = rival.place();
+        let at = if place.is_empty() { "" } else { " at " };
+        text.push_str(&format!("- {}{at}{place}\n", rival.value));
     }
     text
 }

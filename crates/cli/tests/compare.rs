@@ -105,17 +105,38 @@ fn one_value_of_a_key_is_compared_with_all_others() {
     }
     let (status, told, _) = against(&["flow.transport=newreno"]);
     assert!(status == 0 && told.contains("of 4 comparisons at 2 points"), "{told}");
+    // As it is written in the scenario: 8 before 16, though "16" is the smaller text.
+    let rows: Vec<&str> = told.lines().filter(|line| line.starts_with("| flow.max_window")).collect();
+    let starts = ["8 | tcp-ap |", "8 | few |", "16 | tcp-ap |", "16 | few |"];
+    for (row, start) in rows.iter().zip(starts) {
+        assert!(row.starts_with(&format!("| flow.max_window = {start}")), "{told}");
+    }
+    assert_eq!(rows.len(), starts.len(), "{told}");
     let (status, table, _) = against(&["flow.transport=newreno", "--format", "csv"]);
     assert!(
         status == 0 && table.starts_with("point,value,metric,") && table.contains("{\"\"flow.max_window\"\":8}"),
         "{table}"
     );
     for (given, why) in [
-        ("flow.transport=nobody", "they have few, newreno"),
+        ("flow.transport=nobody", "they have newreno, tcp-ap, few"),
         ("flow.queue=4", "they sweep"),
         ("x", "a key and a value"),
     ] {
         let (status, stdout, stderr) = against(&[given]);
         assert!(status == 2 && stdout.is_empty() && stderr.contains(why), "{given}: {status} {stderr}");
     }
+}
+
+#[test]
+fn one_flow_alone_has_no_index_of_fairness() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    let text =
+        "duration = '10 s'\n[[flow]]\n[sweep]\n'flow.transport' = ['newreno', 'tcp-ap']\n'topology.hops' = [10, 2]\n";
+    fs::write(place.join("chain.toml"), text).unwrap();
+    let (status, told, stderr) = meshpace(place, &["compare", "chain.toml", "--against", "flow.transport=newreno"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(!told.contains("Jain") && told.contains("goodput"), "{told}");
+    let rows: Vec<&str> = told.lines().filter(|line| line.starts_with("| topology.hops = ")).collect();
+    assert!(rows.len() == 2 && rows[0].starts_with("| topology.hops = 10 | tcp-ap |"), "{told}");
 }

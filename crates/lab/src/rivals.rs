@@ -1,8 +1,8 @@
 //! One value of a swept key against every other one, point by point: which transport is better than a given one, and in what.
 
 use crate::compare::{Line, Side, compare};
-use serde_json::Value;
-use std::collections::BTreeMap;
+use crate::record::plain;
+use serde_json::{Map, Value};
 
 /// What was to be better in both.
 const BOTH: [&str; 2] = ["aggregate_goodput_bps", "jain_2s"];
@@ -10,8 +10,8 @@ const BOTH: [&str; 2] = ["aggregate_goodput_bps", "jain_2s"];
 /// Another value of the key at one point of the other keys. Its lines have the given value as the first side.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rival {
-    /// The other keys and their values, as JSON; `{}` without any.
-    pub point: String,
+    /// The other keys and their values.
+    pub point: Map<String, Value>,
     /// The value of the key.
     pub value: String,
     /// Metric by metric.
@@ -19,6 +19,12 @@ pub struct Rival {
 }
 
 impl Rival {
+    /// Where it is, for people: "topology.hops = 10"; empty without other keys.
+    pub fn place(&self) -> String {
+        let parts = self.point.iter().map(|(key, value)| format!("{key} = {}", plain(value)));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
     /// The line of a metric, if it was measured.
     pub fn line(&self, metric: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.metric == metric)
@@ -35,41 +41,50 @@ impl Rival {
     }
 }
 
-/// Compares `value` of `key` with every other value of it, at each point of the other keys.
+/// The values of the key at a point, each with its records.
+type Values = Vec<(String, Vec<Value>)>;
+
+/// Compares `value` of `key` with every other value of it, at each point of the other keys, in the order of the records.
 ///
 /// # Errors
 /// If the records have no such key or value, with what they have instead.
 pub fn rivals(records: &[Value], key: &str, value: &str) -> Result<Vec<Rival>, String> {
-    let mut points: BTreeMap<String, BTreeMap<String, Vec<Value>>> = BTreeMap::new();
+    let mut points: Vec<(Map<String, Value>, Values)> = Vec::new();
     for record in records {
         let Some(mut point) = record.get("point").and_then(Value::as_object).cloned() else { continue };
         let Some(own) = point.remove(key) else {
             let keys: Vec<&str> = point.keys().map(String::as_str).collect();
             return Err(format!("the records do not sweep {key}; they sweep {}", listed(&keys)));
         };
-        let point = Value::Object(point).to_string();
-        points.entry(point).or_default().entry(text(&own)).or_default().push(record.clone());
+        member(member(&mut points, point), plain(&own)).push(record.clone());
     }
     let mut found = Vec::new();
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
     for (point, values) in &points {
-        seen.extend(values.keys().filter(|value| !seen.contains(value)).cloned().collect::<Vec<_>>());
-        let Some(given) = values.get(value) else { continue };
-        for (other, records) in values.iter().filter(|(other, _)| *other != value) {
+        for (value, _) in values {
+            if !seen.contains(&value.as_str()) {
+                seen.push(value);
+            }
+        }
+        let Some((_, given)) = values.iter().find(|(own, _)| own == value) else { continue };
+        for (other, records) in values.iter().filter(|(other, _)| other != value) {
             let lines = compare(given, records)?;
             found.push(Rival { point: point.clone(), value: other.clone(), lines });
         }
     }
     if found.is_empty() {
-        let seen: Vec<&str> = seen.iter().map(String::as_str).collect();
         return Err(format!("the records have no {key} = {value} beside another one; they have {}", listed(&seen)));
     }
     Ok(found)
 }
 
-/// A value of a key: a string as it is, anything else as JSON.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// What belongs to `name`; a new name comes last.
+fn member<N: PartialEq, T: Default>(members: &mut Vec<(N, T)>, name: N) -> &mut T {
+    let place = members.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
+        members.push((name, T::default()));
+        members.len() - 1
+    });
+    &mut members[place].1
 }
 
 fn listed(names: &[&str]) -> String {
@@ -98,25 +113,25 @@ mod tests {
         let all = [
             records(4, "ours", 0.0, 0.0),
             records(4, "faster", 50.0, -0.05),
-            records(7, "ours", 0.0, 0.0),
-            records(7, "faster", 50.0, 0.05),
-            records(7, "fairer", -50.0, 0.05),
+            records(10, "ours", 0.0, 0.0),
+            records(10, "faster", 50.0, 0.05),
+            records(10, "fairer", -50.0, 0.05),
         ]
         .concat();
         let found = rivals(&all, "flow.transport", "ours").unwrap();
-        let of = |rival: &Rival| (rival.point.clone(), rival.value.clone(), rival.is_better_in_both());
-        let four = r#"{"topology.hops":4}"#.to_owned();
-        let seven = r#"{"topology.hops":7}"#.to_owned();
+        let of = |rival: &Rival| (rival.place(), rival.value.clone(), rival.is_better_in_both());
+        let [four, ten] = ["topology.hops = 4", "topology.hops = 10"].map(str::to_owned);
         assert_eq!(
             found.iter().map(of).collect::<Vec<_>>(),
             [
                 (four, "faster".to_owned(), false),
-                (seven.clone(), "fairer".to_owned(), false),
-                (seven, "faster".to_owned(), true)
-            ]
+                (ten.clone(), "faster".to_owned(), true),
+                (ten, "fairer".to_owned(), false)
+            ],
+            "in the order of the sweep, 4 before 10"
         );
         assert!(found[0].is_better("aggregate_goodput_bps") && !found[0].is_better("jain_2s"));
-        assert!(found[1].is_better("jain_2s") && found[1].line("aggregate_goodput_bps").unwrap().difference < 0.0);
+        assert!(found[2].is_better("jain_2s") && found[2].line("aggregate_goodput_bps").unwrap().difference < 0.0);
     }
 
     #[test]
