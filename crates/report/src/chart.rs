@@ -192,8 +192,9 @@ impl Chart {
         if smallest == 0.0 && largest == 0.0 && self.most.is_none() {
             return (0.0, 1.0, vec![0.0, 1.0]);
         }
-        let mut marks = ticks(smallest, high.max(1e-9));
-        if let Some(most) = self.most.filter(|most| largest <= *most) {
+        let most = self.most.filter(|most| largest <= *most);
+        let mut marks = ticks(smallest, most.unwrap_or(high).max(1e-9));
+        if let Some(most) = most {
             marks.retain(|mark| *mark < most);
             marks.push(most);
         }
@@ -502,10 +503,17 @@ mod tests {
 
     #[test]
     fn no_axis_and_no_interval_goes_beyond_what_there_can_be() {
+        // The same distance from tick to tick up to the end, however small the values are.
+        for value in [0.04, 0.5, 0.55, 1.0] {
+            let (_, _, marks) = Chart { most: Some(1.0), ..chart(&[(1.0, value, 0.01)]) }.vertical_range();
+            let steps: Vec<f64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert!(steps.len() > 2 && steps.iter().all(|step| (step - steps[0]).abs() < 1e-9), "{value}: {marks:?}");
+        }
         let chart = Chart { most: Some(1.0), ..chart(&[(1.0, 0.97, 0.2), (2.0, 0.5, 0.01)]) };
         let (low, high, marks) = chart.vertical_range();
         assert_eq!((low, high), (0.0, 1.0));
         assert_eq!(marks.last(), Some(&1.0));
+        // The same distance from tick to tick, however small the values are.
         // The top of the plot is where 1 is; the interval of 0.97 would end at 1.17.
         let svg = chart.curves();
         let tops: Vec<f64> = svg
