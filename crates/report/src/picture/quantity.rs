@@ -19,7 +19,7 @@ pub struct Quantity {
 }
 
 /// Those that are drawn if a scenario does not choose.
-pub const USUAL: [&str; 4] = ["goodput", "jain", "retransmissions", "delay"];
+pub const USUAL: [&str; 5] = ["goodput", "jain", "jain-2s", "retransmissions", "delay"];
 
 /// All of them, in the order in which they are drawn.
 pub const ALL: [Quantity; 12] = [

@@ -10,7 +10,7 @@ fn records() -> Vec<Value> {
                 let goodput = 1e5 / f64::from(hops) + f64::from(seed) * 100.0 + faster;
                 let flow = json!({"transport": transport, "goodput_bps": goodput / 2.0});
                 records.push(json!({
-                    "seed": seed, "point": {"flow.transport": transport, "topology.hops": hops}, "jain": 0.9,
+                    "seed": seed, "point": {"flow.transport": transport, "topology.hops": hops}, "jain": 0.9, "jain_2s": 0.7,
                     "aggregate_goodput_bps": goodput, "retransmission_index": 0.1, "flows": [flow, flow],
                     "series": {"start_s": 4.0, "window_s": 1.0, "flows": [{"goodput_bps": [1e3, 2e3, null]}]},
                 }));
@@ -53,7 +53,7 @@ fn a_sweep_becomes_lines_over_its_numbers_with_files_beside() {
     let text = std::fs::read_to_string(&page).unwrap();
     assert!(text.contains("A &lt;chain&gt;") && !text.contains("NaN") && !text.contains("<script"));
     assert!(text.contains("goodput, kbit/s against topology.hops"));
-    for name in ["goodput", "jain", "retransmissions", "flows", "time", "map"] {
+    for name in ["goodput", "jain", "jain-2s", "retransmissions", "flows", "time", "map"] {
         let svg = std::fs::read_to_string(scratch.path().join(format!("out-{name}.svg"))).unwrap();
         assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>") && !svg.contains("NaN"), "{name}");
         assert!(text.contains(&svg), "{name} is in the page");
