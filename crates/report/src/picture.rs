@@ -7,6 +7,7 @@ mod data;
 mod flows;
 mod look;
 mod map;
+mod numbers;
 mod quantity;
 
 use crate::chart::{Chart, Line, Point};
@@ -89,7 +90,7 @@ fn render(
 ) -> String {
     let seeds: BTreeSet<u64> = subject.records.iter().filter_map(|record| record.get("seed")?.as_u64()).collect();
     let file = |plot: &Plot, kind: &str| format!("{stem}-{}.{kind}", plot.name);
-    let told = || quantity::chosen(&quantity::USUAL[..3]);
+    let told = || quantity::chosen(&quantity::USUAL[..4]);
     let page = html! {
         (DOCTYPE)
         html lang="en" {

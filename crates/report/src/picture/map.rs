@@ -1,6 +1,6 @@
 //! The map of a scenario: nodes, links, flows and the routes that their packets took.
 
-use super::look;
+use super::{look, numbers};
 use crate::chart::{TAIL, WIDTH, head, text};
 use std::fmt::Write;
 
@@ -19,15 +19,13 @@ pub struct Map {
     pub of: String,
 }
 
-/// Nodes up to which they have their numbers.
-const NAMED: usize = 60;
 /// The tallest map.
 const HIGH: f64 = 330.0;
 /// The least share of a flow's busiest hop that is drawn: what AODV tried once is no route.
 const SHARE: f64 = 0.05;
 
 impl Map {
-    /// The map: links grey, flows in the colours of their transports, nodes with their numbers as long as there is room.
+    /// The map: links grey, flows in the colours of their transports, nodes with their numbers where there is room.
     pub fn draw(&self) -> String {
         let ends = |of: fn(&(f64, f64)) -> f64| {
             let values = self.nodes.iter().map(of);
@@ -44,8 +42,10 @@ impl Map {
             (30.0 + (x - left) * factor, tall - 60.0 - (y - bottom) * factor)
         };
         let mut svg = head(height, "nodes, links and flows");
+        let mut lines = numbers::Lines::default();
         for (one, other) in &self.links {
             let ((x, y), (to_x, to_y)) = (place(*one), place(*other));
+            lines.links.push(((x, y), (to_x, to_y)));
             let _ = write!(svg, "<path class=\"grid\" d=\"M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}\" stroke=\"#ccc\"/>");
         }
         // Pieces that are spelled out have no room here.
@@ -65,12 +65,13 @@ impl Map {
                 style.color, style.color
             );
             match self.routes.get(number).filter(|hops| !hops.is_empty()) {
-                Some(hops) => route(&mut svg, hops, number, self.flows.len(), &place),
+                Some(hops) => lines.flows.extend(route(&mut svg, hops, number, self.flows.len(), &place)),
                 None => {
                     // Bent, so that a flow along a chain does not hide its links.
                     let (x, y) = place(*from);
                     let (bend_x, bend_y) =
                         ((x + to_x) / 2.0 + (y - to_y) * 0.12, (y + to_y) / 2.0 - (to_x - x).abs() * 0.06 - 12.0);
+                    lines.flows.extend(numbers::bent((x, y), (bend_x, bend_y), (to_x, to_y)));
                     let _ = write!(
                         svg,
                         "<path d=\"M{x:.1} {y:.1}Q{bend_x:.1} {bend_y:.1} {to_x:.1} {to_y:.1}\" stroke-width=\"2\"/>"
@@ -79,7 +80,7 @@ impl Map {
             }
             svg.push_str("</g>");
         }
-        self.write_nodes(&mut svg, place);
+        self.write_nodes(&mut svg, &lines, place);
         let told = if self.routes.is_empty() { "" } else { "; thicker hops carried more frames" };
         let _ = write!(
             svg,
@@ -105,17 +106,20 @@ impl Map {
         svg + TAIL
     }
 
-    fn write_nodes(&self, svg: &mut String, place: impl Fn(usize) -> (f64, f64)) {
-        for node in 0..self.nodes.len() {
-            let (x, y) = place(node);
+    /// The nodes, and their numbers over everything: those of the ends of flows first, then the others where room is left.
+    fn write_nodes(&self, svg: &mut String, lines: &numbers::Lines, place: impl Fn(usize) -> (f64, f64)) {
+        let places: Vec<(f64, f64)> = (0..self.nodes.len()).map(place).collect();
+        for (x, y) in &places {
             let _ = write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
-            if self.nodes.len() <= NAMED {
-                let y = y + 19.0;
-                let _ = write!(
-                    svg,
-                    "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" font-size=\"12\">{node}</text>"
-                );
-            }
+        }
+        let ends: Vec<usize> = self.flows.iter().flat_map(|(from, to, _)| [*from, *to]).collect();
+        for (node, (x, y)) in numbers::placed(&places, &ends, lines) {
+            let _ = write!(
+                svg,
+                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"12\" stroke=\"#fff\" stroke-width=\"3\" \
+                 stroke-linejoin=\"round\" paint-order=\"stroke\">{node}</text>",
+                y + 4.0
+            );
         }
     }
 }
@@ -123,14 +127,15 @@ impl Map {
 /// Flows that are named below the map.
 const LEGEND: usize = 8;
 
-/// The hops of a flow, beside those of the others.
+/// Draws the hops of a flow, beside those of the others; returns where they are.
 fn route(
     svg: &mut String,
     hops: &[(usize, usize, u64)],
     number: usize,
     flows: usize,
     place: &impl Fn(usize) -> (f64, f64),
-) {
+) -> Vec<numbers::Segment> {
+    let mut drawn = Vec::new();
     let busiest = hops.iter().map(|hop| hop.2).max().unwrap_or(1) as f64;
     for (from, to, frames) in hops {
         let share = *frames as f64 / busiest;
@@ -141,16 +146,12 @@ fn route(
         let length = (to_x - x).hypot(to_y - y).max(1e-9);
         let aside = 3.0 * (number as f64 - (flows as f64 - 1.0) / 2.0).clamp(-4.0, 4.0);
         let (dx, dy) = ((to_y - y) / length * aside, (x - to_x) / length * aside);
-        let _ = write!(
-            svg,
-            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}\" stroke-width=\"{:.1}\"/>",
-            x + dx,
-            y + dy,
-            to_x + dx,
-            to_y + dy,
-            1.0 + 2.0 * share
-        );
+        let ((x, y), (to_x, to_y)) = ((x + dx, y + dy), (to_x + dx, to_y + dy));
+        let _ =
+            write!(svg, "<path d=\"M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}\" stroke-width=\"{:.1}\"/>", 1.0 + 2.0 * share);
+        drawn.push(((x, y), (to_x, to_y)));
     }
+    drawn
 }
 
 #[cfg(test)]
