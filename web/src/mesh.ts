@@ -140,7 +140,7 @@ export class Mesh {
     run.routes.forEach((way, number) => {
       const flow = run.stage.flows[number];
       const whole = way.at(-1) === flow.to;
-      pen.strokeStyle = whole ? flowColour(number) : bad();
+      pen.strokeStyle = flowColour(number);
       pen.globalAlpha = 0.45;
       pen.lineWidth = 5;
       pen.setLineDash(whole ? [] : [3, 5]);

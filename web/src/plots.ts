@@ -11,7 +11,7 @@ const MOST_POINTS = 600;
 const MOST_FLOWS = 8;
 
 type Value = (run: Shown, sample: number, flow: number) => number | null;
-type Plot = { title: string; unit: string; perFlow: boolean; value: Value; digits: number };
+type Plot = { title: string; unit: string; perFlow: boolean; value: Value; digits: number; most?: number };
 
 const at = (run: Shown, sample: number, flow: number, field: number): number =>
   run.samples[sample * run.sampleWidth + SAMPLE_HEAD + flow * SAMPLE_PER_FLOW + field];
@@ -39,7 +39,9 @@ const PLOTS: Plot[] = [
     unit: "of 2-second windows",
     perFlow: false,
     digits: 2,
-    value: (run, sample) => known(run.samples[sample * run.sampleWidth + 1]),
+    most: 1,
+    // One flow alone shares with nobody.
+    value: (run, sample) => (run.stage.flows.length > 1 ? known(run.samples[sample * run.sampleWidth + 1]) : null),
   },
   { title: "Window", unit: "segments", perFlow: true, digits: 1, value: (run, sample, flow) => known(at(run, sample, flow, 1)) },
   {
@@ -73,7 +75,8 @@ export class Plots {
     this.shown.forEach(({ chart }) => chart.destroy());
     this.place.replaceChildren();
     this.runs = runs;
-    this.shown = PLOTS.map((plot) => {
+    const isShared = runs.some((run) => run.stage.flows.length > 1);
+    this.shown = PLOTS.filter((plot) => plot.perFlow || isShared).map((plot) => {
       const figure = document.createElement("figure");
       const caption = document.createElement("figcaption");
       const value = document.createElement("span");
@@ -90,7 +93,7 @@ export class Plots {
           height: 120,
           legend: { show: false },
           cursor: { show: false },
-          scales: { x: { time: false } },
+          scales: { x: { time: false }, y: plot.most ? { range: [0, plot.most] } : {} },
           axes: [
             { stroke: ink, grid: { show: false }, ticks: { stroke: faint, size: 4 }, size: 24, font: "11px system-ui" },
             { stroke: ink, grid: { stroke: faint, width: 0.3 }, ticks: { show: false }, size: 40, font: "11px system-ui" },
