@@ -22,6 +22,7 @@ fn simulate(transport: &str, seed: u64) -> Outcome {
         start: Time::ZERO,
         start_jitter: Duration::from_millis(100),
         stop: None,
+        dscp: 0,
     };
     let config = Config {
         duration: Duration::from_secs(30),

@@ -107,6 +107,7 @@ fn body(out: &mut Vec<u8>, body: &Body<SimPacket>, frame: &Frame<SimPacket>, flo
 mod tests {
     use super::*;
     use meshpace_core::{Duration, NodeId};
+    use meshpace_mesh::mac::Category;
     use meshpace_mesh::radio::FrameRate;
 
     fn frame(kind: FrameKind, body: Option<Body<SimPacket>>) -> Frame<SimPacket> {
@@ -121,6 +122,7 @@ mod tests {
             sequence: 0xabc,
             retry: false,
             body,
+            category: Category::BestEffort,
             bitmap: 0,
         }
     }

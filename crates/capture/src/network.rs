@@ -7,7 +7,8 @@
 
 use super::address;
 use etherparse::{
-    ArpEthIpv4Packet, ArpOperation, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TcpOptions, UdpHeader,
+    ArpEthIpv4Packet, ArpOperation, IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TcpOptions,
+    UdpHeader,
 };
 use meshpace_core::NodeId;
 use meshpace_sim::{Flow, SimPacket};
@@ -142,6 +143,7 @@ fn ip_header(out: &mut Vec<u8>, packet: &SimPacket, protocol: IpNumber, header: 
     let mut ip = ipv4(packet.ttl, protocol, packet.source, packet.destination, u32::from(header) + payload);
     // The number wraps; it tells packets apart that are in the air together.
     ip.identification = packet.id as u16;
+    ip.dscp = IpDscp::try_new(packet.dscp).unwrap_or_default();
     if packet.ce {
         ip.ecn = IpEcn::CongestionExperienced;
     }
@@ -222,6 +224,7 @@ mod tests {
             ttl: 30,
             hops: 0,
             ce: false,
+            dscp: 0,
             segment,
         }
     }
@@ -235,6 +238,7 @@ mod tests {
             start: meshpace_core::Time::ZERO,
             start_jitter: meshpace_core::Duration::ZERO,
             stop: None,
+            dscp: 0,
         };
         FlowFacts { mss: 1460, ..FlowFacts::new(&flow) }
     }

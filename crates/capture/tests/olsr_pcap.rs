@@ -40,6 +40,7 @@ fn captured_moving(
             start: Time(start * 1_000_000_000),
             start_jitter: Duration::ZERO,
             stop: None,
+            dscp: 0,
         }],
         ..Config::default()
     };

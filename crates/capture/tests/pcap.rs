@@ -24,6 +24,7 @@ fn flow(from: u16, to: u16, transport: &str, traffic: Traffic) -> Flow {
         start: Time(1_000_000_000),
         start_jitter: Duration::from_millis(100),
         stop: None,
+        dscp: 0,
     }
 }
 

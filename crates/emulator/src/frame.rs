@@ -72,6 +72,8 @@ pub struct Facts {
     pub ttl: u8,
     /// Whether the transport reacts to congestion marks.
     pub ecn_capable: bool,
+    /// Its code point of differentiated services; 0 for what is not IPv4.
+    pub dscp: u8,
     /// The segment, if it is TCP.
     pub tcp: Option<TcpFacts>,
     /// Payload of the transport, bytes.
@@ -93,6 +95,7 @@ pub fn facts(frame: &[u8]) -> Facts {
         conversation: Conversation { protocol: None, addresses: [Ipv4Addr::UNSPECIFIED; 2], ports: [0; 2] },
         ttl: u8::MAX,
         ecn_capable: false,
+        dscp: 0,
         tcp: None,
         payload: 0,
     };
@@ -123,6 +126,7 @@ pub fn facts(frame: &[u8]) -> Facts {
         conversation: Conversation { protocol: Some(protocol), addresses, ports },
         ttl: header.ttl(),
         ecn_capable: header.ecn().value() != NOT_ECT,
+        dscp: header.dcp().value(),
         tcp,
         payload: payload as u32,
     }

@@ -3,6 +3,7 @@
 use crate::frame::{self, Facts};
 use meshpace_core::{FlowId, NodeId};
 use meshpace_mesh::Packet;
+use meshpace_mesh::mac::Category;
 use std::rc::Rc;
 
 /// A frame under way. Copies, of which the MAC makes some, share its bytes.
@@ -81,6 +82,9 @@ impl Packet for CarriedFrame {
     }
     fn mark_ce(&mut self) {
         self.is_marked = true;
+    }
+    fn category(&self) -> Category {
+        Category::of_dscp(self.facts.dscp)
     }
     fn is_pure_ack(&self) -> bool {
         self.facts.tcp.is_some_and(|tcp| !tcp.is_control) && self.facts.payload == 0

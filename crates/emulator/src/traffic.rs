@@ -194,6 +194,7 @@ mod tests {
             conversation: Conversation { protocol: Some(6), addresses: [Ipv4Addr::LOCALHOST; 2], ports: [1, 2] },
             ttl: 64,
             ecn_capable: false,
+            dscp: 0,
             tcp: Some(TcpFacts { sequence, is_control: false }),
             payload,
         }

@@ -1,5 +1,6 @@
 //! What a link-layer data frame carries: a packet of the user, a routing message, or an ARP message.
 
+use crate::mac::Category;
 use crate::packet::Packet;
 use crate::routing::message::Message;
 use meshpace_core::NodeId;
@@ -44,6 +45,15 @@ impl<P: Packet> Body<P> {
             Body::Data(packet) => packet.size(),
             Body::Routing(message) => message.size(),
             Body::Arp { .. } => ARP_BYTES,
+        }
+    }
+
+    /// How urgent it is where the MAC has categories: routing is network control (CS6).
+    pub fn category(&self) -> Category {
+        match self {
+            Body::Data(packet) => packet.category(),
+            Body::Routing(_) => Category::Voice,
+            Body::Arp { .. } => Category::BestEffort,
         }
     }
 }

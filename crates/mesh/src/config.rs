@@ -1,7 +1,8 @@
 //! The configuration of a mesh: checked values of a scenario. Each layer defines its part.
 
 pub use crate::link::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
-pub use crate::mac::config::{HtConfig, MacConfig, MacProfile, RetryLimits, RtsPolicy};
+pub use crate::mac::config::{EdcaConfig, HtConfig, MacConfig, MacProfile, RetryLimits, RtsPolicy};
+pub use crate::mac::rate_control::RateControl;
 pub use crate::position::Position;
 pub use crate::radio::config::{Propagation, RadioConfig, Reception};
 pub use crate::radio::plcp::Preamble;

@@ -18,7 +18,8 @@ pub mod routing;
 
 pub use body::{Body, Queued};
 pub use config::{
-    AodvConfig, AodvDetection, HtConfig, LinkConfig, LocalRepair, MacConfig, MacProfile, MeshConfig, OlsrConfig,
-    OlsrMetric, Position, Preamble, Propagation, RadioConfig, Reception, RetryLimits, RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, EdcaConfig, HtConfig, LinkConfig, LocalRepair, MacConfig, MacProfile, MeshConfig,
+    OlsrConfig, OlsrMetric, Position, Preamble, Propagation, RadioConfig, RateControl, Reception, RetryLimits,
+    RoutingConfig, RtsPolicy,
 };
 pub use packet::Packet;

@@ -1,5 +1,6 @@
 //! What the mesh carries: any packet that can say where it goes and how long it is.
 
+use crate::mac::Category;
 use meshpace_core::{FlowId, NodeId};
 
 /// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP packet in the emulator.
@@ -26,6 +27,10 @@ pub trait Packet: Clone {
     }
     /// Marks it "congestion experienced" (RFC 3168, section 5). Only if it is [`Packet::ecn_capable`].
     fn mark_ce(&mut self) {}
+    /// How urgent it is where the MAC has categories (EDCA).
+    fn category(&self) -> Category {
+        Category::BestEffort
+    }
     /// Whether it only acknowledges: a transport packet without payload.
     fn is_pure_ack(&self) -> bool {
         false

@@ -3,6 +3,7 @@
 mod parcel;
 
 use meshpace_core::{Duration, NodeId, Time};
+use meshpace_mesh::mac::Category;
 use meshpace_mesh::mac::block_ack::{Attempt, Originator, Recipient};
 use meshpace_mesh::{Body, HtConfig, Queued};
 use parcel::Parcel;
@@ -23,7 +24,7 @@ fn originator(config: HtConfig, packets: u32) -> Originator<Parcel> {
 
 /// The sequence numbers that the next attempt carries.
 fn sent(originator: &mut Originator<Parcel>) -> Vec<u16> {
-    originator.prepare();
+    originator.prepare(u32::MAX);
     originator.send().map(|mpdu| mpdu.sequence).collect()
 }
 
@@ -34,14 +35,14 @@ fn an_aggregate_ends_at_the_first_of_its_limits() {
     assert_eq!(full.room(), Some((PEER, 65_535 - 42 * 1544 - 4)));
     let mut full = originator(HtConfig { mpdus: 5, ..HtConfig::default() }, 5);
     assert_eq!(full.room(), None, "five are as many as may be");
-    assert_eq!(full.prepare(), Attempt::Aggregate(5 * 1544 - 2));
+    assert_eq!(full.prepare(u32::MAX), Attempt::Aggregate(5 * 1544 - 2));
     let mut one = originator(HtConfig::default(), 1);
-    assert_eq!(one.prepare(), Attempt::Mpdu(MPDU), "alone without a delimiter");
+    assert_eq!(one.prepare(u32::MAX), Attempt::Mpdu(MPDU), "alone without a delimiter");
     // The window: 64 from the first that is not acknowledged.
     let small = HtConfig::default();
     let mut window = Originator::new(small, small.bytes);
     (0..64).for_each(|id| window.push(queued(id), 100));
-    window.prepare();
+    window.prepare(u32::MAX);
     assert_eq!(window.send().count(), 64);
     window.on_block_ack(0, !1);
     assert_eq!(window.room(), None, "number 64 is beyond the window of number 0");
@@ -56,7 +57,7 @@ fn what_is_not_listed_goes_again_with_what_is_new() {
     assert_eq!(sent(&mut originator), [0, 1, 2, 3]);
     originator.on_block_ack(0, 0b1001);
     originator.push(queued(4), MPDU);
-    originator.prepare();
+    originator.prepare(u32::MAX);
     let again: Vec<(u16, bool)> = originator.send().map(|mpdu| (mpdu.sequence, mpdu.retry)).collect();
     assert_eq!(again, [(1, true), (2, true), (4, false)]);
     // A packet that came after the RTS takes no part.
@@ -70,7 +71,7 @@ fn a_missed_block_ack_is_asked_for_and_counts_once() {
     let mut originator = originator(HtConfig::default(), 3);
     sent(&mut originator);
     originator.on_silence(true);
-    assert_eq!(originator.prepare(), Attempt::Request);
+    assert_eq!(originator.prepare(u32::MAX), Attempt::Request);
     originator.on_block_ack(0, 0b101);
     assert_eq!(sent(&mut originator), [1], "only what is missing");
     assert_eq!(originator.take_given_up(2).map(|(_, failures)| failures), None, "it has failed once");
@@ -79,7 +80,7 @@ fn a_missed_block_ack_is_asked_for_and_counts_once() {
     assert!(originator.is_empty());
     // The neighbour still waits for number 1: it is told where the window begins, before anything else.
     originator.push(queued(3), MPDU);
-    assert_eq!((originator.prepare(), originator.start()), (Attempt::Request, 3));
+    assert_eq!((originator.prepare(u32::MAX), originator.start()), (Attempt::Request, 3));
     originator.on_block_ack(3, 0);
     assert_eq!(sent(&mut originator), [3]);
 }
@@ -99,9 +100,13 @@ fn without_requests_everything_goes_again_until_it_is_given_up() {
 #[test]
 fn an_unanswered_rts_counts_for_all_that_it_stood_for() {
     let mut originator = originator(HtConfig::default(), 2);
-    originator.prepare();
+    originator.prepare(u32::MAX);
     originator.on_silence(false);
-    assert_eq!(originator.prepare(), Attempt::Aggregate(2 * 1544 - 2), "nothing was sent: nothing is asked for");
+    assert_eq!(
+        originator.prepare(u32::MAX),
+        Attempt::Aggregate(2 * 1544 - 2),
+        "nothing was sent: nothing is asked for"
+    );
     assert_eq!(originator.take_given_up(1), Some((queued(0), 1)));
 }
 
@@ -116,7 +121,7 @@ fn take(recipient: &mut Recipient<Parcel>, now: Time, sequences: &[u16]) -> Vec<
 }
 
 fn recipient() -> Recipient<Parcel> {
-    Recipient::new(PEER, Duration::from_millis(100))
+    Recipient::new((PEER, Category::BestEffort), Duration::from_millis(100))
 }
 
 #[test]

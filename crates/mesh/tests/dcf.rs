@@ -6,7 +6,7 @@ mod parcel;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::Queued;
-use meshpace_mesh::mac::{Action, Arrival, Dcf, Frame, FrameKind, Heard, OrderedTime, Timing};
+use meshpace_mesh::mac::{Action, Arrival, Category, Dcf, Frame, FrameKind, Heard, OrderedTime, Timing};
 use meshpace_mesh::radio::{Arriving, Band, FrameRate, Ofdm, OfdmRate};
 use meshpace_mesh::{Body, HtConfig, MacConfig, MacProfile, RadioConfig, RtsPolicy};
 use parcel::Parcel;
@@ -102,6 +102,7 @@ impl Station {
             sequence: 0,
             retry: false,
             body: None,
+            category: Category::BestEffort,
             bitmap: 0,
         }
     }
@@ -119,6 +120,7 @@ impl Station {
             sequence,
             retry: false,
             body: Some(Body::Data(Parcel::default())),
+            category: Category::BestEffort,
             bitmap: 0,
         }
     }

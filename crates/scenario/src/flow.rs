@@ -2,6 +2,7 @@
 
 use super::MAX_SECONDS;
 use super::diagnostic::Problem;
+use super::dscp;
 use super::files::Load;
 use super::pacing::usual_interference;
 use super::quantity::TIME;
@@ -162,6 +163,7 @@ fn read_one(
     let segment = segment.or(application.segment.map(u64::from));
 
     let (start, start_jitter, stop) = times(keys, duration, duration_set_by);
+    let dscp = dscp::read(keys, "dscp");
     let transport = match application.transport.filter(|_| keys.get("transport").is_none()) {
         Some(name) => Transport { config: names::lookup(name)?, label: name.to_owned() },
         None => transport::read(keys, usual)?,
@@ -200,7 +202,7 @@ fn read_one(
         return None;
     }
     let (from, to) = (NodeId(from? as u16), NodeId(to? as u16));
-    let flow = Flow { from, to, transport: config, traffic: application.traffic, start, start_jitter, stop };
+    let flow = Flow { from, to, transport: config, traffic: application.traffic, start, start_jitter, stop, dscp };
     Some(One { count, flow, label: transport.label, trace: application.trace, file: application.file })
 }
 

@@ -2,6 +2,7 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod diagnostic;
+mod dscp;
 pub mod dumps;
 pub mod estimate;
 mod files;

@@ -12,19 +12,28 @@ use super::rates;
 use super::reader::{Reader, Sign};
 use meshpace_core::Duration;
 use meshpace_mesh::config::{
-    AodvConfig, AodvDetection, HtConfig, LinkConfig, LocalRepair, MacConfig, MacProfile, MarkerConfig, MeshConfig,
-    OlsrConfig, OlsrMetric, QueueConfig, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, EdcaConfig, HtConfig, LinkConfig, LocalRepair, MacConfig, MacProfile, MarkerConfig,
+    MeshConfig, OlsrConfig, OlsrMetric, QueueConfig, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
 };
 use meshpace_mesh::routing::aodv::ACTIVE_ROUTE_TIMEOUT;
+
+/// The longest TXOP limit, seconds: 65,535 times 32 us (IEEE Std 802.11-2012, 8.4.2.31).
+const MAX_TXOP_S: f64 = 2.09712;
 
 /// Reads everything below the transport, and the files that it names.
 pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
     let mut mac = mac(reader);
     let (radio, limit, files) = radio(reader, &mut mac, load);
     let link = LinkConfig { limit, ..link::read(reader) };
-    if mac.ht.is_some_and(|ht| ht.mpdus > 1)
-        && (link.queue != QueueConfig::DropTail || link.marker != MarkerConfig::None)
-    {
+    let is_other = link.queue != QueueConfig::DropTail || link.marker != MarkerConfig::None;
+    if is_other && mac.ht.is_some_and(|ht| ht.edca.is_some()) {
+        let expected = "expected neither link.queue nor link.marker with it";
+        reader.disagree(
+            &["link", "mac"],
+            "the categories of mac.edca have drop-tail queues without a marker",
+            expected,
+        );
+    } else if is_other && mac.ht.is_some_and(|ht| ht.mpdus > 1) {
         let expected = "expected neither link.queue nor link.marker with it, or mac.ampdu_mpdus = 1";
         let what = "the aggregates of mac.profile = \"ht\" come from a drop-tail queue without a marker";
         reader.disagree(&["link", "mac"], what, expected);
@@ -79,8 +88,17 @@ fn mac(reader: &mut Reader<'_>) -> MacConfig {
         keys.wrong("long_retry_limit", "802.11n has one limit", instead);
     }
     if !is_ht {
-        let others =
-            ["ampdu_mpdus", "ampdu_size", "ampdu_time", "block_ack_request", "immediate_access", "reorder_timeout"];
+        let others = [
+            "ampdu_mpdus",
+            "ampdu_size",
+            "ampdu_time",
+            "block_ack_request",
+            "immediate_access",
+            "reorder_timeout",
+            "edca",
+            "video_txop",
+            "voice_txop",
+        ];
         propagation::refuse(&keys, &others, "802.11n", "mac.profile = \"ht\"");
     }
     keys.finish("[mac]");
@@ -105,6 +123,11 @@ fn ht(keys: &mut Reader<'_>) -> HtConfig {
     assign(&mut ht.immediate, keys.flag("immediate_access"));
     let timeout = keys.quantity("reorder_timeout", &TIME, Sign::Positive, MAX_SECONDS).map(Duration::from_secs_f64);
     assign(&mut ht.reorder_timeout, timeout);
+    let mut edca = EdcaConfig::default();
+    for (key, txop) in [("video_txop", &mut edca.video_txop), ("voice_txop", &mut edca.voice_txop)] {
+        assign(txop, keys.quantity(key, &TIME, Sign::NotNegative, MAX_TXOP_S).map(Duration::from_secs_f64));
+    }
+    ht.edca = keys.flag("edca").unwrap_or_default().then_some(edca);
     ht
 }
 

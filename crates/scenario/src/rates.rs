@@ -8,7 +8,7 @@ use super::quantity::RATE;
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
 use meshpace_core::Rate;
-use meshpace_mesh::config::{MacConfig, MacProfile, Preamble, RadioConfig};
+use meshpace_mesh::config::{MacConfig, MacProfile, Preamble, RadioConfig, RateControl};
 use meshpace_mesh::radio::{Band, Ofdm, OfdmRate};
 
 /// The rates of 802.11b, bit/s.
@@ -24,8 +24,9 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, mac: &MacConfig) {
     keys.choice("channel_width", &[("20 MHz", ())], &["40 MHz"]);
     let short_guard = keys.choice("guard_interval", &[("800 ns", false), ("400 ns", true)], &[]).unwrap_or(false);
     let data = if mac.ht.is_some() { mcs(keys, short_guard) } else { non_ht(keys, radio, mac.profile) };
+    radio.rate_control = keys.choice("rate_control", RateControl::ALL, &[]).unwrap_or_default();
     if mac.ht.is_none() {
-        refuse(keys, &["guard_interval"], "802.11n", "mac.profile = \"ht\"");
+        refuse(keys, &["guard_interval", "rate_control"], "802.11n", "mac.profile = \"ht\"");
     }
     let Some(data) = data else {
         refuse(keys, &["band", "channel_width"], "802.11a and 802.11n", "a rate of theirs");

@@ -3,7 +3,7 @@
 mod refused;
 
 use meshpace_core::{Duration, NodeId, Rate};
-use meshpace_mesh::config::{MacProfile, Propagation, Reception};
+use meshpace_mesh::config::{MacProfile, Propagation, RateControl, Reception};
 use meshpace_mesh::radio::{Band, OfdmRate};
 use meshpace_scenario::{Refusal, Scenario, Source};
 
@@ -51,6 +51,31 @@ fn the_profile_ht_and_its_keys() {
     assert_eq!((radio.reception, radio.noise_dbm, radio.carrier_sense_dbm), (Reception::Sinr, -94.0, -62.0));
     let Propagation::LogDistance(model) = &radio.propagation else { panic!("log-distance by default") };
     assert!((model.reference_loss_db - 39.74).abs() < 0.01);
+}
+
+#[test]
+fn categories_and_the_code_points_of_flows() {
+    let text = "[topology]\nkind = 'chain'\nhops = 1\nspacing = '10 m'\n[mac]\nprofile = 'ht'\nedca = true\nvideo_txop = '4096 us'\n\
+                voice_txop = '0 s'\n[[flow]]\ndscp = 'EF'\n[[flow]]\ndscp = 'AF41'\n[[flow]]\n";
+    let with = config(text);
+    let edca = with.mesh.mac.ht.unwrap().edca.unwrap();
+    assert_eq!((edca.video_txop, edca.voice_txop), (Duration::from_micros(4_096), Duration::ZERO));
+    assert_eq!(with.flows.iter().map(|flow| flow.dscp).collect::<Vec<_>>(), [46, 34, 0]);
+    assert_eq!(config(&text.replace("edca = true", "edca = false")).mesh.mac.ht.unwrap().edca, None);
+    assert_refused(&text.replace("dscp = 'EF'", "dscp = 'AF44' #!"), "flow.0.dscp", &["AF43", "EF"]);
+    assert_refused("[mac]\nedca = true #!\n[[flow]]\n", "mac.edca", &["mac.profile = \"ht\""]);
+    let queue = text.replace("profile = 'ht'", "profile = 'ht'\nampdu_mpdus = 1") + "[link] #!\nqueue = 'fq-codel'\n";
+    assert_refused(&queue, "link", &["mac.edca", "drop-tail"]);
+}
+
+#[test]
+fn rate_control_is_fixed_by_default_and_belongs_to_802_11n() {
+    let text = "[topology]\nkind = 'chain'\nhops = 1\nspacing = '10 m'\n[mac]\nprofile = 'ht'\n[radio]\nrate_control = 'minstrel'\n[[flow]]\n";
+    assert_eq!(config(text).mesh.radio.rate_control, RateControl::Minstrel);
+    assert_eq!(config(&text.replace("minstrel", "ideal")).mesh.radio.rate_control, RateControl::Ideal);
+    assert_eq!(config(&text.replace("rate_control = 'minstrel'", "")).mesh.radio.rate_control, RateControl::Fixed);
+    assert_refused(&text.replace("'minstrel'", "'best' #!"), "radio.rate_control", &["fixed", "ideal", "minstrel"]);
+    assert_refused("[radio]\nrate_control = 'ideal' #!\n[[flow]]\n", "radio.rate_control", &["mac.profile = \"ht\""]);
 }
 
 #[test]

@@ -71,6 +71,8 @@ pub struct Flow {
     pub start_jitter: Duration,
     /// When the application stops writing.
     pub stop: Option<Time>,
+    /// The code point of differentiated services of its packets, in both directions, 0 to 63.
+    pub dscp: u8,
 }
 
 /// What an application writes.

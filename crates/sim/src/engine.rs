@@ -126,7 +126,11 @@ pub struct Engine<P, O> {
     reports_attempts: bool,
     /// Whether stations send aggregates of what waits for a neighbour.
     aggregates: bool,
-    /// If they do, by the place of a transmission: the MPDUs of it, or none if it is no aggregate.
+    /// Whether stations do more than their last call returned: aggregates, or categories of packets.
+    is_ht: bool,
+    /// Whether stations are told how well their neighbours hear them.
+    tells_quality: bool,
+    /// If stations send aggregates, by the place of a transmission: the MPDUs of it, or none if it is no aggregate.
     mpdus: Vec<Vec<Mpdu<P>>>,
     /// Whether a station that asks for nothing must be looked after all the same, at the end of a frame.
     follows_up: bool,
@@ -203,8 +207,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             overhears,
             reports_attempts,
             aggregates,
+            is_ht: aggregates || timing.edca,
+            tells_quality: timing.rates.is_some_and(|rates| rates.wants_quality()),
             mpdus: Vec::new(),
-            follows_up: overhears || aggregates,
+            follows_up: overhears || aggregates || timing.edca,
             holds_back,
             repeats: config.link.repeats,
             notices: VecDeque::new(),
@@ -282,7 +288,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// What was lost and what routing sent so far.
     pub fn counters(&self) -> Counters {
         let collisions = self.nodes.iter().map(|node| node.mac.collisions()).sum();
-        Counters { collisions, discoveries: self.actions.searches, ..self.counters }
+        let internal_collisions = self.nodes.iter().map(|node| node.mac.internal_collisions()).sum();
+        Counters { collisions, internal_collisions, discoveries: self.actions.searches, ..self.counters }
     }
 
     /// Stations that sensed a transmission, summed over all.
@@ -408,7 +415,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let node = NodeId(index as u16);
                     let state = &mut self.nodes[index as usize];
                     state.mac.catch_up(OrderedTime::timer(self.now), &self.timing);
-                    if state.mac.next_wakeup(&self.timing) <= self.now {
+                    if self.timing.edca {
+                        self.wake_categories(node);
+                    } else if state.mac.next_wakeup(&self.timing) <= self.now {
                         let action = state.mac.on_timer(self.now, &self.timing);
                         self.settle(node, action);
                     } else {

@@ -2,6 +2,7 @@
 
 use meshpace_core::{FlowId, NodeId};
 use meshpace_mesh::Packet;
+use meshpace_mesh::mac::Category;
 use meshpace_transport::Segment;
 
 /// A transport segment under way.
@@ -23,6 +24,8 @@ pub struct SimPacket {
     pub hops: u8,
     /// Whether a node on the way marked it "congestion experienced".
     pub ce: bool,
+    /// Its code point of differentiated services.
+    pub dscp: u8,
     /// What the transport sent.
     pub segment: Segment,
 }
@@ -77,6 +80,11 @@ impl Packet for SimPacket {
     #[inline]
     fn mark_ce(&mut self) {
         self.ce = true;
+    }
+
+    #[inline]
+    fn category(&self) -> Category {
+        Category::of_dscp(self.dscp)
     }
 
     #[inline]

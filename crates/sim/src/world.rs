@@ -404,7 +404,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let now = self.engine.now();
         let Some(Connection { number, ends }) = self.flows[flow].at(place) else { return };
         let (connection, state) = (*number, &mut ends[end]);
-        let ttl = self.config.mesh.routing.time_to_live();
+        let (ttl, dscp) = (self.config.mesh.routing.time_to_live(), self.config.flows[flow].dscp);
         let (node, peer) = (state.node, state.peer);
         let at = pump(&mut state.endpoint, now, |_, segment| {
             let packet = SimPacket {
@@ -416,6 +416,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 ttl,
                 hops: 0,
                 ce: false,
+                dscp,
                 segment,
             };
             self.send_times.set(self.next_packet, micros(now));

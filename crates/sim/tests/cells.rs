@@ -22,6 +22,7 @@ fn saturated(places: Vec<Position>, links: &[(u16, u16)], seconds: u64) -> Confi
         start: Time(start_ms * 1_000_000),
         start_jitter: Duration::ZERO,
         stop: None,
+        dscp: 0,
     };
     let alone = links.iter().map(|&link| flow(link, 100 + 100 * u64::from(link.0), 1));
     let at_once = links.iter().map(|&link| flow(link, 5_000, 2_000_000));

@@ -18,6 +18,7 @@ fn config(columns: u16, rows: u16, transport: &str, traffic: Traffic) -> Config 
         start: Time::ZERO,
         start_jitter: Duration::ZERO,
         stop: Some(Time(29_000_000_000)),
+        dscp: 0,
     };
     let mesh = MeshConfig { routing: RoutingConfig::Flooding(FloodingConfig), ..MeshConfig::default() };
     Config { duration: Duration::from_secs(30), positions, mesh, flows: vec![flow], ..Config::default() }

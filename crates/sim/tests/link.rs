@@ -38,6 +38,7 @@ fn flow(from: u16, to: u16, transport: transport::Config, traffic: Traffic, star
         start: Time::ZERO + start,
         start_jitter: Duration::from_millis(100),
         stop: None,
+        dscp: 0,
     }
 }
 

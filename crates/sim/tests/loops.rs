@@ -81,6 +81,7 @@ impl Watched {
                     ttl: self.ttl,
                     hops: 0,
                     ce: false,
+                    dscp: 0,
                     segment: Segment::Udp(Datagram { number: u64::from(self.sent), payload: 500 }),
                 };
                 self.sent += 1;
@@ -242,6 +243,7 @@ fn the_local_repair_of_ns2_loops_about_as_often_as_in_ns2() {
             start: Time(SECOND),
             start_jitter: Duration::from_millis(100),
             stop: None,
+            dscp: 0,
         }],
         ..Config::default()
     };

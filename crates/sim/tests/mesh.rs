@@ -19,6 +19,7 @@ fn flow(from: u16, to: u16, transport: transport::Config, traffic: Traffic) -> F
         start: Time(1_000_000_000),
         start_jitter: Duration::from_millis(100),
         stop: None,
+        dscp: 0,
     }
 }
 

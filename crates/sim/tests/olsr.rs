@@ -25,6 +25,7 @@ fn config(positions: Vec<Position>, routing: RoutingConfig, to: u16, seconds: u6
             start: Time(40_000_000_000),
             start_jitter: Duration::ZERO,
             stop: None,
+            dscp: 0,
         }],
         ..Config::default()
     }

@@ -18,6 +18,7 @@ fn config(transport: &str, seconds: u64) -> Config {
         start: Time::ZERO,
         start_jitter: Duration::ZERO,
         stop: None,
+        dscp: 0,
     };
     Config {
         duration: Duration::from_secs(seconds),

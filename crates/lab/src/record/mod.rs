@@ -163,6 +163,7 @@ impl From<meshpace_sim::engine::Counters> for NetworkRecord {
         let meshpace_sim::engine::Counters {
             mac_drops,
             collisions,
+            internal_collisions: _,
             queue_drops,
             route_requests,
             route_replies,

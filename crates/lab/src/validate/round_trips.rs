@@ -75,7 +75,18 @@ mod tests {
     fn packet(segment: tcp::Segment) -> SimPacket {
         let (source, destination) = (SENDER, NodeId(1));
         let segment = Segment::Tcp(segment);
-        SimPacket { id: 0, source, destination, flow: FlowId(0), connection: 0, ttl: 64, hops: 0, ce: false, segment }
+        SimPacket {
+            id: 0,
+            source,
+            destination,
+            flow: FlowId(0),
+            connection: 0,
+            ttl: 64,
+            hops: 0,
+            ce: false,
+            dscp: 0,
+            segment,
+        }
     }
 
     #[test]

@@ -101,6 +101,7 @@ where
                     ttl: 64,
                     hops: 0,
                     ce: false,
+                    dscp: 0,
                     segment,
                 };
                 engine.inject(nodes[side], packet);

@@ -11,7 +11,7 @@ use super::llap::Llap;
 use super::lred::{Lred, LredAction};
 use super::queue::DropTail;
 use crate::body::{Body, Queued};
-use crate::mac::Timing;
+use crate::mac::{Category, Timing};
 use crate::packet::Packet;
 use alloc::boxed::Box;
 use meshpace_core::{Duration, NodeId, Rng, Time};
@@ -56,6 +56,8 @@ pub struct LinkState {
 #[derive(Clone, Debug)]
 enum Queue<P> {
     DropTail(DropTail<P>),
+    /// One for each category, each with the whole limit.
+    Categories(Box<[DropTail<P>; Category::COUNT]>),
     Llap(Box<Llap<P>>),
     FqCodel(Box<FqCodel<P>>),
 }
@@ -84,8 +86,10 @@ impl<P: Packet> Discipline<P> {
     /// The link layer of node `me`, empty. `rng` draws its marks ([`meshpace_core::rng::Purpose::Marking`]).
     pub fn new(me: NodeId, config: &LinkConfig, timing: &Timing, rng: Rng) -> Self {
         let ack_time = timing.sifs + timing.ack_air;
+        let drop_tail = || DropTail::new(config.limit, timing.profile);
         let queue = match config.queue {
-            QueueConfig::DropTail => Queue::DropTail(DropTail::new(config.limit, timing.profile)),
+            QueueConfig::DropTail if timing.edca => Queue::Categories(Box::new(core::array::from_fn(|_| drop_tail()))),
+            QueueConfig::DropTail => Queue::DropTail(drop_tail()),
             QueueConfig::Llap(config) => Queue::Llap(Box::new(Llap::new(me, config))),
             QueueConfig::FqCodel(config) => Queue::FqCodel(Box::new(FqCodel::new(config))),
         };
@@ -125,6 +129,7 @@ impl<P: Packet> Discipline<P> {
     pub fn len(&self) -> usize {
         match &self.queue {
             Queue::DropTail(queue) => queue.len(),
+            Queue::Categories(queues) => queues.iter().map(DropTail::len).sum(),
             Queue::Llap(queue) => queue.len(),
             Queue::FqCodel(queue) => queue.len(),
         }
@@ -141,6 +146,7 @@ impl<P: Packet> Discipline<P> {
     pub fn push(&mut self, now: Time, packet: Queued<P>, hops: Option<u8>, mut lost: impl FnMut(Queued<P>, QueueLoss)) {
         let displaced = match &mut self.queue {
             Queue::DropTail(queue) => queue.push(packet),
+            Queue::Categories(queues) => queues[packet.body.category() as usize].push(packet),
             Queue::Llap(queue) => queue.push(now, packet, hops),
             Queue::FqCodel(queue) => return queue.push(now, packet, |packet| lost(packet, QueueLoss::Full)),
         };
@@ -157,7 +163,7 @@ impl<P: Packet> Discipline<P> {
         };
         let four_hop_delay_s = match &self.queue {
             Queue::Llap(queue) => queue.estimate(destination).and_then(|estimate| estimate.source_delay(hops)),
-            Queue::DropTail(_) | Queue::FqCodel(_) => None,
+            Queue::DropTail(_) | Queue::Categories(_) | Queue::FqCodel(_) => None,
         };
         LinkState { collision_probability, air_time, four_hop_delay_s: four_hop_delay_s.unwrap_or(f64::NAN) }
     }
@@ -175,6 +181,7 @@ impl<P: Packet> Discipline<P> {
         loop {
             let mut packet = match &mut self.queue {
                 Queue::DropTail(queue) => queue.pop(),
+                Queue::Categories(queues) => queues.iter_mut().rev().find_map(DropTail::pop),
                 Queue::Llap(queue) => queue.pop(now),
                 Queue::FqCodel(queue) => queue.pop(now, |packet| lost(packet, QueueLoss::CoDel)),
             }?;
@@ -189,27 +196,36 @@ impl<P: Packet> Discipline<P> {
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
         match &mut self.queue {
             Queue::DropTail(queue) => queue.take_for(next_hop),
+            Queue::Categories(queues) => queues.iter_mut().find_map(|queue| queue.take_for(next_hop)),
             Queue::Llap(queue) => queue.take_for(next_hop),
             Queue::FqCodel(queue) => queue.take_for(next_hop),
         }
     }
 
-    /// Takes out the next packet for `next_hop` if it has `bytes` at most: to join others in an aggregate. Only drop-tail queues without a
-    /// marker give any.
-    pub fn take_within(&mut self, next_hop: NodeId, bytes: u32) -> Option<Queued<P>> {
-        match (&mut self.queue, &self.marker) {
-            (Queue::DropTail(queue), Marker::None) => {
-                queue.take_if(|q| q.next_hop == next_hop, |q| q.body.size() <= bytes)
-            }
+    /// The next packet of a category for the MAC, where categories have their own queues.
+    pub fn pop_of(&mut self, category: Category) -> Option<Queued<P>> {
+        match &mut self.queue {
+            Queue::Categories(queues) => queues[category as usize].pop(),
             _ => None,
         }
+    }
+
+    /// Takes out the next packet for `next_hop` if it has `bytes` at most: to join others of its category in an aggregate. Only drop-tail
+    /// queues without a marker give any.
+    pub fn take_within(&mut self, category: Category, next_hop: NodeId, bytes: u32) -> Option<Queued<P>> {
+        let queue = match (&mut self.queue, &self.marker) {
+            (Queue::DropTail(queue), Marker::None) => queue,
+            (Queue::Categories(queues), Marker::None) => &mut queues[category as usize],
+            _ => return None,
+        };
+        queue.take_if(|q| q.next_hop == next_hop, |q| q.body.size() <= bytes)
     }
 
     /// When [`Discipline::on_timer`] must be called next; [`Time::NEVER`] if it need not.
     #[inline]
     pub fn next_wakeup(&self) -> Time {
         match &self.queue {
-            Queue::DropTail(_) | Queue::FqCodel(_) => Time::NEVER,
+            Queue::DropTail(_) | Queue::Categories(_) | Queue::FqCodel(_) => Time::NEVER,
             Queue::Llap(queue) => queue.next_wakeup(),
         }
     }

@@ -48,6 +48,13 @@ impl Backoff {
         }
     }
 
+    /// Whether a station with this timer notices that the medium becomes busy: less than `commit` before its own transmission
+    /// it does not, and goes ahead.
+    #[inline]
+    pub fn notices(self, now: Time, commit: Duration) -> bool {
+        self.expiry().is_none_or(|at| at.since(now) >= commit)
+    }
+
     /// Adds `extra` to what remains.
     pub fn extend(&mut self, extra: Duration) {
         if let Backoff::Paused { remaining_ns } | Backoff::Running { remaining_ns, .. } = self {

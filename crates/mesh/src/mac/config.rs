@@ -42,6 +42,21 @@ impl Default for RetryLimits {
     }
 }
 
+/// Access by category (EDCA, IEEE Std 802.11-2012, 9.19.2). The other parameters are those of table 8-105 for OFDM: [`super::timing::Access`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EdcaConfig {
+    /// TXOP limit of video; zero: one exchange. Default 3.008 ms.
+    pub video_txop: Duration,
+    /// TXOP limit of voice; zero: one exchange. Default 1.504 ms.
+    pub voice_txop: Duration,
+}
+
+impl Default for EdcaConfig {
+    fn default() -> EdcaConfig {
+        EdcaConfig { video_txop: Duration::from_micros(3_008), voice_txop: Duration::from_micros(1_504) }
+    }
+}
+
 /// What 802.11n adds: aggregates of MPDUs (A-MPDU) that are acknowledged one by one (compressed block ACK). The agreement between
 /// two stations is taken for made when the run begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +74,8 @@ pub struct HtConfig {
     pub immediate: bool,
     /// How long a receiver keeps what came after something that is missing. Default 100 ms (Linux's mac80211).
     pub reorder_timeout: Duration,
+    /// Whether frames have categories with their own access to the medium; None: all are best effort. Default None.
+    pub edca: Option<EdcaConfig>,
 }
 
 impl HtConfig {
@@ -75,6 +92,7 @@ impl Default for HtConfig {
             asks: true,
             immediate: false,
             reorder_timeout: Duration::from_millis(100),
+            edca: None,
         }
     }
 }

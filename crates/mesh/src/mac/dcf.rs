@@ -20,6 +20,8 @@
 
 mod aggregates;
 mod answering;
+mod categories;
+mod chosen;
 mod hearing;
 mod sending;
 mod sensing;
@@ -27,13 +29,17 @@ mod sensing;
 use super::arrivals::{LaterArrivals, LockedFrame, NextArrival};
 use super::backoff::Backoff;
 use super::block_ack::BlockAck;
+use super::category::Category;
 use super::frame::{Frame, FrameKind, Mpdu};
-use super::timing::Timing;
+use super::rate_control::Rates;
+use super::timing::{Access, Timing};
 use crate::body::{Body, Queued};
 use crate::packet::Packet;
+use crate::radio::FrameRate;
 use crate::radio::reception::Receiver;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use categories::Categories;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
 /// What the MAC asks for.
@@ -111,6 +117,9 @@ enum Exchange {
 struct Answer {
     kind: FrameKind,
     to: NodeId,
+    category: Category,
+    /// Of an ACK or block ACK.
+    rate: FrameRate,
     nav: Duration,
 }
 
@@ -124,6 +133,7 @@ struct Outgoing<P> {
     rts_next: bool,
     sequence: u16,
     sent_before: bool,
+    rate: FrameRate,
     /// Attempts without an answer so far.
     retries: u32,
     data_air: Duration,
@@ -157,6 +167,12 @@ struct Contention {
     long_retries: u32,
 }
 
+impl Contention {
+    fn new(category: Category, t: &Timing) -> Contention {
+        Contention { cw: t.access[category as usize].cw_min, short_retries: 0, long_retries: 0 }
+    }
+}
+
 /// Sequence numbers: of the next packet, and the last one heard of each neighbour, by which repeated frames are known.
 #[derive(Clone, Debug)]
 struct Sequences {
@@ -172,10 +188,11 @@ struct Attempts<P> {
     last: Option<Attempted<P>>,
 }
 
-/// The last sequence number heard from a neighbour.
+/// The last sequence number heard from a neighbour, of a category.
 #[derive(Clone, Copy, Debug)]
 struct LastHeard {
     from: NodeId,
+    category: Category,
     sequence: u16,
 }
 
@@ -214,6 +231,8 @@ pub struct Dcf<P> {
     /// `ieee`: when the medium became idle.
     idle_since: Time,
     packets: PacketState,
+    /// That of what is sent; with EDCA that of the category in front.
+    category: Category,
     contention: Contention,
     answer: Option<Answer>,
     nav_beyond: Time,
@@ -223,6 +242,10 @@ pub struct Dcf<P> {
     attempts: Attempts<P>,
     /// 802.11n: what it aggregates.
     block_ack: Option<Box<BlockAck<P>>>,
+    /// Rate control: what is known of neighbours.
+    rates: Option<Box<Rates>>,
+    /// EDCA: the other categories.
+    categories: Option<Box<Categories<P>>>,
     /// Frames for this station that were lost to another one.
     collisions: u64,
     rng: Rng,
@@ -249,7 +272,8 @@ impl<P: Packet> Dcf<P> {
             timeout: Time::NEVER,
             idle_since: Time::ZERO,
             packets: PacketState::None,
-            contention: Contention { cw: timing.cw_min, short_retries: 0, long_retries: 0 },
+            category: Category::BestEffort,
+            contention: Contention::new(Category::BestEffort, timing),
             answer: None,
             nav_beyond: Time::ZERO,
             later_arrivals: LaterArrivals::default(),
@@ -257,6 +281,8 @@ impl<P: Packet> Dcf<P> {
             sequences: Sequences { next: 1, heard: Vec::new() },
             attempts: Attempts { are_reported: false, last: None },
             block_ack: BlockAck::new(timing).map(Box::new),
+            rates: timing.rates.map(|_| Box::default()),
+            categories: Categories::new(timing).map(Box::new),
             collisions: 0,
             rng,
         }
@@ -282,6 +308,12 @@ impl<P: Packet> Dcf<P> {
     pub fn with_receiver(self, receiver: Receiver) -> Self {
         let single_arrival = receiver.is_first_lock();
         Dcf { receiver, single_arrival, ..self }
+    }
+
+    /// How the category in front gets the medium.
+    #[inline]
+    fn access<'t>(&self, t: &'t Timing) -> &'t Access {
+        &t.access[self.category as usize]
     }
 
     /// Lengthens the backoff that runs or waits by `extra` (LRED's adaptive pacing).
@@ -319,6 +351,7 @@ impl<P: Packet> Dcf<P> {
             rts_next: uses_rts,
             sequence,
             sent_before: false,
+            rate: if broadcast { FrameRate::Basic } else { FrameRate::Data },
             retries: 0,
             data_air,
             answer_air: t.ack_air,

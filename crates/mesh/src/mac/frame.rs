@@ -3,6 +3,7 @@
 //! Source: IEEE Std 802.11-1999, 7.2 (frame formats), 7.1.3.2 (duration field); IEEE Std 802.11-2016, 9.3.1.8 and 9.3.1.9 (block ACK
 //! and its request), 9.7 (A-MPDU).
 
+use super::category::Category;
 use crate::body::Body;
 use crate::radio::FrameRate;
 use meshpace_core::{Duration, NodeId};
@@ -59,6 +60,8 @@ pub struct Frame<P> {
     pub sequence: u16,
     /// Whether this MPDU was on the air before.
     pub retry: bool,
+    /// The category of a data frame, a block ACK or the request for one: each has its own sequence numbers.
+    pub category: Category,
     /// What a data frame carries that is no aggregate.
     pub body: Option<Body<P>>,
     /// Of a block ACK: which MPDUs have arrived, a bit for each of 64 from `sequence` on, the lowest first.

@@ -3,7 +3,10 @@
 //! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
 //! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured.
 
+use super::category::Category;
 use super::config::{HtConfig, MacConfig, MacProfile, RtsPolicy};
+use super::rate_control::RateSet;
+use crate::radio::FrameRate;
 use crate::radio::config::RadioConfig;
 use crate::radio::ofdm::OfdmRate;
 use crate::radio::ofdm::{CCA_TIME, Ofdm, RX_START_DELAY, SLOT};
@@ -22,12 +25,25 @@ pub const BLOCK_ACK_REQ_BYTES: u32 = 24;
 const LLC_SNAP_BYTES: u32 = 8;
 /// The QoS control field.
 const QOS_BYTES: u32 = 2;
-/// AIFSN of best effort (table 9-137).
-const AIFSN_BEST_EFFORT: u64 = 3;
 /// Bytes ns-2 counts for the PLCP when it compares a frame with the RTS threshold.
 const NS2_PLCP_BYTES: u32 = 24;
 /// What ns-2 adds for propagation to every time-out, once per direction.
 const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
+
+/// How frames of a category get the medium.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Access {
+    /// How long the medium must be idle before (AIFS; without categories DIFS).
+    pub aifs: Duration,
+    /// The same after a damaged frame.
+    pub eifs: Duration,
+    /// Smallest contention window.
+    pub cw_min: u32,
+    /// Largest contention window.
+    pub cw_max: u32,
+    /// TXOP limit: for how long exchanges follow each other; zero: one exchange.
+    pub txop: Duration,
+}
 
 /// All constants of the MAC for one configuration.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,16 +54,16 @@ pub struct Timing {
     pub slot: Duration,
     /// Short interframe space.
     pub sifs: Duration,
-    /// Distributed interframe space: SIFS + 2 slots; 802.11n: the AIFS of best effort, SIFS + 3 slots.
+    /// Distributed interframe space: SIFS + 2 slots; 802.11n: the smallest AIFS in use, without EDCA that of best effort.
     pub difs: Duration,
     /// Extended interframe space: SIFS + an ACK at 1 Mbit/s (OFDM: 6 Mbit/s) + DIFS.
     pub eifs: Duration,
     /// How long before its own transmission a station no longer senses that the medium became busy (CCA time).
     pub commit: Duration,
-    /// Smallest contention window.
-    pub cw_min: u32,
-    /// Largest contention window.
-    pub cw_max: u32,
+    /// Whether frames have categories with their own access (EDCA).
+    pub edca: bool,
+    /// By category; without EDCA the same for all.
+    pub access: [Access; Category::COUNT],
     /// Attempts for an RTS or a frame sent without one.
     pub short_retry_limit: u32,
     /// Attempts for a data frame sent after RTS/CTS.
@@ -68,6 +84,8 @@ pub struct Timing {
     pub ack_air: Duration,
     /// The radio of 802.11a or 802.11n, if it is one.
     pub ofdm: Option<Ofdm>,
+    /// The rates that stations choose from, if they do.
+    pub rates: Option<RateSet>,
     /// What 802.11n adds, if it is that.
     pub ht: Option<HtConfig>,
     /// Air time of a block ACK; zero without OFDM.
@@ -85,16 +103,17 @@ impl Timing {
         let ns2 = config.profile == MacProfile::Ns2;
         let (slot, sifs) = (Duration::from_micros(20), Duration::from_micros(10));
         let difs = sifs + slot * 2;
+        let eifs = sifs + difs + PLCP + Rate::from_mbps(1).time_for(CTS_ACK_BYTES);
         let control = |bytes| plcp(radio.preamble, radio.basic_rate) + radio.basic_rate.time_for(bytes);
         Timing {
             profile: config.profile,
             slot,
             sifs,
             difs,
-            eifs: sifs + difs + PLCP + Rate::from_mbps(1).time_for(CTS_ACK_BYTES),
+            eifs,
             commit: if ns2 { Duration::ZERO } else { Duration::from_micros(15) },
-            cw_min: 31,
-            cw_max: 1023,
+            edca: false,
+            access: [Access { aifs: difs, eifs, cw_min: 31, cw_max: 1023, txop: Duration::ZERO }; Category::COUNT],
             short_retry_limit: config.retries.short,
             long_retry_limit: config.retries.long,
             data_overhead: if ns2 { 34 } else { 28 },
@@ -106,29 +125,45 @@ impl Timing {
             cts_air: control(CTS_ACK_BYTES),
             ack_air: control(CTS_ACK_BYTES),
             ofdm: None,
+            rates: None,
             ht: None,
             block_ack_air: Duration::ZERO,
             block_ack_req_air: Duration::ZERO,
         }
     }
 
-    /// The constants of 802.11a, or of 802.11n (IEEE Std 802.11-2016, tables 17-21, 19-25 and 9-137: best effort).
+    /// The constants of 802.11a, or of 802.11n (IEEE Std 802.11-2016, tables 17-21 and 19-25; 802.11-2012, table 8-105).
     fn with_ofdm(config: &MacConfig, radio: &RadioConfig, ofdm: Ofdm) -> Timing {
         let ht = config.ht.is_some();
         let sifs = ofdm.band.sifs();
-        let difs = sifs + SLOT * if ht { AIFSN_BEST_EFFORT } else { 2 };
         let basic = |bytes| ofdm.basic.air_time(bytes, ofdm.band);
         let response = |bytes| ofdm.data.response().air_time(bytes, ofdm.band);
         let slowest = OfdmRate::NonHt(0).air_time(CTS_ACK_BYTES, ofdm.band);
-        Timing {
+        let access = |aifsn, cw_min, cw_max, txop| {
+            let aifs = sifs + SLOT * aifsn;
+            Access { aifs, eifs: sifs + aifs + slowest, cw_min, cw_max, txop }
+        };
+        let access = match config.ht.map(|ht| ht.edca) {
+            // In the order of the categories.
+            Some(Some(edca)) => [
+                access(7, 15, 1023, Duration::ZERO),
+                access(3, 15, 1023, Duration::ZERO),
+                access(2, 7, 15, edca.video_txop),
+                access(2, 3, 7, edca.voice_txop),
+            ],
+            Some(None) => [access(3, 15, 1023, Duration::ZERO); Category::COUNT],
+            None => [access(2, 15, 1023, Duration::ZERO); Category::COUNT],
+        };
+        let Access { aifs: difs, eifs, .. } = access[Category::Voice as usize];
+        let timing = Timing {
             profile: config.profile,
             slot: SLOT,
             sifs,
             difs,
-            eifs: sifs + difs + slowest,
+            eifs,
             commit: CCA_TIME,
-            cw_min: 15,
-            cw_max: 1023,
+            edca: config.ht.is_some_and(|ht| ht.edca.is_some()),
+            access,
             short_retry_limit: config.retries.short,
             // 802.11n has one limit for both.
             long_retry_limit: if ht { config.retries.short } else { config.retries.long },
@@ -141,10 +176,12 @@ impl Timing {
             cts_air: basic(CTS_ACK_BYTES),
             ack_air: response(CTS_ACK_BYTES),
             ofdm: Some(ofdm),
+            rates: None,
             ht: config.ht,
             block_ack_air: response(BLOCK_ACK_BYTES),
             block_ack_req_air: response(BLOCK_ACK_REQ_BYTES),
-        }
+        };
+        Timing { rates: RateSet::new(&timing, radio), ..timing }
     }
 
     /// Air time of a data frame of `bytes`, for one station or for all.
@@ -190,6 +227,30 @@ impl Timing {
             return self.cts_air;
         }
         (self.cts_air + nav + NS2_MAX_PROPAGATION * 2).saturating_sub(self.sifs + self.ack_air)
+    }
+
+    /// RTS and CTS before a frame.
+    pub fn handshake(&self) -> Duration {
+        self.rts_air + self.cts_air + self.sifs * 2
+    }
+
+    /// Air time of a frame of `bytes` at a rate that the configuration or the sender has chosen; zero without OFDM.
+    pub fn air_at(&self, rate: FrameRate, bytes: u32) -> Duration {
+        self.ofdm.map_or(Duration::ZERO, |ofdm| ofdm.rate_of(rate).air_time(bytes, ofdm.band))
+    }
+
+    /// Air time of an ACK at the rate of an answer.
+    #[inline]
+    pub fn answer_air(&self, rate: FrameRate) -> Duration {
+        if let FrameRate::Answering(_) = rate { self.air_at(rate, CTS_ACK_BYTES) } else { self.ack_air }
+    }
+
+    /// The longest unicast PSDU at a rate, in bytes, of which the exchange takes `time` at most, whatever answers it; zero without OFDM.
+    pub fn bytes_within(&self, time: Duration, rate: FrameRate) -> u32 {
+        let may_need_rts = self.uses_rts(u32::MAX);
+        let answer = self.air_at(rate.answer(), BLOCK_ACK_BYTES);
+        let others = self.sifs + answer + if may_need_rts { self.handshake() } else { Duration::ZERO };
+        self.ofdm.map_or(0, |ofdm| ofdm.rate_of(rate).bytes_within(time.saturating_sub(others), ofdm.band))
     }
 
     /// A duration as the duration field carries it: whole microseconds, at most 65,535 of them; `ns2` rounds to the

@@ -13,12 +13,13 @@
 use super::bit_errors::Modulation;
 use super::config::{Propagation, RadioConfig, Reception};
 use super::log_distance::LogDistance;
-use super::ofdm::OfdmRate;
+use super::ofdm::{Ofdm, OfdmRate};
 use super::plcp::plcp;
 use super::power::{ratio, watts};
 use super::reception::Receiver;
 use super::sinr::{RateModel, Rates, Sinr, SinrConfig};
 use super::two_ray;
+use crate::mac::RateControl;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng};
@@ -69,8 +70,15 @@ impl Channel {
         let link_w = match &config.propagation {
             Propagation::TwoRay => two_ray::DECODE_THRESHOLD_W,
             _ => {
-                let air_time = link_frame(config);
-                libm::fmax(detect_w, noise_w * ratio_for(&receiver, air_time, 0.5))
+                // Rate control has the slowest one for links on which no other gets through.
+                let slowest = match (config.rate_control, config.ofdm) {
+                    (RateControl::Fixed, _) | (_, None) => config.clone(),
+                    (_, Some(ofdm)) => {
+                        RadioConfig { ofdm: Some(Ofdm { data: ofdm.chosen(0), ..ofdm }), ..config.clone() }
+                    }
+                };
+                let receiver = SinrConfig { rates: self::rates(&slowest).0, ..receiver };
+                libm::fmax(detect_w, noise_w * ratio_for(&receiver, link_frame(&slowest), 0.5))
             }
         };
         let weakest = libm::fmin(link_w, sense_w);
@@ -198,8 +206,8 @@ impl Channel {
 /// How frames of each rate, and their headers, are modulated.
 fn rates(config: &RadioConfig) -> (Rates, Modulation) {
     if let Some(ofdm) = config.ofdm {
-        let model = |rate: OfdmRate| RateModel { modulation: rate.modulation(), header: rate.preamble() };
-        let rates = Rates { data: model(ofdm.data), basic: model(ofdm.basic), response: model(ofdm.data.response()) };
+        let (data, basic, response) = (ofdm.data.model(), ofdm.basic.model(), ofdm.data.response().model());
+        let rates = Rates { data, basic, response, ofdm: Some(ofdm) };
         return (rates, OfdmRate::NonHt(0).modulation());
     }
     let model = |rate| RateModel {
@@ -207,7 +215,7 @@ fn rates(config: &RadioConfig) -> (Rates, Modulation) {
         header: plcp(config.preamble, rate),
     };
     let (data, basic) = (model(config.rate), model(config.basic_rate));
-    (Rates { data, basic, response: basic }, Modulation::Dbpsk1)
+    (Rates { data, basic, response: basic, ofdm: None }, Modulation::Dbpsk1)
 }
 
 /// The air time of the frame by which a link is judged.

@@ -7,6 +7,7 @@ use super::log_distance::LogDistance;
 use super::ofdm::Ofdm;
 use super::plcp::{Preamble, plcp};
 use super::two_ray;
+use crate::mac::RateControl;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, ParameterError, Rate};
 
@@ -41,6 +42,8 @@ pub struct RadioConfig {
     pub basic_rate: Rate,
     /// The radio of 802.11a or 802.11n, whose rates are then the two above; None: that of 802.11b.
     pub ofdm: Option<Ofdm>,
+    /// 802.11n: how stations choose the rate of unicast data, of which the one above is then the highest.
+    pub rate_control: RateControl,
     /// The preamble of frames.
     pub preamble: Preamble,
     /// The reception rule.
@@ -71,11 +74,7 @@ impl RadioConfig {
     /// The bit rate of frames, and the time of preamble and header before them.
     pub fn rate_and_header(&self, rate: FrameRate) -> (Rate, Duration) {
         if let Some(ofdm) = self.ofdm {
-            let rate = match rate {
-                FrameRate::Basic => ofdm.basic,
-                FrameRate::Data => ofdm.data,
-                FrameRate::Response => ofdm.data.response(),
-            };
+            let rate = ofdm.rate_of(rate);
             return (rate.rate(), rate.preamble());
         }
         let rate = if rate == FrameRate::Data { self.rate } else { self.basic_rate };
@@ -123,6 +122,7 @@ impl Default for RadioConfig {
             rate: Rate::from_mbps(2),
             basic_rate: Rate::from_mbps(1),
             ofdm: None,
+            rate_control: RateControl::Fixed,
             preamble: Preamble::Long,
             reception: Reception::Ns2,
             propagation: Propagation::TwoRay,

@@ -13,6 +13,21 @@ pub enum FrameRate {
     Data,
     /// That of what acknowledges data.
     Response,
+    /// Unicast data at the MCS that was chosen for it.
+    Chosen(u8),
+    /// What acknowledges that.
+    Answering(u8),
+}
+
+impl FrameRate {
+    /// The rate of what answers a frame with this one, which is no RTS.
+    #[inline]
+    pub fn answer(self) -> FrameRate {
+        match self {
+            FrameRate::Chosen(mcs) | FrameRate::Answering(mcs) => FrameRate::Answering(mcs),
+            FrameRate::Basic | FrameRate::Data | FrameRate::Response => FrameRate::Response,
+        }
+    }
 }
 
 /// A frame as it begins to arrive.

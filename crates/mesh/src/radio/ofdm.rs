@@ -14,6 +14,8 @@
 
 use super::bit_errors::Modulation;
 use super::coded::{CodeRate, Coded, Constellation};
+use super::frame::FrameRate;
+use super::sinr::RateModel;
 use meshpace_core::{Duration, Rate};
 
 /// Service bits before and tail bits after the MPDU.
@@ -152,6 +154,11 @@ impl OfdmRate {
         })
     }
 
+    /// How a receiver takes its frames.
+    pub fn model(self) -> RateModel {
+        RateModel { modulation: self.modulation(), header: self.preamble() }
+    }
+
     /// What precedes the first data symbol.
     pub fn preamble(self) -> Duration {
         match self {
@@ -205,6 +212,27 @@ pub struct Ofdm {
     pub data: OfdmRate,
     /// The rate of RTS, CTS and broadcasts.
     pub basic: OfdmRate,
+}
+
+impl Ofdm {
+    /// The rate of that MCS with the guard interval of the mesh.
+    pub fn chosen(self, mcs: u8) -> OfdmRate {
+        match self.data {
+            OfdmRate::Ht { short_guard, .. } => OfdmRate::Ht { mcs, short_guard },
+            non_ht => non_ht,
+        }
+    }
+
+    /// The rate of a frame.
+    pub fn rate_of(self, rate: FrameRate) -> OfdmRate {
+        match rate {
+            FrameRate::Basic => self.basic,
+            FrameRate::Data => self.data,
+            FrameRate::Response => self.data.response(),
+            FrameRate::Chosen(mcs) => self.chosen(mcs),
+            FrameRate::Answering(mcs) => self.chosen(mcs).response(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@
 
 use super::bit_errors::Modulation;
 use super::frame::{Arriving, FrameEnd, FrameRate, FrameStart};
+use super::ofdm::Ofdm;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, Rng, Time};
 
@@ -60,16 +61,34 @@ pub struct Rates {
     pub basic: RateModel,
     /// That of what acknowledges data.
     pub response: RateModel,
+    /// Those of OFDM, where stations choose.
+    pub ofdm: Option<Ofdm>,
+}
+
+impl Rates {
+    fn of(&self, rate: FrameRate) -> RateModel {
+        match (rate, &self.ofdm) {
+            (FrameRate::Basic, _) => self.basic,
+            (FrameRate::Response, _) => self.response,
+            (FrameRate::Chosen(_) | FrameRate::Answering(_), Some(ofdm)) => ofdm.rate_of(rate).model(),
+            (FrameRate::Data | FrameRate::Chosen(_) | FrameRate::Answering(_), _) => self.data,
+        }
+    }
 }
 
 impl SinrConfig {
     /// The probability that a unicast data frame of `air_time` is decoded at the ratio `sinr` throughout.
     pub fn success(&self, air_time: Duration, sinr: f64) -> f64 {
-        let RateModel { modulation, header } = self.rates.data;
-        let payload = air_time.saturating_sub(header);
-        let header = self.header.log_success(sinr, bits(self.header, header));
-        libm::exp(header + modulation.log_success(sinr, bits(modulation, payload)))
+        success(self.rates.data, self.header, air_time, sinr)
     }
+}
+
+/// The probability that a frame of a rate and `air_time`, with headers of the modulation `header`, is decoded at the ratio `sinr` throughout.
+pub fn success(rate: RateModel, header: Modulation, air_time: Duration, sinr: f64) -> f64 {
+    let RateModel { modulation, header: header_time } = rate;
+    let payload = air_time.saturating_sub(header_time);
+    let header = header.log_success(sinr, bits(header, header_time));
+    libm::exp(header + modulation.log_success(sinr, bits(modulation, payload)))
 }
 
 /// The frame being received.
@@ -131,11 +150,7 @@ impl Sinr {
         }
         let detected = frame.power >= self.config.detect_w && self.is_above(frame.power);
         if self.held.is_none() && !transmitting && detected {
-            let RateModel { modulation, header } = match frame.rate {
-                FrameRate::Basic => self.config.rates.basic,
-                FrameRate::Data => self.config.rates.data,
-                FrameRate::Response => self.config.rates.response,
-            };
+            let RateModel { modulation, header } = self.config.rates.of(frame.rate);
             self.stretches.clear();
             self.held = Some(Held {
                 id: frame.id,
@@ -311,6 +326,7 @@ mod tests {
                 data: long(Modulation::Dqpsk2),
                 basic: long(Modulation::Dbpsk1),
                 response: long(Modulation::Dbpsk1),
+                ofdm: None,
             },
             header: Modulation::Dbpsk1,
         }

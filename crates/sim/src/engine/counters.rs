@@ -9,6 +9,8 @@ pub struct Counters {
     pub mac_drops: u64,
     /// Unicast frames lost at their addressee to another frame that arrived at the same time.
     pub collisions: u64,
+    /// Times that a category lost the medium to a more urgent one of the same station at the end of both backoffs (EDCA).
+    pub internal_collisions: u64,
     /// Packets and routing messages that an interface queue or its marker dropped.
     pub queue_drops: u64,
     /// Route requests handed to the link layer, forwarded ones included.

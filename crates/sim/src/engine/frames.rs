@@ -8,7 +8,7 @@ use crate::queue::Owner;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::link::discipline::Attempt;
-use meshpace_mesh::mac::{Action, Arrival, Frame, Heard, OrderedTime};
+use meshpace_mesh::mac::{Action, Arrival, Category, Frame, Heard, OrderedTime};
 use meshpace_mesh::radio::{Arriving, Neighbour};
 use meshpace_mesh::{Body, Packet};
 
@@ -103,7 +103,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     self.link_failed(node, queued);
                 }
             }
-            if !self.aggregates {
+            if !self.is_ht {
                 break;
             }
             let Some(next) = self.follow_up(node) else { break };
@@ -136,8 +136,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     #[inline]
     pub(super) fn offer(&mut self, node: NodeId) {
         let state = &mut self.nodes[node.index()];
-        if state.mac.wants_packet() {
+        if state.mac.wants_packet() || self.timing.edca {
             state.mac.catch_up(OrderedTime::timer(self.now), &self.timing);
+            if self.timing.edca {
+                state.mac.follow_nav_parked(self.now, &self.timing);
+            }
             self.feed(node);
         } else {
             if self.aggregates {
@@ -150,6 +153,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Gives the MAC, to which everything until now has happened, its next packet if it can take one.
     #[inline(always)]
     pub(super) fn feed(&mut self, node: NodeId) {
+        if self.timing.edca {
+            return self.feed_categories(node);
+        }
         let state = &mut self.nodes[node.index()];
         if state.mac.wants_packet() {
             let (now, probe, drops) = (self.now, &mut self.probe, &mut self.counters.queue_drops);
@@ -158,7 +164,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 probe.on_loss(now, node, &lost, Loss::Queue(why));
             };
             match state.queue.pop(now, lost) {
-                Some(queued) => state.mac.send(self.now, queued, &self.timing),
+                Some(queued) => {
+                    let next_hop = queued.next_hop;
+                    state.mac.send(self.now, queued, &self.timing);
+                    if self.tells_quality {
+                        self.tell_quality(node, next_hop);
+                    }
+                }
                 None => state.mac.rest(),
             }
         }
@@ -172,9 +184,68 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Gives the MAC what else waits for the neighbour that it sends to, as far as its aggregate has room.
     fn fill(&mut self, node: NodeId) {
         let Node { mac, queue, .. } = &mut self.nodes[node.index()];
-        while let Some(queued) = mac.room(&self.timing).and_then(|(next_hop, bytes)| queue.take_within(next_hop, bytes))
+        let category = Category::BestEffort;
+        while let Some(queued) =
+            mac.room(&self.timing).and_then(|(next_hop, bytes)| queue.take_within(category, next_hop, bytes))
         {
             mac.join(queued, &self.timing);
+        }
+    }
+
+    /// Tells the MAC how well `next_hop` hears it.
+    #[cold]
+    fn tell_quality(&mut self, node: NodeId, next_hop: NodeId) {
+        let neighbour = self.neighbours.of(node).iter().find(|neighbour| neighbour.node == next_hop);
+        if let Some(&Neighbour { power, .. }) = neighbour {
+            let snr = power / self.neighbours.channel().sinr().noise_w;
+            self.nodes[node.index()].mac.note_quality(next_hop, snr, &self.timing);
+        }
+    }
+
+    /// Gives the MAC what it can take of each category.
+    #[cold]
+    fn feed_categories(&mut self, node: NodeId) {
+        self.nodes[node.index()].mac.settle_parked(self.now, &self.timing);
+        for category in Category::URGENT_FIRST {
+            let Node { mac, queue, .. } = &mut self.nodes[node.index()];
+            let t = &self.timing;
+            if mac.wants(category)
+                && let Some(queued) = queue.pop_of(category)
+            {
+                let next_hop = queued.next_hop;
+                mac.send_as(category, self.now, queued, t);
+                if self.tells_quality {
+                    self.tell_quality(node, next_hop);
+                }
+            }
+            let Node { mac, queue, .. } = &mut self.nodes[node.index()];
+            let t = &self.timing;
+            while let Some(queued) =
+                mac.room_of(category, t).and_then(|(next_hop, bytes)| queue.take_within(category, next_hop, bytes))
+            {
+                mac.join_as(category, queued, t);
+            }
+        }
+        self.schedule_categories(node);
+    }
+
+    /// The timer of a station with categories, to which everything until now has happened.
+    #[cold]
+    pub(super) fn wake_categories(&mut self, node: NodeId) {
+        let mac = &mut self.nodes[node.index()].mac;
+        mac.follow_nav_parked(self.now, &self.timing);
+        if mac.next_wakeup_of_all(&self.timing) <= self.now {
+            let action = mac.on_timer(self.now, &self.timing);
+            self.settle(node, action);
+        } else {
+            self.schedule_categories(node);
+        }
+    }
+
+    fn schedule_categories(&mut self, node: NodeId) {
+        let at = self.nodes[node.index()].mac.next_wakeup_of_all(&self.timing);
+        if at != self.queue.timer(Owner::Mac, node) {
+            self.queue.set_timer(Owner::Mac, node, at);
         }
     }
 
@@ -227,6 +298,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     pub(super) fn transmit(&mut self, frame: Frame<P>) {
+        if self.timing.edca { self.announce::<true>(frame) } else { self.announce::<false>(frame) }
+    }
+
+    /// Puts a frame on the air, with categories or without.
+    fn announce<const EDCA: bool>(&mut self, frame: Frame<P>) {
         let sender = frame.from;
         self.frames += 1;
         self.mix(sender, frame.kind as u64, frame.bytes);
@@ -257,11 +333,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let frame = Arriving { id: number, power, decodable, rate, end: start + air_time };
             let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_notified };
             let mac = &mut self.nodes[node.index()].mac;
-            if mac.on_departure(moment, arrival, &self.timing) {
+            if mac.on_departure(moment, arrival, &self.timing) || EDCA {
                 // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
                 let due = self.queue.timer(Owner::Mac, node);
                 if due <= arrival.frame.end || self.tells_everybody || mac.has_later_arrivals() {
-                    let at = mac.next_wakeup(&self.timing);
+                    let at = if EDCA { mac.next_wakeup_of_all(&self.timing) } else { mac.next_wakeup(&self.timing) };
                     if at != due {
                         self.queue.set_timer(Owner::Mac, node, at);
                     }

@@ -2,7 +2,7 @@
 
 use meshpace_core::Duration;
 use meshpace_mesh::MeshConfig;
-use meshpace_mesh::mac::Timing;
+use meshpace_mesh::mac::{Category, Timing};
 use meshpace_transport::train::Access;
 
 /// Bytes of a delimiter between the MPDUs of an aggregate.
@@ -13,8 +13,9 @@ pub fn access(mesh: &MeshConfig) -> Option<Access> {
     let ht = mesh.mac.ht.filter(|ht| ht.mpdus > 1)?;
     let t = Timing::new(&mesh.mac, &mesh.radio);
     let preamble = t.data_air(0, false);
-    let backoff = Duration(t.slot.0 * u64::from(t.cw_min) / 2);
-    let mut fixed = t.difs + backoff + preamble + t.sifs + t.block_ack_air;
+    let best_effort = t.access[Category::BestEffort as usize];
+    let backoff = Duration(t.slot.0 * u64::from(best_effort.cw_min) / 2);
+    let mut fixed = best_effort.aifs + backoff + preamble + t.sifs + t.block_ack_air;
     if t.uses_rts(ht.bytes) {
         fixed = fixed + t.rts_air + t.cts_air + t.sifs * 2;
     }

@@ -82,6 +82,7 @@ fn flow(from: u16, to: u16, transport: &Transport, traffic: Traffic, start_ms: u
         start: Time(start_ms * 1_000_000),
         start_jitter: Duration::from_millis(10),
         stop: None,
+        dscp: 0,
     }
 }
 

@@ -10,7 +10,7 @@
 //! - An attempt without an answer, and a block ACK that does not list an MPDU, counts against that MPDU's retry limit (an attempt whose block ACK
 //!   is asked for does not). After one was given up the neighbour is told where the window begins, before anything else.
 //!
-//! Block ACK agreements exist from the beginning, with sequence numbers from 0. One traffic category.
+//! Block ACK agreements exist from the beginning, with sequence numbers from 0, one for each category.
 
 mod originator;
 mod recipient;
@@ -18,14 +18,16 @@ mod recipient;
 pub use originator::{Attempt, Originator};
 pub use recipient::Recipient;
 
+use super::category::Category;
 use super::config::HtConfig;
 use super::frame::Mpdu;
 use super::timing::Timing;
 use crate::body::{Body, Queued};
 use crate::packet::Packet;
+use crate::radio::FrameRate;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use meshpace_core::{NodeId, Time};
+use meshpace_core::{Duration, NodeId, Time};
 
 /// Sequence numbers have 12 bits.
 const SEQUENCES: u32 = 4096;
@@ -50,10 +52,13 @@ pub enum Outcome<P> {
     GivenUp(Queued<P>, u32),
 }
 
+/// Of whom, and of which category.
+pub type Sender = (NodeId, Category);
+
 /// The aggregates of one station.
 #[derive(Clone, Debug)]
 pub struct BlockAck<P> {
-    /// What it sends.
+    /// What it sends; with EDCA that of the category in front.
     pub originator: Originator<P>,
     /// What it receives, by neighbour.
     recipients: Vec<Recipient<P>>,
@@ -69,20 +74,26 @@ pub struct BlockAck<P> {
 impl<P: Packet> BlockAck<P> {
     /// Nothing in hand; None if the MAC makes no aggregates.
     pub fn new(t: &Timing) -> Option<BlockAck<P>> {
-        let (config, ofdm) = (t.ht.filter(|ht| ht.mpdus > 1)?, t.ofdm?);
-        let most = config.bytes.min(ofdm.data.bytes_within(config.longest, ofdm.band));
-        let originator = Originator::new(config, most);
         Some(BlockAck {
-            originator,
+            originator: BlockAck::originator_of(Category::BestEffort, t)?,
             recipients: Vec::new(),
-            config,
+            config: t.ht?,
             leaving: Vec::new(),
             decoded: Vec::new(),
             outcomes: VecDeque::new(),
         })
     }
 
-    fn recipient(&mut self, from: NodeId) -> (&mut Recipient<P>, &mut VecDeque<Outcome<P>>) {
+    /// The sending half of a category; None if the MAC makes no aggregates.
+    pub fn originator_of(category: Category, t: &Timing) -> Option<Originator<P>> {
+        let (config, ofdm) = (t.ht.filter(|ht| ht.mpdus > 1)?, t.ofdm?);
+        let most = config.bytes.min(ofdm.data.bytes_within(config.longest, ofdm.band));
+        let txop = t.access[category as usize].txop;
+        let most = if txop > Duration::ZERO { most.min(t.bytes_within(txop, FrameRate::Data)) } else { most };
+        Some(Originator::new(config, most))
+    }
+
+    fn recipient(&mut self, from: Sender) -> (&mut Recipient<P>, &mut VecDeque<Outcome<P>>) {
         let place = self.recipients.iter().position(|recipient| recipient.from() == from);
         let place = place.unwrap_or_else(|| {
             self.recipients.push(Recipient::new(from, self.config.reorder_timeout));
@@ -92,13 +103,13 @@ impl<P: Packet> BlockAck<P> {
     }
 
     /// An MPDU has arrived; what can be handed up goes to [`BlockAck::next_outcome`].
-    pub fn on_mpdu(&mut self, now: Time, from: NodeId, sequence: u16, body: &Body<P>) {
+    pub fn on_mpdu(&mut self, now: Time, from: Sender, sequence: u16, body: &Body<P>) {
         let (recipient, outcomes) = self.recipient(from);
-        recipient.on_mpdu(now, sequence, body, &mut |body| outcomes.push_back(Outcome::Deliver(from, body)));
+        recipient.on_mpdu(now, sequence, body, &mut |body| outcomes.push_back(Outcome::Deliver(from.0, body)));
     }
 
     /// Each of the MPDUs received in an aggregate from this neighbour.
-    pub fn on_aggregate(&mut self, now: Time, from: NodeId) {
+    pub fn on_aggregate(&mut self, now: Time, from: Sender) {
         let mut decoded = core::mem::take(&mut self.decoded);
         for mpdu in decoded.drain(..) {
             self.on_mpdu(now, from, mpdu.sequence, &mpdu.body);
@@ -107,13 +118,13 @@ impl<P: Packet> BlockAck<P> {
     }
 
     /// A neighbour asks, and will send nothing before `start` any more.
-    pub fn on_request(&mut self, now: Time, from: NodeId, start: u16) {
+    pub fn on_request(&mut self, now: Time, from: Sender, start: u16) {
         let (recipient, outcomes) = self.recipient(from);
-        recipient.on_request(now, start, &mut |body| outcomes.push_back(Outcome::Deliver(from, body)));
+        recipient.on_request(now, start, &mut |body| outcomes.push_back(Outcome::Deliver(from.0, body)));
     }
 
     /// What a block ACK for a neighbour says.
-    pub fn received_from(&mut self, from: NodeId) -> (u16, u64) {
+    pub fn received_from(&mut self, from: Sender) -> (u16, u64) {
         self.recipient(from).0.received()
     }
 
@@ -139,7 +150,7 @@ impl<P: Packet> BlockAck<P> {
         let outcomes = &mut self.outcomes;
         for recipient in self.recipients.iter_mut().filter(|recipient| recipient.next_wakeup() <= now) {
             let from = recipient.from();
-            recipient.on_timer(now, &mut |body| outcomes.push_back(Outcome::Deliver(from, body)));
+            recipient.on_timer(now, &mut |body| outcomes.push_back(Outcome::Deliver(from.0, body)));
         }
     }
 }

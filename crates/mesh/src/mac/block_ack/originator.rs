@@ -118,17 +118,24 @@ impl<P: Clone> Originator<P> {
         fits.then(|| (peer.node, self.most - self.bytes - DELIMITER_BYTES))
     }
 
-    /// Decides what the next attempt sends. Something must be in hand.
-    pub fn prepare(&mut self) -> Attempt {
-        self.carried = self.window.len();
+    /// Decides what the next attempt sends: an aggregate of `most` bytes at most, but one MPDU at least. Something must be in hand.
+    pub fn prepare(&mut self, most: u32) -> Attempt {
+        let (mut carried, mut bytes, mut padding) = (self.window.len(), self.bytes, 0);
+        while let Some(last) = carried.checked_sub(1).and_then(|place| self.window.get(place)) {
+            // The last one is not padded.
+            padding = last.bytes.next_multiple_of(4) - last.bytes;
+            if carried == 1 || bytes - padding <= most {
+                break;
+            }
+            (carried, bytes) = (carried - 1, bytes - last.subframe());
+        }
+        self.carried = carried;
         self.attempt = if self.in_doubt || self.peers[self.peer].has_moved {
             Attempt::Request
-        } else if let (1, Some(only)) = (self.window.len(), self.window.front()) {
+        } else if let (1, Some(only)) = (carried, self.window.front()) {
             Attempt::Mpdu(only.bytes)
         } else {
-            // The last one is not padded.
-            let padding = self.window.back().map_or(0, |last| last.bytes.next_multiple_of(4) - last.bytes);
-            Attempt::Aggregate(self.bytes - padding)
+            Attempt::Aggregate(bytes - padding)
         };
         self.attempt
     }
@@ -153,16 +160,23 @@ impl<P: Clone> Originator<P> {
         self.window.front().map_or(0, |first| wrap(first.sequence))
     }
 
-    /// The ACK of the only MPDU is here.
-    pub fn on_ack(&mut self) {
+    /// The ACK of an MPDU that went alone is here. How many it acknowledges.
+    pub fn on_ack(&mut self) -> u32 {
         if let Some(only) = self.window.pop_front() {
             self.bytes -= only.subframe();
         }
+        1
     }
 
-    /// The block ACK is here.
-    pub fn on_block_ack(&mut self, start: u16, bitmap: u64) {
-        let Some(first) = self.window.front().map(|first| first.sequence) else { return };
+    /// How many MPDUs the attempt carries: none if it is a request.
+    pub fn data_carried(&self) -> u32 {
+        if self.attempt == Attempt::Request { 0 } else { self.carried as u32 }
+    }
+
+    /// The block ACK is here. How many MPDUs it acknowledges.
+    pub fn on_block_ack(&mut self, start: u16, bitmap: u64) -> u32 {
+        let Some(first) = self.window.front().map(|first| first.sequence) else { return 0 };
+        let before = self.window.len();
         let start = unwrap(start, first);
         let carried = self.carried;
         self.in_doubt = false;
@@ -184,6 +198,7 @@ impl<P: Clone> Originator<P> {
             !listed
         });
         self.bytes -= gone;
+        (before - self.window.len()) as u32
     }
 
     /// No answer has come to the attempt: no CTS (`on_air` false), or nothing after what was sent.

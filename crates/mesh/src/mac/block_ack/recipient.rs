@@ -3,17 +3,17 @@
 //! Source: IEEE Std 802.11-2016, 10.24.7.3 to 10.24.7.6 (scoreboard), 10.24.7.6.2 (reordering buffer). How long something missing is waited
 //! for is not in the standard; Linux's mac80211 has 100 ms.
 
-use super::{unwrap, wrap};
+use super::{Sender, unwrap, wrap};
 use crate::body::Body;
 use crate::mac::config::HtConfig;
 use crate::packet::Packet;
 use alloc::vec::Vec;
-use meshpace_core::{Duration, NodeId, Time};
+use meshpace_core::{Duration, Time};
 
-/// The receiving half, for one neighbour.
+/// The receiving half, for one neighbour and category.
 #[derive(Clone, Debug)]
 pub struct Recipient<P> {
-    from: NodeId,
+    from: Sender,
     /// WinStart_R, and which of the 64 from it on have arrived.
     start: u32,
     bitmap: u64,
@@ -29,13 +29,13 @@ pub struct Recipient<P> {
 
 impl<P: Packet> Recipient<P> {
     /// Nothing has come yet.
-    pub fn new(from: NodeId, patience: Duration) -> Recipient<P> {
+    pub fn new(from: Sender, patience: Duration) -> Recipient<P> {
         let waiting = (0..HtConfig::WINDOW).map(|_| None).collect();
         Recipient { from, start: 0, bitmap: 0, next: 0, waiting, held: 0, since: Time::NEVER, patience }
     }
 
-    /// The neighbour.
-    pub fn from(&self) -> NodeId {
+    /// The neighbour and the category.
+    pub fn from(&self) -> Sender {
         self.from
     }
 

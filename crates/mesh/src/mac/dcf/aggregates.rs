@@ -32,9 +32,13 @@ impl<P: Packet> Dcf<P> {
 
     /// What the station asks for beside what its last call returned. Call until None.
     pub fn next_action(&mut self) -> Option<Action<P>> {
+        let given_up = |(queued, retries)| Action::Failed { queued, retries };
+        if let Some(failed) = self.categories.as_mut().and_then(|categories| categories.next_given_up()) {
+            return Some(given_up(failed));
+        }
         Some(match self.block_ack.as_mut()?.next_outcome()? {
             Outcome::Deliver(from, body) => Action::Deliver { from, body },
-            Outcome::GivenUp(queued, retries) => Action::Failed { queued, retries },
+            Outcome::GivenUp(queued, retries) => given_up((queued, retries)),
         })
     }
 
@@ -73,12 +77,25 @@ impl<P: Packet> Dcf<P> {
 
     /// Decides what the next attempt sends, unless it has begun with an RTS.
     #[inline]
-    pub(super) fn prepare_aggregate(&mut self, t: &Timing) {
-        let (Some(block_ack), Some(outgoing)) = (&mut self.block_ack, &mut self.outgoing) else { return };
-        if block_ack.originator.is_empty() || outgoing.uses_rts && !outgoing.rts_next {
+    pub(super) fn prepare_attempt(&mut self, now: Time, t: &Timing) {
+        if self.block_ack.is_some() || self.rates.is_some() {
+            self.prepare_other(now, t);
+        }
+    }
+
+    /// The same where there are aggregates or rates to choose.
+    #[cold]
+    fn prepare_other(&mut self, now: Time, t: &Timing) {
+        let most = self.bytes_in_txop(FrameRate::Data, now, t);
+        let Some(outgoing) = &mut self.outgoing else { return };
+        if outgoing.uses_rts && !outgoing.rts_next || outgoing.packet.next_hop.is_broadcast() {
             return;
         }
-        let attempt = block_ack.originator.prepare();
+        if self.rates.is_some() {
+            return self.choose_rate(now, t);
+        }
+        let Some(block_ack) = &mut self.block_ack else { return };
+        let attempt = block_ack.originator.prepare(most);
         (outgoing.bytes, outgoing.data_air, outgoing.answer_air) = match attempt {
             Attempt::Request => (BLOCK_ACK_REQ_BYTES, t.block_ack_req_air, t.block_ack_air),
             Attempt::Mpdu(bytes) => (bytes, t.data_air(bytes, false), t.ack_air),
@@ -97,18 +114,19 @@ impl<P: Packet> Dcf<P> {
             from: self.me,
             to: outgoing.packet.next_hop,
             bytes: outgoing.bytes,
-            rate: FrameRate::Data,
+            rate: outgoing.rate,
             air_time: data_air,
             nav: t.field(answer_air + t.sifs),
             sequence: 0,
             retry: false,
+            category: self.category,
             body: None,
             bitmap: 0,
         };
         match block_ack.originator.attempt() {
             Attempt::Request => {
                 frame.kind = FrameKind::BlockAckReq;
-                frame.rate = FrameRate::Response;
+                frame.rate = frame.rate.answer();
                 frame.sequence = block_ack.originator.start();
             }
             Attempt::Mpdu(_) => {
@@ -129,43 +147,54 @@ impl<P: Packet> Dcf<P> {
     /// An attempt has got no answer.
     pub(super) fn on_aggregate_silence(&mut self, now: Time, t: &Timing) {
         let on_air = self.exchange == Exchange::Data;
+        self.note_result(self.data_carried(), 0);
         if let Some(block_ack) = &mut self.block_ack {
             block_ack.originator.on_silence(on_air);
             block_ack.note_given_up(t.short_retry_limit);
         }
-        self.contention.short_retries += 1;
-        if self.contention.short_retries >= t.short_retry_limit {
-            self.contention.short_retries = 0;
-            self.contention.cw = t.cw_min;
+        if self.fails_once_more(t) {
+            self.contention.cw = self.access(t).cw_min;
         } else {
             self.widen(t);
         }
-        self.next_attempt(now, t);
+        self.prepare_next();
+        self.start_backoff(now, t);
     }
 
     /// The ACK or block ACK of an attempt is here.
     pub(super) fn on_aggregate_answer(&mut self, now: Time, frame: &Frame<P>, t: &Timing) {
+        let sent = self.data_carried();
         if let Some(block_ack) = &mut self.block_ack {
-            match frame.kind {
+            let acknowledged = match frame.kind {
                 FrameKind::BlockAck => block_ack.originator.on_block_ack(frame.sequence, frame.bitmap),
                 _ => block_ack.originator.on_ack(),
-            }
+            };
             block_ack.note_given_up(t.short_retry_limit);
+            self.note_result(sent, acknowledged);
         }
         self.contention.short_retries = 0;
-        self.contention.cw = t.cw_min;
-        self.next_attempt(now, t);
-        self.resume(now, t);
+        self.contention.cw = self.access(t).cw_min;
+        self.prepare_next();
+        if self.keeps_txop(now, t) {
+            self.hold_txop(now, t);
+        } else {
+            self.start_backoff(now, t);
+            self.resume(now, t);
+        }
     }
 
-    /// Draws the backoff after an attempt, for what is left or for what comes.
-    fn next_attempt(&mut self, now: Time, t: &Timing) {
+    /// How many MPDUs the attempt under way carries.
+    fn data_carried(&self) -> u32 {
+        self.block_ack.as_ref().map_or(0, |block_ack| block_ack.originator.data_carried())
+    }
+
+    /// After an attempt: the next one is for what is left, if anything is.
+    fn prepare_next(&mut self) {
         if !self.is_aggregating() {
             self.outgoing = None;
         } else if let Some(outgoing) = &mut self.outgoing {
             outgoing.rts_next = outgoing.uses_rts;
         }
-        self.start_backoff(now, t);
     }
 
     /// MPDUs for this station, or a request for their acknowledgement.
@@ -176,32 +205,36 @@ impl<P: Packet> Dcf<P> {
             return Action::None;
         }
         let kind = if frame.body.is_some() { FrameKind::Ack } else { FrameKind::BlockAck };
-        self.answer = Some(Answer { kind, to: frame.from, nav: Duration::ZERO });
+        let (to, category) = (frame.from, frame.category);
+        self.answer = Some(Answer { kind, to, category, rate: frame.rate.answer(), nav: Duration::ZERO });
         if self.timeout == Time::NEVER {
             self.resume(now, t);
         }
         let Some(block_ack) = &mut self.block_ack else { return Action::None };
         match &frame.body {
-            Some(body) => block_ack.on_mpdu(now, frame.from, frame.sequence, body),
-            None if frame.kind == FrameKind::BlockAckReq => block_ack.on_request(now, frame.from, frame.sequence),
-            None => block_ack.on_aggregate(now, frame.from),
+            Some(body) => block_ack.on_mpdu(now, (to, category), frame.sequence, body),
+            None if frame.kind == FrameKind::BlockAckReq => block_ack.on_request(now, (to, category), frame.sequence),
+            None => block_ack.on_aggregate(now, (to, category)),
         }
         Action::None
     }
 
-    /// The block ACK for a neighbour.
-    pub(super) fn block_ack_frame(&mut self, to: NodeId, t: &Timing) -> Frame<P> {
-        let (sequence, bitmap) = self.block_ack.as_mut().map_or((0, 0), |block_ack| block_ack.received_from(to));
+    /// The block ACK for a neighbour, of that category.
+    pub(super) fn block_ack_frame(&mut self, answer: Answer, t: &Timing) -> Frame<P> {
+        let Answer { to, category, rate, .. } = answer;
+        let (sequence, bitmap) =
+            self.block_ack.as_mut().map_or((0, 0), |block_ack| block_ack.received_from((to, category)));
         Frame {
             kind: FrameKind::BlockAck,
             from: self.me,
             to,
             bytes: BLOCK_ACK_BYTES,
-            rate: FrameRate::Response,
-            air_time: t.block_ack_air,
+            rate,
+            air_time: t.air_at(rate, BLOCK_ACK_BYTES),
             nav: Duration::ZERO,
             sequence,
             retry: false,
+            category,
             body: None,
             bitmap,
         }

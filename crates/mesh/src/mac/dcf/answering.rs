@@ -8,6 +8,7 @@ use crate::mac::config::MacProfile;
 use crate::mac::frame::{Frame, FrameKind};
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
+use crate::radio::FrameRate;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
@@ -39,7 +40,13 @@ impl<P: Packet> Dcf<P> {
             FrameKind::Rts => {
                 if (self.exchange == Exchange::Idle || self.timeout == now) && self.answer.is_none() {
                     let nav = t.field(frame.nav.saturating_sub(t.sifs + t.cts_air));
-                    self.answer = Some(Answer { kind: FrameKind::Cts, to: frame.from, nav });
+                    self.answer = Some(Answer {
+                        kind: FrameKind::Cts,
+                        to: frame.from,
+                        category: frame.category,
+                        rate: FrameRate::Basic,
+                        nav,
+                    });
                     if self.exchange == Exchange::Idle {
                         self.resume(now, t);
                     }
@@ -67,15 +74,20 @@ impl<P: Packet> Dcf<P> {
                     return Action::None;
                 }
                 self.note_attempt(true, t);
+                self.note_result(1, 1);
                 let Some(sent) = self.outgoing.take() else { return Action::None };
                 if sent.uses_rts {
                     self.contention.long_retries = 0
                 } else {
                     self.contention.short_retries = 0
                 }
-                self.contention.cw = t.cw_min;
-                self.start_backoff(now, t);
-                self.resume(now, t);
+                self.contention.cw = self.access(t).cw_min;
+                if t.edca && self.keeps_txop(now, t) {
+                    self.hold_txop(now, t);
+                } else {
+                    self.start_backoff(now, t);
+                    self.resume(now, t);
+                }
                 sent.done()
             }
             FrameKind::Data if self.block_ack.is_some() && frame.to == self.me => self.on_mpdus(now, frame, t),
@@ -93,7 +105,8 @@ impl<P: Packet> Dcf<P> {
 
     pub(super) fn on_data(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
         if frame.to == self.me {
-            let acknowledge = Answer { kind: FrameKind::Ack, to: frame.from, nav: Duration::ZERO };
+            let (kind, to, category) = (FrameKind::Ack, frame.from, frame.category);
+            let acknowledge = Answer { kind, to, category, rate: frame.rate.answer(), nav: Duration::ZERO };
             if t.uses_rts(frame.bytes) && t.profile == MacProfile::Ns2 {
                 // ns-2 takes such a frame only as the answer to its own CTS.
                 if self.exchange != Exchange::Cts {
@@ -130,12 +143,13 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether the last frame from this neighbour had the same sequence number (9.2.9).
+    /// Whether the last frame from this neighbour, of that category, had the same sequence number (9.2.9).
     pub(super) fn is_duplicate(&mut self, frame: &Frame<P>) -> bool {
-        match self.sequences.heard.iter_mut().find(|h| h.from == frame.from) {
-            Some(last) => core::mem::replace(&mut last.sequence, frame.sequence) == frame.sequence,
+        let &Frame { from, category, sequence, .. } = frame;
+        match self.sequences.heard.iter_mut().find(|heard| heard.from == from && heard.category == category) {
+            Some(last) => core::mem::replace(&mut last.sequence, sequence) == sequence,
             None => {
-                self.sequences.heard.push(LastHeard { from: frame.from, sequence: frame.sequence });
+                self.sequences.heard.push(LastHeard { from, category, sequence });
                 false
             }
         }

@@ -121,6 +121,9 @@ impl<P: Packet> Dcf<P> {
     pub(super) fn on_frame_start(&mut self, arrival: Arrival, t: &Timing) {
         let (now, frame) = (arrival.start, arrival.frame);
         self.follow_nav(now, t);
+        if t.edca {
+            self.follow_nav_parked(now, t);
+        }
         let transmitting = now < self.transmitting_until;
         match self.receiver.on_start(now, frame, transmitting) {
             FrameStart::Locked => {
@@ -148,6 +151,8 @@ impl<P: Packet> Dcf<P> {
         }
         if self.receiver.holds(frame.id) {
             self.locked = Some(LockedFrame::from(&arrival));
+        } else if t.edca {
+            self.sense_parked(now, false, t);
         }
     }
 
@@ -209,6 +214,9 @@ impl<P: Packet> Dcf<P> {
             if self.receive_whole(&frame, t) { FrameEnd::Decoded } else { FrameEnd::Damaged }
         } else {
             self.catch_up(OrderedTime::end(now, heard.frame.from), t);
+            if t.edca {
+                self.follow_nav_parked(now, t);
+            }
             let locked = self.receiver.holds(heard.id);
             let outcome = if heard.mpdus.is_empty() {
                 self.receiver.on_end(now, heard.id, heard.power)

@@ -31,7 +31,13 @@ impl<P: Packet> Dcf<P> {
             if self.answer.is_some() && !matches!(self.exchange, Exchange::Cts | Exchange::Ack) {
                 return self.transmit_answer(now, t);
             }
+            if t.edca && !self.goes_on(now, t) {
+                return Action::None;
+            }
             return self.transmit_outgoing(now, t);
+        }
+        if t.edca {
+            return self.on_categories_due(now, t);
         }
         if self.backoff.expiry().is_some_and(|at| at <= now) {
             self.backoff = Backoff::Off;
@@ -67,9 +73,8 @@ impl<P: Packet> Dcf<P> {
             }
             Exchange::Rts => {
                 self.note_attempt(false, t);
-                self.contention.short_retries += 1;
-                if self.contention.short_retries >= t.short_retry_limit {
-                    self.contention.short_retries = 0;
+                self.note_result(0, 0);
+                if self.fails_once_more(t) {
                     self.give_up(t)
                 } else {
                     self.retry(now, t);
@@ -87,11 +92,16 @@ impl<P: Packet> Dcf<P> {
         if outgoing.packet.next_hop.is_broadcast() {
             let sent = outgoing.done();
             self.outgoing = None;
-            self.contention.cw = t.cw_min;
-            self.start_backoff(now, t);
+            self.contention.cw = self.access(t).cw_min;
+            if t.edca && self.keeps_txop(now, t) {
+                self.hold_txop(now, t);
+            } else {
+                self.start_backoff(now, t);
+            }
             return sent;
         }
         self.note_attempt(false, t);
+        self.note_result(1, 0);
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
         let (retries, limit) = if outgoing.uses_rts {
             (&mut self.contention.long_retries, t.long_retry_limit)
@@ -122,8 +132,18 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
+    /// One more RTS, or what is counted like one, has failed: whether the limit is reached.
+    pub(super) fn fails_once_more(&mut self, t: &Timing) -> bool {
+        self.contention.short_retries += 1;
+        let is_last = self.contention.short_retries >= t.short_retry_limit;
+        if is_last {
+            self.contention.short_retries = 0;
+        }
+        is_last
+    }
+
     pub(super) fn give_up(&mut self, t: &Timing) -> Action<P> {
-        self.contention.cw = t.cw_min;
+        self.contention.cw = self.access(t).cw_min;
         match self.outgoing.take() {
             Some(Outgoing { packet: queued, retries, .. }) => Action::Failed { queued, retries },
             None => Action::None,
@@ -136,7 +156,7 @@ impl<P: Packet> Dcf<P> {
     }
 
     pub(super) fn widen(&mut self, t: &Timing) {
-        self.contention.cw = (2 * self.contention.cw + 1).min(t.cw_max);
+        self.contention.cw = (2 * self.contention.cw + 1).min(self.access(t).cw_max);
     }
 
     /// An exchange ended or a frame was answered: what comes next?
@@ -175,25 +195,24 @@ impl<P: Packet> Dcf<P> {
                 (Exchange::Cts, t.data_timeout(answer.nav))
             }
             FrameKind::BlockAck => {
-                let frame = self.block_ack_frame(answer.to, t);
-                return self.transmit(now, frame, Exchange::Ack, t.block_ack_air, t);
+                let frame = self.block_ack_frame(answer, t);
+                let air_time = frame.air_time;
+                return self.transmit(now, frame, Exchange::Ack, air_time, t);
             }
-            _ => (Exchange::Ack, t.ack_air),
+            _ => (Exchange::Ack, t.answer_air(answer.rate)),
         };
-        let (rate, air_time) = match exchange {
-            Exchange::Cts => (FrameRate::Basic, t.cts_air),
-            _ => (FrameRate::Response, t.ack_air),
-        };
+        let air_time = if exchange == Exchange::Cts { t.cts_air } else { timeout };
         let frame = Frame {
             kind: answer.kind,
             from: self.me,
             to: answer.to,
             bytes: CTS_ACK_BYTES,
-            rate,
+            rate: answer.rate,
             air_time,
             nav: answer.nav,
             sequence: 0,
             retry: false,
+            category: answer.category,
             body: None,
             bitmap: 0,
         };
@@ -201,7 +220,7 @@ impl<P: Packet> Dcf<P> {
     }
 
     pub(super) fn transmit_outgoing(&mut self, now: Time, t: &Timing) -> Action<P> {
-        self.prepare_aggregate(t);
+        self.prepare_attempt(now, t);
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
         let to = outgoing.packet.next_hop;
         let (uses_rts, rts_next, bytes) = (outgoing.uses_rts, outgoing.rts_next, outgoing.bytes);
@@ -230,6 +249,7 @@ impl<P: Packet> Dcf<P> {
                 nav: t.field(t.sifs * 3 + t.cts_air + data_air + answer_air),
                 sequence: 0,
                 retry: false,
+                category: self.category,
                 body: None,
                 bitmap: 0,
             };
@@ -245,16 +265,17 @@ impl<P: Packet> Dcf<P> {
             from: self.me,
             to,
             bytes,
-            rate: if broadcast { FrameRate::Basic } else { FrameRate::Data },
+            rate: outgoing.rate,
             air_time: data_air,
-            nav: if broadcast { Duration::ZERO } else { t.field(t.ack_air + t.sifs) },
+            nav: if broadcast { Duration::ZERO } else { t.field(answer_air + t.sifs) },
             sequence: outgoing.sequence,
             retry: outgoing.sent_before,
+            category: self.category,
             body: Some(outgoing.packet.body.clone()),
             bitmap: 0,
         };
         outgoing.sent_before = true;
-        let timeout = if broadcast { data_air } else { t.answer_timeout(data_air, t.ack_air) };
+        let timeout = if broadcast { data_air } else { t.answer_timeout(data_air, answer_air) };
         self.transmit(now, frame, Exchange::Data, timeout, t)
     }
 

@@ -5,8 +5,9 @@
 use super::{Dcf, Exchange};
 use crate::mac::arrivals::LockedFrame;
 use crate::mac::backoff::Backoff;
+use crate::mac::category::Category;
 use crate::mac::config::MacProfile;
-use crate::mac::timing::Timing;
+use crate::mac::timing::{Access, Timing};
 use crate::packet::Packet;
 use meshpace_core::{Duration, Time};
 
@@ -70,17 +71,10 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether a station whose backoff runs notices that the medium becomes busy: within the CCA time before a transmission it
-    /// does not, and goes ahead.
-    #[inline]
-    fn notices(&self, now: Time, t: &Timing) -> bool {
-        self.backoff.expiry().is_none_or(|at| at.since(now) >= t.commit)
-    }
-
     /// The medium becomes busy.
     #[inline]
     pub(super) fn sense_onset(&mut self, now: Time, t: &Timing) {
-        if self.notices(now, t) {
+        if self.backoff.notices(now, t.commit) {
             self.sense(now, t);
         }
     }
@@ -88,14 +82,17 @@ impl<P: Packet> Dcf<P> {
     /// The medium becomes busy with a frame, whatever else there is.
     #[inline(never)]
     pub(super) fn pause_backoff(&mut self, now: Time, t: &Timing) {
-        if self.notices(now, t) {
+        if self.backoff.notices(now, t.commit) {
             self.backoff.pause(now, t.slot, t.commit);
         }
     }
 
     /// Begins to contend for the medium with the frame in hand.
     pub(super) fn contend(&mut self, now: Time, t: &Timing) {
-        if t.profile == MacProfile::Ieee && self.medium_idle(now) && now.since(self.idle_since) >= self.interframe(t) {
+        if t.profile == MacProfile::Ieee
+            && self.medium_idle(now)
+            && now.since(self.idle_since) >= self.interframe(self.category, t)
+        {
             // 9.2.5.1: idle for DIFS already. The frame leaves with the timer, at once.
             self.backoff = Backoff::Running { from: now, remaining_ns: 0 };
         } else if t.ht.is_some_and(|ht| ht.immediate) && self.medium_idle(now) {
@@ -117,8 +114,17 @@ impl<P: Packet> Dcf<P> {
     }
 
     /// The interframe space before a frame that is not an answer.
-    pub(super) fn interframe(&self, t: &Timing) -> Duration {
-        if self.after_error { t.eifs } else { t.difs }
+    pub(super) fn interframe(&self, category: Category, t: &Timing) -> Duration {
+        let Access { aifs, eifs, .. } = t.access[category as usize];
+        if self.after_error { eifs } else { aifs }
+    }
+
+    /// `ieee`: when a backoff counts on if the medium is idle `now`.
+    #[inline]
+    pub(super) fn counts_from(&self, category: Category, now: Time, t: &Timing) -> Time {
+        // The space counts from when the medium, physical or virtual, became idle.
+        let idle_since = self.idle_since.max(self.nav_until.min(now));
+        (idle_since + self.interframe(category, t)).max(now)
     }
 
     /// Lets the backoff follow the state of the medium.
@@ -130,11 +136,7 @@ impl<P: Packet> Dcf<P> {
                 if self.medium_idle(now) {
                     let from = match t.profile {
                         MacProfile::Ns2 => now + t.difs,
-                        MacProfile::Ieee => {
-                            // The space counts from when the medium, physical or virtual, became idle.
-                            let idle_since = self.idle_since.max(self.nav_until.min(now));
-                            (idle_since + self.interframe(t)).max(now)
-                        }
+                        MacProfile::Ieee => self.counts_from(self.category, now, t),
                     };
                     self.backoff.resume(from);
                 }

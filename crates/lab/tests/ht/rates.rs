@@ -1,0 +1,47 @@
+//! Rate control: over links of several qualities beside each fixed rate.
+
+use meshpace_lab::validate::ht::scene::{How, datagrams, mbps};
+use meshpace_mesh::RateControl;
+use meshpace_sim::Config;
+
+/// A saturated link with so many dB of signal to noise.
+fn link(snr_db: f64, mcs: u8, control: RateControl, rts: bool, seconds: u64) -> Config {
+    let mut mesh = How::mcs(mcs, 64, rts).mesh_at(-94.0 + snr_db, 2, |_, _| true);
+    mesh.radio.rate_control = control;
+    datagrams(mesh, 2, &[(1, 0)], 1.2, seconds)
+}
+
+#[test]
+fn ideal_and_minstrel_carry_what_the_best_fixed_rate_does() {
+    for (snr_db, rts) in [(5.0, false), (8.0, false), (11.0, true), (14.5, false), (18.5, false), (30.0, false)] {
+        let run = |mcs, control, seconds| mbps(&meshpace_sim::run(&link(snr_db, mcs, control, rts, seconds), 1))[0];
+        let fixed = (0..8).map(|mcs| run(mcs, RateControl::Fixed, 1));
+        let best = fixed.fold(0.0, f64::max);
+        let (ideal, minstrel) = (run(7, RateControl::Ideal, 2), run(7, RateControl::Minstrel, 4));
+        println!("{snr_db} dB, RTS {rts}: best fixed rate {best:.2} Mbit/s, ideal {ideal:.2}, minstrel {minstrel:.2}");
+        assert!(ideal > 0.97 * best && ideal < 1.03 * best, "{snr_db} dB: {ideal} of {best}");
+        assert!(minstrel > 0.88 * best && minstrel < 1.03 * best, "{snr_db} dB: {minstrel} of {best}");
+    }
+}
+
+#[test]
+fn each_neighbour_has_its_own_rate() {
+    // 0 sends to 1, who hears it well, and to 2, who hears it at 5 dB: MCS 1. At MCS 7 nothing would reach 2.
+    for control in [RateControl::Ideal, RateControl::Minstrel] {
+        for mpdus in [1, 64] {
+            let mut mesh = How::mcs(7, mpdus, false).mesh(3, |_, _| true);
+            mesh.radio.rate_control = control;
+            if let meshpace_mesh::Propagation::Links(links) = &mut mesh.radio.propagation {
+                let power = |from: u16, to: u16, dbm| if from.max(to) == 2 && from.min(to) == 0 { -89.0 } else { dbm };
+                let all = links.all().iter().map(|&(from, to, dbm)| (from, to, power(from.0, to.0, dbm)));
+                *links = meshpace_mesh::radio::Links::new(all.collect());
+            }
+            let mut config = datagrams(mesh, 3, &[(0, 1), (0, 2)], 0.02, 4);
+            // 1 Mbit/s to the far one, 20 to the near one.
+            config.flows[2].traffic = meshpace_sim::Traffic::Cbr { rate: meshpace_core::Rate::from_mbps(15) };
+            let shares = mbps(&meshpace_sim::run(&config, 1));
+            println!("{control:?}, {mpdus} MPDUs: {shares:.2?}");
+            assert!(shares[0] > 14.0 && shares[1] > 1.2, "{control:?}, {mpdus} MPDUs: {shares:?}");
+        }
+    }
+}
