@@ -137,7 +137,8 @@ fn verdicts_are_data_and_one_that_turns_is_told() {
     let entry = &verdicts[0];
     assert_eq!((&entry["experiment"], &entry["claim"]), (&"AP05-F3".into(), &"it falls".into()));
     assert_eq!((&entry["verdict"], &entry["cause"]), (&"reproduced".into(), &serde_json::Value::Null));
-    assert_eq!(entry["command"], "meshpace reproduce AP05-F3 --quality quick");
+    let again = format!("meshpace reproduce AP05-F3 --quality quick --register {claims}");
+    assert_eq!(entry["command"], again, "by the register that it is of");
     for key in ["published", "measured", "interval"] {
         assert!(entry.get(key).is_some(), "{key}");
     }
