@@ -2,7 +2,7 @@
 
 use crate::output::{complain, finish};
 use crate::{Cli, FAILED};
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ pub struct Completions {
 /// The arguments of `meshpace man`.
 #[derive(Args, Debug)]
 pub struct Man {
-    /// Where the pages are written, one for each subcommand.
+    /// Where the pages are written, one for each subcommand and for those below it.
     directory: PathBuf,
 }
 
@@ -41,17 +41,26 @@ pub fn man(arguments: &Man) -> ExitCode {
     }
 }
 
+/// A command whose subcommands have no `help` beside them: it says nothing that has no page.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
+}
+
+/// A command with its subcommands, theirs, and so on, each with the name of its page.
+fn pages_of(command: &Command, name: String, into: &mut Vec<(Command, String)>) {
+    let named: Vec<_> =
+        command.get_subcommands().map(|child| (child.clone(), format!("{name}-{}", child.get_name()))).collect();
+    into.push((command.clone(), name));
+    named.into_iter().for_each(|(child, name)| pages_of(&child, name, into));
+}
+
 fn write(directory: &Path) -> io::Result<Vec<PathBuf>> {
     fs::create_dir_all(directory)?;
-    let mut command = Cli::command();
+    let mut command = without_help(Cli::command());
     command.build();
     let mut names = Vec::new();
-    let subcommands = command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help").cloned();
-    let pages = std::iter::once((command.clone(), "meshpace".to_owned()));
-    let pages = pages.chain(subcommands.map(|subcommand| {
-        let name = format!("meshpace-{}", subcommand.get_name());
-        (subcommand, name)
-    }));
+    let mut pages = Vec::new();
+    pages_of(&command, "meshpace".to_owned(), &mut pages);
     for (page, name) in pages {
         let path = directory.join(format!("{name}.1"));
         let mut text = Vec::new();

@@ -31,6 +31,15 @@ fn shells_complete_every_subcommand_and_each_has_its_manual_page() {
     for name in names.iter().filter(|name| **name != "help") {
         assert!(scratch.path().join(format!("pages/meshpace-{name}.1")).exists(), "{name}");
     }
+    // What a page refers to is there: `meshpace-tunnel-connect(1)` of the page of `tunnel`.
+    assert!(page("meshpace-tunnel-connect.1").contains("\\-L"));
+    for file in fs::read_dir(scratch.path().join("pages")).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap().replace("\\-", "-");
+        for word in text.split_whitespace().filter(|word| word.starts_with("meshpace-") && word.ends_with("(1)")) {
+            let name = word.trim_end_matches("(1)");
+            assert!(scratch.path().join(format!("pages/{name}.1")).exists(), "{word}");
+        }
+    }
 }
 
 #[test]
