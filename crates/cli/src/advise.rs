@@ -25,6 +25,10 @@ pub struct Arguments {
     /// The rate of all links, as the number of an MCS.
     #[arg(long, value_name = "MCS", default_value_t = 3)]
     mcs: u8,
+    /// Set a key of the scenario that is made of the map, such as radio.path_loss_exponent=2.5 where houses stand apart; as in
+    /// `meshpace run`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// Seconds that are measured of each run.
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
@@ -75,7 +79,8 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
         told.push_str(&paths(arguments, &known, &flows, hop).map_err(refused)?);
     }
     let load = |sets: Vec<String>| {
-        let source = Source { name: arguments.map.display().to_string(), text: text.clone(), sets };
+        let name = format!("the scenario made of {}", arguments.map.display());
+        let source = Source { name, text: text.clone(), sets: sets.into_iter().chain(arguments.set.clone()).collect() };
         let file = |name: &str| match name == known.file.0 {
             true => Ok(known.file.1.clone()),
             false => Err(format!("{name}: there is no such file")),

@@ -135,6 +135,9 @@ pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], mcs: u8, seconds: u64) ->
         }
         Mesh::Links(nodes) => {
             nodes_within(*nodes)?;
+            if let Some((from, to)) = flows.iter().find(|(from, to)| from.max(to) >= nodes) {
+                return Err(format!("--flow {from},{to}: the mesh has the nodes 0 to {}", nodes.saturating_sub(1)));
+            }
             // Where they are only says how long a frame is under way.
             let places: Vec<String> = (0..*nodes).map(|node| format!("[\"{node} m\", \"0 m\"]")).collect();
             let _ = writeln!(text, "positions = [{}]", places.join(", "));
