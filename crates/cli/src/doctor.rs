@@ -41,6 +41,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         remedy: check.found.is_err().then(|| check.remedy.to_owned()),
         found: check.found.unwrap_or_else(|what| what),
     }));
+    let built = cfg!(feature = "kernel");
+    findings.push(Finding {
+        subject: "eBPF in this program",
+        ok: built,
+        found: if built { "built in" } else { "not built in" }.to_owned(),
+        needed_for: "meshpace kernel load",
+        remedy: (!built).then(|| "cargo build --release --bin meshpace --features kernel".to_owned()),
+    });
     findings.extend(meshpace_emulator::doctor::examine());
     finish(&if arguments.json { findings.iter().map(object).collect() } else { table(&findings) })
 }

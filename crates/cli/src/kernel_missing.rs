@@ -5,8 +5,13 @@ use crate::output::complain;
 use clap::Args;
 use std::process::ExitCode;
 
+/// What `meshpace kernel --help` and the refusal say.
+const HOW: &str = "this program was built without eBPF. With clang, libelf and zlib (apt-get install clang libelf-dev \
+                   zlib1g-dev pkg-config), this builds it:\n  cargo build --release --bin meshpace --features kernel";
+
 /// The arguments of `meshpace kernel`, none of which is read.
 #[derive(Args, Debug)]
+#[command(after_help = HOW)]
 pub struct Arguments {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     ignored: Vec<String>,
@@ -14,9 +19,6 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn main(_: &Arguments) -> ExitCode {
-    complain(
-        "this program was built without eBPF. With clang, libelf and zlib (apt-get install clang libelf-dev zlib1g-dev \
-         pkg-config), this builds it:\n  cargo build --release --bin meshpace --features kernel",
-    );
+    complain(HOW);
     ExitCode::from(REFUSED)
 }

@@ -9,6 +9,10 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
+/// What a process without rights is told.
+pub(crate) const MUST_BE_ROOT: &str =
+    " (run as root; TPA and the kernel's own TCP need no rights; `meshpace doctor` tells more)";
+
 /// An open TUN or TAP device. The kernel removes it when this is dropped, or when the process ends, however it does.
 #[derive(Debug)]
 pub struct Tun(OwnedFd);
@@ -33,7 +37,10 @@ impl Tun {
 
     fn open(name: &str, layer: Layer) -> io::Result<Tun> {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let explain = |what: &str, error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
+        let explain = |what: &str, error: io::Error| {
+            let hint = if error.kind() == io::ErrorKind::PermissionDenied { MUST_BE_ROOT } else { "" };
+            io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
+        };
         let file = rustix::fs::open("/dev/net/tun", flags, Mode::empty())
             .map_err(|error| explain("/dev/net/tun", error.into()))?;
         let kind = if layer == Layer::Frames { "TAP" } else { "TUN" };

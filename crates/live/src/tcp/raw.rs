@@ -8,6 +8,7 @@
 use super::filter::{Filter, MARK, tables};
 use super::interface::Interface;
 use crate::poll::{Poller, Token};
+use crate::tun::MUST_BE_ROOT;
 use meshpace_transport::tcp::wire::Check;
 use nix::sys::socket::{setsockopt, sockopt};
 use rustix::io::Errno;
@@ -44,7 +45,8 @@ impl Raw {
         let explain = |what: &'static str| {
             move |error: Errno| {
                 let error = io::Error::from(error);
-                io::Error::new(error.kind(), format!("{what}: {error}"))
+                let hint = if error.kind() == io::ErrorKind::PermissionDenied { MUST_BE_ROOT } else { "" };
+                io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
             }
         };
         let socket = |protocol, what| {
