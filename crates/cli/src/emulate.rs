@@ -6,7 +6,7 @@ mod record;
 mod recording;
 
 use crate::network::seconds;
-use crate::output::complain;
+use crate::output::{complain, tell};
 use crate::{FAILED, INTERRUPTED, REFUSED, run, runner};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_core::Duration;
@@ -165,7 +165,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             for (what, error) in failures.iter().filter_map(|(what, error)| Some((what, error.as_ref()?))) {
                 complain(&format!("{what}: {error}"));
             }
-            tell(&emulation, arguments);
+            conclude(&emulation, arguments);
             if failed { ExitCode::from(FAILED) } else { status(&emulation) }
         }
         Err(failure) => {
@@ -266,10 +266,11 @@ fn sysctl(text: &str) -> Result<(String, String), ExitCode> {
 }
 
 /// Tells people what came of it; the last line is the verdict.
-fn tell(emulation: &Emulation, arguments: &Arguments) {
+fn conclude(emulation: &Emulation, arguments: &Arguments) {
     let Emulation { lateness, losses, .. } = emulation;
     let span = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
-    eprintln!(
+    let line = |text: String| tell(&format!("{text}\n"));
+    line(format!(
         "{:.1} s of the mesh, {} frames on the air, {} delivered; lost: {} in queues, {} on links, {} by routing",
         emulation.duration.as_secs_f64(),
         emulation.frames,
@@ -277,18 +278,18 @@ fn tell(emulation: &Emulation, arguments: &Arguments) {
         losses.queue,
         losses.link,
         losses.routing
-    );
+    ));
     if arguments.slowdown > 1 {
-        eprintln!(
+        line(format!(
             "the mesh ran {} times slower than life; timers of kernel and programs did not: to them the mesh is slow",
             arguments.slowdown
-        );
+        ));
     }
     for program in emulation.programs.iter().filter(|program| program.status.is_some()) {
-        eprintln!("{}", waiting(program));
+        line(waiting(program));
     }
     if lateness.deliveries > 0 {
-        eprintln!(
+        line(format!(
             "late: p50 {}, p99 {}, max {}; {:.2} % of the frames later than a slot, {:.2} % later than their air time{}",
             span(lateness.p50_s),
             span(lateness.p99_s),
@@ -296,9 +297,9 @@ fn tell(emulation: &Emulation, arguments: &Arguments) {
             lateness.later_than_slot * 100.0,
             lateness.later_than_air_time * 100.0,
             if emulation.had_priority { "" } else { "; without real-time priority" }
-        );
+        ));
     }
-    eprintln!("real time: {}", emulation.verdict);
+    line(format!("real time: {}", emulation.verdict));
 }
 
 fn waiting(program: &ProgramReport) -> String {

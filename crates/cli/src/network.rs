@@ -26,7 +26,7 @@ pub struct Placement {
     #[arg(long, value_enum, default_value_t = Interface::Tun)]
     interface: Interface,
     /// Our TCP's address. With `tun` one that nobody has; the machine takes the one before it [default: 10.78.0.2]. With
-    /// `raw` one of this machine's [default: the one that leads to HOST].
+    /// `raw` one of this machine's [default: the one that leads to the other end].
     #[arg(long)]
     address: Option<Ipv4Addr>,
     /// The longest packet in bytes.

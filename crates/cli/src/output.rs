@@ -50,6 +50,11 @@ pub fn failed(error: &io::Error) -> ExitCode {
 
 /// Says what went wrong, on standard error.
 pub fn complain(message: &str) {
+    tell(&format!("meshpace: {message}\n"));
+}
+
+/// Writes `text` to standard error as it is.
+pub fn tell(text: &str) {
     // Nobody is left to be told if standard error is closed.
-    let _ = writeln!(io::stderr(), "meshpace: {message}");
+    let _ = io::stderr().write_all(text.as_bytes());
 }

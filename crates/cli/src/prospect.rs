@@ -18,14 +18,21 @@ fn judge(estimates: &[Estimate], seeds: u64, jobs: usize, available: Option<f64>
     let at_once: f64 = bytes.iter().flat_map(|&bytes| (0..seeds).map(move |_| bytes)).take(jobs).sum();
     if let Some(available) = available.filter(|&available| at_once > available) {
         return Some(format!(
-            "this needs about {:.1} GB of memory with {jobs} runs at a time, and {:.1} GB are free",
+            "this needs about {:.1} GB of memory with {jobs} run{} at a time, and {:.1} GB are free",
             at_once / 1e9,
+            if jobs == 1 { "" } else { "s" },
             available / 1e9
         ));
     }
     let cpu_s: f64 = estimates.iter().map(|estimate| estimate.cpu_s).sum();
     let hours = cpu_s * seeds as f64 / 3600.0 / jobs.max(1) as f64;
-    (hours > PATIENCE_H).then(|| format!("this takes about {:.1} days with {jobs} runs at a time", hours / 24.0))
+    (hours > PATIENCE_H).then(|| {
+        format!(
+            "this takes about {:.1} days with {jobs} run{} at a time",
+            hours / 24.0,
+            if jobs == 1 { "" } else { "s" }
+        )
+    })
 }
 
 /// Memory that can be had, bytes; none where the system does not tell.

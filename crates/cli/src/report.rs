@@ -1,7 +1,7 @@
 //! `meshpace report`: the report of records that are on disk.
 
 use crate::REFUSED;
-use crate::output::{complain, finish, is_quiet};
+use crate::output::{complain, finish, is_quiet, tell};
 use clap::Args;
 use meshpace_lab::register::{collection, verdicts};
 use meshpace_report::picture::{self, Subject};
@@ -63,7 +63,7 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
         std::fs::write(findings, text).map_err(|error| format!("{}: {error}", findings.display()))?;
     }
     if !is_quiet() {
-        eprint!("{}", verdicts::scoreboard(&entries));
+        tell(&verdicts::scoreboard(&entries));
     }
     Ok(page)
 }

@@ -3,7 +3,7 @@
 mod price;
 
 use crate::dask::Bridge;
-use crate::output::{complain, is_quiet, note, results};
+use crate::output::{complain, is_quiet, note, results, tell};
 use crate::progress::Progress;
 use crate::runner::{self, Failure, processors, silence_panics, stop_on_interrupt};
 use crate::{FAILED, REFUSED};
@@ -164,9 +164,12 @@ fn conclude(out: &Path, register: &Register) -> Result<Vec<verdicts::Entry>, Str
     let entries = verdicts::of(register, &collections);
     verdicts::write(out, &entries)?;
     if !is_quiet() {
-        eprint!("{}", verdicts::scoreboard(&entries));
+        tell(&verdicts::scoreboard(&entries));
     }
-    results(&format!("{}\n", page.display())).map_err(|error| error.to_string())?;
+    match results(&format!("{}\n", page.display())) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error.to_string()),
+        _ => {}
+    }
     Ok(entries)
 }
 

@@ -5,7 +5,7 @@ pub mod recording;
 
 use crate::captures::Captures;
 use crate::dask::Bridge;
-use crate::output::{complain, failed, note, results};
+use crate::output::{complain, failed, note, results, tell};
 use crate::progress::Progress;
 use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
@@ -194,7 +194,7 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
         }
         Err(refusal) => {
             let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            eprintln!("{}", refusal.render(color));
+            tell(&format!("{}\n", refusal.render(color)));
             Err(ExitCode::from(REFUSED))
         }
     }
@@ -233,7 +233,10 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
         _ => meshpace_sim::run(&point.config, run.seed),
     };
     let shown = arguments.report.as_ref().map(|_| Vec::new());
-    let mut sink = Sink { format: arguments.format, table: Vec::new(), shown, header: true, order: InOrder::default() };
+    let files = arguments.out.is_some() || arguments.report.is_some() || watchers.want_runs();
+    let reader = if files { Reader::MayLeave } else { Reader::Needed };
+    let mut sink =
+        Sink { format: arguments.format, table: Vec::new(), shown, header: true, order: InOrder::default(), reader };
     // What an earlier start has left is not made again, but for its captures.
     let is_there = |run: &Run| store.as_ref().is_some_and(|store| store.has(&run.key(&keys)));
     let all = (0..campaign.runs()).map(|index| campaign.run(index));
@@ -299,7 +302,7 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
         store.finish(&keys, &manifest).map_err(|error| runner::broken(&error))?;
     }
     let at_the_end = if arguments.format == Format::Summary { summary::render } else { table::render };
-    if let Err(error) = results(&at_the_end(&sink.table)) {
+    if let Err(error) = sink.reader.take(&at_the_end(&sink.table)) {
         return Ok(failed(&error));
     }
     if let (Some(page), Some(shown)) = (&arguments.report, &sink.shown) {
@@ -368,6 +371,32 @@ struct Sink {
     header: bool,
     /// What waits for what is before it; none for a run that failed.
     order: InOrder<Option<Made>>,
+    reader: Reader,
+}
+
+/// Who reads standard output.
+enum Reader {
+    /// Without a reader nothing of the runs is left: they end with it.
+    Needed,
+    /// The runs also go into files, which are written to the end although nobody reads standard output any more.
+    MayLeave,
+    /// It was one that may leave, and has.
+    Gone,
+}
+
+impl Reader {
+    fn take(&mut self, text: &str) -> io::Result<()> {
+        if matches!(self, Reader::Gone) {
+            return Ok(());
+        }
+        match results(text) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && matches!(self, Reader::MayLeave) => {
+                *self = Reader::Gone;
+                Ok(())
+            }
+            written => written,
+        }
+    }
 }
 
 /// A record that was made.
@@ -400,8 +429,8 @@ impl Sink {
                 shown.push(serde_json::to_value(&record)?);
             }
             match self.format {
-                Format::Json => results(&record.json_line())?,
-                Format::Csv => results(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
+                Format::Json => self.reader.take(&record.json_line())?,
+                Format::Csv => self.reader.take(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
                 Format::Table | Format::Summary => self.table.push(record),
             }
         }

@@ -95,7 +95,8 @@ impl<K: FnMut(Vec<(Run, Option<Record>)>) -> io::Result<()>> Watch for Keeper<'_
 /// # Errors
 /// As [`Store::open`], with the exit status.
 pub fn open(directory: &Path, manifest: &Manifest, force: bool) -> Result<Store, Failure> {
-    let store = Store::open(directory, manifest, force).map_err(|error| broken(&error))?;
+    // Nothing was run yet: whatever it is, the command is refused.
+    let store = Store::open(directory, manifest, force).map_err(|error| (REFUSED, error.to_string()))?;
     store.damaged().iter().for_each(|what| complain(what));
     Ok(store)
 }

@@ -19,13 +19,15 @@ fn a_sweep_becomes_a_page_with_plots_in_one_command() {
         let output = Command::new(cargo_bin("meshpace")).args(arguments).current_dir(place).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
-    meshpace(&["run", "mine.toml", "--out", "kept", "--report", "out.html"]);
+    meshpace(&["run", "mine.toml", "--out", "kept", "--report", "out.html", "--set", "flow.segment=1000"]);
     let page = fs::read_to_string(place.join("out.html")).unwrap();
     assert!(
         page.contains("My chain")
             && page.contains("goodput, kbit/s against topology.hops")
             && !page.contains("<script")
     );
+    // The command that makes these runs again.
+    assert!(page.contains("meshpace run mine.toml --seed 1 --seeds 3 --set flow.segment=1000"), "{page}");
     for name in ["out-goodput.svg", "out-goodput.csv", "out-time.svg", "out-map.svg"] {
         assert!(place.join(name).exists(), "{name}");
     }

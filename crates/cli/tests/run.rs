@@ -243,6 +243,44 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 
 #[cfg(unix)]
 #[test]
+fn files_are_written_to_the_end_when_nobody_reads_the_output_any_more() {
+    use std::process::{Command, Stdio};
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::write(scratch.path().join("mine.toml"), SCENARIO).unwrap();
+    for stderr_too in [false, true] {
+        // A pipe whose reader is gone before the first run ends.
+        let (reader, writer) = std::io::pipe().unwrap();
+        let stderr = if stderr_too { Stdio::from(writer.try_clone().unwrap()) } else { Stdio::piped() };
+        let child = Command::new(assert_cmd::cargo::cargo_bin!("meshpace"))
+            .args([
+                "run",
+                "mine.toml",
+                "--format",
+                "csv",
+                "--seeds",
+                "3",
+                "--force",
+                "--out",
+                "kept",
+                "--report",
+                "page.html",
+            ])
+            .current_dir(scratch.path())
+            .stdout(writer)
+            .stderr(stderr)
+            .spawn()
+            .unwrap();
+        drop(reader);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+        assert_eq!(directory_of(&scratch.path().join("kept")), ["manifest.json", "records.jsonl"]);
+        assert!(scratch.path().join("page.html").exists());
+        std::fs::remove_file(scratch.path().join("page.html")).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn an_interruption_leaves_whole_lines_and_keeps_them() {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::process::Stdio;
@@ -274,7 +312,7 @@ const ENDLESS: &str = "duration = '1000000000 s'\n[topology]\nhops = 1\n[[flow]]
 
 #[test]
 fn what_takes_days_or_too_much_memory_says_so_before_it_starts() {
-    assert_refused(&["run", "-", "--jobs", "1"], ENDLESS, &["days", "1 runs at a time", "--anyway"]);
+    assert_refused(&["run", "-", "--jobs", "1"], ENDLESS, &["days", "1 run at a time", "--anyway"]);
     // Everybody senses everybody: 3.6 thousand million pairs, and as many receivers per frame as nodes.
     let crowd = "duration = '100000 s'\n[topology]\nkind = 'random'\nnodes = 60000\nwidth = '400 m'\nheight = '400 m'\n\
         allow_partition = true\nflows = { count = 1 }\n[[flow]]\n";

@@ -226,13 +226,14 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
     };
     let Some([low, high]) = line.interval else {
         return format!(
-            "{}: {} for {}, {} for {}; with {} runs nothing can be said of the difference, use --seeds {LEAST} or more",
+            "{}: {} for {}, {} for {}; with {} run{} nothing can be said of the difference, use --seeds {LEAST} or more",
             metric.noun,
             number(line.a),
             names[0],
             number(line.b),
             names[1],
-            line.seeds
+            line.seeds,
+            if line.seeds == 1 { "" } else { "s" }
         );
     };
     let half = (high - low) / 2.0;

@@ -60,8 +60,10 @@ pub fn read(root: &mut Reader<'_>, duration: Duration) -> (Option<Duration>, Opt
         root.wrong("series", format!("more than {MAX_WINDOWS} windows in {seconds} s"), "expected a longer window");
         return (None, None);
     }
-    let batches = root.value("batches").is_some().then(|| {
-        let mut table = root.table("batches");
+    let are_wanted = root.value("batches").is_some();
+    // Asked for in any case, so that the list of keys has it.
+    let mut table = root.table("batches");
+    let batches = are_wanted.then(|| {
         let packets = table.whole("packets", 1..=MOST, "packets").unwrap_or(DEFAULT.packets);
         let count = table.whole("count", 2..=10_000, "batches").unwrap_or(u64::from(DEFAULT.count));
         table.finish("batches");

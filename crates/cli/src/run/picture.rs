@@ -46,7 +46,15 @@ pub fn check(page: &Path) -> Result<(), String> {
     match beside.filter(|place| !place.is_dir()) {
         Some(place) => Err(format!("--report: {} is no directory; make it first", place.display())),
         None if page.is_dir() => Err(format!("--report: {} is a directory; name a file in it", page.display())),
-        None => Ok(()),
+        None => {
+            let place = beside.unwrap_or(Path::new("."));
+            // Every file of the page is written beside its place first.
+            tempfile::Builder::new().prefix(".meshpace-").tempfile_in(place).map(drop).map_err(|error| {
+                let why =
+                    error.get_ref().and_then(|inner| inner.source()).map_or(error.to_string(), ToString::to_string);
+                format!("--report: {} cannot be written: {why}", place.display())
+            })
+        }
     }
 }
 
@@ -56,11 +64,22 @@ pub fn check(page: &Path) -> Result<(), String> {
 /// As [`picture::write`].
 pub fn write(page: &Path, campaign: &Campaign, records: &[Value], watch: &Watch) -> Result<(), String> {
     let source = &campaign.scenario.source;
-    let sets: String = source.sets.iter().map(|set| format!(" --set '{set}'")).collect();
-    let command = format!("meshpace run {}{sets}", source.name);
+    let sets: String = source.sets.iter().map(|set| format!(" --set {}", quoted(set))).collect();
+    let seeds = format!(" --seed {} --seeds {}", campaign.first_seed, campaign.seeds);
+    let command = format!("meshpace run {}{seeds}{sets}", quoted(&source.name));
     let map = campaign.scenario.points.last().and_then(|point| map(point, campaign.first_seed, watch));
     let (title, settings) = (campaign.scenario.name.as_str(), &campaign.scenario.plot);
     picture::write(page, &Subject { title, command: &command, records, map: map.as_ref(), settings })
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,+@%=".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// The nodes, links and flows of a point as drawn for a seed; none of a mesh too large to be looked at.
