@@ -415,11 +415,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let node = NodeId(index as u16);
                     let state = &mut self.nodes[index as usize];
                     state.mac.catch_up(OrderedTime::timer(self.now), &self.timing);
-                    if self.timing.edca {
-                        self.wake_categories(node);
-                    } else if state.mac.next_wakeup(&self.timing) <= self.now {
+                    let t = &self.timing;
+                    let due = if t.edca { state.mac.wakeup_of_all(self.now, t) } else { state.mac.next_wakeup(t) };
+                    if due <= self.now {
                         let action = state.mac.on_timer(self.now, &self.timing);
                         self.settle(node, action);
+                    } else if self.timing.edca {
+                        self.schedule_categories(node);
                     } else {
                         self.schedule_mac(node);
                     }

@@ -229,20 +229,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.schedule_categories(node);
     }
 
-    /// The timer of a station with categories, to which everything until now has happened.
-    #[cold]
-    pub(super) fn wake_categories(&mut self, node: NodeId) {
-        let mac = &mut self.nodes[node.index()].mac;
-        mac.follow_nav_parked(self.now, &self.timing);
-        if mac.next_wakeup_of_all(&self.timing) <= self.now {
-            let action = mac.on_timer(self.now, &self.timing);
-            self.settle(node, action);
-        } else {
-            self.schedule_categories(node);
-        }
-    }
-
-    fn schedule_categories(&mut self, node: NodeId) {
+    pub(super) fn schedule_categories(&mut self, node: NodeId) {
         let at = self.nodes[node.index()].mac.next_wakeup_of_all(&self.timing);
         if at != self.queue.timer(Owner::Mac, node) {
             self.queue.set_timer(Owner::Mac, node, at);
@@ -298,10 +285,20 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     pub(super) fn transmit(&mut self, frame: Frame<P>) {
-        if self.timing.edca { self.announce::<true>(frame) } else { self.announce::<false>(frame) }
+        if self.timing.edca {
+            return self.transmit_with_categories(frame);
+        }
+        self.announce::<false>(frame);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn transmit_with_categories(&mut self, frame: Frame<P>) {
+        self.announce::<true>(frame);
     }
 
     /// Puts a frame on the air, with categories or without.
+    #[inline(always)]
     fn announce<const EDCA: bool>(&mut self, frame: Frame<P>) {
         let sender = frame.from;
         self.frames += 1;

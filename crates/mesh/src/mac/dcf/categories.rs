@@ -137,6 +137,13 @@ impl<P: Packet> Dcf<P> {
         self.next_wakeup(t).min(self.parked_wakeup(t))
     }
 
+    /// Its timer fires `now`, to which everything until now has happened: when there is something to do, in whatever category.
+    #[cold]
+    pub fn wakeup_of_all(&mut self, now: Time, t: &Timing) -> Time {
+        self.follow_nav_parked(now, t);
+        self.next_wakeup_of_all(t)
+    }
+
     /// Everything until `now` has happened, and the station has done what it had to: lets the parked categories follow. Those that have something to
     /// send and do not contend begin to.
     pub fn settle_parked(&mut self, now: Time, t: &Timing) {

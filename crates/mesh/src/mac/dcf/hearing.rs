@@ -14,8 +14,9 @@ use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
     /// A frame leaves its sender `now`; it arrives here later. Returns whether that may move
-    /// [`Dcf::next_wakeup`].
-    #[inline]
+    /// [`Dcf::next_wakeup`]. It is called for every station that senses the frame: a call that is not inlined hands the arrival over in
+    /// memory, which costs as much as the rest.
+    #[inline(always)]
     pub fn on_departure(&mut self, now: OrderedTime, arrival: Arrival, t: &Timing) -> bool {
         // One branch, which is often guessed wrong, and not two.
         if self.single_arrival & self.next_arrival.is_over(now.time()) {
