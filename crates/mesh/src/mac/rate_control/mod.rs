@@ -1,6 +1,6 @@
 //! Rate control: at which MCS a station sends to which neighbour.
 //!
-//! A rule is a file here and a line of [`rules`]: a type that implements [`RateRule`], one value for each neighbour. The MAC asks it for the rate of
+//! A rule is a file here and a line of `rules!` below: a type that implements `RateRule`, one value for each neighbour. The MAC asks it for the rate of
 //! each attempt with data and tells what became of the attempt; answers follow the rate of what they answer (IEEE Std 802.11-2016, 10.7.6.5),
 //! and RTS, CTS and broadcasts stay at the basic rate. A station has the rules of the neighbours that it sends to in a list, which it searches from the front.
 
