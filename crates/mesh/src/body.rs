@@ -1,6 +1,6 @@
 //! What a link-layer data frame carries: a packet of the user, a routing message, or an ARP message.
 
-use crate::mac::Category;
+use crate::category::Category;
 use crate::packet::Packet;
 use crate::routing::message::Message;
 use meshpace_core::NodeId;

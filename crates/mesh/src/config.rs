@@ -2,9 +2,8 @@
 
 pub use crate::link::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
 pub use crate::mac::config::{EdcaConfig, HtConfig, MacConfig, MacProfile, RetryLimits, RtsPolicy};
-pub use crate::mac::rate_control::RateControl;
 pub use crate::position::Position;
-pub use crate::radio::config::{Propagation, RadioConfig, Reception};
+pub use crate::radio::config::{Propagation, RadioConfig, RateControl, Reception};
 pub use crate::radio::plcp::Preamble;
 pub use crate::routing::aodv::{AodvConfig, AodvDetection, LocalRepair};
 pub use crate::routing::config::RoutingConfig;

@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod body;
+pub mod category;
 pub mod config;
 pub mod link;
 pub mod mac;

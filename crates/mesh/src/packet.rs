@@ -1,6 +1,6 @@
 //! What the mesh carries: any packet that can say where it goes and how long it is.
 
-use crate::mac::Category;
+use crate::category::Category;
 use meshpace_core::{FlowId, NodeId};
 
 /// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP packet in the emulator.

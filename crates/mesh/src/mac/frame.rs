@@ -3,8 +3,8 @@
 //! Source: IEEE Std 802.11-1999, 7.2 (frame formats), 7.1.3.2 (duration field); IEEE Std 802.11-2016, 9.3.1.8 and 9.3.1.9 (block ACK
 //! and its request), 9.7 (A-MPDU).
 
-use super::category::Category;
 use crate::body::Body;
+use crate::category::Category;
 use crate::radio::FrameRate;
 use meshpace_core::{Duration, NodeId};
 

@@ -3,17 +3,15 @@
 pub mod arrivals;
 pub mod backoff;
 pub mod block_ack;
-pub mod category;
 pub mod config;
 pub mod dcf;
 pub mod frame;
 pub mod rate_control;
 pub mod timing;
 
+pub use crate::category::Category;
 pub use arrivals::{Arrival, OrderedTime};
 pub use backoff::Backoff;
-pub use category::Category;
 pub use dcf::{Action, Attempted, Dcf, Heard};
 pub use frame::{Frame, FrameKind, Mpdu};
-pub use rate_control::RateControl;
 pub use timing::Timing;

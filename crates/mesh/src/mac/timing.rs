@@ -3,9 +3,9 @@
 //! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
 //! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured.
 
-use super::category::Category;
 use super::config::{HtConfig, MacConfig, MacProfile, RtsPolicy};
-use super::rate_control::RateSet;
+use super::rate_control::{Limits, RateSet};
+use crate::category::Category;
 use crate::radio::FrameRate;
 use crate::radio::config::RadioConfig;
 use crate::radio::ofdm::OfdmRate;
@@ -181,7 +181,14 @@ impl Timing {
             block_ack_air: response(BLOCK_ACK_BYTES),
             block_ack_req_air: response(BLOCK_ACK_REQ_BYTES),
         };
-        Timing { rates: RateSet::new(&timing, radio), ..timing }
+        let rates = config.ht.and_then(|HtConfig { bytes, mpdus, longest, .. }| {
+            let Access { aifs, cw_min, .. } = access[Category::BestEffort as usize];
+            let backoff = SLOT.as_secs_f64() * f64::from(cw_min) / 2.0;
+            let rts = |mpdu| if timing.uses_rts(mpdu) { timing.handshake() } else { Duration::ZERO };
+            let limits = Limits { bytes, mpdus, longest, overhead: timing.data_overhead };
+            RateSet::new(radio.rate_control, ofdm, &limits, |mpdu| (aifs + rts(mpdu) + sifs, backoff))
+        });
+        Timing { rates, ..timing }
     }
 
     /// Air time of a data frame of `bytes`, for one station or for all.

@@ -11,15 +11,15 @@
 //! With `sinr` receivers frames count as interference down to 10 dB below the noise; what is weaker is left out.
 
 use super::bit_errors::Modulation;
-use super::config::{Propagation, RadioConfig, Reception};
+use super::config::{Propagation, RadioConfig, RateControl, Reception};
 use super::log_distance::LogDistance;
 use super::ofdm::{Ofdm, OfdmRate};
 use super::plcp::plcp;
 use super::power::{ratio, watts};
+use super::rate_model::RateModel;
 use super::reception::Receiver;
-use super::sinr::{RateModel, Rates, Sinr, SinrConfig};
+use super::sinr::{Rates, Sinr, SinrConfig};
 use super::two_ray;
-use crate::mac::RateControl;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng};

@@ -7,7 +7,6 @@ use super::log_distance::LogDistance;
 use super::ofdm::Ofdm;
 use super::plcp::{Preamble, plcp};
 use super::two_ray;
-use crate::mac::RateControl;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, ParameterError, Rate};
 
@@ -31,6 +30,24 @@ pub enum Propagation {
     LogDistance(LogDistance),
     /// Given for each pair of nodes.
     Links(Links),
+}
+
+/// The rule by which stations choose rates; each is a file of [`crate::mac::rate_control`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RateControl {
+    /// One rate for all links.
+    #[default]
+    Fixed,
+    /// By the ratio of signal to noise, which the station is told.
+    Ideal,
+    /// By trying.
+    Minstrel,
+}
+
+impl RateControl {
+    /// All, with their names in scenarios.
+    pub const ALL: &[(&str, RateControl)] =
+        &[("fixed", RateControl::Fixed), ("ideal", RateControl::Ideal), ("minstrel", RateControl::Minstrel)];
 }
 
 /// The radio shared by all nodes.

@@ -13,6 +13,7 @@ pub mod neighbours;
 pub mod ofdm;
 pub mod plcp;
 pub mod power;
+pub mod rate_model;
 pub mod reception;
 pub mod sinr;
 pub mod two_ray;

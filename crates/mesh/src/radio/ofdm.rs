@@ -15,7 +15,7 @@
 use super::bit_errors::Modulation;
 use super::coded::{CodeRate, Coded, Constellation};
 use super::frame::FrameRate;
-use super::sinr::RateModel;
+use super::rate_model::RateModel;
 use meshpace_core::{Duration, Rate};
 
 /// Service bits before and tail bits after the MPDU.

@@ -19,6 +19,7 @@
 use super::bit_errors::Modulation;
 use super::frame::{Arriving, FrameEnd, FrameRate, FrameStart};
 use super::ofdm::Ofdm;
+use super::rate_model::RateModel;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, Rng, Time};
 
@@ -41,15 +42,6 @@ pub struct SinrConfig {
     pub rates: Rates,
     /// How preambles and headers are.
     pub header: Modulation,
-}
-
-/// The frames of one rate.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct RateModel {
-    /// Their modulation.
-    pub modulation: Modulation,
-    /// Time of preamble and header.
-    pub header: Duration,
 }
 
 /// The rates of a mesh.

@@ -18,11 +18,11 @@ mod recipient;
 pub use originator::{Attempt, Originator};
 pub use recipient::Recipient;
 
-use super::category::Category;
 use super::config::HtConfig;
 use super::frame::Mpdu;
 use super::timing::Timing;
 use crate::body::{Body, Queued};
+use crate::category::Category;
 use crate::packet::Packet;
 use crate::radio::FrameRate;
 use alloc::collections::VecDeque;

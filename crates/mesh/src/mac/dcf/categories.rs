@@ -14,9 +14,9 @@
 
 use super::{Action, Contention, Dcf, Exchange, Outgoing, PacketState};
 use crate::body::Queued;
+use crate::category::Category;
 use crate::mac::backoff::Backoff;
 use crate::mac::block_ack::{BlockAck, Originator};
-use crate::mac::category::Category;
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
 use crate::radio::FrameRate;

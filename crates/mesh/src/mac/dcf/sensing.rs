@@ -3,9 +3,9 @@
 //! Source: IEEE Std 802.11-1999, 9.2.1 (carrier sense), 9.2.5.1 and 9.2.5.2 (basic access, backoff), 9.2.5.4 (NAV).
 
 use super::{Dcf, Exchange};
+use crate::category::Category;
 use crate::mac::arrivals::LockedFrame;
 use crate::mac::backoff::Backoff;
-use crate::mac::category::Category;
 use crate::mac::config::MacProfile;
 use crate::mac::timing::{Access, Timing};
 use crate::packet::Packet;

@@ -1,37 +1,21 @@
 //! Rate control: at which MCS a station sends to which neighbour.
 //!
-//! A rule is a file here and a line of `rules!` below: a type that implements `RateRule`, one value for each neighbour. The MAC asks it for the rate of
+//! A rule is a file here, a line of `rules!` below and its name in [`RateControl`]: a type that implements `RateRule`, one value for each neighbour. The MAC asks it for the rate of
 //! each attempt with data and tells what became of the attempt; answers follow the rate of what they answer (IEEE Std 802.11-2016, 10.7.6.5),
 //! and RTS, CTS and broadcasts stay at the basic rate. A station has the rules of the neighbours that it sends to in a list, which it searches from the front.
 
 mod ideal;
 mod minstrel;
 
-use super::category::Category;
-use super::timing::Timing;
-use crate::radio::config::RadioConfig;
+use crate::radio::config::RateControl;
 use crate::radio::ofdm::{Ofdm, OfdmRate};
 use crate::radio::sinr::success;
 use alloc::vec::Vec;
-use meshpace_core::{NodeId, Rng, Time};
+use meshpace_core::{Duration, NodeId, Rng, Time};
 
-/// Makes of each line (name in code, in scenarios, rule) a choice of the scenario and a rule of a neighbour.
+/// Makes of each line (a choice of [`RateControl`], and its rule) a rule of a neighbour.
 macro_rules! rules {
-    ($($(#[$about:meta])* $name:ident $word:literal $rule:ty;)*) => {
-        /// The rule of a mesh.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-        pub enum RateControl {
-            /// One rate for all links.
-            #[default]
-            Fixed,
-            $($(#[$about])* $name,)*
-        }
-
-        impl RateControl {
-            /// All, with their names in scenarios.
-            pub const ALL: &[(&str, RateControl)] = &[("fixed", RateControl::Fixed), $(($word, RateControl::$name)),*];
-        }
-
+    ($($name:ident $rule:ty;)*) => {
         /// What a station knows of a neighbour.
         #[derive(Clone, Debug)]
         #[expect(clippy::large_enum_variant, reason = "a mesh has one rule, and a station few neighbours")]
@@ -69,10 +53,8 @@ macro_rules! rules {
 }
 
 rules! {
-    /// By the ratio of signal to noise, which the station is told.
-    Ideal "ideal" ideal::Ideal;
-    /// By trying.
-    Minstrel "minstrel" minstrel::Minstrel;
+    Ideal ideal::Ideal;
+    Minstrel minstrel::Minstrel;
 }
 
 /// An attempt that is asked for.
@@ -117,34 +99,50 @@ pub struct RateSet {
     most: [u32; 16],
 }
 
+/// What bounds aggregates.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Bytes.
+    pub bytes: u32,
+    /// MPDUs.
+    pub mpdus: u32,
+    /// Air time.
+    pub longest: Duration,
+    /// Bytes of an MPDU beside its packet.
+    pub overhead: u32,
+}
+
 /// Bytes of the packets for which rates are compared.
 const PACKET_BYTES: u32 = 1500;
 
 impl RateSet {
-    /// None if all links have one rate.
-    pub(super) fn new(t: &Timing, radio: &RadioConfig) -> Option<RateSet> {
-        let (config, ofdm) = (t.ht?, t.ofdm?);
+    /// None if all links have one rate. `wait` tells for an MPDU of so many bytes how long, data and its answer not counted, an exchange takes, and
+    /// the mean of its backoff in seconds.
+    pub(super) fn new(
+        control: RateControl,
+        ofdm: Ofdm,
+        limits: &Limits,
+        wait: impl Fn(u32) -> (Duration, f64),
+    ) -> Option<RateSet> {
         let OfdmRate::Ht { mcs: highest, .. } = ofdm.data else { return None };
-        if radio.rate_control == RateControl::Fixed {
+        if control == RateControl::Fixed {
             return None;
         }
-        let access = t.access[Category::BestEffort as usize];
-        let mpdu = PACKET_BYTES + t.data_overhead;
+        let mpdu = PACKET_BYTES + limits.overhead;
         let subframe = 4 + mpdu.next_multiple_of(4);
+        let (fixed, backoff) = wait(mpdu);
         let (mut speeds, mut most) = ([0.0; 16], [0; 16]);
         for mcs in 0..=highest.min(15) {
             let rate = ofdm.chosen(mcs);
-            let bytes = config.bytes.min(rate.bytes_within(config.longest, ofdm.band));
-            let mpdus = (bytes / subframe).min(config.mpdus).max(1);
+            let bytes = limits.bytes.min(rate.bytes_within(limits.longest, ofdm.band));
+            let mpdus = (bytes / subframe).min(limits.mpdus).max(1);
             let air = rate.air_time(if mpdus == 1 { mpdu } else { mpdus * subframe }, ofdm.band);
             let answer = rate.response().air_time(if mpdus == 1 { 14 } else { 32 }, ofdm.band);
-            let rts = if t.uses_rts(mpdu) { t.handshake() } else { Default::default() };
-            let backoff = t.slot.as_secs_f64() * f64::from(access.cw_min) / 2.0;
-            let time = (access.aifs + rts + air + t.sifs + answer).as_secs_f64() + backoff;
+            let time = (fixed + air + answer).as_secs_f64() + backoff;
             speeds[usize::from(mcs)] = f64::from(mpdus * PACKET_BYTES * 8) / time;
             most[usize::from(mcs)] = bytes;
         }
-        Some(RateSet { control: radio.rate_control, ofdm, highest, speeds, most })
+        Some(RateSet { control, ofdm, highest, speeds, most })
     }
 
     /// Whether stations have to be told how well they are heard.
@@ -230,8 +228,9 @@ impl Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mac::Timing;
     use crate::mac::config::{HtConfig, MacConfig, MacProfile, RtsPolicy};
-    use crate::radio::config::{Propagation, Reception};
+    use crate::radio::config::{Propagation, RadioConfig, Reception};
     use crate::radio::links::Links;
     use crate::radio::power::ratio;
     use crate::radio::{Band, Channel};
