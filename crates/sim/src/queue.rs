@@ -7,7 +7,7 @@
 //! no events, see [`meshpace_mesh::mac::OrderedTime`].) The order never depends on when something was inserted, so another queue
 //! would give the same results.
 
-use crate::tournament::{Group, Tournament, WIDTH};
+use crate::tournament::Tournament;
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
@@ -63,18 +63,18 @@ pub const HOST_RANK: u32 = REORDER_RANK + 1;
 pub enum Owner {
     /// The MAC of a node.
     Mac,
-    /// The routing protocol of a node.
-    Routing,
     /// A transmission: its end at somebody who is told.
     FrameEnd,
+    /// A timer of whoever drives the engine.
+    Host,
+    /// The routing protocol of a node.
+    Routing,
     /// A packet that routing holds back.
     Delayed,
     /// The queue discipline of a node.
     Link,
     /// The reordering buffers of a node.
     Reorder,
-    /// A timer of whoever drives the engine.
-    Host,
 }
 
 impl Owner {
@@ -92,8 +92,9 @@ impl Owner {
 }
 
 const OWNERS: [Owner; 7] =
-    [Owner::Mac, Owner::Routing, Owner::FrameEnd, Owner::Delayed, Owner::Link, Owner::Reorder, Owner::Host];
-const _: () = assert!(OWNERS.len() <= WIDTH);
+    [Owner::Mac, Owner::FrameEnd, Owner::Host, Owner::Routing, Owner::Delayed, Owner::Link, Owner::Reorder];
+/// The first of these have most of the events.
+const OFTEN: usize = 3;
 
 /// An event in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +113,9 @@ pub struct EventQueue {
     /// By owner.
     tournaments: [Tournament; OWNERS.len()],
     /// The earliest time of each tournament.
-    earliest: Group,
+    earliest: [Time; OWNERS.len()],
+    /// The earliest time of those that do not have events often.
+    rest: Time,
     /// By owner and number, the places among events of the same time; empty where the number tells.
     orders: [Vec<u64>; OWNERS.len()],
     /// The earliest event of all.
@@ -125,7 +128,8 @@ impl Default for EventQueue {
     fn default() -> Self {
         EventQueue {
             tournaments: Default::default(),
-            earliest: Group::EMPTY,
+            earliest: [Time::NEVER; OWNERS.len()],
+            rest: Time::NEVER,
             orders: Default::default(),
             first: Event { key: Key::NEVER, owner: Owner::Host, index: 0 },
             stale: false,
@@ -136,7 +140,8 @@ impl Default for EventQueue {
 impl EventQueue {
     /// When the next event is, or [`Time::NEVER`].
     pub fn time(&self) -> Time {
-        self.earliest.earliest()
+        let [mac, frame_end, host, ..] = self.earliest;
+        mac.min(frame_end).min(host.min(self.rest))
     }
 
     /// The earliest event, which stays where it is.
@@ -179,11 +184,15 @@ impl EventQueue {
         self.put(Event { key: Key::NEVER, owner, index });
     }
 
-    #[inline]
+    /// Inlined where the owner is known.
+    #[inline(always)]
     fn put(&mut self, event: Event) {
         let owner = event.owner as usize;
-        if let Some(earliest) = self.tournaments[owner].set(event.index, event.key.time) {
-            self.earliest.0[owner] = earliest;
+        let earliest = &mut self.earliest[owner];
+        *earliest = self.tournaments[owner].set(event.index, event.key.time, *earliest);
+        if owner >= OFTEN {
+            let [.., a, b, c, d] = self.earliest;
+            self.rest = a.min(b).min(c.min(d));
         }
         if event.key < self.first.key {
             self.first = event;
@@ -196,40 +205,45 @@ impl EventQueue {
     #[inline]
     fn find_first(&mut self) {
         self.stale = false;
-        let time = self.earliest.earliest();
+        let time = self.time();
         if time == Time::NEVER {
             self.first.key = Key::NEVER;
             return;
         }
-        let owners = self.earliest.equal(time);
-        self.first = self.winner(OWNERS[owners.trailing_zeros() as usize], time);
-        if !owners.is_power_of_two() {
-            self.settle_tie(time);
-        }
+        let [mac, frame_end, host, ..] = self.earliest.map(|earliest| earliest == time);
+        self.first = match (mac, frame_end, host, self.rest == time) {
+            (true, false, false, false) => self.winner(Owner::Mac, time),
+            (false, true, false, false) => self.winner(Owner::FrameEnd, time),
+            (false, false, true, false) => self.winner(Owner::Host, time),
+            _ => self.first_of_several(time),
+        };
     }
 
     /// The first event of an owner, which is at `time`.
     #[inline(always)]
     fn winner(&self, owner: Owner, time: Time) -> Event {
-        let orders = &self.orders[owner as usize];
-        let order = |index| match owner.rank() {
-            Some(rank) => Key::timer(time, NodeId(index as u16), rank).order,
-            None => orders[index as usize],
+        let tournament = &self.tournaments[owner as usize];
+        let (index, order) = match owner.rank() {
+            Some(rank) => {
+                // Of equal times the node of least number comes first, as the slots lie.
+                let index = tournament.first_at(time);
+                (index, Key::timer(time, NodeId(index as u16), rank).order)
+            }
+            None => {
+                let orders = &self.orders[owner as usize];
+                let index = tournament.due_at(time, |index| orders[index as usize]);
+                (index, orders[index as usize])
+            }
         };
-        let index = self.tournaments[owner as usize].due_at(time, order);
-        Event { key: Key { time, order: order(index) }, owner, index }
+        Event { key: Key { time, order }, owner, index }
     }
 
+    /// The first event of all, which is at `time`, where several owners may have one.
     #[cold]
-    fn settle_tie(&mut self, time: Time) {
-        for owner in OWNERS {
-            if self.earliest.0[owner as usize] == time {
-                let event = self.winner(owner, time);
-                if event.key < self.first.key {
-                    self.first = event;
-                }
-            }
-        }
+    fn first_of_several(&self, time: Time) -> Event {
+        let due = OWNERS.into_iter().filter(|&owner| self.earliest[owner as usize] == time);
+        let events = due.map(|owner| self.winner(owner, time));
+        events.min_by_key(|event| event.key).unwrap_or(self.first)
     }
 }
 

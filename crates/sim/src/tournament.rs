@@ -8,27 +8,27 @@ use alloc::vec::Vec;
 use meshpace_core::Time;
 
 /// Entries of a group.
-pub const WIDTH: usize = 8;
+const WIDTH: usize = 8;
 
 /// Contenders that meet, on one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-pub struct Group(pub [Time; WIDTH]);
+struct Group([Time; WIDTH]);
 
 impl Group {
     /// Nobody.
-    pub const EMPTY: Group = Group([Time::NEVER; WIDTH]);
+    const EMPTY: Group = Group([Time::NEVER; WIDTH]);
 
     /// The earliest time.
     #[inline]
-    pub fn earliest(&self) -> Time {
+    fn earliest(&self) -> Time {
         let [a, b, c, d, e, f, g, h] = self.0;
         a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
     }
 
     /// One bit for each entry that equals `time`.
     #[inline]
-    pub fn equal(&self, time: Time) -> u32 {
+    fn equal(&self, time: Time) -> u32 {
         self.0.iter().enumerate().fold(0, |mask, (entry, &at)| mask | u32::from(at == time) << entry)
     }
 }
@@ -57,16 +57,24 @@ impl Tournament {
         self.groups.get(place / WIDTH).map_or(Time::NEVER, |group| group.0[place % WIDTH])
     }
 
-    /// Moves slot `slot` to `time`. Returns the earliest time of all if that may have changed.
+    /// Moves slot `slot` to `time`. Returns the earliest time of all, which was `earliest` before.
     #[inline]
-    pub fn set(&mut self, slot: u32, time: Time) -> Option<Time> {
+    pub fn set(&mut self, slot: u32, time: Time, earliest: Time) -> Time {
         let place = self.slots + slot as usize;
         let Some(group) = self.groups.get_mut(place / WIDTH) else {
             self.grow(slot as usize);
-            return self.set(slot, time);
+            return self.set(slot, time, earliest);
         };
         let before = core::mem::replace(&mut group.0[place % WIDTH], time);
-        if place < WIDTH { Some(group.earliest()) } else { self.tell(place / WIDTH, before, time) }
+        if place >= WIDTH {
+            self.tell(place / WIDTH, before, time).unwrap_or(earliest)
+        } else if time <= earliest {
+            time
+        } else if before == earliest {
+            group.earliest()
+        } else {
+            earliest
+        }
     }
 
     /// An entry of `group`, which is not the final, has moved from `before` to `after`: tells those above.
@@ -102,6 +110,19 @@ impl Tournament {
                 return self.first_of_equals(group, time, &order).1;
             }
             let place = WIDTH * group + equal.trailing_zeros() as usize;
+            if place >= self.slots {
+                return (place - self.slots) as u32;
+            }
+            group = place + 1;
+        }
+    }
+
+    /// The first slot that is due at `time`, the earliest time of all and not [`Time::NEVER`].
+    #[inline]
+    pub fn first_at(&self, time: Time) -> u32 {
+        let mut group = 0;
+        loop {
+            let place = WIDTH * group + self.groups[group].equal(time).trailing_zeros() as usize;
             if place >= self.slots {
                 return (place - self.slots) as u32;
             }

@@ -1,0 +1,118 @@
+//! Scenes in which everybody hears everybody equally well, -50 dBm, or as a list of links says.
+
+use meshpace_core::{Duration, NodeId, Rate, Time};
+use meshpace_mesh::config::{LinkConfig, RtsPolicy};
+use meshpace_mesh::radio::{Band, Links, Ofdm, OfdmRate};
+use meshpace_mesh::{
+    HtConfig, MacConfig, MacProfile, MeshConfig, Position, Propagation, RadioConfig, Reception, RetryLimits,
+};
+use meshpace_sim::{Config, Flow, Traffic};
+use meshpace_transport::{Config as Transport, names};
+
+/// Received everywhere.
+pub const POWER_DBM: f64 = -50.0;
+/// Payload of a datagram, and of IP and UDP headers what ours lacks of 28 bytes.
+pub const PAYLOAD: u32 = 1470;
+const MORE_HEADERS: u32 = 8;
+
+/// How the stations send.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    pub rate: OfdmRate,
+    pub ht: Option<HtConfig>,
+    pub rts: bool,
+    pub retries: u32,
+}
+
+impl How {
+    pub fn mcs(mcs: u8, mpdus: u32, rts: bool) -> How {
+        let ht = Some(HtConfig { mpdus, ..HtConfig::default() });
+        How { rate: OfdmRate::mcs(mcs, false).unwrap(), ht, rts, retries: 7 }
+    }
+
+    pub fn mesh(self, nodes: u16, hears: impl Fn(u16, u16) -> bool) -> MeshConfig {
+        self.mesh_at(POWER_DBM, nodes, hears)
+    }
+
+    /// The same, received with so many dBm.
+    pub fn mesh_at(self, power_dbm: f64, nodes: u16, hears: impl Fn(u16, u16) -> bool) -> MeshConfig {
+        let basic = OfdmRate::NonHt(0);
+        let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
+        let links = pairs.filter(|&(from, to)| from != to && hears(from, to));
+        let links = links.map(|(from, to)| (NodeId(from), NodeId(to), power_dbm)).collect();
+        let rts = if self.rts { RtsPolicy::Always } else { RtsPolicy::Never };
+        let retries = RetryLimits { short: self.retries, long: self.retries };
+        MeshConfig {
+            radio: RadioConfig {
+                rate: self.rate.rate(),
+                basic_rate: basic.rate(),
+                ofdm: Some(Ofdm { band: Band::Five, data: self.rate, basic }),
+                reception: Reception::Sinr,
+                propagation: Propagation::Links(Links::new(links)),
+                noise_dbm: -94.0,
+                carrier_sense_dbm: -62.0,
+                ..RadioConfig::default()
+            },
+            mac: MacConfig { profile: MacProfile::Ieee, rts, retries, ht: self.ht },
+            link: LinkConfig { limit: 500, ..LinkConfig::default() },
+            ..MeshConfig::default()
+        }
+    }
+}
+
+fn flow(from: u16, to: u16, transport: &Transport, traffic: Traffic, start_ms: u64) -> Flow {
+    Flow {
+        from: NodeId(from),
+        to: NodeId(to),
+        transport: transport.clone(),
+        traffic,
+        start: Time(start_ms * 1_000_000),
+        start_jitter: Duration::from_millis(10),
+        stop: None,
+    }
+}
+
+/// Datagrams of 1470 bytes over each of `ends`, as many as `share` of the rate; before, each sends one alone, so that ARP has been
+/// answered. The flows that count are the second half.
+pub fn datagrams(mesh: MeshConfig, nodes: u16, ends: &[(u16, u16)], share: f64, seconds: u64) -> Config {
+    let mut udp = names::lookup("udp").unwrap();
+    if let Transport::Udp(udp) = &mut udp {
+        udp.segment = PAYLOAD + MORE_HEADERS;
+    }
+    let rate = Traffic::Cbr { rate: Rate::from_bps((mesh.radio.rate.0 as f64 * share) as u64) };
+    let once = Traffic::Cbr { rate: Rate::from_bps(1) };
+    let first = ends.iter().zip(0..).map(|(&(from, to), place)| flow(from, to, &udp, once, 10 + 10 * place));
+    let then = ends.iter().map(|&(from, to)| flow(from, to, &udp, rate, 1_000));
+    config(mesh, nodes, first.chain(then).collect(), seconds)
+}
+
+/// TCP with the congestion control of that name and segments of 1500 bytes with all headers, from the first to the second of `ends`;
+/// what arrives in `seconds` after `warmup` counts.
+pub fn transfer(mesh: MeshConfig, nodes: u16, ends: (u16, u16), control: &str, warmup: u64, seconds: u64) -> Config {
+    let mut transport = names::lookup(&format!("{control}+sack+delack")).unwrap();
+    if let Transport::Tcp(tcp) = &mut transport {
+        tcp.segment = 1460;
+        tcp.max_window = 2_800;
+        tcp.initial_ssthresh = None;
+    }
+    let config = config(mesh, nodes, vec![flow(ends.0, ends.1, &transport, Traffic::Ftp, 100)], seconds);
+    Config { duration: Duration::from_secs(warmup + seconds), warmup: Duration::from_secs(warmup), ..config }
+}
+
+fn config(mesh: MeshConfig, nodes: u16, flows: Vec<Flow>, seconds: u64) -> Config {
+    Config {
+        duration: Duration::from_secs(2 + seconds),
+        warmup: Duration::from_secs(2),
+        // 10 m apart, whoever they are: 33 ns.
+        positions: (0..nodes).map(|node| Position { x: if node == 0 { 0.0 } else { 10.0 }, y: 0.0 }).collect(),
+        mesh,
+        flows,
+        ..Config::default()
+    }
+}
+
+/// Payload of the saturated flows, Mbit/s, as ns-3 counts it: 1470 bytes of each datagram.
+pub fn mbps(outcome: &meshpace_sim::Outcome) -> Vec<f64> {
+    let counted = &outcome.flows[outcome.flows.len() / 2..];
+    counted.iter().map(|flow| flow.goodput_bps / 1e6 * f64::from(PAYLOAD) / f64::from(PAYLOAD + MORE_HEADERS)).collect()
+}
