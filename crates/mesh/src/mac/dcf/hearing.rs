@@ -87,6 +87,18 @@ impl<P: Packet> Dcf<P> {
     }
 
     pub(super) fn process_arrivals(&mut self, now: OrderedTime, t: &Timing) {
+        if t.edca { self.process_with_categories(now, t) } else { self.process::<false>(now, t) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn process_with_categories(&mut self, now: OrderedTime, t: &Timing) {
+        self.process::<true>(now, t);
+    }
+
+    /// As [`Dcf::process_arrivals`], with categories or without.
+    #[inline(always)]
+    fn process<const EDCA: bool>(&mut self, now: OrderedTime, t: &Timing) {
         loop {
             let begins = self.next_arrival.begins();
             match self.locked {
@@ -104,7 +116,7 @@ impl<P: Packet> Dcf<P> {
                     } else {
                         self.next_arrival.take()
                     };
-                    self.on_frame_start(arrival, t);
+                    self.on_frame_start::<EDCA>(arrival, t);
                 }
                 _ => return,
             }
@@ -119,10 +131,11 @@ impl<P: Packet> Dcf<P> {
     }
 
     /// A frame begins to arrive.
-    pub(super) fn on_frame_start(&mut self, arrival: Arrival, t: &Timing) {
+    #[inline(always)]
+    fn on_frame_start<const EDCA: bool>(&mut self, arrival: Arrival, t: &Timing) {
         let (now, frame) = (arrival.start, arrival.frame);
         self.follow_nav(now, t);
-        if t.edca {
+        if EDCA {
             self.follow_nav_parked(now, t);
         }
         let transmitting = now < self.transmitting_until;
@@ -152,7 +165,7 @@ impl<P: Packet> Dcf<P> {
         }
         if self.receiver.holds(frame.id) {
             self.locked = Some(LockedFrame::from(&arrival));
-        } else if t.edca {
+        } else if EDCA {
             self.sense_parked(now, false, t);
         }
     }
