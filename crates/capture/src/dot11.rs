@@ -116,7 +116,7 @@ mod tests {
             from: NodeId(0),
             to: NodeId(1),
             bytes: 0,
-            rate: FrameRate::Basic,
+            rate: FrameRate::BASIC,
             air_time: Duration::ZERO,
             nav: Duration::from_micros(0x1234),
             sequence: 0xabc,

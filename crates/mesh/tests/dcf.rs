@@ -17,7 +17,7 @@ const OTHER: NodeId = NodeId(2);
 const STRONG: f64 = 1e-9;
 
 fn arriving(id: u32, decodable: bool, end: Time) -> Arriving {
-    Arriving { id, power: STRONG, decodable, rate: FrameRate::Data, end }
+    Arriving { id, power: STRONG, decodable, rate: FrameRate::DATA, end }
 }
 
 const fn us(n: u64) -> Time {
@@ -96,7 +96,7 @@ impl Station {
             from,
             to,
             bytes,
-            rate: FrameRate::Basic,
+            rate: FrameRate::BASIC,
             air_time,
             nav: Duration::from_micros(nav),
             sequence: 0,
@@ -114,7 +114,7 @@ impl Station {
             from: PEER,
             to,
             bytes,
-            rate: FrameRate::Data,
+            rate: FrameRate::DATA,
             air_time: self.timing.data_air(bytes, false),
             nav: Duration::from_micros(314),
             sequence,
@@ -365,7 +365,7 @@ fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
             let start = now + Duration(rng.below(1_800));
             let end = start + Duration(200_000 + rng.below(1_000_000));
             let power = STRONG / [1.0, 3.0, 30.0][rng.below(3) as usize];
-            let frame = Arriving { id, power, decodable: rng.below(2) == 0, rate: FrameRate::Basic, end };
+            let frame = Arriving { id, power, decodable: rng.below(2) == 0, rate: FrameRate::BASIC, end };
             let nav_ns = rng.below(3) as u32 * 400_000;
             let arrival = Arrival { start, frame, nav_ns, sender: NodeId(2 + id as u16 % 7), is_notified: false };
             edges.extend([start, end]);

@@ -69,7 +69,7 @@ pub struct Arrival {
 impl Arrival {
     const NONE: Arrival = Arrival {
         start: Time::NEVER,
-        frame: Arriving { id: 0, power: 0.0, decodable: false, rate: FrameRate::Basic, end: Time::NEVER },
+        frame: Arriving { id: 0, power: 0.0, decodable: false, rate: FrameRate::BASIC, end: Time::NEVER },
         nav_ns: 0,
         sender: NodeId(0),
         is_notified: false,

@@ -351,7 +351,7 @@ impl<P: Packet> Dcf<P> {
             rts_next: uses_rts,
             sequence,
             sent_before: false,
-            rate: if broadcast { FrameRate::Basic } else { FrameRate::Data },
+            rate: if broadcast { FrameRate::BASIC } else { FrameRate::DATA },
             retries: 0,
             data_air,
             answer_air: t.ack_air,

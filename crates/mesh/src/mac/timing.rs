@@ -6,11 +6,11 @@
 use super::config::{HtConfig, MacConfig, MacProfile, RtsPolicy};
 use super::rate_control::{Limits, RateSet};
 use crate::category::Category;
-use crate::radio::FrameRate;
 use crate::radio::config::RadioConfig;
 use crate::radio::ofdm::OfdmRate;
 use crate::radio::ofdm::{CCA_TIME, Ofdm, RX_START_DELAY, SLOT};
 use crate::radio::plcp::{PLCP, Preamble, plcp};
+use crate::radio::{FrameRate, RateKind};
 use meshpace_core::{Duration, Rate};
 
 /// Length of an RTS with its FCS, bytes.
@@ -249,7 +249,7 @@ impl Timing {
     /// Air time of an ACK at the rate of an answer.
     #[inline]
     pub fn answer_air(&self, rate: FrameRate) -> Duration {
-        if let FrameRate::Answering(_) = rate { self.air_at(rate, CTS_ACK_BYTES) } else { self.ack_air }
+        if let RateKind::Answering(_) = rate.kind() { self.air_at(rate, CTS_ACK_BYTES) } else { self.ack_air }
     }
 
     /// The longest unicast PSDU at a rate, in bytes, of which the exchange takes `time` at most, whatever answers it; zero without OFDM.

@@ -94,7 +94,7 @@ impl RadioConfig {
             let rate = ofdm.rate_of(rate);
             return (rate.rate(), rate.preamble());
         }
-        let rate = if rate == FrameRate::Data { self.rate } else { self.basic_rate };
+        let rate = if rate == FrameRate::DATA { self.rate } else { self.basic_rate };
         (rate, plcp(self.preamble, rate))
     }
 

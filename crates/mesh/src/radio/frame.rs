@@ -4,28 +4,65 @@
 
 use meshpace_core::Time;
 
-/// Which of the rates of the mesh a frame has.
+/// Which of the rates of the mesh a frame has. One byte, because it is handed to every station that senses the frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FrameRate {
-    /// That of RTS, CTS and broadcasts.
+pub struct FrameRate(u8);
+
+/// A [`FrameRate`] to match on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RateKind {
+    /// [`FrameRate::BASIC`].
     Basic,
-    /// That of unicast data.
+    /// [`FrameRate::DATA`].
     Data,
-    /// That of what acknowledges data.
+    /// [`FrameRate::RESPONSE`].
     Response,
-    /// Unicast data at the MCS that was chosen for it.
+    /// [`FrameRate::chosen`], with the MCS.
     Chosen(u8),
-    /// What acknowledges that.
+    /// [`FrameRate::answering`], with the MCS of what is answered.
     Answering(u8),
 }
 
+/// Above the MCS, which has the bits below.
+const CHOSEN: u8 = 0x40;
+const ANSWERING: u8 = 0x80;
+
 impl FrameRate {
+    /// That of RTS, CTS and broadcasts.
+    pub const BASIC: FrameRate = FrameRate(0);
+    /// That of unicast data.
+    pub const DATA: FrameRate = FrameRate(1);
+    /// That of what acknowledges data.
+    pub const RESPONSE: FrameRate = FrameRate(2);
+
+    /// That of unicast data at the MCS, 0 to 15, that was chosen for it.
+    pub const fn chosen(mcs: u8) -> FrameRate {
+        FrameRate(CHOSEN | mcs)
+    }
+
+    /// That of what acknowledges data at the MCS, 0 to 15, that was chosen for it.
+    pub const fn answering(mcs: u8) -> FrameRate {
+        FrameRate(ANSWERING | mcs)
+    }
+
+    /// Which it is.
+    #[inline]
+    pub const fn kind(self) -> RateKind {
+        match self.0 {
+            0 => RateKind::Basic,
+            1 => RateKind::Data,
+            2 => RateKind::Response,
+            rate if rate & ANSWERING == 0 => RateKind::Chosen(rate & !CHOSEN),
+            rate => RateKind::Answering(rate & !ANSWERING),
+        }
+    }
+
     /// The rate of what answers a frame with this one, which is no RTS.
     #[inline]
-    pub fn answer(self) -> FrameRate {
-        match self {
-            FrameRate::Chosen(mcs) | FrameRate::Answering(mcs) => FrameRate::Answering(mcs),
-            FrameRate::Basic | FrameRate::Data | FrameRate::Response => FrameRate::Response,
+    pub const fn answer(self) -> FrameRate {
+        match self.kind() {
+            RateKind::Chosen(mcs) | RateKind::Answering(mcs) => FrameRate::answering(mcs),
+            RateKind::Basic | RateKind::Data | RateKind::Response => FrameRate::RESPONSE,
         }
     }
 }

@@ -20,7 +20,7 @@ pub mod two_ray;
 
 pub use bit_errors::Modulation;
 pub use channel::{Channel, Neighbour};
-pub use frame::{Arriving, FrameEnd, FrameRate, FrameStart};
+pub use frame::{Arriving, FrameEnd, FrameRate, FrameStart, RateKind};
 pub use links::Links;
 pub use log_distance::LogDistance;
 pub use neighbours::{Neighbours, Vicinity};

@@ -14,7 +14,7 @@
 
 use super::bit_errors::Modulation;
 use super::coded::{CodeRate, Coded, Constellation};
-use super::frame::FrameRate;
+use super::frame::{FrameRate, RateKind};
 use super::rate_model::RateModel;
 use meshpace_core::{Duration, Rate};
 
@@ -225,12 +225,12 @@ impl Ofdm {
 
     /// The rate of a frame.
     pub fn rate_of(self, rate: FrameRate) -> OfdmRate {
-        match rate {
-            FrameRate::Basic => self.basic,
-            FrameRate::Data => self.data,
-            FrameRate::Response => self.data.response(),
-            FrameRate::Chosen(mcs) => self.chosen(mcs),
-            FrameRate::Answering(mcs) => self.chosen(mcs).response(),
+        match rate.kind() {
+            RateKind::Basic => self.basic,
+            RateKind::Data => self.data,
+            RateKind::Response => self.data.response(),
+            RateKind::Chosen(mcs) => self.chosen(mcs),
+            RateKind::Answering(mcs) => self.chosen(mcs).response(),
         }
     }
 }

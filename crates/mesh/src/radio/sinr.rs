@@ -17,7 +17,7 @@
 //! detection the medium counts as busy (ns-3: only from its end, or by energy), noise is the same everywhere.
 
 use super::bit_errors::Modulation;
-use super::frame::{Arriving, FrameEnd, FrameRate, FrameStart};
+use super::frame::{Arriving, FrameEnd, FrameRate, FrameStart, RateKind};
 use super::ofdm::Ofdm;
 use super::rate_model::RateModel;
 use alloc::vec::Vec;
@@ -59,11 +59,11 @@ pub struct Rates {
 
 impl Rates {
     fn of(&self, rate: FrameRate) -> RateModel {
-        match (rate, &self.ofdm) {
-            (FrameRate::Basic, _) => self.basic,
-            (FrameRate::Response, _) => self.response,
-            (FrameRate::Chosen(_) | FrameRate::Answering(_), Some(ofdm)) => ofdm.rate_of(rate).model(),
-            (FrameRate::Data | FrameRate::Chosen(_) | FrameRate::Answering(_), _) => self.data,
+        match (rate.kind(), &self.ofdm) {
+            (RateKind::Basic, _) => self.basic,
+            (RateKind::Response, _) => self.response,
+            (RateKind::Chosen(_) | RateKind::Answering(_), Some(ofdm)) => ofdm.rate_of(rate).model(),
+            (RateKind::Data | RateKind::Chosen(_) | RateKind::Answering(_), _) => self.data,
         }
     }
 }
@@ -340,7 +340,7 @@ mod tests {
     const LENGTH: Duration = Duration::from_micros(6328);
 
     fn frame(id: u32, power: f64, end: Time) -> Arriving {
-        Arriving { id, power, decodable: true, rate: FrameRate::Data, end }
+        Arriving { id, power, decodable: true, rate: FrameRate::DATA, end }
     }
 
     /// How many of 100 frames from `wanted` metres survive a frame from `other` metres that overlaps all but the first or

@@ -89,7 +89,7 @@ impl<P: Packet> BlockAck<P> {
         let (config, ofdm) = (t.ht.filter(|ht| ht.mpdus > 1)?, t.ofdm?);
         let most = config.bytes.min(ofdm.data.bytes_within(config.longest, ofdm.band));
         let txop = t.access[category as usize].txop;
-        let most = if txop > Duration::ZERO { most.min(t.bytes_within(txop, FrameRate::Data)) } else { most };
+        let most = if txop > Duration::ZERO { most.min(t.bytes_within(txop, FrameRate::DATA)) } else { most };
         Some(Originator::new(config, most))
     }
 

@@ -86,7 +86,7 @@ impl<P: Packet> Dcf<P> {
     /// The same where there are aggregates or rates to choose.
     #[cold]
     fn prepare_other(&mut self, now: Time, t: &Timing) {
-        let most = self.bytes_in_txop(FrameRate::Data, now, t);
+        let most = self.bytes_in_txop(FrameRate::DATA, now, t);
         let Some(outgoing) = &mut self.outgoing else { return };
         if outgoing.uses_rts && !outgoing.rts_next || outgoing.packet.next_hop.is_broadcast() {
             return;

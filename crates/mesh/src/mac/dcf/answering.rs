@@ -44,7 +44,7 @@ impl<P: Packet> Dcf<P> {
                         kind: FrameKind::Cts,
                         to: frame.from,
                         category: frame.category,
-                        rate: FrameRate::Basic,
+                        rate: FrameRate::BASIC,
                         nav,
                     });
                     if self.exchange == Exchange::Idle {

@@ -23,7 +23,7 @@ impl<P: Packet> Dcf<P> {
     pub(super) fn choose_rate(&mut self, now: Time, t: &Timing) {
         let (Some(rates), Some(set), Some(outgoing)) = (&mut self.rates, &t.rates, &self.outgoing) else { return };
         let Choice { mcs, probes } = rates.choose(now, set, outgoing.packet.next_hop, &mut self.rng);
-        let rate = FrameRate::Chosen(mcs);
+        let rate = FrameRate::chosen(mcs);
         let most = if probes { 0 } else { set.most(mcs).min(self.bytes_in_txop(rate, now, t)) };
         let Some(outgoing) = &mut self.outgoing else { return };
         outgoing.rate = rate;

@@ -244,7 +244,7 @@ impl<P: Packet> Dcf<P> {
                 from: self.me,
                 to,
                 bytes: RTS_BYTES,
-                rate: FrameRate::Basic,
+                rate: FrameRate::BASIC,
                 air_time: t.rts_air,
                 nav: t.field(t.sifs * 3 + t.cts_air + data_air + answer_air),
                 sequence: 0,
