@@ -69,14 +69,15 @@ const SCENARIOS: [(&str, &str, &str); 46] = [
 ];
 
 /// A command line, and what the message must say.
-const COMMANDS: [(&[&str], &[&str]); 26] = [
-    (&["run", "nowhere.toml"], &["nowhere.toml", "No such file"]),
-    (&["run", "empty"], &["empty", "directory"]),
+const COMMANDS: [(&[&str], &[&str]); 28] = [
+    (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
+    (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
+    (&["run", "empty"], &["empty", "directory", "name a scenario in it"]),
     (&["run", "records.jsonl"], &["records.jsonl", "a file of records, not a scenario", "meshpace report"]),
     (&["run", "good.toml", "--set", "topology.hops"], &["--set 'topology.hops'", "no =", "--set topology.hops=4"]),
     (&["run", "good.toml", "--set", "topology.hop=3"], &["--set 'topology.hop=3'", "did you mean `hops`"]),
     (&["run", "good.toml", "--set", "radio.rate=3"], &["radio.rate", "write \"3 Mbit/s\""]),
-    (&["run", "good.toml", "--set", "flow.7.to=3"], &["flow.7.to", "flows 0 to 0"]),
+    (&["run", "good.toml", "--set", "flow.7.to=3"], &["flow.7.to", "flow 0 alone", "flow.to means every flow"]),
     (&["run", "good.toml", "--set", "duration=1e12 s"], &["duration", "at most 1e9 s"]),
     (&["run", "good.toml", "--seeds", "0"], &["--seeds", "1..=1000000"]),
     (&["run", "good.toml", "--jobs", "0"], &["--jobs", "1..=65535"]),
@@ -89,6 +90,7 @@ const COMMANDS: [(&[&str], &[&str]); 26] = [
     (&["reproduce", "AP05-F14", "--quality", "slow"], &["--quality", "quick, paper"]),
     (&["reproduce", "AP05-F14", "--expect", "nowhere.json", "--estimate"], &["--expect", "nowhere.json"]),
     (&["reproduce", "AP05-F14", "--register", "nowhere"], &["nowhere/register.toml"]),
+    (&["scenarios", "AP05"], &["AP05", "meshpace reproduce AP05", "without a directory"]),
     (&["report", "nowhere"], &["nowhere", "No such file"]),
     (&["report", "empty"], &["empty", "no manifest.json"]),
     (&["compare", "good.toml"], &["give a second scenario or directory, or --set twice"]),
@@ -136,6 +138,7 @@ fn a_bad_command_line_is_refused_by_what_is_wrong_in_it() {
     let place = scratch.path();
     fs::create_dir(place.join("empty")).unwrap();
     fs::write(place.join("good.toml"), "[[flow]]\n[sweep]\n'topology.hops' = [1, 2]\n").unwrap();
+    fs::write(place.join("map.csv"), "name,lat,lon\nhall,52.5,13.4\n").unwrap();
     fs::write(place.join("records.jsonl"), "{\"scenario\":\"s\"}\n").unwrap();
     let mut wrong = Vec::new();
     for (arguments, words) in COMMANDS {

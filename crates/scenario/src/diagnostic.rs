@@ -26,6 +26,8 @@ pub struct Problem {
 pub struct Problems {
     found: RefCell<Vec<Problem>>,
     point: RefCell<Option<String>>,
+    /// What is allowed and should be known.
+    notes: RefCell<Vec<String>>,
     /// What is read, where somebody wants to know.
     recording: Option<Recording>,
 }
@@ -64,6 +66,16 @@ impl Problems {
             help: None,
             point: None,
         });
+    }
+
+    /// Notes what is no mistake but may not be meant, in one sentence that begins with the key.
+    pub fn note(&self, sentence: String) {
+        self.notes.borrow_mut().push(sentence);
+    }
+
+    /// The notes since they were last taken.
+    pub fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
     }
 
     /// How many there are.

@@ -220,8 +220,11 @@ fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: O
         Kind::Integer(_) if nodes == 0 => None,
         Kind::Integer(node) => {
             let set_by = value.set_by().or_else(|| topology.set_by.clone());
-            let help = match (&value.origin, &set_by) {
-                (Origin::File(_), Some(_)) => Some(format!("set {} as well", keys.path(key))),
+            let path = keys.path(key);
+            let help = match (&value.origin, &set_by, default) {
+                (Origin::File(_), Some(_), Some(usual)) => Some(format!("write --set {path}={usual} as well")),
+                (Origin::File(_), Some(_), None) => Some(format!("write --set {path}=NODE as well")),
+                (_, _, Some(usual)) => Some(format!("without {path} it is node {usual}")),
                 _ => None,
             };
             keys.problems().add(Problem {

@@ -74,6 +74,9 @@ pub struct Key {
     pub name: String,
     /// What may be written: any of these.
     pub forms: Vec<Form>,
+    /// The same by the kinds of thing that have the key (of pacing, of topology, ...), where they take different values; empty
+    /// where all take the same.
+    pub by_kind: Vec<(Vec<&'static str>, Vec<Form>)>,
     /// What may be written where the reader does not say it by itself: this counts, then.
     pub written: Option<String>,
     /// What its absence means: TOML, or words in parentheses; `None` if there is no default.
@@ -84,24 +87,50 @@ pub struct Key {
     pub source: String,
 }
 
+/// The forms of a key, each with the kind of thing that has the key, if its table is of several kinds.
+type Asked = Vec<(Option<&'static str>, Form)>;
+
 /// What a reader asked for.
 #[derive(Default, Debug)]
-pub struct Recording(RefCell<BTreeMap<String, Vec<Form>>>);
+pub struct Recording(RefCell<BTreeMap<String, Asked>>);
 
 impl Recording {
-    /// Notes that the key at `path` is read, as `form` if that is known.
-    pub fn note(&self, path: &str, form: Option<Form>) {
+    /// Notes that the key at `path` is read for a thing of this kind, as `form` if that is known.
+    pub fn note(&self, path: &str, kind: Option<&'static str>, form: Option<Form>) {
         let mut asked = self.0.borrow_mut();
         let forms = asked.entry(without_numbers(path).into_owned()).or_default();
-        let Some(form) = form else { return };
-        // The same in several places: what any of them takes.
-        for earlier in forms.iter_mut() {
-            if earlier.widen(&form) {
-                return;
-            }
-        }
-        forms.push(form);
+        forms.extend(form.map(|form| (kind, form)));
     }
+}
+
+/// Forms, those of one sort taken together: what any of them takes.
+fn merged(forms: impl Iterator<Item = Form>) -> Vec<Form> {
+    let mut found: Vec<Form> = Vec::new();
+    for form in forms {
+        if !found.iter_mut().any(|earlier| earlier.widen(&form)) {
+            found.push(form);
+        }
+    }
+    found
+}
+
+/// The forms by kind, kinds that take the same together; nothing if all take the same.
+fn by_kind(asked: &Asked) -> Vec<(Vec<&'static str>, Vec<Form>)> {
+    let mut kinds: Vec<&'static str> = Vec::new();
+    for kind in asked.iter().filter_map(|(kind, _)| *kind) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let mut groups: Vec<(Vec<&'static str>, Vec<Form>)> = Vec::new();
+    for kind in kinds {
+        let forms = merged(asked.iter().filter(|(of, _)| *of == Some(kind)).map(|(_, form)| form.clone()));
+        match groups.iter_mut().find(|group| group.1 == forms) {
+            Some(group) => group.0.push(kind),
+            None => groups.push((vec![kind], forms)),
+        }
+    }
+    if groups.len() > 1 { groups } else { Vec::new() }
 }
 
 impl Form {
@@ -167,9 +196,14 @@ impl Form {
 impl Key {
     /// What may be written, in words.
     pub fn takes(&self) -> String {
+        let all = |forms: &[Form]| forms.iter().map(Form::describe).collect::<Vec<_>>().join("; or ");
         match &self.written {
             Some(written) => written.clone(),
-            None => self.forms.iter().map(Form::describe).collect::<Vec<_>>().join("; or "),
+            None if self.by_kind.is_empty() => all(&self.forms),
+            None => {
+                let groups = self.by_kind.iter().map(|(kinds, forms)| format!("{}: {}", kinds.join(", "), all(forms)));
+                groups.collect::<Vec<_>>().join("; ")
+            }
         }
     }
 
@@ -209,7 +243,7 @@ fn listed() -> Vec<Key> {
             let (name, written, default, meaning) = (next(), next(), next(), next());
             let written = Some(written).filter(|written| !written.is_empty());
             let (default, source) = (Some(default).filter(|value| value != "-"), source(&name).to_owned());
-            Key { name, forms: Vec::new(), written, default, meaning, source }
+            Key { name, forms: Vec::new(), by_kind: Vec::new(), written, default, meaning, source }
         })
         .collect();
     for about in Kind::ALL.iter().map(|kind| kind.about()) {
@@ -221,7 +255,15 @@ fn listed() -> Vec<Key> {
                 None => {
                     let default = Some(format!("{:?}", parameter.default));
                     let source = source(&name).to_owned();
-                    keys.push(Key { name, forms: Vec::new(), written: None, default, meaning, source });
+                    keys.push(Key {
+                        name,
+                        forms: Vec::new(),
+                        by_kind: Vec::new(),
+                        written: None,
+                        default,
+                        meaning,
+                        source,
+                    });
                 }
             }
         }
@@ -245,7 +287,7 @@ pub fn asked(text: &str, load: super::Load<'_>) -> Result<Vec<String>, String> {
     record(text, load).map(|asked| asked.into_keys().collect())
 }
 
-fn record(text: &str, load: super::Load<'_>) -> Result<BTreeMap<String, Vec<Form>>, String> {
+fn record(text: &str, load: super::Load<'_>) -> Result<BTreeMap<String, Asked>, String> {
     let problems = Problems::recorded();
     let source = Source { name: "scenario.toml".to_owned(), text: text.to_owned(), sets: Vec::new() };
     super::read(&source, load, "scenario", &problems);
@@ -266,11 +308,14 @@ pub fn all() -> Vec<Key> {
     let all = Recording::default();
     let (texts, load) = examples();
     for (path, forms) in texts.iter().filter_map(|text| record(text, load).ok()).flatten() {
-        all.note(&path, None);
-        forms.into_iter().for_each(|form| all.note(&path, Some(form)));
+        all.note(&path, None, None);
+        forms.into_iter().for_each(|(kind, form)| all.note(&path, kind, Some(form)));
     }
     let mut asked = all.0.into_inner();
-    let with_forms = |key: Key| Key { forms: asked.remove(&key.name).unwrap_or_default(), ..key };
+    let with_forms = |key: Key| {
+        let asked = asked.remove(&key.name).unwrap_or_default();
+        Key { by_kind: by_kind(&asked), forms: merged(asked.into_iter().map(|(_, form)| form)), ..key }
+    };
     listed().into_iter().map(with_forms).collect()
 }
 

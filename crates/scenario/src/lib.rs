@@ -1,6 +1,7 @@
 //! Scenario files: TOML in, checked configurations out, or a list of everything that is wrong.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
+mod chain;
 pub mod diagnostic;
 mod dscp;
 pub mod dumps;
@@ -188,7 +189,7 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
             values.collect::<Vec<_>>().join(", ")
         }));
         let (point, title, read) = read_point(&tree, values, load, problems);
-        for warning in warnings::of(&point) {
+        for warning in warnings::of(&point).into_iter().chain(problems.take_notes()) {
             if !scenario.warnings.contains(&warning) {
                 scenario.warnings.push(warning);
             }

@@ -1,39 +1,52 @@
 //! `--set key=value` on the command line.
 
+use super::chain;
 use super::diagnostic::{Problem, Problems};
 use super::path::Path;
 use super::value::{Kind, Origin, Table, Value};
 use toml::de::DeValue;
 
-/// Applies the arguments in order and returns the paths they set.
+/// How an argument is written.
+const FORM: &str = "write --set key=value, such as --set topology.hops=4";
+
+/// Applies the arguments in order.
 ///
 /// An argument for a key that the sweep varies fixes that key: its axis leaves the sweep. One that merely touches what
-/// the sweep varies (a flow of `flow.transport`, say) is refused, because the sweep would undo it.
+/// the sweep varies (a flow of `flow.transport`, say) is refused, because the sweep would undo it. Ends of flows follow the
+/// last node of a chain, see [`chain`].
 pub fn apply(root: &mut Table, arguments: &[String], problems: &Problems) {
+    let last = chain::last_node(root);
     for (index, argument) in arguments.iter().enumerate() {
         let origin = Origin::Set(index);
-        let refuse = |message: String| {
+        let refuse = |message: String, help: Option<&str>| {
             problems.add(Problem {
                 message,
                 origin: Some(origin.clone()),
                 expected: String::new(),
-                help: Some("write --set key=value, such as --set topology.hops=4".to_owned()),
+                help: help.map(str::to_owned),
                 point: None,
             });
         };
         let Some((key, text)) = argument.split_once('=') else {
-            refuse(format!("{argument}: there is no = in it"));
+            refuse(format!("{argument}: there is no = in it"), Some(FORM));
             continue;
         };
-        let outcome = Path::parse(key).and_then(|path| {
-            leave_sweep(root, &path)?;
+        let path = match Path::parse(key) {
+            Ok(path) => path,
+            Err(message) => {
+                refuse(message, Some(FORM));
+                continue;
+            }
+        };
+        let outcome = leave_sweep(root, &path).and_then(|()| {
             let value = parse_value(text.trim(), &origin);
             path.set(root, &origin, &value).map_err(|why| format!("{}: {why}", key.trim()))
         });
         if let Err(message) = outcome {
-            refuse(message);
+            refuse(message, None);
         }
     }
+    chain::carry_ends(root, last);
 }
 
 /// A TOML value if it is one, otherwise the text itself as a string.

@@ -3,6 +3,7 @@
 use super::quantity::{POWER, RATE, RATIO, TIME};
 use super::reader::{Reader, Sign};
 use super::train;
+use super::transport;
 use super::value::{Kind, Value};
 use meshpace_core::{Duration, Rate};
 use meshpace_mesh::config::{MeshConfig, Propagation, RtsPolicy};
@@ -58,7 +59,17 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInt
     match keys.get("pacing") {
         None => {}
         Some(Value { kind: Kind::Table(_), .. }) => {
+            let given = keys.value("name").map_or_else(|| transport::DEFAULT_PIECES.to_owned(), Value::brief);
+            let path = keys.path("pacing");
             let mut keys = keys.table("pacing");
+            // A profile is one of adaptive pacing's: it says as much as the kind does.
+            let says = ["kind", "profile"].iter().any(|key| keys.value(key).is_some());
+            if !says && matches!(pacing, pacing::Config::None) {
+                keys.problems().note(format!(
+                    "{path}: {given} has no pacing, and keys of pacing give it adaptive pacing, which makes it another transport (TCP-AP or \
+                     TPA-AP): add kind = \"adaptive\" if that is meant, or write pacing = \"none\""
+                ));
+            }
             let now = match pacing {
                 pacing::Config::Dcc(_) => PacingKind::Dcc,
                 pacing::Config::Trains(_) => PacingKind::Trains,

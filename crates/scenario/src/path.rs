@@ -83,7 +83,10 @@ impl Path {
         let count = flows.len();
         let (chosen, rest) = match rest[0].parse::<usize>() {
             Ok(number) if number >= count => {
-                return Err(format!("there is no flow {number}: the scenario has flows 0 to {}", count - 1));
+                let there = if count == 1 { "flow 0 alone".to_owned() } else { format!("flows 0 to {}", count - 1) };
+                let every: Vec<&str> = ["flow"].into_iter().chain(rest[1..].iter().map(String::as_str)).collect();
+                let every = every.join(".");
+                return Err(format!("there is no flow {number}: the scenario has {there}; {every} means every flow"));
             }
             Ok(number) => (number..number + 1, &rest[1..]),
             Err(_) => (0..count, rest),

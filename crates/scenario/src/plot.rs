@@ -7,11 +7,12 @@ use super::value::{Entry, Kind, Table, Value};
 use super::{Source, overrides};
 
 /// What can be drawn against the axis, by the names that `plot.metrics` takes, in the order in which it is drawn.
-pub const METRICS: [&str; 12] = [
+pub const METRICS: [&str; 13] = [
     "goodput",
     "jain",
     "jain-2s",
     "retransmissions",
+    "loss",
     "timeouts",
     "rtt",
     "delay",

@@ -13,6 +13,8 @@ pub struct Reader<'a> {
     origin: Option<&'a Origin>,
     /// The table's own dotted path; empty at the root.
     path: String,
+    /// Of which kind the table is, where its kinds have keys of their own.
+    kind: Option<&'static str>,
     known: Vec<&'static str>,
     problems: &'a Problems,
 }
@@ -33,7 +35,7 @@ static NO_KEYS: Table = Table { entries: Vec::new() };
 impl<'a> Reader<'a> {
     /// A reader of `table`, which is found at `path`.
     pub fn new(table: &'a Table, origin: Option<&'a Origin>, path: String, problems: &'a Problems) -> Reader<'a> {
-        Reader { table, origin, path, known: Vec::new(), problems }
+        Reader { table, origin, path, kind: None, known: Vec::new(), problems }
     }
 
     /// Where problems go.
@@ -60,10 +62,15 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
+    /// What is read from now on belongs to a table of this kind: the list of keys tells what each kind takes.
+    pub fn is_of(&mut self, kind: &'static str) {
+        self.kind = Some(kind);
+    }
+
     /// Tells a recording, if there is one, that `key` is read as `form`.
     fn asked(&self, key: &str, form: Option<Form>) {
         if let Some(recording) = self.problems.recording() {
-            recording.note(&self.path(key), form);
+            recording.note(&self.path(key), self.kind, form);
         }
     }
 
@@ -186,7 +193,10 @@ impl<'a> Reader<'a> {
             self.mismatch(key, value, quoted(&names));
             return None;
         };
-        if let Some((_, choice)) = choices.iter().find(|(name, _)| name == text) {
+        if let Some((name, choice)) = choices.iter().find(|(name, _)| name == text) {
+            if key == "kind" {
+                self.is_of(name);
+            }
             return Some(choice.clone());
         }
         let (message, help) = if later.contains(&text.as_str()) {

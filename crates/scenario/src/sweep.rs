@@ -1,6 +1,7 @@
 //! `[sweep]`: the product of lists of values, in the order of the file, the first key changing slowest. Several
 //! `[[sweep]]` are several products of the same keys, one after the other.
 
+use super::chain;
 use super::diagnostic::Problems;
 use super::path::Path;
 use super::value::{Kind, Origin, Table, Value};
@@ -131,11 +132,12 @@ impl Product {
         for axis in &self.axes {
             below /= axis.values.len();
             let value = &axis.values[number / below % axis.values.len()];
-            if axis.path.is(&["topology", "hops"]) && !self.axes.iter().any(|axis| axis.sets_flow_ends()) {
-                carry_chain_end(&mut tree, base, value);
-            }
+            let carries = axis.path.is(&["topology", "hops"]) && !self.axes.iter().any(|axis| axis.sets_flow_ends());
             if let Err(why) = axis.path.set(&mut tree, &axis.origin, value) {
                 problems.at(&axis.origin, format!("sweep.\"{}\": {why}", axis.key), "expected a key of the scenario");
+            }
+            if carries {
+                chain::carry_ends(&mut tree, chain::last_node(base));
             }
             values.push((axis.key.clone(), value.to_json()));
         }
@@ -177,40 +179,5 @@ impl Axis {
 
     fn sets_flow_ends(&self) -> bool {
         self.path.is_of_flow("from") || self.path.is_of_flow("to")
-    }
-}
-
-/// A sweep over the hops of a chain moves its last node: a flow's end that the file puts at the last node of the chain
-/// it describes stays at the last node. Without this, `to = 7` on a chain of 7 hops could not be swept at all.
-fn carry_chain_end(tree: &mut Table, base: &Table, hops: &Value) {
-    // Without a topology it is a chain of the usual length.
-    let nothing = Table::default();
-    let topology = match base.get("topology").map(|value| &value.kind) {
-        Some(Kind::Table(topology)) => topology,
-        None => &nothing,
-        _ => return,
-    };
-    let is_chain = match topology.get("kind").map(|value| &value.kind) {
-        Some(Kind::String(kind)) => kind == "chain",
-        _ => true,
-    };
-    let last = match topology.get("hops").map(|value| &value.kind) {
-        Some(Kind::Integer(hops)) => *hops,
-        _ => super::topology::DEFAULT_HOPS as i64,
-    };
-    if !is_chain {
-        return;
-    }
-    let Some(Kind::Array(flows)) = tree.get_mut("flow").map(|value| &mut value.kind) else { return };
-    for flow in flows {
-        let Kind::Table(flow) = &mut flow.kind else { continue };
-        for end in ["from", "to"] {
-            if let Some(value) = flow.get_mut(end)
-                && value.kind == Kind::Integer(last)
-                && matches!(value.origin, Origin::File(_))
-            {
-                value.kind = hops.kind.clone();
-            }
-        }
     }
 }

@@ -90,6 +90,7 @@ impl Topology {
             None => TopologyKind::Chain,
         };
         let allow_partition = keys.flag("allow_partition").unwrap_or(false);
+        kinds.iter().filter(|(_, one)| *one == kind).for_each(|(name, _)| keys.is_of(name));
         let firewall = keys.flag("firewall");
         let mut topology = match kind {
             TopologyKind::Chain => shapes::chain(&mut keys),

@@ -11,6 +11,8 @@ use meshpace_transport::{Config, names, tpa};
 
 /// The name of a transport that is not given.
 const DEFAULT_NAME: &str = "tcp-ap";
+/// The transport whose pieces a table without a name changes.
+pub const DEFAULT_PIECES: &str = "newreno";
 
 /// The transport of a flow and what records call it.
 pub struct Transport {
@@ -30,8 +32,14 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
         }
         Some(Value { kind: Kind::Table(table), .. }) => {
             let mut keys = flow.table("transport");
-            let name = if keys.get("name").is_some() { keys.text("name")? } else { "newreno" };
+            let name = if keys.get("name").is_some() { keys.text("name")? } else { DEFAULT_PIECES };
             let mut config = named(&keys, "name", name, usual)?;
+            keys.is_of(match &config {
+                Config::Tcp(_) => "TCP",
+                Config::Tpa(_) => "TPA",
+                Config::Train(_) => "quiet-train",
+                Config::Udp(_) => "udp",
+            });
             match &mut config {
                 Config::Tcp(config) => tcp::read(&mut keys, config, usual),
                 Config::Tpa(config) => read_tpa(&mut keys, config, usual),

@@ -43,6 +43,30 @@ fn every_key_that_the_reader_takes_is_listed_and_every_listed_one_is_taken() {
 }
 
 #[test]
+fn each_kind_of_thing_has_its_own_range() {
+    let all = keys::all();
+    let takes = |name: &str| all.iter().find(|key| key.name == name).unwrap_or_else(|| panic!("{name}")).takes();
+    for (name, own) in [
+        ("flow.transport.pacing.alpha", &["adaptive: number, 0 to 1;", "dcc: number, 0 to 1000000"][..]),
+        ("topology.hops", &["chain: whole number, 1 to 65534 (hops)", "parallel: whole number, 1 to 32766 (hops)"]),
+        ("link.queue.limit", &["llap: \"per-queue\"", "fq-codel: whole number, 1 to 1000000"]),
+        ("flow.transport.window", &["TCP: \"newreno\"", "TPA: whole number, 1 to 12 (segments)"]),
+    ] {
+        for words in own {
+            assert!(takes(name).contains(words), "{name}: {}", takes(name));
+        }
+    }
+    // The reader keeps to what is listed, on both sides of each bound.
+    let with = |pacing: &str| read(&format!("[[flow]]\ntransport = {{ pacing = {{ {pacing} }} }}\n"), Vec::new());
+    assert!(with("kind = 'adaptive', alpha = 1.5").is_err() && with("kind = 'dcc', alpha = 1.5").is_ok());
+    let of =
+        |kind: &str, hops: u64| read(&format!("[topology]\nkind = '{kind}'\nhops = {hops}\n[[flow]]\n"), Vec::new());
+    assert!(of("parallel", 40_000).is_err());
+    // What all kinds take alike is told once.
+    assert_eq!(takes("topology.spacing"), "length, above zero, as \"200 m\" (m, km, cm, mm)");
+}
+
+#[test]
 fn every_source_is_that_of_a_key() {
     let all = keys::all();
     let source = |name: &str| all.iter().find(|key| key.name == name).map(|key| key.source.as_str());

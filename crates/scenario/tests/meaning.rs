@@ -202,6 +202,31 @@ fn the_last_node_of_a_chain_follows_a_sweep_over_its_hops() {
 }
 
 #[test]
+fn the_last_node_of_a_chain_follows_set_as_it_follows_a_sweep() {
+    let ends = |text: &str, sets: &[&str]| -> Vec<(u16, u16)> {
+        config(text, sets).flows.iter().map(|flow| (flow.from.0, flow.to.0)).collect()
+    };
+    let text = "[topology]\nhops = 7\n[[flow]]\nfrom = 0\nto = 7\n[[flow]]\nfrom = 7\nto = 1\n";
+    for hops in [4, 10] {
+        let swept = read(&format!("{text}[sweep]\n'topology.hops' = [{hops}]\n"), &[]);
+        let swept: Vec<_> = swept.points[0].config.flows.iter().map(|flow| (flow.from.0, flow.to.0)).collect();
+        assert_eq!(swept, [(0, hops), (hops, 1)]);
+        assert_eq!(ends(text, &[&format!("topology.hops={hops}")]), swept);
+    }
+    // The topology as a whole, a chain that does not say how long it is, and two arguments of which the last counts.
+    assert_eq!(ends(text, &["topology={ kind = 'chain', hops = 3 }"])[0], (0, 3));
+    assert_eq!(ends("[[flow]]\nto = 7\n", &["topology.hops=2"]), [(0, 2)]);
+    assert_eq!(ends(text, &["topology.hops=2", "topology.hops=5"])[1], (5, 1));
+    // An end that is set stays where it is set, whichever argument is first, and so does one that is not the last node.
+    assert_eq!(ends(text, &["flow.0.to=7", "topology.hops=9"])[0], (0, 7));
+    assert_eq!(ends(text, &["topology.hops=9", "flow.0.to=7"])[0], (0, 7));
+    assert_eq!(ends("[topology]\nhops = 7\n[[flow]]\nto = 6\n", &["topology.hops=9"]), [(0, 6)]);
+    // What is no chain has no last node.
+    let parallel = "[topology]\nkind = 'parallel'\nhops = 4\n[[flow]]\nfrom = 0\nto = 4\n";
+    assert_eq!(ends(parallel, &["topology.hops=6"]), [(0, 4)]);
+}
+
+#[test]
 fn a_set_key_leaves_the_sweep() {
     let scenario = read(SWEEP, &["flow.transport=cwl"]);
     let points: Vec<_> =

@@ -352,8 +352,24 @@ fn a_mistake_on_the_command_line_names_the_argument_and_no_line() {
 
 #[test]
 fn an_end_of_a_flow_left_behind_by_set_blames_the_argument() {
-    let message = refusal("[topology]\nhops = 7\n[[flow]]\nto = 7\n", &["topology.hops=3"]);
-    assert!(message.contains("no node 7") && message.contains("--set 'topology.hops=3'"), "{message}");
+    let message = refusal("[topology]\nhops = 7\n[[flow]]\nto = 6\n", &["topology.hops=3"]);
+    for word in ["no node 6", "--set 'topology.hops=3'", "write --set flow.0.to=3 as well"] {
+        assert!(message.contains(word), "no {word} in: {message}");
+    }
+    // By a sweep nobody can set another end: it says what comes without this one.
+    let message = refusal("[topology]\nhops = 7\n[[flow]]\nto = 6\n[sweep]\n'topology.hops' = [7, 3]\n", &[]);
+    assert!(message.contains("no node 6") && message.contains("without flow.0.to it is node 3"), "{message}");
+}
+
+#[test]
+fn a_flow_that_is_not_there_is_told_which_are() {
+    let message = refusal("[[flow]]\n[[flow]]\n", &["flow.3.transport.pacing.alpha=0.5"]);
+    for word in ["no flow 3", "flows 0 to 1", "flow.transport.pacing.alpha means every flow"] {
+        assert!(message.contains(word), "no {word} in: {message}");
+    }
+    assert!(!message.contains("write --set key=value"), "the form is right: {message}");
+    let message = refusal("[[flow]]\n", &["flow.2=x"]);
+    assert!(message.contains("flow 0 alone; flow means every flow"), "{message}");
 }
 
 #[test]

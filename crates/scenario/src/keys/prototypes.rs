@@ -53,7 +53,7 @@ const TOPOLOGIES: [&str; 11] = [
 const PLACES: [&str; 2] = ["positions = [['0 m', '0 m'], ['200 m', '0 m']]", "file = 'map.csv'"];
 
 /// Flows over a chain.
-const FLOWS: [&str; 24] = [
+const FLOWS: [&str; 25] = [
     "traffic = 'http'\npause = '1 s'",
     "traffic = 'cbr'\nrate = '9 kbit/s'\ntransport = { name = 'udp' }",
     "traffic = 'mp3'",
@@ -77,6 +77,7 @@ const FLOWS: [&str; 24] = [
     "transport = { name = 'tpa-3' }",
     "transport = { name = 'tpa-3', rto = {} }",
     "transport = { name = 'tpa-ap-3', pacing = {} }",
+    "transport = { name = 'tpa-ap-3', pacing = 'none' }",
     "transport = { name = 'quiet-train', rto = {} }",
 ];
 
