@@ -6,7 +6,7 @@ mod record;
 mod recording;
 
 use crate::network::seconds;
-use crate::output::{complain, tell};
+use crate::output::{complain, note, tell};
 use crate::{FAILED, INTERRUPTED, REFUSED, run, runner};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_core::Duration;
@@ -156,6 +156,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     match emulated {
         Ok(emulation) => {
             let line = record::line(&scenario, arguments.seed, &emulation);
+            let warmup = scenario.points[0].config.warmup;
+            if place.is_some() && record::warmup(&scenario, &emulation) < warmup {
+                note(&format!(
+                    "--out: the emulation ended within the scenario's warmup of {} s, so that the record covers all of it; \
+                     --set 'warmup=1 s', say, measures from then on",
+                    warmup.as_secs_f64()
+                ));
+            }
             let seed = arguments.seed;
             let record = place.map(|place| place.finish(seed, emulation.elapsed, &line)).transpose();
             let report =

@@ -70,6 +70,7 @@ fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowReco
         timeouts: stats.timeouts,
         acks_sent: None,
         retransmission_index: stats.retransmissions as f64 / (stats.segments_sent - stats.retransmissions) as f64,
+        loss_ratio: None,
         rtt_mean_s: mean(stats.rtt_sum_s, stats.rtt_samples),
         cov_rtt: mean(stats.cov_sum, stats.cov_samples),
         delay: None,

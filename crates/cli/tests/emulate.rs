@@ -143,7 +143,37 @@ fn flows_run_beside_programs() {
     let tcp = between(0, 2, "emulated-tcp").expect("the first flow");
     assert_eq!((&tcp["hops"], &tcp["timeouts"]), (&2.into(), &Value::Null));
     assert!(tcp["delivered_bytes"].as_u64() > Some(20_000), "{record}");
-    assert!(between(2, 1, "emulated-udp").is_some(), "{record}");
+    let udp = between(2, 1, "emulated-udp").expect("the second flow");
+    assert!((0.0..=1.0).contains(&udp["loss_ratio"].as_f64().unwrap()) && tcp.get("loss_ratio").is_none(), "{record}");
+}
+
+#[test]
+fn what_comes_before_the_warmup_is_not_measured() {
+    if !is_possible() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scenario(scratch.path());
+    let record = |name: &str, warmup: &str| -> (Value, String) {
+        let out = scratch.path().join(name);
+        let arguments = ["--set", warmup, "--exec", "n0: ping -c 6 -i 0.5 -s 1000 n2", "--out", out.to_str().unwrap()];
+        let output = meshpace(&file, &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = fs::read_to_string(out.join("records.jsonl")).unwrap();
+        (serde_json::from_str(&text).unwrap(), stderr(&output))
+    };
+    // Six pings half a second apart: of those some come before the warm-up and some after it, however busy the machine is.
+    let (whole, _) = record("whole", "warmup='0 s'");
+    let (warm, said) = record("warm", "warmup='1.2 s'");
+    let there = |record: &Value| record["flows"][0]["delivered_bytes"].as_u64().unwrap();
+    assert_eq!((&whole["warmup_s"], &warm["warmup_s"]), (&0.0.into(), &1.2.into()), "{said}");
+    assert!(there(&warm) > 0 && there(&warm) < there(&whole), "{whole}\n{warm}");
+    assert_eq!(whole["flows"][0]["segments_sent"], warm["flows"][0]["segments_sent"], "those of the whole run");
+    assert!(!said.contains("warmup"), "{said}");
+    // One that ends before it is measured as a whole, and says so.
+    let (early, said) = record("early", "warmup='15 s'");
+    assert_eq!((there(&early), &early["warmup_s"]), (there(&whole), &0.0.into()));
+    assert!(said.contains("--out: the emulation ended within the scenario's warmup of 15 s"), "{said}");
 }
 
 /// An example's script, which names this program's build.

@@ -130,6 +130,66 @@ fn what_was_not_measured_is_null() {
     assert_eq!(record["scenario"], "stdin");
 }
 
+/// A TCP and a UDP that offers more than the chain carries.
+const MIXED: &str = "duration = '8 s'\n[topology]\nhops = 3\n[[flow]]\ntransport = 'newreno'\n[[flow]]\n\
+    transport = 'udp'\ntraffic = 'cbr'\nrate = '900 kbit/s'\nsegment = 1000\n";
+
+#[test]
+fn a_flow_of_udp_tells_the_share_that_is_lost_and_no_other_does() {
+    let run = |arguments: &[&str], text: &str| -> String {
+        let output = meshpace(&[&["run", "-"], arguments].concat(), text);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let of = |text: &str, sets: &[&str]| records(&run(&[&["--format", "json"], sets].concat(), text)).remove(0);
+    let record = of(MIXED, &[]);
+    assert!(record["flows"][0].get("loss_ratio").is_none(), "TCP sends again: {record}");
+    // Measured from the start on, so that what was sent and what arrived are all that the sender and the receiver counted.
+    let udp = &record["flows"][1];
+    let arrived = udp["delivered_bytes"].as_f64().unwrap() / 1000.0;
+    let lost = 1.0 - arrived / udp["segments_sent"].as_f64().unwrap();
+    assert!((udp["loss_ratio"].as_f64().unwrap() - lost).abs() < 1e-9 && lost > 0.2, "{udp}");
+    // Of the measured interval alone: the flow ends before it, and then it begins after most of the queue has filled.
+    let ended = of(MIXED, &["--set", "flow.stop='2 s'", "--set", "warmup='7 s'"]);
+    assert!(ended["flows"][1].get("loss_ratio").is_none(), "nothing was sent: {ended}");
+    let warm = of(MIXED, &["--set", "warmup='6 s'"])["flows"][1]["loss_ratio"].as_f64().unwrap();
+    assert!(warm > 0.0 && warm < 1.0 && (warm - lost).abs() > 1e-9, "{warm} {lost}");
+    // What fits arrives, but for what is under way at the end; where there is no path nothing does.
+    let slow = of(MIXED, &["--set", "flow.1.rate='8 kbit/s'", "--set", "flow.0.stop='1.5 s'"]);
+    assert!(slow["flows"][1]["loss_ratio"].as_f64().unwrap() < 0.15, "{slow}");
+    let apart = ["--set", "topology.spacing='900 m'", "--set", "topology.allow_partition=true"];
+    assert_eq!(of(MIXED, &apart)["flows"][1]["loss_ratio"], 1.0);
+    // The same in the tables for people and for spreadsheets; a run without UDP has no such column.
+    let csv = run(&["--format", "csv"], MIXED);
+    let cell = |line: &str| line.rsplit(',').next().unwrap_or_default().to_owned();
+    let cells: Vec<String> = csv.lines().map(cell).collect();
+    assert_eq!(cells, ["loss_ratio", "", &udp["loss_ratio"].as_f64().unwrap().to_string()]);
+    assert!(run(&[], MIXED).contains("lost %") && !run(&[], SCENARIO).contains("lost %"));
+}
+
+#[test]
+fn keys_of_pacing_that_make_another_transport_are_told() {
+    let told = |transport: &str| {
+        let text = format!("duration = '2 s'\n[topology]\nhops = 1\n[[flow]]\ntransport = {transport}\n");
+        let output = meshpace(&["run", "-"], &text);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warned = told("{ name = 'newreno', pacing = { alpha = 0.5 } }");
+    for word in ["flow.0.transport.pacing", "newreno has no pacing", "adaptive", "pacing = \"none\""] {
+        assert!(warned.contains(word), "no {word} in: {warned}");
+    }
+    assert!(told("{ name = 'tpa-3', pacing = { history = 20 } }").contains("tpa-3 has no pacing"));
+    for meant in [
+        "{ name = 'newreno', pacing = { kind = 'adaptive', alpha = 0.5 } }",
+        "{ name = 'newreno', pacing = { profile = 'released' } }",
+        "{ name = 'newreno', pacing = 'adaptive' }",
+        "{ name = 'tcp-ap', pacing = { alpha = 0.5 } }",
+    ] {
+        assert_eq!(told(meant), "", "{meant}");
+    }
+}
+
 #[test]
 fn set_changes_one_key() {
     let changed = records(&json(&["--seeds", "1", "--set", "flow.transport=cwl", "--set", "duration=4 s"]));

@@ -95,11 +95,11 @@ fn object(state: &State) -> Value {
                 "protocol": stream.conversation.protocol,
                 "ports": stream.conversation.ports,
                 "path": path.iter().map(number).collect::<Vec<u16>>(),
-                "packets_sent": stream.packets_sent,
-                "packets_delivered": stream.packets_delivered,
-                "segments_sent": stream.segments_sent,
-                "retransmissions": stream.retransmissions,
-                "delivered_bytes": stream.delivered_bytes,
+                "packets_sent": stream.whole.packets_sent,
+                "packets_delivered": stream.whole.packets_delivered,
+                "segments_sent": stream.whole.segments_sent,
+                "retransmissions": stream.whole.retransmissions,
+                "delivered_bytes": stream.whole.delivered_bytes,
             })
         })
         .collect();

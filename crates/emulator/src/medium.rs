@@ -123,7 +123,7 @@ impl<O: Observer> Medium<O> {
         if let Some(motion) = motion {
             engine.set_motion(motion);
         }
-        Medium { engine, mode, nodes, timing, next_id: 0, traffic: Traffic::default() }
+        Medium { engine, mode, nodes, timing, next_id: 0, traffic: Traffic::new(config.warmup) }
     }
 
     /// How many nodes there are.

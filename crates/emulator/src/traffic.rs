@@ -15,16 +15,10 @@ const MOST: usize = 10_000;
 /// The window of the short-term Jain index.
 pub const WINDOW: Duration = Duration::from_secs(2);
 
-/// One direction of a conversation.
+/// What was counted of a stream over some time.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Stream {
-    /// Who talks to whom.
-    pub conversation: Conversation,
-    /// The node that sends.
-    pub from: NodeId,
-    /// The node that its frames are addressed to; with kernel routes a neighbour.
-    pub to: NodeId,
-    /// When its first packet entered the mesh.
+pub struct Counted {
+    /// When the time began, or when the first packet entered the mesh if that is later.
     pub began: Time,
     /// When the last packet with payload arrived.
     pub ended: Time,
@@ -38,8 +32,64 @@ pub struct Stream {
     pub packets_delivered: u64,
     /// Payload that arrived for the first time, bytes.
     pub delivered_bytes: u64,
-    /// The same by [`WINDOW`] of the mesh's time, from its beginning on.
+    /// The same by [`WINDOW`] of the mesh's time, from the beginning of the time on.
     pub windows: Vec<u64>,
+}
+
+impl Counted {
+    fn new(began: Time) -> Counted {
+        Counted {
+            began,
+            ended: began,
+            segments_sent: 0,
+            retransmissions: 0,
+            packets_sent: 0,
+            packets_delivered: 0,
+            delivered_bytes: 0,
+            windows: Vec::new(),
+        }
+    }
+
+    fn sent(&mut self, facts: &Facts, again: bool) {
+        self.packets_sent += 1;
+        self.segments_sent += u64::from(facts.payload > 0);
+        self.retransmissions += u64::from(again);
+    }
+
+    /// A packet has arrived at `now`, `since` the time began, with so many bytes that are new.
+    fn arrived(&mut self, now: Time, since: Duration, facts: &Facts, bytes: u32) {
+        self.packets_delivered += 1;
+        if facts.payload == 0 {
+            return;
+        }
+        self.ended = now;
+        let window = (since.0 / WINDOW.0) as usize;
+        if self.windows.len() <= window {
+            self.windows.resize(window + 1, 0);
+        }
+        self.windows[window] += u64::from(bytes);
+        self.delivered_bytes += u64::from(bytes);
+    }
+
+    /// Payload per second between the first packet and the last arrival, bit/s; NaN if nothing arrived.
+    pub fn goodput_bps(&self) -> f64 {
+        self.delivered_bytes as f64 * 8.0 / self.ended.since(self.began).as_secs_f64()
+    }
+}
+
+/// One direction of a conversation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stream {
+    /// Who talks to whom.
+    pub conversation: Conversation,
+    /// The node that sends.
+    pub from: NodeId,
+    /// The node that its frames are addressed to; with kernel routes a neighbour.
+    pub to: NodeId,
+    /// From the mesh's beginning on.
+    pub whole: Counted,
+    /// From the end of the warm-up on.
+    pub measured: Counted,
     /// Hops that the last packet travelled.
     pub hops: u8,
     /// The end of what was sent, and of what arrived, as sequence numbers.
@@ -50,19 +100,13 @@ pub struct Stream {
 }
 
 impl Stream {
-    fn new(conversation: Conversation, from: NodeId, to: NodeId, now: Time) -> Stream {
+    fn new(conversation: Conversation, from: NodeId, to: NodeId, now: Time, warmup: Time) -> Stream {
         Stream {
             conversation,
             from,
             to,
-            began: now,
-            ended: now,
-            segments_sent: 0,
-            retransmissions: 0,
-            packets_sent: 0,
-            packets_delivered: 0,
-            delivered_bytes: 0,
-            windows: Vec::new(),
+            whole: Counted::new(now),
+            measured: Counted::new(now.max(warmup)),
             hops: 0,
             sent_to: None,
             arrived_to: None,
@@ -70,61 +114,51 @@ impl Stream {
         }
     }
 
-    fn sent(&mut self, facts: &Facts) {
-        self.packets_sent += 1;
-        if facts.payload == 0 {
-            return;
-        }
-        self.segments_sent += 1;
-        let Some(tcp) = facts.tcp else { return };
-        let end = tcp.sequence.wrapping_add(facts.payload);
-        match self.sent_to {
-            Some(before) if !is_after(end, before) => self.retransmissions += 1,
-            Some(before) if is_after(before, tcp.sequence) => {
-                // Partly new: a segment cut anew.
-                self.retransmissions += 1;
-                self.sent_to = Some(end);
-            }
-            _ => self.sent_to = Some(end),
+    fn sent(&mut self, now: Time, warmup: Time, facts: &Facts) {
+        let again = facts.payload > 0 && self.is_again(facts);
+        self.whole.sent(facts, again);
+        if now >= warmup {
+            self.measured.sent(facts, again);
         }
     }
 
-    fn arrived(&mut self, now: Time, facts: &Facts) {
-        self.packets_delivered += 1;
-        if facts.payload == 0 {
-            return;
+    /// Whether a packet with payload that enters has been there before, at least in part.
+    fn is_again(&mut self, facts: &Facts) -> bool {
+        let Some(tcp) = facts.tcp else { return false };
+        let end = tcp.sequence.wrapping_add(facts.payload);
+        match self.sent_to {
+            Some(before) if !is_after(end, before) => true,
+            // Partly new: a segment cut anew.
+            before => {
+                self.sent_to = Some(end);
+                before.is_some_and(|before| is_after(before, tcp.sequence))
+            }
         }
-        self.ended = now;
-        let Some(tcp) = facts.tcp else {
-            self.count(now, facts.payload);
-            return;
-        };
+    }
+
+    fn arrived(&mut self, now: Time, warmup: Time, facts: &Facts) {
+        let bytes = self.new_bytes(facts);
+        self.whole.arrived(now, now.since(Time::ZERO), facts, bytes);
+        if now >= warmup {
+            self.measured.arrived(now, now.since(warmup), facts, bytes);
+        }
+    }
+
+    /// How much further everything has arrived with this packet, bytes.
+    fn new_bytes(&mut self, facts: &Facts) -> u32 {
+        let Some(tcp) = facts.tcp.filter(|_| facts.payload > 0) else { return facts.payload };
         let (begin, end) = (tcp.sequence, tcp.sequence.wrapping_add(facts.payload));
         let expected = *self.arrived_to.get_or_insert(begin);
         if !is_after(end, expected) {
-            return;
+            return 0;
         }
         if is_after(begin, expected) {
             self.beyond.push((begin, end));
-            return;
+            return 0;
         }
         let reached = join(&mut self.beyond, end);
-        self.count(now, reached.wrapping_sub(expected));
         self.arrived_to = Some(reached);
-    }
-
-    fn count(&mut self, now: Time, bytes: u32) {
-        let window = (now.0 / WINDOW.0) as usize;
-        if self.windows.len() <= window {
-            self.windows.resize(window + 1, 0);
-        }
-        self.windows[window] += u64::from(bytes);
-        self.delivered_bytes += u64::from(bytes);
-    }
-
-    /// Payload per second between the first packet and the last arrival, bit/s.
-    pub fn goodput_bps(&self) -> f64 {
-        self.delivered_bytes as f64 * 8.0 / self.ended.since(self.began).as_secs_f64()
+        reached.wrapping_sub(expected)
     }
 }
 
@@ -147,20 +181,27 @@ fn join(beyond: &mut Vec<(u32, u32)>, mut end: u32) -> u32 {
 /// All conversations.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
+    /// When measuring begins.
+    warmup: Time,
     numbers: BTreeMap<(Conversation, NodeId, NodeId), FlowId>,
     streams: Vec<Stream>,
 }
 
 impl Traffic {
+    /// Nothing yet; the streams are measured from `warmup` on.
+    pub fn new(warmup: Duration) -> Traffic {
+        Traffic { warmup: Time(warmup.0), ..Traffic::default() }
+    }
+
     /// A packet enters; returns the number of its stream.
     pub fn sent(&mut self, now: Time, from: NodeId, to: NodeId, facts: &Facts) -> FlowId {
         let key = (facts.conversation, from, to);
         let next = FlowId(self.streams.len().min(MOST - 1) as u16);
         let flow = *self.numbers.entry(key).or_insert(next);
         if flow.index() == self.streams.len() {
-            self.streams.push(Stream::new(facts.conversation, from, to, now));
+            self.streams.push(Stream::new(facts.conversation, from, to, now, self.warmup));
         }
-        self.streams[flow.index()].sent(facts);
+        self.streams[flow.index()].sent(now, self.warmup, facts);
         flow
     }
 
@@ -168,13 +209,14 @@ impl Traffic {
     pub fn delivered(&mut self, now: Time, packet: &CarriedFrame) {
         if let Some(stream) = self.streams.get_mut(packet.flow().index()) {
             stream.hops = packet.hops();
-            stream.arrived(now, &packet.facts);
+            stream.arrived(now, self.warmup, &packet.facts);
         }
     }
 
     /// The first streams, `most` at most, to be read.
     pub fn first(&self, most: usize) -> Traffic {
-        Traffic { numbers: BTreeMap::new(), streams: self.streams.iter().take(most).cloned().collect() }
+        let streams = self.streams.iter().take(most).cloned().collect();
+        Traffic { warmup: self.warmup, numbers: BTreeMap::new(), streams }
     }
 
     /// Every direction of every conversation, in the order in which they began.
@@ -203,20 +245,27 @@ mod tests {
     #[test]
     fn payload_counts_once_and_repetitions_are_seen() {
         let (from, to) = (NodeId(0), NodeId(1));
-        let mut stream = Stream::new(segment(0, 0).conversation, from, to, Time::ZERO);
+        let warmup = Time(2);
+        let mut stream = Stream::new(segment(0, 0).conversation, from, to, Time::ZERO, warmup);
         // Across the end of the numbers; the third segment is lost, then sent again.
         let start = u32::MAX - 149;
         for number in 0..4 {
-            stream.sent(&segment(start.wrapping_add(number * 100), 100));
+            stream.sent(Time(u64::from(number)), warmup, &segment(start.wrapping_add(number * 100), 100));
         }
-        stream.sent(&segment(start.wrapping_add(200), 100));
-        assert_eq!((stream.segments_sent, stream.retransmissions), (5, 1));
+        stream.sent(Time(4), warmup, &segment(start.wrapping_add(200), 100));
+        assert_eq!((stream.whole.segments_sent, stream.whole.retransmissions), (5, 1));
+        assert_eq!(
+            (stream.measured.segments_sent, stream.measured.retransmissions, stream.measured.began),
+            (3, 1, warmup)
+        );
         let arrive = |stream: &mut Stream, number: u32| {
-            stream.arrived(Time(u64::from(number)), &segment(start.wrapping_add(number * 100), 100));
-            stream.delivered_bytes
+            stream.arrived(Time(u64::from(number)), warmup, &segment(start.wrapping_add(number * 100), 100));
+            stream.whole.delivered_bytes
         };
         let counts: Vec<u64> = [0, 1, 3, 3, 1, 2, 2].map(|number| arrive(&mut stream, number)).to_vec();
         assert_eq!(counts, [100, 200, 200, 200, 200, 400, 400]);
+        // After the warm-up came the third segment, and with it the fourth.
+        assert_eq!((stream.measured.delivered_bytes, stream.measured.ended), (200, Time(2)));
     }
 
     #[test]
@@ -229,7 +278,7 @@ mod tests {
         assert_eq!(traffic.sent(Time::ZERO, NodeId(1), NodeId(0), &back), FlowId(1));
         assert_eq!(traffic.sent(Time::ZERO, NodeId(0), NodeId(1), &there), FlowId(0));
         assert_eq!(traffic.streams().len(), 2);
-        assert_eq!(traffic.streams()[0].packets_sent, 2);
+        assert_eq!(traffic.streams()[0].whole.packets_sent, 2);
         assert_eq!(traffic.first(1).streams(), &traffic.streams()[..1]);
         assert_eq!(traffic.first(usize::MAX).streams(), traffic.streams());
     }

@@ -105,8 +105,8 @@ fn ping_crosses_three_hops_and_sees_two_routers() {
     let streams = emulation.traffic.streams();
     assert_eq!(streams.len(), 2, "there and back: {streams:?}");
     assert_eq!((streams[0].from, streams[0].to, streams[0].hops), (NodeId(3), NodeId(0), 3));
-    assert_eq!(streams[1].packets_delivered as usize, answers.len());
-    assert_eq!(emulation.lateness.deliveries, streams.iter().map(|stream| stream.packets_delivered).sum::<u64>());
+    assert_eq!(streams[1].whole.packets_delivered as usize, answers.len());
+    assert_eq!(emulation.lateness.deliveries, streams.iter().map(|stream| stream.whole.packets_delivered).sum::<u64>());
 }
 
 #[test]
@@ -233,9 +233,9 @@ fn tcp_gets_what_the_radio_has() {
     let emulation = chain.run();
     assert_eq!(emulation.programs[1].status, Some(0));
     let streams = emulation.traffic.streams();
-    let bulk = streams.iter().max_by_key(|stream| stream.delivered_bytes).unwrap();
+    let bulk = streams.iter().max_by_key(|stream| stream.whole.delivered_bytes).unwrap();
     assert_eq!((bulk.from, bulk.to), (NodeId(1), NodeId(0)));
-    let goodput = bulk.goodput_bps();
+    let goodput = bulk.whole.goodput_bps();
     // An exchange of 1448 bytes of payload takes 7.694 ms on average (systems: slot 20 us, 15.5 slots, ns-2's header) and an
     // acknowledgement per two segments more than 1 ms: no more than 1.42 Mbit/s pass.
     assert!((0.6e6..1.42e6).contains(&goodput), "{goodput} bit/s");
@@ -272,8 +272,8 @@ fn a_capture_in_the_namespace_agrees() {
     let requests = captured.iter().filter(|packet| packet[20] == 8).count();
     let streams = emulation.traffic.streams();
     assert!(requests >= 5, "{requests}");
-    assert_eq!(streams[0].packets_delivered as usize, requests);
-    assert_eq!(streams[1].packets_sent as usize, captured.len() - requests);
+    assert_eq!(streams[0].whole.packets_delivered as usize, requests);
+    assert_eq!(streams[1].whole.packets_sent as usize, captured.len() - requests);
     let again = Chain::new(2, 1).with(|options| options.pcap = Some((directory, false))).try_run();
     assert!(matches!(again, Err(Failure::Refused(why)) if why.contains("n0-ip.pcapng")));
 }

@@ -28,7 +28,7 @@ pub struct Metric {
 }
 
 /// What is compared.
-pub const METRICS: [Metric; 7] = [
+pub const METRICS: [Metric; 8] = [
     Metric {
         name: "aggregate_goodput_bps",
         praise: "faster",
@@ -60,6 +60,14 @@ pub const METRICS: [Metric; 7] = [
         unit: ("%", 100.0),
         more_is_better: false,
         of: |record| field(record, "retransmission_index"),
+    },
+    Metric {
+        name: "loss_ratio",
+        praise: "more sparing with datagrams",
+        noun: "lost datagrams",
+        unit: ("%", 100.0),
+        more_is_better: false,
+        of: |record| flows(record, "loss_ratio").map(|values| values.iter().sum::<f64>() / values.len() as f64),
     },
     Metric {
         name: "timeouts",
@@ -213,6 +221,15 @@ fn line(metric: &Metric, a: &[&Value], b: &[&Value], is_paired: bool) -> Option<
     let wins = |(a, b): &&(f64, f64)| if metric.more_is_better { b > a } else { b < a };
     let b_wins = if paired { pairs.iter().filter(wins).count() } else { 0 };
     Some(Line { metric: metric.name, a: mean(&a), b: mean(&b), difference, interval, seeds, better, paired, b_wins })
+}
+
+/// The mean of the first side in words.
+pub fn mean(line: &Line) -> String {
+    let Some(metric) = METRICS.iter().find(|metric| metric.name == line.metric) else { return String::new() };
+    let (unit, scale) = metric.unit;
+    let value = scale * line.a;
+    let digits = digits(value.abs().max(1e-9));
+    format!("{} {value:.digits$} {unit}", metric.noun).trim_end().to_owned()
 }
 
 /// A line in plain words: which of `names` is better, by how much, in how many seeds.

@@ -49,6 +49,13 @@ def test_flows_are_the_fields_of_theirs() -> None:
     assert rows[0]["pacing.interval_s"] > 0 and rows[1]["pacing.interval_s"] is None
 
 
+def test_flows_of_udp_have_the_share_that_is_lost() -> None:
+    udp = {"transport": "udp", "traffic": "cbr", "rate": "2 Mbit/s"}
+    scenario = meshpace.Scenario.build({"duration": "5 s", "topology": {"hops": 3}, "flow": [{"transport": "newreno"}, udp]})
+    rows = cells(scenario.sweep(seeds=1).flows)
+    assert rows[0]["loss_ratio"] is None and 0.5 < rows[1]["loss_ratio"] < 1.0
+
+
 def test_the_types_are_those_of_the_fields(sweep: Path) -> None:
     schema = arrow.table(meshpace.Scenario.load(sweep).sweep(seed=2**64 - 1, seeds=1).runs).schema
     kinds = {name: str(schema.field(name).type) for name in schema.names}

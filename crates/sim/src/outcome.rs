@@ -112,6 +112,9 @@ pub struct FlowOutcome {
     /// Segments sent again over distinct segments received, both in the measured interval (TPA, section 4.2); NaN if
     /// none were.
     pub retransmission_index: f64,
+    /// Share of the datagrams sent in the measured interval that had not arrived at its end (RFC 7680); NaN for other transports than
+    /// UDP, and if none was sent.
+    pub loss_ratio: f64,
     /// Mean of the RTT samples in the measured interval, seconds; NaN without samples.
     pub rtt_mean_s: f64,
     /// Mean over samples of the coefficient of variation of the last N RTT samples; NaN without samples.

@@ -3,6 +3,7 @@
 mod access;
 mod delay;
 mod flow;
+mod loss;
 mod measurement;
 mod observe;
 mod routes;
@@ -18,11 +19,12 @@ use crate::traffic::Completion;
 use alloc::vec::Vec;
 use delay::{Delays, SendTimes};
 use flow::{CONNECTIONS, Connection, FlowState};
+use loss::Arrivals;
 use meshpace_core::{FlowId, NodeId, Time};
 use meshpace_mesh::Packet;
 use meshpace_mesh::radio::connectivity::components;
 use meshpace_transport::train::Access;
-use meshpace_transport::{Arrival, Endpoint, PathInfo, pump};
+use meshpace_transport::{Arrival, Config as Transport, Endpoint, PathInfo, Segment, pump};
 use observe::{Cutter, Recorder};
 use routes::{Absence, SAMPLE};
 use timer::FlowTimer;
@@ -58,6 +60,8 @@ pub struct World<'a, O> {
     /// By flow, the delays of its data since `warmup`.
     delays: Vec<Delays>,
     send_times: SendTimes,
+    /// By flow, the datagrams that have arrived of those sent since measuring began; empty before.
+    arrivals: Vec<Arrivals>,
     /// Where links aggregate.
     access: Option<Access>,
     next_packet: u32,
@@ -99,6 +103,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             flows,
             delays,
             send_times,
+            arrivals: Vec::new(),
             access: access::access(&config.mesh),
             next_packet: 0,
             absences: Vec::new(),
@@ -180,7 +185,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     |sum: f64, sum_before: f64, n: u64, n_before: u64| (sum - sum_before) / (n - n_before) as f64;
                 let (s, b) = (&counted.sender, &base.sender);
                 let per_interval = |sum, before| mean(sum, before, s.interval_samples, b.interval_samples);
-                let Flow { from, to, traffic, .. } = self.config.flows[number];
+                let Flow { from, to, traffic, ref transport, .. } = self.config.flows[number];
+                let arrivals = self.arrivals.get(number).filter(|_| matches!(transport, Transport::Udp(_)));
+                let sent = s.segments_sent - b.segments_sent;
                 let shortest = || if is_mobile { None } else { self.engine.shortest_hops(from, to) };
                 let absent = |samples: fn(&Absence) -> u32| {
                     let samples = self.absences.get(number).map(samples);
@@ -196,6 +203,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     retransmissions: s.retransmissions,
                     timeouts: s.timeouts,
                     retransmission_index: repeated as f64 / received as f64,
+                    loss_ratio: arrivals.map_or(f64::NAN, |arrivals| arrivals.loss_ratio(sent)),
                     rtt_mean_s: mean(s.rtt_sum_s, b.rtt_sum_s, s.rtt_samples, b.rtt_samples),
                     cov_rtt: mean(s.cov_sum, b.cov_sum, s.cov_samples, b.cov_samples),
                     acks_sent: counted.receiver.acks_sent,
@@ -315,6 +323,11 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             && let Some(sent_us) = self.send_times.get(packet.id)
         {
             self.delays[number].add(micros(now).wrapping_sub(sent_us));
+        }
+        if let Segment::Udp(datagram) = &packet.segment
+            && let Some(arrivals) = self.arrivals.get_mut(number)
+        {
+            arrivals.add(datagram.number);
         }
         self.tell_path(number, place, end);
         let power = self.power(number, place, end, previous_hop);

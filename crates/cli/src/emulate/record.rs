@@ -1,12 +1,12 @@
 //! The traffic over an emulated mesh in the format of the simulator's records, with the figures of its timing.
 //!
 //! A flow is one direction of a conversation; those with less than 1 % of the payload (iperf3's control connection, acknowledgements)
-//! are left out. Goodput counts from a flow's first packet to the last arrival of payload, not from the scenario's warm-up, because
-//! programs start at any time.
+//! are left out. Goodput counts from the end of the scenario's warm-up, or from a flow's first packet if that is later, to the last arrival of
+//! payload, because programs start and end at any time. The record of an emulation that ended within the warm-up covers all of it.
 
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Emulation, ProgramReport};
-use meshpace_emulator::traffic::Stream;
+use meshpace_emulator::traffic::{Counted, Stream};
 use meshpace_lab::campaign::Campaign;
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::line::{self, FORMAT};
@@ -18,6 +18,8 @@ use serde_json::{Map, Value, json};
 use std::io;
 use std::path::Path;
 
+/// The number of UDP among IP's protocols (IANA).
+const UDP: u8 = 17;
 /// The least share of all payload that makes a flow.
 const FLOW: f64 = 0.01;
 
@@ -65,24 +67,34 @@ fn real_time(emulation: &Emulation) -> Value {
     })
 }
 
+/// The scenario's warm-up, as far as it counts: there is none if the emulation ended within it.
+pub fn warmup(scenario: &Scenario, emulation: &Emulation) -> Duration {
+    let warmup = scenario.points[0].config.warmup;
+    if emulation.duration > warmup { warmup } else { Duration::ZERO }
+}
+
 fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
-    let streams = emulation.traffic.streams();
-    let payload: u64 = streams.iter().map(|stream| stream.delivered_bytes).sum();
-    let is_flow =
-        |stream: &&Stream| stream.delivered_bytes > 0 && stream.delivered_bytes as f64 >= FLOW * payload as f64;
-    let flows: Vec<&Stream> = streams.iter().filter(is_flow).collect();
-    let goodputs: Vec<f64> = flows.iter().map(|stream| stream.goodput_bps()).collect();
-    let windows = flows.iter().map(|stream| stream.windows.len()).max().unwrap_or(0);
+    let warmup = warmup(scenario, emulation);
+    let is_warm = warmup > Duration::ZERO;
+    let streams = emulation.traffic.streams().iter();
+    let streams: Vec<(&Stream, &Counted)> =
+        streams.map(|stream| (stream, if is_warm { &stream.measured } else { &stream.whole })).collect();
+    let payload: u64 = streams.iter().map(|(_, counted)| counted.delivered_bytes).sum();
+    let is_flow = |(_, counted): &(&Stream, &Counted)| {
+        counted.delivered_bytes > 0 && counted.delivered_bytes as f64 >= FLOW * payload as f64
+    };
+    let flows: Vec<(&Stream, &Counted)> = streams.into_iter().filter(is_flow).collect();
+    let goodputs: Vec<f64> = flows.iter().map(|(_, counted)| counted.goodput_bps()).collect();
+    let windows = flows.iter().map(|(_, counted)| counted.windows.len()).max().unwrap_or(0);
     // The window that the run does not complete does not count.
-    let complete = (emulation.duration.0 / meshpace_emulator::traffic::WINDOW.0) as usize;
+    let complete = ((emulation.duration - warmup).0 / meshpace_emulator::traffic::WINDOW.0) as usize;
     let shares = |window: usize| -> Vec<f64> {
-        flows.iter().map(|stream| stream.windows.get(window).copied().unwrap_or(0) as f64).collect()
+        flows.iter().map(|(_, counted)| counted.windows.get(window).copied().unwrap_or(0) as f64).collect()
     };
     let indices: Vec<Option<f64>> = (0..windows.min(complete)).map(|window| jain(&shares(window))).collect();
     let known: Vec<f64> = indices.iter().copied().flatten().collect();
-    let (repeated, sent) = flows
-        .iter()
-        .fold((0, 0), |(repeated, sent), stream| (repeated + stream.retransmissions, sent + stream.segments_sent));
+    let sum = |of: fn(&Counted) -> u64| flows.iter().map(|(_, counted)| of(counted)).sum::<u64>();
+    let (repeated, sent) = (sum(|counted| counted.retransmissions), sum(|counted| counted.segments_sent));
     Record {
         scenario: scenario.name.clone(),
         seed,
@@ -94,8 +106,8 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
         idle_windows: (indices.len() - known.len()) as u32,
         retransmission_index: repeated as f64 / (sent - repeated) as f64,
         frames: emulation.frames,
-        flows: flows.iter().enumerate().map(|(id, stream)| flow(id, stream)).collect(),
-        warmup_s: 0.0,
+        flows: flows.iter().enumerate().map(|(id, (stream, counted))| flow(id, stream, counted)).collect(),
+        warmup_s: warmup.as_secs_f64(),
         // Only what can be repeated has one.
         fingerprint: String::new(),
         format: FORMAT,
@@ -107,29 +119,34 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
     }
 }
 
-fn flow(id: usize, stream: &Stream) -> FlowRecord {
-    let fresh = stream.segments_sent - stream.retransmissions;
+/// `counted` is what counts of the stream in the measured interval.
+fn flow(id: usize, stream: &Stream, counted: &Counted) -> FlowRecord {
+    let fresh = counted.segments_sent - counted.retransmissions;
     let transport = match stream.conversation.protocol {
         Some(1) => "icmp".to_owned(),
         Some(6) => "emulated-tcp".to_owned(),
-        Some(17) => "emulated-udp".to_owned(),
+        Some(UDP) => "emulated-udp".to_owned(),
         Some(other) => format!("ip-{other}"),
         None => "other".to_owned(),
     };
+    // A broadcast has no number of packets that should arrive.
+    let is_datagrams = stream.conversation.protocol == Some(UDP) && !stream.to.is_broadcast();
+    let lost = counted.packets_sent.saturating_sub(counted.packets_delivered);
     FlowRecord {
         id,
         from: stream.from.0,
         to: stream.to.0,
         hops: stream.hops,
         transport,
-        goodput_bps: stream.goodput_bps(),
-        delivered_bytes: stream.delivered_bytes,
-        segments_sent: stream.segments_sent,
-        retransmissions: stream.retransmissions,
+        goodput_bps: counted.goodput_bps(),
+        delivered_bytes: counted.delivered_bytes,
+        segments_sent: stream.whole.segments_sent,
+        retransmissions: stream.whole.retransmissions,
         // Unknown: see `line`.
         timeouts: 0,
         acks_sent: None,
-        retransmission_index: stream.retransmissions as f64 / fresh as f64,
+        retransmission_index: counted.retransmissions as f64 / fresh as f64,
+        loss_ratio: (is_datagrams && counted.packets_sent > 0).then(|| lost as f64 / counted.packets_sent as f64),
         rtt_mean_s: f64::NAN,
         cov_rtt: f64::NAN,
         delay: None,

@@ -109,7 +109,8 @@ impl Observer for Recording {
             }
             let route = (!path.is_empty()).then(|| path.iter().map(|node| node.0).collect());
             self.changes.route(out, now, id, route);
-            out.counted(now, id, stream.delivered_bytes, stream.segments_sent, stream.retransmissions);
+            let counted = &stream.whole;
+            out.counted(now, id, counted.delivered_bytes, counted.segments_sent, counted.retransmissions);
         }
         out.flush();
     }

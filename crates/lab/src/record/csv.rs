@@ -8,7 +8,7 @@ use std::io;
 const RUN: [&str; 7] =
     ["duration_s", "aggregate_goodput_bps", "jain", "jain_2s", "idle_windows", "retransmission_index", "frames"];
 /// Columns of the flow; the record calls the first "id".
-const FLOW: [&str; 12] = [
+const FLOW: [&str; 13] = [
     "flow",
     "from",
     "to",
@@ -21,6 +21,7 @@ const FLOW: [&str; 12] = [
     "timeouts",
     "rtt_mean_s",
     "cov_rtt",
+    "loss_ratio",
 ];
 
 /// The rows of a record, with the header if `header` is set. A value that could not be measured is an empty cell.

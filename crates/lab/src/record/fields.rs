@@ -66,9 +66,91 @@ pub fn numeric(of: Of) -> impl Iterator<Item = &'static str> {
     fields.filter(move |(_, schema)| is_number(schema) || is_number(&schema["items"])).map(|(name, _)| name.as_str())
 }
 
+const HEAD: &str = "\
+# Fields of a record
+
+A record is the results of a run: one JSON object on a line, as `meshpace run --format json` prints it and `records.jsonl` of a directory has it. A number that could not be
+measured is `null`; a field that is there only for some runs or flows is not there otherwise. `records.csv`, `records.parquet` and `--format csv` have a row for each flow with the most used fields.
+`meshpace send`, `recv` and `emulate --out` write the same fields of what they measured. Fields are added from version to version; none gets another name or meaning.
+This page is written by the program.
+";
+
+/// The parts of a record that have fields of their own, as people find them, and where their fields are.
+const PARTS: [(&str, &str); 10] = [
+    ("The run", ""),
+    ("`flows`: each flow", "FlowRecord"),
+    ("`flows.pacing`: the estimator of adaptive pacing", "PacingRecord"),
+    ("`flows.completions`: each file", "CompletionRecord"),
+    ("`series`: the run in windows of time", "SeriesRecord"),
+    ("`series.flows`: each flow, a list of the windows", "FlowSeries"),
+    ("`series.links`: each watched link, a list of the windows", "LinkSeries"),
+    ("`batches`: each batch", "BatchRecord"),
+    ("`batches.flows`: each flow of a batch", "FlowPiece"),
+    ("`nodes`: each node, with `--per-node`", "NodeRecord"),
+];
+
+/// The page `docs/records.md`.
+pub fn page() -> String {
+    let mut text = HEAD.to_owned();
+    for (title, name) in PARTS {
+        text.push_str(&format!("\n## {title}\n\n| Field | Type | Meaning |\n|---|---|---|\n"));
+        let part = if name.is_empty() { schema() } else { &schema()["$defs"][name] };
+        for (name, field) in part["properties"].as_object().into_iter().flatten() {
+            let meaning = field.get("description").and_then(Value::as_str).unwrap_or_default();
+            // What is linked in the code is a value here.
+            let meaning = meaning.replace("[`line::FORMAT`]", &super::line::FORMAT.to_string());
+            let meaning =
+                meaning.replace("[`meshpace_sim::MODEL_REVISION`]", &meshpace_sim::MODEL_REVISION.to_string());
+            text.push_str(&format!("| `{name}` | {} | {meaning} |\n", kind(field)));
+        }
+        if name.is_empty() {
+            text.push_str("| `check` | text | CRC-32 of the line before it, in hexadecimal |\n");
+        }
+    }
+    text
+}
+
+/// The type of a field in a word.
+fn kind(field: &Value) -> &'static str {
+    let of = |name: &str| match name {
+        "integer" => Some("whole number"),
+        "number" => Some("number"),
+        "string" => Some("text"),
+        "array" => Some("list"),
+        "object" => Some("object"),
+        _ => None,
+    };
+    match &field["type"] {
+        Value::String(name) => of(name),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).find_map(of),
+        _ => None,
+    }
+    .unwrap_or("object")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_is_what_the_program_prints_and_has_every_part() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/records.md");
+        let page = page();
+        if std::env::var_os("MESHPACE_WRITE_FIELDS").is_some() {
+            std::fs::write(&path, &page).unwrap();
+        }
+        let there = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            there == page,
+            "docs/records.md: write it anew with MESHPACE_WRITE_FIELDS=1 cargo test -p meshpace-lab fields"
+        );
+        assert!(page.contains("| `loss_ratio` | number | Share of the datagrams"), "{page}");
+        for name in schema()["$defs"].as_object().unwrap().keys() {
+            // Those that are not there by themselves have their fields in the part that they are of.
+            let is_part = PARTS.iter().any(|(_, part)| part == name);
+            assert!(is_part || matches!(name.as_str(), "NetworkRecord" | "DelayRecord"), "{name}: no part of the page");
+        }
+    }
 
     #[test]
     fn every_part_has_its_numbers_and_every_field_its_meaning() {

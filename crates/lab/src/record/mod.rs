@@ -49,7 +49,7 @@ pub struct Record {
     /// Jain's index of the goodputs over the measured interval.
     #[serde(deserialize_with = "number")]
     pub jain: f64,
-    /// Its mean over windows of 2 s.
+    /// Mean of Jain's index over windows of 2 s.
     #[serde(deserialize_with = "number")]
     pub jain_2s: f64,
     /// Windows skipped because nothing was delivered in them.
@@ -97,7 +97,7 @@ pub struct FlowRecord {
     pub hops: u8,
     /// Its transport.
     pub transport: String,
-    /// Goodput, bit/s.
+    /// Goodput: payload delivered in order in the measured interval, bit/s.
     #[serde(deserialize_with = "number")]
     pub goodput_bps: f64,
     /// In-order payload delivered in the measured interval, bytes.
@@ -114,6 +114,9 @@ pub struct FlowRecord {
     /// Segments sent again over distinct segments received, both in the measured interval, a ratio.
     #[serde(deserialize_with = "number")]
     pub retransmission_index: f64,
+    /// Share of the datagrams sent in the measured interval that had not arrived at its end, a ratio; only for UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_ratio: Option<f64>,
     /// Mean RTT, seconds.
     #[serde(deserialize_with = "number")]
     pub rtt_mean_s: f64,
@@ -177,19 +180,19 @@ impl From<meshpace_sim::engine::Counters> for NetworkRecord {
 /// One-way delays of the packets with data that arrived in the measured interval, from transport to transport, seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DelayRecord {
-    /// Mean.
+    /// Mean one-way delay of the packets with data that arrived in the measured interval, seconds; only for simulated runs.
     #[serde(deserialize_with = "number")]
     pub delay_mean_s: f64,
-    /// Median; quantiles are known to 1.6 %.
+    /// Median of those delays, seconds; quantiles are known to 1.6 %.
     #[serde(deserialize_with = "number")]
     pub delay_p50_s: f64,
-    /// What 95 % do not exceed.
+    /// What 95 % of them do not exceed, seconds.
     #[serde(deserialize_with = "number")]
     pub delay_p95_s: f64,
-    /// What 99 % do not exceed.
+    /// What 99 % of them do not exceed, seconds.
     #[serde(deserialize_with = "number")]
     pub delay_p99_s: f64,
-    /// Mean absolute difference between packets that arrive one after another (IPDV, RFC 3393).
+    /// Mean absolute difference of the delays of packets that arrive one after another (IPDV, RFC 3393), seconds.
     #[serde(deserialize_with = "number")]
     pub jitter_s: f64,
 }
@@ -289,6 +292,7 @@ impl FlowRecord {
             timeouts: outcome.timeouts,
             acks_sent: Some(outcome.acks_sent),
             retransmission_index: outcome.retransmission_index,
+            loss_ratio: measured(outcome.loss_ratio),
             rtt_mean_s: outcome.rtt_mean_s,
             cov_rtt: outcome.cov_rtt,
             delay: Some(DelayRecord {

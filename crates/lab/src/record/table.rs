@@ -22,13 +22,17 @@ pub fn render(records: &[Record]) -> String {
     // Timeouts are counted from the start, whatever the warm-up.
     let timeouts = if first.warmup_s > 0.0 { "timeouts in all" } else { "timeouts" };
     header.extend(["goodput kbit/s", "rexmit %", timeouts, "RTT ms"].map(str::to_owned));
+    let loses = records.iter().flat_map(|record| &record.flows).any(|flow| flow.loss_ratio.is_some());
+    if loses {
+        header.push("lost %".to_owned());
+    }
     if several_flows {
         header.extend(["Jain", "Jain 2 s", "per flow kbit/s"].map(str::to_owned));
     }
     header.push("seeds".to_owned());
     table.set_header(header);
     for group in records.chunk_by(|a, b| a.point == b.point) {
-        table.add_row(row(group, several_flows));
+        table.add_row(row(group, several_flows, loses));
     }
     for column in table.column_iter_mut().skip(numbers_from) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -56,7 +60,8 @@ fn within<const N: usize>(width: Option<u16>, header: [&str; N], rows: impl Iter
     format!("{}\n", table.trim_fmt())
 }
 
-fn row(group: &[Record], several_flows: bool) -> Vec<String> {
+/// `loses`: whether any flow of the table has a share that is lost; those of datagrams have, each by itself.
+fn row(group: &[Record], several_flows: bool, loses: bool) -> Vec<String> {
     let mean = |scale: f64, digits: usize, value: &dyn Fn(&Record) -> f64| {
         let values: Vec<f64> = group.iter().map(value).filter(|value| value.is_finite()).collect();
         with_interval(&values, scale, digits)
@@ -70,11 +75,14 @@ fn row(group: &[Record], several_flows: bool) -> Vec<String> {
     let timeouts = |record: &Record| record.flows.iter().map(|flow| flow.timeouts as f64).sum();
     cells.push(mean(1.0, 1, &|record| again(record, timeouts(record))));
     cells.push(mean(1e3, 1, &mean_rtt));
+    let of_flows = |of: &dyn Fn(usize) -> String| (0..group[0].flows.len()).map(of).collect::<Vec<_>>().join("\n");
+    if loses {
+        cells.push(of_flows(&|id| mean(100.0, 2, &|record| record.flows[id].loss_ratio.unwrap_or(f64::NAN))));
+    }
     if several_flows {
         cells.push(mean(1.0, 3, &|record| record.jain));
         cells.push(mean(1.0, 3, &|record| record.jain_2s));
-        let flow = |id: usize| mean(1e-3, 1, &|record: &Record| record.flows[id].goodput_bps);
-        cells.push((0..group[0].flows.len()).map(flow).collect::<Vec<_>>().join("\n"));
+        cells.push(of_flows(&|id| mean(1e-3, 1, &|record| record.flows[id].goodput_bps)));
     }
     cells.push(group.len().to_string());
     cells
@@ -148,6 +156,21 @@ mod tests {
         let three = render(&[record(1, 0), record(2, 1), record(3, 0)]);
         assert!(three.contains('±') && three.contains("newreno, ends drawn"), "{three}");
         assert!(three.contains("timeouts in all"), "not of the measured interval alone");
+    }
+
+    #[test]
+    fn datagrams_lose_and_segments_do_not() {
+        let plain = render(&[record(1, 0)]);
+        assert!(!plain.contains("lost %"), "{plain}");
+        let mut mixed = record(1, 0);
+        let mut datagrams = mixed.flows[0].clone();
+        (datagrams.id, datagrams.transport, datagrams.loss_ratio) = (1, "udp".to_owned(), Some(0.125));
+        mixed.flows.push(datagrams);
+        let mixed = render(&[mixed]);
+        let lost = |line: &str| line.split_whitespace().any(|word| word == "12.50");
+        let of = |name: &str| mixed.lines().find(|line| line.contains(name)).unwrap_or_default();
+        assert!(mixed.contains("lost %") && lost(of("udp")) && !lost(of("newreno")), "{mixed}");
+        assert!(of("newreno").contains(" - "), "{mixed}");
     }
 
     #[test]
