@@ -1,17 +1,20 @@
 //! `meshpace advise`: what to set in a mesh that is known by a map, a list of links or a dump of its routing daemon.
 
-use crate::compare::simulated;
+use crate::compare::records_of;
 use crate::output::{complain, finish};
-use crate::runner::{self, Failure, processors};
-use crate::{FAILED, REFUSED};
+use crate::progress::Progress;
+use crate::runner::{self, Failure, Runner, processors};
+use crate::{FAILED, REFUSED, prospect};
 use clap::Args;
-use meshpace_lab::advise::{self, Answer, LEFT_OUT, Mesh, QUESTIONS};
+use meshpace_lab::advise::{self, Answer, Choice, LEFT_OUT, Mesh, QUESTIONS};
+use meshpace_lab::campaign::Campaign;
 use meshpace_lab::field::{path, results};
 use meshpace_scenario::dumps::{self, Dump};
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// The arguments of `meshpace advise`.
 #[derive(Args, Debug)]
@@ -90,20 +93,37 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     let stop = runner::stop_on_interrupt();
     runner::silence_panics();
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
-    let run = |sets| simulated(load(sets)?, 1, arguments.seeds, jobs, &arguments.map, &stop);
-    let first = load(advise::sets(None))?;
-    advise::nodes_within(first.points[0].config.positions.len()).map_err(refused)?;
-    let usual = run(advise::sets(None))?;
+    let campaign = |sets| {
+        let scenario = load(sets)?;
+        advise::nodes_within(scenario.points[0].config.positions.len()).map_err(refused)?;
+        let campaign = Campaign { scenario, first_seed: 1, seeds: arguments.seeds };
+        match prospect::too_much(&campaign, jobs) {
+            Some(why) => Err(refused(format!("{}: {why}; use fewer --seconds or --seeds", arguments.map.display()))),
+            None => Ok(Arc::new(campaign)),
+        }
+    };
+    let usual = campaign(advise::sets(None))?;
+    let tried: Vec<Vec<(Choice, Arc<Campaign>)>> = QUESTIONS
+        .iter()
+        .map(|question| {
+            let others = question.others.iter();
+            others.map(|choice| Ok((*choice, campaign(advise::sets(Some((question, choice))))?))).collect()
+        })
+        .collect::<Result<_, Failure>>()?;
+    // One bar for everything: a choice by itself is soon tried.
+    let progress = Progress::new(usual.work());
+    tried.iter().flatten().for_each(|(_, campaign)| progress.more(campaign.work()));
+    let runner = Runner { jobs, stop: &stop, progress: &progress };
+    let run = |campaign| records_of(campaign, &runner, &arguments.map);
+    let usual = run(&usual)?;
     advise::hops_within(&usual).map_err(refused)?;
-    for question in &QUESTIONS {
-        let tried: Vec<_> = question
-            .others
-            .iter()
-            .map(|choice| Ok((*choice, run(advise::sets(Some((question, choice))))?)))
-            .collect::<Result<_, Failure>>()?;
+    for (question, tried) in QUESTIONS.iter().zip(&tried) {
+        let tried: Vec<_> =
+            tried.iter().map(|(choice, campaign)| Ok((*choice, run(campaign)?))).collect::<Result<_, Failure>>()?;
         let answers = advise::answers(question, &usual, &tried).map_err(|why| (FAILED, why))?;
         told.push_str(&shown(question.name, question.usual.name, &answers, arguments.json));
     }
+    progress.finish();
     if !arguments.json {
         told.push_str(&format!("\n{LEFT_OUT}\n"));
     }

@@ -158,7 +158,7 @@ fn made(arguments: &Arguments, file: &Path, sets: &[String], stop: &Arc<AtomicBo
 }
 
 /// The records of the scenario that `file` is or gives, which is run with `seeds` seeds from the first on.
-pub fn simulated(
+fn simulated(
     scenario: Scenario,
     first_seed: u64,
     seeds: u64,
@@ -177,17 +177,22 @@ pub fn simulated(
         ));
     }
     let progress = Progress::new(campaign.work());
-    let runner = Runner { jobs, stop, progress: &progress };
+    let records = records_of(&campaign, &Runner { jobs, stop, progress: &progress }, file);
+    progress.finish();
+    records
+}
+
+/// The records of a campaign, which `runner` makes; `file` is what its scenario is from.
+pub fn records_of(campaign: &Arc<Campaign>, runner: &Runner, file: &Path) -> Result<Vec<Value>, Failure> {
     let runs = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
     let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
     let mut records = Vec::new();
-    let end = runner.make(&campaign, runs, simulate, |made| {
+    let end = runner.make(campaign, runs, simulate, |made| {
         let read =
             |(run, record): (Run, Option<Record>)| Some((run.index, line::open(record?.json_line().trim_end()).ok()?));
         records.extend(made.into_iter().filter_map(read));
         Ok(())
     });
-    progress.finish();
     records.sort_by_key(|(index, _)| *index);
     match end {
         Ok(End::Complete { failed: 0 }) => Ok(records.into_iter().map(|(_, record)| record).collect()),

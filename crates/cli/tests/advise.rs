@@ -23,7 +23,14 @@ fn every_choice_is_ranked_with_its_intervals() {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |question: &str| lines.iter().filter(|line| line["question"] == question).collect::<Vec<_>>();
     let counts = ["retry limit", "RTS threshold", "congestion control", "pacing"].map(|question| of(question).len());
-    assert_eq!((counts, lines.len()), ([2, 2, 2, 3], 9));
+    // What is usual is among them.
+    assert_eq!((counts, lines.len()), ([3, 3, 3, 4], 13));
+    for question in ["retry limit", "RTS threshold", "congestion control", "pacing"] {
+        let usual = of(question).into_iter().find(|line| line["choice"] == line["usual"]).unwrap();
+        assert_eq!(usual["lines"][0]["difference"], 0.0, "{usual}");
+        let ranks: Vec<u64> = of(question).iter().map(|line| line["rank"].as_u64().unwrap()).collect();
+        assert!(ranks[0] == 1 && ranks.is_sorted(), "{question}: {ranks:?}");
+    }
     for line in &lines {
         assert_eq!(line["lines"][0]["metric"], "aggregate_goodput_bps");
         assert!(line["lines"][0]["paired"] == true && line["lines"][0]["interval"].is_array(), "{line}");
@@ -36,6 +43,9 @@ fn every_choice_is_ranked_with_its_intervals() {
         status == 0 && told.contains("# pacing (usual: no pacing)") && told.contains("rates are not adapted"),
         "{told}"
     );
+    for usual in ["7 attempts", "no RTS", "CUBIC", "no pacing"] {
+        assert!(told.contains(&format!(". {usual}, which is usual: goodput ")), "{usual} has no place in:\n{told}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! does: seven attempts, no RTS, CUBIC with delayed ACKs, no pacing, aggregates of up to 64 MPDUs. Beyond the [`limits`] nothing here was held
 //! against theory or another simulator; nothing is answered there.
 
-use crate::compare::{Line, Side, compare, words};
+use crate::compare::{Line, Side, compare, mean, words};
 use crate::field::path::Links;
 use meshpace_scenario::dumps::Dump;
 use serde::Serialize;
@@ -220,7 +220,7 @@ pub struct Answer {
     pub choice: &'static str,
     /// What is usual instead.
     pub usual: &'static str,
-    /// Its place among the choices of its question, that which is usual included, by goodput; those that cannot be told from it share its place.
+    /// Its place among the choices of its question by goodput; those that cannot be told from what is usual share its place.
     pub rank: usize,
     /// What was compared; the first is what is usual.
     pub lines: Vec<Line>,
@@ -229,13 +229,13 @@ pub struct Answer {
 /// What is compared: an advice says no more of a choice.
 const SAID: [&str; 3] = ["aggregate_goodput_bps", "jain", "delay_p95_s"];
 
-/// The answers to one question, the best first: `tried` has each choice with its records.
+/// The answers to one question, the best first: `tried` has each choice with its records. What is usual is among them, compared with itself.
 ///
 /// # Errors
 /// If runs cannot be compared.
 pub fn answers(question: &Question, usual: &[Value], tried: &[(Choice, Vec<Value>)]) -> Result<Vec<Answer>, String> {
     let mut answers = Vec::new();
-    for (choice, records) in tried {
+    let mut answer = |choice: &Choice, records: &[Value]| -> Result<(), String> {
         let mut lines = compare(usual, records)?;
         lines.retain(|line| SAID.contains(&line.metric));
         answers.push(Answer {
@@ -245,9 +245,17 @@ pub fn answers(question: &Question, usual: &[Value], tried: &[(Choice, Vec<Value
             rank: 0,
             lines,
         });
-    }
+        Ok(())
+    };
+    answer(&question.usual, usual)?;
+    tried.iter().try_for_each(|(choice, records)| answer(choice, records))?;
     let goodput = |answer: &Answer| answer.lines.first().map_or((None, 0.0), |line| (line.better, line.difference));
-    answers.sort_by(|a, b| goodput(b).1.total_cmp(&goodput(a).1));
+    let class = |answer: &Answer| match goodput(answer).0 {
+        Some(Side::B) => 0,
+        None => 1,
+        Some(Side::A) => 2,
+    };
+    answers.sort_by(|a, b| class(a).cmp(&class(b)).then(goodput(b).1.total_cmp(&goodput(a).1)));
     let better = answers.iter().filter(|answer| goodput(answer).0 == Some(Side::B)).count();
     let same = answers.iter().filter(|answer| goodput(answer).0.is_none()).count();
     let (mut above, mut below) = (0, 0);
@@ -260,7 +268,7 @@ pub fn answers(question: &Question, usual: &[Value], tried: &[(Choice, Vec<Value
             None => better + 1,
             Some(Side::A) => {
                 below += 1;
-                better + 1 + same + below
+                better + same + below
             }
         };
     }
@@ -269,6 +277,10 @@ pub fn answers(question: &Question, usual: &[Value], tried: &[(Choice, Vec<Value
 
 /// An answer as people read it.
 pub fn told(answer: &Answer) -> String {
+    if answer.choice == answer.usual {
+        let means: Vec<String> = answer.lines.iter().map(mean).collect();
+        return format!("{}. {}, which is usual: {}\n", answer.rank, answer.usual, means.join(", "));
+    }
     let verdict = match answer.lines.first().and_then(|line| line.better) {
         Some(Side::B) => "carries more than",
         Some(Side::A) => "carries less than",
@@ -325,9 +337,14 @@ mod tests {
         ];
         let answers = answers(&QUESTIONS[0], &usual, &tried).unwrap();
         let ranks: Vec<(&str, usize)> = answers.iter().map(|answer| (answer.choice, answer.rank)).collect();
-        assert_eq!(ranks, [("better", 1), ("same", 2), ("worse", 4), ("far worse", 5)]);
+        assert_eq!(ranks, [("better", 1), ("7 attempts", 2), ("same", 2), ("worse", 4), ("far worse", 5)]);
+        assert_eq!(answers[1].lines[0].difference, 0.0);
+        assert_eq!(
+            told(&answers[1]),
+            "2. 7 attempts, which is usual: goodput 0.275 kbit/s, 95th percentile of the delay 100 ms\n"
+        );
         assert!(told(&answers[0]).starts_with("1. better carries more than 7 attempts\n   - better is faster by"));
-        assert!(told(&answers[1]).contains("cannot be told"));
+        assert!(told(&answers[2]).contains("cannot be told"));
     }
 
     #[test]
