@@ -78,7 +78,7 @@ enum Command {
     Campaign(campaign::Arguments),
     /// Measure the simulator's own speed on named workloads, beside ns-2 where that is installed.
     Bench(bench::Arguments),
-    /// Compare with ns-2.35, point by point; exit status 1 if a point does not meet its rule.
+    /// Compare with ns-2.35, ns-3, theory and testbeds, point by point; exit status 1 if a point does not meet its rule.
     Validate(validate::Arguments),
     /// Send traffic to a host over our transports or the kernel's TCP, and measure it.
     Send(send::Arguments),

@@ -5,6 +5,7 @@ use meshpace_core::Rate;
 use meshpace_live::tcp::{Device, Limits, Raw, Stack};
 use meshpace_live::tpa;
 use meshpace_live::tpa::keylog::KeyLog;
+use meshpace_scenario::nearest;
 use meshpace_scenario::quantity::{Dimension, RATE, SIZE, TIME};
 use meshpace_transport::{Config, PathInfo, names, pacing};
 use std::fmt::Display;
@@ -87,8 +88,11 @@ pub fn transport(name: &str) -> Result<Transport, String> {
         Some(("kernel", congestion)) if !congestion.is_empty() => Ok(Transport::Kernel(Some(congestion.to_owned()))),
         None if name == "kernel" => Ok(Transport::Kernel(None)),
         _ => names::lookup(name).map(Transport::Ours).ok_or_else(|| {
-            "no such transport; `meshpace transports` lists ours, `kernel` or `kernel:reno` is this machine's"
-                .to_owned()
+            let near = nearest(name, names::table().iter().map(|entry| entry.name));
+            let near = near.map(|near| format!(", did you mean {near}?")).unwrap_or_default();
+            format!(
+                "no such transport{near}; `meshpace transports` lists ours, `kernel` or `kernel:reno` is this machine's"
+            )
         }),
     }
 }

@@ -15,7 +15,7 @@ use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{NodeRecord, Record, csv, nodes, silence, summary, table};
-use meshpace_scenario::{MAX_SEEDS, Point, Scenario, Source};
+use meshpace_scenario::{MAX_SEEDS, Point, Refusal, Scenario, Source};
 use meshpace_sim::Outcome;
 use recording::Recording;
 use std::collections::BTreeMap;
@@ -174,7 +174,12 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
         })
     });
     let text = text.map_err(|error| {
-        complain(&format!("{name}: {error}"));
+        let way = match error.kind() {
+            io::ErrorKind::NotFound => "; meshpace scenarios DIR lists the scenarios in a directory",
+            io::ErrorKind::IsADirectory => "; name a scenario in it: meshpace scenarios DIR lists them",
+            _ => "",
+        };
+        complain(&format!("{name}: {error}{way}"));
         ExitCode::from(REFUSED)
     })?;
     if is_of_records(&text) {
@@ -192,12 +197,26 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
             scenario.warnings.iter().for_each(named);
             Ok(scenario)
         }
+        // Something else than a scenario: an error for each of its lines would say less.
+        Err(refusal) if is_no_toml(file, &refusal) => {
+            complain(&format!(
+                "{}: this is no scenario, which is a TOML file; a map or a list of links is named in one: topology.file, radio.links",
+                refusal.source.name
+            ));
+            Err(ExitCode::from(REFUSED))
+        }
         Err(refusal) => {
             let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             tell(&format!("{}\n", refusal.render(color)));
             Err(ExitCode::from(REFUSED))
         }
     }
+}
+
+/// Whether a file that is refused is no TOML by its name either.
+fn is_no_toml(file: &Path, refusal: &Refusal) -> bool {
+    let other = file.extension().is_some_and(|extension| !extension.eq_ignore_ascii_case("toml"));
+    other && refusal.problems.iter().all(|problem| problem.message.starts_with("not TOML"))
 }
 
 /// Whether a text is a record or a manifest: JSON objects, where a scenario is TOML.

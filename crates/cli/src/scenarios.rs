@@ -57,7 +57,19 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
 fn rows(directory: Option<PathBuf>) -> Result<(Vec<Row>, Vec<Row>), String> {
     let Some(directory) = directory else { return Ok((experiments(&Register::embedded()), Vec::new())) };
-    let mut files = collect(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let name = directory.display();
+    let mut files = collect(&directory).map_err(|error| {
+        // An experiment, or all of a paper, as `reproduce` takes them.
+        let asked = name.to_string();
+        let is_asked = |id: &str| id == asked || id.strip_prefix(&asked).is_some_and(|rest| rest.starts_with('-'));
+        let is_paper = Register::embedded().experiments.iter().any(|experiment| is_asked(&experiment.published.id));
+        let way = if is_paper {
+            format!("; without a directory, meshpace scenarios lists the experiments, and meshpace reproduce {name} runs these")
+        } else {
+            String::new()
+        };
+        format!("{name}: {error}{way}")
+    })?;
     files.sort();
     let files = files.iter().map(|file| describe(file)).collect();
     if !directory.join("register.toml").is_file() {

@@ -1,6 +1,6 @@
 //! `meshpace tunnel`: ordinary TCP connections between two sites over TPA.
 
-use crate::network::{self, rate, resolve, seconds};
+use crate::network::{rate, resolve, seconds};
 use crate::output::{complain, results};
 use crate::{FAILED, INTERRUPTED, REFUSED, runner};
 use clap::{ArgGroup, Args, Subcommand};
@@ -8,7 +8,8 @@ use meshpace_core::Rate;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, Security, TpaPort, keys};
 use meshpace_live::tunnel::{self, Allowed, Connector, Counters, Exit, Forward, Network, Totals};
-use meshpace_transport::{Config, PathInfo};
+use meshpace_scenario::nearest;
+use meshpace_transport::{Config, PathInfo, names};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
@@ -140,6 +141,18 @@ fn socks_address(text: &str) -> Result<String, String> {
     port.map(|_| local).ok_or_else(|| "expected [ADDRESS:]PORT".to_owned())
 }
 
+/// What is said of a `--transport` that no tunnel can use.
+fn not_tpa(name: &str, is_there: bool) -> String {
+    let tpas = names::table().iter().filter(|entry| matches!((entry.build)(), Config::Tpa(_))).map(|entry| entry.name);
+    let tpas: Vec<&str> = tpas.collect();
+    let what = match nearest(name, tpas.iter().copied()) {
+        _ if is_there => "not a TPA.".to_owned(),
+        Some(near) => format!("no such transport, did you mean {near}?"),
+        None => "no such transport.".to_owned(),
+    };
+    format!("--transport {name}: {what} A tunnel takes one of {}", tpas.join(", "))
+}
+
 fn refused(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text.into())
 }
@@ -168,10 +181,9 @@ impl Common {
     }
 
     fn options(&self) -> io::Result<tpa::Options> {
-        let transport = match network::transport(&self.transport) {
-            Ok(network::Transport::Ours(Config::Tpa(transport))) => transport,
-            Ok(_) => return Err(refused(format!("--transport {}: not a TPA", self.transport))),
-            Err(expected) => return Err(refused(format!("--transport {}: {expected}", self.transport))),
+        let transport = match names::lookup(&self.transport) {
+            Some(Config::Tpa(transport)) => transport,
+            other => return Err(refused(not_tpa(&self.transport, other.is_some()))),
         };
         let mut options = tpa::Options { security: self.security()?, ..tunnel::options(transport) };
         if let Some(segment) = self.segment {

@@ -249,7 +249,9 @@ fn wrong_command_lines_are_refused() {
     let connect = |more: &[&'static str]| [&["connect", "127.0.0.1"][..], more].concat();
     refused(&["listen"], "--allow");
     refused(&["listen", "--key", private], "--peers");
-    refused(&["listen", "--transport", "tcp-ap"], "not a TPA");
+    refused(&["listen", "--transport", "tcp-ap"], "not a TPA. A tunnel takes one of tpa-");
+    refused(&["listen", "--transport", "tpa3"], "did you mean tpa-3? A tunnel takes");
+    refused(&["listen", "--transport", "kernel"], "--transport kernel: no such transport. A tunnel takes");
     refused(&["listen", "--secret", "/nowhere/secret"], "/nowhere/secret");
     refused(&connect(&[]), "-L");
     refused(&connect(&["-D", "x"]), "expected [ADDRESS:]PORT");

@@ -139,6 +139,11 @@ struct Scale {
 }
 
 impl Scale {
+    /// Whether a value is on the axis: an interval that goes on beyond it has no end there.
+    fn has(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     fn at(&self, value: f64) -> f64 {
         let place = |value: f64| if self.log { value.max(1e-12).ln() } else { value };
         let (low, high) = (place(self.low), place(self.high));
@@ -238,6 +243,18 @@ impl Chart {
         scale
     }
 
+    /// The horizontal axis of a time: from zero on, unless the lines begin long after it.
+    fn along_time(&self, svg: &mut String) -> Scale {
+        let ends = self.points().map(|point| point.x);
+        let (least, high) = ends.fold((f64::MAX, 1e-9), |(least, high), x| (x.min(least), x.max(high)));
+        let low = if least < high / 4.0 { least.min(0.0) } else { least.min(high) };
+        let scale = Scale { low, high, from: LEFT, to: WIDTH - RIGHT, log: false };
+        let mut marks = ticks(low, high);
+        marks.retain(|mark| scale.has(*mark));
+        self.bottom(svg, &scale, &marks);
+        scale
+    }
+
     fn bottom(&self, svg: &mut String, scale: &Scale, marks: &[f64]) {
         let mut free = f64::MIN;
         for tick in marks {
@@ -266,7 +283,8 @@ impl Chart {
         self.lines.iter().any(|line| !line.published.is_empty())
     }
 
-    fn named(&self, mut svg: String) -> String {
+    /// `marked`: whether the lines have markers.
+    fn named(&self, mut svg: String, marked: bool) -> String {
         if !self.legend {
             return svg + TAIL;
         }
@@ -274,7 +292,9 @@ impl Chart {
         for (number, line) in self.lines.iter().enumerate() {
             let y = from + 21.0 * number as f64;
             stroke(&mut svg, &format!("M{LEFT} {y}h28"), &line.style);
-            marker(&mut svg, LEFT + 14.0, y, &line.style);
+            if marked {
+                marker(&mut svg, LEFT + 14.0, y, &line.style);
+            }
             let _ = write!(svg, "<text x=\"{}\" y=\"{}\">{}</text>", LEFT + 36.0, y + 5.0, text(&line.label));
         }
         if self.is_published() {
@@ -311,7 +331,7 @@ impl Chart {
                 published(&mut svg, x.at(*at) + aside, y.at(*value), &line.style.color);
             }
         }
-        self.named(svg)
+        self.named(svg, true)
     }
 
     /// The least distance between neighbouring points on the page.
@@ -325,7 +345,7 @@ impl Chart {
     pub fn bands(&self) -> String {
         let mut svg = head(self.height(), &self.description);
         let y = self.vertical(&mut svg);
-        let x = self.horizontal(&mut svg, 0.0);
+        let x = self.along_time(&mut svg);
         // All bands first: none hides a line.
         for line in &self.lines {
             let inside: Vec<&Point> = line.points.iter().filter(|point| point.high.is_finite()).collect();
@@ -344,7 +364,7 @@ impl Chart {
         for line in &self.lines {
             stroke(&mut svg, &path(line.points.iter().map(|point| (x.at(point.x), y.at(point.value)))), &line.style);
         }
-        self.named(svg)
+        self.named(svg, false)
     }
 
     /// Standing bars: at each x one for each line.
@@ -371,7 +391,7 @@ impl Chart {
                 interval(&mut svg, left + 0.46 * wide, &y, point, "#555");
             }
         }
-        self.named(svg)
+        self.named(svg, true)
     }
 
     /// A bar for each line's first point, lying, with its label.
@@ -407,11 +427,12 @@ impl Chart {
             );
             if point.high.is_finite() {
                 let (low, high, middle) = (x.at(point.low), x.at(point.high), y + 27.0);
-                let _ = write!(
-                    svg,
-                    "<path d=\"M{low:.1} {middle:.1}H{high:.1}M{low:.1} {0:.1}v8M{high:.1} {0:.1}v8\" stroke=\"#555\"/>",
-                    middle - 4.0
-                );
+                let end = |value: f64, at: f64| match x.has(value) {
+                    true => format!("M{at:.1} {:.1}v8", middle - 4.0),
+                    false => String::new(),
+                };
+                let ends = end(point.low, low) + &end(point.high, high);
+                let _ = write!(svg, "<path d=\"M{low:.1} {middle:.1}H{high:.1}{ends}\" stroke=\"#555\"/>");
             }
         }
         svg + TAIL
@@ -437,11 +458,12 @@ fn interval(svg: &mut String, x: f64, y: &Scale, point: &Point, color: &str) {
         return;
     }
     let (top, bottom) = (y.at(point.high), y.at(point.low));
-    let _ = write!(
-        svg,
-        "<path d=\"M{x:.1} {top:.1}V{bottom:.1}M{0:.1} {top:.1}h6M{0:.1} {bottom:.1}h6\" stroke=\"{color}\"/>",
-        x - 3.0
-    );
+    let end = |value: f64, at: f64| match y.has(value) {
+        true => format!("M{:.1} {at:.1}h6", x - 3.0),
+        false => String::new(),
+    };
+    let ends = end(point.high, top) + &end(point.low, bottom);
+    let _ = write!(svg, "<path d=\"M{x:.1} {top:.1}V{bottom:.1}{ends}\" stroke=\"{color}\"/>");
 }
 
 /// A ring with a cross: a published value.
@@ -522,6 +544,25 @@ mod tests {
             .filter(|y: &f64| *y < TOP - 0.1)
             .collect();
         assert!(tops.is_empty(), "{tops:?}");
+    }
+
+    #[test]
+    fn an_interval_that_is_cut_off_has_no_end_there() {
+        // Reaches far beyond its value on both sides, and below zero: an end on neither.
+        let (wide, narrow) =
+            (chart(&[(1.0, 10.0, 100.0), (2.0, 10.0, 1.0)]), chart(&[(1.0, 10.0, 1.0), (2.0, 10.0, 1.0)]));
+        let ends = |svg: &str, end: &str| svg.matches(end).count();
+        assert_eq!((ends(&wide.curves(), "h6"), ends(&narrow.curves(), "h6")), (2, 4));
+        assert_eq!((ends(&wide.bars(), "v8"), ends(&narrow.bars(), "v8")), (0, 2));
+    }
+
+    #[test]
+    fn a_time_begins_at_zero() {
+        let svg = chart(&[(1.0, 1.0, 0.0), (3.0, 1.0, 0.0), (5.0, 1.0, 0.0)]).bands();
+        assert!(
+            svg.contains("text-anchor=\"middle\">0</text>") && svg.contains("text-anchor=\"middle\">5</text>"),
+            "{svg}"
+        );
     }
 
     #[test]

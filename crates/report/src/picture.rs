@@ -29,6 +29,8 @@ struct Plot {
     title: String,
     svg: String,
     csv: String,
+    /// Whether it is higher than others are: as high as two of them.
+    tall: bool,
 }
 
 /// What a page is made from.
@@ -90,7 +92,8 @@ fn render(
 ) -> String {
     let seeds: BTreeSet<u64> = subject.records.iter().filter_map(|record| record.get("seed")?.as_u64()).collect();
     let file = |plot: &Plot, kind: &str| format!("{stem}-{}.{kind}", plot.name);
-    let told = || quantity::chosen(&quantity::USUAL[..4]);
+    let has = |quantity: &&Quantity| subject.records.iter().any(|record| quantity.of(record).is_some());
+    let told = || quantity::chosen(&quantity::USUAL).filter(|quantity| quantity.name != "delay").filter(has);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -106,7 +109,7 @@ fn render(
                     code { (subject.command) } }
                 @for panel in panels { (ranking(panel, axis)) }
                 div class="plots" { @for plot in plots {
-                    figure {
+                    figure class=[plot.tall.then_some("tall")] {
                         (PreEscaped(&plot.svg))
                         figcaption { (plot.title) " (" a href=(file(plot, "svg")) { "SVG" }
                             @if !plot.csv.is_empty() { ", " a href=(file(plot, "csv")) { "CSV" } } ")" }
@@ -206,6 +209,7 @@ fn plots(panels: &[Panel], axis: Option<&str>, subject: &Subject) -> Vec<Plot> {
         title: format!("nodes, links and flows of the last point, {}", map.of),
         svg: map.draw(),
         csv: String::new(),
+        tall: false,
     }));
     plots
 }
@@ -258,7 +262,7 @@ fn against_axis(panel: &Panel, axis: Option<&str>, quantity: &Quantity, settings
         range: None,
     };
     let svg = if axis.is_some() { chart.curves() } else { chart.bars() };
-    Some(Plot { name: quantity.name.to_owned(), title, svg, csv })
+    Some(Plot { name: quantity.name.to_owned(), title, svg, csv, tall: false })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use meshpace_lab::routes::Routes;
 use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_report::picture::{self, Map, Subject};
 use meshpace_scenario::Point;
-use meshpace_sim::Outcome;
+use meshpace_sim::{Mobility, Outcome};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,6 +96,9 @@ fn map(point: &Point, seed: u64, watch: &Watch) -> Option<Map> {
         links: links(),
         flows,
         routes: watch.hops(),
-        of: format!("seed {seed}"),
+        of: match config.mobility {
+            Mobility::Still => format!("seed {seed}"),
+            _ => format!("seed {seed}; nodes move: places and links as they are at the start, hops of the whole run"),
+        },
     })
 }

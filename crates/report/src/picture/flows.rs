@@ -9,6 +9,9 @@ use serde_json::Value;
 /// Flows of a point that have a bar.
 const BARS: usize = 12;
 
+/// Bars from which on they are higher than another plot.
+const TALL: usize = 7;
+
 /// Points, and flows of each, that have a line over time.
 const LINES: usize = 6;
 
@@ -31,9 +34,12 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     }
     let mut csv = csv_row(&["point", "flow", "transport", "mean", "half_width"].map(str::to_owned));
     let mut drawn = Vec::new();
+    let mut is_cut = false;
     let several = |group: &&&Group| group.records.first().is_some_and(|record| flows(record).len() > 1);
     for group in shown.iter().filter(several) {
-        for flow in 0..flows(group.records[0]).len().min(BARS) {
+        let count = flows(group.records[0]).len();
+        is_cut |= count > BARS;
+        for flow in 0..count.min(BARS) {
             let goodput = |record: &Value| flows(record).get(flow)?.get("goodput_bps")?.as_f64().map(|bps| bps * 1e-3);
             let Some(estimate) = group.estimate(goodput) else { continue };
             csv.push_str(&csv_row(&[
@@ -50,10 +56,14 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     if drawn.is_empty() {
         return None;
     }
-    let title = format!("goodput of each flow, {BARS} at most of a point");
+    let title = match is_cut {
+        true => format!("goodput of each flow, of the first {BARS} of a point"),
+        false => "goodput of each flow".to_owned(),
+    };
+    let tall = drawn.len() >= TALL;
     let (description, y_title) = (title.clone(), "goodput, kbit/s".to_owned());
     let chart = Chart { description, y_title, lines: lines(drawn), ..Chart::default() };
-    Some(Plot { name: "flows".to_owned(), title, svg: chart.bars(), csv })
+    Some(Plot { name: "flows".to_owned(), title, svg: chart.bars(), csv, tall })
 }
 
 /// Of each line the point in the middle of the axis; all points without an axis.
@@ -78,11 +88,14 @@ fn middles<'a>(groups: &[&'a Group<'a>], axis: Option<&str>) -> Vec<&'a Group<'a
 pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let mut csv = csv_row(&["point", "flow", "transport", "time_s", "mean", "half_width"].map(str::to_owned));
     let mut drawn = Vec::new();
-    for group in middles(groups, axis).into_iter().take(LINES) {
+    let middles = middles(groups, axis);
+    let mut is_cut = middles.len() > LINES;
+    for group in middles.into_iter().take(LINES) {
         let Some(first) = group.records.first().and_then(|record| record.get("series")) else { continue };
         let window = first.get("window_s").and_then(Value::as_f64).unwrap_or(1.0);
         let start = first.get("start_s").and_then(Value::as_f64).unwrap_or(0.0);
         let count = first.get("flows").and_then(Value::as_array).map_or(0, Vec::len);
+        is_cut |= count > LINES;
         for flow in 0..count.min(LINES) {
             let values = |record: &Value| -> Vec<f64> {
                 let list = record.pointer(&format!("/series/flows/{flow}/goodput_bps")).and_then(Value::as_array);
@@ -111,9 +124,10 @@ pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     if drawn.is_empty() {
         return None;
     }
-    let title =
-        format!("goodput over time, for each line at the middle of the axis; {LINES} lines and {LINES} flows at most");
+    let at = axis.map_or(String::new(), |axis| format!(", for each line at the middle value of {axis}"));
+    let cut = if is_cut { format!("; {LINES} lines and {LINES} flows at most") } else { String::new() };
+    let title = format!("goodput over time{at}{cut}");
     let (description, x_title, y_title) = (title.clone(), "time, s".to_owned(), "goodput, kbit/s".to_owned());
     let chart = Chart { description, x_title, y_title, lines: lines(drawn), legend: true, ..Chart::default() };
-    Some(Plot { name: "time".to_owned(), title, svg: chart.bands(), csv })
+    Some(Plot { name: "time".to_owned(), title, svg: chart.bands(), csv, tall: false })
 }

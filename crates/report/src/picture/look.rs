@@ -20,6 +20,17 @@ fn subject(label: &str) -> &str {
     label.rsplit_once(", flow ").map_or(label, |(subject, _)| subject)
 }
 
+/// The looks of so many lines of one subject: by colours first, then by dashes.
+pub fn apart(count: usize) -> Vec<Style> {
+    let style = |number: usize| Style {
+        color: COLORS[number % COLORS.len()].to_owned(),
+        dashes: DASHES[number / COLORS.len() % DASHES.len()].to_owned(),
+        shape: SHAPES[number % SHAPES.len()],
+        fill: Fill::Full,
+    };
+    (0..count).map(style).collect()
+}
+
 /// The look of each line by its label: lines of one colour differ in their dashes, flows of one point have one colour.
 pub fn styles(labels: &[String]) -> Vec<Style> {
     let owns: Vec<Option<Style>> =

@@ -54,7 +54,9 @@ impl Map {
         };
         let labels: Vec<String> =
             self.flows.iter().enumerate().map(|(number, flow)| format!("{}, flow {number}", name(&flow.2))).collect();
-        let styles = look::styles(&labels);
+        // Of one transport alone, its colour would tell nothing.
+        let of_one = self.flows.iter().all(|flow| flow.2 == self.flows[0].2);
+        let styles = if of_one && self.flows.len() > 1 { look::apart(labels.len()) } else { look::styles(&labels) };
         for (number, ((from, to, _), style)) in self.flows.iter().zip(&styles).enumerate() {
             let (to_x, to_y) = place(*to);
             let dashes = if style.dashes.is_empty() { "none" } else { &style.dashes };
@@ -81,14 +83,18 @@ impl Map {
             svg.push_str("</g>");
         }
         self.write_nodes(&mut svg, &lines, place);
+        let (wide, high) = (right - left, top - bottom);
+        let size = if wide.min(high) < 0.5 {
+            format!("{:.0} m long", wide.max(high))
+        } else {
+            format!("{wide:.0} m by {high:.0} m")
+        };
         let told = if self.routes.is_empty() { "" } else { "; thicker hops carried more frames" };
         let _ = write!(
             svg,
-            "<g font-size=\"12\"><text x=\"4\" y=\"{:.1}\">{:.0} m by {:.0} m</text>\
+            "<g font-size=\"12\"><text x=\"4\" y=\"{:.1}\">{size}</text>\
              <text x=\"4\" y=\"{:.1}\">a ring is where a flow ends{told}</text></g>",
             tall - 20.0,
-            right - left,
-            top - bottom,
             tall - 4.0,
         );
         for (number, (label, style)) in labels.iter().zip(&styles).take(LEGEND).enumerate() {
@@ -171,6 +177,12 @@ mod tests {
         // Two links, two hops, one mark below.
         assert_eq!(svg.matches("<path").count(), 5, "{svg}");
         assert!(svg.contains("tcp-ap, flow 0, 0 to 2") && svg.contains("#0072B2"), "{svg}");
+        assert!(svg.contains(">400 m long<"), "{svg}");
+        // Two flows of one transport differ in colour.
+        let flows = vec![(0, 2, "tcp-ap".to_owned()), (2, 0, "tcp-ap".to_owned())];
+        let two = Map { flows, routes: Vec::new(), ..map.clone() }.draw();
+        let colors: Vec<&str> = two.split("r=\"7.5\" fill=\"none\" stroke=\"").skip(1).map(|rest| &rest[..7]).collect();
+        assert!(colors.len() == 2 && colors[0] != colors[1], "{colors:?}");
         let flows = vec![(0, 2, "tcp-ap{pacing.alpha=0.5}".to_owned())];
         let unwatched = Map { routes: Vec::new(), flows, ..map }.draw();
         assert!(unwatched.contains('Q') && !unwatched.contains("thicker"));

@@ -19,14 +19,22 @@ pub struct Quantity {
 }
 
 /// Those that are drawn if a scenario does not choose.
-pub const USUAL: [&str; 5] = ["goodput", "jain", "jain-2s", "retransmissions", "delay"];
+pub const USUAL: [&str; 6] = ["goodput", "jain", "jain-2s", "retransmissions", "loss", "delay"];
 
 /// All of them, in the order in which they are drawn.
-pub const ALL: [Quantity; 12] = [
+pub const ALL: [Quantity; 13] = [
     more("goodput", "goodput, kbit/s", 1e-3, |record| field(record, "aggregate_goodput_bps")),
     Quantity { most: Some(1.0), ..more("jain", "Jain's index", 1.0, |record| shared(record, "jain")) },
     Quantity { most: Some(1.0), ..more("jain-2s", "Jain's index over 2 s", 1.0, |record| shared(record, "jain_2s")) },
-    less("retransmissions", "retransmissions, %", 100.0, |record| field(record, "retransmission_index")),
+    // Datagrams are not sent again.
+    less("retransmissions", "retransmissions, %", 100.0, |record| {
+        let all_are_datagrams = flows(record).iter().all(|flow| flow.get("loss_ratio").is_some_and(Value::is_number));
+        (!all_are_datagrams).then(|| field(record, "retransmission_index")).flatten()
+    }),
+    less("loss", "lost datagrams of UDP, %", 100.0, |record| {
+        let values = of_flows(record, "loss_ratio")?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    }),
     less("timeouts", "timeouts of all flows", 1.0, |record| Some(of_flows(record, "timeouts")?.iter().sum())),
     less("rtt", "mean round trip, ms", 1e3, |record| {
         let values = of_flows(record, "rtt_mean_s")?;

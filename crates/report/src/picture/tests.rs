@@ -74,6 +74,26 @@ fn a_sweep_becomes_lines_over_its_numbers_with_files_beside() {
 }
 
 #[test]
+fn datagrams_have_a_plot_of_what_is_lost_and_segments_one_of_what_is_sent_again() {
+    let page = |flows: Value| {
+        let scratch = tempfile::tempdir().unwrap();
+        let page = scratch.path().join("out.html");
+        let of = |seed: u64| json!({"seed": seed, "point": {}, "aggregate_goodput_bps": 1e5, "retransmission_index": 0.0, "flows": flows});
+        let records: Vec<Value> = (1..=3).map(of).collect();
+        write(&page, &subject(&records, None, &Settings::default())).unwrap();
+        std::fs::read_to_string(page).unwrap()
+    };
+    let (tcp, udp) = (json!({"transport": "newreno"}), json!({"transport": "udp", "loss_ratio": 0.125}));
+    let (lost, again) = ("lost datagrams of UDP, %", "retransmissions, %");
+    let only = page(json!([udp]));
+    assert!(only.contains(lost) && only.contains("<td>12.5 ± 0.0</td>") && !only.contains(again), "{only}");
+    let mixed = page(json!([tcp, udp]));
+    assert!(mixed.contains(lost) && mixed.contains("<td>12.5 ± 0.0</td>") && mixed.contains(again), "{mixed}");
+    let neither = page(json!([tcp]));
+    assert!(!neither.contains(lost) && neither.contains(again), "{neither}");
+}
+
+#[test]
 fn a_scenario_chooses_axis_lines_and_metrics() {
     let records = records();
     let groups = groups(&records);
