@@ -379,11 +379,11 @@ fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
 }
 
 /// A station of 802.11n at MCS 7 without aggregates.
-fn of_80211n(immediate: bool, seed: u64) -> Station {
+fn of_80211n(ht: HtConfig, seed: u64) -> Station {
     let (data, basic) = (OfdmRate::mcs(7, false).unwrap(), OfdmRate::NonHt(0));
     let ofdm = Some(Ofdm { band: Band::Five, data, basic });
     let radio = RadioConfig { rate: data.rate(), basic_rate: basic.rate(), ofdm, ..RadioConfig::default() };
-    let ht = Some(HtConfig { mpdus: 1, immediate, ..HtConfig::default() });
+    let ht = Some(HtConfig { mpdus: 1, ..ht });
     let mac = MacConfig { profile: MacProfile::Ieee, rts: RtsPolicy::Never, ht, ..MacConfig::default() };
     let timing = Timing::new(&mac, &radio);
     Station { mac: Dcf::new(ME, &timing, Rng::stream(seed, Purpose::Backoff, 0)), timing, transmissions: 0 }
@@ -394,7 +394,7 @@ fn a_packet_that_comes_before_the_space_after_a_frame_is_over_needs_no_backoff_w
     for immediate in [false, true] {
         let mut gaps = std::collections::BTreeSet::new();
         for seed in 0..30 {
-            let mut station = of_80211n(immediate, seed);
+            let mut station = of_80211n(HtConfig { immediate, ..HtConfig::default() }, seed);
             let data = station.data(ME, 1);
             let (end, _) = station.hear(us(1000), data, true);
             let (at, ack) = station.transmits();
@@ -415,4 +415,36 @@ fn a_packet_that_comes_before_the_space_after_a_frame_is_over_needs_no_backoff_w
             assert!(gaps.len() > 8 && gaps.iter().all(|gap| (gap - 43) % 9 == 0 && *gap <= 43 + 135), "{gaps:?}");
         }
     }
+}
+
+/// When the frame of a station leaves, counted in slots from the end of the interframe space after the last of so many frames that it hears; the
+/// second one begins two slots after the interframe space after the first.
+fn slots_until_its_frame(busy_slot_counts: bool, seed: u64, frames: u32) -> u64 {
+    let aifs = Duration::from_micros(43);
+    let mut station = of_80211n(HtConfig { busy_slot_counts, ..HtConfig::default() }, seed);
+    let foreign = station.control(FrameKind::Ack, PEER, OTHER, 0);
+    let (mut end, _) = station.hear(us(1000), foreign.clone(), true);
+    station.send(end + Duration::from_micros(5));
+    for _ in 1..frames {
+        (end, _) = station.hear(end + aifs + Duration::from_micros(18), foreign.clone(), true);
+    }
+    let (at, _) = station.transmits();
+    at.since(end + aifs).0 / 9_000
+}
+
+#[test]
+fn the_slots_of_edca_count_that_in_which_the_medium_becomes_busy() {
+    // Of 802.11-2016, 10.22.2.4: a backoff of r slots counts down at the end of AIFS and after each idle slot, and is 0 at the boundary at which
+    // its frame leaves: r slots after AIFS. A frame that begins at the third boundary leaves r - 3 of it, in the DCF r - 2.
+    let mut interrupted = 0;
+    for seed in 0..30 {
+        for (busy_slot_counts, counted) in [(false, 2), (true, 3)] {
+            let drawn = slots_until_its_frame(busy_slot_counts, seed, 1);
+            if drawn > 2 {
+                assert_eq!(slots_until_its_frame(busy_slot_counts, seed, 2), drawn - counted, "seed {seed}");
+                interrupted += 1;
+            }
+        }
+    }
+    assert!(interrupted > 30, "{interrupted}");
 }

@@ -94,6 +94,7 @@ fn mac(reader: &mut Reader<'_>) -> MacConfig {
             "ampdu_time",
             "block_ack_request",
             "immediate_access",
+            "busy_slot_counts",
             "reorder_timeout",
             "edca",
             "video_txop",
@@ -121,6 +122,7 @@ fn ht(keys: &mut Reader<'_>) -> HtConfig {
     }
     assign(&mut ht.asks, keys.flag("block_ack_request"));
     assign(&mut ht.immediate, keys.flag("immediate_access"));
+    assign(&mut ht.busy_slot_counts, keys.flag("busy_slot_counts"));
     let timeout = keys.quantity("reorder_timeout", &TIME, Sign::Positive, MAX_SECONDS).map(Duration::from_secs_f64);
     assign(&mut ht.reorder_timeout, timeout);
     let mut edca = EdcaConfig::default();

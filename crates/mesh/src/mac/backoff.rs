@@ -62,12 +62,12 @@ impl Backoff {
         }
     }
 
-    /// The medium became busy. A slot whose end is less than `commit` away counts as elapsed: it is too late to sense that it is
-    /// not idle to its end.
+    /// The medium became busy. A slot whose end is no more than `ahead` away counts as elapsed: for less than the CCA time it is too late to
+    /// sense that it is not idle to its end. With a slot more the slot in which the medium became busy counts, as EDCA has it.
     #[inline]
-    pub fn pause(&mut self, now: Time, slot: Duration, commit: Duration) {
+    pub fn pause(&mut self, now: Time, slot: Duration, ahead: Duration) {
         if let Backoff::Running { from, remaining_ns } = *self {
-            let elapsed = (now.since(from) + commit).0 / slot.0 * slot.0;
+            let elapsed = (now + ahead).since(from).0 / slot.0 * slot.0;
             *self = Backoff::Paused { remaining_ns: u64::from(remaining_ns).saturating_sub(elapsed) as u32 };
         }
     }
@@ -114,5 +114,19 @@ mod tests {
         let mut backoff = running(slot);
         backoff.pause(Time(990_000), slot, commit);
         assert_eq!(backoff, Backoff::paused(slot), "the interframe space is no slot");
+    }
+
+    #[test]
+    fn with_the_slots_of_edca_the_one_in_which_the_medium_becomes_busy_counts() {
+        // 802.11n: boundaries at the end of the interframe space and every 9 us after it; CCA takes 4 us.
+        let (slot, ahead) = (Duration::from_micros(9), Duration::from_micros(4 + 9));
+        for (busy_us, slots) in [(0, 9), (4, 9), (5, 8), (9, 8), (13, 8), (14, 7), (81, 0)] {
+            let mut backoff = running(slot * 10);
+            backoff.pause(Time(1_000_000 + busy_us * 1_000), slot, ahead);
+            assert_eq!(backoff, Backoff::paused(slot * slots), "busy after {busy_us} us");
+        }
+        let mut backoff = running(slot);
+        backoff.pause(Time(995_000), slot, ahead);
+        assert_eq!(backoff, Backoff::paused(slot), "the interframe space was not over");
     }
 }

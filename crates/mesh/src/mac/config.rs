@@ -72,6 +72,9 @@ pub struct HtConfig {
     /// Whether a packet that comes while the medium is idle, with nothing else to send, goes without backoff when the interframe space is over,
     /// though it is not over yet (IEEE Std 802.11-2016, 10.22.2.2 a). Default no: then the medium must have been idle for that space.
     pub immediate: bool,
+    /// Whether backoffs are counted at the slot boundaries of EDCA (IEEE Std 802.11-2016, 10.22.2.4), the first of which is the end of the interframe
+    /// space: then the slot in which the medium becomes busy counts, too. Default no: only slots that were idle to their end, as in the DCF.
+    pub busy_slot_counts: bool,
     /// How long a receiver keeps what came after something that is missing. Default 100 ms (Linux's mac80211).
     pub reorder_timeout: Duration,
     /// Whether frames have categories with their own access to the medium; None: all are best effort. Default None.
@@ -91,6 +94,7 @@ impl Default for HtConfig {
             longest: LONGEST_FRAME,
             asks: true,
             immediate: false,
+            busy_slot_counts: false,
             reorder_timeout: Duration::from_millis(100),
             edca: None,
         }

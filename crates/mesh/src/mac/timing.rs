@@ -60,6 +60,8 @@ pub struct Timing {
     pub eifs: Duration,
     /// How long before its own transmission a station no longer senses that the medium became busy (CCA time).
     pub commit: Duration,
+    /// How long before its end a slot counts as elapsed when the medium becomes busy: the CCA time; with the slots of EDCA one slot more.
+    pub counts_ahead: Duration,
     /// Whether frames have categories with their own access (EDCA).
     pub edca: bool,
     /// By category; without EDCA the same for all.
@@ -104,6 +106,7 @@ impl Timing {
         let (slot, sifs) = (Duration::from_micros(20), Duration::from_micros(10));
         let difs = sifs + slot * 2;
         let eifs = sifs + difs + PLCP + Rate::from_mbps(1).time_for(CTS_ACK_BYTES);
+        let commit = if ns2 { Duration::ZERO } else { Duration::from_micros(15) };
         let control = |bytes| plcp(radio.preamble, radio.basic_rate) + radio.basic_rate.time_for(bytes);
         Timing {
             profile: config.profile,
@@ -111,7 +114,8 @@ impl Timing {
             sifs,
             difs,
             eifs,
-            commit: if ns2 { Duration::ZERO } else { Duration::from_micros(15) },
+            commit,
+            counts_ahead: commit,
             edca: false,
             access: [Access { aifs: difs, eifs, cw_min: 31, cw_max: 1023, txop: Duration::ZERO }; Category::COUNT],
             short_retry_limit: config.retries.short,
@@ -162,6 +166,8 @@ impl Timing {
             difs,
             eifs,
             commit: CCA_TIME,
+            counts_ahead: CCA_TIME
+                + if config.ht.is_some_and(|ht| ht.busy_slot_counts) { SLOT } else { Duration::ZERO },
             edca: config.ht.is_some_and(|ht| ht.edca.is_some()),
             access,
             short_retry_limit: config.retries.short,

@@ -130,7 +130,6 @@ impl Row {
             "chain" => Some(5.0),
             "transfer" if self.traffic == "cubic" && how == (0, false, false) => None,
             "transfer" => Some(3.0),
-            "chain-hidden" if (self.nodes, self.reach) == (5, 1) && how == (3, true, true) => None,
             _ => Some(10.0),
         }
     }

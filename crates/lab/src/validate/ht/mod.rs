@@ -24,7 +24,8 @@ pub fn compare(options: &Options) -> Vec<Table> {
 fn how(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> How {
     let mpdus = if aggregates { 64 } else { 1 };
     // ns-3 hands a packet up when its frame ends, the medium being idle until the ACK, and one of an aggregate earlier, the medium being busy.
-    let ht = HtConfig { mpdus, asks, immediate: !aggregates, ..HtConfig::default() };
+    // Its backoffs have the slots of EDCA.
+    let ht = HtConfig { mpdus, asks, immediate: !aggregates, busy_slot_counts: true, ..HtConfig::default() };
     How { ht: Some(ht), ..How::mcs(mcs, mpdus, rts) }
 }
 

@@ -10,7 +10,7 @@
 //!   hand fits with its answer; aggregates are cut so that they do. The first exchange may be longer if it is one MPDU (9.19.2.4).
 //! - An exchange that fails ends the TXOP, and so does having nothing to send.
 //! - Duration fields cover one exchange (8.2.5.2, single protection), so that nobody has to be told that a TXOP ends early.
-//! - Backoffs stand still in a busy slot as those of the DCF do. The standard lets one slot less pass there, with the same expectation.
+//! - Backoffs stand still in a busy slot as those of the DCF do, unless [`crate::mac::config::HtConfig::busy_slot_counts`] asks for the standard's slots.
 
 use super::{Action, Contention, Dcf, Exchange, Outgoing, PacketState};
 use crate::body::Queued;
@@ -175,7 +175,7 @@ impl<P: Packet> Dcf<P> {
             match parked.backoff {
                 Backoff::Paused { .. } if idle => parked.backoff.resume(self.counts_from(parked.category, now, t)),
                 Backoff::Running { .. } if !idle && !only_paused && notices(parked.backoff) => {
-                    parked.backoff.pause(now, t.slot, t.commit);
+                    parked.backoff.pause(now, t.slot, t.counts_ahead);
                 }
                 _ => {}
             }

@@ -56,7 +56,7 @@ impl<P: Packet> Dcf<P> {
             // A frame that begins before pauses it, and it goes on DIFS after that at the earliest.
             Some(next) if locks && next.start < expiry && expiry.since(next.start) >= t.commit => {
                 let idle = (next.frame.end + least_nav(&next.into(), t)).max(self.nav_until);
-                let elapsed = (next.start + t.commit).since(from);
+                let elapsed = (next.start + t.counts_ahead).since(from);
                 at.min(idle + t.difs + remaining.saturating_sub(elapsed))
             }
             _ => at.min(expiry),
@@ -83,7 +83,7 @@ impl<P: Packet> Dcf<P> {
     #[inline(never)]
     pub(super) fn pause_backoff(&mut self, now: Time, t: &Timing) {
         if self.backoff.notices(now, t.commit) {
-            self.backoff.pause(now, t.slot, t.commit);
+            self.backoff.pause(now, t.slot, t.counts_ahead);
         }
     }
 
@@ -143,7 +143,7 @@ impl<P: Packet> Dcf<P> {
             }
             Backoff::Running { .. } => {
                 if !self.medium_idle(now) {
-                    self.backoff.pause(now, t.slot, t.commit);
+                    self.backoff.pause(now, t.slot, t.counts_ahead);
                 }
             }
         }
