@@ -423,10 +423,10 @@ fn slots_until_its_frame(busy_slot_counts: bool, seed: u64, frames: u32) -> u64 
     let aifs = Duration::from_micros(43);
     let mut station = of_80211n(HtConfig { busy_slot_counts, ..HtConfig::default() }, seed);
     let foreign = station.control(FrameKind::Ack, PEER, OTHER, 0);
-    let (mut end, _) = station.hear(us(1000), foreign.clone(), true);
+    let (mut end, _) = station.hear(us(1000), foreign, true);
     station.send(end + Duration::from_micros(5));
     for _ in 1..frames {
-        (end, _) = station.hear(end + aifs + Duration::from_micros(18), foreign.clone(), true);
+        (end, _) = station.hear(end + aifs + Duration::from_micros(18), foreign, true);
     }
     let (at, _) = station.transmits();
     at.since(end + aifs).0 / 9_000
