@@ -97,13 +97,16 @@ impl Group<'_> {
         self.label(|key| key != axis)
     }
 
-    /// A flow of the point in words; that of a single point by its transport.
+    /// A flow of the point in words; that of a single point by its transport, and with it where the flows have different ones.
     pub fn flow_label(&self, flow: usize) -> String {
-        let path = format!("/flows/{flow}/transport");
-        let own = self.records.first().and_then(|record| record.pointer(&path)?.as_str());
-        match own.filter(|_| self.point.is_empty()) {
-            Some(transport) => format!("{transport}, flow {flow}"),
-            None => format!("{}, flow {flow}", self.told()),
+        let transport = self.transport(flow);
+        let count = self.records.first().map_or(0, |record| flows(record).len());
+        let differ = (0..count).any(|other| self.transport(other) != transport);
+        match (self.values(|_| true), transport) {
+            (told, "") => format!("{told}, flow {flow}"),
+            (told, _) if told.is_empty() => format!("{transport}, flow {flow}"),
+            (told, _) if differ => format!("{told}, {transport}, flow {flow}"),
+            (told, _) => format!("{told}, flow {flow}"),
         }
     }
 

@@ -56,10 +56,9 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     if drawn.is_empty() {
         return None;
     }
-    let title = match is_cut {
-        true => format!("goodput of each flow, of the first {BARS} of a point"),
-        false => "goodput of each flow".to_owned(),
-    };
+    let at = axis.map_or(String::new(), |axis| format!(" at the first value of {axis}"));
+    let cut = if is_cut { format!(", of the first {BARS} of a point") } else { String::new() };
+    let title = format!("goodput of each flow{at}{cut}");
     let tall = drawn.len() >= TALL;
     let (description, y_title) = (title.clone(), "goodput, kbit/s".to_owned());
     let chart = Chart { description, y_title, lines: lines(drawn), ..Chart::default() };

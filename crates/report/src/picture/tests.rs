@@ -74,6 +74,26 @@ fn a_sweep_becomes_lines_over_its_numbers_with_files_beside() {
 }
 
 #[test]
+fn flows_of_different_transports_are_named_by_them() {
+    let flows = json!([{"transport": "newreno", "goodput_bps": 1e5}, {"transport": "udp", "goodput_bps": 1e4}]);
+    let of =
+        |rate: &str| json!({"seed": 1, "point": {"flow.1.rate": rate}, "aggregate_goodput_bps": 1e5, "flows": flows});
+    let records = [of("32 kbit/s"), of("64 kbit/s")];
+    let groups = groups(&records);
+    assert_eq!(groups[0].flow_label(0), "32 kbit/s, newreno, flow 0");
+    let settings = Settings::default();
+    let plots = plots(
+        &panels(&groups, Some("flow.1.rate"), &settings),
+        Some("flow.1.rate"),
+        &subject(&records, None, &settings),
+    );
+    let bars = plots.iter().find(|plot| plot.name == "flows").unwrap();
+    assert_eq!(bars.title, "goodput of each flow at the first value of flow.1.rate");
+    // Each in the colour of its transport.
+    assert!(bars.svg.contains("#D55E00") && bars.svg.contains("udp, flow 1"), "{}", bars.svg);
+}
+
+#[test]
 fn datagrams_have_a_plot_of_what_is_lost_and_segments_one_of_what_is_sent_again() {
     let page = |flows: Value| {
         let scratch = tempfile::tempdir().unwrap();
