@@ -1,13 +1,14 @@
 //! `[link]`: the queue discipline and the marker between routing and MAC, each a kind or a table that spells it out.
 
 use super::pacing::{assign, time};
-use super::quantity::SIZE;
+use super::quantity::{RATE, SIZE};
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
-use meshpace_core::ParameterError;
+use meshpace_core::{ParameterError, Rate};
 use meshpace_mesh::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
 use meshpace_mesh::link::dcc::{DccAverages, DccConfig, DccCounts};
 use meshpace_mesh::link::fq_codel::FqCodelConfig;
+use meshpace_mesh::link::fq_codel_airtime::FqCodelAirtimeConfig;
 use meshpace_mesh::link::llap::{DelayBase, DelayUpdate, LlapConfig, QueueLimit, RelayDelay};
 use meshpace_mesh::link::lred::{LredAction, LredConfig};
 
@@ -21,6 +22,7 @@ pub fn read(root: &mut Reader<'_>) -> LinkConfig {
         ("drop-tail", QueueConfig::DropTail),
         ("llap", QueueConfig::Llap(LlapConfig::default())),
         ("fq-codel", QueueConfig::FqCodel(FqCodelConfig::default())),
+        ("fq-codel-airtime", QueueConfig::FqCodelAirtime(FqCodelAirtimeConfig::default())),
     ];
     let markers = [
         ("none", MarkerConfig::None),
@@ -32,6 +34,7 @@ pub fn read(root: &mut Reader<'_>) -> LinkConfig {
             QueueConfig::DropTail => return "the drop-tail queue, whose length is radio.queue",
             QueueConfig::Llap(config) => read_llap(keys, config),
             QueueConfig::FqCodel(config) => read_fq_codel(keys, config),
+            QueueConfig::FqCodelAirtime(config) => read_fq_codel_airtime(keys, config),
         }
         report(keys, queue.check());
         "the queue"
@@ -123,6 +126,18 @@ fn read_fq_codel(keys: &mut Reader<'_>, config: &mut FqCodelConfig) {
     assign(&mut config.limit, count(keys, "limit", "packets"));
     assign(&mut config.flows, count(keys, "flows", "queues"));
     assign(&mut config.ecn, keys.flag("ecn"));
+}
+
+fn read_fq_codel_airtime(keys: &mut Reader<'_>, config: &mut FqCodelAirtimeConfig) {
+    read_fq_codel(keys, &mut config.queues);
+    assign(&mut config.airtime_quantum, time(keys, "airtime_quantum", Sign::Positive));
+    assign(&mut config.aql_low, time(keys, "aql_low", Sign::NotNegative));
+    assign(&mut config.aql_high, time(keys, "aql_high", Sign::NotNegative));
+    assign(&mut config.aql_threshold, time(keys, "aql_threshold", Sign::NotNegative));
+    assign(&mut config.slow.target, time(keys, "slow_target", Sign::Positive));
+    assign(&mut config.slow.interval, time(keys, "slow_interval", Sign::Positive));
+    let slow_below = keys.quantity("slow_below", &RATE, Sign::NotNegative, 1e12);
+    assign(&mut config.slow_below, slow_below.map(|bps| Rate::from_bps(bps.round() as u64)));
 }
 
 fn read_lred(keys: &mut Reader<'_>, config: &mut LredConfig) {

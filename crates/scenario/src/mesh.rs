@@ -25,17 +25,16 @@ pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
     let mut mac = mac(reader);
     let (radio, limit, files) = radio(reader, &mut mac, load);
     let link = LinkConfig { limit, ..link::read(reader) };
-    let is_other = link.queue != QueueConfig::DropTail || link.marker != MarkerConfig::None;
-    if is_other && mac.ht.is_some_and(|ht| ht.edca.is_some()) {
-        let expected = "expected neither link.queue nor link.marker with it";
-        reader.disagree(
-            &["link", "mac"],
-            "the categories of mac.edca have drop-tail queues without a marker",
-            expected,
-        );
-    } else if is_other && mac.ht.is_some_and(|ht| ht.mpdus > 1) {
-        let expected = "expected neither link.queue nor link.marker with it, or mac.ampdu_mpdus = 1";
-        let what = "the aggregates of mac.profile = \"ht\" come from a drop-tail queue without a marker";
+    let is_marked = link.marker != MarkerConfig::None;
+    let has_categories = matches!(link.queue, QueueConfig::DropTail | QueueConfig::FqCodelAirtime(_));
+    if (is_marked || !has_categories) && mac.ht.is_some_and(|ht| ht.edca.is_some()) {
+        let what =
+            "the categories of mac.edca have queues of their own: drop-tail or fq-codel-airtime, without a marker";
+        let expected = "expected link.queue \"drop-tail\" or \"fq-codel-airtime\" and no link.marker with it";
+        reader.disagree(&["link", "mac"], what, expected);
+    } else if (is_marked || matches!(link.queue, QueueConfig::Llap(_))) && mac.ht.is_some_and(|ht| ht.mpdus > 1) {
+        let what = "the aggregates of mac.profile = \"ht\" come from a drop-tail, fq-codel or fq-codel-airtime queue without a marker";
+        let expected = "expected neither llap nor link.marker with it, or mac.ampdu_mpdus = 1";
         reader.disagree(&["link", "mac"], what, expected);
     }
     (MeshConfig { radio, mac, routing: routing(reader), link }, files)

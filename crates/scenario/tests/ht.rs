@@ -3,7 +3,7 @@
 mod refused;
 
 use meshpace_core::{Duration, NodeId, Rate};
-use meshpace_mesh::config::{MacProfile, Propagation, RateControl, Reception};
+use meshpace_mesh::config::{MacProfile, Propagation, QueueConfig, RateControl, Reception};
 use meshpace_mesh::radio::{Band, OfdmRate};
 use meshpace_scenario::{Refusal, Scenario, Source};
 
@@ -66,7 +66,11 @@ fn categories_and_the_code_points_of_flows() {
     assert_refused(&text.replace("dscp = 'EF'", "dscp = 'AF44' #!"), "flow.0.dscp", &["AF43", "EF"]);
     assert_refused("[mac]\nedca = true #!\n[[flow]]\n", "mac.edca", &["mac.profile = \"ht\""]);
     let queue = text.replace("profile = 'ht'", "profile = 'ht'\nampdu_mpdus = 1") + "[link] #!\nqueue = 'fq-codel'\n";
-    assert_refused(&queue, "link", &["mac.edca", "drop-tail"]);
+    assert_refused(&queue, "link", &["mac.edca", "drop-tail", "fq-codel-airtime"]);
+    let airtime = config(&queue.replace("'fq-codel'", "'fq-codel-airtime'"));
+    assert_eq!(airtime.mesh.link.queue, QueueConfig::FqCodelAirtime(<_>::default()));
+    let marked = queue.replace("queue = 'fq-codel'", "queue = 'fq-codel-airtime'\nmarker = 'lred'");
+    assert_refused(&marked, "link", &["mac.edca", "no link.marker"]);
 }
 
 #[test]
@@ -110,6 +114,10 @@ fn what_is_not_there_or_does_not_go_together_is_refused() {
     let llap = format!("{ht}[link] #!\nqueue = 'llap'\n");
     assert_refused(&llap, "link", &["drop-tail"]);
     assert!(read(&format!("{ht}[link]\nqueue = 'llap'\n").replace("'ht'", "'ht'\nampdu_mpdus = 1")).is_ok());
+    for queue in ["fq-codel", "fq-codel-airtime"] {
+        assert!(read(&format!("{ht}[link]\nqueue = '{queue}'\n")).is_ok(), "{queue}");
+        assert_refused(&format!("{ht}[link] #!\nqueue = '{queue}'\nmarker = 'lred'\n"), "link", &["without a marker"]);
+    }
 }
 
 const PLACES: &str = "[topology]\nkind = 'nodes'\npositions = [['0 m', '0 m'], ['10 m', '0 m'], ['20 m', '0 m']]\n\

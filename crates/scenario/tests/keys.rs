@@ -49,7 +49,7 @@ fn each_kind_of_thing_has_its_own_range() {
     for (name, own) in [
         ("flow.transport.pacing.alpha", &["adaptive: number, 0 to 1;", "dcc: number, 0 to 1000000"][..]),
         ("topology.hops", &["chain: whole number, 1 to 65534 (hops)", "parallel: whole number, 1 to 32766 (hops)"]),
-        ("link.queue.limit", &["llap: \"per-queue\"", "fq-codel: whole number, 1 to 1000000"]),
+        ("link.queue.limit", &["llap: \"per-queue\"", "fq-codel, fq-codel-airtime: whole number, 1 to 1000000"]),
         ("flow.transport.window", &["TCP: \"newreno\"", "TPA: whole number, 1 to 12 (segments)"]),
     ] {
         for words in own {

@@ -5,7 +5,8 @@ use meshpace_mesh::config::{
     AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacProfile, MarkerConfig, OlsrConfig, OlsrMetric, QueueConfig,
     RoutingConfig, RtsPolicy,
 };
-use meshpace_mesh::link::{dcc, fq_codel, llap, lred};
+use meshpace_mesh::link::codel::CodelParameters;
+use meshpace_mesh::link::{dcc, fq_codel, fq_codel_airtime, llap, lred};
 use meshpace_scenario::{Scenario, Source};
 use meshpace_sim::{Config, Traffic};
 use meshpace_transport::pacing::AdaptiveConfig;
@@ -289,6 +290,26 @@ fn every_key_of_a_queue_and_of_a_marker_reaches_the_run() {
         ecn: false,
     };
     assert_eq!(link(text).queue, QueueConfig::FqCodel(expected));
+    let text = "[link.queue]\nkind = 'fq-codel-airtime'\nquantum = '600 B'\ntarget = '10 ms'\ninterval = '0.2 s'\nlimit = 100\nflows = 8\n\
+        ecn = false\nairtime_quantum = '300 us'\naql_low = '1 ms'\naql_high = '2 ms'\naql_threshold = '3 ms'\nslow_below = '0 kbit/s'\n\
+        slow_target = '30 ms'\nslow_interval = '0.5 s'";
+    let expected = fq_codel_airtime::FqCodelAirtimeConfig {
+        queues: fq_codel::FqCodelConfig {
+            quantum: 600,
+            target: Duration::from_millis(10),
+            interval: Duration::from_millis(200),
+            limit: 100,
+            flows: 8,
+            ecn: false,
+        },
+        airtime_quantum: Duration::from_micros(300),
+        aql_low: Duration::from_millis(1),
+        aql_high: Duration::from_millis(2),
+        aql_threshold: Duration::from_millis(3),
+        slow: CodelParameters { target: Duration::from_millis(30), interval: Duration::from_millis(500) },
+        slow_below: Rate::from_bps(0),
+    };
+    assert_eq!(link(text).queue, QueueConfig::FqCodelAirtime(expected));
     let text = "[link.marker]\nkind = 'lred'\nmin_threshold = 0.5\nmax_threshold = 3\nmax_probability = 0.02\n\
         action = 'drop'\npacing = false";
     let expected = lred::LredConfig {

@@ -1,6 +1,7 @@
-//! 802.11a and 802.11n in the scenes of `meshpace validate ht`: chains of 802.11a against a measurement, access by category and rate control, and what
+//! 802.11a and 802.11n in the scenes of `meshpace validate ht`: chains of 802.11a against a measurement, access by category, rate control, queues by air time, and what
 //! an MPDU costs.
 
+mod airtime;
 mod edca;
 mod edca_model;
 mod field;

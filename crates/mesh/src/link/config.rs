@@ -2,6 +2,7 @@
 
 use super::dcc::DccConfig;
 use super::fq_codel::FqCodelConfig;
+use super::fq_codel_airtime::FqCodelAirtimeConfig;
 use super::llap::LlapConfig;
 use super::lred::LredConfig;
 use meshpace_core::parameter::require;
@@ -17,6 +18,8 @@ pub enum QueueConfig {
     Llap(LlapConfig),
     /// FQ-CoDel (RFC 8290). `radio.queue` does not apply.
     FqCodel(FqCodelConfig),
+    /// FQ-CoDel for each neighbour, in turn by air time (Linux's mac80211). `radio.queue` does not apply.
+    FqCodelAirtime(FqCodelAirtimeConfig),
 }
 
 impl QueueConfig {
@@ -29,6 +32,7 @@ impl QueueConfig {
             QueueConfig::DropTail => Ok(()),
             QueueConfig::Llap(config) => config.check(),
             QueueConfig::FqCodel(config) => config.check(),
+            QueueConfig::FqCodelAirtime(config) => config.check(),
         }
     }
 }

@@ -7,11 +7,12 @@
 use super::config::{LinkConfig, MarkerConfig, QueueConfig};
 use super::dcc::Dcc;
 use super::fq_codel::FqCodel;
+use super::fq_codel_airtime::FqCodelAirtime;
 use super::llap::Llap;
 use super::lred::{Lred, LredAction};
 use super::queue::DropTail;
 use crate::body::{Body, Queued};
-use crate::mac::{Category, Timing};
+use crate::mac::{Carried, Category, Timing};
 use crate::packet::Packet;
 use alloc::boxed::Box;
 use meshpace_core::{Duration, NodeId, Rng, Time};
@@ -36,8 +37,10 @@ pub struct Attempt<'a, P> {
     pub body: &'a Body<P>,
     /// Time this station was on the air in the attempt, preambles included: the data frame, and the RTS if there was one.
     pub air_time: Duration,
-    /// Whether the ACK has come.
+    /// Whether the ACK has come; after an aggregate, any answer.
     pub acknowledged: bool,
+    /// What it carried.
+    pub carried: Carried,
 }
 
 /// What the link layer of a node knows about a link and a destination behind it. NaN where its queue or marker does not
@@ -60,6 +63,7 @@ enum Queue<P> {
     Categories(Box<[DropTail<P>; Category::COUNT]>),
     Llap(Box<Llap<P>>),
     FqCodel(Box<FqCodel<P>>),
+    FqCodelAirtime(Box<FqCodelAirtime<P>>),
 }
 
 /// The marker of one node.
@@ -92,6 +96,7 @@ impl<P: Packet> Discipline<P> {
             QueueConfig::DropTail => Queue::DropTail(drop_tail()),
             QueueConfig::Llap(config) => Queue::Llap(Box::new(Llap::new(me, config))),
             QueueConfig::FqCodel(config) => Queue::FqCodel(Box::new(FqCodel::new(config))),
+            QueueConfig::FqCodelAirtime(config) => Queue::FqCodelAirtime(Box::new(FqCodelAirtime::new(config, timing))),
         };
         let marker = match config.marker {
             MarkerConfig::None => Marker::None,
@@ -110,7 +115,7 @@ impl<P: Packet> Discipline<P> {
     /// Whether [`Discipline::on_attempt`] is to be called at all.
     #[inline]
     pub fn wants_attempts(&self) -> bool {
-        matches!(self.marker, Marker::Dcc(_))
+        matches!(self.marker, Marker::Dcc(_)) || matches!(self.queue, Queue::FqCodelAirtime(_))
     }
 
     /// Whether [`Discipline::on_overheard`] is to be called at all.
@@ -132,6 +137,7 @@ impl<P: Packet> Discipline<P> {
             Queue::Categories(queues) => queues.iter().map(DropTail::len).sum(),
             Queue::Llap(queue) => queue.len(),
             Queue::FqCodel(queue) => queue.len(),
+            Queue::FqCodelAirtime(queue) => queue.len(),
         }
     }
 
@@ -149,6 +155,7 @@ impl<P: Packet> Discipline<P> {
             Queue::Categories(queues) => queues[packet.body.category() as usize].push(packet),
             Queue::Llap(queue) => queue.push(now, packet, hops),
             Queue::FqCodel(queue) => return queue.push(now, packet, |packet| lost(packet, QueueLoss::Full)),
+            Queue::FqCodelAirtime(queue) => return queue.push(now, packet, |packet| lost(packet, QueueLoss::Full)),
         };
         if let Some(packet) = displaced {
             lost(packet, QueueLoss::Full);
@@ -163,7 +170,7 @@ impl<P: Packet> Discipline<P> {
         };
         let four_hop_delay_s = match &self.queue {
             Queue::Llap(queue) => queue.estimate(destination).and_then(|estimate| estimate.source_delay(hops)),
-            Queue::DropTail(_) | Queue::Categories(_) | Queue::FqCodel(_) => None,
+            Queue::DropTail(_) | Queue::Categories(_) | Queue::FqCodel(_) | Queue::FqCodelAirtime(_) => None,
         };
         LinkState { collision_probability, air_time, four_hop_delay_s: four_hop_delay_s.unwrap_or(f64::NAN) }
     }
@@ -184,6 +191,7 @@ impl<P: Packet> Discipline<P> {
                 Queue::Categories(queues) => queues.iter_mut().rev().find_map(DropTail::pop),
                 Queue::Llap(queue) => queue.pop(now),
                 Queue::FqCodel(queue) => queue.pop(now, |packet| lost(packet, QueueLoss::CoDel)),
+                Queue::FqCodelAirtime(queue) => queue.pop(now, |packet| lost(packet, QueueLoss::CoDel)),
             }?;
             if self.marker.passes(now, &mut packet) {
                 return Some(packet);
@@ -199,23 +207,43 @@ impl<P: Packet> Discipline<P> {
             Queue::Categories(queues) => queues.iter_mut().find_map(|queue| queue.take_for(next_hop)),
             Queue::Llap(queue) => queue.take_for(next_hop),
             Queue::FqCodel(queue) => queue.take_for(next_hop),
+            Queue::FqCodelAirtime(queue) => queue.take_for(next_hop),
         }
     }
 
     /// The next packet of a category for the MAC, where categories have their own queues.
-    pub fn pop_of(&mut self, category: Category) -> Option<Queued<P>> {
+    pub fn pop_of(
+        &mut self,
+        now: Time,
+        category: Category,
+        mut lost: impl FnMut(Queued<P>, QueueLoss),
+    ) -> Option<Queued<P>> {
         match &mut self.queue {
             Queue::Categories(queues) => queues[category as usize].pop(),
+            Queue::FqCodelAirtime(queue) => queue.pop_of(now, category, |packet| lost(packet, QueueLoss::CoDel)),
             _ => None,
         }
     }
 
-    /// Takes out the next packet for `next_hop` if it has `bytes` at most: to join others of its category in an aggregate. Only drop-tail
-    /// queues without a marker give any.
-    pub fn take_within(&mut self, category: Category, next_hop: NodeId, bytes: u32) -> Option<Queued<P>> {
+    /// Takes out the next packet for a neighbour if it has so many bytes at most (`room`): to join others of its category in an aggregate. With a marker
+    /// or LLAP there is none. `lost` gets what is dropped on the way.
+    pub fn take_within(
+        &mut self,
+        now: Time,
+        category: Category,
+        room: (NodeId, u32),
+        mut lost: impl FnMut(Queued<P>, QueueLoss),
+    ) -> Option<Queued<P>> {
+        let (next_hop, bytes) = room;
         let queue = match (&mut self.queue, &self.marker) {
             (Queue::DropTail(queue), Marker::None) => queue,
             (Queue::Categories(queues), Marker::None) => &mut queues[category as usize],
+            (Queue::FqCodel(queue), Marker::None) => {
+                return queue.take_within(now, room, |packet| lost(packet, QueueLoss::CoDel));
+            }
+            (Queue::FqCodelAirtime(queue), Marker::None) => {
+                return queue.take_within(now, category, room, |packet| lost(packet, QueueLoss::CoDel));
+            }
             _ => return None,
         };
         queue.take_if(|q| q.next_hop == next_hop, |q| q.body.size() <= bytes)
@@ -225,8 +253,8 @@ impl<P: Packet> Discipline<P> {
     #[inline]
     pub fn next_wakeup(&self) -> Time {
         match &self.queue {
-            Queue::DropTail(_) | Queue::Categories(_) | Queue::FqCodel(_) => Time::NEVER,
             Queue::Llap(queue) => queue.next_wakeup(),
+            _ => Time::NEVER,
         }
     }
 
@@ -240,6 +268,9 @@ impl<P: Packet> Discipline<P> {
     /// An attempt to send the packet popped last has ended. Not for broadcasts.
     #[inline]
     pub fn on_attempt(&mut self, now: Time, attempt: Attempt<'_, P>) {
+        if let Queue::FqCodelAirtime(queue) = &mut self.queue {
+            queue.on_attempt(attempt.next_hop, attempt.air_time, &attempt.carried);
+        }
         if let Marker::Dcc(marker) = &mut self.marker
             && let Body::Data(packet) = attempt.body
         {

@@ -4,6 +4,9 @@
 //! by its source, destination and flow number instead of a hash over the 5-tuple, so flows share a queue only when there
 //! are more than [`FqCodelConfig::flows`]; everything that is not a user's packet (routing, ARP) is one flow more, which
 //! as a thin flow comes first without a rule of its own; 5.2.7 (CE threshold) is left out.
+//!
+//! A MAC that sends aggregates takes further packets for the neighbour in hand out of turn, from the first flow that has one at its head. The flow is
+//! charged, and so waits longer for its next turn: flows get equal bytes, as without aggregates. It may be ahead by one aggregate, 65,535 bytes.
 
 use super::codel::{Codel, CodelDecision, CodelParameters};
 use crate::body::{Body, Queued};
@@ -15,6 +18,9 @@ use meshpace_core::{Duration, FlowId, NodeId, Time};
 
 /// Packets dropped at once from the longest queue when there is no room, at most (RFC 8290, 4.1).
 const DROP_BATCH: usize = 64;
+
+/// How many bytes a flow may be ahead of its turn, beside a packet: an aggregate.
+const AHEAD: i64 = 65_535;
 
 /// FQ-CoDel's parameters (RFC 8290, 5.2).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -84,6 +90,45 @@ impl<P: Packet> Flow<P> {
         self.bytes -= head.1.body.size();
         Some(head)
     }
+
+    /// The next packet that CoDel lets pass, perhaps marked, if it `fits`.
+    fn judge(
+        &mut self,
+        now: Time,
+        (codel, ecn): (&CodelParameters, bool),
+        fits: impl Fn(&Queued<P>) -> bool,
+        lost: &mut impl FnMut(Queued<P>),
+    ) -> Judged<P> {
+        loop {
+            if self.waiting.front().is_some_and(|(_, packet)| !fits(packet)) {
+                return Judged::Stays;
+            }
+            let Some((arrived, mut packet)) = self.pop() else { break };
+            match self.codel.judge(now, arrived, self.bytes, codel) {
+                CodelDecision::Pass => return Judged::Passes(packet),
+                CodelDecision::Drop => match &mut packet.body {
+                    Body::Data(data) if ecn && data.ecn_capable() => {
+                        data.mark_ce();
+                        self.codel.on_marked(codel);
+                        return Judged::Passes(packet);
+                    }
+                    _ => lost(packet),
+                },
+            }
+        }
+        self.codel.on_empty();
+        Judged::Empty
+    }
+}
+
+/// What becomes of the head of a flow.
+enum Judged<P> {
+    /// It may leave.
+    Passes(Queued<P>),
+    /// It does not fit.
+    Stays,
+    /// There is none.
+    Empty,
 }
 
 /// One node's queues.
@@ -91,6 +136,7 @@ impl<P: Packet> Flow<P> {
 pub struct FqCodel<P> {
     config: FqCodelConfig,
     codel: CodelParameters,
+    ecn: bool,
     flows: Vec<Flow<P>>,
     /// Flows that have become active since they were last served, by number.
     new: VecDeque<u16>,
@@ -103,7 +149,13 @@ impl<P: Packet> FqCodel<P> {
     /// No flows yet.
     pub fn new(config: FqCodelConfig) -> Self {
         let codel = CodelParameters { target: config.target, interval: config.interval };
-        FqCodel { config, codel, flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), len: 0 }
+        let ecn = config.ecn;
+        FqCodel { config, codel, ecn, flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), len: 0 }
+    }
+
+    /// Other parameters of CoDel from now on, and whether packets are marked instead of dropped.
+    pub fn set_codel(&mut self, codel: CodelParameters, ecn: bool) {
+        (self.codel, self.ecn) = (codel, ecn);
     }
 
     /// The number of packets waiting.
@@ -118,7 +170,7 @@ impl<P: Packet> FqCodel<P> {
 
     /// Takes in a packet. If there are too many now, `lost` gets packets of the flow with the most bytes: from its head,
     /// half of them, at most 64.
-    pub fn push(&mut self, now: Time, packet: Queued<P>, mut lost: impl FnMut(Queued<P>)) {
+    pub fn push(&mut self, now: Time, packet: Queued<P>, lost: impl FnMut(Queued<P>)) {
         let at = self.flow(key(&packet));
         let flow = &mut self.flows[at];
         flow.bytes += packet.body.size();
@@ -130,25 +182,45 @@ impl<P: Packet> FqCodel<P> {
             self.new.push_back(at as u16);
         }
         if self.len > self.config.limit {
-            // The first of equals.
-            let mut fattest = 0;
-            for at in 1..self.flows.len() {
-                if self.flows[at].bytes > self.flows[fattest].bytes {
-                    fattest = at;
-                }
+            self.drop_most(lost);
+        }
+    }
+
+    /// The bytes of the flow that has the most.
+    pub fn most_bytes(&self) -> u32 {
+        self.flows.iter().map(|flow| flow.bytes).max().unwrap_or(0)
+    }
+
+    /// Takes packets of that flow out: from its head, half of them, at most 64.
+    pub fn drop_most(&mut self, mut lost: impl FnMut(Queued<P>)) {
+        // The first of equals.
+        let mut fattest = 0;
+        for at in 1..self.flows.len() {
+            if self.flows[at].bytes > self.flows[fattest].bytes {
+                fattest = at;
             }
-            let flow = &mut self.flows[fattest];
-            for _ in 0..flow.waiting.len().div_ceil(2).min(DROP_BATCH) {
-                if let Some((_, packet)) = flow.pop() {
-                    self.len -= 1;
-                    lost(packet);
-                }
+        }
+        let Some(flow) = self.flows.get_mut(fattest) else { return };
+        for _ in 0..flow.waiting.len().div_ceil(2).min(DROP_BATCH) {
+            if let Some((_, packet)) = flow.pop() {
+                self.len -= 1;
+                lost(packet);
             }
         }
     }
 
     /// The next packet for the MAC, perhaps marked. `lost` gets what CoDel drops on the way.
-    pub fn pop(&mut self, now: Time, mut lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
+    pub fn pop(&mut self, now: Time, lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
+        self.pop_if(now, |_| true, lost)
+    }
+
+    /// The same if it `fits`; None if it does not.
+    pub fn pop_if(
+        &mut self,
+        now: Time,
+        fits: impl Fn(&Queued<P>) -> bool,
+        mut lost: impl FnMut(Queued<P>),
+    ) -> Option<Queued<P>> {
         loop {
             let (from_new, at) = match (self.new.front(), self.old.front()) {
                 (Some(&at), _) => (true, at),
@@ -163,14 +235,15 @@ impl<P: Packet> FqCodel<P> {
                 continue;
             }
             let before = flow.waiting.len();
-            let packet = Self::judge(flow, now, &self.codel, self.config.ecn, &mut lost);
+            let judged = flow.judge(now, (&self.codel, self.ecn), &fits, &mut lost);
             self.len -= before - flow.waiting.len();
-            match packet {
-                Some(packet) => {
+            match judged {
+                Judged::Passes(packet) => {
                     flow.credits -= i64::from(packet.body.size());
                     return Some(packet);
                 }
-                None => {
+                Judged::Stays => return None,
+                Judged::Empty => {
                     self.unlist(from_new);
                     if from_new {
                         // Once round the others, lest a flow that returns at once is new for ever.
@@ -183,29 +256,28 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// The next packet of `flow` that CoDel lets pass.
-    fn judge(
-        flow: &mut Flow<P>,
+    /// The next packet for `next_hop` if it has `bytes` at most, whosever turn it is: to join others in an aggregate.
+    pub fn take_within(
+        &mut self,
         now: Time,
-        codel: &CodelParameters,
-        ecn: bool,
-        lost: &mut impl FnMut(Queued<P>),
+        (next_hop, bytes): (NodeId, u32),
+        mut lost: impl FnMut(Queued<P>),
     ) -> Option<Queued<P>> {
-        while let Some((arrived, mut packet)) = flow.pop() {
-            match flow.codel.judge(now, arrived, flow.bytes, codel) {
-                CodelDecision::Pass => return Some(packet),
-                CodelDecision::Drop => match &mut packet.body {
-                    Body::Data(data) if ecn && data.ecn_capable() => {
-                        data.mark_ce();
-                        flow.codel.on_marked(codel);
-                        return Some(packet);
-                    }
-                    _ => lost(packet),
-                },
-            }
-        }
-        flow.codel.on_empty();
-        None
+        let is_for = |packet: &Queued<P>| packet.next_hop == next_hop;
+        let heads = |&at: &u16| {
+            let flow = &self.flows[usize::from(at)];
+            flow.credits > -AHEAD && flow.waiting.front().is_some_and(|head| is_for(&head.1))
+        };
+        let at = self.new.iter().chain(&self.old).copied().find(heads)?;
+        let flow = &mut self.flows[usize::from(at)];
+        let before = flow.waiting.len();
+        let fits = |packet: &Queued<P>| is_for(packet) && packet.body.size() <= bytes;
+        let judged = flow.judge(now, (&self.codel, self.ecn), fits, &mut lost);
+        self.len -= before - flow.waiting.len();
+        // One that is empty now is found so when its turn comes.
+        let Judged::Passes(packet) = judged else { return None };
+        flow.credits -= i64::from(packet.body.size());
+        Some(packet)
     }
 
     /// Takes out a packet for `next_hop`.

@@ -7,6 +7,7 @@ pub mod dcc;
 pub mod dcc_model;
 pub mod discipline;
 pub mod fq_codel;
+pub mod fq_codel_airtime;
 pub mod llap;
 pub mod lred;
 pub mod queue;

@@ -40,7 +40,7 @@ use crate::radio::reception::Receiver;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use categories::Categories;
-use meshpace_core::{Duration, NodeId, Rng, Time};
+use meshpace_core::{Duration, NodeId, Rate, Rng, Time};
 
 /// What the MAC asks for.
 #[derive(Clone, PartialEq, Debug)]
@@ -81,8 +81,25 @@ pub struct Attempted<P> {
     pub queued: Queued<P>,
     /// Time this station was on the air: the data frame, and the RTS if there was one.
     pub air_time: Duration,
-    /// Whether the ACK came.
+    /// Whether the ACK came; after an aggregate, any answer.
     pub acknowledged: bool,
+    /// What it carried.
+    pub carried: Carried,
+}
+
+/// What an attempt carried, and what became of it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Carried {
+    /// The category of the frame.
+    pub category: Category,
+    /// The rate of data.
+    pub rate: Rate,
+    /// Bytes that were on the air in MPDUs: none if the RTS had no answer, or if it only asked for a block ACK.
+    pub bytes: u32,
+    /// Those of them that are acknowledged.
+    pub acknowledged: u32,
+    /// Bytes that the MAC still holds for the neighbour.
+    pub held: u32,
 }
 
 /// A frame as a receiver hears it end.

@@ -12,6 +12,6 @@ pub mod timing;
 pub use crate::category::Category;
 pub use arrivals::{Arrival, OrderedTime};
 pub use backoff::Backoff;
-pub use dcf::{Action, Attempted, Dcf, Heard};
+pub use dcf::{Action, Attempted, Carried, Dcf, Heard};
 pub use frame::{Frame, FrameKind, Mpdu};
 pub use timing::Timing;

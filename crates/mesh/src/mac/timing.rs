@@ -247,6 +247,15 @@ impl Timing {
         self.rts_air + self.cts_air + self.sifs * 2
     }
 
+    /// What a rate of the mesh is in bits per second.
+    pub fn rate_of(&self, rate: FrameRate) -> Rate {
+        match (&self.ofdm, rate) {
+            (Some(ofdm), _) => ofdm.rate_of(rate).rate(),
+            (None, FrameRate::DATA) => self.rate,
+            (None, _) => self.basic_rate,
+        }
+    }
+
     /// Air time of a frame of `bytes` at a rate that the configuration or the sender has chosen; zero without OFDM.
     pub fn air_at(&self, rate: FrameRate, bytes: u32) -> Duration {
         self.ofdm.map_or(Duration::ZERO, |ofdm| ofdm.rate_of(rate).air_time(bytes, ofdm.band))

@@ -142,6 +142,34 @@ fn a_standing_queue_is_dropped_from_or_marked_5_2_6() {
 }
 
 #[test]
+fn an_aggregate_takes_packets_out_of_turn_and_flows_get_equal_bytes_all_the_same() {
+    // Flows 0 and 1 go to 1, flow 2 to 2. What the MAC takes, it fills with up to 16 for the same neighbour.
+    let mut queue = FqCodel::new(FqCodelConfig::default());
+    for n in 0..900 {
+        let (flow, to) = [(0, 1), (1, 1), (2, 2)][n as usize % 3];
+        queue.push(ms(0), towards(to, Parcel { id: n, flow, size: 1500, ..Parcel::default() }), |_| {});
+    }
+    let (mut bytes, mut sizes) = ([0u32; 3], Vec::new());
+    for _ in 0..24 {
+        let first = queue.pop(ms(1), |_| {}).unwrap();
+        let mut aggregate = vec![data(&first)];
+        while aggregate.len() < 16
+            && let Some(next) = queue.take_within(ms(1), (first.next_hop, 1500), |_| {})
+        {
+            assert_eq!(next.next_hop, first.next_hop);
+            aggregate.push(data(&next));
+        }
+        assert!(queue.take_within(ms(1), (first.next_hop, 1499), |_| {}).is_none(), "too large");
+        sizes.push(aggregate.len());
+        aggregate.iter().for_each(|parcel| bytes[usize::from(parcel.flow)] += parcel.size);
+    }
+    assert_eq!(sizes, [16; 24]);
+    // Never further apart than an aggregate and a quantum.
+    let (least, most) = (*bytes.iter().min().unwrap(), *bytes.iter().max().unwrap());
+    assert!(most - least <= 16 * 1500 + 1514, "{bytes:?}");
+}
+
+#[test]
 fn nothing_is_lost_or_counted_twice() {
     for seed in 1..=20 {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);

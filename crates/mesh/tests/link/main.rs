@@ -2,6 +2,7 @@
 //! from the papers' and RFCs' rules and are worked out beside each test.
 
 mod fq_codel;
+mod fq_codel_airtime;
 mod llap;
 mod llap_chain;
 mod markers;

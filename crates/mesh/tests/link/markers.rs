@@ -1,6 +1,6 @@
 //! Markers behind the interface: whom they touch, how often, and what they leave alone.
 
-use super::parcel::{Parcel, data, discipline, id, ms, routing, towards};
+use super::parcel::{Parcel, attempt as ended, data, discipline, id, ms, routing, towards};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::link::dcc::DccConfig;
@@ -8,7 +8,7 @@ use meshpace_mesh::link::fq_codel::FqCodelConfig;
 use meshpace_mesh::link::llap::LlapConfig;
 use meshpace_mesh::link::lred::{LredAction, LredConfig};
 use meshpace_mesh::link::queue::DropTail;
-use meshpace_mesh::link::{Attempt, Discipline, MarkerConfig, QueueConfig, QueueLoss};
+use meshpace_mesh::link::{Discipline, MarkerConfig, QueueConfig, QueueLoss};
 use meshpace_mesh::{Body, MacProfile};
 
 const NEXT: NodeId = NodeId(1);
@@ -96,7 +96,7 @@ fn busy_link(queue: QueueConfig) -> Discipline<Parcel> {
     let body = Body::Data(Parcel::default());
     for n in 0..20 {
         let air_time = Duration::from_micros(1875);
-        link.on_attempt(ms(1), Attempt { next_hop: NEXT, body: &body, air_time, acknowledged: n >= 2 });
+        link.on_attempt(ms(1), ended(NEXT, &body, air_time, n >= 2));
     }
     link
 }
@@ -131,7 +131,7 @@ fn dcc_counts_acks_and_routing_only_as_read() {
     let mut link = discipline(QueueConfig::DropTail, MarkerConfig::Dcc(DccConfig::default()));
     let attempt = |body: &Body<Parcel>, link: &mut Discipline<Parcel>| {
         let air_time = Duration::from_millis(60);
-        link.on_attempt(ms(1), Attempt { next_hop: NEXT, body, air_time, acknowledged: false });
+        link.on_attempt(ms(1), ended(NEXT, body, air_time, false));
     };
     assert!(link.wants_attempts());
     attempt(&Body::Data(Parcel { ack: true, ..Parcel::default() }), &mut link);

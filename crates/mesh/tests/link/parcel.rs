@@ -1,10 +1,10 @@
 //! A packet for these tests, and a discipline with its surroundings fixed.
 
 use meshpace_core::rng::Purpose;
-use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
+use meshpace_core::{Duration, FlowId, NodeId, Rate, Rng, Time};
 use meshpace_mesh::Queued;
-use meshpace_mesh::link::{Discipline, LinkConfig, MarkerConfig, QueueConfig};
-use meshpace_mesh::mac::Timing;
+use meshpace_mesh::link::{Attempt, Discipline, LinkConfig, MarkerConfig, QueueConfig};
+use meshpace_mesh::mac::{Carried, Category, Timing};
 use meshpace_mesh::routing::aodv::{Message, Unreachable};
 use meshpace_mesh::{Body, MacConfig, Packet, RadioConfig};
 
@@ -21,11 +21,22 @@ pub struct Parcel {
     pub ect: bool,
     pub ce: bool,
     pub ack: bool,
+    pub category: Category,
 }
 
 impl Default for Parcel {
     fn default() -> Self {
-        Parcel { id: 0, source: ME, destination: NodeId(9), flow: 0, size: 1040, ect: false, ce: false, ack: false }
+        Parcel {
+            id: 0,
+            source: ME,
+            destination: NodeId(9),
+            flow: 0,
+            size: 1040,
+            ect: false,
+            ce: false,
+            ack: false,
+            category: Category::BestEffort,
+        }
     }
 }
 
@@ -61,6 +72,9 @@ impl Packet for Parcel {
     fn is_pure_ack(&self) -> bool {
         self.ack
     }
+    fn category(&self) -> Category {
+        self.category
+    }
 }
 
 /// `parcel` on its way to `next_hop`.
@@ -84,6 +98,13 @@ pub fn data(packet: &Queued<Parcel>) -> Parcel {
         Body::Data(parcel) => parcel,
         _ => panic!("not a user's packet: {packet:?}"),
     }
+}
+
+/// The end of an attempt to send `body` to `next_hop`.
+pub fn attempt(next_hop: NodeId, body: &Body<Parcel>, air_time: Duration, acknowledged: bool) -> Attempt<'_, Parcel> {
+    let (category, rate) = (Category::BestEffort, Rate::from_mbps(2));
+    let carried = Carried { category, rate, bytes: 1000, acknowledged: 1000 * u32::from(acknowledged), held: 0 };
+    Attempt { next_hop, body, air_time, acknowledged, carried }
 }
 
 /// `ms` milliseconds after the start.

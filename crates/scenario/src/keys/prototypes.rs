@@ -34,6 +34,9 @@ const RADIOS: [&str; 2] = [
     "[radio]\nlinks = 'links.csv'\n[topology]\nkind = 'chain'\nhops = 1\n",
 ];
 
+/// Queues.
+const QUEUES: [&str; 1] = ["[link]\nqueue = { kind = 'fq-codel-airtime' }\n"];
+
 /// Shapes whose flows say nothing.
 const TOPOLOGIES: [&str; 11] = [
     "",
@@ -90,7 +93,7 @@ pub fn all() -> Vec<String> {
     let place = |place: &&str| format!("[topology]\nkind = 'nodes'\n{place}\n[[flow]]\nfrom = 0\nto = 1\n");
     texts.extend(PLACES.iter().map(place));
     texts.extend(FLOWS.iter().map(|flow| format!("[[flow]]\n{flow}\n")));
-    texts.extend(RADIOS.iter().map(|radio| format!("{radio}[[flow]]\n")));
+    texts.extend(RADIOS.iter().chain(&QUEUES).map(|part| format!("{part}[[flow]]\n")));
     let rule = |kind: &Kind| format!("[[flow]]\ntransport = {{ pacing = {{ kind = '{}' }} }}\n", kind.about().name);
     texts.extend(Kind::ALL.iter().map(rule));
     texts

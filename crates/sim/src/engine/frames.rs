@@ -7,13 +7,27 @@ use crate::probe::{Loss, Probe};
 use crate::queue::Owner;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
-use meshpace_mesh::link::discipline::Attempt;
-use meshpace_mesh::mac::{Action, Arrival, Category, Frame, Heard, OrderedTime};
+use meshpace_mesh::link::discipline::{Attempt, QueueLoss};
+use meshpace_mesh::mac::{Action, Arrival, Attempted, Category, Frame, Heard, OrderedTime};
 use meshpace_mesh::radio::{Arriving, Neighbour};
-use meshpace_mesh::{Body, Packet};
+use meshpace_mesh::{Body, Packet, Queued};
 
 /// From so many nodes on their state is not all in a processor's cache.
 pub(super) const LARGE: usize = 1_000;
+
+/// Counts a packet that a queue of `node` loses, and tells the probe.
+#[inline]
+pub(super) fn lose<P: Packet, O: Probe<P>>(
+    now: Time,
+    node: NodeId,
+    probe: &mut O,
+    drops: &mut u64,
+) -> impl FnMut(Queued<P>, QueueLoss) {
+    move |lost, why| {
+        *drops += 1;
+        probe.on_loss(now, node, &lost, Loss::Queue(why));
+    }
+}
 
 impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Transmission `id` ends at the next of its listeners, and at those after it as long as nothing else comes first.
@@ -70,9 +84,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         if self.reports_attempts
             && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
         {
-            let (air_time, acknowledged) = (attempt.air_time, attempt.acknowledged);
-            let attempt =
-                Attempt { next_hop: attempt.queued.next_hop, body: &attempt.queued.body, air_time, acknowledged };
+            let Attempted { queued, air_time, acknowledged, carried } = &attempt;
+            let attempt = Attempt {
+                next_hop: queued.next_hop,
+                body: &queued.body,
+                air_time: *air_time,
+                acknowledged: *acknowledged,
+                carried: *carried,
+            };
             self.nodes[node.index()].queue.on_attempt(self.now, attempt);
         }
         loop {
@@ -158,12 +177,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
         let state = &mut self.nodes[node.index()];
         if state.mac.wants_packet() {
-            let (now, probe, drops) = (self.now, &mut self.probe, &mut self.counters.queue_drops);
-            let lost = |lost, why| {
-                *drops += 1;
-                probe.on_loss(now, node, &lost, Loss::Queue(why));
-            };
-            match state.queue.pop(now, lost) {
+            let lost = lose(self.now, node, &mut self.probe, &mut self.counters.queue_drops);
+            match state.queue.pop(self.now, lost) {
                 Some(queued) => {
                     let next_hop = queued.next_hop;
                     state.mac.send(self.now, queued, &self.timing);
@@ -184,11 +199,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Gives the MAC what else waits for the neighbour that it sends to, as far as its aggregate has room.
     fn fill(&mut self, node: NodeId) {
         let Node { mac, queue, .. } = &mut self.nodes[node.index()];
+        let (now, t) = (self.now, &self.timing);
+        let mut lost = lose(now, node, &mut self.probe, &mut self.counters.queue_drops);
         let category = Category::BestEffort;
-        while let Some(queued) =
-            mac.room(&self.timing).and_then(|(next_hop, bytes)| queue.take_within(category, next_hop, bytes))
-        {
-            mac.join(queued, &self.timing);
+        while let Some(queued) = mac.room(t).and_then(|room| queue.take_within(now, category, room, &mut lost)) {
+            mac.join(queued, t);
         }
     }
 
@@ -208,20 +223,22 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.nodes[node.index()].mac.settle_parked(self.now, &self.timing);
         for category in Category::URGENT_FIRST {
             let Node { mac, queue, .. } = &mut self.nodes[node.index()];
-            let t = &self.timing;
+            let (now, t) = (self.now, &self.timing);
             if mac.wants(category)
-                && let Some(queued) = queue.pop_of(category)
+                && let Some(queued) =
+                    queue.pop_of(now, category, lose(now, node, &mut self.probe, &mut self.counters.queue_drops))
             {
                 let next_hop = queued.next_hop;
-                mac.send_as(category, self.now, queued, t);
+                mac.send_as(category, now, queued, t);
                 if self.tells_quality {
                     self.tell_quality(node, next_hop);
                 }
             }
             let Node { mac, queue, .. } = &mut self.nodes[node.index()];
             let t = &self.timing;
+            let mut lost = lose(now, node, &mut self.probe, &mut self.counters.queue_drops);
             while let Some(queued) =
-                mac.room_of(category, t).and_then(|(next_hop, bytes)| queue.take_within(category, next_hop, bytes))
+                mac.room_of(category, t).and_then(|room| queue.take_within(now, category, room, &mut lost))
             {
                 mac.join_as(category, queued, t);
             }

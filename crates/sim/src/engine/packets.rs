@@ -1,6 +1,6 @@
 //! Packets above the MAC: routing, address resolution, the link layer's delay, the interface queue.
 
-use super::frames::LARGE;
+use super::frames::{LARGE, lose};
 use super::{ARP_DELAY, Engine, InLink, LINK_DELAY};
 use crate::probe::{Loss, Probe};
 use crate::queue::{DELAYED_RANK, DELAYED_RANKS, Key, Owner};
@@ -165,12 +165,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             }
             _ => None,
         };
-        let (now, probe, drops) = (self.now, &mut self.probe, &mut self.counters.queue_drops);
-        let lost = |lost, why| {
-            *drops += 1;
-            probe.on_loss(now, node, &lost, Loss::Queue(why));
-        };
-        self.nodes[node.index()].queue.push(now, queued, hops, lost);
+        let lost = lose(self.now, node, &mut self.probe, &mut self.counters.queue_drops);
+        self.nodes[node.index()].queue.push(self.now, queued, hops, lost);
         self.offer(node);
     }
 

@@ -90,6 +90,11 @@ impl<P: Clone> Originator<P> {
         self.window.is_empty()
     }
 
+    /// Bytes of an aggregate of all that is in hand.
+    pub fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
     /// Takes in a packet that is an MPDU of `bytes`: the first, or one for the same neighbour that [`Originator::room`] allows.
     pub fn push(&mut self, packet: Queued<P>, bytes: u32) {
         let node = packet.next_hop;

@@ -152,6 +152,7 @@ impl<P: Packet> Dcf<P> {
             block_ack.originator.on_silence(on_air);
             block_ack.note_given_up(t.short_retry_limit);
         }
+        self.note_aggregate(false, 0, t);
         if self.fails_once_more(t) {
             self.contention.cw = self.access(t).cw_min;
         } else {
@@ -171,6 +172,7 @@ impl<P: Packet> Dcf<P> {
             };
             block_ack.note_given_up(t.short_retry_limit);
             self.note_result(sent, acknowledged);
+            self.note_aggregate(true, acknowledged.min(sent), t);
         }
         self.contention.short_retries = 0;
         self.contention.cw = self.access(t).cw_min;
@@ -181,6 +183,22 @@ impl<P: Packet> Dcf<P> {
             self.start_backoff(now, t);
             self.resume(now, t);
         }
+    }
+
+    /// An attempt is over, and so many of its MPDUs are acknowledged: for those who ask. A collision inside the station is none.
+    fn note_aggregate(&mut self, is_answered: bool, acknowledged: u32, t: &Timing) {
+        if !self.attempts.are_reported || self.exchange == Exchange::Idle {
+            return;
+        }
+        let Some(block_ack) = &self.block_ack else { return };
+        let bytes = match block_ack.originator.attempt() {
+            Attempt::Request => 0,
+            Attempt::Mpdu(bytes) | Attempt::Aggregate(bytes) => bytes,
+        };
+        let sent = block_ack.originator.data_carried().max(1);
+        let arrived = (u64::from(bytes) * u64::from(acknowledged) / u64::from(sent)) as u32;
+        let held = block_ack.originator.bytes();
+        self.report_attempt(is_answered, (bytes, arrived), held, t);
     }
 
     /// How many MPDUs the attempt under way carries.

@@ -2,7 +2,7 @@
 //!
 //! Source: IEEE Std 802.11-1999, 9.2.4 (contention window), 9.2.5.3 (retries), 9.2.5.6 and 9.2.5.7 (RTS/CTS), 9.2.8 (ACK).
 
-use super::{Action, Attempted, Dcf, Exchange, Outgoing, PacketState};
+use super::{Action, Attempted, Carried, Dcf, Exchange, Outgoing, PacketState};
 use crate::mac::arrivals::OrderedTime;
 use crate::mac::backoff::Backoff;
 use crate::mac::config::MacProfile;
@@ -124,12 +124,23 @@ impl<P: Packet> Dcf<P> {
         let Some(outgoing) = &mut self.outgoing else { return };
         outgoing.retries += u32::from(!acknowledged);
         if self.attempts.are_reported {
-            let sent_rts = outgoing.uses_rts || self.exchange == Exchange::Rts;
-            let rts = if sent_rts { t.rts_air } else { Duration::ZERO };
-            let data = if self.exchange == Exchange::Data { outgoing.data_air } else { Duration::ZERO };
-            self.attempts.last =
-                Some(Attempted { queued: outgoing.packet.clone(), air_time: rts + data, acknowledged });
+            let bytes = outgoing.bytes;
+            let (arrived, held) = if acknowledged { (bytes, 0) } else { (0, bytes) };
+            self.report_attempt(acknowledged, (bytes, arrived), held, t);
         }
+    }
+
+    /// Keeps a note of an attempt that is over: the bytes of its MPDUs and of those that are acknowledged, and what is held yet.
+    pub(super) fn report_attempt(&mut self, acknowledged: bool, (bytes, arrived): (u32, u32), held: u32, t: &Timing) {
+        let Some(outgoing) = &self.outgoing else { return };
+        let has_data = self.exchange == Exchange::Data;
+        let sent_rts = outgoing.uses_rts || self.exchange == Exchange::Rts;
+        let rts = if sent_rts { t.rts_air } else { Duration::ZERO };
+        let (data, bytes) = if has_data { (outgoing.data_air, bytes) } else { (Duration::ZERO, 0) };
+        let carried =
+            Carried { category: self.category, rate: t.rate_of(outgoing.rate), bytes, acknowledged: arrived, held };
+        self.attempts.last =
+            Some(Attempted { queued: outgoing.packet.clone(), air_time: rts + data, acknowledged, carried });
     }
 
     /// One more RTS, or what is counted like one, has failed: whether the limit is reached.

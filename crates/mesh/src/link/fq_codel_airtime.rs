@@ -1,0 +1,352 @@
+//! FQ-CoDel for each neighbour, the neighbours in turn by air time, and a limit on the air time that the MAC holds: what Linux does for Wi-Fi.
+//!
+//! Source: T. Høiland-Jørgensen, M. Kazior, D. Täht, P. Hurtig, A. Brunstrom, "Ending the Anomaly: Achieving Low Latency and Airtime Fairness in
+//! WiFi", USENIX ATC 2017: queues for each station and traffic class, CoDel on slow links (section 3.1), the scheduler (3.2, algorithm 3);
+//! RFC 8290 and RFC 8289 inside each queue ([`FqCodel`]); Linux's mac80211, which has all this (TXQs, airtime fairness, AQL), for the values.
+//!
+//! | Parameter | Default | Linux |
+//! |---|---|---|
+//! | quantum of air time | 256 us | `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, us; the paper: 300 us |
+//! | quantum of a flow | 300 bytes | the same |
+//! | target, interval | 20 ms, 100 ms, with marks | the same |
+//! | of a slow neighbour | 50 ms, 300 ms, without marks | the same until 6.15; since then every station has the values above |
+//! | slow below | 12 Mbit/s | the paper; Linux until 6.15: 6 Mbit/s times the number of stations |
+//! | packets | 8192 | the same, and 4 MB with 802.11n |
+//! | limits on air time (AQL) | 5 ms, 12 ms if all together are below 24 ms | `IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`, `_H`, `IEEE80211_AQL_THRESHOLD` |
+//!
+//! A neighbour has a deficit of air time. It may send while that is not below zero; if it is, it gains a quantum and waits behind the others.
+//! Attempts, whatever becomes of them, are charged with what this station was on the air for them, RTS included. A neighbour for which
+//! there was nothing comes first when something is there (the paper's optimisation for sparse stations); its deficit stays what it was.
+//! The weights are equal.
+//!
+//! Departures:
+//! - What is handed to the hardware is what the MAC holds: an aggregate for one neighbour, of each category. A packet may join it while its
+//!   neighbour has the turn and what is held would take less than the limit: so it may exceed it by one packet, as in Linux. The air time is bytes over
+//!   the rate of the last attempt with data (before the first: the lowest rate), without preambles.
+//! - What a block ACK did not list stays with the MAC, and goes again before the next neighbour's turn. Linux puts it first into the next
+//!   aggregate of its station.
+//! - A neighbour is slow by the rate of its last attempt times the share of bytes that arrive (a moving average, weight 1/8). Linux asks its rate control, whose
+//!   expected throughput counts overhead.
+//! - Frames received from a neighbour are not charged to it. In Linux they are.
+//! - Broadcasts are a neighbour of their own, charged with their bytes at the basic rate. In Linux they have no deficit.
+
+use super::codel::CodelParameters;
+use super::fq_codel::{FqCodel, FqCodelConfig};
+use crate::body::Queued;
+use crate::category::Category;
+use crate::mac::{Carried, Timing};
+use crate::packet::Packet;
+use crate::radio::FrameRate;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::{Duration, NodeId, Rate, Time};
+
+/// Weight of an attempt in the share of bytes that arrive.
+const SHARE_WEIGHT: f64 = 0.125;
+
+/// Its parameters.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FqCodelAirtimeConfig {
+    /// The queues of a neighbour. `limit` counts the packets for all neighbours, range 1 to 1000000, default 8192; `quantum` 300 bytes, `target` 20 ms,
+    /// `interval` 100 ms, `flows` 4096, with the ranges of [`FqCodelConfig`].
+    pub queues: FqCodelConfig,
+    /// Air time that a neighbour gains per round. Range 100 us to 1 s, default 256 us.
+    pub airtime_quantum: Duration,
+    /// Air time that the MAC may hold for a neighbour, however much it holds for others. Range 0 s to 10 s, default 5 ms.
+    pub aql_low: Duration,
+    /// The same while it holds less than the threshold for all together. Range `aql_low` to 10 s, default 12 ms.
+    pub aql_high: Duration,
+    /// Air time held for all neighbours from which on the lower limit counts. Range 0 s to 10 s, default 24 ms.
+    pub aql_threshold: Duration,
+    /// Target and interval for a slow neighbour, with the ranges of [`FqCodelConfig`]. Default 50 ms and 300 ms.
+    pub slow: CodelParameters,
+    /// Expected throughput below which a neighbour is slow; 0: none is. Default 12 Mbit/s.
+    pub slow_below: Rate,
+}
+
+impl Default for FqCodelAirtimeConfig {
+    fn default() -> Self {
+        let ms = Duration::from_millis;
+        FqCodelAirtimeConfig {
+            queues: FqCodelConfig {
+                quantum: 300,
+                target: ms(20),
+                interval: ms(100),
+                limit: 8192,
+                flows: 4096,
+                ecn: true,
+            },
+            airtime_quantum: Duration::from_micros(256),
+            aql_low: ms(5),
+            aql_high: ms(12),
+            aql_threshold: ms(24),
+            slow: CodelParameters { target: ms(50), interval: ms(300) },
+            slow_below: Rate::from_mbps(12),
+        }
+    }
+}
+
+impl FqCodelAirtimeConfig {
+    /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        self.queues.check()?;
+        let most = Duration::from_secs(10);
+        let quantum = Duration::from_micros(100)..=Duration::from_secs(1);
+        require(quantum.contains(&self.airtime_quantum), "airtime_quantum", self.airtime_quantum, "100 us to 1 s")?;
+        require(self.aql_low <= most, "aql_low", self.aql_low, "0 s to 10 s")?;
+        let high = self.aql_low..=most;
+        require(high.contains(&self.aql_high), "aql_high", self.aql_high, "at least aql_low, up to 10 s")?;
+        require(self.aql_threshold <= most, "aql_threshold", self.aql_threshold, "0 s to 10 s")?;
+        let CodelParameters { target, interval } = self.slow;
+        let targets = Duration::from_micros(10)..=most;
+        require(targets.contains(&target), "slow_target", target, "10 us to 10 s")?;
+        let intervals = target..=Duration::from_secs(100);
+        require(intervals.contains(&interval), "slow_interval", interval, "at least slow_target, up to 100 s")
+    }
+}
+
+/// What is known of a neighbour, whatever the category.
+#[derive(Clone, Copy, Debug)]
+struct Neighbour {
+    node: NodeId,
+    /// That of the last attempt with data.
+    rate: Rate,
+    /// Of the bytes that go on the air, those that are acknowledged.
+    share: f64,
+    is_slow: bool,
+}
+
+/// What waits for a neighbour, of a category.
+#[derive(Clone, Debug)]
+struct Waiting<P> {
+    queue: FqCodel<P>,
+    /// Air time that it may still have in this round.
+    deficit_ns: i64,
+    /// Whether it is in one of the two lists.
+    listed: bool,
+}
+
+/// The neighbours of a category. Their places are those of [`FqCodelAirtime::neighbours`].
+#[derive(Clone, Debug)]
+struct Class<P> {
+    waiting: Vec<Waiting<P>>,
+    /// Neighbours that have become active since they were last looked at.
+    new: VecDeque<u16>,
+    /// The other active ones, in the order of service.
+    old: VecDeque<u16>,
+    /// Air time of what the MAC holds.
+    held: Duration,
+}
+
+/// One node's queues.
+#[derive(Clone, Debug)]
+pub struct FqCodelAirtime<P> {
+    config: FqCodelAirtimeConfig,
+    neighbours: Vec<Neighbour>,
+    /// One for each category if the MAC has them, else one.
+    classes: Box<[Class<P>]>,
+    /// The rate of a neighbour to which nothing has been sent yet.
+    lowest: Rate,
+    /// The rate of broadcasts.
+    basic: Rate,
+    /// Bytes of an MPDU beside its packet.
+    overhead: u32,
+    len: usize,
+}
+
+impl<P: Packet> FqCodelAirtime<P> {
+    /// No neighbours yet.
+    pub fn new(config: FqCodelAirtimeConfig, timing: &Timing) -> Self {
+        let class = || Class { waiting: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), held: Duration::ZERO };
+        let lowest = if timing.rates.is_some() { FrameRate::chosen(0) } else { FrameRate::DATA };
+        FqCodelAirtime {
+            config,
+            neighbours: Vec::new(),
+            classes: (0..if timing.edca { Category::COUNT } else { 1 }).map(|_| class()).collect(),
+            lowest: timing.rate_of(lowest),
+            basic: timing.basic_rate,
+            overhead: timing.data_overhead,
+            len: 0,
+        }
+    }
+
+    /// The number of packets waiting.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Takes in a packet. If there are too many now, `lost` gets packets of the flow with the most bytes, whosever it is: from its head, half of them, at
+    /// most 64.
+    pub fn push(&mut self, now: Time, packet: Queued<P>, mut lost: impl FnMut(Queued<P>)) {
+        let class = self.class_of(packet.body.category());
+        let place = self.place(packet.next_hop);
+        let Class { waiting, new, .. } = &mut self.classes[class];
+        let neighbour = &mut waiting[place];
+        neighbour.queue.push(now, packet, |_| {});
+        if !neighbour.listed {
+            neighbour.listed = true;
+            new.push_back(place as u16);
+        }
+        self.len += 1;
+        if self.len > self.config.queues.limit {
+            let all = self.classes.iter_mut().flat_map(|class| &mut class.waiting);
+            if let Some(Waiting { queue, .. }) = all.max_by_key(|waiting| waiting.queue.most_bytes()) {
+                let len = &mut self.len;
+                queue.drop_most(|packet| {
+                    *len -= 1;
+                    lost(packet);
+                });
+            }
+        }
+    }
+
+    /// The next packet for the MAC, which holds nothing of its category.
+    pub fn pop(&mut self, now: Time, mut lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
+        (0..self.classes.len()).rev().find_map(|class| self.pop_class(now, class, &mut lost))
+    }
+
+    /// The same, of one category.
+    pub fn pop_of(&mut self, now: Time, category: Category, lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
+        self.pop_class(now, self.class_of(category), lost)
+    }
+
+    fn pop_class(&mut self, now: Time, class: usize, mut lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
+        self.classes[class].held = Duration::ZERO;
+        loop {
+            let place = self.turn(class)?;
+            let Some(packet) = self.take(now, class, place, |_| true, &mut lost) else { continue };
+            let bytes = packet.body.size() + self.overhead;
+            let Class { waiting, held, .. } = &mut self.classes[class];
+            if packet.next_hop.is_broadcast() {
+                waiting[place].deficit_ns -= self.basic.time_for(bytes).0 as i64;
+            } else {
+                *held = self.neighbours[place].rate.time_for(bytes);
+            }
+            return Some(packet);
+        }
+    }
+
+    /// The next packet for `next_hop`, to join what the MAC holds for it, if it has `bytes` at most, if it is this neighbour's turn, and if the MAC may hold more.
+    pub fn take_within(
+        &mut self,
+        now: Time,
+        category: Category,
+        (next_hop, bytes): (NodeId, u32),
+        lost: impl FnMut(Queued<P>),
+    ) -> Option<Queued<P>> {
+        let class = self.class_of(category);
+        let place = self.turn(class).filter(|&place| self.neighbours[place].node == next_hop)?;
+        let all = self.classes.iter().fold(Duration::ZERO, |sum, class| sum + class.held);
+        let limit = if all < self.config.aql_threshold { self.config.aql_high } else { self.config.aql_low };
+        if self.classes[class].held >= limit {
+            return None;
+        }
+        let packet = self.take(now, class, place, |packet| packet.body.size() <= bytes, lost)?;
+        let Class { held, .. } = &mut self.classes[class];
+        *held = *held + self.neighbours[place].rate.time_for(packet.body.size() + self.overhead);
+        Some(packet)
+    }
+
+    /// Takes a packet of a neighbour out if it `fits`.
+    fn take(
+        &mut self,
+        now: Time,
+        class: usize,
+        place: usize,
+        fits: impl Fn(&Queued<P>) -> bool,
+        lost: impl FnMut(Queued<P>),
+    ) -> Option<Queued<P>> {
+        let queue = &mut self.classes[class].waiting[place].queue;
+        let before = queue.len();
+        let packet = queue.pop_if(now, fits, lost);
+        self.len -= before - queue.len();
+        packet
+    }
+
+    /// Whose turn it is: the first neighbour that has air time left and something to send.
+    fn turn(&mut self, class: usize) -> Option<usize> {
+        let quantum = self.config.airtime_quantum.0 as i64;
+        let Class { waiting, new, old, .. } = &mut self.classes[class];
+        loop {
+            let (list, is_new) = if new.is_empty() { (&mut *old, false) } else { (&mut *new, true) };
+            let &place = list.front()?;
+            let neighbour = &mut waiting[usize::from(place)];
+            let is_empty = neighbour.queue.is_empty();
+            if !is_empty && neighbour.deficit_ns >= 0 {
+                return Some(usize::from(place));
+            }
+            list.pop_front();
+            if is_empty && !is_new {
+                neighbour.listed = false;
+                continue;
+            }
+            // One that is found empty goes once round the others, lest it be new for ever.
+            if !is_empty {
+                neighbour.deficit_ns += quantum;
+            }
+            old.push_back(place);
+        }
+    }
+
+    /// Takes out a packet for `next_hop`.
+    pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
+        let place = self.neighbours.iter().position(|neighbour| neighbour.node == next_hop)?;
+        let packet = self.classes.iter_mut().find_map(|class| class.waiting[place].queue.take_for(next_hop))?;
+        self.len -= 1;
+        Some(packet)
+    }
+
+    /// An attempt to send to `node` has ended, for which this station was on the air so long.
+    pub fn on_attempt(&mut self, node: NodeId, air_time: Duration, carried: &Carried) {
+        let class = self.class_of(carried.category);
+        let place = self.place(node);
+        let neighbour = &mut self.neighbours[place];
+        self.classes[class].waiting[place].deficit_ns -= air_time.0 as i64;
+        if carried.bytes > 0 {
+            neighbour.rate = carried.rate;
+            let share = f64::from(carried.acknowledged) / f64::from(carried.bytes);
+            neighbour.share += SHARE_WEIGHT * (share - neighbour.share);
+        }
+        self.classes[class].held = neighbour.rate.time_for(carried.held);
+        let throughput = neighbour.rate.as_bps_f64() * neighbour.share;
+        let is_slow = throughput < self.config.slow_below.as_bps_f64();
+        if is_slow != neighbour.is_slow && carried.bytes > 0 {
+            neighbour.is_slow = is_slow;
+            let FqCodelConfig { target, interval, ecn, .. } = self.config.queues;
+            let (codel, ecn) =
+                if is_slow { (self.config.slow, false) } else { (CodelParameters { target, interval }, ecn) };
+            for class in &mut self.classes {
+                class.waiting[place].queue.set_codel(codel, ecn);
+            }
+        }
+    }
+
+    fn class_of(&self, category: Category) -> usize {
+        if self.classes.len() > 1 { category as usize } else { 0 }
+    }
+
+    /// The place of a neighbour, which may be new.
+    fn place(&mut self, node: NodeId) -> usize {
+        if let Some(place) = self.neighbours.iter().position(|neighbour| neighbour.node == node) {
+            return place;
+        }
+        self.neighbours.push(Neighbour { node, rate: self.lowest, share: 1.0, is_slow: false });
+        let deficit_ns = self.config.airtime_quantum.0 as i64;
+        // The limit is that of all queues together.
+        let queues = FqCodelConfig { limit: usize::MAX, ..self.config.queues };
+        for class in &mut self.classes {
+            class.waiting.push(Waiting { queue: FqCodel::new(queues), deficit_ns, listed: false });
+        }
+        self.neighbours.len() - 1
+    }
+}
