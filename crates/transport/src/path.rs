@@ -27,7 +27,7 @@ pub struct Arrival {
 pub struct PathInfo {
     /// Hops to the peer, at least 1.
     pub hops: u8,
-    /// Channel data rate.
+    /// Channel data rate; TCP and quiet trains keep what they knew of the path if it is 0.
     pub rate: Rate,
     /// Power at which the next hop is received, in dBm, where the radio tells.
     pub received_power_dbm: Option<f32>,

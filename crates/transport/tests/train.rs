@@ -164,6 +164,35 @@ fn tau_and_d_by_hand() {
 }
 
 #[test]
+fn a_clock_that_jumps_leaves_no_delay_behind() {
+    // One that slept, or was set, by 100 s, after a minute of a sample per second over an empty path: seven hops, 40 ms there.
+    for jump in [-100.0, 100.0] {
+        let mut estimator = Estimator::new(&estimator::Config::default(), 1460);
+        for second in 0..120 {
+            let forward = 0.04 + if second < 60 { 0.0 } else { jump };
+            let now = f64::from(second);
+            let sample = Sample { now, rtt: 0.07, mean: 0.0, least: 0.0, marked: 0.0, forward };
+            estimator.on_sample(&sample, 0.03);
+            assert_eq!(estimator.queueing(7), 0.0, "{second} s");
+            let above = estimator.above_base(&sample).unwrap();
+            assert!(above.abs() < 1e-9, "{above} s at {second} s");
+        }
+    }
+}
+
+#[test]
+fn the_floor_is_below_the_slowest_interval() {
+    for (near_floor, far_floor, ok) in [(30.0, 30.0, true), (30.1, 1.0, false), (1.0, 30.1, false), (0.0, 1.0, false)] {
+        let config = control::Config { near_floor, far_floor, ..control::Config::default() };
+        assert_eq!(config.check().is_ok(), ok, "{near_floor} {far_floor}");
+        let mut control = Control::new(&config);
+        for _ in 0..if ok { 3 } else { 0 } {
+            control.on_sample(Some(1.0), 0.01, 0.0, 0.0, 4);
+        }
+    }
+}
+
+#[test]
 fn a_path_may_be_taken_for_another_one() {
     let path = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
     let taken = |hop_error, rate| {

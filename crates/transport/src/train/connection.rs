@@ -6,6 +6,8 @@
 //! data's: they have to leave when a train ends and carry feedback. [`Profile`] says what a host does otherwise than an agent
 //! of a simulator.
 
+mod status;
+
 use super::access::Access;
 use super::receiver::Receiver;
 use super::segment::{Segment, stamp};
@@ -216,7 +218,7 @@ impl Connection {
         if !flags.has(Flags::ACK) {
             return false;
         }
-        if self.is_host() && segment.ack > self.sender.sent_end() {
+        if self.is_host() && !self.is_acceptable(segment) {
             self.challenge(now);
             return false;
         }
@@ -241,6 +243,13 @@ impl Connection {
         }
         self.end_if_over(now);
         is_taken
+    }
+
+    /// Whether a segment belongs where the two streams are: somebody who does not see them can hardly guess both numbers (RFC
+    /// 9293, section 3.10.7.4; RFC 5961, section 5.2).
+    fn is_acceptable(&self, segment: &Segment) -> bool {
+        let acks = self.sender.oldest_ack()..=self.sender.sent_end();
+        self.receiver.is_acceptable(segment.seq) && acks.contains(&segment.ack)
     }
 
     fn end_if_over(&mut self, now: Time) {
@@ -371,64 +380,6 @@ impl Connection {
             State::Ended(End::Closed) => self.receiver.next_wakeup(),
             State::Closed | State::Listen | State::Ended(_) => Time::NEVER,
         }
-    }
-
-    /// Payload bytes that arrived in order.
-    pub fn delivered(&self) -> u64 {
-        self.receiver.delivered()
-    }
-
-    /// The offset that is expected next from the peer; its FIN counts as one byte.
-    pub fn expected(&self) -> u64 {
-        self.receiver.expected()
-    }
-
-    /// Payload bytes the peer has acknowledged: whoever keeps them for repetition may let them go.
-    pub fn acknowledged(&self) -> u64 {
-        self.sender.acknowledged()
-    }
-
-    /// The offset behind everything sent, a FIN counting as one byte.
-    pub fn outstanding_end(&self) -> u64 {
-        self.sender.sent_end()
-    }
-
-    /// Whether the handshake has been completed.
-    pub fn is_established(&self) -> bool {
-        self.established
-    }
-
-    /// Whether the peer has closed its stream and all of it has arrived.
-    pub fn peer_has_closed(&self) -> bool {
-        self.receiver.is_closed()
-    }
-
-    /// Whether the connection has ended.
-    pub fn is_done(&self) -> bool {
-        self.end().is_some()
-    }
-
-    /// How the connection ended, if it has.
-    pub fn end(&self) -> Option<End> {
-        match self.state {
-            State::Ended(end) => Some(end),
-            _ => None,
-        }
-    }
-
-    /// Whether the connection has ended and late segments need no answer any more.
-    pub fn is_forgotten(&self, now: Time) -> bool {
-        self.is_done() && !self.reset_due && (self.forget_at == Time::NEVER || now >= self.forget_at)
-    }
-
-    /// What was counted.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
-    }
-
-    /// The sending half.
-    pub fn sender(&self) -> &Sender {
-        &self.sender
     }
 }
 

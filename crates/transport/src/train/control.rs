@@ -33,9 +33,9 @@ use meshpace_core::parameter::{ParameterError, require};
 /// Parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// floor / tau up to three hops, above 0. Default 1.034.
+    /// floor / tau up to three hops, above 0, at most 30. Default 1.034.
     pub near_floor: f64,
-    /// floor / tau from four hops on, above 0. Default 1.07.
+    /// floor / tau from four hops on, above 0, at most 30. Default 1.07.
     pub far_floor: f64,
     /// Delay borne at the floor, in tau, above 0. Default 0.09.
     pub delay: f64,
@@ -112,8 +112,9 @@ impl Config {
     pub fn check(&self) -> Result<(), ParameterError> {
         let positive = |name, value: f64| require(value > 0.0 && value.is_finite(), name, value, "above 0");
         let not_negative = |name, value: f64| require(value >= 0.0 && value.is_finite(), name, value, "0 or more");
-        positive("near_floor", self.near_floor)?;
-        positive("far_floor", self.far_floor)?;
+        for (name, floor) in [("near_floor", self.near_floor), ("far_floor", self.far_floor)] {
+            require(floor > 0.0 && floor <= SLOWEST, name, floor, "above 0, at most 30 tau")?;
+        }
         positive("delay", self.delay)?;
         require((0.1..=10.0).contains(&self.exponent), "exponent", self.exponent, "0.1 to 10")?;
         not_negative("length", self.length)?;

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The mean is exponential, over max(smoothing, 2 I). The 0.3 ms per hop are what backoff adds on an empty path. Only
-//! differences of forward delays count, so that the offset of the clocks cancels; `skew` takes their drift out.
+//! differences of forward delays count, so that the offset of the clocks cancels; `skew` takes their drift out. Where a clock jumps
+//! they begin anew.
 
 use super::skew::Skew;
 use crate::PathInfo;
@@ -112,6 +113,9 @@ impl Least {
     }
 }
 
+/// A clock that has jumped by more was set, or its machine slept, seconds.
+const JUMP: f64 = 1.0;
+
 /// What is known of the path.
 #[derive(Clone, Debug)]
 pub struct Estimator {
@@ -123,6 +127,8 @@ pub struct Estimator {
     /// When the least values last turned.
     turned_at: f64,
     skew: Skew,
+    /// The offsets of the clocks that the last sample left possible, seconds.
+    offsets: (f64, f64),
     /// The least round trip ever over this path.
     least_rtt: f64,
     /// The mean delay, and when it was last brought up to date.
@@ -141,6 +147,7 @@ impl Estimator {
             base: Least::NONE,
             turned_at: 0.0,
             skew: Skew::default(),
+            offsets: (f64::NEG_INFINITY, f64::INFINITY),
             least_rtt: f64::INFINITY,
             mean: 0.0,
             marked: 0.0,
@@ -162,6 +169,18 @@ impl Estimator {
         self.at = None;
     }
 
+    /// A delay is at least 0 and at most the round trip: so much the offset of the clocks follows from one sample. If two have
+    /// none in common, a clock has jumped, and forward delays before and after are not to be compared.
+    fn watch_clocks(&mut self, sample: &Sample) {
+        let (least, most) = (sample.forward - sample.rtt, sample.forward);
+        if least > self.offsets.1 + JUMP || most < self.offsets.0 - JUMP {
+            self.skew = Skew::default();
+            self.base = Least::NONE;
+            self.at = None;
+        }
+        self.offsets = (least, most);
+    }
+
     /// Takes a sample while segments leave `interval` apart; the time since the last one, none for the first.
     pub fn on_sample(&mut self, sample: &Sample, interval: f64) -> Option<f64> {
         if sample.now - self.turned_at > self.config.horizon.as_secs_f64() {
@@ -169,6 +188,7 @@ impl Estimator {
             self.rtt.turn();
             self.base.turn();
         }
+        self.watch_clocks(sample);
         self.rtt.add(sample.now, sample.rtt, 0.0);
         self.least_rtt = self.least_rtt.min(sample.rtt);
         let above = sample.rtt - self.least_rtt;

@@ -18,6 +18,7 @@ pub mod segment;
 pub mod sender;
 pub mod skew;
 pub mod solo;
+pub mod stream;
 pub mod timeout;
 pub mod wire;
 

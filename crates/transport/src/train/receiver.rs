@@ -156,6 +156,14 @@ impl Receiver {
         self.ts_recent = segment.ts_val;
     }
 
+    /// Whether a segment of an honest peer can begin at `seq`: a window before what is expected, since a late one may still report
+    /// what it has received, or up to where a segment begins that follows a probe of the closed window.
+    pub fn is_acceptable(&self, seq: u64) -> bool {
+        let latest = self.offer.edge(&self.arrived).saturating_add(self.segment + 1);
+        let reach = u64::from(self.offer.window()) + 2 * self.segment;
+        seq <= latest && seq.saturating_add(reach) >= self.expected()
+    }
+
     /// A segment of the established connection arrived. Whether its payload is part of the stream.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool, stats: &mut Stats) -> bool {
         let fin = segment.flags.has(Flags::FIN);

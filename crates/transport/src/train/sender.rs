@@ -5,44 +5,20 @@
 //! does not report is lost, since nothing is under way any more. If no ACK comes, the first missing segment alone is sent
 //! again, with TAIL, after a time that doubles: nothing else is repeated on suspicion (no go-back-N).
 //!
-//! A window that the peer has closed is probed with the next segment, as the timer allows (RFC 9293, section 3.8.6.1).
+//! A window that the peer has closed is probed with the next segment, as the timer allows (RFC 9293, section 3.8.6.1). What comes
+//! back from there is not lost: it waits for the peer to open its window, or for the timer, which goes on doubling.
 
 use super::Config;
 use super::access::Access;
 use super::control::Control;
 use super::estimator::{Estimator, Sample};
 use super::segment::{DELAY_UNIT_US, Segment, WAIT_UNIT_US, stamp};
+use super::stream::Stream;
 use super::timeout::Timeout;
 use crate::PathInfo;
 use crate::flags::Flags;
 use crate::stats::Stats;
-use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Rate, Time};
-
-/// More than any application writes.
-const ENDLESS: u64 = u64::MAX / 2;
-
-/// A segment cut from the stream and not acknowledged.
-#[derive(Clone, Copy, Debug)]
-struct Cut {
-    /// Offset of its first byte.
-    offset: u64,
-    payload: u16,
-    /// Whether a FIN follows its payload.
-    fin: bool,
-    /// Whether it was sent.
-    sent: bool,
-    /// Whether it was sent and is known to be missing.
-    lost: bool,
-    /// Whether the peer has reported it beyond a gap.
-    reported: bool,
-}
-
-impl Cut {
-    fn end(&self) -> u64 {
-        self.offset + u64::from(self.payload) + u64::from(self.fin)
-    }
-}
 
 /// Where the train is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,21 +27,6 @@ enum Phase {
     Sending(u32),
     /// The TAIL with this stamp left then: silence until its ACK.
     Quiet { stamp: u32, since: Time },
-}
-
-/// What the application has handed over, and what of it is cut into segments.
-#[derive(Clone, Debug)]
-struct Stream {
-    /// Bytes handed over.
-    written: u64,
-    /// Nothing more will come.
-    closing: bool,
-    /// Segments cut and not acknowledged.
-    cuts: VecDeque<Cut>,
-    /// Bytes cut.
-    cut_bytes: u64,
-    /// The FIN is cut.
-    fin_cut: bool,
 }
 
 /// The sending half.
@@ -80,8 +41,10 @@ pub struct Sender {
     stream: Stream,
     /// Everything before this offset is acknowledged.
     una: u64,
-    /// How many bytes beyond it the peer takes.
-    peer_window: u64,
+    /// The offset up to which the peer takes.
+    edge: u64,
+    /// The most it has ever taken beyond what it acknowledged (RFC 5961, section 5.2: MAX.SND.WND).
+    largest_window: u64,
     phase: Phase,
     /// When the next segment may leave.
     earliest: Time,
@@ -106,15 +69,10 @@ impl Sender {
             timeout: Timeout::new(&config.timeout),
             path,
             access: None,
-            stream: Stream {
-                written: 0,
-                closing: false,
-                cuts: VecDeque::with_capacity(usize::from(config.max_window.min(256)) + 1),
-                cut_bytes: 0,
-                fin_cut: false,
-            },
+            stream: Stream::new(config),
             una: 0,
-            peer_window: 0,
+            edge: 0,
+            largest_window: 0,
             phase: Phase::Sending(0),
             earliest: Time::ZERO,
             timeout_at: Time::NEVER,
@@ -125,22 +83,17 @@ impl Sender {
 
     /// The application hands over `bytes`.
     pub fn write(&mut self, bytes: u64) {
-        if !self.stream.closing {
-            self.stream.written = self.stream.written.saturating_add(bytes).min(ENDLESS);
-        }
+        self.stream.write(bytes);
     }
 
     /// The application always has more.
     pub fn write_endless(&mut self) {
-        self.write(ENDLESS);
+        self.stream.write_endless();
     }
 
     /// The application will write no more. Of data without end nothing more is sent than what is already cut.
     pub fn close(&mut self) {
-        self.stream.closing = true;
-        if self.stream.written == ENDLESS {
-            self.stream.written = self.stream.cut_bytes;
-        }
+        self.stream.close();
     }
 
     /// Full segments have `segment` bytes; to be told before the handshake is over.
@@ -154,11 +107,32 @@ impl Sender {
 
     /// The handshake is over; the peer takes `window` segments.
     pub fn establish(&mut self, window: u16) {
-        self.peer_window = u64::from(window) * u64::from(self.segment);
+        self.set_window(window);
+    }
+
+    /// The peer takes `window` full segments beyond what it acknowledges. Since it counts in full segments, and TCP's header in
+    /// larger units than bytes, its edge may seem to step back by less than two of them; it has not (RFC 9293, section 3.8.6).
+    fn set_window(&mut self, window: u16) {
+        let full = u64::from(self.segment);
+        let window = u64::from(window) * full;
+        self.largest_window = self.largest_window.max(window);
+        let edge = self.una.saturating_add(window);
+        let is_rounded = edge < self.edge && self.edge - edge < 2 * full;
+        if !is_rounded {
+            self.edge = edge;
+        }
+    }
+
+    /// The oldest acknowledgement that the peer may still have under way (RFC 5961, section 5.2).
+    pub fn oldest_ack(&self) -> u64 {
+        self.una.saturating_sub(self.largest_window)
     }
 
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
+        if path.rate == Rate(0) {
+            return;
+        }
         let path = self.estimator.assumed(&path);
         if path.hops != self.path.hops || path.rate != self.path.rate {
             self.estimator.forget();
@@ -182,7 +156,7 @@ impl Sender {
 
     /// Whether anything was written.
     pub fn has_written(&self) -> bool {
-        self.stream.written > 0
+        self.stream.has_written()
     }
 
     /// Whether everything is acknowledged, the FIN included.
@@ -202,8 +176,7 @@ impl Sender {
 
     /// The offset after everything sent so far.
     pub fn sent_end(&self) -> u64 {
-        let last = self.stream.cuts.iter().rev().find(|cut| cut.sent);
-        last.map_or(self.una, Cut::end)
+        self.stream.sent_end().unwrap_or(self.una)
     }
 
     /// Payload bytes that are never sent again, all from the start on: an ACK of a part of a segment leaves the whole one.
@@ -229,22 +202,23 @@ impl Sender {
         }
         let before = self.una;
         if segment.ack >= self.una {
-            self.peer_window = u64::from(segment.window) * u64::from(self.segment);
             stats.acked_bytes += segment.ack.min(self.stream.cut_bytes) - self.una.min(self.stream.cut_bytes);
             self.una = segment.ack;
+            self.set_window(segment.window);
             while self.stream.cuts.front().is_some_and(|cut| cut.sent && cut.end() <= segment.ack) {
                 self.stream.cuts.pop_front();
             }
-            self.report(segment);
-            // The byte that the peer waits for is missing, whatever was reported of the segment it is in.
-            if let Some(first) = self.stream.cuts.front_mut() {
-                first.reported = false;
-            }
+            self.stream.report(segment, u64::from(self.segment));
         }
         let Phase::Quiet { stamp, since } = self.phase else { return };
         let answers = segment.ts_ecr == stamp;
         let told = segment.feedback.segments > 0;
-        if !self.stream.cuts.iter().any(|cut| cut.sent) || (answers && told) {
+        if told && (answers || segment.wait > 0) && self.is_refused() {
+            // No loss, no sample, and the timer goes on doubling: the peer has no room (RFC 9293, section 3.8.6.1).
+            self.stream.lose();
+            self.timeout_at = Time::NEVER;
+            self.phase = Phase::Sending(0);
+        } else if !self.stream.cuts.iter().any(|cut| cut.sent) || (answers && told) {
             if answers && told {
                 self.sample(now, since, segment, stats);
             }
@@ -257,17 +231,9 @@ impl Sender {
         }
     }
 
-    /// Notes what the peer has beyond a gap.
-    fn report(&mut self, segment: &Segment) {
-        let full = u64::from(self.segment);
-        for cut in self.stream.cuts.iter_mut().filter(|cut| cut.sent && cut.payload > 0) {
-            let first = cut.offset.saturating_sub(segment.ack) / full;
-            let last = (cut.offset + u64::from(cut.payload) - 1).saturating_sub(segment.ack) / full;
-            if last < u64::from(u32::BITS) && (first..=last).all(|place| segment.beyond >> place & 1 == 1) {
-                cut.reported = true;
-                cut.lost = false;
-            }
-        }
+    /// Whether the first missing segment has come back because the peer has closed its window.
+    fn is_refused(&self) -> bool {
+        self.stream.cuts.front().is_some_and(|first| first.sent && !first.fits(self.edge))
     }
 
     fn sample(&mut self, now: Time, since: Time, segment: &Segment, stats: &mut Stats) {
@@ -302,11 +268,7 @@ impl Sender {
 
     /// Nothing is under way any more: what was sent and is not reported is lost. After a `whole` train the next may be longer.
     fn end_train(&mut self, now: Time, whole: bool, stats: &mut Stats) {
-        let mut lost = false;
-        for cut in self.stream.cuts.iter_mut().filter(|cut| cut.sent && !cut.reported) {
-            cut.lost = true;
-            lost = true;
-        }
+        let lost = self.stream.lose();
         self.control.on_train(lost);
         if lost {
             stats.fast_retransmits += 1;
@@ -356,34 +318,23 @@ impl Sender {
 
     /// What is lost goes first.
     fn choose(&mut self) -> Option<usize> {
-        let lost = self.stream.cuts.iter().position(|cut| cut.lost);
-        lost.or_else(|| self.cut_next(false))
+        self.stream.lost_within(self.edge).or_else(|| self.cut_next(false))
     }
 
     /// Cuts a segment, within the peer's window or `beyond` it; its place.
     fn cut_next(&mut self, beyond: bool) -> Option<usize> {
-        if !(self.can_cut() || beyond && self.has_data()) {
-            return None;
-        }
-        let left = self.stream.written - self.stream.cut_bytes;
-        let payload = left.min(u64::from(self.segment));
-        let fin = self.stream.closing && payload == left;
-        let (offset, payload) = (self.stream.cut_bytes, payload as u16);
-        self.stream.cuts.push_back(Cut { offset, payload, fin, sent: false, lost: false, reported: false });
-        self.stream.cut_bytes += u64::from(payload);
-        self.stream.fin_cut |= fin;
-        Some(self.stream.cuts.len() - 1)
-    }
-
-    /// Whether a new segment would carry anything.
-    fn has_data(&self) -> bool {
-        self.stream.cut_bytes < self.stream.written || (self.stream.closing && !self.stream.fin_cut)
+        let cuts = self.can_cut() || beyond && self.stream.has_data();
+        cuts.then(|| self.stream.cut(self.segment))
     }
 
     /// Whether the peer takes a new one, whole.
     fn can_cut(&self) -> bool {
-        let payload = (self.stream.written - self.stream.cut_bytes).min(u64::from(self.segment));
-        self.has_data() && self.stream.cut_bytes + payload <= self.una.saturating_add(self.peer_window)
+        self.stream.has_data() && self.stream.next_end(self.segment) <= self.edge
+    }
+
+    /// Whether the peer takes anything that is to be sent.
+    fn can_send(&self) -> bool {
+        self.can_cut() || self.stream.lost_within(self.edge).is_some()
     }
 
     /// Sends the segment at `place`, as the end of its train if it has to be or nothing else can be sent.
@@ -401,7 +352,7 @@ impl Sender {
         stats.interval_samples += 1;
         stats.interval_sum_s += interval;
         self.earliest = now.saturating_add(Duration::from_secs_f64(self.control.next_gap()));
-        let tail = ends || !(self.stream.cuts.iter().any(|cut| cut.lost) || self.can_cut());
+        let tail = ends || !self.can_send();
         let mut flags = if cut.fin { Flags::FIN } else { Flags::NONE };
         if self.control.heeds_marks() {
             flags = flags.with(Flags::ECT);
@@ -421,20 +372,27 @@ impl Sender {
 
     /// Whether only the peer's window keeps data back while nothing is outstanding.
     fn is_blocked(&self) -> bool {
-        self.stream.cuts.is_empty() && self.has_data() && !self.can_cut()
+        self.stream.cuts.is_empty() && self.stream.has_data() && !self.can_cut()
     }
 
-    /// Sees to it that a closed window is probed.
+    /// Sees to it that a closed window is probed (RFC 9293, section 3.8.6.1), and that a train ends whose rest the peer takes no more.
     pub fn settle(&mut self, now: Time) {
-        if self.is_blocked() && self.timeout_at == Time::NEVER && !self.probe {
+        let Phase::Sending(_) = self.phase else { return };
+        if self.can_send() {
+            self.timeout_at = Time::NEVER;
+        } else if self.timeout_at == Time::NEVER && !self.probe && self.is_unfinished() {
             self.timeout_at = now.saturating_add(self.timeout.rto());
         }
     }
 
+    /// Whether something is to be sent or acknowledged.
+    fn is_unfinished(&self) -> bool {
+        !self.stream.cuts.is_empty() || self.stream.has_data()
+    }
+
     /// When [`Sender::on_timer`] or a poll is due.
     pub fn next_wakeup(&self) -> Time {
-        let waits =
-            matches!(self.phase, Phase::Sending(_)) && (self.can_cut() || self.stream.cuts.iter().any(|cut| cut.lost));
+        let waits = matches!(self.phase, Phase::Sending(_)) && self.can_send();
         self.timeout_at.min(if waits { self.earliest } else { Time::NEVER })
     }
 }

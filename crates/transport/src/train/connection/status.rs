@@ -1,0 +1,67 @@
+//! What a connection tells its caller about its state.
+
+use super::{Connection, State};
+use crate::closing::End;
+use crate::stats::Stats;
+use crate::train::sender::Sender;
+use meshpace_core::Time;
+
+impl Connection {
+    /// Payload bytes that arrived in order.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// The offset that is expected next from the peer; its FIN counts as one byte.
+    pub fn expected(&self) -> u64 {
+        self.receiver.expected()
+    }
+
+    /// Payload bytes the peer has acknowledged: whoever keeps them for repetition may let them go.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// The offset behind everything sent, a FIN counting as one byte.
+    pub fn outstanding_end(&self) -> u64 {
+        self.sender.sent_end()
+    }
+
+    /// Whether the handshake has been completed.
+    pub fn is_established(&self) -> bool {
+        self.established
+    }
+
+    /// Whether the peer has closed its stream and all of it has arrived.
+    pub fn peer_has_closed(&self) -> bool {
+        self.receiver.is_closed()
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_done(&self) -> bool {
+        self.end().is_some()
+    }
+
+    /// How the connection ended, if it has.
+    pub fn end(&self) -> Option<End> {
+        match self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection has ended and late segments need no answer any more.
+    pub fn is_forgotten(&self, now: Time) -> bool {
+        self.is_done() && !self.reset_due && (self.forget_at == Time::NEVER || now >= self.forget_at)
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The sending half.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+}

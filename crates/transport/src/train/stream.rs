@@ -1,0 +1,147 @@
+//! What the application has handed over, and the segments that are cut from it and not acknowledged.
+
+use super::Config;
+use super::segment::Segment;
+use alloc::collections::VecDeque;
+
+/// More than any application writes.
+const ENDLESS: u64 = u64::MAX / 2;
+
+/// A segment cut from the stream and not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// Offset of its first byte.
+    pub offset: u64,
+    /// Payload bytes.
+    pub payload: u16,
+    /// Whether a FIN follows its payload.
+    pub fin: bool,
+    /// Whether it was sent.
+    pub sent: bool,
+    /// Whether it was sent and is known to be missing.
+    pub lost: bool,
+    /// Whether the peer has reported it beyond a gap.
+    pub reported: bool,
+}
+
+impl Cut {
+    /// The offset after it; a FIN counts as one byte.
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.payload) + u64::from(self.fin)
+    }
+
+    /// Whether a peer that takes what is before `edge` takes all of its payload.
+    pub fn fits(&self, edge: u64) -> bool {
+        self.offset + u64::from(self.payload) <= edge
+    }
+}
+
+/// The stream.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// Bytes handed over.
+    written: u64,
+    /// Nothing more will come.
+    closing: bool,
+    /// Segments cut and not acknowledged.
+    pub cuts: VecDeque<Cut>,
+    /// Bytes cut.
+    pub cut_bytes: u64,
+    /// The FIN is cut.
+    pub fin_cut: bool,
+}
+
+impl Stream {
+    /// Nothing written yet.
+    pub fn new(config: &Config) -> Stream {
+        Stream {
+            written: 0,
+            closing: false,
+            cuts: VecDeque::with_capacity(usize::from(config.max_window.min(256)) + 1),
+            cut_bytes: 0,
+            fin_cut: false,
+        }
+    }
+
+    /// The application hands over `bytes`.
+    pub fn write(&mut self, bytes: u64) {
+        if !self.closing {
+            self.written = self.written.saturating_add(bytes).min(ENDLESS);
+        }
+    }
+
+    /// The application always has more.
+    pub fn write_endless(&mut self) {
+        self.write(ENDLESS);
+    }
+
+    /// The application will write no more. Of data without end nothing more is sent than what is already cut.
+    pub fn close(&mut self) {
+        self.closing = true;
+        if self.written == ENDLESS {
+            self.written = self.cut_bytes;
+        }
+    }
+
+    /// Whether anything was written.
+    pub fn has_written(&self) -> bool {
+        self.written > 0
+    }
+
+    /// Whether a new segment would carry anything.
+    pub fn has_data(&self) -> bool {
+        self.cut_bytes < self.written || (self.closing && !self.fin_cut)
+    }
+
+    /// Where the payload of a new one would end, of `segment` bytes at most.
+    pub fn next_end(&self, segment: u32) -> u64 {
+        self.cut_bytes + (self.written - self.cut_bytes).min(u64::from(segment))
+    }
+
+    /// Cuts it; its place.
+    pub fn cut(&mut self, segment: u32) -> usize {
+        let (offset, end) = (self.cut_bytes, self.next_end(segment));
+        let fin = self.closing && end == self.written;
+        let payload = (end - offset) as u16;
+        self.cuts.push_back(Cut { offset, payload, fin, sent: false, lost: false, reported: false });
+        self.cut_bytes = end;
+        self.fin_cut |= fin;
+        self.cuts.len() - 1
+    }
+
+    /// The offset after everything sent, if something of it is not acknowledged.
+    pub fn sent_end(&self) -> Option<u64> {
+        self.cuts.iter().rev().find(|cut| cut.sent).map(Cut::end)
+    }
+
+    /// Notes what the peer has beyond a gap, by a bit for each `full` bytes.
+    pub fn report(&mut self, segment: &Segment, full: u64) {
+        for cut in self.cuts.iter_mut().filter(|cut| cut.sent && cut.payload > 0) {
+            let first = cut.offset.saturating_sub(segment.ack) / full;
+            let last = (cut.offset + u64::from(cut.payload) - 1).saturating_sub(segment.ack) / full;
+            if last < u64::from(u32::BITS) && (first..=last).all(|place| segment.beyond >> place & 1 == 1) {
+                cut.reported = true;
+                cut.lost = false;
+            }
+        }
+        // The byte that the peer waits for is missing, whatever was reported of the segment it is in.
+        if let Some(first) = self.cuts.front_mut() {
+            first.reported = false;
+        }
+    }
+
+    /// What was sent and is not reported is lost. Whether anything is.
+    pub fn lose(&mut self) -> bool {
+        let mut lost = false;
+        for cut in self.cuts.iter_mut().filter(|cut| cut.sent && !cut.reported) {
+            cut.lost = true;
+            lost = true;
+        }
+        lost
+    }
+
+    /// The place of the first that is lost and that a peer takes that takes what is before `edge`.
+    pub fn lost_within(&self, edge: u64) -> Option<usize> {
+        self.cuts.iter().position(|cut| cut.lost && cut.fits(edge))
+    }
+}
