@@ -147,7 +147,7 @@ impl Connection {
                 self.on_syn_sent(segment, arrival);
                 false
             }
-            State::Ended(End::Closed) if segment.flags.has(Flags::FIN) && self.answers_late() => {
+            State::Ended(End::Closed) if self.answers_late(segment) => {
                 // The peer has not seen our last word.
                 self.answer();
                 false
@@ -288,9 +288,14 @@ impl Connection {
         }
     }
 
-    /// Whether late segments are still answered. An agent of ns-2 stays.
-    fn answers_late(&self) -> bool {
-        self.is_ns2() || (self.shared.timers.runs(Timer::TimeWait) && !self.is_due(Timer::TimeWait))
+    /// Whether a late segment is still answered. A peer repeats what is unacknowledged from its first byte on, a segment without
+    /// FIN maybe (RFC 9293, section 3.10.7.4). An agent of ns-2 stays, and answers a FIN alone.
+    fn answers_late(&self, segment: &Segment) -> bool {
+        let fin = segment.flags.has(Flags::FIN);
+        if self.is_ns2() {
+            return fin;
+        }
+        (fin || segment.payload > 0) && self.shared.timers.runs(Timer::TimeWait) && !self.is_due(Timer::TimeWait)
     }
 
     fn is_due(&self, timer: Timer) -> bool {

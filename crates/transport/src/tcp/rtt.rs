@@ -82,6 +82,8 @@ pub struct Rtt {
     backoff: u64,
 }
 
+/// The RTO for data after a lost SYN (RFC 6298, section 5.7).
+const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 /// The back-off above which the smoothed RTT is no longer believed (ns-2 `rtt_backoff`).
 const DISTRUST_ABOVE: u64 = 8;
 
@@ -143,6 +145,12 @@ impl Rtt {
             self.variation += self.smoothed >> 3;
             self.smoothed = 0;
         }
+    }
+
+    /// The handshake is over and a SYN was lost: data begins with an RTO of 3 s at least (RFC 6298, section 5.7).
+    pub fn on_lost_syn(&mut self) {
+        self.base = self.config.initial.max(AFTER_LOST_SYN);
+        self.end_backoff();
     }
 
     /// A timed segment was acknowledged.

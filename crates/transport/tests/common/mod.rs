@@ -1,6 +1,8 @@
 //! A pair of endpoints on a virtual clock, and a link between them that loses what it is told to.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod duplex;
+
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_transport::{Arrival, Config, Endpoint, Machine, Output, PathInfo, Role, Segment, pump, tcp};
 

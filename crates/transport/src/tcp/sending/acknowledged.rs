@@ -23,6 +23,15 @@ impl Sender {
     /// A segment arrived that acknowledges nothing that was not sent. `blocks` are those beyond a gap that its header reported;
     /// what it carries itself counts too.
     pub fn on_ack(&mut self, shared: &mut Shared, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) {
+        let probed = self.is_host() && self.flight.blocked_by_peer();
+        self.take_ack(shared, segment, blocks, arrival);
+        if probed && !self.flight.blocked_by_peer() {
+            // That answers to probes were awaited ever longer says nothing of the path.
+            self.timing.rtt.end_backoff();
+        }
+    }
+
+    fn take_ack(&mut self, shared: &mut Shared, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) {
         if !self.flight.has_cut() {
             // There is nothing to acknowledge: only the window is news.
             self.flight.set_peer_window(segment.window);

@@ -13,12 +13,17 @@ use super::rtt::Rtt;
 use super::segment::{Extension, Segment, stamp};
 use super::timers::{Shared, Timer};
 use super::window::Window;
-use super::{Config, ecn};
+use super::{Config, Profile, ecn};
+use crate::closing::PATIENCE;
 use crate::flags::Flags;
 use crate::pacing::{Pacer, Release, Supply};
 use crate::path::{ENDLESS, PathInfo};
-use meshpace_core::{Duration, Time};
+use meshpace_core::{Duration, Rate, Time};
 use timing::Timing;
+
+/// A host probes a closed window at least so often: a peer that answers is kept (RFC 9293, section 3.8.6.1), and one lost answer
+/// in [`PATIENCE`], or a few, do not make it look like one that is gone.
+const PROBE_INTERVAL: Duration = Duration(PATIENCE.0 / 10);
 
 /// Where the half stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +112,10 @@ impl Sender {
         self.config.ecn.syn_flags()
     }
 
+    fn is_host(&self) -> bool {
+        self.config.profile == Profile::Host
+    }
+
     /// The SYN has not been answered in time.
     pub fn on_syn_timeout(&mut self) {
         self.window.on_timeout(0);
@@ -123,7 +132,9 @@ impl Sender {
         shared.timers.stop(Timer::Retransmission);
         // A SYN that was lost is a sign of congestion: start with one segment (RFC 5681, section 3.1).
         self.window.restart(if times > 1 { 1 } else { self.config.initial_window });
-        if let Some(sent_at) = sent_at.filter(|_| times == 1) {
+        if times > 1 && self.is_host() {
+            self.timing.rtt.on_lost_syn();
+        } else if let Some(sent_at) = sent_at.filter(|_| times == 1) {
             self.timing.on_handshake(sent_at, shared.now);
         }
     }
@@ -154,6 +165,9 @@ impl Sender {
 
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
+        if path.rate == Rate(0) {
+            return;
+        }
         self.path = path;
         self.pacer.on_path(&path);
         self.window.on_hops(path.hops);
@@ -289,7 +303,10 @@ impl Sender {
     }
 
     fn restart_timer(&self, shared: &mut Shared) {
-        shared.timers.set(Timer::Retransmission, shared.now.saturating_add(self.timing.rtt.rto()));
+        let rto = self.timing.rtt.rto();
+        let probes = self.is_host() && self.flight.blocked_by_peer();
+        let after = if probes { rto.min(PROBE_INTERVAL) } else { rto };
+        shared.timers.set(Timer::Retransmission, shared.now.saturating_add(after));
     }
 
     /// The time after which a SYN is sent again.
