@@ -11,7 +11,10 @@
 //                    nor flows
 //   reach=0          how many places further a node is heard; 0: by all. Everybody who is heard is heard with -50 dBm
 //   flows=0-1        "FROM-TO", separated by commas; over several hops along the line
-//   tos=0            the ToS octet of each flow, separated by commas; the last one is that of all that follow
+//   tos=0            the ToS octet of each flow, separated by commas; the last one is that of all that follow; 192 is voice, 160 video,
+//                    0 best effort, 32 background
+//   video_txop=4096  limit of the TXOPs of video in us, a multiple of 32; 0: one frame
+//   voice_txop=2080  the same of voice
 //   traffic=udp      udp: 1.1 times the rate, but 3 times shared by all flows at most, datagrams of 1470 bytes; newreno, cubic: segments of 1448
 //   offered=0        Mbit/s of each UDP flow in place of that
 //   mcs=7            0 to 7
@@ -228,7 +231,7 @@ main(int argc, char* argv[])
     std::map<std::string, std::string> options{
         {"nodes", "2"},   {"links", ""},  {"reach", "0"}, {"flows", "0-1"}, {"tos", "0"},    {"traffic", "udp"}, {"offered", "0"},
         {"mcs", "7"},     {"ampdu", "1"}, {"rts", "0"},     {"bar", "1"},    {"counts", "0"},  {"queue", "500"},   {"warmup", "2"},
-        {"duration", "12"}, {"series", "0"}, {"trace", ""}, {"seed", "1"}};
+        {"duration", "12"}, {"series", "0"}, {"trace", ""}, {"video_txop", "4096"}, {"voice_txop", "2080"}, {"seed", "1"}};
     for (int i = 1; i < argc; ++i)
     {
         const std::string word = argv[i];
@@ -313,6 +316,12 @@ main(int argc, char* argv[])
                                  "ControlMode",
                                  StringValue("OfdmRate6Mbps"));
     const auto devices = wifi.Install(phy, mac, nodes);
+    for (std::uint32_t node = 0; node < count; ++node)
+    {
+        const auto station = DynamicCast<WifiNetDevice>(devices.Get(node))->GetMac();
+        station->GetQosTxop(AC_VI)->SetTxopLimit(MicroSeconds(std::stoul(options["video_txop"])));
+        station->GetQosTxop(AC_VO)->SetTxopLimit(MicroSeconds(std::stoul(options["voice_txop"])));
+    }
     std::FILE* const trace = options["trace"].empty() ? nullptr : std::fopen(options["trace"].c_str(), "w");
     if (!options["trace"].empty() && trace == nullptr)
     {

@@ -47,30 +47,46 @@ CASES = [
 ]
 
 
-def main():
-    program, seeds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
+def command_line(seeds):
+    """PROGRAM, the number of seeds, and the rest of the command line."""
+    seeds = int(sys.argv[2]) if len(sys.argv) > 2 else seeds
     if seeds not in T975:
-        sys.exit(f"ht.py: seeds: one of {sorted(T975)}")
-    sets = sys.argv[3:]
+        sys.exit(f"{sys.argv[0]}: seeds: one of {sorted(T975)}")
+    return sys.argv[1], seeds, sys.argv[3:]
+
+
+def measure(program, case, seeds):
+    """The goodput of each flow in each run, and likewise the mean size of the aggregates of each node."""
+    words = [program, *(f"{key}={value}" for key, value in case.items())]
+    runs, sizes = [], []
+    for seed in range(1, seeds + 1):
+        done = subprocess.run([*words, f"seed={seed}"], check=True, capture_output=True, text=True)
+        flows, nodes, _ = done.stdout.split("|")
+        runs.append([float(word) for word in flows.split()])
+        sizes.append([float(word) for word in nodes.split()])
+    return runs, sizes
+
+
+def half_width(values):
+    """Half the 95 % interval of the mean."""
+    mean = sum(values) / len(values)
+    return T975[len(values)] * (sum((one - mean) ** 2 for one in values) / (len(values) - 1) / len(values)) ** 0.5
+
+
+def main():
+    program, seeds, sets = command_line(3)
     print(",".join(["set", *KEYS, "goodput", "ci95", "mpdus"]))
     for name, case in CASES:
         if sets and name not in sets:
             continue
         case = {**DEFAULTS, **case}
-        words = [program, *(f"{key}={value}" for key, value in case.items())]
-        runs, sizes = [], []
-        for seed in range(1, seeds + 1):
-            done = subprocess.run([*words, f"seed={seed}"], check=True, capture_output=True, text=True)
-            flows, nodes, _ = done.stdout.split("|")
-            runs.append([float(word) for word in flows.split()])
-            sizes.append([float(word) for word in nodes.split()])
-        sums = [sum(run) for run in runs]
-        mean = sum(sums) / seeds
-        half = T975[seeds] * (sum((one - mean) ** 2 for one in sums) / (seeds - 1) / seeds) ** 0.5
+        runs, sizes = measure(program, case, seeds)
+        half = half_width([sum(run) for run in runs])
         goodput = " ".join(f"{sum(flow) / seeds:.3f}" for flow in zip(*runs))
         mpdus = " ".join(f"{sum(node) / seeds:.2f}" for node in zip(*sizes))
         row = [name, *(str(case[key]) for key in KEYS), goodput, f"{half:.3f}", mpdus]
         print(",".join(word.replace(",", " ") for word in row), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
