@@ -11,6 +11,8 @@
 mod counters;
 mod frames;
 mod packets;
+#[cfg(test)]
+mod tests;
 
 use crate::mobility::Motion;
 use crate::on_air::OnAir;
@@ -444,6 +446,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
                 Owner::Reorder => {
                     let node = NodeId(index as u16);
+                    self.catch_up(node);
                     self.nodes[node.index()].mac.on_reorder_timer(self.now);
                     self.settle(node, Action::None);
                 }

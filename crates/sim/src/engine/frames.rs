@@ -151,15 +151,21 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         !self.firewall.is_empty() && self.firewall[node.index()].binary_search(&from).is_err()
     }
 
+    /// Lets the MAC of `node` process all that has happened to it before a timer of now.
+    #[inline]
+    pub(super) fn catch_up(&mut self, node: NodeId) {
+        let mac = &mut self.nodes[node.index()].mac;
+        mac.catch_up(OrderedTime::timer(self.now), &self.timing);
+        if self.timing.edca {
+            mac.follow_nav_parked(self.now, &self.timing);
+        }
+    }
+
     /// Something new is in the queue of `node`.
     #[inline]
     pub(super) fn offer(&mut self, node: NodeId) {
-        let state = &mut self.nodes[node.index()];
-        if state.mac.wants_packet() || self.timing.edca {
-            state.mac.catch_up(OrderedTime::timer(self.now), &self.timing);
-            if self.timing.edca {
-                state.mac.follow_nav_parked(self.now, &self.timing);
-            }
+        if self.nodes[node.index()].mac.wants_packet() || self.timing.edca {
+            self.catch_up(node);
             self.feed(node);
         } else {
             if self.aggregates {
