@@ -87,6 +87,9 @@ impl Modulation {
 
     /// The natural logarithm of the probability that `bits` bits have no error, as [`Self::bit_error_rate`].
     pub fn log_success(self, sinr: f64, bits: f64) -> f64 {
+        if bits == 0.0 {
+            return 0.0;
+        }
         bits * libm::log1p(-self.bit_error_rate(sinr))
     }
 }
