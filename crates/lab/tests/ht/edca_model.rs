@@ -1,8 +1,9 @@
 //! Saturated categories around one receiver, by chance alone: a model of backoffs that knows nothing of frames, queues or radios.
 //!
-//! Source: IEEE Std 802.11-2012, 9.19.2 and table 8-105. In microseconds; counters stand still while the medium is busy. Who begins within the
-//! CCA time (4 us) of somebody else's frame collides with it. Colliding stations have heard nothing when their ACK time-out ends, SIFS + slot + 20 us
-//! after their frames. Equally strong frames hide each other's preambles, so that nobody waits for EIFS.
+//! Source: IEEE Std 802.11-2012, 9.19.2 and table 8-105. In microseconds; counters decrease where AIFS ends and at each slot boundary after that, also where
+//! somebody begins to transmit (9.19.2.3). Who begins within the CCA time (4 us) of somebody else's frame collides with it. Colliding stations have heard
+//! nothing when their ACK time-out ends, SIFS + slot + 20 us after their frames; AIFS follows (9.19.2.3 c). Equally strong frames hide each other's
+//! preambles, so that nobody waits for EIFS.
 
 use meshpace_core::Rng;
 use meshpace_core::rng::Purpose;
@@ -44,7 +45,9 @@ impl Contender {
     }
 
     fn pause(&mut self, now: u64) {
-        self.left = self.left.saturating_sub((now.saturating_sub(self.from) + CCA) / SLOT);
+        if now + CCA >= self.from {
+            self.left = self.left.saturating_sub((now + CCA - self.from) / SLOT + 1);
+        }
     }
 
     fn draw(&mut self, rng: &mut Rng) {
@@ -114,7 +117,8 @@ pub fn simulate(contenders: &[(u16, Category, (u64, u64))], frame: u64, seconds:
                 all[winner].fail(&mut rng);
                 let station = all[winner].station;
                 for contender in all.iter_mut().filter(|contender| contender.station == station) {
-                    contender.from = contender.from.max(at + frame + ACK_TIMEOUT);
+                    let aifs = SIFS + SLOT * parameters(contender.category).0;
+                    contender.from = contender.from.max(at + frame + ACK_TIMEOUT + aifs);
                 }
             } else {
                 let one = &mut all[winner];

@@ -73,7 +73,8 @@ pub struct HtConfig {
     /// though it is not over yet (IEEE Std 802.11-2016, 10.22.2.2 a). Default no: then the medium must have been idle for that space.
     pub immediate: bool,
     /// Whether backoffs are counted at the slot boundaries of EDCA (IEEE Std 802.11-2016, 10.22.2.4), the first of which is the end of the interframe
-    /// space: then the slot in which the medium becomes busy counts, too. Default no: only slots that were idle to their end, as in the DCF.
+    /// space: then the slot in which the medium becomes busy counts, too. Default no: only slots that were idle to their end, as in the DCF. With
+    /// `edca` they always are.
     pub busy_slot_counts: bool,
     /// How long a receiver keeps what came after something that is missing. Default 100 ms (Linux's mac80211).
     pub reorder_timeout: Duration,

@@ -159,6 +159,9 @@ impl Timing {
             None => [access(2, 15, 1023, Duration::ZERO); Category::COUNT],
         };
         let Access { aifs: difs, eifs, .. } = access[Category::Voice as usize];
+        let edca = config.ht.is_some_and(|ht| ht.edca.is_some());
+        let counts_busy_slots = edca || config.ht.is_some_and(|ht| ht.busy_slot_counts);
+        let counts_ahead = CCA_TIME + if counts_busy_slots { SLOT } else { Duration::ZERO };
         let timing = Timing {
             profile: config.profile,
             slot: SLOT,
@@ -166,9 +169,8 @@ impl Timing {
             difs,
             eifs,
             commit: CCA_TIME,
-            counts_ahead: CCA_TIME
-                + if config.ht.is_some_and(|ht| ht.busy_slot_counts) { SLOT } else { Duration::ZERO },
-            edca: config.ht.is_some_and(|ht| ht.edca.is_some()),
+            counts_ahead,
+            edca,
             access,
             short_retry_limit: config.retries.short,
             // 802.11n has one limit for both.

@@ -5,6 +5,7 @@
 use crate::validate::scenes::transport;
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{LinkConfig, RtsPolicy};
+use meshpace_mesh::mac::Category;
 use meshpace_mesh::radio::{Band, Links, Ofdm, OfdmRate};
 use meshpace_mesh::{
     HtConfig, MacConfig, MacProfile, MeshConfig, Position, Propagation, RadioConfig, Reception, RetryLimits,
@@ -98,6 +99,23 @@ pub fn datagrams(mesh: MeshConfig, nodes: u16, ends: &[(u16, u16)], share: f64, 
     let first = ends.iter().zip(0..).map(|(&(from, to), place)| flow(from, to, &udp, once, 10 + 10 * place));
     let then = ends.iter().map(|&(from, to)| flow(from, to, &udp, rate, 1_000));
     config(mesh, nodes, first.chain(then).collect(), seconds)
+}
+
+/// Saturated categories around node 0, which all hear each other: flows of datagrams, each from a node and of a category.
+pub fn categories(how: How, senders: &[(u16, Category)], seconds: u64) -> Config {
+    let nodes = 1 + senders.iter().map(|sender| sender.0).max().unwrap_or_default();
+    let ends: Vec<(u16, u16)> = senders.iter().map(|&(node, _)| (node, 0)).collect();
+    let mut config = datagrams(how.mesh(nodes, |_, _| true), nodes, &ends, 1.1, seconds);
+    for (flow, (_, category)) in config.flows.iter_mut().zip(senders.iter().cycle()) {
+        // CS1, DF, AF41, EF.
+        flow.dscp = match category {
+            Category::Background => 8,
+            Category::BestEffort => 0,
+            Category::Video => 34,
+            Category::Voice => 46,
+        };
+    }
+    config
 }
 
 /// TCP with the congestion control of that name and segments of 1500 bytes with all headers, from the first to the second of `ends`;

@@ -10,7 +10,9 @@
 //!   hand fits with its answer; aggregates are cut so that they do. The first exchange may be longer if it is one MPDU (9.19.2.4).
 //! - An exchange that fails ends the TXOP, and so does having nothing to send.
 //! - Duration fields cover one exchange (8.2.5.2, single protection), so that nobody has to be told that a TXOP ends early.
-//! - Backoffs stand still in a busy slot as those of the DCF do, unless [`crate::mac::config::HtConfig::busy_slot_counts`] asks for the standard's slots.
+//! - A counter decreases where AIFS ends and at each slot boundary after that, also where another station or category begins to transmit (9.19.2.3),
+//!   so that each busy time takes one from all that have waited for their AIFS. Counters of the DCF stand still there.
+//! - An answer that does not come is waited for, and AIFS follows (9.19.2.3 c), for all categories of the station.
 
 use super::{Action, Contention, Dcf, Exchange, Outgoing, PacketState};
 use crate::body::Queued;
@@ -254,6 +256,8 @@ impl<P: Packet> Dcf<P> {
         if self.outgoing.is_none() {
             self.packets = PacketState::Done;
         }
+        // The new counter does not decrease at the boundary at which it was drawn.
+        self.backoff.pause(now, t.slot, Duration::ZERO);
     }
 
     /// What is left of the TXOP of the category in front; None if it has no limit but one exchange.

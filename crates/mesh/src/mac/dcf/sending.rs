@@ -57,6 +57,9 @@ impl<P: Packet> Dcf<P> {
             // Something arrives: the answer, or not (10.3.2.9).
             self.timeout = end;
             return Action::None;
+        } else if t.edca {
+            // AIFS follows the end of the ACK-Timeout interval for all categories of the station (802.11-2012, 9.19.2.3 c).
+            self.idle_since = now;
         } else {
             // The space counts from when the medium became idle.
             self.idle_since = self.idle_since.max(self.transmitting_until);
