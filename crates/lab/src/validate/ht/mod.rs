@@ -1,5 +1,6 @@
-//! 802.11n: one cell against theory, links, cells, chains, hidden terminals and transfers against ns-3.44; docs/ht.md.
+//! 802.11n: one cell against theory, links, cells, chains, hidden terminals, transfers and access categories against ns-3.44; docs/ht.md.
 
+mod edca;
 mod hops;
 mod links;
 pub mod scene;
@@ -17,6 +18,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
     let mut tables = theory::compare(options);
     tables.extend(links::compare(options));
     tables.extend(hops::compare(options));
+    tables.extend(edca::compare(options));
     tables
 }
 
