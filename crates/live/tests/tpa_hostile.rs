@@ -5,11 +5,11 @@ mod common;
 mod puppet;
 
 use common::{exchange, listener, ms, noise, pair, quick};
-use meshpace_core::Rng;
 use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, Rng};
 use meshpace_live::testbed::{Impairment, Link, Relay, tun_link::ADDRESSES};
 use meshpace_live::tpa::handshake::{self, BYTES, Cookie, Kind, Opening};
-use meshpace_live::tpa::{Options, TpaListener, TpaPort, TpaStream};
+use meshpace_live::tpa::{Limits, Options, TpaListener, TpaPort, TpaStream};
 use meshpace_testing::{Class, skipped};
 use meshpace_transport::tpa::{self, Flags, Segment};
 use puppet::{Puppet, plain};
@@ -195,6 +195,111 @@ fn datagrams_of_connections_that_are_over_are_answered_with_their_tag() {
     puppet.socket.set_read_timeout(Some(ms(200))).unwrap();
     assert!(puppet.socket.recv(&mut buffer).is_err());
     assert_eq!(listener.counters().strays, 1);
+}
+
+/// Says with the right tag what neither acknowledges nor follows: all flags and places are unset.
+fn say_nothing(puppet: &Puppet, trains: bool) {
+    let header = if trains { 38 } else { 12 };
+    puppet.socket.send(&[&puppet.other_tag.to_be_bytes()[..], &vec![0; header]].concat()).unwrap();
+}
+
+#[test]
+fn who_finishes_no_handshake_takes_no_place() {
+    for trains in [None, Some(meshpace_transport::train::Config::default())] {
+        let limits = Limits { connections: 2, ..Limits::default() };
+        let connect_timeout = Duration::from_secs(10);
+        let options = Options { limits, connect_timeout, trains, ..plain() };
+        let listener = listener(options.clone());
+        let _silent = [0, 1].map(|_| {
+            let mut puppet = Puppet::new(listener.local_addr().unwrap());
+            puppet.opening.trains = options.trains.is_some();
+            let puppet = puppet.half_open();
+            say_nothing(&puppet, options.trains.is_some());
+            puppet
+        });
+        // Their datagrams came first. One after the other: a connection that has ended stays for a while.
+        still_works(&listener, options);
+        assert_eq!(listener.counters().crowded, 0);
+    }
+}
+
+#[test]
+fn who_finishes_no_handshake_keeps_no_port() {
+    let listener = listener(plain());
+    let address = listener.local_addr().unwrap();
+    let puppet = Puppet::new(address).half_open();
+    say_nothing(&puppet, false);
+    // The answer shows that what came before has been read.
+    Puppet::new(address).ask();
+    drop(listener);
+    let bound = eventually(|| TpaPort::with_options(address, plain()).is_ok());
+    assert!(bound, "the port is still in use");
+}
+
+/// Whether it becomes so within 10 s.
+fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..500).any(|_| {
+        let so = is_so();
+        if !so {
+            std::thread::sleep(ms(20));
+        }
+        so
+    })
+}
+
+#[test]
+fn who_asks_for_a_sign_of_life_before_the_handshake_is_finished_has_the_acceptance_again() {
+    let listener = listener(plain());
+    let puppet = Puppet::new(listener.local_addr().unwrap()).half_open();
+    puppet.say(Segment { block: puppet.block, window: 255, flags: Flags::SYN, ..Segment::default() }, &[]);
+    let again = puppet.answer().expect("the acceptance");
+    assert_eq!((again.kind, again.acceptor), (Kind::Acceptance, puppet.other_tag));
+    puppet.say(Segment { ack_block: puppet.other, window: 255, flags: Flags::ACK, ..Segment::default() }, &[]);
+    assert!(listener.accept().unwrap().0.is_open().unwrap());
+}
+
+/// Repeats a request as it is until something answers it that is no acceptance with this tag.
+fn insist(puppet: &Puppet, but: u64) -> Opening {
+    puppet.socket.set_read_timeout(Some(ms(100))).unwrap();
+    let ask = || {
+        puppet.request();
+        puppet.answer().filter(|answer| answer.acceptor != but || answer.kind != Kind::Acceptance)
+    };
+    (0..100).find_map(|_| ask()).expect("an answer")
+}
+
+#[test]
+fn a_request_that_found_no_place_finds_one_later_with_the_same_cookie() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let listener = listener(Options { limits, ..plain() });
+    let address = listener.local_addr().unwrap();
+    let _first = Puppet::new(address).open();
+    let first = listener.accept().unwrap().0;
+    let mut second = Puppet::new(address);
+    second.ask();
+    second.request();
+    assert!(eventually(|| listener.counters().crowded == 1));
+    first.abort();
+    // An honest client takes no second challenge with the cookie that it has.
+    assert_eq!(insist(&second, 0).kind, Kind::Acceptance);
+    assert_eq!(listener.counters().challenges, 2);
+}
+
+#[test]
+fn a_handshake_that_had_to_give_way_begins_again_with_the_same_cookie() {
+    let limits = Limits { half_open: 1, ..Limits::default() };
+    let mut options = Options { limits, ..plain() };
+    // Acceptances come only when they are asked for.
+    options.transport.rto.initial = Duration::from_secs(60);
+    let listener = listener(options);
+    let address = listener.local_addr().unwrap();
+    let first = Puppet::new(address).half_open();
+    let mut second = Puppet::new(address);
+    second.ask();
+    // Each has to wait until the other's handshake is a second old.
+    assert_eq!(insist(&second, 0).kind, Kind::Acceptance);
+    assert_eq!(insist(&first, first.other_tag).kind, Kind::Acceptance);
+    assert_eq!(listener.counters().challenges, 2);
 }
 
 #[test]

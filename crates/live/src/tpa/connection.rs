@@ -105,8 +105,8 @@ impl Connection {
         connection
     }
 
-    /// Accepts one whose peer has shown that it has our acceptance, by a datagram that `cover` has opened and that is to be
-    /// handed over next.
+    /// Accepts one whose peer has shown that it has our tag, by a datagram that `cover` has opened and that is to be handed over next. It
+    /// is to be kept only if it [`Connection::has_opened`] then.
     pub(super) fn accept(
         half_open: &HalfOpen,
         cover: Cover,
@@ -165,6 +165,11 @@ impl Connection {
             over_at: None,
             lingers: false,
         }
+    }
+
+    /// Whether the first segment has finished the handshake.
+    pub(super) fn has_opened(&self) -> bool {
+        matches!(self.machine.state(), tpa::State::Established | tpa::State::Done)
     }
 
     /// Whether it only answers a peer that is late.

@@ -1,8 +1,8 @@
 //! Cookies: what a listener gives to whoever asks for a connection instead of remembering the request.
 //!
 //! SipHash-2-4 with 128 bits under a random key, of both addresses and of the whole request. Keys are replaced every 8 s and
-//! good for twice as long; the cookies that were used are remembered as long as their key, so that a request that is
-//! played again opens nothing. Memory is bounded: when a key's share is full, the next key comes early.
+//! good for twice as long; the cookies of connections and unfinished handshakes are remembered as long as their key, so that a request
+//! that is played again opens nothing. Memory is bounded: when a key's share is full, the next key comes early.
 
 use super::handshake::{Cookie, Opening};
 use super::socket::Addresses;
@@ -91,6 +91,13 @@ impl Baker {
         let fits = |key: &&mut Key| Baker::bake(&key.secret, between, port, opening) == opening.cookie;
         self.keys.iter_mut().find(fits).is_some_and(|key| key.used.insert(half(&opening.cookie)))
     }
+
+    /// Nothing has come of the request that showed this cookie: it may be shown again, for the peer has no other before the next key.
+    pub fn give_back(&mut self, cookie: &Cookie) {
+        for key in &mut self.keys {
+            key.used.remove(&half(cookie));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +134,8 @@ mod tests {
         let mut ours = fresh();
         assert!(ours.spend(ends, 9, &shown));
         assert!(!ours.spend(ends, 9, &shown), "a second time");
+        ours.give_back(&shown.cookie);
+        assert!(ours.spend(ends, 9, &shown) && !ours.spend(ends, 9, &shown), "once more after it was given back");
         let refused = |why: &str, ends: Addresses, port: u16, shown: &Opening| {
             assert!(!fresh().spend(ends, port, shown), "{why}");
         };

@@ -63,6 +63,14 @@ impl Inside {
         }
     }
 
+    /// Its flags.
+    pub(super) fn flags(&self) -> Flags {
+        match self {
+            Inside::Tpa(segment) => segment.flags,
+            Inside::Train(segment) => segment.flags,
+        }
+    }
+
     /// Bytes of the header.
     pub(super) fn header(&self) -> usize {
         match self {

@@ -64,10 +64,13 @@ impl HalfOpen {
         }
     }
 
-    /// The acceptance leaves; it is repeated after `initial`, doubled each time.
+    /// The acceptance leaves; it is repeated after `initial`, doubled each time. Whoever asks for it more often does not keep his place
+    /// for longer.
     pub(super) fn sent(&mut self, now: Time, initial: Duration) {
-        self.at = now.saturating_add(Duration(initial.0.saturating_mul(1 << self.times.min(16))));
-        self.times += 1;
+        if self.times < ATTEMPTS {
+            self.at = now.saturating_add(Duration(initial.0.saturating_mul(1 << self.times)));
+            self.times += 1;
+        }
     }
 
     /// Whether the peer has had all its chances.

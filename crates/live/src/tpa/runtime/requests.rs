@@ -113,6 +113,8 @@ impl Worker {
         let Some(port) = self.ports.get_mut(&id) else { return };
         let source = addresses.peer.ip();
         if !backlog.has_room(source) || !port.sources.begin(now, source) {
+            // The same request may find room later.
+            self.baker.give_back(&request.cookie);
             return count(&port.counters.crowded);
         }
         let mut bytes = [0; 2];
@@ -163,7 +165,8 @@ impl Worker {
         self.deadlines.set(number, half_open.next_wakeup());
     }
 
-    /// A datagram with the tag of a handshake that is not finished: if the peer sent it, it is.
+    /// A datagram with the tag of a handshake that is not finished: if the peer sent it, and it acknowledges the acceptance or follows it,
+    /// it is.
     pub(super) fn on_first_datagram(
         &mut self,
         number: u64,
@@ -176,6 +179,12 @@ impl Worker {
         let Some(port) = self.ports.get_mut(&id) else { return false };
         let mut cover = half_open.cover();
         let Some((segment, payload)) = cover.open(datagram) else { return false };
+        if segment.flags().has(Flags::SYN) {
+            // It asks for a sign of life: it takes the connection for open, and its ACK was lost. An acceptance that comes again is
+            // acknowledged again.
+            self.repeat_acceptance(number, now);
+            return true;
+        }
         if let (Some(keys), Some(log)) = (&half_open.keys, &port.options.keylog) {
             log.note(keys.cipher, [(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
         }
@@ -198,6 +207,11 @@ impl Worker {
         let shared = Arc::new(Shared::new(number, local, addresses.peer, block, options, mailbox));
         let mut connection = Connection::accept(half_open, cover, shared, &config, now);
         connection.on_opened(now, &segment, payload, received.ttl, &mut port.out);
+        if !connection.has_opened() {
+            // A reset, or what no end says at this point: a connection of that would have no timer that ends it.
+            self.drop_half_open(number, false);
+            return true;
+        }
         let peer = half_open.request.opener;
         self.drop_half_open(number, true);
         if let Some(port) = self.ports.get_mut(&id) {
@@ -214,6 +228,10 @@ impl Worker {
     pub(super) fn drop_half_open(&mut self, number: u64, connected: bool) {
         let Some(half_open) = self.half_open.remove(&number) else { return };
         self.deadlines.set(number, Time::NEVER);
+        if !connected {
+            // Whoever had to give way, or was not heard, may begin again.
+            self.baker.give_back(&half_open.request.cookie);
+        }
         if let Some(port) = self.ports.get_mut(&half_open.port) {
             port.by_tag.remove(&half_open.tag);
             port.by_peer.remove(&(half_open.addresses.peer, half_open.request.opener));
