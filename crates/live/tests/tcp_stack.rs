@@ -1,7 +1,7 @@
 //! The stack against what no honest peer sends, over an interface that is only memory.
 
 use meshpace_core::rng::Purpose;
-use meshpace_core::{Duration, Rng};
+use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_live::Clock;
 use meshpace_live::poll::{Poller, Token, Waker};
 use meshpace_live::tcp::packet::{self, Packet};
@@ -9,6 +9,7 @@ use meshpace_live::tcp::{Id, Interface, Limits, Stack};
 use meshpace_transport::tcp::End;
 use meshpace_transport::tcp::wire::{Addresses, Check, Header, Options, offer};
 use meshpace_transport::tcp::{Config, Flags};
+use meshpace_transport::{PathInfo, train};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -22,6 +23,8 @@ const PORT: u16 = 80;
 struct Queues {
     to_us: VecDeque<Vec<u8>>,
     from_us: VecDeque<Vec<u8>>,
+    /// What time it is, where that is not the machine's.
+    now: Option<Time>,
 }
 
 /// Packets in memory.
@@ -37,6 +40,9 @@ impl Interface for Memory {
     }
     fn mtu(&self) -> u16 {
         self.mtu
+    }
+    fn now(&self) -> Time {
+        self.queues.lock().unwrap().now.unwrap_or_else(|| Clock.now())
     }
     fn watch(&self, _: &Poller, _: Token) -> io::Result<()> {
         Ok(())
@@ -90,6 +96,34 @@ impl World {
             other => panic!("{other:?}"),
         };
         out.iter().map(understand).collect()
+    }
+
+    /// Lets time pass in which nothing arrives, so many milliseconds since the start of a clock of its own.
+    fn wait_until(&mut self, ms: u64) {
+        self.queues.lock().unwrap().now = Some(Time(ms * 1_000_000));
+        self.stack.run_timers();
+    }
+
+    /// How many segments with payload have come out.
+    fn data(&mut self) -> usize {
+        self.said().iter().filter(|(_, length)| *length > 0).count()
+    }
+
+    /// Offers quiet trains to a peer; the connection, and the SYN.
+    fn offering(&mut self) -> (Id, Header) {
+        let id = self.stack.connect(SocketAddrV4::new(PEER, PORT), &train::Config::default()).unwrap();
+        let said = self.said();
+        let [(syn, 0)] = said[..] else { panic!("{said:?}") };
+        (id, syn)
+    }
+
+    /// A peer that knows no trains answers that SYN.
+    fn answer_as_tcp(&mut self, syn: &Header) {
+        let (window, ack) = (0xffff, syn.seq.wrapping_add(1));
+        let options = Options { timestamps: None, ..offer(1460, 65_535) };
+        let flags = Flags::SYN.with(Flags::ACK);
+        let answer = Header { source: PORT, destination: syn.source, seq: 5000, ack, flags, window, options };
+        self.tell_segment(&answer, &[]);
     }
 
     /// Opens a connection from `port` by hand; our initial sequence number.
@@ -287,4 +321,89 @@ fn nobody_answers_and_the_one_who_waits_may_leave() {
     world.stack.release(id);
     world.stack.abort(id);
     assert_eq!(world.stack.connections(), 0, "nothing is kept");
+}
+
+#[test]
+fn what_was_given_up_does_not_come_back_with_a_late_answer() {
+    let mut world = World::new(Limits::default());
+    let (id, syn) = world.offering();
+    world.stack.abort(id);
+    // A peer without trains: where nothing had ended, a plain TCP would go on from here.
+    world.answer_as_tcp(&syn);
+    let status = world.stack.status(id).unwrap();
+    assert_eq!((status.established, status.end), (false, Some(End::Aborted)));
+    let said = world.said();
+    assert!(said.iter().all(|(header, length)| *length == 0 && !header.flags.has(Flags::SYN)), "{said:?}");
+}
+
+#[test]
+fn without_trains_the_first_round_trip_is_that_of_the_syn() {
+    let mut world = World::new(Limits::default());
+    world.wait_until(0);
+    let (id, syn) = world.offering();
+    world.wait_until(800);
+    world.answer_as_tcp(&syn);
+    assert!(world.stack.status(id).unwrap().established);
+    world.stack.write(id, b"hello");
+    assert_eq!(world.data(), 1);
+    // RFC 6298, section 2.2: three round trips, 2.4 s, of which this protocol waits 2 s at most.
+    world.wait_until(800 + 1900);
+    assert_eq!(world.data(), 0, "too early");
+    world.wait_until(800 + 2100);
+    assert_eq!(world.data(), 1);
+}
+
+#[test]
+fn without_trains_a_syn_that_was_lost_is_not_forgotten() {
+    let mut world = World::new(Limits::default());
+    world.wait_until(0);
+    let (id, syn) = world.offering();
+    // RFC 6298, section 2.1: once more after 1 s.
+    world.wait_until(1000);
+    assert_eq!(world.said().len(), 1);
+    world.wait_until(1020);
+    world.answer_as_tcp(&syn);
+    assert_eq!(world.stack.connection(id).unwrap().stats().timeouts, 1);
+    world.stack.write(id, b"hello");
+    assert_eq!(world.data(), 1);
+    // RFC 6298, section 5.7: 3 s for the first data, or the longest that this protocol waits, 2 s.
+    world.wait_until(1020 + 1900);
+    assert_eq!(world.data(), 0, "too early");
+    world.wait_until(1020 + 3100);
+    assert_eq!(world.data(), 1);
+}
+
+/// A packet that has come so many hops.
+fn after_hops(hops: u8, mut packet: Vec<u8>) -> Vec<u8> {
+    packet[8] = 65 - hops;
+    packet[10..12].fill(0);
+    let sum: u32 = packet[..20].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+#[test]
+fn only_what_the_peer_sends_tells_how_far_it_is() {
+    let mut world = World::listening();
+    world.stack.set_path(PathInfo { hops: 1, rate: Rate::from_mbps(11), received_power_dbm: None }, true);
+    let (id, isn) = world.opened(4000);
+    let own = isn.wrapping_add(1);
+    assert_eq!(world.stack.hops(id), 1);
+    // Whoever knows addresses and ports, and not the numbers: any, or one of both.
+    let mut rng = Rng::stream(2, Purpose::Test, 0);
+    let mut number = || rng.next_u64() as u32 | 0x0100_0000;
+    for _ in 0..300 {
+        let (some, other) = (number(), number());
+        for (seq, ack) in [(some, other), (1001, own.wrapping_add(some)), (1001_u32.wrapping_add(some), own)] {
+            for payload in [&b""[..], b"forged"] {
+                let forged = built(&segment(4000, seq, ack, Flags::ACK), payload);
+                world.tell(&after_hops(5, forged));
+                assert_eq!(world.stack.hops(id), 1, "{seq} {ack}");
+            }
+        }
+    }
+    let honest = built(&segment(4000, 1001, own, Flags::ACK), b"hello");
+    world.tell(&after_hops(3, honest));
+    assert_eq!(world.stack.hops(id), 3);
 }

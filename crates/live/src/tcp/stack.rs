@@ -208,6 +208,7 @@ impl<I: Interface> Stack<I> {
             protocol,
             numbers,
             syn_options: offer,
+            syns: (0, Time::ZERO),
             path_mss,
             buffers: Some(buffers),
             window: window as usize,

@@ -42,7 +42,8 @@ impl<I: Interface> Stack<I> {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let flags = header.flags;
         let was_established = entry.connection.is_established();
-        if !was_established && entry.buffers.is_some() && flags.has(Flags::SYN) && flags.has(Flags::ACK) {
+        let is_opening = !was_established && entry.connection.end().is_none();
+        if is_opening && entry.buffers.is_some() && flags.has(Flags::SYN) && flags.has(Flags::ACK) {
             let hops = if entry.hops > 0 { entry.hops } else { self.path.hops };
             entry.on_syn_ack(now, header, PathInfo { hops, ..self.path });
         } else if !was_established
@@ -62,7 +63,8 @@ impl<I: Interface> Stack<I> {
             // It acknowledges something this connection never said (RFC 9293, section 3.10.7.3 and 4).
             return self.on_stray(key, header, payload.len());
         }
-        if self.follow_time_to_live && arrival.hops > 0 && arrival.hops != entry.hops {
+        let tells_path = entry.is_current(flags, offset, acknowledges);
+        if self.follow_time_to_live && arrival.hops > 0 && arrival.hops != entry.hops && tells_path {
             entry.hops = arrival.hops;
             entry.connection.on_path(PathInfo { hops: arrival.hops, ..self.path });
         }
@@ -125,6 +127,7 @@ impl<I: Interface> Stack<I> {
             protocol,
             numbers,
             syn_options: options,
+            syns: (0, Time::ZERO),
             path_mss,
             buffers: None,
             window: window as usize,

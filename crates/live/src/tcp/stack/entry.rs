@@ -4,9 +4,9 @@ use super::super::packet::Unreachable;
 use super::conversation::{Conversation, Protocol, Said};
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::Time;
-use meshpace_transport::tcp::train_wire;
 use meshpace_transport::tcp::wire::{self, Header, Numbers, Options};
-use meshpace_transport::{Machine, Output, PathInfo, Role};
+use meshpace_transport::tcp::{self, Flags, train_wire};
+use meshpace_transport::{Machine, Output, PathInfo, Role, pump};
 use std::net::Ipv4Addr;
 
 /// The four numbers that tell a connection; our address is the interface's.
@@ -22,6 +22,8 @@ pub(super) struct Entry {
     pub(super) numbers: Numbers,
     /// The options of our SYN or SYN-ACK.
     pub(super) syn_options: Options,
+    /// How many have left, and when the first did.
+    pub(super) syns: (u32, Time),
     /// Payload and options of a full segment of the path.
     pub(super) path_mss: u16,
     /// None before the handshake is over, at an end that listens.
@@ -60,20 +62,34 @@ impl Entry {
         self.connection.on_agreed(now, &agreed);
     }
 
-    /// The peer does not know quiet trains: a plain TCP goes on from the SYN that was sent.
+    /// Whether a segment is one that the peer sends now: in the window, acknowledging what is under way (RFC 5961, section 5.2, without what
+    /// is older). Whoever only knows addresses and ports meets both numbers once in many millions of segments.
+    pub(super) fn is_current(&self, flags: Flags, offset: u64, acknowledges: u64) -> bool {
+        let connection = &self.connection;
+        let answers = flags.has(Flags::ACK) || !connection.is_established();
+        let beyond = offset.checked_sub(connection.expected());
+        answers
+            && beyond.is_some_and(|beyond| beyond <= self.window as u64)
+            && (connection.acknowledged()..=connection.outstanding_end()).contains(&acknowledges)
+    }
+
+    /// The peer does not know quiet trains: a plain TCP goes on from the SYNs that were sent.
     fn fall_back(&mut self, now: Time, path: PathInfo) {
-        let mut connection = Protocol::Tcp(self.protocol.fallback()).connection(Role::Sender);
+        let mut connection = tcp::Connection::new(&self.protocol.fallback(), Role::Sender);
         connection.on_path(path);
-        connection.open(now);
-        // Its SYN has left already.
-        let _ = connection.poll(now);
+        // Its SYNs have left already, so many and from then on: the first answer is no sample of the round trip if there were several.
+        let (syns, mut at) = self.syns;
+        connection.open(at);
+        for _ in 0..syns {
+            at = pump(&mut connection, at, |_, _| {});
+        }
         if let Some((send, _)) = &self.buffers {
             connection.write(now, send.end());
         }
         if self.closed {
             connection.close(now);
         }
-        self.connection = connection;
+        self.connection = Conversation::Tcp(connection);
     }
 }
 
@@ -81,6 +97,13 @@ impl Machine for Entry {
     type Segment = Said;
 
     fn poll(&mut self, now: Time) -> Output<Said> {
-        self.connection.poll(now)
+        let output = self.connection.poll(now);
+        if let Output::Transmit(said) = &output
+            && said.is_syn()
+        {
+            let (count, first) = self.syns;
+            self.syns = (count + 1, if count == 0 { now } else { first });
+        }
+        output
     }
 }
