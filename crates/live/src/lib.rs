@@ -4,6 +4,7 @@
 //! keeps the bytes behind the ranges it decides about, and sleeps until it wants to be woken.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 
+mod accept;
 pub mod clock;
 pub mod doctor;
 pub mod drive;

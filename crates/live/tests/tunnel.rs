@@ -152,6 +152,32 @@ fn what_is_broken_off_is_not_taken_for_an_end() {
     assert!(totals.iter().all(|totals| totals.aborted == 1), "{totals:?}");
 }
 
+/// Writes until nobody takes any more, and breaks off.
+fn flood(mut stream: TcpStream) {
+    stream.set_write_timeout(Some(ms(500))).unwrap();
+    while stream.write(&[7; 1 << 16]).is_ok() {}
+    let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+    nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::Linger, &linger).unwrap();
+}
+
+#[test]
+fn what_is_broken_off_does_not_wait_for_a_client_that_reads_nothing() {
+    let tunnel = Tunnel::new(&quick(), Allowed::Anywhere, None);
+    let mut client = TcpStream::connect(tunnel.to(server(flood))).unwrap();
+    client.read_exact(&mut [0]).unwrap();
+    // What the client says meets a target that has broken off, once nobody takes what that writes; it goes on to read nothing.
+    let [near, far] = [tunnel.connector.counters(), tunnel.exit.counters()];
+    let ended = (0..1000).any(|_| {
+        let _ = client.write(b"?");
+        std::thread::sleep(ms(20));
+        (near.totals().aborted, far.totals().aborted) == (1, 1)
+    });
+    assert!(ended, "{:?}, {:?}", near.totals(), far.totals());
+    // And the client is told so.
+    let error = std::io::copy(&mut client, &mut std::io::sink()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+}
+
 #[test]
 fn targets_that_are_not_there_or_not_allowed() {
     let [echoes, other] = [server(echo), server(echo)];

@@ -6,6 +6,7 @@ mod tpa_streams;
 pub use datagrams::udp;
 pub use tpa_streams::tpa;
 
+use crate::accept;
 use crate::clock::Clock;
 use crate::tcp::{Id, Interface, Stack};
 use meshpace_core::{Duration, Time};
@@ -115,8 +116,7 @@ pub fn kernel(listener: TcpListener, look: Look<'_>) -> io::Result<()> {
     let (sender, ended) = channel();
     thread::Builder::new().name("accept".into()).spawn(move || {
         loop {
-            // One that is gone before it was accepted, or no descriptor left: the next one may do better.
-            let Ok((stream, peer)) = listener.accept() else { continue };
+            let (stream, peer) = accept::next(&listener);
             let sender = sender.clone();
             // Where the system cannot ask, a peer that vanishes is kept.
             let (idle, interval, count) = KEEP_ALIVE;

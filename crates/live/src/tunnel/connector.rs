@@ -4,14 +4,16 @@ use super::counters::{Counters, End};
 use super::pipe::{STACK, carry, reset};
 use super::socks::{self, Reply};
 use super::transparent::{Network, Transparent};
+use super::within::Within;
 use super::{Refusal, encode};
+use crate::accept;
 use crate::tpa::{TpaPort, TpaStream};
+use meshpace_core::Duration;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 /// How long a client of SOCKS may take to say where it wants to go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -111,9 +113,8 @@ impl Connector {
         let local = listener.local_addr()?;
         let connector = self.clone();
         thread::Builder::new().name("forward".into()).spawn(move || {
-            for tcp in listener.incoming() {
-                // One that is gone already, or no descriptor left: the next one may do better.
-                let Ok(tcp) = tcp else { continue };
+            loop {
+                let (tcp, _) = accept::next(&listener);
                 let (connector, way) = (connector.clone(), way.clone());
                 let one = move || {
                     // It ends when it has been counted, so that whoever sees it end finds it counted.
@@ -136,8 +137,7 @@ impl Connector {
             Way::To(target) => target,
             Way::Transparent => tcp.local_addr()?.to_string(),
             Way::Socks => {
-                tcp.set_read_timeout(Some(PATIENCE))?;
-                let target = socks::request(&mut tcp)?;
+                let target = socks::request(&mut Within::new(tcp, PATIENCE))?;
                 tcp.set_read_timeout(None)?;
                 target
             }

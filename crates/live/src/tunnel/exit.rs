@@ -2,13 +2,14 @@
 
 use super::counters::{Counters, End};
 use super::pipe::{STACK, carry};
+use super::within::Within;
 use super::{Refusal, decode};
 use crate::tpa::{TpaListener, TpaStream};
+use meshpace_core::Duration;
 use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 /// How long a stream may take to say where it is to go, and a target to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -76,9 +77,8 @@ impl Exit {
 }
 
 /// One stream, from its beginning to its end.
-fn stream(mut tpa: TpaStream, allowed: &Allowed, counters: &Counters) -> io::Result<()> {
-    tpa.set_read_timeout(Some(PATIENCE))?;
-    let asked = decode(&mut tpa);
+fn stream(tpa: TpaStream, allowed: &Allowed, counters: &Counters) -> io::Result<()> {
+    let asked = decode(&mut Within::new(&tpa, PATIENCE));
     tpa.set_read_timeout(None)?;
     let connected = match &asked {
         Ok(target) if allowed.permits(target) => connect(target),
@@ -109,7 +109,7 @@ fn connect(target: &str) -> Result<TcpStream, (Refusal, io::Error)> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no address");
     let addresses = target.to_socket_addrs().map_err(|error| (Refusal::Unreachable, error))?;
     for address in addresses {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, std::time::Duration::from_nanos(PATIENCE.0)) {
             Ok(tcp) => return Ok(tcp),
             Err(error) => last = error,
         }

@@ -20,6 +20,7 @@ mod exit;
 mod pipe;
 mod socks;
 mod transparent;
+mod within;
 
 pub use connector::{Connector, Forward};
 pub use counters::{Counters, Totals};

@@ -15,6 +15,31 @@ const BLOCK: usize = 32 << 10;
 /// Stack of a thread that only carries.
 pub(super) const STACK: usize = 256 << 10;
 
+/// How often a thread whose TCP peer reads nothing looks whether the stream has been broken off.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// A TCP peer that may read slowly or not at all. It is waited for without end, but not for bytes of a stream that has been broken off, by
+/// the other direction or at the far end.
+struct Reader<'a> {
+    tcp: &'a TcpStream,
+    tpa: &'a TpaStream,
+}
+
+impl Write for Reader<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.tcp.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.tpa.is_open().map(drop)?,
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.tcp.flush()
+    }
+}
+
 /// Carries both ways until both are over. Each direction that ends is closed in order; a direction that fails breaks off
 /// both, here and at the far end.
 pub(super) fn carry(tcp: &TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) -> End {
@@ -22,6 +47,7 @@ pub(super) fn carry(tcp: &TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) 
     let _ = tcp.set_nodelay(true);
     // The peer's silence ends a stream, not the time that what is left takes over a slow link.
     let _ = tpa.set_linger(std::time::Duration::from_secs(3600));
+    let _ = tcp.set_write_timeout(Some(LOOK));
     let Ok(from_tcp) = tcp.try_clone() else { return break_off(tcp, tpa) };
     let (to_tpa, count) = (Arc::clone(tpa), counters.clone());
     let there = thread::Builder::new().name("there".into()).stack_size(STACK).spawn(move || {
@@ -35,7 +61,7 @@ pub(super) fn carry(tcp: &TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) 
         }
     });
     let Ok(there) = there else { return break_off(tcp, tpa) };
-    let back = copy(&**tpa, tcp, |bytes| counters.carried(0, bytes));
+    let back = copy(&**tpa, Reader { tcp, tpa }, |bytes| counters.carried(0, bytes));
     let back = back.and_then(|()| tcp.shutdown(Shutdown::Write)).is_ok();
     if !back {
         break_off(tcp, tpa);
