@@ -161,3 +161,36 @@ fn a_request_and_the_time_out_end_the_waiting() {
     far.on_request(Time(7), 4094, &mut |_| panic!("nothing waits"));
     assert_eq!(take(&mut far, Time(8), &[4094, 0, 4095]), [4094, 4095, 0]);
 }
+
+#[test]
+fn a_window_that_moved_far_while_nobody_heard_is_gone_on_with() {
+    // Numbers have 12 bits. The neighbour gave up so many packets of which none was received, and says where its window begins.
+    for given_up in [1, 64, 2047, 2048, 3000, 3900] {
+        let mut recipient = recipient();
+        assert_eq!(take(&mut recipient, Time(1), &[0]), [0]);
+        let start = (1 + given_up) % 4096;
+        recipient.on_request(Time(2), start, &mut |_| panic!("nothing waits"));
+        assert_eq!(take(&mut recipient, Time(3), &[start]), [u32::from(start)], "{given_up} given up");
+        assert_eq!(recipient.received(), (start, 1));
+    }
+    // One that is late, from before what has come, changes nothing.
+    let mut recipient = recipient();
+    (0..100).for_each(|sequence| assert_eq!(take(&mut recipient, Time(1), &[sequence]), [u32::from(sequence)]));
+    recipient.on_request(Time(2), 50, &mut |_| panic!("nothing waits"));
+    assert_eq!(take(&mut recipient, Time(3), &[50, 100]), [100]);
+}
+
+#[test]
+fn the_answer_to_a_request_is_to_what_was_on_the_air() {
+    // The rate of the request may carry less, or more, than that of the aggregate did.
+    for most in [0, u32::MAX] {
+        let mut originator = originator(HtConfig::default(), 10);
+        originator.prepare(6 * 1544);
+        assert_eq!(originator.send().count(), 6);
+        originator.on_silence(true);
+        assert_eq!(originator.prepare(most), Attempt::Request);
+        assert_eq!(originator.on_block_ack(0, 0b01_1111), 5);
+        assert_eq!(originator.take_given_up(1).map(|(queued, failures)| (queued, failures)), Some((queued(5), 1)));
+        assert_eq!(originator.take_given_up(1), None, "numbers 6 to 9 were never sent");
+    }
+}

@@ -448,3 +448,62 @@ fn the_slots_of_edca_count_that_in_which_the_medium_becomes_busy() {
     }
     assert!(interrupted > 30, "{interrupted}");
 }
+
+#[test]
+fn after_a_packet_that_was_given_up_the_next_one_waits_for_a_backoff() {
+    // 802.11-2016, 10.3.4.3. AIFS of best effort is 43 us and a slot 9 us; the wait for the ACK that does not come is longer than AIFS.
+    let mut gaps = std::collections::BTreeSet::new();
+    for seed in 0..30 {
+        let mut station = of_80211n(HtConfig::default(), seed);
+        station.send(us(1000));
+        let failed = loop {
+            match station.act() {
+                (_, Action::Transmit(_)) => {}
+                (now, action) => {
+                    assert!(matches!(action, Action::Failed { .. }), "{action:?}");
+                    break now;
+                }
+            }
+        };
+        station.send(failed);
+        let (at, _) = station.transmits();
+        gaps.insert(at.since(failed).0 / 1_000);
+    }
+    assert!(gaps.len() > 8, "the backoff is drawn from 16 values: {gaps:?}");
+}
+
+#[test]
+fn a_packet_that_comes_soon_after_a_nav_waits_for_the_interframe_space() {
+    let mut station = of_80211n(HtConfig::default(), 1);
+    // For 500 us after the frame the medium is reserved, for an answer that this station does not hear.
+    let mut data = station.data(OTHER, 1);
+    data.nav = Duration::from_micros(500);
+    let (end, _) = station.hear(us(1000), data, true);
+    let idle = end + Duration::from_micros(500);
+    let sent = idle + Duration::from_micros(5);
+    while station.mac.next_wakeup(&station.timing) <= sent {
+        let now = station.mac.next_wakeup(&station.timing);
+        assert_eq!(station.mac.on_timer(now, &station.timing), Action::None);
+    }
+    station.mac.catch_up(OrderedTime::timer(sent), &station.timing);
+    station.send(sent);
+    let (at, _) = station.transmits();
+    assert!(at.since(idle) >= Duration::from_micros(43), "{:?} after the NAV", at.since(idle));
+}
+
+#[test]
+fn a_new_frame_with_the_number_of_the_last_one_is_no_duplicate() {
+    // 9.2.9: the number comes again after 4096 frames of that station to anybody; a duplicate has the retry bit.
+    let mut station = of_80211n(HtConfig::default(), 1);
+    let mut delivered = Vec::new();
+    for (at, retry) in [(1_000, false), (5_000, false), (9_000, true)] {
+        let data = Frame { retry, ..station.data(ME, 7) };
+        let (_, action) = station.hear(us(at), data, true);
+        delivered.push(matches!(action, Action::Deliver { .. }));
+        let (_, ack) = station.transmits();
+        assert_eq!(ack.kind, FrameKind::Ack);
+        let over = station.mac.next_wakeup(&station.timing);
+        assert_eq!(station.mac.on_timer(over, &station.timing), Action::None);
+    }
+    assert_eq!(delivered, [true, true, false]);
+}

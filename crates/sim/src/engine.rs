@@ -420,6 +420,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let t = &self.timing;
                     let due = if t.edca { state.mac.wakeup_of_all(self.now, t) } else { state.mac.next_wakeup(t) };
                     if due <= self.now {
+                        if self.tells_quality && self.motion.is_some() {
+                            self.tell_qualities(node);
+                        }
+                        let state = &mut self.nodes[index as usize];
                         let action = state.mac.on_timer(self.now, &self.timing);
                         self.settle(node, action);
                     } else if self.timing.edca {

@@ -45,3 +45,18 @@ fn each_neighbour_has_its_own_rate() {
         }
     }
 }
+
+#[test]
+fn ideal_knows_its_links_where_nodes_move() {
+    let still = link(18.5, 7, RateControl::Ideal, false, 1);
+    let moves = vec![meshpace_sim::mobility::Move {
+        node: meshpace_core::NodeId(1),
+        start: meshpace_core::Time(500_000_000),
+        end: meshpace_core::Time(2_500_000_000),
+        to: meshpace_mesh::config::Position { x: 11.0, y: 0.0 },
+    }];
+    let moving = Config { mobility: meshpace_sim::Mobility::Scripted(moves), ..still.clone() };
+    // The link is given, so that a metre more changes nothing but 3 ns.
+    let (still, moving) = (mbps(&meshpace_sim::run(&still, 1))[0], mbps(&meshpace_sim::run(&moving, 1))[0]);
+    assert!((moving / still - 1.0).abs() < 0.03, "{moving} Mbit/s where a node moves, {still} where none does");
+}

@@ -216,10 +216,29 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Tells the MAC how well `next_hop` hears it.
     #[cold]
     fn tell_quality(&mut self, node: NodeId, next_hop: NodeId) {
-        let neighbour = self.neighbours.of(node).iter().find(|neighbour| neighbour.node == next_hop);
-        if let Some(&Neighbour { power, .. }) = neighbour {
+        if next_hop.is_broadcast() {
+            return;
+        }
+        let neighbour = match &mut self.motion {
+            None => self.neighbours.of(node).iter().find(|neighbour| neighbour.node == next_hop).copied(),
+            Some(motion) => {
+                let distance = motion.position(node, self.now).distance(motion.position(next_hop, self.now));
+                self.neighbours.channel().neighbour(node, next_hop, distance)
+            }
+        };
+        if let Some(Neighbour { power, .. }) = neighbour {
             let snr = power / self.neighbours.channel().sinr().noise_w;
             self.nodes[node.index()].mac.note_quality(next_hop, snr, &self.timing);
+        }
+    }
+
+    /// Tells the MAC how well those hear it for whom it holds something: before an attempt, where nodes move.
+    #[cold]
+    pub(super) fn tell_qualities(&mut self, node: NodeId) {
+        for category in Category::URGENT_FIRST {
+            if let Some(next_hop) = self.nodes[node.index()].mac.holds_for(category) {
+                self.tell_quality(node, next_hop);
+            }
         }
     }
 
@@ -372,6 +391,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 self.keep_mpdus(sender, id);
             }
             self.queue.set(Owner::FrameEnd, id, key);
+        } else if self.aggregates {
+            // Nobody is there to hear what it holds.
+            self.nodes[sender.index()].mac.take_mpdus();
         }
     }
 }

@@ -38,6 +38,13 @@ fn unwrap(sequence: u16, about: u32) -> u32 {
     if ahead < SEQUENCES / 2 { about + ahead } else { about.saturating_sub(SEQUENCES - ahead) }
 }
 
+/// The number with the 12 bits `start` at which a neighbour says that its window begins. It has given up what is before, any number of packets that nobody
+/// received, so that it may be far ahead of `about`; it is behind by no more than what may have come out of turn.
+fn unwrap_start(start: u16, about: u32) -> u32 {
+    let behind = about.wrapping_sub(u32::from(start)) % SEQUENCES;
+    if behind <= 2 * HtConfig::WINDOW { about.saturating_sub(behind) } else { about + (SEQUENCES - behind) }
+}
+
 /// The 12 bits that a frame carries.
 fn wrap(sequence: u32) -> u16 {
     (sequence % SEQUENCES) as u16

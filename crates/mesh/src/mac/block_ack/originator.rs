@@ -134,8 +134,13 @@ impl<P: Clone> Originator<P> {
             }
             (carried, bytes) = (carried - 1, bytes - last.subframe());
         }
+        if self.in_doubt {
+            // The answer will be to what was carried before.
+            self.attempt = Attempt::Request;
+            return self.attempt;
+        }
         self.carried = carried;
-        self.attempt = if self.in_doubt || self.peers[self.peer].has_moved {
+        self.attempt = if self.peers[self.peer].has_moved {
             Attempt::Request
         } else if let (1, Some(only)) = (carried, self.window.front()) {
             Attempt::Mpdu(only.bytes)
@@ -190,10 +195,10 @@ impl<P: Clone> Originator<P> {
         self.window.retain_mut(|mpdu| {
             let was_carried = place < carried && mpdu.was_sent;
             place += 1;
-            // A receiver whose window is beyond it has it, or has given it up.
+            // A receiver whose window is beyond it has it, or has given it up. It may have come by an earlier attempt than the last.
             let listed = match mpdu.sequence.checked_sub(start) {
-                None => was_carried,
-                Some(bit) => was_carried && bit < 64 && bitmap >> bit & 1 == 1,
+                None => mpdu.was_sent,
+                Some(bit) => mpdu.was_sent && bit < 64 && bitmap >> bit & 1 == 1,
             };
             if listed {
                 gone += mpdu.subframe();

@@ -3,7 +3,7 @@
 //! Source: IEEE Std 802.11-2016, 10.24.7.3 to 10.24.7.6 (scoreboard), 10.24.7.6.2 (reordering buffer). How long something missing is waited
 //! for is not in the standard; Linux's mac80211 has 100 ms.
 
-use super::{Sender, unwrap, wrap};
+use super::{Sender, unwrap, unwrap_start, wrap};
 use crate::body::Body;
 use crate::mac::config::HtConfig;
 use crate::packet::Packet;
@@ -73,7 +73,7 @@ impl<P: Packet> Recipient<P> {
 
     /// The neighbour will send nothing before `start` any more.
     pub fn on_request(&mut self, now: Time, start: u16, up: &mut impl FnMut(Body<P>)) {
-        let start = unwrap(start, self.next);
+        let start = unwrap_start(start, self.next);
         if start > self.start {
             self.begin_at(start);
         }

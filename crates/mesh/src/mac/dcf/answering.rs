@@ -127,7 +127,7 @@ impl<P: Packet> Dcf<P> {
                     self.resume(now, t);
                 }
             }
-            if self.is_duplicate(frame) {
+            if self.is_duplicate(frame, t) {
                 return Action::None;
             }
         }
@@ -143,15 +143,19 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether the last frame from this neighbour, of that category, had the same sequence number (9.2.9).
-    pub(super) fn is_duplicate(&mut self, frame: &Frame<P>) -> bool {
+    /// Whether the last frame from this neighbour, of that category, had the same sequence number (9.2.9). OFDM: and this one is a retry, for the number
+    /// comes again after 4096 frames to anybody.
+    pub(super) fn is_duplicate(&mut self, frame: &Frame<P>, t: &Timing) -> bool {
         let &Frame { from, category, sequence, .. } = frame;
-        match self.sequences.heard.iter_mut().find(|heard| heard.from == from && heard.category == category) {
-            Some(last) => core::mem::replace(&mut last.sequence, sequence) == sequence,
-            None => {
-                self.sequences.heard.push(LastHeard { from, category, sequence });
-                false
-            }
-        }
+        let may_be = frame.retry || t.ofdm.is_none();
+        let is_same =
+            match self.sequences.heard.iter_mut().find(|heard| heard.from == from && heard.category == category) {
+                Some(last) => core::mem::replace(&mut last.sequence, sequence) == sequence,
+                None => {
+                    self.sequences.heard.push(LastHeard { from, category, sequence });
+                    false
+                }
+            };
+        may_be && is_same
     }
 }

@@ -95,6 +95,16 @@ impl<P: Packet> Dcf<P> {
         self.in_front(category, |mac| mac.send(now, packet, t));
     }
 
+    /// Whom the packet in hand of that category is for.
+    pub fn holds_for(&self, category: Category) -> Option<NodeId> {
+        let outgoing = match self.parked(category) {
+            Some(parked) => &parked.outgoing,
+            None if category == self.category => &self.outgoing,
+            None => return None,
+        };
+        Some(outgoing.as_ref()?.packet.next_hop)
+    }
+
     /// As [`Dcf::room`], of that category.
     pub fn room_of(&self, category: Category, t: &Timing) -> Option<(NodeId, u32)> {
         match self.parked(category) {

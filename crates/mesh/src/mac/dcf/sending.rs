@@ -78,7 +78,7 @@ impl<P: Packet> Dcf<P> {
                 self.note_attempt(false, t);
                 self.note_result(0, 0);
                 if self.fails_once_more(t) {
-                    self.give_up(t)
+                    self.give_up_and_back_off(now, t)
                 } else {
                     self.retry(now, t);
                     Action::None
@@ -114,7 +114,7 @@ impl<P: Packet> Dcf<P> {
         *retries += 1;
         if *retries >= limit {
             *retries = 0;
-            self.give_up(t)
+            self.give_up_and_back_off(now, t)
         } else {
             outgoing.rts_next = outgoing.uses_rts;
             self.retry(now, t);
@@ -162,6 +162,16 @@ impl<P: Packet> Dcf<P> {
             Some(Outgoing { packet: queued, retries, .. }) => Action::Failed { queued, retries },
             None => Action::None,
         }
+    }
+
+    /// After the last attempt as after one that was answered: the next packet waits for a backoff (IEEE Std 802.11-2016, 10.3.4.3). 802.11b needs none of its
+    /// own, because there the space counts from the end of the wait for the answer.
+    fn give_up_and_back_off(&mut self, now: Time, t: &Timing) -> Action<P> {
+        let action = self.give_up(t);
+        if t.ofdm.is_some() {
+            self.start_backoff(now, t);
+        }
+        action
     }
 
     pub(super) fn retry(&mut self, now: Time, t: &Timing) {

@@ -89,13 +89,19 @@ impl<P: Packet> Dcf<P> {
 
     /// Begins to contend for the medium with the frame in hand.
     pub(super) fn contend(&mut self, now: Time, t: &Timing) {
+        // OFDM: idle means that the NAV is over, too. 802.11b here asks for the physical medium alone.
+        let idle_since = if t.ofdm.is_some() { self.idle_since.max(self.nav_until) } else { self.idle_since };
         if t.profile == MacProfile::Ieee
             && self.medium_idle(now)
-            && now.since(self.idle_since) >= self.interframe(self.category, t)
+            && now.since(idle_since) >= self.interframe(self.category, t)
         {
             // 9.2.5.1: idle for DIFS already. The frame leaves with the timer, at once.
             self.backoff = Backoff::Running { from: now, remaining_ns: 0 };
-        } else if t.ht.is_some_and(|ht| ht.immediate) && self.medium_idle(now) {
+        } else if t.ht.is_some_and(|ht| ht.immediate)
+            && self.medium_idle(now)
+            // No category may go while another one waits the space within its own exchange.
+            && (!t.edca || self.defer == Time::NEVER)
+        {
             self.backoff = Backoff::paused(Duration::ZERO);
             self.sense(now, t);
         } else {
