@@ -407,9 +407,11 @@ async function main(): Promise<void> {
   }
   wire();
   const begin = async (): Promise<void> => {
+    const before = base;
     try {
       const view = await asked();
-      if (view === "recording") return;
+      // What somebody has opened in the meantime stays.
+      if (view === "recording" || base !== before) return;
       recording = null;
       if (view) {
         base = view.source;

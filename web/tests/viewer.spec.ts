@@ -275,6 +275,23 @@ test("a recorded run is played and sought", async ({ page }) => {
   await expect(page.locator("#mark")).toHaveText("4.000 s: timeout of flow 0");
 });
 
+test("a file that is opened while the page begins stays", async ({ page }) => {
+  // The page asks its server what to show; the answer takes a while.
+  await page.route("**/scenario.json", async (route) => {
+    await new Promise((done) => setTimeout(done, 1_000));
+    await route.fulfill({ status: 404 });
+  });
+  const answered = page.waitForResponse("**/scenario.json");
+  await page.goto(address);
+  await expect(page.locator("body")).toHaveAttribute("data-model", /\d+/);
+  await page.locator("#open").setInputFiles({ name: "run.jsonl", mimeType: "application/jsonl", buffer: Buffer.from(byHand().join("")) });
+  await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+  await answered;
+  // Nothing tells that nothing follows: two pictures and the answer's own turn are enough for what was wrong.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100)))));
+  await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+});
+
 test("a recording is followed while it is written, and when the connection was broken", async ({ page, context }) => {
   const lines = byHand();
   const file = join(place, "growing.jsonl");
