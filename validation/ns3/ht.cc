@@ -1,5 +1,5 @@
-// 802.11n over links that are given, in ns-3.44: the reference for `mac.profile = "ht"` over several hops, with hidden terminals and with
-// access categories.
+// 802.11n and 802.11a over links that are given, in ns-3.44: the reference for `mac.profile = "ht"` over several hops, with hidden
+// terminals and with access categories, and for a chain of 802.11a.
 //
 //   ht nodes=4 reach=2 flows=0-3 [key=value ...]
 //
@@ -18,6 +18,8 @@
 //   traffic=udp      udp: 1.1 times the rate, but 3 times shared by all flows at most, datagrams of 1470 bytes; newreno, cubic: segments of 1448
 //   offered=0        Mbit/s of each UDP flow in place of that
 //   mcs=7            0 to 7
+//   legacy=0         6, 9, 12, 18, 24, 36, 48 or 54: 802.11a at so many Mbit/s in place of 802.11n, without aggregates and categories
+//   loses=           "NODE:SHARE": this node loses that share of the data frames that it receives
 //   ampdu=1          0: one MPDU per frame with an ACK; 1: aggregates up to 65,535 bytes and 5.484 ms
 //   rts=0            1: RTS/CTS before every unicast data frame
 //   bar=1            0: a missed block ACK is not asked for
@@ -87,12 +89,35 @@ Split(const std::string& list, char at)
     return words;
 }
 
+// Loses a share of the data frames that a node receives, and no control frames.
+class LostData : public ErrorModel
+{
+  public:
+    explicit LostData(double share)
+        : m_share(share)
+    {
+    }
+
+  private:
+    bool DoCorrupt(Ptr<Packet> packet) override
+    {
+        return packet->GetSize() > kDatagram && m_draw->GetValue() < m_share;
+    }
+
+    void DoReset() override
+    {
+    }
+
+    double m_share;
+    Ptr<UniformRandomVariable> m_draw = CreateObject<UniformRandomVariable>();
+};
+
 void
 CountFrame(Sent* sent, WifiConstPsduMap psdus, WifiTxVector, double)
 {
     for (const auto& [station, psdu] : psdus)
     {
-        if (psdu->GetHeader(0).IsQosData() && psdu->GetHeader(0).HasData())
+        if (psdu->GetHeader(0).IsData() && psdu->GetHeader(0).HasData())
         {
             ++sent->frames;
             sent->mpdus += psdu->GetNMpdus();
@@ -230,7 +255,7 @@ main(int argc, char* argv[])
 {
     std::map<std::string, std::string> options{
         {"nodes", "2"},   {"links", ""},  {"reach", "0"}, {"flows", "0-1"}, {"tos", "0"},    {"traffic", "udp"}, {"offered", "0"},
-        {"mcs", "7"},     {"ampdu", "1"}, {"rts", "0"},     {"bar", "1"},    {"counts", "0"},  {"queue", "500"},   {"warmup", "2"},
+        {"mcs", "7"},     {"legacy", "0"}, {"loses", ""}, {"ampdu", "1"}, {"rts", "0"},     {"bar", "1"},    {"counts", "0"},  {"queue", "500"},   {"warmup", "2"},
         {"duration", "12"}, {"series", "0"}, {"trace", ""}, {"video_txop", "4096"}, {"voice_txop", "2080"}, {"seed", "1"}};
     for (int i = 1; i < argc; ++i)
     {
@@ -251,6 +276,7 @@ main(int argc, char* argv[])
     const std::uint32_t count = std::stoul(options["nodes"]);
     const bool line = options["links"].empty();
     const int mcs = std::stoi(options["mcs"]);
+    const int legacy = std::stoi(options["legacy"]);
     const double warmup = std::stod(options["warmup"]);
     const double duration = std::stod(options["duration"]);
     if (count < 2 || mcs < 0 || mcs > 7 || !(0 <= warmup && warmup < duration))
@@ -309,18 +335,27 @@ main(int argc, char* argv[])
                 "VO_MaxAmpduSize",
                 aggregate);
     WifiHelper wifi;
-    wifi.SetStandard(WIFI_STANDARD_80211n);
+    wifi.SetStandard(legacy > 0 ? WIFI_STANDARD_80211a : WIFI_STANDARD_80211n);
     wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager",
                                  "DataMode",
-                                 StringValue("HtMcs" + std::to_string(mcs)),
+                                 StringValue(legacy > 0 ? "OfdmRate" + std::to_string(legacy) + "Mbps" : "HtMcs" + std::to_string(mcs)),
                                  "ControlMode",
                                  StringValue("OfdmRate6Mbps"));
     const auto devices = wifi.Install(phy, mac, nodes);
-    for (std::uint32_t node = 0; node < count; ++node)
+    for (std::uint32_t node = 0; legacy == 0 && node < count; ++node)
     {
         const auto station = DynamicCast<WifiNetDevice>(devices.Get(node))->GetMac();
         station->GetQosTxop(AC_VI)->SetTxopLimit(MicroSeconds(std::stoul(options["video_txop"])));
         station->GetQosTxop(AC_VO)->SetTxopLimit(MicroSeconds(std::stoul(options["voice_txop"])));
+    }
+    if (const auto loses = Split(options["loses"], ':'); !loses.empty())
+    {
+        if (loses.size() != 2 || std::stoul(loses[0]) >= count)
+        {
+            Refuse("loses is NODE:SHARE");
+        }
+        const auto radio = DynamicCast<WifiNetDevice>(devices.Get(std::stoul(loses[0])))->GetPhy();
+        radio->SetPostReceptionErrorModel(CreateObject<LostData>(std::stod(loses[1])));
     }
     std::FILE* const trace = options["trace"].empty() ? nullptr : std::fopen(options["trace"].c_str(), "w");
     if (!options["trace"].empty() && trace == nullptr)
@@ -349,7 +384,7 @@ main(int argc, char* argv[])
 
     const auto jitter = CreateObject<UniformRandomVariable>();
     const auto octets = Split(options["tos"], ',');
-    const double megabits = 6.5 * (mcs < 4 ? mcs + 1 : std::vector<int>{6, 8, 9, 10}[mcs - 4]);
+    const double megabits = legacy > 0 ? legacy : 6.5 * (mcs < 4 ? mcs + 1 : std::vector<int>{6, 8, 9, 10}[mcs - 4]);
     const double offered = std::stod(options["offered"]);
     const double each = offered > 0 ? offered : megabits * std::min(1.1, 3.0 / flows.size());
     std::vector<Ptr<PacketSink>> sinks;

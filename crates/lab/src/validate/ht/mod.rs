@@ -1,7 +1,8 @@
-//! 802.11n: one cell against theory, links, cells, chains, hidden terminals, transfers and access categories against ns-3.44; docs/ht.md.
+//! 802.11n, and 802.11a: one cell against theory, links, cells, chains, hidden terminals, transfers and access categories against ns-3.44; docs/ht.md.
 
 mod edca;
 mod hops;
+mod legacy;
 mod links;
 pub mod scene;
 mod theory;
@@ -19,6 +20,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
     tables.extend(links::compare(options));
     tables.extend(hops::compare(options));
     tables.extend(edca::compare(options));
+    tables.extend(legacy::compare(options));
     tables
 }
 
