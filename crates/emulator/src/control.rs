@@ -16,6 +16,8 @@ use std::time::Duration;
 const SOCKET: &str = "control";
 /// How long a question or an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Until it is tried again to take a caller, where that failed.
+const RETRY: Duration = Duration::from_millis(100);
 /// The longest question, bytes.
 const LONGEST: u64 = 1024;
 
@@ -41,9 +43,13 @@ impl Line {
 pub fn listen(directory: &Path, nodes: usize, line: Line) -> io::Result<()> {
     let listener = UnixListener::bind(directory.join(SOCKET))?;
     thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // Whoever goes away before the answer does not want it.
-            let _ = serve(&stream, nodes, &line);
+        for stream in listener.incoming() {
+            match stream {
+                // Whoever goes away before the answer does not want it.
+                Ok(stream) => drop(serve(&stream, nodes, &line)),
+                // Without a free descriptor it fails at once, again and again.
+                Err(_) => thread::sleep(RETRY),
+            }
         }
     });
     Ok(())
