@@ -11,7 +11,7 @@ const HOW: &str = "this program was built without eBPF. With clang, libelf and z
 
 /// The arguments of `meshpace kernel`, none of which is read.
 #[derive(Args, Debug)]
-#[command(after_help = HOW)]
+#[command(after_help = HOW, override_usage = "meshpace kernel <load|status|unload> [OPTIONS]")]
 pub struct Arguments {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     ignored: Vec<String>,

@@ -104,6 +104,7 @@ pub fn record(playback: &Playback) -> Value {
             "rtt_mean_s": measured.rtt_mean_s,
             "cov_rtt": measured.cov_rtt,
             "delay_p95_s": measured.delay.p95_s,
+            "loss_ratio": measured.loss_ratio,
         })
     });
     let counters = outcome.counters;

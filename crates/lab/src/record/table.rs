@@ -9,8 +9,17 @@ const LEVEL: f64 = 0.95;
 /// Values below which an interval would say nothing: Student's t for two is 12.7.
 const LEAST: usize = crate::compare::LEAST;
 
-/// The table of records that come in the order of their points.
+/// The table of records that come in the order of their points. On a terminal it is as wide as that at most, elsewhere as its cells.
 pub fn render(records: &[Record]) -> String {
+    render_within(terminal(), records)
+}
+
+/// Columns of the terminal, if there is one.
+fn terminal() -> Option<u16> {
+    console::Term::stdout().size_checked().map(|(_, columns)| columns)
+}
+
+fn render_within(width: Option<u16>, records: &[Record]) -> String {
     let Some(first) = records.first() else { return String::new() };
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -37,12 +46,15 @@ pub fn render(records: &[Record]) -> String {
     for column in table.column_iter_mut().skip(numbers_from) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
     format!("{}\n{}\n", first.scenario, table.trim_fmt())
 }
 
 /// A plain list with a header. On a terminal it is as wide as that, elsewhere as its cells.
 pub fn listing<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    within(console::Term::stdout().size_checked().map(|(_, columns)| columns), header, rows)
+    within(terminal(), header, rows)
 }
 
 /// The list with at most so many columns of characters, if there is a limit: every column but the first one, which has the names, is wrapped.
@@ -171,6 +183,19 @@ mod tests {
         let of = |name: &str| mixed.lines().find(|line| line.contains(name)).unwrap_or_default();
         assert!(mixed.contains("lost %") && lost(of("udp")) && !lost(of("newreno")), "{mixed}");
         assert!(of("newreno").contains(" - "), "{mixed}");
+    }
+
+    #[test]
+    fn a_table_is_no_wider_than_the_terminal() {
+        let mut two = record(1, 0);
+        let mut other = two.flows[0].clone();
+        (other.id, other.from) = (1, 3);
+        two.flows.push(other);
+        let two = [two];
+        let widest = |table: &str| table.lines().map(|line| line.chars().count()).max();
+        assert!(widest(&render_within(None, &two)) > Some(100), "{}", render_within(None, &two));
+        let narrow = render_within(Some(80), &two);
+        assert!(widest(&narrow) <= Some(80) && narrow.contains("0→7") && narrow.contains("3→7"), "{narrow}");
     }
 
     #[test]
