@@ -39,6 +39,7 @@ def transfers(name, hops, rates, kinds, warmup, duration):
 CASES = [
     *transfers("transfer", (1,), (0,), ("newreno", "cubic"), 30, 90),
     *transfers("transfer", (1,), (3, 7), ("cubic",), 10, 40),
+    *((name, case) for name, case in transfers("transfer-hops", (2,), (7,), ("newreno",), 5, 35) if case["ampdu"]),
     *chains("chain", 0, (2, 3, 4), (3, 7)),
     *hidden(1),
     *hidden(0),

@@ -86,6 +86,30 @@ fn a_missed_block_ack_is_asked_for_and_counts_once() {
 }
 
 #[test]
+fn a_request_after_which_nothing_was_sent_costs_nothing_its_packets() {
+    let mut originator = originator(HtConfig::default(), 4);
+    sent(&mut originator);
+    // Number 0 has failed once, and is given up: the neighbour is told so. Number 1 has failed once, too.
+    originator.on_block_ack(0, 0b1100);
+    assert_eq!(originator.take_given_up(1), Some((queued(0), 1)));
+    assert_eq!(originator.prepare(u32::MAX), Attempt::Request);
+    originator.on_block_ack(1, 0b110);
+    assert_eq!(originator.take_given_up(2), None, "number 1 was not sent again");
+    assert_eq!(sent(&mut originator), [1]);
+    originator.on_silence(true);
+    assert_eq!(originator.take_given_up(2), Some((queued(1), 2)));
+    // The window of a neighbour that is gone: requests for it cost the first packet, and not those behind it.
+    (10..14).for_each(|id| originator.push(queued(id), MPDU));
+    for _ in 0..7 {
+        assert_eq!(originator.take_given_up(7), None);
+        assert_eq!(originator.prepare(u32::MAX), Attempt::Request);
+        originator.on_silence(true);
+    }
+    assert_eq!(originator.take_given_up(7), Some((queued(10), 7)));
+    assert_eq!(originator.take_given_up(1), None, "none of the others was on the air");
+}
+
+#[test]
 fn without_requests_everything_goes_again_until_it_is_given_up() {
     let mut originator = originator(HtConfig { asks: false, ..HtConfig::default() }, 3);
     for _ in 0..7 {
@@ -150,16 +174,34 @@ fn a_request_and_the_time_out_end_the_waiting() {
     assert_eq!(take(&mut recipient, Time(5), &[1, 2, 4]), [0u32; 0]);
     let mut up = Vec::new();
     let mut take_up = |body: Body<Parcel>| up.extend(body.into_packet().map(|parcel| parcel.id));
-    recipient.on_request(Time(6), 1, &mut take_up);
-    assert_eq!(recipient.next_wakeup(), Time(6) + Duration::from_millis(100), "number 3 is waited for since then");
+    recipient.on_request(1, &mut take_up);
+    assert_eq!(recipient.next_wakeup(), Time(5) + Duration::from_millis(100), "number 4 has waited since it came");
     recipient.on_timer(recipient.next_wakeup(), &mut take_up);
     assert_eq!(up, [1, 2, 4]);
     assert_eq!(recipient.next_wakeup(), Time::NEVER);
     // A wrap of the 12 bits.
     let mut far = self::recipient();
-    far.on_request(Time(7), 2047, &mut |_| panic!("nothing waits"));
-    far.on_request(Time(7), 4094, &mut |_| panic!("nothing waits"));
+    far.on_request(2047, &mut |_| panic!("nothing waits"));
+    far.on_request(4094, &mut |_| panic!("nothing waits"));
     assert_eq!(take(&mut far, Time(8), &[4094, 0, 4095]), [4094, 4095, 0]);
+}
+
+#[test]
+fn each_packet_waits_from_when_it_came() {
+    let ms = |ms| Time::ZERO + Duration::from_millis(ms);
+    let mut recipient = recipient();
+    // Numbers 0, 2 and 5 are missing.
+    take(&mut recipient, ms(1), &[1, 3]);
+    take(&mut recipient, ms(2), &[4]);
+    take(&mut recipient, ms(51), &[6]);
+    let mut up = Vec::new();
+    let mut take_up = |body: Body<Parcel>| up.extend(body.into_packet().map(|parcel| parcel.id));
+    assert_eq!(recipient.next_wakeup(), ms(101));
+    recipient.on_timer(ms(101), &mut take_up);
+    assert_eq!(recipient.next_wakeup(), ms(151), "number 6");
+    recipient.on_timer(ms(151), &mut take_up);
+    assert_eq!(up, [1, 3, 4, 6]);
+    assert_eq!(recipient.next_wakeup(), Time::NEVER);
 }
 
 #[test]
@@ -169,14 +211,14 @@ fn a_window_that_moved_far_while_nobody_heard_is_gone_on_with() {
         let mut recipient = recipient();
         assert_eq!(take(&mut recipient, Time(1), &[0]), [0]);
         let start = (1 + given_up) % 4096;
-        recipient.on_request(Time(2), start, &mut |_| panic!("nothing waits"));
+        recipient.on_request(start, &mut |_| panic!("nothing waits"));
         assert_eq!(take(&mut recipient, Time(3), &[start]), [u32::from(start)], "{given_up} given up");
         assert_eq!(recipient.received(), (start, 1));
     }
     // One that is late, from before what has come, changes nothing.
     let mut recipient = recipient();
     (0..100).for_each(|sequence| assert_eq!(take(&mut recipient, Time(1), &[sequence]), [u32::from(sequence)]));
-    recipient.on_request(Time(2), 50, &mut |_| panic!("nothing waits"));
+    recipient.on_request(50, &mut |_| panic!("nothing waits"));
     assert_eq!(take(&mut recipient, Time(3), &[50, 100]), [100]);
 }
 

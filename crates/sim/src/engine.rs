@@ -332,9 +332,15 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         Station { queue: queue.len(), nav_until: mac.nav_until(), backoff: mac.backoff() }
     }
 
-    /// The power in dBm with which `receiver` hears `sender`, as their places were when its neighbours were last found.
-    pub fn received_power_dbm(&self, receiver: NodeId, sender: NodeId) -> Option<f32> {
-        let neighbour = self.neighbours.of(sender).iter().find(|neighbour| neighbour.node == receiver)?;
+    /// The power in dBm with which `receiver` hears `sender` where they are now; None if it does not sense it.
+    pub fn received_power_dbm(&mut self, receiver: NodeId, sender: NodeId) -> Option<f32> {
+        let neighbour = match &mut self.motion {
+            Some(motion) => {
+                let distance = motion.position(sender, self.now).distance(motion.position(receiver, self.now));
+                self.neighbours.channel().neighbour(sender, receiver, distance)?
+            }
+            None => *self.neighbours.of(sender).iter().find(|neighbour| neighbour.node == receiver)?,
+        };
         Some(power::dbm(neighbour.power) as f32)
     }
 

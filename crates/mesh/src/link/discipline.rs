@@ -225,6 +225,15 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
+    /// Whether the next packet of a category is for another neighbour than `next_hop`, where packets wait in the order in which they came.
+    pub fn is_first_for_another(&self, category: Category, next_hop: NodeId) -> bool {
+        match &self.queue {
+            Queue::DropTail(queue) => queue.is_first_for_another(next_hop),
+            Queue::Categories(queues) => queues[category as usize].is_first_for_another(next_hop),
+            Queue::Llap(_) | Queue::FqCodel(_) | Queue::FqCodelAirtime(_) => false,
+        }
+    }
+
     /// Takes out the next packet for a neighbour if it has so many bytes at most (`room`): to join others of its category in an aggregate. With a marker
     /// or LLAP there is none. `lost` gets what is dropped on the way.
     pub fn take_within(

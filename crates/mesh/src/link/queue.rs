@@ -57,6 +57,11 @@ impl<P> DropTail<P> {
         self.waiting.pop_front()
     }
 
+    /// Whether the next packet is for somebody else than `next_hop`.
+    pub fn is_first_for_another(&self, next_hop: NodeId) -> bool {
+        self.waiting.front().is_some_and(|first| first.next_hop != next_hop)
+    }
+
     /// Takes out the first packet for `next_hop`, if any.
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
         self.take_if(|q| q.next_hop == next_hop, |_| true)

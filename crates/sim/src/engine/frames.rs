@@ -169,7 +169,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             self.feed(node);
         } else {
             if self.aggregates {
-                self.fill(node);
+                self.fill(node, Category::BestEffort);
             }
             self.schedule_queue(node);
         }
@@ -196,20 +196,24 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             }
         }
         if self.aggregates {
-            self.fill(node);
+            self.fill(node, Category::BestEffort);
         }
         self.schedule_queue(node);
         self.schedule_mac(node);
     }
 
-    /// Gives the MAC what else waits for the neighbour that it sends to, as far as its aggregate has room.
-    fn fill(&mut self, node: NodeId) {
+    /// Gives the MAC what else waits for the neighbour that it sends to, as far as its aggregate has room. After the first attempt nothing joins while the
+    /// packet whose turn it is next is for another neighbour: else that one would wait until everything here is acknowledged at once.
+    fn fill(&mut self, node: NodeId, category: Category) {
         let Node { mac, queue, .. } = &mut self.nodes[node.index()];
         let (now, t) = (self.now, &self.timing);
         let mut lost = lose(now, node, &mut self.probe, &mut self.counters.queue_drops);
-        let category = Category::BestEffort;
-        while let Some(queued) = mac.room(t).and_then(|room| queue.take_within(now, category, room, &mut lost)) {
-            mac.join(queued, t);
+        let has_begun = mac.has_begun(category);
+        while let Some(room) = mac.room_of(category, t)
+            && !(has_begun && queue.is_first_for_another(category, room.0))
+            && let Some(queued) = queue.take_within(now, category, room, &mut lost)
+        {
+            mac.join_as(category, queued, t);
         }
     }
 
@@ -259,14 +263,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     self.tell_quality(node, next_hop);
                 }
             }
-            let Node { mac, queue, .. } = &mut self.nodes[node.index()];
-            let t = &self.timing;
-            let mut lost = lose(now, node, &mut self.probe, &mut self.counters.queue_drops);
-            while let Some(queued) =
-                mac.room_of(category, t).and_then(|room| queue.take_within(now, category, room, &mut lost))
-            {
-                mac.join_as(category, queued, t);
-            }
+            self.fill(node, category);
         }
         self.schedule_categories(node);
     }

@@ -1,6 +1,7 @@
 //! What the engine does beside what a driver asks for.
 
 use super::Engine;
+use crate::mobility::{Mobility, Motion, Move};
 use crate::queue::Owner;
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_mesh::config::{Position, Reception, RtsPolicy};
@@ -110,4 +111,24 @@ fn a_station_that_looks_after_its_reordering_buffers_sends_what_it_would() {
         assert!(left_alone.1 > 150, "{} frames", left_alone.1);
         assert_eq!(fingerprint(&config, true), left_alone, "{edca:?}");
     }
+}
+
+#[test]
+fn the_power_of_a_neighbour_is_that_of_where_it_is() {
+    let at = |x| Position { x, y: 0.0 };
+    let (here, there, seconds) = (NodeId(0), NodeId(1), 1_000_000_000);
+    let still = |x| {
+        let mut engine = Engine::<Datagram, ()>::new(&[at(0.0), at(x)], &MeshConfig::default(), [here], 1, ());
+        engine.received_power_dbm(here, there)
+    };
+    let walk = Move { node: there, start: Time(0), end: Time(10 * seconds), to: at(1_100.0) };
+    let places = [at(0.0), at(100.0)];
+    let mut walking = Engine::<Datagram, ()>::new(&places, &MeshConfig::default(), [here], 1, ());
+    walking.set_motion(Motion::new(&places, &Mobility::Scripted(alloc::vec![walk]), 1).unwrap());
+    assert_eq!(walking.received_power_dbm(here, there), still(100.0));
+    while walking.advance(Time(seconds)).is_some() {}
+    let now = walking.received_power_dbm(here, there).unwrap();
+    assert!((now - still(200.0).unwrap()).abs() < 0.01, "{now} dBm at 200 m");
+    while walking.advance(Time(9 * seconds)).is_some() {}
+    assert_eq!(walking.received_power_dbm(here, there), None, "too far away to be sensed");
 }

@@ -72,8 +72,9 @@ impl Row {
     fn case(&self) -> String {
         let how = words(self.mcs, self.ampdu == 1, self.rts == 1, self.bar == 1);
         match self.set.as_str() {
-            "transfer" => {
-                format!("transfer with {}, seconds {} to {}, {how}", self.traffic, self.warmup, self.duration)
+            "transfer" | "transfer-hops" => {
+                let hops = if self.nodes > 2 { format!(" over {} hops", self.nodes - 1) } else { String::new() };
+                format!("transfer{hops} with {}, seconds {} to {}, {how}", self.traffic, self.warmup, self.duration)
             }
             "hidden" => format!("hidden pair, {how}"),
             _ => {
@@ -127,7 +128,7 @@ impl Row {
     fn rule(&self) -> Option<f64> {
         let how = (self.mcs, self.ampdu == 1, self.rts == 1);
         match self.set.as_str() {
-            "chain" => Some(5.0),
+            "chain" | "transfer-hops" => Some(5.0),
             "transfer" if self.traffic == "cubic" && how == (0, false, false) => None,
             "transfer" => Some(3.0),
             _ => Some(10.0),

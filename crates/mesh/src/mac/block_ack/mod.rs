@@ -125,9 +125,9 @@ impl<P: Packet> BlockAck<P> {
     }
 
     /// A neighbour asks, and will send nothing before `start` any more.
-    pub fn on_request(&mut self, now: Time, from: Sender, start: u16) {
+    pub fn on_request(&mut self, from: Sender, start: u16) {
         let (recipient, outcomes) = self.recipient(from);
-        recipient.on_request(now, start, &mut |body| outcomes.push_back(Outcome::Deliver(from.0, body)));
+        recipient.on_request(start, &mut |body| outcomes.push_back(Outcome::Deliver(from.0, body)));
     }
 
     /// What a block ACK for a neighbour says.

@@ -67,6 +67,8 @@ pub struct Originator<P> {
     carried: usize,
     /// Whether a block ACK was missed.
     in_doubt: bool,
+    /// Whether anything was on the air since the window was last empty.
+    has_begun: bool,
 }
 
 impl<P: Clone> Originator<P> {
@@ -82,12 +84,18 @@ impl<P: Clone> Originator<P> {
             attempt: Attempt::Request,
             carried: 0,
             in_doubt: false,
+            has_begun: false,
         }
     }
 
     /// Whether nothing is in hand.
     pub fn is_empty(&self) -> bool {
         self.window.is_empty()
+    }
+
+    /// Whether anything was on the air since the window was last empty.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// Bytes of an aggregate of all that is in hand.
@@ -99,6 +107,7 @@ impl<P: Clone> Originator<P> {
     pub fn push(&mut self, packet: Queued<P>, bytes: u32) {
         let node = packet.next_hop;
         if self.window.is_empty() {
+            self.has_begun = false;
             let place = self.peers.iter().position(|peer| peer.node == node);
             self.peer = place.unwrap_or_else(|| {
                 self.peers.push(Peer { node, next: 0, has_moved: false });
@@ -157,6 +166,7 @@ impl<P: Clone> Originator<P> {
 
     /// The MPDUs of the attempt, which go on the air now.
     pub fn send(&mut self) -> impl Iterator<Item = Mpdu<P>> {
+        self.has_begun = true;
         self.window.iter_mut().take(self.carried).map(|mpdu| Mpdu {
             sequence: wrap(mpdu.sequence),
             bytes: mpdu.bytes,
@@ -189,6 +199,8 @@ impl<P: Clone> Originator<P> {
         let before = self.window.len();
         let start = unwrap(start, first);
         let carried = self.carried;
+        // A request for its own sake follows no transmission that could have failed.
+        let counts = self.in_doubt || self.attempt != Attempt::Request;
         self.in_doubt = false;
         self.peers[self.peer].has_moved = false;
         let (mut place, mut gone) = (0, 0);
@@ -202,7 +214,7 @@ impl<P: Clone> Originator<P> {
             };
             if listed {
                 gone += mpdu.subframe();
-            } else if was_carried {
+            } else if was_carried && counts {
                 mpdu.failed += 1;
             }
             !listed
@@ -218,8 +230,13 @@ impl<P: Clone> Originator<P> {
             self.in_doubt = true;
             return;
         }
-        let carried = if self.attempt == Attempt::Request { self.window.len() } else { self.carried };
-        self.window.iter_mut().take(carried).for_each(|mpdu| mpdu.failed += 1);
+        // The request that only tells where the window begins carries nothing: the first packet bears it, so that a neighbour that is gone is noticed.
+        let tells = self.attempt == Attempt::Request && !self.in_doubt;
+        let asks = self.attempt == Attempt::Request && self.in_doubt;
+        let carried = if tells { 1 } else { self.carried };
+        for mpdu in self.window.iter_mut().take(carried).filter(|mpdu| mpdu.was_sent || !asks) {
+            mpdu.failed += 1;
+        }
     }
 
     /// Takes out an MPDU that has failed `limit` times, with the number of its failures.

@@ -1,7 +1,7 @@
 //! The receiving side: which MPDUs of a neighbour a station has received, and those that wait for one before them.
 //!
 //! Source: IEEE Std 802.11-2016, 10.24.7.3 to 10.24.7.6 (scoreboard), 10.24.7.6.2 (reordering buffer). How long something missing is waited
-//! for is not in the standard; Linux's mac80211 has 100 ms.
+//! for is not in the standard; Linux's mac80211 has 100 ms, counted from when the packet came that waits.
 
 use super::{Sender, unwrap, unwrap_start, wrap};
 use crate::body::Body;
@@ -19,10 +19,10 @@ pub struct Recipient<P> {
     bitmap: u64,
     /// WinStart_B: what is to be handed up next.
     next: u32,
-    /// What has come before its turn, by sequence number modulo the window.
-    waiting: Vec<Option<Body<P>>>,
+    /// What has come before its turn and when, by sequence number modulo the window.
+    waiting: Vec<Option<(Time, Body<P>)>>,
     held: u32,
-    /// Since when the one at `next` is waited for; [`Time::NEVER`] if nothing waits.
+    /// When the first of those came; [`Time::NEVER`] if nothing waits.
     since: Time,
     patience: Duration,
 }
@@ -65,14 +65,14 @@ impl<P: Packet> Recipient<P> {
             if let Body::Data(packet) = &mut body {
                 packet.count_hop();
             }
-            *place = Some(body);
+            *place = Some((now, body));
             self.held += 1;
         }
-        self.hand_up(now, up);
+        self.hand_up(up);
     }
 
     /// The neighbour will send nothing before `start` any more.
-    pub fn on_request(&mut self, now: Time, start: u16, up: &mut impl FnMut(Body<P>)) {
+    pub fn on_request(&mut self, start: u16, up: &mut impl FnMut(Body<P>)) {
         let start = unwrap_start(start, self.next);
         if start > self.start {
             self.begin_at(start);
@@ -80,21 +80,22 @@ impl<P: Packet> Recipient<P> {
         if start > self.next {
             self.hand_up_to(start, up);
         }
-        self.hand_up(now, up);
+        self.hand_up(up);
     }
 
-    /// When what is missing is given up.
+    /// When the first that waits has waited long enough for what is missing before it.
     pub fn next_wakeup(&self) -> Time {
         self.since.saturating_add(self.patience)
     }
 
-    /// It has not come.
+    /// It has not come: hands up whatever has waited long enough, past all that is missing before.
     pub fn on_timer(&mut self, now: Time, up: &mut impl FnMut(Body<P>)) {
-        while self.held > 0 && self.waiting[(self.next % HtConfig::WINDOW) as usize].is_none() {
-            self.next += 1;
+        while self.next_wakeup() <= now {
+            while self.held > 0 && self.waiting[(self.next % HtConfig::WINDOW) as usize].is_none() {
+                self.next += 1;
+            }
+            self.hand_up(up);
         }
-        self.since = Time::NEVER;
-        self.hand_up(now, up);
     }
 
     /// Moves the scoreboard.
@@ -109,19 +110,20 @@ impl<P: Packet> Recipient<P> {
             self.take(up);
         }
         self.next = self.next.max(next);
-        self.since = Time::NEVER;
     }
 
     /// Hands up what is in turn.
-    fn hand_up(&mut self, now: Time, up: &mut impl FnMut(Body<P>)) {
-        while self.take_if_there(up) {
-            self.since = Time::NEVER;
-        }
-        if self.held == 0 {
-            self.since = Time::NEVER;
-        } else if self.since == Time::NEVER {
-            self.since = now;
-        }
+    fn hand_up(&mut self, up: &mut impl FnMut(Body<P>)) {
+        while self.take_if_there(up) {}
+        self.since = match self.held {
+            0 => Time::NEVER,
+            // There is one within the window.
+            _ => {
+                let places = (self.next..self.next + HtConfig::WINDOW).map(|number| (number % HtConfig::WINDOW) as usize);
+                let mut waiting = places.filter_map(|place| self.waiting[place].as_ref());
+                waiting.next().map_or(Time::NEVER, |(came, _)| *came)
+            }
+        };
     }
 
     fn take_if_there(&mut self, up: &mut impl FnMut(Body<P>)) -> bool {
@@ -134,7 +136,7 @@ impl<P: Packet> Recipient<P> {
 
     /// Goes on by one.
     fn take(&mut self, up: &mut impl FnMut(Body<P>)) {
-        if let Some(body) = self.waiting[(self.next % HtConfig::WINDOW) as usize].take() {
+        if let Some((_, body)) = self.waiting[(self.next % HtConfig::WINDOW) as usize].take() {
             self.held -= 1;
             up(body);
         }

@@ -1,8 +1,8 @@
 //! The exchanges of 802.11n: aggregates, block acknowledgements and requests for them, over the channel access of the DCF.
 //!
 //! Source: IEEE Std 802.11-2016, 10.24.7 (HT-immediate block ACK), 10.22.2.11 (retries). What is in hand, and what became of it, is kept by
-//! [`crate::mac::block_ack`]. The contention window doubles after each attempt without an answer and is the smallest again after an
-//! answer, and after as many attempts as the short retry limit.
+//! [`crate::mac::block_ack`]. The contention window doubles after each attempt without an answer. It is the smallest again after a block ACK or an ACK, and after as
+//! many attempts as the retry limit that got no answer at all, or that got a CTS and no more (10.22.2.2).
 
 use super::{Action, Answer, Dcf, Exchange, Heard};
 use crate::body::Queued;
@@ -147,13 +147,14 @@ impl<P: Packet> Dcf<P> {
     /// An attempt has got no answer.
     pub(super) fn on_aggregate_silence(&mut self, now: Time, t: &Timing) {
         let on_air = self.exchange == Exchange::Data;
+        let after_cts = on_air && self.outgoing.as_ref().is_some_and(|outgoing| outgoing.uses_rts);
         self.note_result(self.data_carried(), 0);
         if let Some(block_ack) = &mut self.block_ack {
             block_ack.originator.on_silence(on_air);
             block_ack.note_given_up(t.short_retry_limit);
         }
         self.note_aggregate(false, 0, t);
-        if self.fails_once_more(t) {
+        if if after_cts { self.fails_after_cts(t) } else { self.fails_once_more(t) } {
             self.contention.cw = self.access(t).cw_min;
         } else {
             self.widen(t);
@@ -174,7 +175,7 @@ impl<P: Packet> Dcf<P> {
             self.note_result(sent, acknowledged);
             self.note_aggregate(true, acknowledged.min(sent), t);
         }
-        self.contention.short_retries = 0;
+        (self.contention.short_retries, self.contention.long_retries) = (0, 0);
         self.contention.cw = self.access(t).cw_min;
         self.prepare_next();
         if self.keeps_txop(now, t) {
@@ -231,7 +232,7 @@ impl<P: Packet> Dcf<P> {
         let Some(block_ack) = &mut self.block_ack else { return Action::None };
         match &frame.body {
             Some(body) => block_ack.on_mpdu(now, (to, category), frame.sequence, body),
-            None if frame.kind == FrameKind::BlockAckReq => block_ack.on_request(now, (to, category), frame.sequence),
+            None if frame.kind == FrameKind::BlockAckReq => block_ack.on_request((to, category), frame.sequence),
             None => block_ack.on_aggregate(now, (to, category)),
         }
         Action::None

@@ -116,6 +116,15 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
+    /// Whether an attempt for the neighbour in hand of that category has been made.
+    pub fn has_begun(&self, category: Category) -> bool {
+        let originator = match self.parked(category) {
+            Some(parked) => parked.originator.as_ref(),
+            None => self.block_ack.as_ref().map(|block_ack| &block_ack.originator),
+        };
+        originator.is_some_and(|originator| originator.has_begun())
+    }
+
     /// As [`Dcf::join`], of that category.
     pub fn join_as(&mut self, category: Category, packet: Queued<P>, t: &Timing) {
         self.in_front(category, |mac| mac.join(packet, t));

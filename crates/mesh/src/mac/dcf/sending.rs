@@ -156,6 +156,16 @@ impl<P: Packet> Dcf<P> {
         is_last
     }
 
+    /// A frame that its CTS let go has failed once more: whether the limit is reached.
+    pub(super) fn fails_after_cts(&mut self, t: &Timing) -> bool {
+        self.contention.long_retries += 1;
+        let is_last = self.contention.long_retries >= t.long_retry_limit;
+        if is_last {
+            self.contention.long_retries = 0;
+        }
+        is_last
+    }
+
     pub(super) fn give_up(&mut self, t: &Timing) -> Action<P> {
         self.contention.cw = self.access(t).cw_min;
         match self.outgoing.take() {
@@ -169,6 +179,8 @@ impl<P: Packet> Dcf<P> {
     fn give_up_and_back_off(&mut self, now: Time, t: &Timing) -> Action<P> {
         let action = self.give_up(t);
         if t.ofdm.is_some() {
+            // The count belongs to a packet.
+            self.contention.long_retries = 0;
             self.start_backoff(now, t);
         }
         action
