@@ -378,13 +378,17 @@ fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
     }
 }
 
-/// A station of 802.11n at MCS 7 without aggregates.
+/// A station of 802.11n at MCS 7 without aggregates and RTS.
 fn of_80211n(ht: HtConfig, seed: u64) -> Station {
+    of_80211n_with(RtsPolicy::Never, ht, seed)
+}
+
+fn of_80211n_with(rts: RtsPolicy, ht: HtConfig, seed: u64) -> Station {
     let (data, basic) = (OfdmRate::mcs(7, false).unwrap(), OfdmRate::NonHt(0));
     let ofdm = Some(Ofdm { band: Band::Five, data, basic });
     let radio = RadioConfig { rate: data.rate(), basic_rate: basic.rate(), ofdm, ..RadioConfig::default() };
     let ht = Some(HtConfig { mpdus: 1, ..ht });
-    let mac = MacConfig { profile: MacProfile::Ieee, rts: RtsPolicy::Never, ht, ..MacConfig::default() };
+    let mac = MacConfig { profile: MacProfile::Ieee, rts, ht, ..MacConfig::default() };
     let timing = Timing::new(&mac, &radio);
     Station { mac: Dcf::new(ME, &timing, Rng::stream(seed, Purpose::Backoff, 0)), timing, transmissions: 0 }
 }
@@ -470,6 +474,35 @@ fn after_a_packet_that_was_given_up_the_next_one_waits_for_a_backoff() {
         gaps.insert(at.since(failed).0 / 1_000);
     }
     assert!(gaps.len() > 8, "the backoff is drawn from 16 values: {gaps:?}");
+}
+
+#[test]
+fn a_packet_does_not_inherit_the_failures_of_the_one_before() {
+    // 802.11-2016, 10.3.4.4: the long retry count is of an MPDU. The first packet has six CTS and no ACK, then seven RTS without a CTS; the second one has CTS.
+    let mut station = of_80211n_with(RtsPolicy::Always, HtConfig::default(), 1);
+    let mut attempts = |at, mut answers: u32| {
+        station.send(at);
+        let mut sent = 0;
+        loop {
+            match station.act() {
+                (now, Action::Transmit(frame)) if frame.kind == FrameKind::Rts => {
+                    if answers > 0 {
+                        answers -= 1;
+                        let cts = station.control(FrameKind::Cts, PEER, ME, 6000);
+                        station.hear(now + frame.air_time + station.timing.sifs, cts, true);
+                    }
+                }
+                (_, Action::Transmit(_)) => sent += 1,
+                (now, action) => {
+                    assert!(matches!(action, Action::Failed { .. }), "{action:?}");
+                    return (now, sent);
+                }
+            }
+        }
+    };
+    let (failed, sent) = attempts(us(1000), 6);
+    assert_eq!(sent, 6);
+    assert_eq!(attempts(failed, 99).1, 7, "as often as if it were the first one");
 }
 
 #[test]
