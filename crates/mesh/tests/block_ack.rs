@@ -110,6 +110,21 @@ fn a_request_after_which_nothing_was_sent_costs_nothing_its_packets() {
 }
 
 #[test]
+fn a_turn_lasts_until_the_window_is_empty() {
+    // Two of four fit into the time that an aggregate may take; the others have not been on the air, and yet the turn has begun.
+    let mut originator = originator(HtConfig::default(), 4);
+    assert!(!originator.has_begun());
+    for (start, more) in [(0, true), (2, false)] {
+        originator.prepare(2 * 1544);
+        assert_eq!(originator.send().count(), 2);
+        originator.on_block_ack(start, 0b11);
+        assert!(originator.has_begun() && originator.is_empty() != more);
+    }
+    originator.push(queued(4), MPDU);
+    assert!(!originator.has_begun(), "another turn");
+}
+
+#[test]
 fn without_requests_everything_goes_again_until_it_is_given_up() {
     let mut originator = originator(HtConfig { asks: false, ..HtConfig::default() }, 3);
     for _ in 0..7 {
