@@ -119,7 +119,8 @@ impl<P: Packet> Recipient<P> {
             0 => Time::NEVER,
             // There is one within the window.
             _ => {
-                let places = (self.next..self.next + HtConfig::WINDOW).map(|number| (number % HtConfig::WINDOW) as usize);
+                let places =
+                    (self.next..self.next + HtConfig::WINDOW).map(|number| (number % HtConfig::WINDOW) as usize);
                 let mut waiting = places.filter_map(|place| self.waiting[place].as_ref());
                 waiting.next().map_or(Time::NEVER, |(came, _)| *came)
             }
