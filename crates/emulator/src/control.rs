@@ -47,7 +47,10 @@ pub fn listen(directory: &Path, nodes: usize, line: Line) -> io::Result<()> {
             match stream {
                 // Whoever goes away before the answer does not want it.
                 Ok(stream) => drop(serve(&stream, nodes, &line)),
-                // Without a free descriptor it fails at once, again and again.
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "without a free descriptor it fails at once, again and again"
+                )]
                 Err(_) => thread::sleep(RETRY),
             }
         }
