@@ -142,7 +142,9 @@ fn a_sparse_flow_hardly_waits_beside_bulk() {
         // It waits for the aggregate in hand, 5.5 ms and its access, leaves with the next one, and one of the two may collide with ACKs; for the slow one
         // 12 ms and a packet of 1.9 are held. The drop-tail queue holds 500 packets.
         assert!(airtime < if bulk.len() == 1 { 25.0 } else { 35.0 }, "{airtime} ms");
-        assert!(tail > 3.0 * airtime && fq < tail, "{tail}, {fq}, {airtime} ms");
+        assert!(tail > 3.0 * airtime, "{tail}, {fq}, {airtime} ms");
+        // Beside a slow neighbour plain FQ-CoDel is worse than one queue: each flow may be an aggregate ahead, which takes 80 ms there.
+        assert!(bulk.len() > 1 || fq < tail, "{tail}, {fq} ms");
     }
 }
 
