@@ -154,7 +154,8 @@ impl<P: Packet> Dcf<P> {
             block_ack.note_given_up(t.short_retry_limit);
         }
         self.note_aggregate(false, 0, t);
-        if if after_cts { self.fails_after_cts(t) } else { self.fails_once_more(t) } {
+        let is_last = if after_cts { self.fails_after_cts(t) } else { self.fails_once_more(t) };
+        if is_last {
             self.contention.cw = self.access(t).cw_min;
         } else {
             self.widen(t);
