@@ -111,9 +111,7 @@ impl<P: Packet> Dcf<P> {
         } else {
             (&mut self.contention.short_retries, t.short_retry_limit)
         };
-        *retries += 1;
-        if *retries >= limit {
-            *retries = 0;
+        if is_last(retries, limit) {
             self.give_up_and_back_off(now, t)
         } else {
             outgoing.rts_next = outgoing.uses_rts;
@@ -148,22 +146,12 @@ impl<P: Packet> Dcf<P> {
 
     /// One more RTS, or what is counted like one, has failed: whether the limit is reached.
     pub(super) fn fails_once_more(&mut self, t: &Timing) -> bool {
-        self.contention.short_retries += 1;
-        let is_last = self.contention.short_retries >= t.short_retry_limit;
-        if is_last {
-            self.contention.short_retries = 0;
-        }
-        is_last
+        is_last(&mut self.contention.short_retries, t.short_retry_limit)
     }
 
     /// A frame that its CTS let go has failed once more: whether the limit is reached.
     pub(super) fn fails_after_cts(&mut self, t: &Timing) -> bool {
-        self.contention.long_retries += 1;
-        let is_last = self.contention.long_retries >= t.long_retry_limit;
-        if is_last {
-            self.contention.long_retries = 0;
-        }
-        is_last
+        is_last(&mut self.contention.long_retries, t.long_retry_limit)
     }
 
     pub(super) fn give_up(&mut self, t: &Timing) -> Action<P> {
@@ -331,4 +319,14 @@ impl<P: Packet> Dcf<P> {
         self.timeout = now + timeout;
         Action::Transmit(frame)
     }
+}
+
+/// Counts one more failure: whether that was the last one allowed, after which the count begins anew.
+fn is_last(failures: &mut u32, limit: u32) -> bool {
+    *failures += 1;
+    let is_last = *failures >= limit;
+    if is_last {
+        *failures = 0;
+    }
+    is_last
 }
