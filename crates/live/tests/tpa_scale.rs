@@ -4,7 +4,9 @@
     reason = "vanished peers are given up in real time, and floods are bounded in it"
 )]
 
+#[path = "it/common/mod.rs"]
 mod common;
+#[path = "it/puppet/mod.rs"]
 mod puppet;
 
 use common::{exchange, listener, ms, noise, quick};

@@ -1,6 +1,7 @@
 //! A tunnel's end in a process that has no descriptor left. The limit is the process's: this test has one for itself.
 #![expect(clippy::disallowed_methods, reason = "processor time is measured over a while")]
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use common::{ms, nowhere, quick};

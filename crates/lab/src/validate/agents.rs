@@ -29,7 +29,7 @@ struct GoodputRow {
 pub fn compare_goodput(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2ap/chain_aodv.csv");
     let mut points = Vec::new();
-    for row in rows::<GoodputRow>("ns2ap/chain_aodv", text) {
+    for row in options.sampled(rows::<GoodputRow>("ns2ap/chain_aodv", text), &[10, 16, 32, 36, 49]) {
         let Some((name, transport)) = counterpart(&row.agent) else { continue };
         let config = scenes::chain(row.hops, transport, scenes::AODV);
         let ours = Sample::of(&options.goodputs(&config, options.seeds(row.n_seeds)));
@@ -71,7 +71,7 @@ type Quantity = (&'static str, Option<f64>, fn(&Outcome) -> f64);
 pub fn compare_estimator(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2ap/estimator_means.csv");
     let mut points = Vec::new();
-    for row in rows::<MeansRow>("ns2ap/estimator_means", text) {
+    for row in options.sampled(rows::<MeansRow>("ns2ap/estimator_means", text), &[2, 13, 22]) {
         let Some((name, transport)) = counterpart(&row.agent) else { continue };
         let config = scenes::chain(row.hops, transport, RoutingConfig::Static);
         let outcomes = options.runs(&config, options.seeds(row.n_seeds));

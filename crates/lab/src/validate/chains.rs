@@ -17,7 +17,7 @@ struct StaticRow {
 pub fn static_routes(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2/chain_static_routes.csv");
     let mut points = Vec::new();
-    for row in rows::<StaticRow>("chain_static_routes", text) {
+    for row in options.sampled(rows::<StaticRow>("chain_static_routes", text), &[0, 1, 18]) {
         let transport = if row.cwl == 0 { scenes::transport("newreno") } else { scenes::newreno_limited(row.cwl) };
         let config = scenes::chain(row.hops, transport, RoutingConfig::Static);
         let ours = Sample::of(&options.goodputs(&config, options.seeds(row.n_seeds)));
@@ -60,7 +60,8 @@ pub fn aodv(options: &Options) -> Vec<Table> {
     let (mut points, mut repairs) = (Vec::new(), Vec::new());
     let mut drops: Vec<(&str, [Option<f64>; 2])> =
         ["ns-2", "ns2", "rfc3561", "off"].map(|name| (name, [None; 2])).to_vec();
-    for row in rows::<AodvRow>("chain_aodv", text) {
+    // The drop below is between 6 and 7 hops.
+    for row in options.sampled(rows::<AodvRow>("chain_aodv", text), &[0, 5, 6]) {
         let seeds = options.seeds(row.n_seeds);
         let ours = |local_repair| {
             let config = scenes::chain(

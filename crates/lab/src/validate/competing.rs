@@ -54,7 +54,7 @@ fn compare(options: &Options, name: &'static str, title: &'static str, nodes: &s
     let (positions, ends) = mesh(nodes);
     let text = include_str!("../../../../validation/reference/ns2/multi_rts1460_200s.csv");
     let rows = rows::<Row>("multi_rts1460_200s", text).into_iter().filter(|row| row.topo == name);
-    let points = rows.flat_map(|row| {
+    let points = options.sampled(rows, &[0]).into_iter().flat_map(|row| {
         // The agents of the reference are called as ours, but for the way of extending a name.
         let transport = scenes::transport(&row.agent.replace("-delack", "+delack"));
         let config = scenes::competing(positions.clone(), &ends, &transport);

@@ -34,11 +34,27 @@ pub struct Options<'a> {
     pub seeds: Option<usize>,
     /// Threads.
     pub jobs: usize,
+    /// Of each comparison only a few points: the cheapest, and those with the least room between error and rule.
+    pub sample: bool,
     /// Called after every run with the number of runs known to be outstanding in this step.
     pub progress: &'a dyn Fn(usize),
 }
 
 impl Options<'_> {
+    /// The cases of a comparison: all, or those at the places `sample`, counted from 0.
+    ///
+    /// # Panics
+    /// If there is no case at one of these places.
+    fn sampled<T>(&self, cases: impl IntoIterator<Item = T>, sample: &[usize]) -> Vec<T> {
+        if !self.sample {
+            return cases.into_iter().collect();
+        }
+        let is_chosen = |(place, _): &(usize, T)| sample.contains(place);
+        let chosen: Vec<T> = cases.into_iter().enumerate().filter(is_chosen).map(|(_, case)| case).collect();
+        assert_eq!(chosen.len(), sample.len(), "a sample of cases that are not there: {sample:?}");
+        chosen
+    }
+
     fn seeds(&self, reference: usize) -> usize {
         self.seeds.unwrap_or(reference.max(10))
     }
@@ -166,6 +182,14 @@ fn rows<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_is_of_cases_that_are_there() {
+        let options = |sample| Options { seeds: None, jobs: 1, sample, progress: &|_| {} };
+        assert_eq!(options(false).sampled(10..14, &[1, 3]), [10, 11, 12, 13]);
+        assert_eq!(options(true).sampled(10..14, &[1, 3]), [11, 13]);
+        assert!(std::panic::catch_unwind(|| options(true).sampled(10..14, &[4])).is_err());
+    }
 
     #[test]
     fn a_point_that_is_not_met_is_counted_and_shouted() {

@@ -55,7 +55,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2/chain_paced_udp.csv");
     let rows = rows::<Row>("chain_paced_udp", text);
     let mut points = Vec::new();
-    for hops in 1..=4 {
+    for hops in options.sampled(1..=4, &[0, 3]) {
         let of_chain: Vec<&Row> = rows.iter().filter(|row| row.hops == hops).collect();
         let Some(best) = of_chain.iter().copied().max_by(|a, b| a.goodput_kbps.total_cmp(&b.goodput_kbps)) else {
             continue;
@@ -80,7 +80,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
             rule: "3 %".into(),
         });
     }
-    for (hops, low, high) in BRACKETS {
+    for (hops, low, high) in options.sampled(BRACKETS, &[0]) {
         let seeds = options.seeds.unwrap_or(20);
         let rate = critical_rate(|bps| collapsed_share(options, hops, bps, seeds));
         points.push(Point {

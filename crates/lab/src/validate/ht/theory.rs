@@ -69,21 +69,19 @@ const EXCHANGES: f64 = 1_500.0;
 /// All numbers of stations, rates and sizes.
 pub fn compare(options: &Options) -> Vec<Table> {
     let mut points = Vec::new();
-    for mcs in [0, 3, 7] {
-        for mpdus in [1, 4, 16, 64] {
-            for rts in [false, true] {
-                for stations in [1, 2, 5, 10, 20, 50] {
-                    let config = config(stations, mcs, mpdus, rts, EXCHANGES);
-                    let runs = options.runs(&config, options.seeds(10));
-                    let sums: Vec<f64> = runs.iter().map(|outcome| mbps(outcome).iter().sum()).collect();
-                    let reference = Sample::single(throughput(&cell(mcs, mpdus, rts), stations));
-                    let plural = if stations == 1 { "" } else { "s" };
-                    let access = if rts { "RTS/CTS" } else { "basic access" };
-                    let case = format!("{stations} station{plural}, MCS {mcs}, up to {mpdus} MPDUs, {access}");
-                    points.push(point(case, reference, Sample::of(&sums), Some(2.0)));
-                }
-            }
-        }
+    let sizes = [0, 3, 7].into_iter().flat_map(|mcs| [1, 4, 16, 64].map(|mpdus| (mcs, mpdus)));
+    let accesses = sizes.flat_map(|(mcs, mpdus)| [false, true].map(|rts| (mcs, mpdus, rts)));
+    let cells =
+        accesses.flat_map(|(mcs, mpdus, rts)| [1, 2, 5, 10, 20, 50].map(|stations| (mcs, mpdus, rts, stations)));
+    for (mcs, mpdus, rts, stations) in options.sampled(cells, &[1, 28, 56, 113, 142]) {
+        let config = config(stations, mcs, mpdus, rts, EXCHANGES);
+        let runs = options.runs(&config, options.seeds(10));
+        let sums: Vec<f64> = runs.iter().map(|outcome| mbps(outcome).iter().sum()).collect();
+        let reference = Sample::single(throughput(&cell(mcs, mpdus, rts), stations));
+        let plural = if stations == 1 { "" } else { "s" };
+        let access = if rts { "RTS/CTS" } else { "basic access" };
+        let case = format!("{stations} station{plural}, MCS {mcs}, up to {mpdus} MPDUs, {access}");
+        points.push(point(case, reference, Sample::of(&sums), Some(2.0)));
     }
     vec![Table {
         name: "ht_cell",

@@ -1,0 +1,214 @@
+//! A program in C and one in Rust exchange bytes over TPA, both ways at once, either of them opening the connection; also
+//! over a link that loses, reorders and delays.
+//!
+//! `MESHPACE_EXCHANGE_MB` sets the megabytes each way over a good link (default 20), `MESHPACE_LOSSY_MB` over a bad one
+//! (default 10).
+
+use meshpace_core::Duration;
+use meshpace_live::Clock;
+use meshpace_live::testbed::{Impairment, Loss, Relay};
+use meshpace_live::tpa::{Options, TpaPort, TpaStream};
+use meshpace_testing::{Class, skipped};
+use meshpace_transport::Stats;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+/// What the C program fills its buffers with: xorshift64*.
+struct Noise(u64);
+
+impl Noise {
+    fn fill(&mut self, into: &mut [u8]) {
+        for word in into.chunks_exact_mut(8) {
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            word.copy_from_slice(&self.0.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes());
+        }
+    }
+}
+
+/// The programs in C, compiled: the peer of these tests, and the example.
+struct Programs {
+    _directory: tempfile::TempDir,
+    peer: PathBuf,
+    poll: PathBuf,
+    echo_client: PathBuf,
+}
+
+/// Installs the library into a temporary directory and compiles the programs in C against what pkg-config would say. None
+/// without a C compiler.
+fn programs() -> Option<&'static Programs> {
+    static PROGRAMS: OnceLock<Option<Programs>> = OnceLock::new();
+    let made = PROGRAMS.get_or_init(|| {
+        Command::new("cc").arg("--version").stdout(Stdio::null()).status().ok()?;
+        let directory = tempfile::tempdir().expect("a place for it");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        // Cargo puts the libraries of this very build beside the test.
+        let test = std::env::current_exe().expect("this test");
+        let built = test.parent().expect("a file's directory");
+        let installed = Command::new(root.join("install")).arg(directory.path()).arg(built).status().expect("bash");
+        assert!(installed.success(), "install failed");
+        let page = std::fs::read_to_string(directory.path().join("lib/pkgconfig/meshpace.pc")).expect("installed");
+        let prefix = page.lines().next().and_then(|line| line.strip_prefix("prefix=")).expect("its first line");
+        let line = |name: &str| {
+            let line = page.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+            line.replace("${libdir}", "${prefix}/lib")
+                .replace("${includedir}", "${prefix}/include")
+                .replace("${prefix}", prefix)
+        };
+        let compile = |source: &str| {
+            let source = root.join(source);
+            let program = directory.path().join(source.file_stem().expect("a name"));
+            let compiled = Command::new("cc")
+                .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+                .arg(&program)
+                .args(line("Cflags:").split_whitespace())
+                .arg(&source)
+                .args(line("Libs:").split_whitespace())
+                .args(["-lpthread", &format!("-Wl,-rpath,{prefix}/lib")])
+                .status()
+                .expect("cc runs");
+            assert!(compiled.success(), "{} does not compile", source.display());
+            program
+        };
+        let [peer, poll, echo_client] =
+            ["tests/it/peer.c", "tests/it/poll.c", "../../examples/echo_client.c"].map(compile);
+        Some(Programs { peer, poll, echo_client, _directory: directory })
+    });
+    if made.is_none() {
+        skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
+    }
+    made.as_ref()
+}
+
+fn start(role: &str, address: SocketAddr, bytes: usize, own: u64, other: u64) -> Option<Child> {
+    let numbers = [address.port() as u64, bytes as u64, own, other].map(|number| number.to_string());
+    let child = Command::new(&programs()?.peer)
+        .args([role, &address.ip().to_string()])
+        .args(numbers)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it was compiled");
+    Some(child)
+}
+
+/// Our side of the exchange.
+fn exchange(stream: TpaStream, bytes: usize, own: u64, other: u64) -> Stats {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut noise, mut chunk, mut left) = (Noise(own), vec![0; 8192], bytes);
+            while left > 0 {
+                noise.fill(&mut chunk);
+                let part = left.min(chunk.len());
+                (&stream).write_all(&chunk[..part]).unwrap();
+                left -= part;
+            }
+        });
+        let (mut noise, mut expected, mut got, mut left) = (Noise(other), vec![0; 8192], vec![0; 8192], bytes);
+        while left > 0 {
+            noise.fill(&mut expected);
+            let part = left.min(got.len());
+            (&stream).read_exact(&mut got[..part]).unwrap();
+            assert!(got[..part] == expected[..part], "another byte than was sent, {left} before the end");
+            left -= part;
+        }
+    });
+    let stats = stream.stats();
+    stream.close().unwrap();
+    stats
+}
+
+fn finish(mut child: Child) {
+    let mut said = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut said).unwrap();
+    assert!(child.wait().unwrap().success() && said.ends_with("done\n"), "the C program said {said:?}");
+}
+
+fn megabytes(variable: &str, default: usize) -> usize {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number")) * 1_000_000
+}
+
+#[test]
+fn c_connects_to_rust() {
+    let listener = TpaPort::bind("127.0.0.1:0").unwrap().listen(1).unwrap();
+    let bytes = megabytes("MESHPACE_EXCHANGE_MB", 20);
+    let Some(child) = start("connect", listener.local_addr().unwrap(), bytes, 11, 12) else { return };
+    exchange(listener.accept().unwrap().0, bytes, 12, 11);
+    finish(child);
+}
+
+/// Both ways at once over a link that loses 2 %, reorders 2 % and delays by 10 ms; how long, and what the Rust end counted.
+fn over_a_bad_link(mut options: Options, bytes: usize) -> Option<()> {
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut child = start("listen", free, bytes, 21, 22)?;
+    let mut said = String::new();
+    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut said).unwrap();
+    assert_eq!(said, "listening\n");
+    let bad = |seed| Impairment {
+        delay: Duration::from_millis(10),
+        loss: Loss::Random(0.02),
+        reorder: 0.02,
+        seed,
+        ..Impairment::default()
+    };
+    let relay = Relay::new(free, bad(1), bad(2), false).unwrap();
+    // The default waits three seconds for the handshake's packets, and they may be lost too.
+    options.transport.rto.initial = Duration::from_millis(500);
+    let stream = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
+    let began = Clock.now();
+    let stats = exchange(stream, bytes, 22, 21);
+    let took = Clock.now().since(began).as_secs_f64();
+    finish(child);
+    eprintln!(
+        "{:.1} MB each way in {took:.1} s; {} segments sent, {} of them again, {} timeouts; {} came twice",
+        bytes as f64 * 1e-6,
+        stats.segments_sent,
+        stats.retransmissions,
+        stats.timeouts,
+        stats.duplicate_segments_received
+    );
+    assert!(stats.retransmissions > 0, "nothing was lost");
+    Some(())
+}
+
+#[test]
+fn rust_connects_to_c_over_a_bad_link() {
+    let _ = over_a_bad_link(Options::named("tpa-3").unwrap(), 500_000);
+}
+
+/// The window that the header allows and segments as long as jumbo frames: the C program takes both from who opens.
+#[test]
+fn a_wide_window_over_a_bad_link() {
+    let mut options = Options::default();
+    options.transport.congestion.window = 12;
+    options.transport.segment = 8960;
+    let _ = over_a_bad_link(options, megabytes("MESHPACE_LOSSY_MB", 10));
+}
+
+#[test]
+fn options_halves_and_descriptors_to_poll() {
+    let Some(programs) = programs() else { return };
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let output = Command::new(&programs.poll).arg(free.to_string()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stdout == b"done\n", "{said}");
+}
+
+#[test]
+fn the_example_in_c_gets_back_what_it_said() {
+    let Some(programs) = programs() else { return };
+    let listener = TpaPort::bind("127.0.0.1:0").unwrap().listen(1).unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let text = "over the hills and far away ".repeat(1000);
+    let client = Command::new(&programs.echo_client).args(["127.0.0.1", &port, &text]).stdout(Stdio::piped()).spawn();
+    let stream = listener.accept().unwrap().0;
+    // As examples/echo.rs does.
+    std::io::copy(&mut &stream, &mut &stream).unwrap();
+    stream.close().unwrap();
+    let output = client.unwrap().wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), text + "\n");
+}

@@ -1,0 +1,65 @@
+//! The header in `include/` is the one the code makes.
+
+use std::fs;
+use std::path::Path;
+
+/// Generates the header.
+fn generate() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut config = cbindgen::Config {
+        language: cbindgen::Language::C,
+        include_guard: Some("MESHPACE_H".into()),
+        cpp_compat: true,
+        no_includes: true,
+        sys_includes: ["stddef.h", "sys/socket.h", "sys/types.h"].map(String::from).to_vec(),
+        header: Some("/* TPA over UDP, with the manners of the socket functions. Generated: do not edit. */".into()),
+        usize_is_size_t: true,
+        ..cbindgen::Config::default()
+    };
+    config.export.rename.insert("sockaddr".into(), "struct sockaddr".into());
+    let bindings = cbindgen::Builder::new()
+        .with_src(root.join("src/lib.rs"))
+        .with_src(root.join("src/options.rs"))
+        .with_config(config)
+        .generate()
+        .expect("the source parses");
+    let mut header = Vec::new();
+    bindings.write(&mut header);
+    // What Rust calls safety is what C calls calling a function.
+    String::from_utf8(header).expect("text").replace(" * # Safety\n *\n", "")
+}
+
+#[test]
+fn the_header_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/meshpace.h");
+    let made = generate();
+    if std::env::var_os("MESHPACE_WRITE_HEADER").is_some() {
+        fs::write(&path, &made).expect("a writable place");
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap_or_default() == made,
+        "{} is out of date: MESHPACE_WRITE_HEADER=1 cargo test -p meshpace-capi --test it header",
+        path.display()
+    );
+    // Table 15's names, all of them, and what the paper leaves out, named after the functions of sockets.
+    let names: Vec<&str> =
+        made.lines().filter(|line| line.contains("tpa_") && line.contains('(') && !line.starts_with(' ')).collect();
+    let expected = [
+        "socket",
+        "bind",
+        "connect",
+        "listen",
+        "accept",
+        "close",
+        "send",
+        "recv",
+        "shutdown",
+        "setsockopt",
+        "getsockopt",
+        "pollfd",
+    ];
+    for name in expected {
+        assert!(names.iter().any(|line| line.contains(&format!("tpa_{name}("))), "{name} in {names:?}");
+    }
+    assert_eq!(names.len(), expected.len(), "{names:?}");
+}

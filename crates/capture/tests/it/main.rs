@@ -1,0 +1,4 @@
+//! The integration tests of this crate, in one program: one link instead of many.
+
+mod olsr_pcap;
+mod pcap;

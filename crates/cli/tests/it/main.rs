@@ -1,0 +1,23 @@
+//! The integration tests of this crate, in one program: one link instead of many.
+
+mod advise;
+mod bad_input;
+mod bench;
+mod campaign;
+mod compare;
+mod decrypt;
+mod documented;
+mod emulate;
+mod kernel;
+mod lists;
+mod manual;
+mod network;
+mod pcap;
+mod picture;
+mod report_page;
+mod reproduce;
+mod run;
+mod soak;
+mod store;
+mod tunnel;
+mod view;

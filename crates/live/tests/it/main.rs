@@ -1,0 +1,32 @@
+//! The integration tests of this crate, in one program: one link instead of many.
+
+mod common;
+mod fallback;
+mod lossy_link;
+mod mesh_pair;
+mod pacing;
+mod path_sources;
+mod puppet;
+mod same_trace;
+mod tcp_common;
+mod tcp_goodput;
+mod tcp_interop;
+mod tcp_programs;
+mod tcp_raw;
+mod tcp_same_trace;
+mod tcp_stack;
+mod tpa_acceptance;
+mod tpa_ciphers;
+mod tpa_findings;
+mod tpa_hostile;
+mod tpa_icmp;
+mod tpa_margin;
+mod tpa_opening;
+mod tpa_routes;
+mod tpa_streams;
+mod tpa_tokio;
+mod tpa_trains;
+mod trains;
+mod trains_tun;
+mod tunnel;
+mod virtual_wire;

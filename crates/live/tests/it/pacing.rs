@@ -1,0 +1,128 @@
+//! Pacing in real time: segments 5 ms apart leave on time, and lateness does not add up.
+//!
+//! Means and medians are held to a bound; tails are printed, since they say more about what else the machine does. How late a
+//! bare sleep ends is measured in between, every time, and segments are judged against that: what is left is ours.
+#![expect(clippy::disallowed_methods, reason = "waiting for a transfer to end")]
+
+use crate::common::{ms, noise, quick};
+use meshpace_core::{Duration, Rate, Time};
+use meshpace_live::clock::{Clock, sharpen_timers};
+use meshpace_live::poll::Poller;
+use meshpace_live::testbed::{Impairment, Relay};
+use meshpace_live::tpa::{Options, TpaPort};
+use meshpace_transport::{Config, Endpoint, Role, pump, udp};
+use std::io::{Read, Write};
+use std::net::UdpSocket;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One test at a time: they would disturb each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const INTERVAL: Duration = Duration::from_millis(5);
+
+/// The value below which this share of the sorted ones lie.
+fn quantile(sorted: &[u64], share: f64) -> f64 {
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize] as f64 / 1e6
+}
+
+fn describe(what: &str, mut lateness: Vec<u64>) -> f64 {
+    lateness.sort_unstable();
+    let [median, p99, most] = [0.5, 0.99, 1.0].map(|share| quantile(&lateness, share));
+    println!(
+        "{what}: late by {median:.3} ms (median), {p99:.3} ms (p99), {most:.3} ms (most), {} times",
+        lateness.len()
+    );
+    median
+}
+
+#[test]
+fn datagrams_leave_every_five_milliseconds() {
+    let _alone = alone();
+    sharpen_timers();
+    // 1000 bytes at 1.6 Mbit/s.
+    let config = udp::Config { segment: 1000, rate: Some(Rate(1_600_000)) };
+    let mut endpoint = Endpoint::new(&Config::Udp(config), Role::Sender);
+    let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    from.connect(to.local_addr().unwrap()).unwrap();
+    let poller = Poller::new().unwrap();
+    let mut ready = Vec::new();
+    let start = Clock.now();
+    endpoint.open(start);
+    endpoint.write_endless(start);
+    let mut due = start;
+    let mut sent: Vec<(Time, Time)> = Vec::new();
+    let mut bare = Vec::new();
+    while sent.len() < 1000 {
+        let planned = due;
+        let now = Clock.now();
+        let mut count = 0;
+        due = pump(&mut endpoint, now, |_, _| {
+            // Several at once only after a wake-up that came a whole interval late.
+            sent.push((planned + INTERVAL * count, Clock.now()));
+            count += 1;
+            from.send(&[0; 1000]).unwrap();
+        });
+        // Half the way is a sleep of its own.
+        let half = Clock.now() + Duration::from_micros(2_500);
+        if half < due {
+            poller.wait(half, &mut ready).unwrap();
+            bare.push(Clock.now().since(half).0);
+        }
+        poller.wait(due, &mut ready).unwrap();
+    }
+    let (first, last) = (sent[0].1, sent[sent.len() - 1].1);
+    let mean = last.since(first).as_secs_f64() * 1e3 / (sent.len() - 1) as f64;
+    let median = describe("datagrams", sent.iter().map(|(due, at)| at.since(*due).0).collect());
+    println!("mean interval {mean:.4} ms");
+    assert!((mean / 5.0 - 1.0).abs() < 0.01, "{mean} ms");
+    let bare = describe("bare sleeps", bare);
+    assert!(median <= 0.1 + 2.0 * bare, "{median} ms late, where bare sleeps end {bare} ms late");
+}
+
+#[test]
+fn tpa_with_adaptive_pacing_keeps_the_interval_it_computes() {
+    let _alone = alone();
+    // A path of 4 hops as far as the sender knows: it spaces segments by its estimate of the 4-hop delay.
+    let path = meshpace_transport::PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None };
+    let mut options = Options { path: Some(std::sync::Arc::new(meshpace_live::tpa::path::Fixed(path))), ..quick() };
+    let Some(Config::Tpa(transport)) = meshpace_transport::names::lookup("tpa-ap-3") else { panic!("no TPA-AP") };
+    let rto = options.transport.rto.clone();
+    options.transport = meshpace_transport::tpa::Config { rto, ..transport };
+    let listener = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap().listen(1).unwrap();
+    let link = || Impairment { delay: Duration::from_millis(10), ..Impairment::default() };
+    let relay = Relay::new(listener.local_addr().unwrap(), link(), link(), true).unwrap();
+    let mut client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
+    let sent = noise(1, 300 * 1460);
+    let reader = std::thread::spawn(move || {
+        let mut got = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
+        got
+    });
+    client.write_all(&sent).unwrap();
+    while client.unacknowledged() > 0 {
+        std::thread::sleep(ms(5));
+    }
+    let stats = client.stats();
+    client.close().unwrap();
+    assert!(reader.join().unwrap() == sent);
+    // Acknowledgements are short; segments are shorter than usual where the handshake was answered late.
+    // Two segments never leave closer together than the shortest interval in use; on the link we see when they did.
+    let times: Vec<Time> =
+        relay.take_record().iter().filter(|p| p.from == 0 && p.bytes.len() > 200).map(|p| p.at).collect();
+    let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1].since(pair[0]).0).collect();
+    gaps.sort_unstable();
+    let asked = stats.interval_sum_s / stats.interval_samples as f64 * 1e3;
+    let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64 / 1e6;
+    println!(
+        "asked for {asked:.3} ms on average; gaps {:.3} ms (5 %), {:.3} ms (median), {mean:.3} ms (mean)",
+        quantile(&gaps, 0.05),
+        quantile(&gaps, 0.5)
+    );
+    assert!(stats.interval_samples >= 300 && asked > 1.0, "it did not pace: {asked} ms");
+    // Means on both sides: a machine that is busy makes some RTTs long, and with them some intervals.
+    assert!(mean > 0.9 * asked, "segments left closer together than asked for");
+}

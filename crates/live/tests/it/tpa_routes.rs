@@ -1,0 +1,77 @@
+//! TPA over a router: a link behind it that is too narrow, and what the router says when it knows no way.
+
+use crate::common::{exchange, noise, quick};
+use meshpace_live::testbed::{Namespace, veth};
+use meshpace_live::tpa::{TpaListener, TpaPort, TpaStream};
+use meshpace_live::tun::ip;
+use meshpace_testing::{Class, skipped};
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 82, 0, 2);
+const TO: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(SERVER, 5000));
+
+/// Client, router, server.
+fn network(behind: u16) -> Option<[Namespace; 3]> {
+    let made = Namespace::new().and_then(|client| {
+        let (router, server) = (Namespace::new()?, Namespace::new()?);
+        veth::join([&client, &router], "near", [CLIENT, Ipv4Addr::new(10, 81, 0, 2)], 1500)?;
+        veth::join([&router, &server], "far", [Ipv4Addr::new(10, 82, 0, 1), SERVER], behind)?;
+        client.run(|| ip(&["route", "add", "10.80.0.0/12", "via", "10.81.0.2"]))?;
+        server.run(|| ip(&["route", "add", "10.81.0.0/24", "via", "10.82.0.1"]))?;
+        router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1"))?;
+        // The kernel limits how often it says that there is no way.
+        router.run(|| std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0"))?;
+        Ok([client, router, server])
+    });
+    let why = |error| format!("no namespaces joined by veth here ({error}); needs root");
+    made.map_err(|error| skipped(Class::Rights, why(error))).ok()
+}
+
+fn listener(server: &Namespace) -> TpaListener {
+    let listener = server.run(|| TpaPort::with_options(TO, quick()).unwrap().listen(4).unwrap());
+    listener.set_timeout(Some(crate::common::ms(20_000))).unwrap();
+    listener
+}
+
+fn connect(client: &Namespace) -> std::io::Result<TpaStream> {
+    client.run(|| TpaPort::with_options("0.0.0.0:0", quick()).unwrap().connect(TO))
+}
+
+#[test]
+fn a_router_before_a_narrow_link_is_understood() {
+    let Some([client, _router, server]) = network(600) else { return };
+    let listener = listener(&server);
+    // The second request of the handshake is as large as a full segment: "fragmentation needed" (RFC 1191) makes the segments fit.
+    let first = connect(&client).unwrap();
+    exchange(first, listener.accept().unwrap().0, &noise(3, 100_000), &noise(4, 100_000));
+    // By now this host knows: the next connection's segments fit.
+    let second = connect(&client).unwrap();
+    exchange(second, listener.accept().unwrap().0, &noise(1, 100_000), &noise(2, 100_000));
+}
+
+#[test]
+fn no_way_to_the_peer() {
+    let Some([client, router, server]) = network(1500) else { return };
+    // Nobody has a route; a router says that there is none; a neighbour does not answer.
+    let error = |to: &str| client.run(|| TpaPort::with_options("0.0.0.0:0", quick()).unwrap().connect(to)).unwrap_err();
+    assert_eq!(error("192.0.2.1:1").kind(), ErrorKind::NetworkUnreachable);
+    router.run(|| ip(&["route", "add", "unreachable", "10.83.0.0/24"]).unwrap());
+    let told = error("10.83.0.1:1");
+    assert_eq!(told.kind(), ErrorKind::HostUnreachable, "{told}");
+    assert_eq!(error("10.81.0.9:1").kind(), ErrorKind::HostUnreachable);
+    // An open connection survives the same: it was true for two seconds.
+    let listener = listener(&server);
+    let stream = connect(&client).unwrap();
+    let accepted = listener.accept().unwrap().0;
+    router.run(|| ip(&["route", "add", "unreachable", &SERVER.to_string()]).unwrap());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            #[expect(clippy::disallowed_methods, reason = "an outage takes its time")]
+            std::thread::sleep(crate::common::ms(2000));
+            router.run(|| ip(&["route", "del", "unreachable", &SERVER.to_string()]).unwrap());
+        });
+        exchange(stream, accepted, &noise(3, 200_000), &noise(4, 200_000));
+    });
+}

@@ -1,0 +1,17 @@
+//! The integration tests of this crate, in one program: one link instead of many.
+
+mod ht;
+mod initial_ssthresh;
+mod keys;
+mod limitations;
+mod meaning;
+mod new_pacing_rule;
+mod new_window_rule;
+mod pieces;
+mod programs;
+mod radio;
+mod refusals;
+mod refusals_topology;
+mod refused;
+mod topologies;
+mod worked;

@@ -1,0 +1,10 @@
+//! The integration tests of this crate, in one program: one link instead of many.
+
+mod cells;
+mod flooding;
+mod link;
+mod loops;
+mod mesh;
+mod moving;
+mod olsr;
+mod pieces;

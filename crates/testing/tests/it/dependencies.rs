@@ -1,0 +1,77 @@
+//! Dependencies: each is declared once, with one set of features, and no crate is there in two versions without a reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Crates of which there are several versions, and who wants them.
+const SEVERAL: [(&str, &str); 7] = [
+    ("getrandom", "ring has 0.2, ahash of parquet 0.3"),
+    ("syn", "pcap-file derives with 1; most macros have 2, serde's 3"),
+    ("thiserror", "pcap-file has 1"),
+    ("thiserror-impl", "pcap-file has 1"),
+    ("toml", "cbindgen of the tests has 0.9"),
+    ("toml_datetime", "cbindgen of the tests"),
+    ("winnow", "cbindgen of the tests"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> toml::Table {
+    fs::read_to_string(path).unwrap().parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The dependencies of a manifest, of every kind and for every target.
+fn declared(manifest: &toml::Table) -> Vec<(&String, &toml::Value)> {
+    let kinds = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let targets = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
+    let tables = std::iter::once(manifest).chain(targets);
+    let tables = tables.flat_map(|table| kinds.iter().filter_map(|&kind| table.get(kind)?.as_table()));
+    tables.flat_map(toml::Table::iter).collect()
+}
+
+#[test]
+fn a_dependency_is_declared_once_with_one_set_of_features() {
+    let root = root();
+    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    for directory in crates.chain([root.join("examples")]) {
+        let manifest = read(&directory.join("Cargo.toml"));
+        for (name, value) in declared(&manifest) {
+            let is_workspace = value.get("workspace").and_then(toml::Value::as_bool) == Some(true);
+            let has_features = value.get("features").is_some() || value.get("default-features").is_some();
+            // A crate that tests itself with a feature names its own folder.
+            let is_itself = value.get("path").and_then(toml::Value::as_str) == Some(".");
+            assert!(
+                is_itself || is_workspace && !has_features,
+                "{}: {name}: version and features belong to [workspace.dependencies] of Cargo.toml",
+                directory.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn no_crate_is_there_twice_without_a_reason() {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--locked", "--workspace", "--duplicates", "--edges", "normal,build,dev", "--prefix", "none"]);
+    let output = tree.args(["--format", "{p}"]).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        if let (Some(name), Some(version)) = (words.next(), words.next()) {
+            versions.entry(name).or_default().insert(version);
+        }
+    }
+    let several: BTreeSet<&str> = versions.iter().filter(|(_, all)| all.len() > 1).map(|(name, _)| *name).collect();
+    let known: BTreeSet<&str> = SEVERAL.iter().map(|(name, _)| *name).collect();
+    let new: Vec<_> = several.difference(&known).map(|name| (name, &versions[name])).collect();
+    assert!(new.is_empty(), "several versions, and no reason here: {new:?}");
+    let gone: Vec<_> = known.difference(&several).collect();
+    assert!(gone.is_empty(), "these have one version now: {gone:?}");
+}

@@ -1,0 +1,6 @@
+//! The integration tests of this crate, in one program: one link instead of many.
+
+mod architecture;
+mod check;
+mod dependencies;
+mod licences;

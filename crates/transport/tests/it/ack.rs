@@ -1,0 +1,212 @@
+//! What each acknowledgement rule promises, at the receiver alone and in a conversation.
+
+use crate::common::{Fate, From, Pair, ms, tcp_of, wakeup};
+use meshpace_core::{Duration, Time};
+use meshpace_transport::pacing::{self, AdaptiveConfig};
+use meshpace_transport::tcp::ack::{Config as Ack, Delayed, Dynamic};
+use meshpace_transport::tcp::{Flags, Segment as Tcp};
+use meshpace_transport::{Arrival, Config, Endpoint, Machine, Role, Segment, names, tcp};
+
+/// A receiver after its handshake.
+fn receiver(config: tcp::Config) -> Endpoint {
+    let mut end = Endpoint::new(&Config::Tcp(config), Role::Receiver);
+    let syn = Tcp { seq: 0, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload: 0, flags: Flags::SYN, ..Tcp::default() };
+    end.on_segment(Time::ZERO, &Segment::Tcp(syn), Arrival::default());
+    assert!(matches!(end.poll(Time::ZERO).segment(), Some(Segment::Tcp(answer)) if answer.flags.has(Flags::SYN)));
+    end
+}
+
+/// Segment `number`, from 1, arrives; the segment up to which an ACK confirms, if one leaves now.
+fn arrive(end: &mut Endpoint, at: Time, number: u64, more: Flags) -> Option<u64> {
+    let segment = Tcp {
+        seq: (number - 1) * 1460,
+        ack: 0,
+        window: 0,
+        ts_val: number as u32,
+        ts_ecr: 0,
+        payload: 1460,
+        flags: Flags::ACK.with(more),
+        ..Tcp::default()
+    };
+    end.on_segment(at, &Segment::Tcp(segment), Arrival::default());
+    polled(end, at)
+}
+
+fn polled(end: &mut Endpoint, at: Time) -> Option<u64> {
+    let answer = end.poll(at).segment();
+    assert_eq!(end.poll(at).segment(), None);
+    match answer? {
+        Segment::Tcp(ack) => Some(ack.ack / 1460),
+        _ => panic!("not a TCP segment"),
+    }
+}
+
+fn delayed() -> tcp::Config {
+    tcp::Config { ack: Ack::Delayed(Delayed::default()), ..tcp::Config::default() }
+}
+
+#[test]
+fn dynamic_rule_acknowledges_after_1_3_6_10_14_18_22() {
+    // Altman and Jimenez with l1 = 2, l2 = 5, l3 = 9, worked by hand: d(1) = 1; 2 and 3 share one (d = 2); 4, 5, 6 (at 6,
+    // d = 3); 7 to 10 (d = 4), then every fourth.
+    let mut end = receiver(tcp::Config { ack: Ack::Dynamic(Dynamic::default()), ..tcp::Config::default() });
+    let acks: Vec<u64> = (1..=23).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+    assert_eq!(acks, [1, 3, 6, 10, 14, 18, 22]);
+}
+
+#[test]
+fn dynamic_rule_takes_other_thresholds() {
+    let config = Dynamic { thresholds: [3, 4, 20], ..Dynamic::default() };
+    let mut end = receiver(tcp::Config { ack: Ack::Dynamic(config), ..tcp::Config::default() });
+    let acks: Vec<u64> = (1..=27).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+    // d(1) = d(2) = 1; d(3) = 2; d(4..19) = 3; d(20) = 4.
+    assert_eq!(acks, [1, 2, 5, 8, 11, 14, 17, 21, 25]);
+}
+
+#[test]
+fn dynamic_rule_waits_100_ms_at_most() {
+    let mut end = receiver(tcp::Config { ack: Ack::Dynamic(Dynamic::default()), ..tcp::Config::default() });
+    assert_eq!(arrive(&mut end, ms(10), 1, Flags::NONE), Some(1));
+    assert_eq!(wakeup(&mut end, ms(10)), Time::NEVER);
+    assert_eq!(arrive(&mut end, ms(20), 2, Flags::NONE), None);
+    assert_eq!(wakeup(&mut end, ms(20)), ms(120));
+    assert_eq!(polled(&mut end, ms(120)), Some(2));
+    assert_eq!(wakeup(&mut end, ms(120)), Time::NEVER);
+}
+
+#[test]
+fn rfc_1122_acknowledges_every_second_segment_or_after_100_ms() {
+    // RFC 1122, section 4.2.3.2: at least every second segment; the timer runs from the first that waits.
+    let mut end = receiver(delayed());
+    let acks: Vec<Option<u64>> = (1..=5).map(|n| arrive(&mut end, ms(n * 30), n, Flags::NONE)).collect();
+    assert_eq!(acks, [None, Some(2), None, Some(4), None]);
+    assert_eq!(wakeup(&mut end, ms(150)), ms(250));
+    assert_eq!(polled(&mut end, ms(249)), None);
+    assert_eq!(polled(&mut end, ms(250)), Some(5));
+    assert_eq!(end.stats().acks_sent, 3);
+}
+
+#[test]
+fn a_gap_its_filling_and_a_repetition_are_acknowledged_at_once() {
+    // RFC 5681, section 4.2.
+    let mut end = receiver(delayed());
+    assert_eq!(arrive(&mut end, ms(10), 1, Flags::NONE), None);
+    // 2 and 4 are missing.
+    assert_eq!(arrive(&mut end, ms(20), 3, Flags::NONE), Some(1));
+    assert_eq!(arrive(&mut end, ms(30), 5, Flags::NONE), Some(1));
+    // Part of the gap, then the rest.
+    assert_eq!(arrive(&mut end, ms(40), 2, Flags::NONE), Some(3));
+    assert_eq!(arrive(&mut end, ms(50), 4, Flags::NONE), Some(5));
+    // Nothing beyond is left: the delay is back.
+    assert_eq!(arrive(&mut end, ms(60), 6, Flags::NONE), None);
+    assert_eq!(arrive(&mut end, ms(70), 6, Flags::NONE), Some(6));
+    // The ACK of the repetition covered what waited.
+    assert_eq!(wakeup(&mut end, ms(70)), Time::NEVER);
+    // A FIN is answered with a FIN.
+    assert_eq!(arrive(&mut end, ms(80), 7, Flags::FIN), Some(7));
+}
+
+#[test]
+fn a_window_of_two_is_acknowledged_as_linux_or_as_ns2_does() {
+    for (linux, expected) in [(true, vec![1, 2, 3, 4]), (false, vec![2, 4])] {
+        let ack = Ack::Delayed(Delayed { linux_window_2: linux, ..Delayed::default() });
+        let window = tcp::window::Config::Clamp { segments: 2 };
+        let mut end = receiver(tcp::Config { ack: ack.clone(), window, ..tcp::Config::default() });
+        let acks: Vec<u64> = (1..=4).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+        assert_eq!(acks, expected);
+        // A window of three is no oddity.
+        let window = tcp::window::Config::Clamp { segments: 3 };
+        let mut end = receiver(tcp::Config { ack, window, ..tcp::Config::default() });
+        let acks: Vec<u64> = (1..=4).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+        assert_eq!(acks, [2, 4]);
+    }
+}
+
+#[test]
+fn the_echoed_stamp_is_that_of_the_oldest_segment_that_waits() {
+    // RFC 7323, section 4.3, case (A): the retransmission timer has to allow for the wait.
+    let mut end = receiver(delayed());
+    assert_eq!(arrive(&mut end, ms(10), 1, Flags::NONE), None);
+    let second =
+        Tcp { seq: 1460, ack: 0, window: 0, ts_val: 2, ts_ecr: 0, payload: 1460, flags: Flags::ACK, ..Tcp::default() };
+    end.on_segment(ms(50), &Segment::Tcp(second), Arrival::default());
+    let Some(Segment::Tcp(ack)) = end.poll(ms(50)).segment() else { panic!() };
+    assert_eq!(ack.ts_ecr, 1);
+}
+
+#[test]
+fn adaptive_pacing_samples_the_segment_that_triggered_the_ack() {
+    // 100 ms each way, nothing lost. Pacing over 7 hops at 2 Mbit/s: n-hop delay 2 (200/7 + 5.84) = 68.82 ms, so that the
+    // second segment of a pair arrives before the 100 ms timer: every sample is the round trip of the second one, 200 ms.
+    // With the rule of the oldest one it would be 268.82 ms. The dispersion is left out, lest it stretch the interval
+    // beyond the timer; the first ACK of the transfer may come from the timer.
+    let Some(Config::Tcp(mut config)) = names::lookup("tcp-ap+delack") else { panic!() };
+    config.pacing = pacing::Config::Adaptive(AdaptiveConfig { dispersion_factor: 0.0, ..AdaptiveConfig::paper() });
+    let mut pair = Pair::new(&Config::Tcp(config), Duration::from_millis(100), 7);
+    pair.sender.open(Time::ZERO);
+    pair.sender.write_endless(Time::ZERO);
+    pair.drive(ms(5_000), &mut |_| Fate::Deliver);
+    let start = *pair.sender.stats();
+    pair.drive(ms(20_000), &mut |_| Fate::Deliver);
+    let stats = pair.sender.stats();
+    let samples = stats.rtt_samples - start.rtt_samples;
+    assert!(samples > 50, "{samples}");
+    let mean = (stats.rtt_sum_s - start.rtt_sum_s) / samples as f64;
+    assert!((mean - 0.2).abs() < 1e-9, "{mean}");
+}
+
+#[test]
+fn a_timer_wait_is_part_of_the_sample() {
+    // A window of one: each segment waits its 100 ms. 30 + 100 + 30 ms.
+    let config = names::lookup("tcp-ap+delack").unwrap();
+    let Config::Tcp(mut config) = config else { panic!() };
+    config.max_window = 1;
+    let mut pair = Pair::new(&Config::Tcp(config), Duration::from_millis(30), 7);
+    pair.sender.open(Time::ZERO);
+    pair.sender.write_endless(Time::ZERO);
+    pair.drive(ms(5_000), &mut |_| Fate::Deliver);
+    let stats = pair.sender.stats();
+    assert!((stats.rtt_sum_s / stats.rtt_samples as f64 - 0.160).abs() < 1e-9);
+}
+
+#[test]
+fn delayed_acks_halve_the_number_of_acks() {
+    for (name, per_ack) in [("newreno", 1.0), ("newreno+delack", 2.0), ("newreno+dyn-delack", 4.0)] {
+        let mut pair = Pair::new(&names::lookup(name).unwrap(), Duration::from_millis(30), 4);
+        pair.sender.open(Time::ZERO);
+        pair.sender.write(Time::ZERO, 1460 * 4000);
+        pair.drive(ms(60_000), &mut |_| Fate::Deliver);
+        assert_eq!(pair.receiver.delivered(), 1460 * 4000);
+        let acks = pair.record.iter().filter(|line| line.from == From::Receiver && tcp_of(line).payload == 0).count();
+        let ratio = 4000.0 / acks as f64;
+        assert!((ratio / per_ack - 1.0).abs() < 0.02, "{name}: {ratio} segments per ACK");
+    }
+}
+
+#[test]
+fn parameters_outside_their_meaning_are_refused() {
+    let refused = |ack: Ack| tcp::Config { ack, ..tcp::Config::default() }.check().unwrap_err();
+    let none = Delayed { segments: 0, ..Delayed::default() };
+    assert_eq!(refused(Ack::Delayed(none)).to_string(), "ack.segments = 0: expected 1 to 255 segments");
+    let slow = Delayed { timer: Duration::from_millis(501), ..Delayed::default() };
+    assert_eq!(refused(Ack::Delayed(slow)).name, "ack.timer");
+    let falling = Dynamic { thresholds: [2, 9, 5], ..Dynamic::default() };
+    assert_eq!(refused(Ack::Dynamic(falling)).name, "ack.thresholds");
+}
+
+#[test]
+fn names_with_a_plus_are_built_by_rule() {
+    for entry in names::table() {
+        // The modifiers are TCP's.
+        if let (Some((base, word)), Some(Config::Tcp(_))) = (entry.name.rsplit_once('+'), names::lookup(entry.name)) {
+            let modifier = names::modifiers().iter().find(|modifier| modifier.name == word).unwrap();
+            let Some(Config::Tcp(mut config)) = names::lookup(base) else { panic!("{base}") };
+            (modifier.apply)(&mut config);
+            assert_eq!(names::lookup(entry.name), Some(Config::Tcp(config)), "{}", entry.name);
+        }
+    }
+    assert!(names::lookup("cwl+dyn-delack").is_some());
+    assert_eq!(names::lookup("udp+delack"), None);
+    assert_eq!(names::lookup("newreno+"), None);
+    assert_eq!(names::lookup("+delack"), None);
+}
