@@ -6,6 +6,7 @@ import { load } from "./engine";
 import type { Source } from "./engine";
 import { decode, encode } from "./link";
 import { Mesh } from "./mesh";
+import { Opening } from "./opening";
 import { Plots } from "./plots";
 import { Recording } from "./recording";
 import { Run } from "./run";
@@ -33,23 +34,62 @@ const clock = new Clock();
 const plots = new Plots(part("plots"));
 const settings = new Settings(part<HTMLFormElement>("settings"));
 let runs: Shown[] = [];
-/** What is played instead of a scenario, if anything. */
-let recording: Recording | null = null;
 let meshes: Mesh[] = [];
-let story: { story: Story; step: number } | null = null;
-/** What is played: the scenario as it was loaded; the settings come on top. */
-let base: Source;
+/** What the page shows: the scenario as it was loaded (the settings come on top) or a recording, and the story that it is of, if it is of one. */
+type View = { base: Source; recording: Recording | null; story: Story | null };
+/** Null until something is shown; only `show` sets it. */
+let view: View | null = null;
+/** What the text in the editor is of: its name and its files. */
+let draft: Source = { name: "scenario.toml", text: "", files: {}, sets: [], point: 0, seed: 1 };
+/** How many openings are under way, also of those that do not count any more. */
+let loading = 0;
+/** How often a link was asked for. */
+let links = 0;
 
 const complain = (text: string): void => {
   message.textContent = text;
   message.hidden = text === "";
 };
 
+/** Opens what has to be loaded. `load` shows it, or throws what is wrong with it, which is told by `wrong`; neither happens if something else was opened meanwhile. */
+async function open(load: (opening: Opening) => Promise<void>, wrong: (error: unknown, opening: Opening) => void = (error) => complain(String(error))): Promise<void> {
+  const opening = new Opening();
+  document.body.dataset.loading = String(++loading);
+  try {
+    await load(opening);
+  } catch (error) {
+    if (opening.counts) wrong(error, opening);
+  }
+  document.body.dataset.loading = String(--loading);
+}
+
+/** Shows what was opened from `at` on. False if something else was opened after it, or its scenario is refused; then all stays as it was. */
+function show(opening: Opening, fresh: View, at: number, transport = "", compare: string | null = null): boolean {
+  return opening.show(() => {
+    const [before, kept] = [view, settings.keep()];
+    view = fresh;
+    settings.reset();
+    settings.transport = transport;
+    settings.compare = compare;
+    if (start(at)) {
+      part("story").hidden = view.story === null;
+      document.querySelectorAll<HTMLElement>("#stories button").forEach((each) => each.setAttribute("aria-pressed", String(each.dataset.story === view?.story?.id)));
+      return true;
+    }
+    view = before;
+    settings.restore(kept);
+    return false;
+  });
+}
+
 /** Runs what the settings say from time zero, and goes to `at`. False if the scenario is refused; then all stays as it was. */
 function start(at: number): boolean {
-  let fresh: Shown[] = [];
+  if (!view) return false;
+  const { base, recording } = view;
+  const fresh: Shown[] = [];
   try {
-    fresh = recording ? [recording] : settings.sources(base).map((source) => new Run(source));
+    if (recording) fresh.push(recording);
+    else settings.sources(base).forEach((source) => fresh.push(new Run(source)));
   } catch (error) {
     fresh.forEach((run) => run.free());
     complain(String(error));
@@ -77,15 +117,21 @@ function start(at: number): boolean {
   part<HTMLInputElement>("seek").max = String(clock.end || runs[0].stage.duration_s);
   clock.use(runs, Math.min(at, runs[0].stage.duration_s));
   part<HTMLInputElement>("seek").max = String(clock.end);
-  part<HTMLTextAreaElement>("text").value = base.text;
+  edit(base);
   measure();
   return true;
+}
+
+/** Puts a scenario into the editor. */
+function edit(source: Source): void {
+  draft = source;
+  part<HTMLTextAreaElement>("text").value = source.text;
 }
 
 /** Lays out what has a place for each flow. */
 function outline(): void {
   document.querySelectorAll("#stage figcaption").forEach((caption, number) => {
-    const names = [transports(runs[number]), `seed ${runs[number].stage.seed}`, ...(recording ? ["recorded"] : [])].filter((name) => name !== "");
+    const names = [transports(runs[number]), `seed ${runs[number].stage.seed}`, ...(view?.recording ? ["recorded"] : [])].filter((name) => name !== "");
     caption.textContent = `${runs.length > 1 ? "AB"[number] + ": " : ""}${names.join(", ")}`;
   });
   shape(part("numbers"), runs);
@@ -93,6 +139,7 @@ function outline(): void {
 }
 
 function measure(): void {
+  if (!runs.length) return;
   runs.forEach((run) => run.measure());
   numbers(runs, clock.seeking);
   plots.draw(clock.now);
@@ -149,6 +196,7 @@ function picture(now: number): void {
 }
 
 function toggle(): void {
+  if (!runs.length) return;
   if (runs.every((run) => run.over)) clock.seek(0);
   clock.playing = !clock.playing;
   measure();
@@ -175,19 +223,19 @@ function jump(forward: boolean): void {
 }
 
 /** Shows a step of a story. */
-function tell(chosen: Story, number: number): void {
-  const begins = story?.story !== chosen;
-  story = { story: chosen, step: number };
+function tell(chosen: Story, number: number, opening = new Opening()): void {
+  const begins = view?.story !== chosen;
   const now = chosen.steps[number];
-  if (begins) {
-    recording = null;
-    base = { name: `${chosen.id}.toml`, text: chosen.scenario, files: {}, sets: [], point: 0, seed: 1 };
-    settings.reset();
-  }
-  if (now.transport) settings.transport = now.transport;
-  if (now.compare !== undefined) settings.compare = now.compare;
-  if (begins || now.transport || now.compare !== undefined) start(now.seek ?? 0);
-  else if (now.seek !== undefined) clock.seek(now.seek);
+  const put = (): boolean => {
+    if (now.transport) settings.transport = now.transport;
+    if (now.compare !== undefined) settings.compare = now.compare;
+    if (now.transport || now.compare !== undefined) start(now.seek ?? 0);
+    else if (now.seek !== undefined) clock.seek(now.seek);
+    return true;
+  };
+  const base = { name: `${chosen.id}.toml`, text: chosen.scenario, files: {}, sets: [], point: 0, seed: 1 };
+  const shown = begins ? show(opening, { base, recording: null, story: chosen }, now.seek ?? 0, now.transport, now.compare) : opening.show(put);
+  if (!shown) return;
   if (now.speed !== undefined) clock.speed = now.speed;
   pace(0);
   clock.playing = now.play ?? false;
@@ -206,11 +254,9 @@ function tell(chosen: Story, number: number): void {
   const row = Object.assign(document.createElement("div"), { className: "buttons" });
   row.append(button("Back", number - 1), button("On", number + 1));
   place.replaceChildren(title, text, row);
-  place.hidden = false;
   place.dataset.story = chosen.id;
   place.dataset.step = String(number + 1);
   if (!begins) title.focus({ preventScroll: true });
-  document.querySelectorAll("#stories button").forEach((each) => each.setAttribute("aria-pressed", String((each as HTMLElement).dataset.story === chosen.id)));
 }
 
 function wire(): void {
@@ -228,37 +274,30 @@ function wire(): void {
   clock.onSeek = measure;
   settings.onChange = () => start(clock.now);
   part("apply").addEventListener("click", () => {
-    const before = base;
-    const recorded = recording;
-    recording = null;
-    base = { ...base, text: part<HTMLTextAreaElement>("text").value, sets: [], point: 0 };
-    const kept = settings.keep();
-    settings.reset();
-    if (!start(0)) {
-      base = before;
-      recording = recorded;
-      settings.restore(kept);
-    }
+    const base = { ...draft, text: part<HTMLTextAreaElement>("text").value, sets: [], point: 0 };
+    show(new Opening(), { base, recording: null, story: view?.story ?? null }, 0);
   });
-  part("open").addEventListener("change", async (event) => {
-    const file = (event.target as HTMLInputElement).files?.[0];
-    if (!file) return;
-    try {
-      playFile(file.name, new Uint8Array(await file.arrayBuffer()));
-    } catch (error) {
-      complain(String(error));
-    }
+  const files = part<HTMLInputElement>("open");
+  files.addEventListener("change", () => {
+    const file = files.files?.[0];
+    if (file) void open(async (opening) => playFile(opening, file.name, new Uint8Array(await opening.still(file.arrayBuffer()))));
   });
+  // It is closed until then, so that no file is chosen that nobody takes.
+  files.disabled = false;
   part("link").addEventListener("click", async () => {
+    if (!view) return;
+    const [mine, last] = [++links, Opening.last];
     const address = new URL(location.href);
-    const [source] = settings.sources(base);
+    const [source] = settings.sources(view.base);
     address.hash = await encode({ source, compare: settings.compare, at: clock.now });
-    history.replaceState(null, "", address);
+    // The address line is of what is opened now, and the link in it the one that was asked for last.
+    const stands = mine === links && last === Opening.last;
+    if (stands) history.replaceState(null, "", address);
     const copied = await navigator.clipboard?.writeText(address.href).then(
       () => true,
       () => false,
     );
-    part("linked").textContent = copied ? "copied" : "it is in the address line";
+    part("linked").textContent = copied ? "copied" : stands ? "it is in the address line" : "";
   });
   for (const each of STORIES) {
     const made = Object.assign(document.createElement("button"), { type: "button", textContent: each.name });
@@ -303,36 +342,26 @@ function wire(): void {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => runs.length && plots.use(runs));
 }
 
-/** Plays a recorded run; whether it can be. */
-function play(fresh: Recording, at = 0): boolean {
-  const before = recording;
-  recording = fresh;
-  base = recording.source;
-  story = null;
-  part("story").hidden = true;
-  settings.reset();
-  const begun = start(at);
-  if (!begun) recording = before;
-  return begun;
-}
+/** Plays a recorded run; whether it is shown. */
+const play = (opening: Opening, recording: Recording, at = 0): boolean => show(opening, { base: recording.source, recording, story: null }, at);
 
 /** Plays a recording of which there may be no more to come. */
-function playFile(name: string, content: Uint8Array): void {
+function playFile(opening: Opening, name: string, content: Uint8Array): void {
   const fresh = new Recording(name);
   fresh.take(content);
   fresh.close();
-  if (play(fresh) && !fresh.complete) complain(`${name} ends before the run does: it was interrupted. What there is is played.`);
+  if (play(opening, fresh) && !fresh.complete) complain(`${name} ends before the run does: it was interrupted. What there is is played.`);
 }
 
 /** Plays what a run, or an emulation, writes: from its latest moment on if it is still under way, else from its beginning. Goes on where it was when the connection broke for a while. */
-async function follow(name: string): Promise<void> {
+async function follow(opening: Opening, name: string): Promise<void> {
   const fresh = new Recording(name);
-  const pause = (): Promise<void> => new Promise((done) => setTimeout(done, AGAIN));
+  const pause = (): Promise<void> => opening.still(new Promise((done) => setTimeout(done, AGAIN)));
   let lost = false;
   /** What there is beyond what was taken; null if there is no connection. */
   const rest = async (): Promise<Uint8Array | null> => {
     try {
-      const answer = await fetch(`recording.jsonl?from=${fresh.taken}`);
+      const answer = await fetch(`recording.jsonl?from=${fresh.taken}`, { signal: opening.signal });
       if (answer.status === 410) throw `${name} was replaced by another recording: load the page anew to play that one.`;
       if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
       return new Uint8Array(await answer.arrayBuffer());
@@ -343,7 +372,7 @@ async function follow(name: string): Promise<void> {
   };
   /** Takes it; how many bytes of whole lines it was. */
   const more = async (): Promise<number> => {
-    const [content, before] = [await rest(), fresh.taken];
+    const [content, before] = [await opening.still(rest()), fresh.taken];
     lost = content === null;
     if (content) fresh.take(content);
     return fresh.taken - before;
@@ -357,41 +386,66 @@ async function follow(name: string): Promise<void> {
     live = (await more()) > 0;
   }
   live &&= !fresh.complete;
-  if (!play(fresh, live ? Math.max(0, fresh.reach - BEHIND) : 0)) return;
+  if (!play(opening, fresh, live ? Math.max(0, fresh.reach - BEHIND) : 0)) return;
   clock.playing = live;
   let [still, told] = [live ? 0 : PATIENCE, ""];
-  for (;;) {
-    const say = lost
-      ? `There is no connection to the server of ${name}; as soon as it is back this goes on.`
-      : still >= PATIENCE && !fresh.complete
-        ? `${name} does not grow: its run was interrupted, or waits. What there is is played.`
-        : "";
-    if (say !== told) complain((told = say));
-    if (fresh.complete) return;
-    await pause();
-    if (recording !== fresh) return;
-    const flows = fresh.stage.flows.length;
-    still = (await more()) > 0 ? 0 : still + 1;
-    if (recording !== fresh) return;
-    if (fresh.stage.flows.length > flows) outline();
-    part<HTMLInputElement>("seek").max = String(clock.end);
-    if (still === 0 && !clock.playing) measure();
-  }
+  const grow = async (): Promise<void> => {
+    for (;;) {
+      const say = lost
+        ? `There is no connection to the server of ${name}; as soon as it is back this goes on.`
+        : still >= PATIENCE && !fresh.complete
+          ? `${name} does not grow: its run was interrupted, or waits. What there is is played.`
+          : "";
+      if (say !== told) complain((told = say));
+      if (fresh.complete) return;
+      await pause();
+      const flows = fresh.stage.flows.length;
+      still = (await more()) > 0 ? 0 : still + 1;
+      if (fresh.stage.flows.length > flows) outline();
+      part<HTMLInputElement>("seek").max = String(clock.end);
+      if (still === 0 && !clock.playing) measure();
+    }
+  };
+  // It is shown, and for as long as it is; nobody waits for the end.
+  grow().catch((error) => opening.counts && complain(String(error)));
 }
 
-/** What the address or the server asks for; null if nothing. */
-async function asked(): Promise<{ source: Source; compare: string | null; at: number } | "recording" | null> {
-  const linked = await decode(location.hash);
-  if (linked) return linked;
-  const answer = await fetch("scenario.json").catch(() => null);
-  const given = answer?.ok ? ((await answer.json()) as { source: Source | null; recording?: string; live?: boolean; error?: string }) : null;
-  if (given?.error) throw given.error;
-  if (given?.recording) {
-    if (given.live) void follow(given.recording).catch((error) => complain(String(error)));
-    else playFile(given.recording, new Uint8Array(await (await fetch("recording.jsonl")).arrayBuffer()));
-    return "recording";
-  }
-  return given?.source ? { source: given.source, compare: null, at: 0 } : null;
+type Given = { source: Source | null; recording?: string; live?: boolean; error?: string };
+
+/** Opens what the address asks for, or else the server, or else a story. */
+const begin = (): Promise<void> =>
+  open(
+    async (opening) => {
+      const linked = await opening.still(decode(location.hash));
+      const given = linked ? null : await opening.still(asked(opening.signal));
+      if (given?.error) throw given.error;
+      if (given?.recording && given.live) return follow(opening, given.recording);
+      if (given?.recording) {
+        const content = (await fetch("recording.jsonl", { signal: opening.signal })).arrayBuffer();
+        return playFile(opening, given.recording, new Uint8Array(await opening.still(content)));
+      }
+      const base = linked?.source ?? given?.source;
+      if (base) {
+        const shown = show(opening, { base, recording: null, story: null }, linked?.at ?? 0, "", linked?.compare);
+        // One that is refused can be changed.
+        if (!shown && opening.counts) edit(base);
+        return;
+      }
+      const named = STORIES.find((each) => location.hash === `#${each.id}`);
+      tell(named ?? STORIES[2], 0, opening);
+      if (!named) clock.playing = false;
+    },
+    (error, opening) => {
+      tell(STORIES[2], 0, opening);
+      clock.playing = false;
+      complain(String(error));
+    },
+  );
+
+/** What the server asks for; null if nothing. */
+async function asked(signal: AbortSignal): Promise<Given | null> {
+  const answer = await fetch("scenario.json", { signal }).catch(() => null);
+  return answer?.ok ? ((await answer.json()) as Given) : null;
 }
 
 async function main(): Promise<void> {
@@ -406,32 +460,9 @@ async function main(): Promise<void> {
     return;
   }
   wire();
-  const begin = async (): Promise<void> => {
-    const before = base;
-    try {
-      const view = await asked();
-      // What somebody has opened in the meantime stays.
-      if (view === "recording" || base !== before) return;
-      recording = null;
-      if (view) {
-        base = view.source;
-        settings.reset();
-        settings.compare = view.compare;
-        if (!start(view.at)) part<HTMLTextAreaElement>("text").value = base.text;
-      } else {
-        const named = STORIES.find((each) => location.hash === `#${each.id}`);
-        tell(named ?? STORIES[2], 0);
-        if (!named) clock.playing = false;
-      }
-    } catch (error) {
-      tell(STORIES[2], 0);
-      clock.playing = false;
-      complain(String(error));
-    }
-  };
-  await begin();
   addEventListener("hashchange", () => void begin());
   requestAnimationFrame(picture);
+  await begin();
 }
 
 void main();

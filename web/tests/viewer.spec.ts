@@ -2,13 +2,14 @@
 // MESHPACE is the command; MESHPACE_SHOTS, if set, is where pictures go.
 import AxeBuilder from "@axe-core/playwright";
 import { expect, test } from "@playwright/test";
-import type { Page } from "@playwright/test";
+import type { Page, Route } from "@playwright/test";
 import { execFileSync, spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { Server } from "node:http";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
+import { deflateRawSync } from "node:zlib";
 
 const MESHPACE = process.env.MESHPACE ?? "../target/debug/meshpace";
 const SHOTS = process.env.MESHPACE_SHOTS;
@@ -74,6 +75,8 @@ const open = async (page: Page, hash = ""): Promise<void> => {
   await page.goto(address + hash);
   await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
 };
+/** Waits until the page shows this, by the captions of its meshes. A list: one caption alone is refused at once while two runs are still there. */
+const shows = (page: Page, ...captions: (string | RegExp)[]): Promise<void> => expect(page.locator("#stage figcaption")).toHaveText(captions);
 /** The numbers of the page and those of the record that must agree. */
 async function agrees(page: Page, run: string, expected: Record<string, any>): Promise<void> {
   for (const field of ["aggregate_goodput_bps", "jain", "jain_2s", "retransmission_index", "frames", "collisions", "mac_drops"]) {
@@ -133,9 +136,9 @@ test("a sweep: its points, and what it varies changed by hand", async ({ page })
   await page.locator("#text").fill(text);
   await page.locator("#apply").click();
   await page.locator("[name=point]").selectOption({ label: "topology.hops = 3, flow.transport = tcp-ap" });
-  await expect(page.locator("#stage figcaption")).toHaveText("tcp-ap, seed 1");
+  await shows(page, "tcp-ap, seed 1");
   await page.locator("[name=compare]").selectOption("dcc");
-  await expect(page.locator("#stage figcaption").last()).toHaveText("B: dcc, seed 1");
+  await shows(page, "A: tcp-ap, seed 1", "B: dcc, seed 1");
   await seek(page, 10);
   for (const [run, transport] of [["A", "tcp-ap"], ["B", "dcc"]]) {
     await agrees(page, run, record(text, 1, ["topology.hops=3", `flow.transport="${transport}"`], 10));
@@ -242,10 +245,10 @@ test("the command's own server, with what it forbids", async ({ page }) => {
 });
 
 /** A recording of 8 s: a frame of 2 ms each second; the fourth is lost. 1000 bytes arrive with each of the others. */
-function byHand(): string[] {
+function byHand(seed = 9): string[] {
   const at = (seconds: number): number => Math.round(seconds * 1e9);
   const lines: unknown[] = [
-    { stream: "meshpace", format: 1, model: 0, scenario: "By hand", seed: 9, point: {}, duration_ns: at(8), warmup_ns: at(2), sample_ns: at(1), nodes: [[0, 0], [200, 0]], links: [[0, 1]], flows: [{ id: 0, from: 0, to: 1, transport: "udp" }] },
+    { stream: "meshpace", format: 1, model: 0, scenario: "By hand", seed, point: {}, duration_ns: at(8), warmup_ns: at(2), sample_ns: at(1), nodes: [[0, 0], [200, 0]], links: [[0, 1]], flows: [{ id: 0, from: 0, to: 1, transport: "udp" }] },
   ];
   let delivered = 0;
   for (let second = 1; second < 8; second++) {
@@ -259,10 +262,15 @@ function byHand(): string[] {
   return lines.map((line) => JSON.stringify(line) + "\n");
 }
 
+/** Chooses a file that is a recording by hand. */
+const choose = (page: Page, seed = 9): Promise<void> =>
+  page.locator("#open").setInputFiles({ name: `run-${seed}.jsonl`, mimeType: "application/jsonl", buffer: Buffer.from(byHand(seed).join("")) });
+const recorded = (seed: number): string => `udp, seed ${seed}, recorded`;
+
 test("a recorded run is played and sought", async ({ page }) => {
   await open(page);
-  await page.locator("#open").setInputFiles({ name: "run.jsonl", mimeType: "application/jsonl", buffer: Buffer.from(byHand().join("")) });
-  await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+  await choose(page);
+  await shows(page, recorded(9));
   await seek(page, 7);
   // Five of the seconds 3 to 7, less the lost one: 4000 bytes in 5 s.
   expect(await number(page, "aggregate_goodput_bps")).toBe((4000 * 8) / 5);
@@ -275,21 +283,168 @@ test("a recorded run is played and sought", async ({ page }) => {
   await expect(page.locator("#mark")).toHaveText("4.000 s: timeout of flow 0");
 });
 
-test("a file that is opened while the page begins stays", async ({ page }) => {
-  // The page asks its server what to show; the answer takes a while.
-  await page.route("**/scenario.json", async (route) => {
-    await new Promise((done) => setTimeout(done, 1_000));
-    await route.fulfill({ status: 404 });
+/** Holds the page's requests of a pattern until they are let go; `asked` is when the first of them comes. */
+async function holdRequests(page: Page, pattern: string, answer: (route: Route) => Promise<void>): Promise<{ asked: Promise<void>; letGo: () => void }> {
+  let [came, letGo] = [(): void => {}, (): void => {}];
+  const asked = new Promise<void>((done) => (came = done));
+  const free = new Promise<void>((done) => (letGo = done));
+  await page.route(pattern, async (route) => {
+    came();
+    await free;
+    // The page may have given it up.
+    await answer(route).catch(() => {});
   });
-  const answered = page.waitForResponse("**/scenario.json");
+  return { asked, letGo };
+}
+
+/** Holds whatever the page reads at once (files, links that are packed and unpacked) from now on; each goes on when it is let go, counted from 0. */
+async function holdReads(page: Page): Promise<{ held: (count: number) => Promise<void>; letGo: (read: number) => Promise<void> }> {
+  await page.addInitScript(() => {
+    const reads: (() => void)[] = ((globalThis as any).reads = []);
+    for (const kind of [Blob, Response]) {
+      const read = kind.prototype.arrayBuffer;
+      kind.prototype.arrayBuffer = async function (this: Blob & Response) {
+        await new Promise<void>((done) => reads.push(done));
+        return read.call(this);
+      };
+    }
+  });
+  return {
+    held: (count) => expect.poll(() => page.evaluate(() => (globalThis as any).reads.length)).toBe(count),
+    letGo: (read) => page.evaluate((read) => (globalThis as any).reads[read](), read),
+  };
+}
+
+/** Waits until nothing is being opened any more. */
+const settled = (page: Page): Promise<void> => expect(page.locator("body")).toHaveAttribute("data-loading", "0");
+const ready = (page: Page): Promise<void> => expect(page.locator("body")).toHaveAttribute("data-model", /\d+/);
+
+/** What is behind the # of a link, as docs/viewer.md has it. */
+function link(seed: number): string {
+  const text = '[topology]\nkind = "chain"\nhops = 2\n[[flow]]\ntransport = "newreno"\n';
+  const view = { source: { name: "linked.toml", text, files: {}, sets: [], point: 0, seed }, compare: null, at: 0 };
+  return `#v1.${deflateRawSync(JSON.stringify(view)).toString("base64url")}`;
+}
+const follow = (page: Page, hash: string): Promise<void> => page.evaluate((hash) => void (location.hash = hash), hash);
+
+const scenario = (json: object | null) => (route: Route) => (json ? route.fulfill({ json }) : route.fulfill({ status: 404 }));
+const recording = (route: Route): Promise<void> => route.fulfill({ body: byHand(5).join("") });
+for (const [what, pattern, answer, given] of [
+  ["a story", "**/scenario.json", scenario(null), undefined],
+  ["an error", "**/scenario.json", scenario({ source: null, error: "line 3: wrong" }), undefined],
+  ["a recording", "**/recording.jsonl", recording, { source: null, recording: "served.jsonl" }],
+  ["a recording that is followed", "**/recording.jsonl?*", recording, { source: null, recording: "served.jsonl", live: true }],
+] as const) {
+  test(`a file that is opened while the page begins with ${what} stays`, async ({ page }) => {
+    if (given) await page.route("**/scenario.json", scenario(given));
+    const { asked, letGo } = await holdRequests(page, pattern, answer);
+    await page.goto(address);
+    await ready(page);
+    await asked;
+    await choose(page);
+    await shows(page, recorded(9));
+    // It can be used at once.
+    await seek(page, 7);
+    letGo();
+    await settled(page);
+    await shows(page, recorded(9));
+    await expect(page.locator("#message")).toBeHidden();
+    await expect(page.locator("#story")).toBeHidden();
+  });
+}
+
+for (const [name, order] of [
+  ["in their order", [0, 1]],
+  ["the other way about", [1, 0]],
+] as const) {
+  test(`of two files the second stays, read ${name}`, async ({ page }) => {
+    const { held, letGo } = await holdReads(page);
+    await open(page);
+    for (const seed of [0, 1]) {
+      await choose(page, seed);
+      await held(seed + 1);
+    }
+    for (const read of order) await letGo(read);
+    await settled(page);
+    await shows(page, recorded(1));
+  });
+
+  test(`of two links the second stays, unpacked ${name}`, async ({ page }) => {
+    const { held, letGo } = await holdReads(page);
+    await open(page);
+    for (const seed of [0, 1]) {
+      await follow(page, link(seed));
+      await held(seed + 1);
+    }
+    for (const read of order) await letGo(read);
+    await settled(page);
+    await shows(page, "newreno, seed 1");
+    // The story that was there is not beside it.
+    await expect(page.locator("#story")).toBeHidden();
+  });
+}
+
+test("a link that is followed while the page begins stays", async ({ page }) => {
+  const { asked, letGo } = await holdRequests(page, "**/scenario.json", scenario(null));
   await page.goto(address);
-  await expect(page.locator("body")).toHaveAttribute("data-model", /\d+/);
-  await page.locator("#open").setInputFiles({ name: "run.jsonl", mimeType: "application/jsonl", buffer: Buffer.from(byHand().join("")) });
-  await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
-  await answered;
-  // Nothing tells that nothing follows: two pictures and the answer's own turn are enough for what was wrong.
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100)))));
-  await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+  await ready(page);
+  await asked;
+  await follow(page, link(7));
+  await shows(page, "newreno, seed 7");
+  letGo();
+  await settled(page);
+  await shows(page, "newreno, seed 7");
+});
+
+test("a story and a scenario that are opened while a file is read stay", async ({ page }) => {
+  const { held, letGo } = await holdReads(page);
+  await open(page);
+  await choose(page);
+  await held(1);
+  await page.locator("#stories [data-story=collapse]").click();
+  await shows(page, /newreno/);
+  await letGo(0);
+  await settled(page);
+  await shows(page, /newreno/);
+  await expect(page.locator("#story")).toHaveAttribute("data-story", "collapse");
+  await choose(page, 10);
+  await held(2);
+  await page.locator("#editor summary").click();
+  await page.locator("#text").fill('[topology]\nkind = "chain"\nhops = 2\n[[flow]]\ntransport = "dcc"\n');
+  await page.locator("#apply").click();
+  await shows(page, "dcc, seed 1");
+  await letGo(1);
+  await settled(page);
+  await shows(page, "dcc, seed 1");
+});
+
+test("a link that is made does not take the address of what is opened meanwhile", async ({ page, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const { held, letGo } = await holdReads(page);
+  await open(page);
+  await page.locator("#link").click();
+  await held(1);
+  await follow(page, "#collapse");
+  await shows(page, /newreno/);
+  await letGo(0);
+  await expect(page.locator("#linked")).toHaveText("copied");
+  expect(new URL(page.url()).hash).toBe("#collapse");
+});
+
+test("a file that cannot be played leaves the recording that is followed as it was", async ({ page }) => {
+  const lines = byHand(5);
+  let written = lines.slice(0, 13).join("");
+  await page.route("**/scenario.json", scenario({ source: null, recording: "served.jsonl", live: true }));
+  await page.route("**/recording.jsonl?*", (route) => route.fulfill({ body: written.slice(Number(new URL(route.request().url()).searchParams.get("from"))) }));
+  await open(page);
+  await shows(page, recorded(5));
+  await page.locator("#open").setInputFiles({ name: "wrong.jsonl", mimeType: "application/jsonl", buffer: Buffer.from("{}\n") });
+  await expect(page.locator("#message")).toContainText("no recording of meshpace");
+  written = lines.join("");
+  await expect(page.locator("#numbers")).toHaveAttribute("data-fingerprints", "0123456789abcdef");
+  await seek(page, 8);
+  expect(await number(page, "frames")).toBe(7);
+  await shows(page, recorded(5));
 });
 
 test("a recording is followed while it is written, and when the connection was broken", async ({ page, context }) => {
@@ -308,7 +463,7 @@ test("a recording is followed while it is written, and when the connection was b
   try {
     address = await new Promise<string>((ready) => served.stdout.once("data", (line: Buffer) => ready(line.toString().trim())));
     await open(page);
-    await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+    await shows(page, recorded(9));
     // It plays to the end of what is there, and waits.
     await expect.poll(() => now(page)).toBe(4);
     await expect(page.locator("#play")).toHaveText("Pause");
@@ -321,7 +476,7 @@ test("a recording is followed while it is written, and when the connection was b
     await context.setOffline(false);
     await expect(page.locator("#message")).toBeHidden();
     await expect.poll(() => now(page)).toBeGreaterThan(4);
-    await expect(page.locator("#stage figcaption")).toHaveText("udp, tcp 5 to 6, seed 9, recorded");
+    await shows(page, "udp, tcp 5 to 6, seed 9, recorded");
     appendFileSync(file, lines.slice(20).join(""));
     await expect.poll(() => now(page)).toBe(8);
     await expect(page.locator("#play")).toHaveText("Play");
@@ -372,7 +527,7 @@ test("a complete recording that comes in pieces plays from its beginning", async
     return route.fulfill({ body: content.subarray(from, from + piece) });
   });
   await open(page);
-  await expect(page.locator("#stage figcaption")).toHaveText("udp, seed 9, recorded");
+  await shows(page, recorded(9));
   await expect(page.locator("#play")).toHaveText("Play");
   expect(await now(page)).toBe(0);
   await expect(page.locator("#message")).toBeHidden();
@@ -388,9 +543,7 @@ test("a run recorded by the command has the numbers of its record", async ({ pag
   const expected = JSON.parse(line.toString());
   await open(page);
   await page.locator("#open").setInputFiles(lines);
-  // The two runs that the page began with are there until the recording is read.
-  await expect(page.locator("#stage figcaption")).toHaveCount(1, { timeout: 60_000 });
-  await expect(page.locator("#stage figcaption")).toContainText("seed 4, recorded");
+  await shows(page, /seed 4, recorded/);
   await seek(page, 20);
   for (const field of ["aggregate_goodput_bps", "jain", "jain_2s", "frames", "collisions"]) expect(await number(page, field), field).toBe(expected[field]);
   expect(await page.locator("#numbers").getAttribute("data-fingerprints")).toBe(expected.fingerprint);

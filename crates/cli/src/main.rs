@@ -27,6 +27,7 @@ mod run;
 mod runner;
 mod scenarios;
 mod send;
+mod serve;
 mod shell;
 mod top;
 mod traffic_record;

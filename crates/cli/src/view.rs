@@ -4,20 +4,24 @@
 
 use crate::output::{complain, failed, results};
 use crate::run::load;
+use crate::serve::{Content, short};
 use crate::{FAILED, REFUSED};
+use bytes::Bytes;
 use clap::Args;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
 use meshpace_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tiny_http::{Header, Method, Request, Response, Server};
 
 /// The arguments of `meshpace view`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Arguments {
     /// The scenario, a TOML file, or what `run --record` or `emulate --record` wrote or is writing; without it the page begins
     /// with its stories.
@@ -44,13 +48,15 @@ type Asset = (&'static str, &'static str, &'static [u8]);
 
 /// The page as web/ makes it. `scenario.json` is made for each view.
 const PAGE: [Asset; 6] = [
-    ("index.html", "text/html; charset=utf-8", include_bytes!("../../../web/dist/index.html")),
+    (INDEX, "text/html; charset=utf-8", include_bytes!("../../../web/dist/index.html")),
     ("viewer.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/viewer.js")),
     ("viewer.css", "text/css; charset=utf-8", include_bytes!("../../../web/dist/viewer.css")),
     ("meshpace.wasm", "application/wasm", include_bytes!("../../../web/dist/meshpace.wasm")),
     ("meshpace.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/meshpace.js")),
     ("licences.txt", "text/plain; charset=utf-8", include_bytes!("../../../web/dist/licences.txt")),
 ];
+/// The page itself, what the address ends with or not.
+const INDEX: &str = "index.html";
 /// What the page asks for to know what to play.
 const SCENARIO: &str = "scenario.json";
 
@@ -60,19 +66,21 @@ const LONGEST_HEADER: u64 = 64 << 20;
 const MOST_AT_ONCE: u64 = 256 << 20;
 /// Under this name it finds a recorded run.
 const RECORDING: &str = "recording.jsonl";
+/// What is said to those who ask for anything else.
+const NOT_HERE: &str = "not here\n";
 
-/// What a browser may do with the page: run what came with it, and nothing from elsewhere.
+/// What a browser may do with the page: run what came with it, and nothing from elsewhere. The library wants small letters.
 const HEADERS: [(&str, &str); 6] = [
     (
-        "Content-Security-Policy",
+        "content-security-policy",
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
          base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
-    ("Cross-Origin-Resource-Policy", "same-origin"),
-    ("Cross-Origin-Opener-Policy", "same-origin"),
-    ("Referrer-Policy", "no-referrer"),
-    ("X-Content-Type-Options", "nosniff"),
-    ("Cache-Control", "no-store"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-store"),
 ];
 
 /// Runs the command.
@@ -174,14 +182,14 @@ fn serve(arguments: &Arguments) -> ExitCode {
         return ExitCode::from(FAILED);
     }
     let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let server = match Server::http(arguments.bind) {
-        Ok(server) => server,
+    let bound = TcpListener::bind(arguments.bind).and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) = match bound {
+        Ok(bound) => bound,
         Err(error) => {
             complain(&format!("--bind {}: {error}", arguments.bind));
             return ExitCode::from(FAILED);
         }
     };
-    let Some(address) = server.server_addr().to_ip() else { return ExitCode::from(FAILED) };
     if !address.ip().is_loopback() {
         complain("warning: other machines can reach this page; whoever has its address sees the scenario");
     }
@@ -189,55 +197,64 @@ fn serve(arguments: &Arguments) -> ExitCode {
         return failed(&error);
     }
     complain("open this address in a browser; Ctrl-C ends it");
-    for request in server.incoming_requests() {
-        // A browser that has gone away is no failure.
-        let _ = answer(request, &token, arguments);
-    }
-    ExitCode::SUCCESS
+    let arguments = arguments.clone();
+    let Err(error) = crate::serve::serve(listener, move |request| with_headers(answer(request, &token, &arguments)));
+    complain(&format!("the page cannot be served: {error}"));
+    ExitCode::from(FAILED)
 }
 
 /// Answers with a file below the token, and with nothing else.
-fn answer(request: Request, token: &str, arguments: &Arguments) -> std::io::Result<()> {
-    let (path, query) = request.url().split_once('?').unwrap_or((request.url(), ""));
-    let name = path.strip_prefix('/').and_then(|path| path.strip_prefix(token)).and_then(|path| path.strip_prefix('/'));
-    let name = if name == Some("") { Some("index.html") } else { name };
-    let is_read = matches!(request.method(), Method::Get | Method::Head);
+fn answer(request: &Request<Incoming>, token: &str, arguments: &Arguments) -> Response<Content> {
+    let name = request.uri().path().strip_prefix('/').and_then(|path| path.split_once('/'));
+    let name =
+        name.filter(|(given, _)| is_same(given, token)).map(|(_, name)| if name.is_empty() { INDEX } else { name });
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let Some(name) = name.filter(|_| is_read) else { return short(StatusCode::NOT_FOUND, NOT_HERE) };
+    let query = request.uri().query().unwrap_or("");
     let from = query.strip_prefix("from=").and_then(|from| from.parse().ok()).unwrap_or(0);
-    let file = arguments.file.as_deref().filter(|_| name == Some(RECORDING) && is_read);
-    // What was there and is not: another file has taken its place.
-    let is_replaced = file.is_some_and(|file| file.metadata().is_ok_and(|file| file.len() < from));
-    if let Some(file) = file.filter(|file| !is_replaced && is_recording(file)) {
-        let (rest, length) = rest_of(file, from)?;
-        let response = Response::new(200.into(), Vec::new(), rest, Some(length as usize), None);
-        return request.respond(with_headers(response.with_chunked_threshold(usize::MAX), "application/jsonl"));
+    if let Some(file) = arguments.file.as_deref().filter(|_| name == RECORDING) {
+        // What was there and is not: another file has taken its place.
+        if file.metadata().is_ok_and(|file| file.len() < from) {
+            return short(StatusCode::GONE, "another recording has taken its place\n");
+        }
+        let rest = is_recording(file).then(|| rest_of(file, from).ok()).flatten();
+        return rest.map_or_else(
+            || short(StatusCode::NOT_FOUND, NOT_HERE),
+            |(rest, length)| typed("application/jsonl", Content::Part(rest, length)),
+        );
     }
-    let found: Option<(&str, Vec<u8>)> = match name.filter(|_| is_read) {
-        Some(SCENARIO) => Some(("application/json", scenario(arguments).to_string().into_bytes())),
-        Some(name) => PAGE.iter().find(|asset| asset.0 == name).map(|&(_, kind, content)| (kind, content.to_vec())),
-        None => None,
-    };
-    let (status, kind, content) = match found {
-        Some((kind, content)) => (200, kind, content),
-        None if is_replaced => (410, "text/plain; charset=utf-8", b"another recording has taken its place\n".to_vec()),
-        None => (404, "text/plain; charset=utf-8", b"not here\n".to_vec()),
-    };
-    // In one piece: its length is known.
-    let response = Response::from_data(content).with_status_code(status).with_chunked_threshold(usize::MAX);
-    request.respond(with_headers(response, kind))
+    if name == SCENARIO {
+        return typed("application/json", Content::Whole(scenario(arguments).to_string().into()));
+    }
+    PAGE.iter().find(|asset| asset.0 == name).map_or_else(
+        || short(StatusCode::NOT_FOUND, NOT_HERE),
+        |&(_, kind, content)| typed(kind, Content::Whole(Bytes::from_static(content))),
+    )
+}
+
+/// Whether two texts are the same, in a time that does not tell where they differ.
+fn is_same(given: &str, token: &str) -> bool {
+    let differences = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == token.len() && differences == 0
 }
 
 /// What of a file is there from byte `from` on, and its length: a file that is still written has more the next time.
-fn rest_of(file: &Path, from: u64) -> std::io::Result<(impl Read + use<>, u64)> {
+fn rest_of(file: &Path, from: u64) -> std::io::Result<(File, u64)> {
     let mut file = File::open(file)?;
     let length = file.metadata()?.len().saturating_sub(from).min(MOST_AT_ONCE);
     file.seek(SeekFrom::Start(from))?;
-    Ok((file.take(length), length))
+    Ok((file, length))
 }
 
-fn with_headers<R: Read>(mut response: Response<R>, kind: &str) -> Response<R> {
-    let headers = HEADERS.iter().copied().chain([("Content-Type", kind)]);
-    headers
-        .filter_map(|(name, value)| Header::from_bytes(name, value).ok())
-        .for_each(|header| response.add_header(header));
+fn typed(kind: &'static str, content: Content) -> Response<Content> {
+    let mut response = Response::new(content);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn with_headers(mut response: Response<Content>) -> Response<Content> {
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
     response
 }

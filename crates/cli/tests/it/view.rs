@@ -1,11 +1,19 @@
 //! `meshpace view`: what is served and to whom, and the folder for other servers.
 
+#![expect(clippy::disallowed_methods, reason = "clients have real clocks")]
+
 use assert_cmd::Command;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// Within this time an ordinary client has its answer; it takes milliseconds.
+const SOON: Duration = Duration::from_secs(20);
+/// Within this time a client that does not come on is sent away; the server waits for 5 s.
+const LATE: Duration = Duration::from_secs(60);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -35,13 +43,48 @@ impl Served {
 
     /// The head and the body of an answer.
     fn get(&self, path: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.host);
-        stream.write_all(request.as_bytes()).unwrap();
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.host))
+    }
+
+    /// The head and the body of the answer to what is sent.
+    fn ask(&self, request: &str) -> (String, Vec<u8>) {
+        let mut stream = self.send(request.as_bytes());
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
         (String::from_utf8(answer[..end].to_vec()).unwrap(), answer[end + 4..].to_vec())
+    }
+
+    /// A client that has sent this.
+    fn send(&self, bytes: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream
+    }
+
+    /// Asserts that an ordinary client gets the page, soon.
+    fn serves(&mut self) {
+        let begun = Instant::now();
+        let (head, body) = self.get(&format!("/{}/", self.token));
+        assert!(head.starts_with("HTTP/1.1 200") && String::from_utf8_lossy(&body).contains("viewer.js"), "{head}");
+        assert!(begun.elapsed() < SOON, "after {:?}", begun.elapsed());
+        assert!(self.child.try_wait().unwrap().is_none(), "the server has ended");
+    }
+
+    /// A number that the system has of the process, such as `Threads` or `VmHWM` in kB.
+    fn status(&self, key: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+}
+
+/// Whether the server has closed a connection: it has ended, or was reset.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    match stream.read(&mut [0; 1024]) {
+        Ok(got) => got == 0,
+        Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
     }
 }
 
@@ -142,4 +185,119 @@ fn a_recording_is_served_as_it_is() {
     std::fs::write(&file, &lines[..lines.len() - 3]).unwrap();
     assert!(from(lines.len()).0.starts_with("HTTP/1.1 410"));
     assert!(served.get("/recording.jsonl?from=1000").0.starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn a_body_is_refused_unread_whatever_its_length() {
+    let mut served = Served::new(&[]);
+    let lengths = ["Content-Length: 99999999999", "Content-Length: 18446744073709551615", "Transfer-Encoding: chunked"];
+    let before = served.status("VmHWM");
+    for length in lengths {
+        for path in ["/", &format!("/{}/", served.token)] {
+            for method in ["GET", "POST"] {
+                let request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{length}\r\n\r\n", served.host);
+                let (head, _) = served.ask(&request);
+                assert!(head.starts_with("HTTP/1.1 4"), "{length}: {head}");
+            }
+        }
+        served.serves();
+    }
+    let more = served.status("VmHWM") - before;
+    assert!(more < 20_000, "{more} kB");
+}
+
+#[test]
+fn clients_that_promise_and_say_nothing_stop_nobody() {
+    let mut served = Served::new(&[]);
+    let head = format!("POST / HTTP/1.1\r\nHost: {}\r\n", served.host);
+    // Nothing, half a head, a head whose body does not come.
+    let sent = [String::new(), head.clone(), format!("{head}Content-Length: 1000\r\n\r\n")];
+    let mut silent: Vec<TcpStream> = (0..12).map(|number| served.send(sent[number % 3].as_bytes())).collect();
+    served.serves();
+    let begun = Instant::now();
+    for stream in &mut silent {
+        while !is_closed(stream) {
+            assert!(begun.elapsed() < LATE, "still open");
+        }
+    }
+}
+
+#[test]
+fn a_head_that_comes_byte_by_byte_has_a_time_and_a_length() {
+    let mut served = Served::new(&[]);
+    let mut stream = served.send(b"GET / HTTP/1.1\r\nX: ");
+    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let begun = Instant::now();
+    while stream.write_all(b"x").is_ok() && !is_closed(&mut stream) {
+        assert!(begun.elapsed() < LATE, "still open");
+    }
+    served.serves();
+    // One that has no end, as fast as it can be sent. It is cut off long before a megabyte, which systems can hold for it.
+    let mut stream = served.send(b"GET / HTTP/1.1\r\nX: ");
+    stream.set_write_timeout(Some(SOON)).unwrap();
+    let cut = (0..1_000).map(|_| stream.write_all(&[b'x'; 100_000])).find_map(Result::err);
+    assert!(cut.is_some_and(|error| error.kind() != ErrorKind::WouldBlock), "100 MB were taken, or nobody cut it off");
+    served.serves();
+}
+
+#[test]
+fn a_client_that_asks_on_and_on_and_does_not_read_stops_nobody() {
+    let mut served = Served::new(&[]);
+    let request = format!("GET /{}/meshpace.wasm HTTP/1.1\r\nHost: {}\r\n\r\n", served.token, served.host);
+    let many = request.repeat(1_000);
+    let mut clients: Vec<TcpStream> = (0..4).map(|_| served.send(request.as_bytes())).collect();
+    for client in &mut clients {
+        client.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        // Until the system holds no more of it, or the server wants no more.
+        while client.write_all(many.as_bytes()).is_ok() {}
+    }
+    served.serves();
+}
+
+#[test]
+fn five_hundred_connections_cost_neither_threads_nor_the_next_client_its_answer() {
+    let mut served = Served::new(&[]);
+    let mut clients: Vec<TcpStream> = (0..500).map(|_| served.send(b"GET / HTTP/1.1\r\n")).collect();
+    served.serves();
+    // Those that came first made room for those that came later.
+    assert!(is_closed(&mut clients[0]));
+    assert!(served.status("Threads") <= 4, "{} threads", served.status("Threads"));
+    let open = std::fs::read_dir(format!("/proc/{}/fd", served.child.id())).unwrap().count();
+    assert!(open < 100, "{open} descriptors");
+}
+
+#[test]
+fn a_page_of_another_origin_gets_nothing_even_with_the_token() {
+    let served = Served::new(&[]);
+    let port = served.host.rsplit(':').next().unwrap();
+    let status = |host: &str, more: &str| {
+        let request =
+            format!("GET /{}/scenario.json HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n", served.token);
+        served.ask(&request).0.split(' ').nth(1).unwrap().to_owned()
+    };
+    let own = format!("localhost:{port}");
+    assert_eq!(status(&own, ""), "200");
+    // As a tunnel with another port at this end has it.
+    assert_eq!(status("localhost:9000", "Origin: http://localhost:9000\r\n"), "200");
+    // A name that was resolved to this machine.
+    assert_eq!(status(&format!("rebound.example:{port}"), ""), "421");
+    assert_eq!(status(&own, "Origin: http://elsewhere.example\r\n"), "403");
+    assert_eq!(status(&own, "Origin: null\r\n"), "403");
+}
+
+#[test]
+fn a_large_recording_comes_whole_to_a_client_that_reads_slowly() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("run.jsonl");
+    let mut lines = b"{\"stream\": \"meshpace\", \"format\": 1}\n".to_vec();
+    (0..400_000_u32).for_each(|number| lines.extend_from_slice(format!("[\"queue\", {number}, 0, 1]\n").as_bytes()));
+    std::fs::write(&file, &lines).unwrap();
+    let mut served = Served::new(&[file.to_str().unwrap()]);
+    let request =
+        format!("GET /{}/recording.jsonl HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", served.token, served.host);
+    let mut slow = served.send(request.as_bytes());
+    served.serves();
+    let mut answer = Vec::new();
+    slow.read_to_end(&mut answer).unwrap();
+    assert!(answer.ends_with(&lines) && answer.len() < lines.len() + 2_000, "{} of {}", answer.len(), lines.len());
 }
