@@ -16,8 +16,8 @@ mod tests;
 
 use crate::mobility::Motion;
 use crate::on_air::OnAir;
-use crate::probe::Probe;
-use crate::queue::{Event, EventQueue, HOST_RANK, Key, LINK_RANK, Owner};
+use crate::probe::{Event, Probe};
+use crate::queue::{self, EventQueue, HOST_RANK, Key, LINK_RANK, Owner};
 use crate::slab::Slab;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -205,7 +205,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             delays: 0,
             on_air: Slab::default(),
             tells_everybody: config.radio.reception == Reception::Sinr,
-            tells_decoders: O::DECODED || overhears,
+            tells_decoders: probe.interests().receptions || overhears,
             overhears,
             reports_attempts,
             aggregates,
@@ -364,7 +364,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// The transport of `node` sends `packet`.
     pub fn inject(&mut self, node: NodeId, packet: P) {
-        self.probe.on_inject(self.now, node, &packet);
+        self.probe.on(self.now, Event::Inject { node, packet: &packet });
         self.route(node, packet, None);
     }
 
@@ -372,7 +372,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// a network layer outside of the engine. It is delivered where it is decoded if it is for that node or for everybody;
     /// nothing tells the sender if it is not.
     pub fn inject_to_neighbour(&mut self, node: NodeId, next_hop: NodeId, packet: P) {
-        self.probe.on_inject(self.now, node, &packet);
+        self.probe.on(self.now, Event::Inject { node, packet: &packet });
         self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(Queued { next_hop, body: Body::Data(packet) })));
     }
 
@@ -388,7 +388,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 return Some(Indication::Route { node, destination, found });
             }
             let link_key = self.link_key();
-            let Event { key: first, owner, index } = self.queue.first();
+            let queue::Event { key: first, owner, index } = self.queue.first();
             if link_key < first {
                 if link_key.time() > until {
                     break;
@@ -401,7 +401,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     InLink::Up { from, body } => {
                         if let Some(packet) = self.receive(node, from, body) {
                             self.mix(node, 4, packet.size());
-                            self.probe.on_deliver(time, node, &packet);
+                            self.probe.on(time, Event::Deliver { node, packet: &packet });
                             return Some(Indication::Delivered { node, previous_hop: from, packet });
                         }
                     }

@@ -3,7 +3,7 @@
 use super::packets::Delayed;
 use super::{ARP_DELAY, Engine, InLink, LINK_DELAY, Node};
 use crate::on_air::{Audience, OnAir};
-use crate::probe::{Loss, Probe};
+use crate::probe::{Event, Loss, Probe};
 use crate::queue::Owner;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
@@ -25,7 +25,7 @@ pub(super) fn lose<P: Packet, O: Probe<P>>(
 ) -> impl FnMut(Queued<P>, QueueLoss) {
     move |lost, why| {
         *drops += 1;
-        probe.on_loss(now, node, &lost, Loss::Queue(why));
+        probe.on(now, Event::Loss { node, lost: &lost, why: Loss::Queue(why) });
     }
 }
 
@@ -35,16 +35,20 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         if let Some(air) = self.on_air.get(id) {
             self.read_ahead(air.listener, air.end, Some(air.audience));
         }
+        let receptions = self.probe.interests().receptions;
         loop {
             let Some(air) = self.on_air.get_mut(id) else { return };
             let receiver = *self.neighbours.entry(air.listener);
             let ends = air.ends_at(&receiver);
             self.now = ends;
             let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
-            if O::DECODED || self.overhears {
+            if receptions || self.overhears {
                 mac.catch_up(OrderedTime::end(ends, air.frame.from), &self.timing);
                 if mac.decodes(ends, air.number) {
-                    self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
+                    if receptions {
+                        let Neighbour { node, power, .. } = receiver;
+                        self.probe.on(ends, Event::Decoded { node, frame: &air.frame, power });
+                    }
                     if let Some(Body::Data(packet)) = &air.frame.body {
                         queue.on_overheard(ends, air.frame.from, packet);
                     }
@@ -56,10 +60,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 frame: &air.frame,
                 mpdus: self.mpdus.get(id as usize).map_or(&[], |mpdus| mpdus),
             };
-            let collisions = if O::DECODED { mac.collisions() } else { 0 };
+            let collisions = if receptions { mac.collisions() } else { 0 };
             let action = mac.on_frame_end(ends, heard, &self.timing);
-            if O::DECODED && mac.collisions() != collisions {
-                self.probe.on_collision(ends, receiver.node, &air.frame);
+            if receptions && mac.collisions() != collisions {
+                self.probe.on(ends, Event::Collision { node: receiver.node, frame: &air.frame });
             }
             let next = air.next_listener(&self.neighbours);
             if matches!(action, Action::None) && !self.follows_up {
@@ -117,7 +121,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 },
                 Action::Failed { queued, retries } => {
                     self.counters.mac_drops += 1;
-                    self.probe.on_link_failure(self.now, node, queued.next_hop);
+                    self.probe.on(self.now, Event::LinkFailure { node, next_hop: queued.next_hop });
                     self.nodes[node.index()].queue.on_failed(retries);
                     self.link_failed(node, queued);
                 }
@@ -342,7 +346,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let sender = frame.from;
         self.frames += 1;
         self.mix(sender, frame.kind as u64, frame.bytes);
-        self.probe.on_air(self.now, &frame);
+        self.probe.on(self.now, Event::OnAir { frame: &frame });
         let (first, end) = match &mut self.motion {
             None => self.neighbours.range(sender),
             // Kept under the place of the transmission, which it gets below.
