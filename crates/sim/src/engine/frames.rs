@@ -42,7 +42,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let ends = air.ends_at(&receiver);
             self.now = ends;
             let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
-            if receptions || self.overhears {
+            if receptions || self.duties.overhears {
                 mac.catch_up(OrderedTime::end(ends, air.frame.from), &self.timing);
                 if mac.decodes(ends, air.number) {
                     if receptions {
@@ -66,7 +66,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 self.probe.on(ends, Event::Collision { node: receiver.node, frame: &air.frame });
             }
             let next = air.next_listener(&self.neighbours);
-            if matches!(action, Action::None) && !self.follows_up {
+            if matches!(action, Action::None) && !self.duties.follows_up {
                 self.schedule_mac(receiver.node);
             } else {
                 self.settle(receiver.node, action);
@@ -85,7 +85,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Carries out what a MAC asks for, feeds it, and sets its timer.
     #[inline]
     pub(super) fn settle(&mut self, node: NodeId, mut action: Action<P>) {
-        if self.reports_attempts
+        if self.duties.reports_attempts
             && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
         {
             let Attempted { queued, air_time, acknowledged, carried } = &attempt;
@@ -126,7 +126,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     self.link_failed(node, queued);
                 }
             }
-            if !self.is_ht {
+            if !self.duties.is_ht {
                 break;
             }
             let Some(next) = self.follow_up(node) else { break };
@@ -172,7 +172,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             self.catch_up(node);
             self.feed(node);
         } else {
-            if self.aggregates {
+            if self.duties.aggregates {
                 self.fill(node, Category::BestEffort);
             }
             self.schedule_queue(node);
@@ -192,14 +192,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 Some(queued) => {
                     let next_hop = queued.next_hop;
                     state.mac.send(self.now, queued, &self.timing);
-                    if self.tells_quality {
+                    if self.duties.tells_quality {
                         self.tell_quality(node, next_hop);
                     }
                 }
                 None => state.mac.rest(),
             }
         }
-        if self.aggregates {
+        if self.duties.aggregates {
             self.fill(node, Category::BestEffort);
         }
         self.schedule_queue(node);
@@ -263,7 +263,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             {
                 let next_hop = queued.next_hop;
                 mac.send_as(category, now, queued, t);
-                if self.tells_quality {
+                if self.duties.tells_quality {
                     self.tell_quality(node, next_hop);
                 }
             }
@@ -282,7 +282,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Sets the timer of a discipline that holds packets back.
     #[inline]
     pub(super) fn schedule_queue(&mut self, node: NodeId) {
-        if self.holds_back {
+        if self.duties.holds_back {
             let at = self.nodes[node.index()].queue.next_wakeup();
             self.queue.set_timer(Owner::Link, node, at);
         }
@@ -354,7 +354,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         };
         self.broadcasts += u64::from(frame.to.is_broadcast());
         self.sensed += u64::from(end - first);
-        let audience = Audience::of(&frame, self.tells_everybody, self.tells_decoders, self.timing.profile);
+        let audience =
+            Audience::of(&frame, self.duties.tells_everybody, self.duties.tells_decoders, self.timing.profile);
         let Frame { nav, air_time, rate, .. } = frame;
         let (began, moment) = (self.now, OrderedTime::timer(self.now));
         // No frame is in the air for 2^32 transmissions.
@@ -376,7 +377,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             if mac.on_departure(moment, arrival, &self.timing) || EDCA {
                 // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
                 let due = self.queue.timer(Owner::Mac, node);
-                if due <= arrival.frame.end || self.tells_everybody || mac.has_later_arrivals() {
+                if due <= arrival.frame.end || self.duties.tells_everybody || mac.has_later_arrivals() {
                     let at = if EDCA { mac.next_wakeup_of_all(&self.timing) } else { mac.next_wakeup(&self.timing) };
                     if at != due {
                         self.queue.set_timer(Owner::Mac, node, at);
@@ -388,11 +389,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let air = OnAir { frame, number, began, audience, listener, end };
             let key = air.key(&self.neighbours);
             let id = self.on_air.insert(air);
-            if self.aggregates {
+            if self.duties.aggregates {
                 self.keep_mpdus(sender, id);
             }
             self.queue.set(Owner::FrameEnd, id, key);
-        } else if self.aggregates {
+        } else if self.duties.aggregates {
             // Nobody is there to hear what it holds.
             self.nodes[sender.index()].mac.take_mpdus();
         }
