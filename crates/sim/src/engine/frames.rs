@@ -8,7 +8,7 @@ use crate::queue::Owner;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::link::discipline::{Attempt, QueueLoss};
-use meshpace_mesh::mac::{Action, Arrival, Attempted, Category, Frame, Heard, OrderedTime};
+use meshpace_mesh::mac::{Action, Arrival, Attempted, Category, Dcf, Frame, Heard, OrderedTime, Timing};
 use meshpace_mesh::radio::{Arriving, Neighbour};
 use meshpace_mesh::{Body, Packet, Queued};
 
@@ -27,6 +27,12 @@ pub(super) fn lose<P: Packet, O: Probe<P>>(
         *drops += 1;
         probe.on(now, Event::Loss { node, lost: &lost, why: Loss::Queue(why) });
     }
+}
+
+/// When a station acts next, with categories or without. Out of line: the loop over those who sense a frame needs its registers.
+#[inline(never)]
+fn next_wakeup<P: Packet, const EDCA: bool>(mac: &Dcf<P>, timing: &Timing) -> Time {
+    if EDCA { mac.next_wakeup_of_all(timing) } else { mac.next_wakeup(timing) }
 }
 
 impl<P: Packet, O: Probe<P>> Engine<P, O> {
@@ -280,12 +286,17 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     /// Sets the timer of a discipline that holds packets back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn schedule_queue(&mut self, node: NodeId) {
         if self.duties.holds_back {
-            let at = self.nodes[node.index()].queue.next_wakeup();
-            self.queue.set_timer(Owner::Link, node, at);
+            self.set_queue_timer(node);
         }
+    }
+
+    #[cold]
+    fn set_queue_timer(&mut self, node: NodeId) {
+        let at = self.nodes[node.index()].queue.next_wakeup();
+        self.queue.set_timer(Owner::Link, node, at);
     }
 
     #[inline]
@@ -378,7 +389,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
                 let due = self.queue.timer(Owner::Mac, node);
                 if due <= arrival.frame.end || self.duties.tells_everybody || mac.has_later_arrivals() {
-                    let at = if EDCA { mac.next_wakeup_of_all(&self.timing) } else { mac.next_wakeup(&self.timing) };
+                    let at = next_wakeup::<P, EDCA>(mac, &self.timing);
                     if at != due {
                         self.queue.set_timer(Owner::Mac, node, at);
                     }
