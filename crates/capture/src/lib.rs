@@ -20,7 +20,7 @@ use meshpace_mesh::RadioConfig;
 use meshpace_mesh::mac::Frame;
 use meshpace_mesh::radio::plcp::SHORT_PLCP;
 use meshpace_mesh::radio::power::dbm;
-use meshpace_sim::{Config, Probe, SimPacket};
+use meshpace_sim::{Config, Event, Interests, Probe, SimPacket};
 use network::FlowFacts;
 use pcap_file::DataLink;
 use radiotap::Radio;
@@ -162,22 +162,20 @@ fn note(failure: &mut Option<CaptureError>, capture: &Capture, written: io::Resu
 }
 
 impl Probe<SimPacket> for PcapProbe {
-    const DECODED: bool = true;
-
-    fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
-        self.frame(now, frame.from, now, frame, None);
+    fn interests(&self) -> Interests {
+        Interests::ALL
     }
 
-    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, power: f64) {
-        let begins = Time(now.0.saturating_sub(frame.air_time.0));
-        self.frame(now, node, begins, frame, Some(power));
-    }
-
-    fn on_inject(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
-        self.packet(now, node, Direction::Outbound, packet);
-    }
-
-    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
-        self.packet(now, node, Direction::Inbound, packet);
+    fn on(&mut self, now: Time, event: Event<'_, SimPacket>) {
+        match event {
+            Event::OnAir { frame } => self.frame(now, frame.from, now, frame, None),
+            Event::Decoded { node, frame, power } => {
+                let begins = Time(now.0.saturating_sub(frame.air_time.0));
+                self.frame(now, node, begins, frame, Some(power));
+            }
+            Event::Inject { node, packet } => self.packet(now, node, Direction::Outbound, packet),
+            Event::Deliver { node, packet } => self.packet(now, node, Direction::Inbound, packet),
+            _ => {}
+        }
     }
 }

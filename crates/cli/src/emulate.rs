@@ -14,7 +14,7 @@ use meshpace_emulator::emulation::{Ended, ProgramReport};
 use meshpace_emulator::node::{Setup, sysctl_file};
 use meshpace_emulator::plan::Planned;
 use meshpace_emulator::verdict::Budget;
-use meshpace_emulator::{Emulation, Failure, Mode, Options, Spec, run_dir};
+use meshpace_emulator::{Emulation, Failure, Mode, Observer, Options, Spec, run_dir};
 use meshpace_scenario::{Point, Scenario};
 use record::Place;
 use recording::Recording;
@@ -141,19 +141,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
     let stop = runner::stop_on_interrupt();
     let aloud: &mut dyn FnMut(&str) = &mut |message| complain(message);
-    let emulated = match &arguments.record {
-        Some(path) => {
-            let config = options.config.clone();
-            let recording = || {
-                let file = run::recording::create(path, arguments.force)?;
-                Recording::new(file, &scenario.name, arguments.seed, &config)
-                    .map_err(|error| format!("--record: {}: {error}", path.display()))
-            };
-            Emulation::run(options, recording, &stop, aloud)
-        }
-        None => Emulation::run(options, || Ok(()), &stop, aloud),
+    let config = options.config.clone();
+    let observer = || -> Result<Box<dyn Observer>, String> {
+        let Some(path) = &arguments.record else { return Ok(Box::new(())) };
+        let file = run::recording::create(path, arguments.force)?;
+        let recording = Recording::new(file, &scenario.name, arguments.seed, &config);
+        Ok(Box::new(recording.map_err(|error| format!("--record: {}: {error}", path.display()))?))
     };
-    match emulated {
+    match Emulation::run(options, observer, &stop, aloud) {
         Ok(emulation) => {
             let line = record::line(&scenario, arguments.seed, &emulation);
             let warmup = scenario.points[0].config.warmup;

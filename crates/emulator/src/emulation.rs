@@ -161,9 +161,9 @@ impl Emulation {
     /// Runs to the end. What `observer` makes sees what goes on in the mesh; it is called when everything else is there, so that
     /// what is refused before has changed nothing, and may refuse with a sentence for people. `stop` ends the emulation early,
     /// `tell` is told what people should know meanwhile.
-    pub fn run<O: Observer>(
+    pub fn run(
         options: Options,
-        observer: impl FnOnce() -> std::result::Result<O, String>,
+        observer: impl FnOnce() -> std::result::Result<Box<dyn Observer>, String>,
         stop: &AtomicBool,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Emulation> {
@@ -226,9 +226,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn new<O: Observer>(
+    fn new(
         options: &Options,
-        observer: impl FnOnce() -> std::result::Result<O, String>,
+        observer: impl FnOnce() -> std::result::Result<Box<dyn Observer>, String>,
         capture: Option<Capture>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Stage> {

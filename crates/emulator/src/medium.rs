@@ -6,11 +6,11 @@ use crate::observer::Observer;
 use crate::packet::CarriedFrame;
 use crate::traffic::Traffic;
 use meshpace_core::{Duration, NodeId, Time};
-use meshpace_mesh::mac::{Frame, Timing};
+use meshpace_mesh::mac::Timing;
 use meshpace_mesh::routing::DropReason;
 use meshpace_mesh::{Body, Packet, Position, Queued, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Motion};
-use meshpace_sim::{Config, Engine, Indication, Loss, Probe};
+use meshpace_sim::{Config, Engine, Event, Indication, Interests, Loss, Probe};
 
 /// Who routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -33,8 +33,8 @@ pub struct Losses {
     pub routing: u64,
 }
 
-impl Probe<CarriedFrame> for Losses {
-    fn on_loss(&mut self, _: Time, _: NodeId, lost: &Queued<CarriedFrame>, why: Loss) {
+impl Losses {
+    fn count(&mut self, lost: &Queued<CarriedFrame>, why: Loss) {
         if !matches!(lost.body, Body::Data(_)) {
             return;
         }
@@ -46,33 +46,22 @@ impl Probe<CarriedFrame> for Losses {
     }
 }
 
-/// The probe: what is lost is counted, and all is shown to whoever looks on.
-struct Watch<O> {
+/// The probe: what is lost is counted, and all is shown to whoever looks on. One type, so that there is one engine.
+struct Watch {
     losses: Losses,
-    observer: O,
+    observer: Box<dyn Observer>,
 }
 
-impl<O: Probe<CarriedFrame>> Probe<CarriedFrame> for Watch<O> {
-    const DECODED: bool = O::DECODED;
+impl Probe<CarriedFrame> for Watch {
+    fn interests(&self) -> Interests {
+        self.observer.interests()
+    }
 
-    fn on_air(&mut self, now: Time, frame: &Frame<CarriedFrame>) {
-        self.observer.on_air(now, frame);
-    }
-    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<CarriedFrame>, power: f64) {
-        self.observer.on_decoded(now, node, frame, power);
-    }
-    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<CarriedFrame>) {
-        self.observer.on_collision(now, node, frame);
-    }
-    fn on_inject(&mut self, now: Time, node: NodeId, packet: &CarriedFrame) {
-        self.observer.on_inject(now, node, packet);
-    }
-    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &CarriedFrame) {
-        self.observer.on_deliver(now, node, packet);
-    }
-    fn on_loss(&mut self, now: Time, node: NodeId, lost: &Queued<CarriedFrame>, why: Loss) {
-        self.losses.on_loss(now, node, lost, why);
-        self.observer.on_loss(now, node, lost, why);
+    fn on(&mut self, now: Time, event: Event<'_, CarriedFrame>) {
+        if let Event::Loss { lost, why, .. } = event {
+            self.losses.count(lost, why);
+        }
+        self.observer.on(now, event);
     }
 }
 
@@ -90,8 +79,8 @@ pub struct Delivery {
 }
 
 /// The mesh.
-pub struct Medium<O: Observer = ()> {
-    engine: Engine<CarriedFrame, Watch<O>>,
+pub struct Medium {
+    engine: Engine<CarriedFrame, Watch>,
     mode: Mode,
     nodes: usize,
     timing: Timing,
@@ -100,9 +89,9 @@ pub struct Medium<O: Observer = ()> {
     pub traffic: Traffic,
 }
 
-impl<O: Observer> Medium<O> {
+impl Medium {
     /// The mesh of `config` with its nodes at rest, or moving as it says, under the eyes of `observer`.
-    pub fn new(config: &Config, mode: Mode, seed: u64, observer: O) -> Medium<O> {
+    pub fn new(config: &Config, mode: Mode, seed: u64, observer: Box<dyn Observer>) -> Medium {
         let nodes = config.positions.len();
         let all = || (0..nodes).map(|node| NodeId(node as u16));
         // Tables that are made for every transmission let links be cut at any time.
@@ -147,8 +136,8 @@ impl<O: Observer> Medium<O> {
     }
 
     /// Whoever looks on.
-    pub fn observer(&mut self) -> &mut O {
-        &mut self.engine.probe().observer
+    pub fn observer(&mut self) -> &mut dyn Observer {
+        &mut *self.engine.probe().observer
     }
 
     /// Where the nodes are.

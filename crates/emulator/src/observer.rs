@@ -12,12 +12,17 @@ pub const SAMPLE: Duration = Duration::from_millis(100);
 
 /// Sees every frame as a probe does, and how things are every [`SAMPLE`]. It must not wait: the mesh waits for it.
 pub trait Observer: Probe<CarriedFrame> + Send + 'static {
-    /// Whether samples are wanted at all.
-    const SAMPLED: bool = true;
-    /// Streams that a sample has at most, the first ones: each is copied while the mesh waits.
-    const MOST_STREAMS: usize = usize::MAX;
+    /// Whether samples are wanted at all; the same whenever it is asked.
+    fn is_sampled(&self) -> bool {
+        true
+    }
 
-    /// How things are now, with at most [`Observer::MOST_STREAMS`] streams; where nodes are.
+    /// Streams that a sample has at most, the first ones: each is copied while the mesh waits.
+    fn most_streams(&self) -> usize {
+        usize::MAX
+    }
+
+    /// How things are now, with at most [`Observer::most_streams`] streams; where nodes are.
     fn sample(&mut self, _state: &State, _places: &[Position]) {}
 
     /// The mesh has ended, after so many frames.
@@ -31,5 +36,7 @@ pub trait Observer: Probe<CarriedFrame> + Send + 'static {
 
 /// Nobody.
 impl Observer for () {
-    const SAMPLED: bool = false;
+    fn is_sampled(&self) -> bool {
+        false
+    }
 }

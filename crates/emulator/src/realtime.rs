@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::frame::HEADER;
 use crate::lateness::Lateness;
 use crate::medium::{Losses, Medium};
-use crate::observer::{Observer, SAMPLE};
+use crate::observer::SAMPLE;
 use crate::plan::{LinkChange, Planned};
 use crate::sys;
 use crate::traffic::Traffic;
@@ -104,23 +104,23 @@ pub struct Report {
 }
 
 /// The mesh with its devices.
-pub struct RealTime<O: Observer = ()> {
-    medium: Medium<O>,
+pub struct RealTime {
+    medium: Medium,
     devices: Vec<Option<Device>>,
     poller: Poller,
     settings: Settings,
     requests: Receiver<Request>,
 }
 
-impl<O: Observer> RealTime<O> {
+impl RealTime {
     /// Joins a mesh and the devices of its nodes, in the order of their numbers.
     pub fn new(
-        medium: Medium<O>,
+        medium: Medium,
         devices: Vec<Device>,
         poller: Poller,
         settings: Settings,
         requests: Receiver<Request>,
-    ) -> io::Result<RealTime<O>> {
+    ) -> io::Result<RealTime> {
         for (number, device) in devices.iter().enumerate() {
             poller.add(device, number as u64)?;
         }
@@ -158,7 +158,8 @@ impl<O: Observer> RealTime<O> {
             gave_up: false,
         };
         let (mut ready, mut frame, mut block) = (Vec::new(), Vec::new(), vec![0; FRAME]);
-        let mut next_sample = if O::SAMPLED { Time::ZERO } else { Time::NEVER };
+        let is_sampled = self.medium.observer().is_sampled();
+        let mut next_sample = if is_sampled { Time::ZERO } else { Time::NEVER };
         let mut planned = std::mem::take(&mut self.settings.plan).into_iter().peekable();
         loop {
             let now = mesh_time(Clock.now()).min(end);
@@ -181,7 +182,7 @@ impl<O: Observer> RealTime<O> {
                 self.read(one, now, &mut block, &mut frame, &mut report, capture.as_ref());
             }
             let next_change = planned.peek().map_or(Time::NEVER, |change| change.at);
-            if O::SAMPLED && now >= next_sample {
+            if is_sampled && now >= next_sample {
                 self.sample(now, &report.lateness);
                 next_sample = now + SAMPLE;
             }
@@ -191,7 +192,7 @@ impl<O: Observer> RealTime<O> {
         report.elapsed = Clock.now().since(begin);
         report.capture_failed = capture.and_then(|capture| capture.finish().err()).map(|error| error.to_string());
         report.frames = self.medium.frames();
-        if O::SAMPLED {
+        if is_sampled {
             self.sample(report.ended, &report.lateness);
         }
         let finished = self.medium.observer().finish(report.ended, report.frames);
@@ -282,7 +283,8 @@ impl<O: Observer> RealTime<O> {
 
     /// Shows how things are to whoever looks on.
     fn sample(&mut self, now: Time, lateness: &Lateness) {
-        let (state, places) = (self.state(now, lateness, O::MOST_STREAMS), self.medium.places());
+        let most = self.medium.observer().most_streams();
+        let (state, places) = (self.state(now, lateness, most), self.medium.places());
         self.medium.observer().sample(&state, &places);
     }
 

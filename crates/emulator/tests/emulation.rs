@@ -68,7 +68,9 @@ impl Chain {
     }
 
     fn try_run(&self) -> meshpace_emulator::Result<Emulation> {
-        Emulation::run(self.options.clone(), || Ok(()), &AtomicBool::new(false), &mut |message| eprintln!("{message}"))
+        Emulation::run(self.options.clone(), || Ok(Box::new(())), &AtomicBool::new(false), &mut |message| {
+            eprintln!("{message}")
+        })
     }
 
     fn run(&self) -> Emulation {
@@ -362,7 +364,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
     let no_observer = |chain: Chain, made: &mut bool| {
         let observer = || {
             *made = true;
-            Err::<(), String>("no place for it".to_owned())
+            Err("no place for it".to_owned())
         };
         match Emulation::run(chain.options.clone(), observer, &AtomicBool::new(false), &mut |_| {}) {
             Err(Failure::Refused(why)) => why,
@@ -394,7 +396,7 @@ fn a_node_whose_device_goes_away_is_told_and_the_others_go_on() {
     }
     let chain = Chain::new(3, 30).execute("n2: ip link del mesh0").execute("n1: ping -c 3 -i 0.2 n0");
     let mut told = Vec::new();
-    let emulation = Emulation::run(chain.options.clone(), || Ok(()), &AtomicBool::new(false), &mut |text| {
+    let emulation = Emulation::run(chain.options.clone(), || Ok(Box::new(())), &AtomicBool::new(false), &mut |text| {
         told.push(text.to_owned())
     });
     assert_eq!(emulation.unwrap().programs[1].status, Some(0));

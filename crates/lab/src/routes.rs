@@ -2,8 +2,8 @@
 
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::body::Body;
-use meshpace_mesh::mac::{Frame, FrameKind};
-use meshpace_sim::{Config, Probe, SimPacket};
+use meshpace_mesh::mac::FrameKind;
+use meshpace_sim::{Config, Event, Probe, SimPacket};
 use std::collections::BTreeMap;
 
 /// A probe that counts the frames with data of each flow on each hop, repetitions included; acknowledgements, which go the other
@@ -31,8 +31,9 @@ impl Routes {
 }
 
 impl Probe<SimPacket> for Routes {
-    fn on_air(&mut self, _now: Time, frame: &Frame<SimPacket>) {
-        if let (FrameKind::Data, Some(Body::Data(packet))) = (frame.kind, &frame.body)
+    fn on(&mut self, _now: Time, event: Event<'_, SimPacket>) {
+        if let Event::OnAir { frame } = event
+            && let (FrameKind::Data, Some(Body::Data(packet))) = (frame.kind, &frame.body)
             && self.sources.get(packet.flow.index()) == Some(&packet.source)
         {
             *self.hops[packet.flow.index()].entry((frame.from, frame.to)).or_default() += 1;

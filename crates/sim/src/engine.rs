@@ -9,6 +9,7 @@
 //! were events at every receiver, but only the end of a frame at a station that it may be for is an event (`on_air`).
 
 mod counters;
+mod duties;
 mod frames;
 mod packets;
 #[cfg(test)]
@@ -16,14 +17,15 @@ mod tests;
 
 use crate::mobility::Motion;
 use crate::on_air::OnAir;
-use crate::probe::Probe;
-use crate::queue::{Event, EventQueue, HOST_RANK, Key, LINK_RANK, Owner};
+use crate::probe::{Event, Probe};
+use crate::queue::{self, EventQueue, HOST_RANK, Key, LINK_RANK, Owner};
 use crate::slab::Slab;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use duties::Duties;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
-use meshpace_mesh::config::{Position, Reception, Repeats};
+use meshpace_mesh::config::{Position, Repeats};
 use meshpace_mesh::link::arp::Arp;
 use meshpace_mesh::link::discipline::{Discipline, LinkState};
 use meshpace_mesh::mac::{Action, Backoff, Dcf, Mpdu, OrderedTime, Timing};
@@ -123,27 +125,11 @@ pub struct Engine<P, O> {
     delays: u32,
     /// The frames of which somebody is still to be told.
     on_air: Slab<OnAir<P>>,
-    /// What the queue disciplines ask for, the same at all nodes: see [`Discipline`].
-    overhears: bool,
-    reports_attempts: bool,
-    /// Whether stations send aggregates of what waits for a neighbour.
-    aggregates: bool,
-    /// Whether stations do more than their last call returned: aggregates, or categories of packets.
-    is_ht: bool,
-    /// Whether stations are told how well their neighbours hear them.
-    tells_quality: bool,
+    duties: Duties,
     /// If stations send aggregates, by the place of a transmission: the MPDUs of it, or none if it is no aggregate.
     mpdus: Vec<Vec<Mpdu<P>>>,
-    /// Whether a station that asks for nothing must be looked after all the same, at the end of a frame.
-    follows_up: bool,
-    holds_back: bool,
     /// How often broadcasts of routing and ARP leave again.
     repeats: Repeats,
-    /// Whether every station must be told of the end of every frame: a receiver that adds up powers cannot say before when
-    /// the medium will be idle.
-    tells_everybody: bool,
-    /// Whether every station that can decode a frame must be told of it, whomever it is for.
-    tells_decoders: bool,
     /// Notices of routes that the driver has not been told yet.
     notices: VecDeque<(NodeId, NodeId, bool)>,
     /// What routing has asked for and does not have yet.
@@ -185,10 +171,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             })
             .collect();
-        let any = |wants: fn(&Discipline<P>) -> bool| nodes.iter().any(|node| wants(&node.queue));
-        let (overhears, reports_attempts) = (any(Discipline::wants_overheard), any(Discipline::wants_attempts));
-        let holds_back = any(Discipline::holds_back);
-        let aggregates = timing.ht.is_some_and(|ht| ht.mpdus > 1);
+        let duties = Duties::new(config, &timing, nodes.iter().map(|node| &node.queue), probe.interests());
         let mut engine = Engine {
             now: Time::ZERO,
             timing,
@@ -204,16 +187,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             delayed: Slab::default(),
             delays: 0,
             on_air: Slab::default(),
-            tells_everybody: config.radio.reception == Reception::Sinr,
-            tells_decoders: O::DECODED || overhears,
-            overhears,
-            reports_attempts,
-            aggregates,
-            is_ht: aggregates || timing.edca,
-            tells_quality: timing.rates.is_some_and(|rates| rates.wants_quality()),
+            duties,
             mpdus: Vec::new(),
-            follows_up: overhears || aggregates || timing.edca,
-            holds_back,
             repeats: config.link.repeats,
             notices: VecDeque::new(),
             actions: ActionList::default(),
@@ -364,7 +339,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     /// The transport of `node` sends `packet`.
     pub fn inject(&mut self, node: NodeId, packet: P) {
-        self.probe.on_inject(self.now, node, &packet);
+        self.probe.on(self.now, Event::Inject { node, packet: &packet });
         self.route(node, packet, None);
     }
 
@@ -372,7 +347,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// a network layer outside of the engine. It is delivered where it is decoded if it is for that node or for everybody;
     /// nothing tells the sender if it is not.
     pub fn inject_to_neighbour(&mut self, node: NodeId, next_hop: NodeId, packet: P) {
-        self.probe.on_inject(self.now, node, &packet);
+        self.probe.on(self.now, Event::Inject { node, packet: &packet });
         self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(Queued { next_hop, body: Body::Data(packet) })));
     }
 
@@ -388,7 +363,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 return Some(Indication::Route { node, destination, found });
             }
             let link_key = self.link_key();
-            let Event { key: first, owner, index } = self.queue.first();
+            let queue::Event { key: first, owner, index } = self.queue.first();
             if link_key < first {
                 if link_key.time() > until {
                     break;
@@ -401,7 +376,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     InLink::Up { from, body } => {
                         if let Some(packet) = self.receive(node, from, body) {
                             self.mix(node, 4, packet.size());
-                            self.probe.on_deliver(time, node, &packet);
+                            self.probe.on(time, Event::Deliver { node, packet: &packet });
                             return Some(Indication::Delivered { node, previous_hop: from, packet });
                         }
                     }
@@ -426,7 +401,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let t = &self.timing;
                     let due = if t.edca { state.mac.wakeup_of_all(self.now, t) } else { state.mac.next_wakeup(t) };
                     if due <= self.now {
-                        if self.tells_quality && self.motion.is_some() {
+                        if self.duties.tells_quality && self.motion.is_some() {
                             self.tell_qualities(node);
                         }
                         let state = &mut self.nodes[index as usize];

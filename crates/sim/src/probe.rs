@@ -1,5 +1,9 @@
-//! Observers of a run: traces, captures, counters. The default one is empty and costs nothing.
+//! Observers of a run: traces, captures, counters.
+//!
+//! The engine is generic over its probe for the sake of one: the empty probe `()`, which costs nothing. Every other one is
+//! given to it as a `&mut dyn Probe`, so that the engine is compiled for two types and not for each observer there is.
 
+use core::cell::RefCell;
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::Queued;
 use meshpace_mesh::link::discipline::QueueLoss;
@@ -19,56 +23,138 @@ pub enum Loss {
     Routing(DropReason),
 }
 
-/// An observer. Every method does nothing unless overridden.
-pub trait Probe<P> {
-    /// Whether [`Probe::on_decoded`] and [`Probe::on_collision`] are to be called at all.
-    const DECODED: bool = false;
-
-    /// A node begins to transmit `frame`.
-    fn on_air(&mut self, _now: Time, _frame: &Frame<P>) {}
-    /// `node` has decoded `frame`, received with `power` W; whether it was meant for it or not.
-    fn on_decoded(&mut self, _now: Time, _node: NodeId, _frame: &Frame<P>, _power: f64) {}
-    /// `frame`, which `node` was to receive, was lost there to another frame; counted in `Counters::collisions`.
-    fn on_collision(&mut self, _now: Time, _node: NodeId, _frame: &Frame<P>) {}
-    /// The MAC of `node` gives up what it had for `next_hop`, at its retry limit.
-    fn on_link_failure(&mut self, _now: Time, _node: NodeId, _next_hop: NodeId) {}
-    /// Routing at `node` has lost its route to `destination` while in use, or has found one again.
-    fn on_route(&mut self, _now: Time, _node: NodeId, _destination: NodeId, _found: bool) {}
-    /// The transport of `node` hands `packet` to the network.
-    fn on_inject(&mut self, _now: Time, _node: NodeId, _packet: &P) {}
-    /// `packet` has reached the transport of `node`.
-    fn on_deliver(&mut self, _now: Time, _node: NodeId, _packet: &P) {}
-    /// A frame on its way to a neighbour was lost at `node`.
-    fn on_loss(&mut self, _now: Time, _node: NodeId, _lost: &Queued<P>, _why: Loss) {}
+/// Which of the events that cost more than their telling a probe wants to be told of.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Interests {
+    /// [`Event::Decoded`] and [`Event::Collision`]: every station that can decode a frame is then looked at when the frame
+    /// ends, whomever it is for.
+    pub receptions: bool,
 }
 
-impl<P> Probe<P> for () {}
+impl Interests {
+    /// Only the events that cost nothing to find.
+    pub const NONE: Interests = Interests { receptions: false };
+    /// Every event there is.
+    pub const ALL: Interests = Interests { receptions: true };
+}
 
-impl<P, T: Probe<P>> Probe<P> for &mut T {
-    const DECODED: bool = T::DECODED;
+/// What happened in a run. All that it refers to is the engine's.
+#[derive(Debug)]
+pub enum Event<'a, P> {
+    /// A node begins to transmit.
+    OnAir {
+        /// What it transmits.
+        frame: &'a Frame<P>,
+    },
+    /// A node has decoded a frame; whether it was meant for it or not. Told if [`Interests::receptions`].
+    Decoded {
+        /// The node.
+        node: NodeId,
+        /// The frame, which ends now.
+        frame: &'a Frame<P>,
+        /// The power with which it was received, W.
+        power: f64,
+    },
+    /// A frame, which a node was to receive, was lost there to another frame; counted in `Counters::collisions`. Told if
+    /// [`Interests::receptions`].
+    Collision {
+        /// The node.
+        node: NodeId,
+        /// The frame, which ends now.
+        frame: &'a Frame<P>,
+    },
+    /// The MAC of a node gives up what it had for a neighbour, at its retry limit.
+    LinkFailure {
+        /// The node.
+        node: NodeId,
+        /// The neighbour.
+        next_hop: NodeId,
+    },
+    /// Routing has lost a route while in use, or has found one again.
+    Route {
+        /// Whose routing.
+        node: NodeId,
+        /// Where the route leads.
+        destination: NodeId,
+        /// Whether it was found; lost otherwise.
+        found: bool,
+    },
+    /// A transport hands a packet to the network.
+    Inject {
+        /// The node of the transport.
+        node: NodeId,
+        /// The packet.
+        packet: &'a P,
+    },
+    /// A packet has reached the transport that it is for.
+    Deliver {
+        /// The node of the transport.
+        node: NodeId,
+        /// The packet.
+        packet: &'a P,
+    },
+    /// A frame on its way to a neighbour was lost before it left, or the packet in it has no way on.
+    Loss {
+        /// Where.
+        node: NodeId,
+        /// What was lost, with the neighbour it was for.
+        lost: &'a Queued<P>,
+        /// What lost it.
+        why: Loss,
+    },
+}
 
-    fn on_air(&mut self, now: Time, frame: &Frame<P>) {
-        (**self).on_air(now, frame);
+// Not derived: that would ask for packets that can be copied.
+impl<P> Clone for Event<'_, P> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
     }
-    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<P>, power: f64) {
-        (**self).on_decoded(now, node, frame, power);
+}
+
+impl<P> Copy for Event<'_, P> {}
+
+/// An observer.
+pub trait Probe<P> {
+    /// What it wants to be told of beside what costs nothing; the same whenever it is asked.
+    fn interests(&self) -> Interests {
+        Interests::NONE
     }
-    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<P>) {
-        (**self).on_collision(now, node, frame);
+
+    /// Something happened at `now`.
+    fn on(&mut self, now: Time, event: Event<'_, P>);
+}
+
+/// Nobody: costs nothing.
+impl<P> Probe<P> for () {
+    #[inline(always)]
+    fn interests(&self) -> Interests {
+        Interests::NONE
     }
-    fn on_link_failure(&mut self, now: Time, node: NodeId, next_hop: NodeId) {
-        (**self).on_link_failure(now, node, next_hop);
+
+    #[inline(always)]
+    fn on(&mut self, _now: Time, _event: Event<'_, P>) {}
+}
+
+impl<P, T: Probe<P> + ?Sized> Probe<P> for &mut T {
+    #[inline]
+    fn interests(&self) -> Interests {
+        (**self).interests()
     }
-    fn on_route(&mut self, now: Time, node: NodeId, destination: NodeId, found: bool) {
-        (**self).on_route(now, node, destination, found);
+
+    #[inline]
+    fn on(&mut self, now: Time, event: Event<'_, P>) {
+        (**self).on(now, event);
     }
-    fn on_inject(&mut self, now: Time, node: NodeId, packet: &P) {
-        (**self).on_inject(now, node, packet);
+}
+
+/// A probe that others look at between two steps of a run. It must not be borrowed during one.
+impl<P, T: Probe<P> + ?Sized> Probe<P> for &RefCell<T> {
+    fn interests(&self) -> Interests {
+        self.borrow().interests()
     }
-    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &P) {
-        (**self).on_deliver(now, node, packet);
-    }
-    fn on_loss(&mut self, now: Time, node: NodeId, lost: &Queued<P>, why: Loss) {
-        (**self).on_loss(now, node, lost, why);
+
+    fn on(&mut self, now: Time, event: Event<'_, P>) {
+        self.borrow_mut().on(now, event);
     }
 }

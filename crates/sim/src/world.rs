@@ -7,6 +7,7 @@ mod loss;
 mod measurement;
 mod observe;
 mod routes;
+mod runs;
 mod timer;
 
 use crate::config::{Config, Flow, Traffic};
@@ -31,24 +32,12 @@ use timer::FlowTimer;
 
 pub use flow::Counted;
 pub use measurement::Measurement;
+pub use runs::{Watched, run, run_sampled, run_with};
 
 /// A time in microseconds, wrapping.
 #[inline]
 fn micros(time: Time) -> u32 {
     (time.0 / 1_000) as u32
-}
-
-/// Runs `config` with `seed`.
-pub fn run(config: &Config, seed: u64) -> Outcome {
-    run_with(config, seed, ())
-}
-
-/// Runs `config` with `seed`, watched by `probe`.
-pub fn run_with<O: Probe<SimPacket>>(config: &Config, seed: u64, probe: O) -> Outcome {
-    let mut world = World::new(config, seed, probe);
-    let mut measurement = Measurement::new(config);
-    measurement.advance(&mut world, Time(config.duration.0));
-    measurement.outcome(&world)
 }
 
 /// An engine with the flows of a scenario. A clone goes on as the original does: a viewer steps back by it.

@@ -3,8 +3,9 @@
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::mac::Frame;
 use meshpace_mesh::routing::DropReason;
-use meshpace_mesh::{Body, Packet, Queued};
-use meshpace_sim::{Loss, Probe, SimPacket};
+use meshpace_mesh::{Body, Packet};
+use meshpace_sim::SimPacket;
+use meshpace_sim::probe::{self, Interests, Loss, Probe};
 
 /// What a frame carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,9 +168,7 @@ fn carried(frame: &Frame<SimPacket>) -> (Carried, Option<u16>) {
     }
 }
 
-impl Probe<SimPacket> for Watch {
-    const DECODED: bool = true;
-
+impl Watch {
     fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
         self.frames = self.frames.wrapping_add(1);
         self.last_frame = Some(now);
@@ -192,33 +191,33 @@ impl Probe<SimPacket> for Watch {
             ));
         }
     }
+}
 
-    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, _power: f64) {
-        // A station sends its next frame a SIFS later at the earliest, so its last one is this one.
-        if self.keeps_frames && (frame.to == node || frame.to.is_broadcast()) {
-            self.events.push((now, Event::Received { number: self.last_of[frame.from.index()], node }));
-        }
+impl Probe<SimPacket> for Watch {
+    fn interests(&self) -> Interests {
+        Interests::ALL
     }
 
-    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>) {
-        if self.keeps_frames {
-            self.events.push((now, Event::Collided { number: self.last_of[frame.from.index()], node }));
-        }
-    }
-
-    fn on_loss(&mut self, now: Time, node: NodeId, lost: &Queued<SimPacket>, why: Loss) {
-        if self.keeps_frames {
-            let flow = if let Body::Data(packet) = &lost.body { Some(packet.flow.0) } else { None };
-            self.events.push((now, Event::Lost { node, flow, why: reason(why) }));
-        }
-    }
-
-    fn on_link_failure(&mut self, now: Time, node: NodeId, next_hop: NodeId) {
-        self.events.push((now, Event::LinkFailed { node, next_hop }));
-    }
-
-    fn on_route(&mut self, now: Time, node: NodeId, destination: NodeId, found: bool) {
-        self.events.push((now, Event::Route { node, destination, found }));
+    fn on(&mut self, now: Time, event: probe::Event<'_, SimPacket>) {
+        let kept = match event {
+            probe::Event::OnAir { frame } => return self.on_air(now, frame),
+            probe::Event::LinkFailure { node, next_hop } => Event::LinkFailed { node, next_hop },
+            probe::Event::Route { node, destination, found } => Event::Route { node, destination, found },
+            _ if !self.keeps_frames => return,
+            // A station sends its next frame a SIFS later at the earliest, so its last one is this one.
+            probe::Event::Decoded { node, frame, .. } if frame.to == node || frame.to.is_broadcast() => {
+                Event::Received { number: self.last_of[frame.from.index()], node }
+            }
+            probe::Event::Collision { node, frame } => {
+                Event::Collided { number: self.last_of[frame.from.index()], node }
+            }
+            probe::Event::Loss { node, lost, why } => {
+                let flow = if let Body::Data(packet) = &lost.body { Some(packet.flow.0) } else { None };
+                Event::Lost { node, flow, why: reason(why) }
+            }
+            probe::Event::Decoded { .. } | probe::Event::Inject { .. } | probe::Event::Deliver { .. } => return,
+        };
+        self.events.push((now, kept));
     }
 }
 

@@ -3,15 +3,14 @@
 //!
 //! A separate thread writes the file, so that the mesh's thread never waits for the disk.
 
-use meshpace_core::{NodeId, Time};
+use meshpace_core::Time;
 use meshpace_emulator::frame::Conversation;
 use meshpace_emulator::observer::{Observer, SAMPLE};
 use meshpace_emulator::packet::CarriedFrame;
 use meshpace_emulator::realtime::State;
 use meshpace_lab::stream::{Changes, FlowHeader, Header, Writer};
-use meshpace_mesh::mac::Frame;
-use meshpace_mesh::{Position, Queued};
-use meshpace_sim::{Config, Loss, Probe};
+use meshpace_mesh::Position;
+use meshpace_sim::{Config, Event, Interests, Probe};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
@@ -67,30 +66,19 @@ impl Recording {
 }
 
 impl Probe<CarriedFrame> for Recording {
-    const DECODED: bool = true;
+    fn interests(&self) -> Interests {
+        Interests::ALL
+    }
 
-    fn on_air(&mut self, now: Time, frame: &Frame<CarriedFrame>) {
-        self.out.iter_mut().for_each(|out| out.on_air(now, frame));
-    }
-    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<CarriedFrame>, power: f64) {
-        self.out.iter_mut().for_each(|out| out.on_decoded(now, node, frame, power));
-    }
-    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<CarriedFrame>) {
-        self.out.iter_mut().for_each(|out| out.on_collision(now, node, frame));
-    }
-    fn on_inject(&mut self, now: Time, node: NodeId, packet: &CarriedFrame) {
-        self.out.iter_mut().for_each(|out| out.on_inject(now, node, packet));
-    }
-    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &CarriedFrame) {
-        self.out.iter_mut().for_each(|out| out.on_deliver(now, node, packet));
-    }
-    fn on_loss(&mut self, now: Time, node: NodeId, lost: &Queued<CarriedFrame>, why: Loss) {
-        self.out.iter_mut().for_each(|out| out.on_loss(now, node, lost, why));
+    fn on(&mut self, now: Time, event: Event<'_, CarriedFrame>) {
+        self.out.iter_mut().for_each(|out| out.on(now, event));
     }
 }
 
 impl Observer for Recording {
-    const MOST_STREAMS: usize = MOST_FLOWS;
+    fn most_streams(&self) -> usize {
+        MOST_FLOWS
+    }
 
     fn sample(&mut self, state: &State, places: &[Position]) {
         let (Some(out), now) = (&mut self.out, state.now) else { return };

@@ -1,10 +1,8 @@
 //! `--per-node`: what each node lost, and how much of the time it sent. A probe counts it, so that other runs pay nothing.
 
 use super::number;
-use meshpace_core::{Duration, NodeId, Time};
-use meshpace_mesh::Queued;
-use meshpace_mesh::mac::Frame;
-use meshpace_sim::{Config, Loss, Outcome, Probe, SimPacket};
+use meshpace_core::{Duration, Time};
+use meshpace_sim::{Config, Event, Loss, Outcome, Probe, SimPacket};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,17 +31,16 @@ struct Counts {
 struct Counter(Vec<Counts>);
 
 impl Probe<SimPacket> for Counter {
-    fn on_air(&mut self, _now: Time, frame: &Frame<SimPacket>) {
-        let on_air = &mut self.0[frame.from.index()].on_air;
-        *on_air = *on_air + frame.air_time;
-    }
-
-    fn on_link_failure(&mut self, _now: Time, node: NodeId, _next_hop: NodeId) {
-        self.0[node.index()].mac_drops += 1;
-    }
-
-    fn on_loss(&mut self, _now: Time, node: NodeId, _lost: &Queued<SimPacket>, why: Loss) {
-        self.0[node.index()].queue_drops += u64::from(matches!(why, Loss::Queue(_)));
+    fn on(&mut self, _now: Time, event: Event<'_, SimPacket>) {
+        match event {
+            Event::OnAir { frame } => {
+                let on_air = &mut self.0[frame.from.index()].on_air;
+                *on_air = *on_air + frame.air_time;
+            }
+            Event::LinkFailure { node, .. } => self.0[node.index()].mac_drops += 1,
+            Event::Loss { node, why: Loss::Queue(_), .. } => self.0[node.index()].queue_drops += 1,
+            _ => {}
+        }
     }
 }
 

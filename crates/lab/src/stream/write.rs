@@ -9,9 +9,10 @@ use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_mesh::routing::{DropReason, MessageKind};
 use meshpace_mesh::{Body, Packet, Position, Queued};
 use meshpace_scenario::Point;
-use meshpace_sim::world::Counted;
-use meshpace_sim::{Config, Loss, Measurement, Outcome, Probe, World};
+use meshpace_sim::world::{Counted, Watched};
+use meshpace_sim::{Config, Event, Interests, Loss, Outcome, Probe};
 use serde_json::{Map, Value};
+use std::cell::RefCell;
 use std::io::{self, Write};
 
 /// Time between two samples.
@@ -21,7 +22,27 @@ const SAMPLE: Duration = Duration::from_millis(100);
 /// written: what went wrong is beside it.
 pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Outcome, io::Result<()>) {
     let config = &point.config;
-    let mut world = World::new(config, seed, Writer::new(out, config.positions.len()));
+    let writer = RefCell::new(Writer::new(out, config.positions.len()));
+    let mut samples: Option<Samples> = None;
+    let outcome = meshpace_sim::run_sampled(config, seed, &mut &writer, SAMPLE, &mut |at, world| {
+        let out = &mut *writer.borrow_mut();
+        match &mut samples {
+            Some(samples) => samples.take(out, world, at),
+            None => {
+                let header = header(scenario, point, seed, world);
+                out.header(&header);
+                samples = Some(Samples::new(config, header.nodes));
+            }
+        }
+    });
+    let ended = Time((outcome.ended_s * 1e9) as u64);
+    let written = writer.into_inner().end(ended, outcome.frames, &format!("{:016x}", outcome.fingerprint));
+    (outcome, written)
+}
+
+/// The header of a run whose world is at time zero.
+fn header(scenario: &str, point: &Point, seed: u64, world: &mut Watched<'_, '_>) -> Header {
+    let config = &point.config;
     let places = match world.engine_mut().motion() {
         Some(motion) => motion.positions(Time::ZERO),
         None => config.positions.clone(),
@@ -29,7 +50,7 @@ pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Ou
     let nodes: Vec<[f64; 2]> = places.iter().map(|place| [place.x, place.y]).collect();
     let links = connectivity::links(&places, &Channel::new(&config.mesh.radio), config.firewall.as_deref());
     let flows = config.flows.iter().zip(&point.transports).enumerate();
-    let header = Header {
+    Header {
         point: point.values.iter().cloned().collect(),
         sample_ns: SAMPLE.0,
         links: links.into_iter().map(|(one, other)| [one, other]).collect(),
@@ -41,25 +62,8 @@ pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Ou
                 transport: transport.clone(),
             })
             .collect(),
-        ..Header::new(OF_RUN, scenario, seed, config, nodes.clone())
-    };
-    world.engine_mut().probe().header(&header);
-    let mut samples = Samples {
-        changes: Changes::new(nodes),
-        counted: vec![Counted::default(); config.flows.len()],
-        ends: config.flows.iter().map(|flow| (flow.from, flow.to)).collect(),
-    };
-    let mut measurement = Measurement::new(config);
-    let mut at = Time::ZERO;
-    while !measurement.is_over(at) {
-        at = (at + SAMPLE).min(Time(config.duration.0));
-        measurement.advance(&mut world, at);
-        samples.take(&mut world, at);
+        ..Header::new(OF_RUN, scenario, seed, config, nodes)
     }
-    let outcome = measurement.outcome(&world);
-    let ended = Time((outcome.ended_s * 1e9) as u64).0;
-    let written = world.engine_mut().probe().end(Time(ended), outcome.frames, &format!("{:016x}", outcome.fingerprint));
-    (outcome, written)
 }
 
 impl Header {
@@ -214,9 +218,37 @@ fn number(value: Option<f64>) -> String {
 }
 
 impl<P: Packet, W: Write> Probe<P> for Writer<W> {
-    const DECODED: bool = true;
+    fn interests(&self) -> Interests {
+        Interests::ALL
+    }
 
-    fn on_air(&mut self, now: Time, frame: &Frame<P>) {
+    fn on(&mut self, now: Time, event: Event<'_, P>) {
+        match event {
+            Event::OnAir { frame } => self.frame(now, frame),
+            Event::Decoded { node, frame, power } => {
+                let n = self.last[frame.from.index()];
+                self.line(format_args!("[\"got\",{},{n},{},{:.1}]", now.0, node.0, dbm(power)));
+            }
+            Event::Collision { node, frame } => {
+                let n = self.last[frame.from.index()];
+                self.line(format_args!("[\"collision\",{},{n},{}]", now.0, node.0));
+            }
+            Event::Inject { node, packet } => {
+                let (id, flow, what, bytes) = (packet.id(), packet.flow().0, what(packet), packet.size());
+                self.line(format_args!("[\"sent\",{},{},{id},{flow},\"{what}\",{bytes}]", now.0, node.0));
+            }
+            Event::Deliver { node, packet } => {
+                let (id, flow, hops) = (packet.id(), packet.flow().0, packet.hops());
+                self.line(format_args!("[\"arrived\",{},{},{id},{flow},{hops}]", now.0, node.0));
+            }
+            Event::Loss { node, lost, why } => self.lost(now, node, lost, why),
+            Event::LinkFailure { .. } | Event::Route { .. } => {}
+        }
+    }
+}
+
+impl<W: Write> Writer<W> {
+    fn frame(&mut self, now: Time, frame: &Frame<impl Packet>) {
         let kind = match frame.kind {
             FrameKind::Rts => "rts",
             FrameKind::Cts => "cts",
@@ -235,27 +267,7 @@ impl<P: Packet, W: Write> Probe<P> for Writer<W> {
         self.frames += 1;
     }
 
-    fn on_decoded(&mut self, now: Time, node: NodeId, frame: &Frame<P>, power: f64) {
-        let n = self.last[frame.from.index()];
-        self.line(format_args!("[\"got\",{},{n},{},{:.1}]", now.0, node.0, dbm(power)));
-    }
-
-    fn on_collision(&mut self, now: Time, node: NodeId, frame: &Frame<P>) {
-        let n = self.last[frame.from.index()];
-        self.line(format_args!("[\"collision\",{},{n},{}]", now.0, node.0));
-    }
-
-    fn on_inject(&mut self, now: Time, node: NodeId, packet: &P) {
-        let (id, flow, what, bytes) = (packet.id(), packet.flow().0, what(packet), packet.size());
-        self.line(format_args!("[\"sent\",{},{},{id},{flow},\"{what}\",{bytes}]", now.0, node.0));
-    }
-
-    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &P) {
-        let (id, flow, hops) = (packet.id(), packet.flow().0, packet.hops());
-        self.line(format_args!("[\"arrived\",{},{},{id},{flow},{hops}]", now.0, node.0));
-    }
-
-    fn on_loss(&mut self, now: Time, at: NodeId, lost: &Queued<P>, loss: Loss) {
+    fn lost(&mut self, now: Time, at: NodeId, lost: &Queued<impl Packet>, loss: Loss) {
         let (why, next_hop) = (why(loss), node(lost.next_hop));
         match &lost.body {
             Body::Data(packet) => self.line(format_args!(
@@ -322,24 +334,32 @@ struct Samples {
 }
 
 impl Samples {
-    fn take<W: Write>(&mut self, world: &mut World<'_, Writer<W>>, at: Time) {
-        for node in 0..self.changes.queues.len() {
-            let queue = world.engine().station(NodeId(node as u16)).queue;
-            self.changes.queue(world.engine_mut().probe(), at, node, queue);
-        }
-        for flow in 0..self.counted.len() {
-            self.take_flow(world, at, flow);
-        }
-        let places = world.engine_mut().motion().map(|motion| motion.positions(at));
-        for (node, place) in places.into_iter().flatten().enumerate() {
-            self.changes.place(world.engine_mut().probe(), at, node, place);
+    /// Since the header, which had nodes at `places`.
+    fn new(config: &Config, places: Vec<[f64; 2]>) -> Samples {
+        Samples {
+            changes: Changes::new(places),
+            counted: vec![Counted::default(); config.flows.len()],
+            ends: config.flows.iter().map(|flow| (flow.from, flow.to)).collect(),
         }
     }
 
-    fn take_flow<W: Write>(&mut self, world: &mut World<'_, Writer<W>>, at: Time, flow: usize) {
+    fn take<W: Write>(&mut self, out: &mut Writer<W>, world: &mut Watched<'_, '_>, at: Time) {
+        for node in 0..self.changes.queues.len() {
+            let queue = world.engine().station(NodeId(node as u16)).queue;
+            self.changes.queue(out, at, node, queue);
+        }
+        for flow in 0..self.counted.len() {
+            self.take_flow(out, world, at, flow);
+        }
+        let places = world.engine_mut().motion().map(|motion| motion.positions(at));
+        for (node, place) in places.into_iter().flatten().enumerate() {
+            self.changes.place(out, at, node, place);
+        }
+    }
+
+    fn take_flow<W: Write>(&mut self, out: &mut Writer<W>, world: &Watched<'_, '_>, at: Time, flow: usize) {
         let (from, to) = self.ends[flow];
-        let route = route(world, from, to);
-        self.changes.route(world.engine_mut().probe(), at, flow, route);
+        self.changes.route(out, at, flow, route(world, from, to));
         let now = at.0;
         let counted = world.flow_counted(flow);
         let before = std::mem::replace(&mut self.counted[flow], counted);
@@ -351,7 +371,7 @@ impl Samples {
         let (window, interval) = (sender.and_then(|end| end.window()), sender.and_then(|end| end.interval_s()));
         let whole = |seconds: Option<f64>| number(seconds.map(|seconds| (seconds * 1e9).round()));
         let (window, interval, rtt, cov) = (number(window), whole(interval), whole(rtt), number(cov));
-        world.engine_mut().probe().line(format_args!(
+        out.line(format_args!(
             "[\"flow\",{now},{flow},{},{},{},{},{window},{interval},{rtt},{cov}]",
             counted.delivered, s.segments_sent, s.retransmissions, s.timeouts
         ));
@@ -359,7 +379,7 @@ impl Samples {
 }
 
 /// The nodes from `from` to `to` as routing would lead a packet now; none without a route.
-fn route<W: Write>(world: &World<'_, Writer<W>>, from: NodeId, to: NodeId) -> Option<Vec<u16>> {
+fn route(world: &Watched<'_, '_>, from: NodeId, to: NodeId) -> Option<Vec<u16>> {
     let mut nodes = vec![from.0];
     let mut at = from;
     while at != to {

@@ -2,11 +2,10 @@
 
 use super::round_trips::RoundTrips;
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
-use meshpace_core::{Duration, NodeId, Time};
+use meshpace_core::{Duration, Time};
 use meshpace_mesh::config::RoutingConfig;
-use meshpace_mesh::mac::{Frame, FrameKind};
-use meshpace_sim::probe::Probe;
-use meshpace_sim::{Outcome, SimPacket};
+use meshpace_mesh::mac::FrameKind;
+use meshpace_sim::{Event, Outcome, Probe, SimPacket};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -27,18 +26,17 @@ struct Seen {
 }
 
 impl Probe<SimPacket> for Seen {
-    fn on_air(&mut self, _now: Time, frame: &Frame<SimPacket>) {
-        match frame.kind {
-            FrameKind::Rts => self.rts += 1,
-            FrameKind::Cts => self.cts += 1,
-            FrameKind::Data | FrameKind::Ack | FrameKind::BlockAck | FrameKind::BlockAckReq => {}
+    fn on(&mut self, now: Time, event: Event<'_, SimPacket>) {
+        match event {
+            Event::OnAir { frame } => match frame.kind {
+                FrameKind::Rts => self.rts += 1,
+                FrameKind::Cts => self.cts += 1,
+                FrameKind::Data | FrameKind::Ack | FrameKind::BlockAck | FrameKind::BlockAckReq => {}
+            },
+            Event::Inject { node, packet } => self.round_trips.on_inject(now, node, packet),
+            Event::Deliver { node, packet } => self.round_trips.on_deliver(now, node, packet),
+            _ => {}
         }
-    }
-    fn on_inject(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
-        self.round_trips.on_inject(now, node, packet);
-    }
-    fn on_deliver(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
-        self.round_trips.on_deliver(now, node, packet);
     }
 }
 

@@ -3,12 +3,12 @@
 use super::packets::Delayed;
 use super::{ARP_DELAY, Engine, InLink, LINK_DELAY, Node};
 use crate::on_air::{Audience, OnAir};
-use crate::probe::{Loss, Probe};
+use crate::probe::{Event, Loss, Probe};
 use crate::queue::Owner;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::link::discipline::{Attempt, QueueLoss};
-use meshpace_mesh::mac::{Action, Arrival, Attempted, Category, Frame, Heard, OrderedTime};
+use meshpace_mesh::mac::{Action, Arrival, Attempted, Category, Dcf, Frame, Heard, OrderedTime, Timing};
 use meshpace_mesh::radio::{Arriving, Neighbour};
 use meshpace_mesh::{Body, Packet, Queued};
 
@@ -25,8 +25,14 @@ pub(super) fn lose<P: Packet, O: Probe<P>>(
 ) -> impl FnMut(Queued<P>, QueueLoss) {
     move |lost, why| {
         *drops += 1;
-        probe.on_loss(now, node, &lost, Loss::Queue(why));
+        probe.on(now, Event::Loss { node, lost: &lost, why: Loss::Queue(why) });
     }
+}
+
+/// When a station acts next, with categories or without. Out of line: the loop over those who sense a frame needs its registers.
+#[inline(never)]
+fn next_wakeup<P: Packet, const EDCA: bool>(mac: &Dcf<P>, timing: &Timing) -> Time {
+    if EDCA { mac.next_wakeup_of_all(timing) } else { mac.next_wakeup(timing) }
 }
 
 impl<P: Packet, O: Probe<P>> Engine<P, O> {
@@ -35,16 +41,20 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         if let Some(air) = self.on_air.get(id) {
             self.read_ahead(air.listener, air.end, Some(air.audience));
         }
+        let receptions = self.probe.interests().receptions;
         loop {
             let Some(air) = self.on_air.get_mut(id) else { return };
             let receiver = *self.neighbours.entry(air.listener);
             let ends = air.ends_at(&receiver);
             self.now = ends;
             let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
-            if O::DECODED || self.overhears {
+            if receptions || self.duties.overhears {
                 mac.catch_up(OrderedTime::end(ends, air.frame.from), &self.timing);
                 if mac.decodes(ends, air.number) {
-                    self.probe.on_decoded(ends, receiver.node, &air.frame, receiver.power);
+                    if receptions {
+                        let Neighbour { node, power, .. } = receiver;
+                        self.probe.on(ends, Event::Decoded { node, frame: &air.frame, power });
+                    }
                     if let Some(Body::Data(packet)) = &air.frame.body {
                         queue.on_overheard(ends, air.frame.from, packet);
                     }
@@ -56,13 +66,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 frame: &air.frame,
                 mpdus: self.mpdus.get(id as usize).map_or(&[], |mpdus| mpdus),
             };
-            let collisions = if O::DECODED { mac.collisions() } else { 0 };
+            let collisions = if receptions { mac.collisions() } else { 0 };
             let action = mac.on_frame_end(ends, heard, &self.timing);
-            if O::DECODED && mac.collisions() != collisions {
-                self.probe.on_collision(ends, receiver.node, &air.frame);
+            if receptions && mac.collisions() != collisions {
+                self.probe.on(ends, Event::Collision { node: receiver.node, frame: &air.frame });
             }
             let next = air.next_listener(&self.neighbours);
-            if matches!(action, Action::None) && !self.follows_up {
+            if matches!(action, Action::None) && !self.duties.follows_up {
                 self.schedule_mac(receiver.node);
             } else {
                 self.settle(receiver.node, action);
@@ -81,7 +91,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Carries out what a MAC asks for, feeds it, and sets its timer.
     #[inline]
     pub(super) fn settle(&mut self, node: NodeId, mut action: Action<P>) {
-        if self.reports_attempts
+        if self.duties.reports_attempts
             && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
         {
             let Attempted { queued, air_time, acknowledged, carried } = &attempt;
@@ -117,12 +127,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 },
                 Action::Failed { queued, retries } => {
                     self.counters.mac_drops += 1;
-                    self.probe.on_link_failure(self.now, node, queued.next_hop);
+                    self.probe.on(self.now, Event::LinkFailure { node, next_hop: queued.next_hop });
                     self.nodes[node.index()].queue.on_failed(retries);
                     self.link_failed(node, queued);
                 }
             }
-            if !self.is_ht {
+            if !self.duties.is_ht {
                 break;
             }
             let Some(next) = self.follow_up(node) else { break };
@@ -168,7 +178,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             self.catch_up(node);
             self.feed(node);
         } else {
-            if self.aggregates {
+            if self.duties.aggregates {
                 self.fill(node, Category::BestEffort);
             }
             self.schedule_queue(node);
@@ -188,14 +198,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 Some(queued) => {
                     let next_hop = queued.next_hop;
                     state.mac.send(self.now, queued, &self.timing);
-                    if self.tells_quality {
+                    if self.duties.tells_quality {
                         self.tell_quality(node, next_hop);
                     }
                 }
                 None => state.mac.rest(),
             }
         }
-        if self.aggregates {
+        if self.duties.aggregates {
             self.fill(node, Category::BestEffort);
         }
         self.schedule_queue(node);
@@ -259,7 +269,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             {
                 let next_hop = queued.next_hop;
                 mac.send_as(category, now, queued, t);
-                if self.tells_quality {
+                if self.duties.tells_quality {
                     self.tell_quality(node, next_hop);
                 }
             }
@@ -276,12 +286,17 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     /// Sets the timer of a discipline that holds packets back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn schedule_queue(&mut self, node: NodeId) {
-        if self.holds_back {
-            let at = self.nodes[node.index()].queue.next_wakeup();
-            self.queue.set_timer(Owner::Link, node, at);
+        if self.duties.holds_back {
+            self.set_queue_timer(node);
         }
+    }
+
+    #[cold]
+    fn set_queue_timer(&mut self, node: NodeId) {
+        let at = self.nodes[node.index()].queue.next_wakeup();
+        self.queue.set_timer(Owner::Link, node, at);
     }
 
     #[inline]
@@ -342,7 +357,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         let sender = frame.from;
         self.frames += 1;
         self.mix(sender, frame.kind as u64, frame.bytes);
-        self.probe.on_air(self.now, &frame);
+        self.probe.on(self.now, Event::OnAir { frame: &frame });
         let (first, end) = match &mut self.motion {
             None => self.neighbours.range(sender),
             // Kept under the place of the transmission, which it gets below.
@@ -350,7 +365,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         };
         self.broadcasts += u64::from(frame.to.is_broadcast());
         self.sensed += u64::from(end - first);
-        let audience = Audience::of(&frame, self.tells_everybody, self.tells_decoders, self.timing.profile);
+        let audience =
+            Audience::of(&frame, self.duties.tells_everybody, self.duties.tells_decoders, self.timing.profile);
         let Frame { nav, air_time, rate, .. } = frame;
         let (began, moment) = (self.now, OrderedTime::timer(self.now));
         // No frame is in the air for 2^32 transmissions.
@@ -372,8 +388,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             if mac.on_departure(moment, arrival, &self.timing) || EDCA {
                 // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
                 let due = self.queue.timer(Owner::Mac, node);
-                if due <= arrival.frame.end || self.tells_everybody || mac.has_later_arrivals() {
-                    let at = if EDCA { mac.next_wakeup_of_all(&self.timing) } else { mac.next_wakeup(&self.timing) };
+                if due <= arrival.frame.end || self.duties.tells_everybody || mac.has_later_arrivals() {
+                    let at = next_wakeup::<P, EDCA>(mac, &self.timing);
                     if at != due {
                         self.queue.set_timer(Owner::Mac, node, at);
                     }
@@ -384,11 +400,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let air = OnAir { frame, number, began, audience, listener, end };
             let key = air.key(&self.neighbours);
             let id = self.on_air.insert(air);
-            if self.aggregates {
+            if self.duties.aggregates {
                 self.keep_mpdus(sender, id);
             }
             self.queue.set(Owner::FrameEnd, id, key);
-        } else if self.aggregates {
+        } else if self.duties.aggregates {
             // Nobody is there to hear what it holds.
             self.nodes[sender.index()].mac.take_mpdus();
         }

@@ -2,7 +2,7 @@
 
 use super::frames::{LARGE, lose};
 use super::{ARP_DELAY, Engine, InLink, LINK_DELAY};
-use crate::probe::{Loss, Probe};
+use crate::probe::{Event, Loss, Probe};
 use crate::queue::{DELAYED_RANK, DELAYED_RANKS, Key, Owner};
 use meshpace_core::{Duration, NodeId};
 use meshpace_mesh::link::arp::Resolve;
@@ -82,15 +82,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                     Action::Drop { packet, reason } => {
                         let lost = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
-                        self.probe.on_loss(self.now, node, &lost, Loss::Routing(reason));
+                        let why = Loss::Routing(reason);
+                        self.probe.on(self.now, Event::Loss { node, lost: &lost, why });
                     }
                     Action::Notice { destination, found } => {
-                        self.probe.on_route(self.now, node, destination, found);
+                        self.probe.on(self.now, Event::Route { node, destination, found });
                         self.notices.push_back((node, destination, found));
                     }
                     Action::Flush { next_hop } => {
                         while let Some(lost) = self.nodes[node.index()].queue.take_for(next_hop) {
-                            self.probe.on_loss(self.now, node, &lost, Loss::Flushed);
+                            self.probe.on(self.now, Event::Loss { node, lost: &lost, why: Loss::Flushed });
                         }
                     }
                 }
@@ -129,7 +130,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             }
             Resolve::Ask { request, displaced } => {
                 if let Some(body) = displaced {
-                    self.probe.on_loss(self.now, node, &Queued { next_hop, body }, Loss::ArpDisplaced);
+                    let lost = Queued { next_hop, body };
+                    self.probe.on(self.now, Event::Loss { node, lost: &lost, why: Loss::ArpDisplaced });
                 }
                 self.repeat(node, &request);
                 self.delay(Delayed { node, queued: request, past_link: true }, ARP_DELAY);

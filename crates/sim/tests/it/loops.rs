@@ -8,13 +8,12 @@
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
-use meshpace_mesh::Queued;
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::two_ray;
 use meshpace_mesh::routing::DropReason;
 use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrConfig, OlsrMetric, RoutingConfig};
 use meshpace_sim::mobility::{Motion, Move, Waypoint};
-use meshpace_sim::{Config, Engine, Flow, Indication, Loss, Mobility, Probe, SimPacket, Traffic, run_with};
+use meshpace_sim::{Config, Engine, Event, Flow, Indication, Loss, Mobility, Probe, SimPacket, Traffic, run_with};
 use meshpace_transport::udp::Datagram;
 use meshpace_transport::{Segment, names};
 
@@ -223,8 +222,8 @@ fn the_local_repair_of_ns2_loops_about_as_often_as_in_ns2() {
     #[derive(Default)]
     struct Died(u32);
     impl Probe<SimPacket> for Died {
-        fn on_loss(&mut self, _: Time, _: NodeId, _: &Queued<SimPacket>, why: Loss) {
-            self.0 += u32::from(why == Loss::Routing(DropReason::TtlExpired));
+        fn on(&mut self, _: Time, event: Event<'_, SimPacket>) {
+            self.0 += u32::from(matches!(event, Event::Loss { why: Loss::Routing(DropReason::TtlExpired), .. }));
         }
     }
     let places = (0..=7).map(|i| Position { x: 200.0 * f64::from(i), y: 0.0 }).collect();

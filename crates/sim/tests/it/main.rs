@@ -8,3 +8,4 @@ mod mesh;
 mod moving;
 mod olsr;
 mod pieces;
+mod probes;

@@ -4,7 +4,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rate, Rng, Time};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::{AodvDetection, Body, LocalRepair, MeshConfig, OlsrConfig, OlsrMetric, RoutingConfig};
-use meshpace_sim::{Config, Flow, Outcome, Probe, SimPacket, Traffic, run, run_with};
+use meshpace_sim::{Config, Event, Flow, Outcome, Probe, SimPacket, Traffic, run, run_with};
 use meshpace_transport::{self as transport, names};
 use std::collections::BTreeMap;
 
@@ -40,8 +40,10 @@ fn chain(hops: u16) -> Vec<Position> {
 struct Hops(BTreeMap<u8, u32>);
 
 impl Probe<SimPacket> for Hops {
-    fn on_deliver(&mut self, _: Time, _: NodeId, packet: &SimPacket) {
-        *self.0.entry(packet.hops).or_default() += 1;
+    fn on(&mut self, _: Time, event: Event<'_, SimPacket>) {
+        if let Event::Deliver { packet, .. } = event {
+            *self.0.entry(packet.hops).or_default() += 1;
+        }
     }
 }
 

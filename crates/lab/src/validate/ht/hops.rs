@@ -5,8 +5,8 @@ use super::scene::{How, datagrams, mbps, segments_mbps, transfer};
 use super::{NS3, Options, Sample, Table, how, point, words};
 use crate::validate::rows;
 use meshpace_core::{NodeId, Time};
-use meshpace_mesh::mac::{Frame, FrameKind};
-use meshpace_sim::{Config, Probe, SimPacket};
+use meshpace_mesh::mac::FrameKind;
+use meshpace_sim::{Config, Event, Probe, SimPacket};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -41,9 +41,12 @@ fn table() -> Vec<Row> {
 /// Frames with data and the bytes in them, by node.
 struct Sizes(Vec<(u64, u64)>);
 
-impl Probe<SimPacket> for &mut Sizes {
-    fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
-        if frame.kind == FrameKind::Data && now >= Time(2_000_000_000) {
+impl Probe<SimPacket> for Sizes {
+    fn on(&mut self, now: Time, event: Event<'_, SimPacket>) {
+        if let Event::OnAir { frame } = event
+            && frame.kind == FrameKind::Data
+            && now >= Time(2_000_000_000)
+        {
             let sent = &mut self.0[frame.from.index()];
             *sent = (sent.0 + 1, sent.1 + u64::from(frame.bytes));
         }

@@ -5,11 +5,11 @@ use meshpace_lab::validate::ht::scene::{How, datagrams, mbps};
 use meshpace_lab::validate::scenes::transport;
 use meshpace_mesh::config::{MeshConfig, QueueConfig};
 use meshpace_mesh::link::fq_codel_airtime::FqCodelAirtimeConfig;
-use meshpace_mesh::mac::{Frame, FrameKind};
+use meshpace_mesh::mac::FrameKind;
 use meshpace_mesh::radio::Links;
 use meshpace_mesh::{Body, EdcaConfig, HtConfig, Packet, Propagation, Queued, RateControl};
 use meshpace_scenario::{Scenario, Source};
-use meshpace_sim::{Config, Flow, Loss, Probe, SimPacket, Traffic};
+use meshpace_sim::{Config, Event, Flow, Probe, SimPacket, Traffic};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -41,8 +41,9 @@ fn near_and_far(queue: QueueConfig, mpdus: u32) -> MeshConfig {
 #[derive(Default)]
 struct Air([Duration; 3]);
 
-impl Probe<SimPacket> for &mut Air {
-    fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
+impl Probe<SimPacket> for Air {
+    fn on(&mut self, now: Time, event: Event<'_, SimPacket>) {
+        let Event::OnAir { frame } = event else { return };
         let is_answer = matches!(frame.kind, FrameKind::Cts | FrameKind::Ack | FrameKind::BlockAck);
         if frame.from == NodeId(0) && !is_answer && now > Time(2_000_000_000) {
             let sum = &mut self.0[frame.to.index()];
@@ -151,9 +152,12 @@ fn a_sparse_flow_hardly_waits_beside_bulk() {
 #[derive(Default, Debug)]
 struct Longest(Duration);
 
-impl Probe<SimPacket> for &mut Longest {
-    fn on_air(&mut self, _now: Time, frame: &Frame<SimPacket>) {
-        if frame.kind == FrameKind::Data && frame.from == NodeId(0) {
+impl Probe<SimPacket> for Longest {
+    fn on(&mut self, _now: Time, event: Event<'_, SimPacket>) {
+        if let Event::OnAir { frame } = event
+            && frame.kind == FrameKind::Data
+            && frame.from == NodeId(0)
+        {
             self.0 = self.0.max(frame.air_time);
         }
     }
@@ -201,17 +205,14 @@ struct Books {
     accounted: BTreeSet<u32>,
 }
 
-impl Probe<SimPacket> for &mut Books {
-    fn on_inject(&mut self, _now: Time, _node: NodeId, packet: &SimPacket) {
-        self.injected.insert(packet.id());
-    }
-    fn on_deliver(&mut self, _now: Time, _node: NodeId, packet: &SimPacket) {
-        self.accounted.insert(packet.id());
-    }
-    fn on_loss(&mut self, _now: Time, _node: NodeId, lost: &Queued<SimPacket>, _why: Loss) {
-        if let Body::Data(packet) = &lost.body {
-            self.accounted.insert(packet.id());
-        }
+impl Probe<SimPacket> for Books {
+    fn on(&mut self, _now: Time, event: Event<'_, SimPacket>) {
+        match event {
+            Event::Inject { packet, .. } => self.injected.insert(packet.id()),
+            Event::Deliver { packet, .. } => self.accounted.insert(packet.id()),
+            Event::Loss { lost: Queued { body: Body::Data(packet), .. }, .. } => self.accounted.insert(packet.id()),
+            _ => return,
+        };
     }
 }
 

@@ -3,9 +3,9 @@
 use super::edca_model::{self, parameters};
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_lab::validate::ht::scene::{How, categories, mbps};
-use meshpace_mesh::mac::{Category, Frame, FrameKind};
+use meshpace_mesh::mac::{Category, FrameKind};
 use meshpace_mesh::{EdcaConfig, HtConfig};
-use meshpace_sim::{Config, Outcome, Probe, SimPacket};
+use meshpace_sim::{Config, Event, Outcome, Probe, SimPacket};
 
 const ONE_EXCHANGE: EdcaConfig = EdcaConfig { video_txop: Duration::ZERO, voice_txop: Duration::ZERO };
 /// 1536 bytes at MCS 7: 36 us and 48 symbols; its ACK at 24 Mbit/s.
@@ -136,8 +136,9 @@ struct Burst {
     data_frames: u32,
 }
 
-impl Probe<SimPacket> for &mut Bursts {
-    fn on_air(&mut self, now: Time, frame: &Frame<SimPacket>) {
+impl Probe<SimPacket> for Bursts {
+    fn on(&mut self, now: Time, event: Event<'_, SimPacket>) {
+        let Event::OnAir { frame } = event else { return };
         // The answers come from node 0.
         let is_data = frame.kind == FrameKind::Data;
         let (ends, data_frames) = (now + frame.air_time, u32::from(is_data));

@@ -3,8 +3,8 @@
 
 use meshpace_core::Time;
 use meshpace_lab::validate::ht::scene::{How, datagrams};
-use meshpace_mesh::mac::{Frame, FrameKind};
-use meshpace_sim::{Probe, SimPacket};
+use meshpace_mesh::mac::FrameKind;
+use meshpace_sim::{Event, Probe, SimPacket};
 
 /// Frames, and bytes of frames with data.
 #[derive(Clone, Copy, Default, Debug)]
@@ -13,8 +13,9 @@ struct Sent {
     mpdus: u64,
 }
 
-impl Probe<SimPacket> for &mut Sent {
-    fn on_air(&mut self, _now: Time, frame: &Frame<SimPacket>) {
+impl Probe<SimPacket> for Sent {
+    fn on(&mut self, _now: Time, event: Event<'_, SimPacket>) {
+        let Event::OnAir { frame } = event else { return };
         self.frames += 1;
         if frame.kind == FrameKind::Data {
             // Of 1540 bytes each; the last is not padded.

@@ -12,6 +12,7 @@ use crate::radio::FrameRate;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
+    #[inline(always)]
     pub(super) fn on_decoded(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
         if frame.to != self.me {
             if frame.nav > Duration::ZERO {

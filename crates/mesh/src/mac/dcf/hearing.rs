@@ -221,7 +221,8 @@ impl<P: Packet> Dcf<P> {
     }
 
     /// A frame ends here for which the station asked to be notified ([`Arrival::is_notified`]).
-    #[inline]
+    // An engine calls it at one place. The compiler sees two engines and would not inline it by itself.
+    #[inline(always)]
     pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
         let outcome = if self.single_arrival && self.next_arrival.first_is(heard.id) {
             let frame = self.next_arrival.take();

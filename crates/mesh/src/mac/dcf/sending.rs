@@ -14,6 +14,8 @@ use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
     /// One of the timers is due. Call again while [`Dcf::next_wakeup`] is not later than `now`.
+    // An engine calls it at one place: see `on_frame_end`.
+    #[inline(always)]
     pub fn on_timer(&mut self, now: Time, t: &Timing) -> Action<P> {
         self.catch_up(OrderedTime::timer(now), t);
         let action = self.on_due(now, t);
@@ -21,7 +23,8 @@ impl<P: Packet> Dcf<P> {
         action
     }
 
-    pub(super) fn on_due(&mut self, now: Time, t: &Timing) -> Action<P> {
+    #[inline(always)]
+    fn on_due(&mut self, now: Time, t: &Timing) -> Action<P> {
         if self.timeout <= now {
             self.timeout = Time::NEVER;
             return self.on_timeout(now, t);

@@ -26,7 +26,7 @@ fn least_nav(frame: &LockedFrame, t: &Timing) -> Duration {
 impl<P: Packet> Dcf<P> {
     /// When [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not. What becomes of the frames that the station
     /// has been told of can only move it to later: then the call finds nothing to do.
-    #[inline]
+    #[inline(always)]
     pub fn next_wakeup(&self, t: &Timing) -> Time {
         let mut at = self.defer.min(self.timeout);
         let busy = self.receiver.busy_until();
