@@ -219,6 +219,28 @@ fn devices_are_put_back() {
     });
 }
 
+#[test]
+fn the_least_of_segments_is_one_and_put_back() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    let least = || fs::read_to_string("/proc/sys/net/ipv4/tcp_min_tso_segs").unwrap().trim().to_owned();
+    sides[0].run(|| {
+        assert_eq!(least(), "2", "the kernel's own");
+        let _loaded = Loaded::new(Loaded::request('g'));
+        assert_eq!(least(), "1");
+        // The last `unload` does this; other tests may have something loaded.
+        LeastSegments::here().unwrap().restore().unwrap();
+        assert_eq!(least(), "2");
+        // What somebody has chosen since stays.
+        LeastSegments::here().unwrap().change().unwrap();
+        fs::write("/proc/sys/net/ipv4/tcp_min_tso_segs", "3").unwrap();
+        LeastSegments::here().unwrap().restore().unwrap();
+        assert_eq!(least(), "3");
+    });
+}
+
 /// What a loader in a process of its own does, until it is killed.
 #[test]
 #[ignore = "part of the test below"]
