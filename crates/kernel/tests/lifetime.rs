@@ -7,7 +7,7 @@ use common::{Flow, Loaded, RECEIVER, choose, eventually, is_missing, network};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapHandle, Program};
 use meshpace_core::Rate;
-use meshpace_kernel::tuning::{is_allowed, is_registered};
+use meshpace_kernel::tuning::{LeastSegments, is_allowed, is_registered};
 use meshpace_kernel::{Destination, Error, NAME, Path, object};
 use meshpace_live::tun::ip;
 use nix::sys::socket::getsockopt;
