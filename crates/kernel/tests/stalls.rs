@@ -77,6 +77,7 @@ fn a_connection_goes_on_without_the_answers_of_programs() {
 const STALL: Duration = Duration::from_secs(5);
 
 /// Runs `flows` connections at once over a wire that loses 1 % of all packets, for `time`; returns how many stood still.
+#[expect(clippy::disallowed_methods, reason = "the kernel's connections live in the machine's time")]
 fn stalls(flows: usize, time: Duration, name: &str) -> usize {
     let sides = network();
     let rule = "add table inet lossy; add chain inet lossy in { type filter hook input priority 0; }; \
