@@ -196,7 +196,7 @@ mod loaded {
 
     #[test]
     fn no_transfer_over_an_emulated_cross_stops() {
-        let what = "40 transfers of 25 s over emulated crosses, four minutes";
+        let what = "40 transfers of 25 s over emulated crosses, five minutes";
         if !meshpace_testing::is_slow_run(what) || is_missing() || !has("iperf3", "iperf3") {
             return;
         }

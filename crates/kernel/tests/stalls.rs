@@ -109,7 +109,7 @@ fn stalls(flows: usize, time: Duration, name: &str) -> usize {
 
 #[test]
 fn none_of_200_connections_stops() {
-    let what = "200 connections over a wire with 1 % loss, four minutes";
+    let what = "200 connections over a wire with 1 % loss, five minutes";
     if !is_slow_run(what) || is_missing() || !has("nft", "nftables") {
         return;
     }
