@@ -20,8 +20,9 @@ static LOST_ANSWERS: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT
 
 /// The congestion control whose every answer is lost, under `name`, until it is dropped.
 struct WithoutAnswers {
-    _object: Object,
+    /// Before what it unregisters: fields are dropped in this order.
     _link: Link,
+    _object: Object,
 }
 
 impl WithoutAnswers {
@@ -44,7 +45,7 @@ impl WithoutAnswers {
         write("paths", &Destination::ANY.encode(), &Path::new(4, Rate::from_mbps(11)).encode());
         let mut operations = object.maps_mut().find(|map| map.name() == "meshpace_ap").unwrap();
         let link = operations.attach_struct_ops().unwrap();
-        WithoutAnswers { _object: object, _link: link }
+        WithoutAnswers { _link: link, _object: object }
     }
 }
 
