@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAMS: [&str; 2] = ["meshpace_ap", "arithmetic"];
+const PROGRAMS: [&str; 3] = ["meshpace_ap", "arithmetic", "lost_answers"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

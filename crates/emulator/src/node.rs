@@ -63,6 +63,8 @@ fn make_device(node: NodeId, setup: &Setup, hub: Option<&Hub>) -> io::Result<Dev
     set("net.ipv4.conf.default.send_redirects", "0")?;
     set("net.ipv4.conf.all.rp_filter", "0")?;
     set("net.ipv4.conf.default.rp_filter", "0")?;
+    // A radio sends one frame at a time, and eBPF congestion controls that space segments do not say so themselves.
+    set("net.ipv4.tcp_min_tso_segs", "1")?;
     // Whoever may send pings outside may here.
     set("net.ipv4.ping_group_range", "0 2147483647").or_else(|_| set("net.ipv4.ping_group_range", "0 0"))?;
     for (name, value) in &setup.sysctls {

@@ -23,7 +23,21 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define MAPPED_IPV4 __builtin_bswap32(0xffff)
 #define UNLIMITED 0xfffffffeu /* bytes/s; one more would switch pacing off */
 #define SECOND_NS 1000000000ULL
+#define LEAST_THRESHOLD 2 /* segments, by the kernel's tcp_reno_ssthresh() */
 #define NEVER_PACED 10 /* data segments of a connection, by the kernel's tcp_update_skb_after_send() */
+
+/*
+ * What a program answers the kernel. The kernel does not promise to run the program: the trampoline before it may pass it
+ * over, and then the answer is whatever was on the stack. So nothing here may depend on an answer, and there is no
+ * min_tso_segs: with 0 for it tcp_write_xmit() makes an empty segment, which the timer of window probes sends, which no ACK
+ * covers, and which is repeated for ever. The loader sets net.ipv4.tcp_min_tso_segs. With LOST_ANSWERS, for a test, every
+ * answer is lost and 0 is in its place.
+ */
+#ifdef LOST_ANSWERS
+#define ANSWER(value) ((void)(value), 0)
+#else
+#define ANSWER(value) (value)
+#endif
 
 /* A destination: an IPv6 prefix, or an IPv4 one mapped into ::ffff:0:0/96. */
 struct destination {
@@ -178,19 +192,17 @@ void BPF_PROG(meshpace_acked, struct sock *sk, const struct ack_sample *sample)
 }
 
 SEC("struct_ops")
-__u32 BPF_PROG(meshpace_segments, struct sock *sk)
-{
-	/* One segment at a time: the kernel's least is two, which would leave as a burst. */
-	return 1;
-}
-
-SEC("struct_ops")
 void BPF_PROG(meshpace_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct settings *chosen;
 	__u32 zero = 0;
 
+	/* What NewReno answers at least. The kernel divides by the window, which it takes from a lost answer without a look. */
+	if (tp->snd_ssthresh < LEAST_THRESHOLD)
+		tp->snd_ssthresh = LEAST_THRESHOLD;
+	if (tp->snd_cwnd < 1)
+		tp->snd_cwnd = 1;
 	chosen = bpf_map_lookup_elem(&settings, &zero);
 	if (chosen && chosen->initial_window && tp->data_segs_out < NEVER_PACED)
 		return;
@@ -200,20 +212,19 @@ void BPF_PROG(meshpace_avoid, struct sock *sk, __u32 ack, __u32 acked)
 SEC("struct_ops")
 __u32 BPF_PROG(meshpace_ssthresh, struct sock *sk)
 {
-	return tcp_reno_ssthresh(sk);
+	return ANSWER(tcp_reno_ssthresh(sk));
 }
 
 SEC("struct_ops")
 __u32 BPF_PROG(meshpace_undo, struct sock *sk)
 {
-	return tcp_reno_undo_cwnd(sk);
+	return ANSWER(tcp_reno_undo_cwnd(sk));
 }
 
 SEC(".struct_ops")
 struct tcp_congestion_ops meshpace_ap = {
 	.init = (void *)meshpace_init,
 	.pkts_acked = (void *)meshpace_acked,
-	.min_tso_segs = (void *)meshpace_segments,
 	.cong_avoid = (void *)meshpace_avoid,
 	.ssthresh = (void *)meshpace_ssthresh,
 	.undo_cwnd = (void *)meshpace_undo,

@@ -70,6 +70,7 @@ struct sock {
 struct tcp_sock {
 	__u32 mss_cache;
 	__u32 snd_cwnd;
+	__u32 snd_ssthresh;
 	__u32 data_segs_out;
 };
 
@@ -83,7 +84,6 @@ struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *);
 	void (*cong_avoid)(struct sock *, __u32, __u32);
 	void (*pkts_acked)(struct sock *, const struct ack_sample *);
-	__u32 (*min_tso_segs)(struct sock *);
 	__u32 (*undo_cwnd)(struct sock *);
 	void (*init)(struct sock *);
 	char name[16];

@@ -5,7 +5,7 @@
 //! all its pins.
 
 use crate::machine::{self, BPF_FS, is_bpf_fs};
-use crate::tuning::{self, Devices};
+use crate::tuning::{self, Devices, LeastSegments};
 use crate::{Connection, Destination, Error, Form, Path as Route, check_name};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 use std::fs::{self, File};
@@ -150,6 +150,7 @@ fn assemble(request: &Request, directory: &Path) -> Result<(), Error> {
     for device in &request.devices {
         Devices::of(&request.name).change(device)?;
     }
+    LeastSegments::here()?.change()?;
     register(object, directory)?;
     if request.allow_users {
         tuning::allow_users(&request.name)?;
@@ -269,7 +270,7 @@ fn unregister(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Removes pins and puts devices back.
+/// Removes pins and puts back devices, and the least of segments when nothing of ours is loaded any more.
 fn clear(name: &str, directory: &Path) -> Result<(), Error> {
     let remove = || -> io::Result<()> {
         if directory.exists() {
@@ -281,7 +282,9 @@ fn clear(name: &str, directory: &Path) -> Result<(), Error> {
         Ok(())
     };
     let removed = remove().map_err(|error| Error::failed(directory.display(), error));
-    Devices::of(name).restore().and(removed)
+    let restored = Devices::of(name).restore().and(removed);
+    let least = LeastSegments::here()?;
+    if loaded()?.is_empty() { least.restore().and(restored) } else { restored }
 }
 
 /// The names of what is loaded, in order.

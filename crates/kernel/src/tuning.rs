@@ -1,13 +1,14 @@
 //! Settings of the machine that `load` changes and `unload` restores: who may choose the congestion control, and devices that
-//! would turn spaced segments into bursts.
+//! would turn spaced segments into bursts, and the least number of segments in a burst.
 //!
 //! TCP may hand 64 kB at a time to a device (GSO), and does so if round trips are short, whatever
 //! the pacing says; one segment at a time (`gso_max_segs`) prevents it. The original values are written to a file before they are
 //! changed, so that `unload` can restore them even if the loader was killed.
 
 use crate::Error;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -44,6 +45,77 @@ pub fn allow_users(name: &str) -> Result<(), Error> {
         Ok(())
     };
     change().map_err(|error| Error::failed(ALLOWED, error))
+}
+
+const LEAST: &str = "/proc/sys/net/ipv4/tcp_min_tso_segs";
+
+/// The least number of segments that TCP hands to a device at once, `net.ipv4.tcp_min_tso_segs`, in one network namespace. The
+/// kernel's own is 2: pairs would be paced.
+///
+/// A congestion control can answer for it, but a kernel that passes over the eBPF program reads the answer from where nothing was
+/// written: a 0 makes an empty segment, on which the connection hangs. A parameter is always there.
+#[derive(Debug)]
+pub struct LeastSegments {
+    file: PathBuf,
+    /// Loaders and unloaders take turns.
+    _lock: File,
+}
+
+impl LeastSegments {
+    /// That of the calling thread's network namespace. Waits for others who change one.
+    ///
+    /// # Errors
+    /// If the namespace cannot be told, or nobody can take turns.
+    pub fn here() -> Result<LeastSegments, Error> {
+        let namespace = "/proc/thread-self/ns/net";
+        let number = fs::metadata(namespace).map_err(|error| Error::failed(namespace, error))?.ino();
+        let path = Path::new(RUN).join("segments.lock");
+        let open = || {
+            fs::create_dir_all(RUN)?;
+            let file = File::create(&path)?;
+            file.lock()?;
+            Ok::<File, io::Error>(file)
+        };
+        let lock = open().map_err(|error| Error::failed(path.display(), error))?;
+        Ok(LeastSegments { file: Path::new(RUN).join(format!("{number}.segments")), _lock: lock })
+    }
+
+    /// Makes it 1.
+    ///
+    /// # Errors
+    /// If it cannot be changed.
+    pub fn change(&self) -> Result<(), Error> {
+        let change = || -> io::Result<()> {
+            let found = fs::read_to_string(LEAST)?;
+            if found.trim() != "1" {
+                let beside = self.file.with_extension("new");
+                fs::write(&beside, found)?;
+                fs::rename(&beside, &self.file)?;
+                fs::write(LEAST, "1")?;
+            }
+            Ok(())
+        };
+        change().map_err(|error| Error::failed(LEAST, error))
+    }
+
+    /// Puts back what was found, unless somebody has changed it since.
+    ///
+    /// # Errors
+    /// If it cannot be changed.
+    pub fn restore(&self) -> Result<(), Error> {
+        let found = match fs::read_to_string(&self.file) {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::failed(self.file.display(), error)),
+        };
+        let restore = || -> io::Result<()> {
+            if fs::read_to_string(LEAST)?.trim() == "1" {
+                fs::write(LEAST, found.trim())?;
+            }
+            fs::remove_file(&self.file)
+        };
+        restore().map_err(|error| Error::failed(LEAST, error))
+    }
 }
 
 /// The devices that were changed for one congestion control.

@@ -7,7 +7,7 @@ use common::{Flow, Loaded, RECEIVER, choose, eventually, is_missing, network};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapHandle, Program};
 use meshpace_core::Rate;
-use meshpace_kernel::tuning::{is_allowed, is_registered};
+use meshpace_kernel::tuning::{LeastSegments, is_allowed, is_registered};
 use meshpace_kernel::{Destination, Error, NAME, Path, object};
 use meshpace_live::tun::ip;
 use nix::sys::socket::getsockopt;
@@ -216,6 +216,28 @@ fn devices_are_put_back() {
         assert!(meshpace_kernel::tuning::bursting().is_empty());
         object::unload(loaded.name()).unwrap();
         assert_eq!(meshpace_kernel::tuning::bursting(), bursting);
+    });
+}
+
+#[test]
+fn the_least_of_segments_is_one_and_put_back() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    let least = || fs::read_to_string("/proc/sys/net/ipv4/tcp_min_tso_segs").unwrap().trim().to_owned();
+    sides[0].run(|| {
+        assert_eq!(least(), "2", "the kernel's own");
+        let _loaded = Loaded::new(Loaded::request('g'));
+        assert_eq!(least(), "1");
+        // The last `unload` does this; other tests may have something loaded.
+        LeastSegments::here().unwrap().restore().unwrap();
+        assert_eq!(least(), "2");
+        // What somebody has chosen since stays.
+        LeastSegments::here().unwrap().change().unwrap();
+        fs::write("/proc/sys/net/ipv4/tcp_min_tso_segs", "3").unwrap();
+        LeastSegments::here().unwrap().restore().unwrap();
+        assert_eq!(least(), "3");
     });
 }
 

@@ -162,4 +162,59 @@ mod loaded {
         refused(&["unload", "--name", &name], "is not loaded");
         refused(&["status", &name], "is not loaded");
     }
+
+    /// One emulation of a cross of two chains of four hops at 11 Mbit/s, with a transfer over each by the congestion control `name`;
+    /// returns how many transfers had five seconds without a byte.
+    fn stalls_of_a_cross(name: &str, seed: usize) -> usize {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |server: usize| directory.path().join(format!("{server}.json"));
+        let mut scenario =
+            "title = \"stalls\"\nduration = \"60 s\"\n[topology]\nkind = \"cross\"\n[radio]\nrate = \"11 Mbit/s\"\n"
+                .to_owned();
+        let mut run = |node: usize, command: String| {
+            scenario.push_str(&format!("[[program]]\nnode = {node}\ncommand = {}\n", Value::from(command)));
+        };
+        for server in [4, 8] {
+            run(server, format!("exec iperf3 -s -1 -J > {}", file(server).display()));
+        }
+        run(5, format!("exec iperf3 -c n8 -C {name} -t 25"));
+        // The last program ends the emulation: not before the other transfer is over.
+        run(0, format!("iperf3 -c n4 -C {name} -t 25; sleep 2"));
+        let path = directory.path().join("cross.toml");
+        std::fs::write(&path, scenario).unwrap();
+        let done = cargo_bin_cmd!("meshpace").arg("emulate").arg(&path).args(["--seed", &seed.to_string()]).output();
+        let said = String::from_utf8_lossy(&done.unwrap().stderr).into_owned();
+        let stalled = |server: &usize| {
+            let told: Value = serde_json::from_slice(&std::fs::read(file(*server)).unwrap()).expect(&said);
+            let intervals = told["intervals"].as_array().expect(&said);
+            assert!(intervals.len() >= 20, "{said}");
+            let silent: Vec<bool> = intervals.iter().map(|one| one["sum"]["bytes"] == 0).collect();
+            silent.windows(5).any(|window| window.iter().all(|silent| *silent))
+        };
+        [4, 8].iter().filter(|server| stalled(server)).count()
+    }
+
+    #[test]
+    fn no_transfer_over_an_emulated_cross_stops() {
+        let what = "204 transfers of 25 s over emulated crosses, ten minutes";
+        if !meshpace_testing::is_slow_run(what) || is_missing() || !has("iperf3", "iperf3") {
+            return;
+        }
+        let name = format!("mpx{}", std::process::id());
+        let _unload = Unload(name.clone());
+        let done = kernel(&["load", "--name", &name, "--hops", "4", "--channel-rate", "11 Mbit/s"]);
+        assert!(done.status.success(), "{done:?}");
+        // Six emulations at a time, which keep two processors busy: it was on busy machines that transfers stopped.
+        let mut stalled = 0;
+        for round in 0..17 {
+            let emulations: Vec<_> = (0..6)
+                .map(|place| {
+                    let name = name.clone();
+                    std::thread::spawn(move || stalls_of_a_cross(&name, 1 + 6 * round + place))
+                })
+                .collect();
+            stalled += emulations.into_iter().map(|one| one.join().unwrap()).sum::<usize>();
+        }
+        assert_eq!(stalled, 0, "of 204");
+    }
 }

@@ -1,0 +1,141 @@
+//! No connection stops for good: whether or not the kernel runs the programs that answer it, and however segments are lost.
+#![cfg(feature = "kernel")]
+
+mod common;
+
+use common::{DEVICE, Flow, Loaded, RECEIVER, eventually, is_missing, network};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Rate, Rng};
+use meshpace_kernel::{Destination, Form, Path};
+use meshpace_live::tun::ip;
+use meshpace_testing::{has, is_slow_run};
+use std::process::Command;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+#[repr(align(8))]
+struct Aligned<T: ?Sized>(T);
+static LOST_ANSWERS: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/lost_answers.bpf.o")));
+
+/// The congestion control whose every answer is lost, under `name`, until it is dropped.
+struct WithoutAnswers {
+    /// Before what it unregisters: fields are dropped in this order.
+    _link: Link,
+    _object: Object,
+}
+
+impl WithoutAnswers {
+    fn register(name: &str) -> WithoutAnswers {
+        let mut open = ObjectBuilder::default().open_memory(&LOST_ANSWERS.0).unwrap();
+        let mut operations = open.maps_mut().find(|map| map.name() == "meshpace_ap").unwrap();
+        let value = operations.initial_value_mut().unwrap();
+        let mut field = [0; 16];
+        field[..11].copy_from_slice(b"meshpace_ap");
+        let at = value.windows(16).position(|window| window == field).unwrap();
+        value[at..at + 16].fill(0);
+        value[at..at + name.len()].copy_from_slice(name.as_bytes());
+        let mut object = open.load().unwrap();
+        let write = |map: &str, key: &[u8], value: &[u8]| {
+            let map = object.maps().find(|one| one.name() == map).unwrap();
+            map.update(key, value, MapFlags::ANY).unwrap();
+        };
+        let settings = [Form::Ap05.number(), 200, 2].map(u32::to_ne_bytes).concat();
+        write("settings", &[0; 4], &settings);
+        write("paths", &Destination::ANY.encode(), &Path::new(4, Rate::from_mbps(11)).encode());
+        let mut operations = object.maps_mut().find(|map| map.name() == "meshpace_ap").unwrap();
+        let link = operations.attach_struct_ops().unwrap();
+        WithoutAnswers { _link: link, _object: object }
+    }
+}
+
+#[test]
+fn a_connection_goes_on_without_the_answers_of_programs() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    // The kernel's own number of segments is 0, and only its least counts, as over round trips of some milliseconds: here that takes
+    // a parameter. The device takes more than one segment, so that the kernel has something to cut.
+    sides[0]
+        .run(|| {
+            std::fs::write("/proc/sys/net/ipv4/tcp_tso_rtt_log", "0").unwrap();
+            ip(&["link", "set", "dev", DEVICE, "gso_max_segs", "65535"])
+        })
+        .unwrap();
+    let name = format!("mp{}a", std::process::id());
+    let registered = WithoutAnswers::register(&name);
+    let flow = Flow::start(&sides, RECEIVER, &name);
+    // At a segment per 2 ms this takes a second.
+    let has_arrived = eventually(Duration::from_secs(20), || flow.arrived.load(Relaxed) > 500_000);
+    let arrived = flow.arrived.load(Relaxed);
+    drop(registered);
+    assert!(has_arrived, "{arrived} bytes in 20 s");
+    flow.finish();
+}
+
+/// Longest time without a byte that is no stall. An RTO after two losses of one segment is 0.8 s, after three 1.6 s.
+const STALL: Duration = Duration::from_secs(5);
+
+/// Runs `flows` connections at once over a wire that loses 1 % of all packets, for `time`; returns how many stood still.
+#[expect(clippy::disallowed_methods, reason = "the kernel's connections live in the machine's time")]
+fn stalls(flows: usize, time: Duration, name: &str) -> usize {
+    let sides = network();
+    let rule = "add table inet lossy; add chain inet lossy in { type filter hook input priority 0; }; \
+                add rule inet lossy in meta l4proto tcp numgen random mod 100 == 0 drop";
+    for side in &sides {
+        assert!(side.run(|| Command::new("nft").arg(rule).status()).unwrap().success());
+    }
+    let flows: Vec<Flow> = (0..flows).map(|_| Flow::start(&sides, RECEIVER, name)).collect();
+    let start = Instant::now();
+    let mut seen = vec![(0, start, Duration::ZERO); flows.len()];
+    eventually(time, || {
+        for ((bytes, since, longest), flow) in seen.iter_mut().zip(&flows) {
+            let arrived = flow.arrived.load(Relaxed);
+            if arrived != *bytes {
+                (*bytes, *since) = (arrived, Instant::now());
+            }
+            *longest = (*longest).max(since.elapsed());
+        }
+        false
+    });
+    let stalled = seen.iter().filter(|(_, _, longest)| *longest >= STALL).count();
+    eprintln!("{name}: {stalled} of {} stood still for {} s", seen.len(), STALL.as_secs());
+    // One that stands still would be waited for until TCP gives it up.
+    if stalled == 0 {
+        flows.into_iter().for_each(Flow::finish);
+    }
+    stalled
+}
+
+#[test]
+fn none_of_200_connections_stops() {
+    let what = "200 connections over a wire with 1 % loss, five minutes";
+    if !is_slow_run(what) || is_missing() || !has("nft", "nftables") {
+        return;
+    }
+    let time = Duration::from_secs(25);
+    let mut request = Loaded::request('0');
+    request.initial_window = 2;
+    let mut stopped = stalls(100, time, Loaded::new(request).name());
+    let mut rng = Rng::stream(31, Purpose::Test, 0);
+    for letter in "123456789b".chars() {
+        let mut request = Loaded::request(letter);
+        request.form = if rng.next_u64().is_multiple_of(2) { Form::Ap05 } else { Form::Ap10 };
+        let hops = 1 + (rng.next_u64() % 8) as u8;
+        request.usual = Path::new(hops, Rate::from_bps(1_000_000 << (rng.next_u64() % 5)));
+        request.initial_window = [0, 1, 2, 10][(rng.next_u64() % 4) as usize];
+        request.factor = (rng.next_u64() % 401) as u32;
+        eprintln!("{request:?}");
+        stopped += stalls(10, time, Loaded::new(request).name());
+    }
+    assert_eq!(stopped, 0, "of 200");
+}
+
+#[test]
+fn a_connection_goes_on_without_answers_on_linux_6_1() {
+    let what = "boots Debian's kernel 6.1 in qemu and runs one of these tests there";
+    if is_slow_run(what) {
+        common::debian_6_1("a_connection_goes_on_without_the_answers", "1 passed; 0 failed");
+    }
+}
