@@ -15,6 +15,7 @@ use super::congestion::{Congestion, State};
 use super::estimator::Estimator;
 use super::flight::{Flight, Timer};
 use super::segment::{ALL, Segment, block_after};
+use super::window::Window;
 use super::{Config, congestion};
 use crate::flags::Flags;
 use crate::pacing::{HopSource, Pacer, Release, Sample, Sampling};
@@ -67,6 +68,8 @@ pub struct Sender {
 
     estimator: Estimator,
     congestion: Congestion,
+    /// Segments that may be outstanding while all is well.
+    window: Window,
     pacer: Pacer,
     path: PathInfo,
     /// Where the pacing has the number of hops from.
@@ -87,12 +90,15 @@ pub struct Sender {
 impl Sender {
     /// Nothing written yet.
     pub fn new(config: &Config) -> Sender {
+        let ack_every = config.ack.segments(config.congestion.window);
+        let (agreed, rule) = (config.congestion.window, config.window);
         Sender {
             segment: config.segment,
             block_segments: config.block_segments,
             fill_timeout: config.fill_timeout,
             estimator: Estimator::new(&config.rto),
             congestion: Congestion::new(&config.congestion),
+            window: Window::new(rule, config.segment, config.block_segments, agreed, ack_every),
             pacer: Pacer::new(&config.pacing, config.segment),
             path: PathInfo::UNKNOWN,
             hops: config.pacing.hop_source(),
@@ -101,13 +107,7 @@ impl Sender {
             block: Block::new(config.first_block, 0, 0, 0, false),
             flight: Flight::default(),
             fin: Fin { since: Time::NEVER, acknowledged: false },
-            peer: Peer {
-                ack_every: config.ack.segments(config.congestion.window),
-                ack_delay: config.ack_delay,
-                window: 0,
-                persist_at: Time::NEVER,
-                probe: false,
-            },
+            peer: Peer { ack_every, ack_delay: config.ack_delay, window: 0, persist_at: Time::NEVER, probe: false },
             silent_until: Time::ZERO,
         }
     }
@@ -180,7 +180,18 @@ impl Sender {
 
     fn has_room(&self) -> bool {
         let outstanding = self.block.outstanding().count_ones();
-        outstanding < u32::from(self.congestion.window().min(self.peer.window)) || (self.peer.probe && outstanding == 0)
+        outstanding < u32::from(self.allowed().min(self.peer.window)) || (self.peer.probe && outstanding == 0)
+    }
+
+    /// Segments that may be outstanding while all is well, whatever the peer takes.
+    pub fn window(&self) -> u8 {
+        self.window.segments()
+    }
+
+    /// Segments that may be outstanding now, whatever the peer takes.
+    #[inline]
+    pub fn allowed(&self) -> u8 {
+        self.congestion.window(self.window.segments())
     }
 
     /// Whether nothing is sent until a notice of recovery.
@@ -199,7 +210,12 @@ impl Sender {
         if self.is_silent(now) || self.pacer.release(now) != Release::Now || !self.has_room() {
             return None;
         }
-        let (place, again) = self.block.take_next()?;
+        let alone = self.block.outstanding() == 0;
+        let Some((place, again)) = self.block.take_next() else {
+            self.window.on_nothing_to_send(self.outstanding() * self.segment);
+            return None;
+        };
+        self.window.on_sent(now, place, self.flight.count() == 0, self.congestion.state() != State::Normal);
         let tx = self.flight.record(now, place);
         let probe = self.congestion.state() == State::Frozen;
         let rto = self.estimator.backed_off(self.congestion.backoff());
@@ -222,7 +238,7 @@ impl Sender {
             place: 1 << place,
             payload,
             tx,
-            congested: self.congestion.state() != State::Normal,
+            congested: self.congestion.state() != State::Normal || (alone && self.window.asks(now)),
             last: place + 1 == self.block.count,
             flags: if self.block.fin { Flags::FIN } else { Flags::NONE },
             ..Segment::default()
@@ -277,9 +293,9 @@ impl Sender {
         if self.congestion.on_ack(latest) {
             self.estimator.on_route_change();
         }
-        for place in bits(new) {
-            stats.acked_bytes += u64::from(self.block.range(place, self.segment).1);
-        }
+        let bytes: u32 = bits(new).map(|place| u32::from(self.block.range(place, self.segment).1)).sum();
+        stats.acked_bytes += u64::from(bytes);
+        self.window.on_ack(now, bytes, sample);
         if self.block.is_complete() {
             self.fin.acknowledged = self.block.fin;
             let start = self.block.start + u64::from(self.block.bytes);
@@ -327,12 +343,16 @@ impl Sender {
     /// The network reports that the route is back.
     pub fn on_route_recovered(&mut self) {
         if self.congestion.on_route_recovered() {
+            self.window.on_route_change();
             self.estimator.on_route_change();
         }
     }
 
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
+        if path.hops != self.path.hops {
+            self.window.on_route_change();
+        }
         self.path = path;
     }
 
