@@ -94,28 +94,30 @@ fn delivered(run: &Run) -> u64 {
 }
 
 #[test]
-fn it_doubles_in_a_round_trip() {
+fn it_grows_with_each_block() {
     let pipe = Pipe { bits_per_second: 1_000_000_000, delay: Duration::from_millis(50), lost: 0 };
     let run = run(Rule::Auto, pipe, 5, bulk);
-    // After the handshake the first three segments take a round trip, the next six another; their ACKs come one by one.
-    let in_round = |window: u8| run.windows.iter().find(|(_, one)| *one == window).map(|(at, _)| at.0 / 100_000_000);
-    assert_eq!([3, 6, 12].map(in_round), [Some(0), Some(2), Some(3)], "{:?}", run.windows);
+    let values = values(&run);
+    assert!(values.is_sorted() && values[0] == 3 && values.last() == Some(&12), "{values:?}");
+    // Two segments share an ACK, so that of a window of 3 one may have to wait for the next round: 12 segments take four round trips or five,
+    // and then, by half as many or more, three at most and two.
+    let rounds = run.windows.last().unwrap().0.as_secs_f64() / pipe.round_trip_s();
+    assert!(rounds < 1.0 + 5.0 + 3.0 + 2.0 + 0.1, "{rounds} round trips; {:?}", run.windows);
 }
 
 #[test]
-fn it_stops_at_twice_what_the_path_holds() {
-    // The path holds 4 segments: a round trip takes as long as sending 4.
+fn it_stops_where_the_path_is_full() {
+    // The path holds 4 segments: a round trip takes as long as sending 4, and 12 of them take that and 11 more.
     let pipe = Pipe { bits_per_second: 1_000_000, delay: Duration::from_micros(18_100), lost: 0 };
     let holds = pipe.round_trip_s() / pipe.segment_s();
     assert!((3.95..4.05).contains(&holds), "{holds}");
+    let expected = (2.0 * 12.0 * holds / (holds + 11.0)).round();
     let run = run(Rule::Auto, pipe, 30, bulk);
     let values = values(&run);
-    assert_eq!((values[0], values.last()), (3, Some(&8)), "{values:?}");
+    assert_eq!((values[0], f64::from(*values.last().unwrap())), (3, expected), "{values:?}");
     assert!(values.is_sorted(), "{values:?}");
-    let at = run.windows.last().unwrap().0;
-    assert!(at.as_secs_f64() < 20.0 * pipe.round_trip_s(), "8 segments only at {at}");
     // A queue of what the path does not hold, and no longer.
-    assert!(run.longest_wait.as_secs_f64() <= 7.01 * pipe.segment_s(), "{:?}", run.longest_wait);
+    assert!(run.longest_wait.as_secs_f64() <= expected * pipe.segment_s(), "{:?}", run.longest_wait);
 }
 
 #[test]
@@ -159,7 +161,7 @@ fn what_an_application_does_not_send_says_nothing_of_the_path() {
         due += u64::from(more);
         1460 * u64::from(more)
     });
-    assert_eq!(after_bulk.windows.last().unwrap().1, 8, "{:?}", after_bulk.windows);
+    assert_eq!(after_bulk.windows.last().unwrap().1, 6, "{:?}", after_bulk.windows);
     // And keystrokes alone leave it at 3.
     let mut written = 0;
     let keys = run(Rule::Auto, pipe, 60, |net| {

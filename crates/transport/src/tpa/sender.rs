@@ -210,12 +210,8 @@ impl Sender {
         if self.is_silent(now) || self.pacer.release(now) != Release::Now || !self.has_room() {
             return None;
         }
-        let alone = self.block.outstanding() == 0;
-        let Some((place, again)) = self.block.take_next() else {
-            self.window.on_nothing_to_send(self.outstanding() * self.segment);
-            return None;
-        };
-        self.window.on_sent(now, place, self.flight.count() == 0, self.congestion.state() != State::Normal);
+        let (place, again) = self.block.take_next()?;
+        let alone = self.flight.count() == 0 && !self.block.fin && self.window.on_block_begun(now);
         let tx = self.flight.record(now, place);
         let probe = self.congestion.state() == State::Frozen;
         let rto = self.estimator.backed_off(self.congestion.backoff());
@@ -238,7 +234,7 @@ impl Sender {
             place: 1 << place,
             payload,
             tx,
-            congested: self.congestion.state() != State::Normal || (alone && self.window.asks(now)),
+            congested: alone || self.congestion.state() != State::Normal,
             last: place + 1 == self.block.count,
             flags: if self.block.fin { Flags::FIN } else { Flags::NONE },
             ..Segment::default()
@@ -280,6 +276,7 @@ impl Sender {
         let new = self.block.acknowledge(segment.ack_places & ALL);
         if let Some(sent_at) = sample {
             self.estimator.on_sample(now.since(sent_at).as_secs_f64());
+            self.window.on_round_trip(now, now.since(sent_at));
         }
         let paced_from = if self.times_oldest { self.oldest_of(new) } else { sample };
         if let Some(sent_at) = paced_from.filter(|_| !self.block.fin) {
@@ -293,11 +290,12 @@ impl Sender {
         if self.congestion.on_ack(latest) {
             self.estimator.on_route_change();
         }
-        let bytes: u32 = bits(new).map(|place| u32::from(self.block.range(place, self.segment).1)).sum();
-        stats.acked_bytes += u64::from(bytes);
-        self.window.on_ack(now, bytes, sample);
+        for place in bits(new) {
+            stats.acked_bytes += u64::from(self.block.range(place, self.segment).1);
+        }
         if self.block.is_complete() {
             self.fin.acknowledged = self.block.fin;
+            self.window.on_block_delivered(now, self.block.bytes, self.is_full_block());
             let start = self.block.start + u64::from(self.block.bytes);
             self.block = Block::new(block_after(self.block.number, 1), start, 0, 0, false);
             self.flight.restart();
