@@ -130,6 +130,7 @@ fn a_long_fat_lossy_pipe_gets_the_largest_window_and_carries_more() {
         assert_eq!(auto.windows.last().unwrap().1, 12, "a block; {:?}", auto.windows);
         // Four blocks in the time of one, but for the timeouts, which cost both the same.
         let (auto, three) = (delivered(&auto), delivered(&three));
+        eprintln!("{mbps} Mbit/s, {} ms: {} and {} kbit/s", 2 * delay, three * 8 / 60_000, auto * 8 / 60_000);
         assert!(auto > 2 * three, "{mbps} Mbit/s: {auto} and {three} bytes");
     }
 }
