@@ -9,6 +9,7 @@ use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, Security, TpaPort, keys};
 use meshpace_live::tunnel::{self, Allowed, Connector, Counters, Exit, Forward, Network, Totals};
 use meshpace_scenario::nearest;
+use meshpace_transport::tpa::window;
 use meshpace_transport::{Config, PathInfo, names};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
@@ -63,9 +64,13 @@ struct Common {
     /// Write the keys of all connections to this file, for `meshpace decrypt`.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     keylog: Option<PathBuf>,
-    /// A TPA of `meshpace transports`. The end that connects decides about segments and window.
-    #[arg(long, default_value = "tpa-3")]
-    transport: String,
+    /// A TPA of `meshpace transports`; the end that connects decides about segments and ACKs [default: tpa-3]
+    #[arg(long)]
+    transport: Option<String>,
+    /// Segments that this end lets be outstanding in a stream: 1 to 12, or `auto`, twice what the way holds, 3 at least [default: auto; with
+    /// --transport the number in its name]
+    #[arg(long, value_name = "N|auto", value_parser = window)]
+    window: Option<window::Rule>,
     /// Payload of a full segment in bytes [default: what fits the way]
     #[arg(long)]
     segment: Option<u32>,
@@ -141,6 +146,13 @@ fn socks_address(text: &str) -> Result<String, String> {
     port.map(|_| local).ok_or_else(|| "expected [ADDRESS:]PORT".to_owned())
 }
 
+/// Reads `auto` or a number of segments.
+fn window(text: &str) -> Result<window::Rule, String> {
+    let fixed = || text.parse().ok().map(window::Rule::Fixed).filter(|rule| rule.check().is_ok());
+    let rule = if text == "auto" { Some(window::Rule::Auto) } else { fixed() };
+    rule.ok_or_else(|| "expected auto, or 1 to 12 segments".to_owned())
+}
+
 /// What is said of a `--transport` that no tunnel can use.
 fn not_tpa(name: &str, is_there: bool) -> String {
     let tpas = names::table().iter().filter(|entry| matches!((entry.build)(), Config::Tpa(_))).map(|entry| entry.name);
@@ -181,10 +193,13 @@ impl Common {
     }
 
     fn options(&self) -> io::Result<tpa::Options> {
-        let transport = match names::lookup(&self.transport) {
+        let name = self.transport.as_deref().unwrap_or("tpa-3");
+        let mut transport = match names::lookup(name) {
             Some(Config::Tpa(transport)) => transport,
-            other => return Err(refused(not_tpa(&self.transport, other.is_some()))),
+            other => return Err(refused(not_tpa(name, other.is_some()))),
         };
+        let usual = if self.transport.is_some() { window::Rule::Agreed } else { window::Rule::Auto };
+        transport.window = self.window.unwrap_or(usual);
         let mut options = tpa::Options { security: self.security()?, ..tunnel::options(transport) };
         if let Some(segment) = self.segment {
             options.transport.segment = segment;

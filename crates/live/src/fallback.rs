@@ -1,12 +1,18 @@
 //! A connection by TPA where the peer has it, and by TCP where it has not (TPA paper, section 6).
 //!
+//! TCP does not encrypt. So with a secret or known keys in the options no TCP is tried, whatever becomes of TPA, unless the caller asks
+//! for [`Fallback::Plaintext`]: a wrong secret, UDP that is dropped and a refusal that anybody may have forged look alike from here.
+//!
 //! Raced as RFC 8305 does it between IPv6 and IPv4: TPA has a head start of 250 ms (its section 5), then TCP to the port of the same
-//! number is tried beside it, at once if TPA is refused. TCP opens in one round trip and TPA in two, so a TCP connection that is open
+//! number is tried beside it. TCP opens in one round trip and TPA in two, so a TCP connection that is open
 //! waits for TPA until a second after the beginning: that is the longest that falling back takes. What a peer had is remembered for
 //! ten minutes (RFC 6555, section 4.2): with one that had only TCP a connection begins with TCP, with one that had TPA only TPA is
-//! tried until it fails.
+//! tried until it fails. A dialer's memory is its own.
 //!
-//! TCP does not encrypt: for what may be read, or protects itself.
+//! Nobody proves that a refusal is the peer's. Without keys TPA protects only from those who do nothing but listen, and
+//! whoever can forge a refusal can as well answer for the peer: it makes TCP's turn come at once. But it is gone with that connection: only
+//! silence is remembered as a lack of TPA. With keys a refusal makes nothing come earlier, and that a peer has no TPA is not
+//! remembered at all, since silence proves nothing either: every connection begins with TPA.
 
 use crate::Clock;
 use crate::tpa::port::any_port;
@@ -34,6 +40,16 @@ pub enum Stream {
     Tpa(TpaStream),
     /// It has not.
     Tcp(TcpStream),
+}
+
+/// What may take TPA's place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fallback {
+    /// TCP, unless the options have a secret or known keys: then nothing. The default.
+    #[default]
+    Unkeyed,
+    /// TCP, which does not encrypt, even in place of TPA with a secret or known keys.
+    Plaintext,
 }
 
 /// What a peer had.
@@ -69,6 +85,7 @@ impl Default for Race {
 pub struct Dialer {
     options: Options,
     race: Race,
+    fallback: Fallback,
     peers: Mutex<BTreeMap<SocketAddr, (Time, Has)>>,
     /// One port per family, made when it is needed.
     ports: Mutex<[Option<TpaPort>; 2]>,
@@ -77,15 +94,25 @@ pub struct Dialer {
 impl Dialer {
     /// With these options for TPA. Their connect time-out is that of both.
     pub fn new(options: Options, race: Race) -> Dialer {
-        Dialer { options, race, peers: Mutex::default(), ports: Mutex::default() }
+        let fallback = Fallback::default();
+        Dialer { options, race, fallback, peers: Mutex::default(), ports: Mutex::default() }
+    }
+
+    /// The same with another opinion on what may take TPA's place.
+    #[must_use]
+    pub fn fallback(self, fallback: Fallback) -> Dialer {
+        Dialer { fallback, ..self }
     }
 
     /// Opens a connection to a host's port of either kind.
     ///
     /// # Errors
     ///
-    /// Neither opens: what both say.
+    /// Neither opens: what both say. With a secret or known keys and without [`Fallback::Plaintext`]: what TPA says.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<Stream> {
+        if self.is_keyed() && self.fallback == Fallback::Unkeyed {
+            return self.port(peer)?.connect(peer).map(Stream::Tpa).map_err(|error| only_tpa(&error));
+        }
         let tcp = || TcpStream::connect_timeout(&peer, time_of(self.options.connect_timeout)).map(Stream::Tcp);
         let tpa = || self.port(peer)?.connect(peer).map(Stream::Tpa);
         let (first, second, has) = match self.remembered(peer) {
@@ -100,8 +127,20 @@ impl Dialer {
             Has::Tcp => neither(peer, &error, &other),
             Has::Tpa => neither(peer, &other, &error),
         })?;
-        self.remember(peer, has);
+        if has == Has::Tpa || self.shows_lack(&error) {
+            self.remember(peer, has);
+        }
         Ok(stream)
+    }
+
+    /// Whether the options have TPA's peers prove who they are.
+    fn is_keyed(&self) -> bool {
+        self.options.security.knows_peer()
+    }
+
+    /// Whether a failure of TPA is worth remembering: nobody can forge a silence without standing in the way, and without keys that is enough.
+    fn shows_lack(&self, error: &io::Error) -> bool {
+        !self.is_keyed() && error.kind() == io::ErrorKind::TimedOut
     }
 
     /// The race.
@@ -129,7 +168,9 @@ impl Dialer {
                 Poll::Pending => {}
             }
             let now = Clock.now();
-            if tcp.is_none() && (tpa.is_err() || now >= begun + self.race.head_start) {
+            // What TPA failed of may be forged: with keys it makes nothing come earlier.
+            let is_refused = tpa.is_err() && !self.is_keyed();
+            if tcp.is_none() && (is_refused || now >= begun + self.race.head_start) {
                 tcp = Some(self.begin_tcp(peer, &selector)?);
             }
             match tcp.as_ref().map(Receiver::try_recv) {
@@ -137,8 +178,10 @@ impl Dialer {
                 Some(Ok(Err(error))) => failed = Some(error),
                 Some(Err(TryRecvError::Disconnected | TryRecvError::Empty)) | None => {}
             }
-            if let Some(stream) = open.take_if(|_| tpa.is_err() || now >= begun + self.race.patience) {
-                self.remember(peer, Has::Tcp);
+            if let Some(stream) = open.take_if(|_| is_refused || now >= begun + self.race.patience) {
+                if !self.is_keyed() && tpa.as_ref().err().is_none_or(|error| self.shows_lack(error)) {
+                    self.remember(peer, Has::Tcp);
+                }
                 return Ok(Stream::Tcp(stream));
             }
             if let (Err(tpa), Some(tcp)) = (&tpa, &failed) {
@@ -198,6 +241,11 @@ impl Dialer {
 
 fn time_of(span: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(span.0)
+}
+
+fn only_tpa(error: &io::Error) -> io::Error {
+    let text = format!("{error}; TCP is not tried, since it does not encrypt and keys are set (Fallback::Plaintext)");
+    io::Error::new(error.kind(), text)
 }
 
 fn neither(peer: SocketAddr, tpa: &io::Error, tcp: &io::Error) -> io::Error {

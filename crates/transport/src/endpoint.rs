@@ -166,7 +166,7 @@ impl Endpoint {
                 let window = end.sender().window();
                 Some(window.cwnd().min(f64::from(window.limit())))
             }
-            Endpoint::Tpa(end) => Some(f64::from(end.sender().congestion().window())),
+            Endpoint::Tpa(end) => Some(f64::from(end.sender().allowed())),
             Endpoint::UdpSource(_) | Endpoint::UdpSink(_) | Endpoint::Train(_) => None,
         }
     }

@@ -1,6 +1,6 @@
 //! `meshpace tunnel` as somebody uses it who has read docs/tunnel.md: keys in files, two processes, an ordinary program.
 
-use meshpace_live::testbed::Namespace;
+use meshpace_live::testbed::{Impairment, Namespace, Relay};
 use meshpace_testing::{Class, has, skipped};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -189,6 +189,42 @@ fn two_processes_with_keys_in_files_carry_a_file() {
     }
 }
 
+/// Segments that the near end of a tunnel with these arguments sends in some twelve seconds of bulk over 200 ms each way.
+fn segments_in_a_while(arguments: &[&str]) -> u64 {
+    let listen = End::start(&["listen", "--address", "127.0.0.1", "--port", "0", "--allow", "any"]);
+    let far: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
+    let slow = || Impairment { delay: meshpace_core::Duration::from_millis(200), ..Impairment::default() };
+    let relay = Relay::new(far, slow(), slow(), false).unwrap();
+    let (port, sink) = (relay.address().port().to_string(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let forward = format!("0:{}", sink.local_addr().unwrap());
+    let common = ["connect", "127.0.0.1", "--port", &port, "-L", &forward, "--json"];
+    let connect = End::start(&[&common, arguments].concat());
+    let at = word_after(&connect.says(" goes to "), "meshpace: ");
+    let mut stream = TcpStream::connect(at).unwrap();
+    let mut taken = sink.accept().unwrap().0;
+    let writing = std::thread::spawn(move || while stream.write_all(&[7; 16_384]).is_ok() {});
+    let reading = std::thread::spawn(move || std::io::copy(&mut taken, &mut std::io::sink()));
+    let segments = |object: &Value| object["segments_sent"].as_u64().unwrap();
+    let counts: Vec<u64> = (0..12).map(|_| segments(&connect.reports(|object| object["streams"] == 1))).collect();
+    drop((connect, listen));
+    writing.join().unwrap();
+    let _ = reading.join();
+    counts[11] - counts[0]
+}
+
+#[test]
+fn the_window_grows_unless_an_option_says_how_many_segments() {
+    // At the same time, so that a busy machine is as busy for each.
+    let ways: [&[&str]; 4] =
+        [&[], &["--window", "auto", "--transport", "tpa-3"], &["--window", "3"], &["--transport", "tpa-3"]];
+    let sent = std::thread::scope(|scope| {
+        ways.map(|arguments| scope.spawn(|| segments_in_a_while(arguments))).map(|one| one.join().unwrap())
+    });
+    // A block of 12 takes one round trip instead of four.
+    let [growing, asked, three, named] = sent;
+    assert!(growing.min(asked) > 2 * three.max(named), "{ways:?}: {sent:?}");
+}
+
 #[test]
 fn nobody_at_the_far_end_is_told_with_the_first_connection() {
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
@@ -254,6 +290,9 @@ fn wrong_command_lines_are_refused() {
     refused(&["listen", "--transport", "kernel"], "--transport kernel: no such transport. A tunnel takes");
     refused(&["listen", "--secret", "/nowhere/secret"], "/nowhere/secret");
     refused(&connect(&[]), "-L");
+    refused(&["listen", "--window", "0"], "expected auto, or 1 to 12 segments");
+    refused(&["listen", "--window", "13"], "expected auto, or 1 to 12 segments");
+    refused(&[&connect(&forward)[..], &["--window", "wide"]].concat(), "expected auto, or 1 to 12 segments");
     refused(&connect(&["-D", "x"]), "expected [ADDRESS:]PORT");
     refused(&connect(&["--transparent", "10.0.0.7/24"]), "has bits beyond the first 24");
     refused(&connect(&["-L", "80:host"]), "expected [ADDRESS:]PORT:HOST:PORT");

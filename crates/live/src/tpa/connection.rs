@@ -342,7 +342,8 @@ impl Connection {
             tpa::State::Reset if matches!(state.status, Status::Opening | Status::Open) => match state.status {
                 _ if self.lacks_last_word() => self.end(state),
                 status if self.machine.has_timed_out() => {
-                    let failure = self.silence(now, status == Status::Opening, Verdict::Gone);
+                    let refusal = state.refusal.take();
+                    let failure = self.silence(now, refusal, status == Status::Opening, Verdict::Gone);
                     self.shared.fail(state, failure);
                 }
                 Status::Opening => {

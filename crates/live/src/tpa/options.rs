@@ -48,6 +48,11 @@ impl Security {
         }
     }
 
+    /// Whether the peer proves that it is the one that is meant: by a secret, or by known keys.
+    pub fn knows_peer(&self) -> bool {
+        matches!(self, Security::Shared(_) | Security::Keys { .. })
+    }
+
     /// A fresh pair of keys for [`Security::Keys`]: private and public.
     ///
     /// # Errors

@@ -90,6 +90,8 @@ pub fn errno_of(error: &io::Error) -> i32 {
 pub(super) struct State {
     pub(super) status: Status,
     pub(super) failure: Option<Failure>,
+    /// Why the peer refuses the connection, as somebody says who has not proved to be it.
+    pub(super) refusal: Option<String>,
     pub(super) send: SendRing,
     pub(super) receive: ReceiveRing,
     /// The peer has closed and all it sent is in the ring.
@@ -151,6 +153,7 @@ impl Shared {
         let state = State {
             status: Status::Opening,
             failure: None,
+            refusal: None,
             send: SendRing::new(options.send_buffer.max(2 * block_bytes)),
             receive: ReceiveRing::new(options.receive_buffer.max(3 * block_bytes)),
             end_of_stream: false,

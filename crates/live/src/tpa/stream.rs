@@ -1,10 +1,11 @@
 //! A connection as a stream of bytes, in the manner of [`std::net::TcpStream`].
 
 use super::port::{TpaPort, any_port};
-use super::shared::{Shared, State, Status};
+use super::shared::{Failure, Shared, State, Status};
 use crate::Clock;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
+use nix::libc;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -88,6 +89,13 @@ impl TpaStream {
             Some(failure) => Err(failure.error()),
             None => Ok(state.status != Status::Opening),
         }
+    }
+
+    /// Why the peer refuses a connection that is being opened with a secret or with known keys, as somebody says who has not proved to
+    /// be the peer: it goes on being opened until its time is up.
+    pub fn refusal(&self) -> Option<io::Error> {
+        let state = self.shared.lock();
+        state.refusal.clone().map(|message| Failure::new(libc::ECONNREFUSED, message).error())
     }
 
     fn waiting(&self) -> Waiting {

@@ -1,25 +1,125 @@
-//! TPA where the peer has it, TCP where it has not: who wins, who is remembered, and for how long.
+//! TPA where the peer has it, TCP where it has not: who wins, who is remembered, and for how long. And no TCP in place of keys.
 #![expect(clippy::disallowed_methods, reason = "memory fades with the clock")]
 
 use crate::common::{listener, ms, noise, nowhere, quick};
 use meshpace_core::Duration;
-use meshpace_live::fallback::{Dialer, Race, Stream};
+use meshpace_live::fallback::{Dialer, Fallback, Race, Stream};
 use meshpace_live::testbed::{Impairment, Relay};
-use meshpace_live::tpa::{Options, TpaPort};
-use std::io::{Read, Write};
+use meshpace_live::tpa::handshake::{BYTES, Cookie, Kind, Opening};
+use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// A TCP that says everything again, and its address.
 fn tcp_echo() -> SocketAddr {
+    counted_tcp_echo().0
+}
+
+/// The same, and how many connections it has had.
+fn counted_tcp_echo() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    let had = Arc::clone(&count);
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
+            had.fetch_add(1, Ordering::Relaxed);
             let mut got = Vec::new();
             let _ = stream.read_to_end(&mut got).and_then(|_| stream.write_all(&got));
         }
     });
-    address
+    (address, count)
+}
+
+/// Says everything again to whoever connects by TPA.
+fn tpa_echo(tpa: TpaListener) {
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = tpa.accept() {
+            let mut got = Vec::new();
+            let _ = stream.read_to_end(&mut got).and_then(|_| stream.write_all(&got));
+        }
+    });
+}
+
+/// What somebody can say who reads a request and has no keys: 62 bytes.
+fn forged_refusal(request: &[u8]) -> Option<Vec<u8>> {
+    let (request, _) = Opening::decode(request).filter(|(opening, _)| opening.kind == Kind::Request)?;
+    let forged = Opening { kind: Kind::Refusal, acceptor: 0, cookie: Cookie::default(), ..request }.encode(&[], 0);
+    assert_eq!(forged.len(), BYTES);
+    Some(forged)
+}
+
+/// Passes datagrams on from `at` to `to` and back, for one client. To each of the first `forged` it answers itself first, with a refusal.
+fn front(at: SocketAddr, to: SocketAddr, forged: usize) {
+    let front = UdpSocket::bind(at).unwrap();
+    let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+    back.connect(to).unwrap();
+    let (there, answers) = (front.try_clone().unwrap(), back.try_clone().unwrap());
+    let (tell, client) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 65_536];
+        for number in 0.. {
+            let Ok((length, from)) = there.recv_from(&mut buffer) else { return };
+            if number == 0 {
+                let _ = tell.send(from);
+            }
+            if let Some(refusal) = forged_refusal(&buffer[..length]).filter(|_| number < forged) {
+                let _ = there.send_to(&refusal, from);
+            }
+            let _ = back.send(&buffer[..length]);
+        }
+    });
+    std::thread::spawn(move || {
+        let Ok(client) = client.recv() else { return };
+        let mut buffer = [0; 65_536];
+        while let Ok(length) = answers.recv(&mut buffer) {
+            let _ = front.send_to(&buffer[..length], client);
+        }
+    });
+}
+
+/// Somebody at `at` who has no keys and refuses everything, until it is dropped; how often it was asked.
+struct Forger {
+    asked: Arc<AtomicUsize>,
+    over: Option<std::thread::JoinHandle<()>>,
+    at: SocketAddr,
+}
+
+impl Forger {
+    fn new(at: SocketAddr) -> Forger {
+        let socket = UdpSocket::bind(at).unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let over = std::thread::spawn(move || {
+            let mut buffer = [0; 65_536];
+            while let Ok((length @ 1.., from)) = socket.recv_from(&mut buffer) {
+                if let Some(refusal) = forged_refusal(&buffer[..length]) {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    socket.send_to(&refusal, from).unwrap();
+                }
+            }
+        });
+        Forger { asked, over: Some(over), at }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl Drop for Forger {
+    fn drop(&mut self) {
+        UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&[], self.at).unwrap();
+        self.over.take().unwrap().join().unwrap();
+    }
+}
+
+/// With keys, and this long for a connection.
+fn keyed(security: Security, patience: u64) -> Options {
+    Options { security, connect_timeout: Duration::from_millis(patience), ..quick() }
 }
 
 /// An exchange over whatever it is; whether that is TPA.
@@ -46,34 +146,9 @@ fn a_peer_with_tpa_gets_it_even_if_its_tcp_is_faster() {
     let slow = || Impairment { delay: Duration::from_millis(30), ..Impairment::default() };
     let tpa = listener(quick());
     let relay = Relay::new(tpa.local_addr().unwrap(), slow(), slow(), false).unwrap();
-    std::thread::spawn(move || {
-        while let Ok((mut stream, _)) = tpa.accept() {
-            let mut got = Vec::new();
-            let _ = stream.read_to_end(&mut got).and_then(|_| stream.write_all(&got));
-        }
-    });
-    // A front that passes datagrams on, at the port that TCP has.
-    let front = UdpSocket::bind(echo).unwrap();
-    let (back, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), relay.address());
-    back.connect(to).unwrap();
-    let (there, answers) = (front.try_clone().unwrap(), back.try_clone().unwrap());
-    let (tell, client) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let (mut buffer, mut told) = ([0; 65_536], false);
-        while let Ok((length, from)) = there.recv_from(&mut buffer) {
-            if !std::mem::replace(&mut told, true) {
-                let _ = tell.send(from);
-            }
-            let _ = back.send(&buffer[..length]);
-        }
-    });
-    std::thread::spawn(move || {
-        let Ok(client) = client.recv() else { return };
-        let mut buffer = [0; 65_536];
-        while let Ok(length) = answers.recv(&mut buffer) {
-            let _ = front.send_to(&buffer[..length], client);
-        }
-    });
+    tpa_echo(tpa);
+    // At the port that TCP has.
+    front(echo, relay.address(), 0);
     let race = Race { head_start: Duration::ZERO, patience: Duration::from_secs(60), ..Race::default() };
     let dialer = Dialer::new(quick(), race);
     assert!(exchange(dialer.connect(echo).unwrap()));
@@ -133,4 +208,111 @@ fn refused_at_once_or_changed_meanwhile() {
         std::thread::sleep(ms(10));
     }
     assert!(!exchange(other.connect(echo).unwrap()));
+}
+
+#[test]
+fn with_keys_no_tcp_is_tried_whatever_becomes_of_tpa() {
+    let [(own, of_own), (_, of_other)] = [(); 2].map(|()| Security::new_key().unwrap());
+    let secret = || Security::Shared([7; 32]);
+    let race = Race { head_start: Duration::ZERO, patience: Duration::ZERO, ..Race::default() };
+    let listening = |at: SocketAddr, security| {
+        let options = Options { security, ..quick() };
+        TpaPort::with_options(at, options).unwrap().listen(4).unwrap()
+    };
+    // Twice, for what is remembered: an error that says `why`, and no TCP.
+    let fails = |(at, tcp): &(SocketAddr, Arc<AtomicUsize>), security: Security, why: &str| {
+        let dialer = Dialer::new(keyed(security, 1000), race);
+        for _ in 0..2 {
+            let error = dialer.connect(*at).expect_err("plaintext, although keys are set");
+            let said = error.to_string();
+            assert!(said.contains(why) && said.contains("TCP is not tried"), "{said}");
+        }
+        assert_eq!(tcp.load(Ordering::Relaxed), 0, "{why}");
+    };
+    // The wrong secret, the wrong key, and a peer that wants neither.
+    let echo = counted_tcp_echo();
+    let tpa = listening(echo.0, Security::Shared([8; 32]));
+    fails(&echo, secret(), "the keys do not fit");
+    fails(&echo, Security::Keys { own, peers: vec![of_other] }, "it wants encryption with a shared secret, this end");
+    drop(tpa);
+    let echo = counted_tcp_echo();
+    let tpa = listening(echo.0, Security::Keys { own, peers: vec![of_own] });
+    fails(&echo, Security::Keys { own, peers: vec![of_other] }, "the keys do not fit");
+    drop(tpa);
+    // UDP is dropped; nobody has the port; somebody lies.
+    let echo = counted_tcp_echo();
+    let silent = UdpSocket::bind(echo.0).unwrap();
+    fails(&echo, secret(), "no answer from");
+    drop(silent);
+    fails(&echo, secret(), "nobody listens on UDP port");
+    let forger = Forger::new(echo.0);
+    let begun = Instant::now();
+    fails(&echo, secret(), "refuses the connection: the keys do not fit");
+    assert!(begun.elapsed() >= ms(2000), "a refusal that nobody has proved ends the waiting");
+    assert!(forger.asked() > 2, "nobody is asked again");
+}
+
+#[test]
+fn a_forged_refusal_keeps_no_connection_with_keys_from_being_opened() {
+    let (echo, tcp) = counted_tcp_echo();
+    let options = keyed(Security::Shared([7; 32]), 20_000);
+    let tpa = listener(options.clone());
+    // The forger is faster than the peer, and answers the request that shows the cookie, too.
+    front(echo, tpa.local_addr().unwrap(), 2);
+    tpa_echo(tpa);
+    let race = Race { head_start: Duration::ZERO, patience: Duration::ZERO, ..Race::default() };
+    assert!(exchange(Dialer::new(options, race).connect(echo).unwrap()));
+    assert_eq!(tcp.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn with_keys_plaintext_is_what_somebody_asked_for_in_so_many_words() {
+    let (echo, tcp) = counted_tcp_echo();
+    let security = Security::Shared([7; 32]);
+    let patience = Duration::from_millis(700);
+    let race = Race { head_start: Duration::ZERO, patience, ..Race::default() };
+    let dialer = Dialer::new(keyed(security.clone(), 20_000), race).fallback(Fallback::Plaintext);
+    // A forged refusal makes TCP's turn come no earlier, and nobody remembers it.
+    let forger = Forger::new(echo);
+    for _ in 0..2 {
+        let begun = Instant::now();
+        assert!(!exchange(dialer.connect(echo).unwrap()));
+        assert!(begun.elapsed() >= ms(700), "{:?}", begun.elapsed());
+        assert!(forger.asked() > 0, "TPA was not tried");
+    }
+    drop(forger);
+    // Nor the network's word that nobody listens, nor a silence.
+    let begun = Instant::now();
+    assert!(!exchange(dialer.connect(echo).unwrap()));
+    assert!(begun.elapsed() >= ms(700), "{:?}", begun.elapsed());
+    let silent = UdpSocket::bind(echo).unwrap();
+    for _ in 0..2 {
+        assert!(!exchange(dialer.connect(echo).unwrap()));
+        assert!(requests(&silent) > 0, "TPA was not tried");
+    }
+    drop(silent);
+    assert_eq!(tcp.load(Ordering::Relaxed), 5);
+    tpa_echo(TpaPort::with_options(echo, keyed(security.clone(), 20_000)).unwrap().listen(4).unwrap());
+    let race = Race { patience: Duration::from_secs(60), ..race };
+    let patient = Dialer::new(keyed(security, 20_000), race).fallback(Fallback::Plaintext);
+    assert!(exchange(patient.connect(echo).unwrap()), "TCP, although the peer has TPA and the secret");
+}
+
+#[test]
+fn without_keys_a_refusal_is_believed_and_forgotten() {
+    let echo = tcp_echo();
+    let race = Race { head_start: Duration::from_secs(3600), patience: Duration::from_secs(3600), ..Race::default() };
+    let dialer = Dialer::new(quick(), race);
+    let forger = Forger::new(echo);
+    for _ in 0..2 {
+        assert!(!exchange(dialer.connect(echo).unwrap()));
+        assert!(forger.asked() > 0, "one forged refusal decides about later connections");
+    }
+    drop(forger);
+    tpa_echo(TpaPort::with_options(echo, quick()).unwrap().listen(4).unwrap());
+    assert!(exchange(dialer.connect(echo).unwrap()));
+    // Without TCP it is an error, at once.
+    let forger = Forger::new(nowhere());
+    let error = TpaPort::with_options("127.0.0.1:0", quick()).unwrap().connect(forger.at).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
 }

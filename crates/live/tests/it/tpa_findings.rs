@@ -417,7 +417,8 @@ fn over_ipv6() {
 }
 
 fn connect(of: Security, to: &TpaListener) -> std::io::Result<TpaStream> {
-    let options = Options { security: of, ..quick() };
+    // With keys no refusal ends the waiting.
+    let options = Options { security: of, connect_timeout: meshpace_core::Duration::from_secs(3), ..quick() };
     TpaPort::with_options("127.0.0.1:0", options)?.connect(to.local_addr()?)
 }
 

@@ -9,3 +9,4 @@ mod moving;
 mod olsr;
 mod pieces;
 mod probes;
+mod tpa_window;

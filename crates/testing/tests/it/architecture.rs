@@ -83,3 +83,34 @@ fn a_cycle_between_files_is_found() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("in radio: channel, table: "), "{found:?}");
 }
+
+/// Source files under `directory`, in Rust, C and Python, those of the tests not counted.
+fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "tests" && name != "target") {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|kind| ["rs", "c", "h", "py", "pyi"].iter().any(|one| kind == *one)) {
+            into.push(path);
+        }
+    }
+}
+
+/// TCP in place of TPA does not encrypt. Whoever is to have it has to use the dialer: the tunnel, the libraries for C and Python and the
+/// command do not, with keys or without.
+#[test]
+fn nobody_falls_back_to_tcp_unasked() {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(crates()).unwrap().map(Result::unwrap) {
+        if entry.file_name() != "testing" {
+            sources(&entry.path(), &mut files);
+        }
+    }
+    let names_it = |file: &&PathBuf| fs::read_to_string(file).unwrap().contains("Dialer");
+    let found: Vec<PathBuf> = files.iter().filter(names_it).map(|file| file.canonicalize().unwrap()).collect();
+    assert_eq!(
+        found,
+        [crates().join("live/src/fallback.rs").canonicalize().unwrap()],
+        "who else opens TCP in place of TPA?"
+    );
+}

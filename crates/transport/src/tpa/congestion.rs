@@ -168,10 +168,10 @@ impl Congestion {
         self.timeouts = 0;
     }
 
-    /// Segments that may be outstanding.
+    /// Segments that may be outstanding where `normal` may while all is well.
     #[inline]
-    pub fn window(&self) -> u8 {
-        if self.state == State::Normal { self.config.window } else { 1 }
+    pub fn window(&self, normal: u8) -> u8 {
+        if self.state == State::Normal { normal } else { 1 }
     }
 
     /// The condition.

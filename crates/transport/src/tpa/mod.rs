@@ -15,6 +15,7 @@ pub mod receiver;
 pub mod replay;
 pub mod segment;
 pub mod sender;
+pub mod window;
 pub mod wire;
 
 pub use crate::flags::Flags;
@@ -39,6 +40,8 @@ pub struct Config {
     pub fill_timeout: Duration,
     /// Window, thresholds, and what is believed about routes.
     pub congestion: congestion::Config,
+    /// How many segments this end lets be outstanding. Default cwnd_max, for which `congestion` has the number (TPA, section 3.3).
+    pub window: window::Rule,
     /// How many segments share an ACK.
     pub ack: ack::Rule,
     /// How long an ACK may wait. Default 100 ms (TPA, section 3.6).
@@ -66,6 +69,7 @@ impl Default for Config {
             block_segments: segment::BLOCK_SEGMENTS,
             fill_timeout: Duration::from_millis(100),
             congestion: congestion::Config::default(),
+            window: window::Rule::Agreed,
             ack: ack::Rule::EveryOther,
             ack_delay: Duration::from_millis(100),
             ack_block_end: false,
@@ -93,6 +97,7 @@ impl Config {
             "1 to 12 segments",
         )?;
         self.congestion.check()?;
+        self.window.check()?;
         self.rto.check()?;
         require(self.receive_window >= 1, "receive_window", self.receive_window, "1 to 255 segments")?;
         require(self.first_block < segment::BLOCK_NUMBERS, "first_block", self.first_block, "0 to 4095")?;
@@ -126,7 +131,11 @@ impl Config {
 
     /// Its pieces in one line, for people.
     pub fn describe(&self) -> String {
-        let window = self.congestion.window;
+        let window = match self.window {
+            window::Rule::Agreed => format!("{}", self.congestion.window),
+            window::Rule::Fixed(window) => format!("{window}"),
+            window::Rule::Auto => String::from("auto"),
+        };
         let ack = match self.ack {
             ack::Rule::EveryOther => "every 2",
             ack::Rule::EveryWindow => "every window",

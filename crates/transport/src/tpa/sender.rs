@@ -15,6 +15,7 @@ use super::congestion::{Congestion, State};
 use super::estimator::Estimator;
 use super::flight::{Flight, Timer};
 use super::segment::{ALL, Segment, block_after};
+use super::window::Window;
 use super::{Config, congestion};
 use crate::flags::Flags;
 use crate::pacing::{HopSource, Pacer, Release, Sample, Sampling};
@@ -67,6 +68,8 @@ pub struct Sender {
 
     estimator: Estimator,
     congestion: Congestion,
+    /// Segments that may be outstanding while all is well.
+    window: Window,
     pacer: Pacer,
     path: PathInfo,
     /// Where the pacing has the number of hops from.
@@ -87,12 +90,15 @@ pub struct Sender {
 impl Sender {
     /// Nothing written yet.
     pub fn new(config: &Config) -> Sender {
+        let ack_every = config.ack.segments(config.congestion.window);
+        let (agreed, rule) = (config.congestion.window, config.window);
         Sender {
             segment: config.segment,
             block_segments: config.block_segments,
             fill_timeout: config.fill_timeout,
             estimator: Estimator::new(&config.rto),
             congestion: Congestion::new(&config.congestion),
+            window: Window::new(rule, config.segment, config.block_segments, agreed, ack_every),
             pacer: Pacer::new(&config.pacing, config.segment),
             path: PathInfo::UNKNOWN,
             hops: config.pacing.hop_source(),
@@ -101,13 +107,7 @@ impl Sender {
             block: Block::new(config.first_block, 0, 0, 0, false),
             flight: Flight::default(),
             fin: Fin { since: Time::NEVER, acknowledged: false },
-            peer: Peer {
-                ack_every: config.ack.segments(config.congestion.window),
-                ack_delay: config.ack_delay,
-                window: 0,
-                persist_at: Time::NEVER,
-                probe: false,
-            },
+            peer: Peer { ack_every, ack_delay: config.ack_delay, window: 0, persist_at: Time::NEVER, probe: false },
             silent_until: Time::ZERO,
         }
     }
@@ -180,7 +180,18 @@ impl Sender {
 
     fn has_room(&self) -> bool {
         let outstanding = self.block.outstanding().count_ones();
-        outstanding < u32::from(self.congestion.window().min(self.peer.window)) || (self.peer.probe && outstanding == 0)
+        outstanding < u32::from(self.allowed().min(self.peer.window)) || (self.peer.probe && outstanding == 0)
+    }
+
+    /// Segments that may be outstanding while all is well, whatever the peer takes.
+    pub fn window(&self) -> u8 {
+        self.window.segments()
+    }
+
+    /// Segments that may be outstanding now, whatever the peer takes.
+    #[inline]
+    pub fn allowed(&self) -> u8 {
+        self.congestion.window(self.window.segments())
     }
 
     /// Whether nothing is sent until a notice of recovery.
@@ -200,6 +211,7 @@ impl Sender {
             return None;
         }
         let (place, again) = self.block.take_next()?;
+        let alone = self.flight.count() == 0 && !self.block.fin && self.window.on_block_begun(now);
         let tx = self.flight.record(now, place);
         let probe = self.congestion.state() == State::Frozen;
         let rto = self.estimator.backed_off(self.congestion.backoff());
@@ -222,7 +234,7 @@ impl Sender {
             place: 1 << place,
             payload,
             tx,
-            congested: self.congestion.state() != State::Normal,
+            congested: alone || self.congestion.state() != State::Normal,
             last: place + 1 == self.block.count,
             flags: if self.block.fin { Flags::FIN } else { Flags::NONE },
             ..Segment::default()
@@ -264,6 +276,7 @@ impl Sender {
         let new = self.block.acknowledge(segment.ack_places & ALL);
         if let Some(sent_at) = sample {
             self.estimator.on_sample(now.since(sent_at).as_secs_f64());
+            self.window.on_round_trip(now, now.since(sent_at));
         }
         let paced_from = if self.times_oldest { self.oldest_of(new) } else { sample };
         if let Some(sent_at) = paced_from.filter(|_| !self.block.fin) {
@@ -282,6 +295,7 @@ impl Sender {
         }
         if self.block.is_complete() {
             self.fin.acknowledged = self.block.fin;
+            self.window.on_block_delivered(now, self.block.bytes, self.is_full_block());
             let start = self.block.start + u64::from(self.block.bytes);
             self.block = Block::new(block_after(self.block.number, 1), start, 0, 0, false);
             self.flight.restart();
@@ -327,12 +341,16 @@ impl Sender {
     /// The network reports that the route is back.
     pub fn on_route_recovered(&mut self) {
         if self.congestion.on_route_recovered() {
+            self.window.on_route_change();
             self.estimator.on_route_change();
         }
     }
 
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
+        if path.hops != self.path.hops {
+            self.window.on_route_change();
+        }
         self.path = path;
     }
 

@@ -18,6 +18,7 @@ mod tpa_common;
 mod tpa_conversation;
 mod tpa_properties;
 mod tpa_vectors;
+mod tpa_window;
 mod tpa_wire;
 mod train;
 mod train_hosts;

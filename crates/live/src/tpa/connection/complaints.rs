@@ -149,7 +149,7 @@ impl Connection {
                 if self.lacks_last_word() {
                     self.end(&mut state);
                 } else {
-                    let failure = self.silence(now, opening, verdict);
+                    let failure = self.silence(now, state.refusal.take(), opening, verdict);
                     shared.fail(&mut state, failure);
                 }
                 self.machine.abort(now);
@@ -168,13 +168,19 @@ impl Connection {
     }
 
     /// What to say of a peer that is given up.
-    pub(super) fn silence(&self, now: Time, opening: bool, verdict: Verdict) -> Failure {
+    pub(super) fn silence(&self, now: Time, refusal: Option<String>, opening: bool, verdict: Verdict) -> Failure {
         let peer = self.addresses.peer;
         if verdict != Verdict::Gone {
             let span = now.since(self.used).as_secs_f64();
             return Failure::new(libc::ETIMEDOUT, format!("no data from or to {peer} for {span:.0} s"));
         }
         let span = now.since(if opening { self.since } else { self.life.heard() });
+        if let Some(refusal) = refusal.filter(|_| opening) {
+            let span = span.as_secs_f64();
+            let message =
+                format!("{refusal} (without proof that it is the peer who says so; no other answer for {span:.0} s)");
+            return Failure::new(libc::ECONNREFUSED, message);
+        }
         let errno = self.complaint.unwrap_or(libc::ETIMEDOUT);
         let reason = self.complaint.map(|errno| format!(" ({})", std::io::Error::from_raw_os_error(errno)));
         let message = format!("no answer from {peer} for {:.0} s{}", span.as_secs_f64(), reason.unwrap_or_default());
@@ -202,6 +208,7 @@ impl Connection {
 mod tests {
     use super::super::super::handle::Handle;
     use super::super::super::handshake::{Kind, Opening};
+    use super::super::super::options::Security;
     use super::super::super::path::Fixed;
     use super::*;
     use meshpace_core::Rate;
@@ -210,12 +217,17 @@ mod tests {
 
     /// Trains under way to a peer that has said nothing yet.
     fn opening(options: Options) -> (Connection, Outbox) {
+        opening_with(Security::Plain, options)
+    }
+
+    /// The same, protected.
+    fn opening_with(security: Security, options: Options) -> (Connection, Outbox) {
         let path = PathInfo { hops: 1, rate: Rate::from_mbps(11), received_power_dbm: None };
         let options = Options {
             trains: Some(train::Config::default()),
             path: Some(Arc::new(Fixed(path))),
             keep_alive: None,
-            security: super::super::super::options::Security::Plain,
+            security,
             ..options
         };
         let [local, peer] = [1, 2].map(|port| std::net::SocketAddr::from(([127, 0, 0, 1], port)));
@@ -252,6 +264,29 @@ mod tests {
             assert_eq!(failure.errno, libc::ETIMEDOUT, "{failure:?}");
             assert!(failure.message.contains(&format!("no answer from 127.0.0.1:2 for {seconds} s")), "{failure:?}");
             assert_eq!(at, Time::ZERO + Duration::from_secs(seconds));
+        }
+    }
+
+    #[test]
+    fn a_refusal_ends_an_opening_only_where_nobody_has_to_prove_anything() {
+        let refused_after = |security: Security| {
+            let (mut connection, mut out) = opening_with(security, Options::default());
+            let Origin::Ours(request) = &connection.origin else { unreachable!("it was opened here") };
+            let refusal = Opening { kind: Kind::Refusal, ..request.opening };
+            let heard = Time::ZERO + Duration::from_millis(5);
+            connection.on_answer(heard, &refusal, &[], &mut out);
+            let failed = connection.shared.lock().failure.clone();
+            let (at, failure) = failed.map_or_else(|| failure(&mut connection, &mut out), |failure| (heard, failure));
+            assert_eq!(failure.errno, libc::ECONNREFUSED, "{failure:?}");
+            assert!(failure.message.contains("127.0.0.1:2 refuses the connection: the keys do not fit"), "{failure:?}");
+            at.since(Time::ZERO)
+        };
+        let keys = Security::Keys { own: [1; 32], peers: vec![[2; 32]] };
+        for known in [Security::Shared([7; 32]), keys] {
+            assert_eq!(refused_after(known), Duration::from_secs(30));
+        }
+        for anybody in [Security::Plain, Security::Opportunistic] {
+            assert_eq!(refused_after(anybody), Duration::from_millis(5));
         }
     }
 

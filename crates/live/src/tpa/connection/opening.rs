@@ -7,6 +7,10 @@
 //! and without a cookie; only an escort whose challenge comes without an answer to the padded one counts (RFC 8899,
 //! section 5.1.2: MAX_PROBES such losses). An MTU that the network tells is believed only if the complaint quotes the request,
 //! and only if it is lower.
+//!
+//! Nobody proves that a refusal is the peer's: whoever reads the request can forge one. Where the peer is known, by a secret or by keys, a
+//! refusal therefore ends nothing and only names the reason should the time pass without an acceptance. Elsewhere it is believed at once:
+//! who can forge it could also accept in the peer's place.
 
 use super::super::cipher::Suite;
 use super::super::engine::Inside;
@@ -161,6 +165,9 @@ impl Connection {
         if answer.kind == Kind::Challenge && answer.segment.ack_block == request.escort() {
             return self.on_escort_answered(now, out);
         }
+        if answer.kind == Kind::Refusal {
+            return self.on_refusal(now, answer);
+        }
         request.probing = Probing::default();
         match answer.kind {
             Kind::Challenge => {
@@ -223,21 +230,28 @@ impl Connection {
                 self.cover = Some(Cover::new(answer.acceptor, keys.as_ref(), answer.trains));
                 self.on_segment(now, &Inside::opening(answer.trains, &answer.segment), &[], out);
             }
-            Kind::Refusal => {
-                let reason = if answer.acceptor != 0 {
-                    "nobody listens there".to_owned()
-                } else if answer.trains != request.opening.trains {
-                    let name = |trains| if trains { "quiet trains" } else { "TPA" };
-                    format!("it speaks {}, this end {}", name(answer.trains), name(request.opening.trains))
-                } else if answer.protection == request.opening.protection {
-                    "the keys do not fit".to_owned()
-                } else {
-                    format!("it wants {}, this end {}", answer.protection, request.opening.protection)
-                };
-                let message = format!("{} refuses the connection: {reason}", self.addresses.peer);
-                self.give_up(now, Failure::new(libc::ECONNREFUSED, message));
-            }
-            Kind::Request | Kind::Stray => {}
+            Kind::Refusal | Kind::Request | Kind::Stray => {}
+        }
+    }
+
+    /// The peer refuses, or somebody says so for it.
+    fn on_refusal(&mut self, now: Time, answer: &Opening) {
+        let Origin::Ours(request) = &self.origin else { return };
+        let reason = if answer.acceptor != 0 {
+            "nobody listens there".to_owned()
+        } else if answer.trains != request.opening.trains {
+            let name = |trains| if trains { "quiet trains" } else { "TPA" };
+            format!("it speaks {}, this end {}", name(answer.trains), name(request.opening.trains))
+        } else if answer.protection == request.opening.protection {
+            "the keys do not fit".to_owned()
+        } else {
+            format!("it wants {}, this end {}", answer.protection, request.opening.protection)
+        };
+        let message = format!("{} refuses the connection: {reason}", self.addresses.peer);
+        if self.shared.options.security.knows_peer() {
+            self.shared.lock().refusal = Some(message);
+        } else {
+            self.give_up(now, Failure::new(libc::ECONNREFUSED, message));
         }
     }
 

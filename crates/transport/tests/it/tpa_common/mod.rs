@@ -3,7 +3,7 @@
 
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::pacing::{self, AdaptiveConfig};
-use meshpace_transport::tpa::{Config, Connection, Segment, ack, congestion, estimator};
+use meshpace_transport::tpa::{Config, Connection, Segment, ack, congestion, estimator, window};
 use meshpace_transport::{Arrival, PathInfo, Role, pump};
 
 /// Any TPA: every switch, every bound.
@@ -38,6 +38,8 @@ pub fn any_config(rng: &mut Rng) -> Config {
             pacing::Config::Adaptive(AdaptiveConfig::paper())
         },
         ack_block_end: rng.below(2) == 0,
+        window: [window::Rule::Agreed, window::Rule::Agreed, window::Rule::Fixed(7), window::Rule::Auto]
+            [rng.below(4) as usize],
         ..Config::default()
     }
 }
@@ -72,7 +74,11 @@ impl Net {
         let end = |role, config: &Config| {
             let mut connection = Connection::new(config, role);
             connection.on_path(PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None });
-            let window = u32::from(config.congestion.window);
+            let window = u32::from(match config.window {
+                window::Rule::Agreed => config.congestion.window,
+                window::Rule::Fixed(window) => window.max(config.congestion.window),
+                window::Rule::Auto => 12,
+            });
             End { connection, flying: Vec::new(), received: Vec::new(), written: 0, window, wakeup: Time::NEVER }
         };
         // The ends number their blocks independently.
