@@ -118,12 +118,7 @@ impl Group<'_> {
 
     /// The values of the keys that are to be shown, in words; empty if there are none.
     pub fn values(&self, is_shown: impl Fn(&str) -> bool) -> String {
-        let plain = meshpace_lab::record::plain;
-        let values = self.point.iter().filter(|(key, _)| is_shown(key)).map(|(key, value)| match value {
-            Value::String(text) => text.clone(),
-            value => format!("{} {}", key.rsplit('.').next().unwrap_or(key), plain(value)),
-        });
-        values.collect::<Vec<_>>().join(", ")
+        meshpace_lab::record::told_values(Some(&self.point), is_shown)
     }
 
     fn label(&self, is_shown: impl Fn(&str) -> bool) -> String {
