@@ -115,11 +115,12 @@ fn compare(arguments: &Arguments) -> Result<String, Failure> {
         side.records.iter().for_each(|record| starved.add(name, record));
     }
     let before = first(&starved.sentences(), arguments.format);
-    Ok(before + &match arguments.format {
-        Format::Json => lines.iter().map(|line| format!("{}\n", json(line))).collect(),
-        Format::Csv => csv(&lines),
-        Format::Md => markdown(&lines, a, b),
-    })
+    Ok(before
+        + &match arguments.format {
+            Format::Json => lines.iter().map(|line| format!("{}\n", json(line))).collect(),
+            Format::Csv => csv(&lines),
+            Format::Md => markdown(&lines, a, b),
+        })
 }
 
 /// One value of a key that is swept against every other one.

@@ -255,8 +255,15 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
     let shown = arguments.report.as_ref().map(|_| Vec::new());
     let files = arguments.out.is_some() || arguments.report.is_some() || watchers.want_runs();
     let reader = if files { Reader::MayLeave } else { Reader::Needed };
-    let mut sink =
-        Sink { format: arguments.format, table: Vec::new(), shown, header: true, starved: Tally::default(), order: InOrder::default(), reader };
+    let mut sink = Sink {
+        format: arguments.format,
+        table: Vec::new(),
+        shown,
+        header: true,
+        starved: Tally::default(),
+        order: InOrder::default(),
+        reader,
+    };
     // What an earlier start has left is not made again, but for its captures.
     let is_there = |run: &Run| store.as_ref().is_some_and(|store| store.has(&run.key(&keys)));
     let all = (0..campaign.runs()).map(|index| campaign.run(index));

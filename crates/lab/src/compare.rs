@@ -2,9 +2,9 @@
 //! have the same seeds and the same points.
 
 use crate::statistics::{difference, estimate};
-use crate::summary::{self, Mean, starvation};
 pub use crate::summary::LEAST;
 use crate::summary::LEVEL;
+use crate::summary::{self, Mean, starvation};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -270,7 +270,8 @@ fn line(metric: &Metric, a: &[&Value], b: &[&Value], is_paired: bool) -> Option<
     let difference = summary::mean(&b) - summary::mean(&a);
     let interval = (seeds >= LEAST && half.is_finite()).then_some([difference - half, difference + half]);
     let ahead = ahead(interval, counts, seeds, metric.more_is_better);
-    let better = ahead.filter(|side| counts[*side as usize].starved_runs == 0 && counts.iter().all(|of| of.missing == 0));
+    let better =
+        ahead.filter(|side| counts[*side as usize].starved_runs == 0 && counts.iter().all(|of| of.missing == 0));
     let wins = |(a, b): &&(f64, f64)| if metric.more_is_better { b > a } else { b < a };
     let b_wins = if paired { pairs.iter().filter(wins).count() } else { 0 };
     let (a, b) = (summary::mean(&a), summary::mean(&b));
@@ -379,9 +380,8 @@ pub fn ranking(records: &[&Value]) -> Vec<(&'static Metric, Vec<Rank>)> {
     if groups.len() < 2 {
         return Vec::new();
     }
-    let says_something = |metric: &&Metric| {
-        !metric.name.starts_with("jain") || records.iter().all(|record| summary::has_shares(record))
-    };
+    let says_something =
+        |metric: &&Metric| !metric.name.starts_with("jain") || records.iter().all(|record| summary::has_shares(record));
     let mut rankings = Vec::new();
     for metric in METRICS.iter().filter(says_something) {
         let mut ranks: Vec<(BTreeMap<u64, f64>, Rank)> = groups

@@ -105,9 +105,13 @@ mod tests {
             ],
         });
         let text = rows_of(&record, true).unwrap();
-        let ends: Vec<String> = text.lines().map(|line| line.rsplitn(5, ',').take(4).collect::<Vec<_>>().join(",")).collect();
+        let ends: Vec<String> =
+            text.lines().map(|line| line.rsplitn(5, ',').take(4).collect::<Vec<_>>().join(",")).collect();
         // From the last column on.
-        assert_eq!(ends, ["starved_flows,starved,longest_gap_s,delay_p95_s", "2,nothing,99,", "2,gap,10.5,0.25", "2,,9.5,0.25"]);
+        assert_eq!(
+            ends,
+            ["starved_flows,starved,longest_gap_s,delay_p95_s", "2,nothing,99,", "2,gap,10.5,0.25", "2,,9.5,0.25"]
+        );
         assert!(text.starts_with("scenario,seed,duration_s,"), "{text}");
     }
 }

@@ -95,7 +95,10 @@ mod tests {
         dead.flows[0].delivered_bytes = 0;
         let line: Value = serde_json::from_str(&render(&[record(1, 2, 1.0), dead])).unwrap();
         let flow = &line["flows"][0];
-        assert_eq!((&line["starved_runs"], &flow["nothing_runs"], &flow["gap_runs"]), (&json!(1), &json!(1), &json!(0)));
+        assert_eq!(
+            (&line["starved_runs"], &flow["nothing_runs"], &flow["gap_runs"]),
+            (&json!(1), &json!(1), &json!(0))
+        );
         let flow = &lines[0]["flows"][0];
         assert_eq!((&flow["from"], &flow["to"]), (&json!(0), &Value::Null), "its end is another with every seed");
         assert!(flow["metrics"].get("rtt_mean_s").is_none() && lines[0]["metrics"].get("seed").is_none());

@@ -84,7 +84,8 @@ fn render_within(width: u16, records: &[Record]) -> String {
 
 /// What is to be said of starved flows before anything else.
 pub fn sentences(records: &[Record]) -> Vec<String> {
-    let values: Vec<serde_json::Value> = records.iter().filter_map(|record| serde_json::to_value(record).ok()).collect();
+    let values: Vec<serde_json::Value> =
+        records.iter().filter_map(|record| serde_json::to_value(record).ok()).collect();
     Tally::of(&values).sentences()
 }
 
@@ -299,7 +300,11 @@ mod tests {
     /// The cells of the row that begins so.
     fn row<'a>(table: &'a str, start: &str) -> Vec<&'a str> {
         let line = table.lines().find(|line| line.trim_start().starts_with(start));
-        line.unwrap_or_else(|| panic!("{start}: {table}")).split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+        line.unwrap_or_else(|| panic!("{start}: {table}"))
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .collect()
     }
 
     fn with_flow(record: &Record, change: impl Fn(&mut FlowRecord)) -> Record {
@@ -375,7 +380,10 @@ mod tests {
         let lines: Vec<&str> = table.lines().collect();
         assert!(lines[1].starts_with("! STARVED: a flow was starved in every one of 2 runs"), "{table}");
         assert!(lines[2].starts_with("! flow 1 (3→7) delivered nothing in 2 of 2 runs."), "{table}");
-        assert!(row(&table, "newreno 0→7").contains(&"250.0") || row(&table, "newreno 0→7").contains(&"0.250"), "{table}");
+        assert!(
+            row(&table, "newreno 0→7").contains(&"250.0") || row(&table, "newreno 0→7").contains(&"0.250"),
+            "{table}"
+        );
         assert_eq!(row(&table, "! newreno 3→7").last(), Some(&"none"), "{table}");
         assert_eq!(row(&table, "total").last(), Some(&"none"), "the delay of all flows: {table}");
         assert!(coloured(&table).lines().nth(1).is_some_and(|line| line.starts_with("\u{1b}[")));

@@ -89,9 +89,17 @@ mod tests {
         let (honest, greedy) = (candidate(&[1.0, 2.0, 3.0], false), candidate(&[11.0, 12.0, 13.0], true));
         assert_eq!(most(&[honest.clone(), greedy]), None);
         let none = candidate(&[0.1, f64::INFINITY, 0.1], true);
-        assert_eq!(best(&[honest.clone(), none.clone()], false, |value| value.to_string()), Some(0), "above any number");
+        assert_eq!(
+            best(&[honest.clone(), none.clone()], false, |value| value.to_string()),
+            Some(0),
+            "above any number"
+        );
         assert_eq!(best(&[none.clone(), none], false, |value| value.to_string()), None);
-        assert_eq!(most(&[honest, candidate(&[0.0, 1.0, 2.0], true)]), Some(0), "that the last starves does not matter");
+        assert_eq!(
+            most(&[honest, candidate(&[0.0, 1.0, 2.0], true)]),
+            Some(0),
+            "that the last starves does not matter"
+        );
     }
 
     #[test]
@@ -99,6 +107,9 @@ mod tests {
         let (whole, partly) = (candidate(&[5.0, 6.0, 7.0], false), candidate(&[9.0, f64::NAN, f64::NAN], false));
         assert_eq!(most(&[whole.clone(), partly]), None);
         // What is nowhere measured takes no part.
-        assert_eq!(most(&[whole.clone(), candidate(&[1.0, 2.0, 3.0], false), candidate(&[f64::NAN; 3], false)]), Some(0));
+        assert_eq!(
+            most(&[whole.clone(), candidate(&[1.0, 2.0, 3.0], false), candidate(&[f64::NAN; 3], false)]),
+            Some(0)
+        );
     }
 }

@@ -245,7 +245,11 @@ mod tests {
     fn a_tenth_of_the_measured_interval_is_long() {
         // 80 s are measured: 8 s are a tenth.
         assert_eq!(of_record(&record("a", 1, &[flow(9, 8.0), flow(9, 8.5)])), [(1, Starved::Gap(8.5))]);
-        assert_eq!(of_record(&record("a", 1, &[flow(0, 80.0), flow(0, 0.0)])), [(0, Starved::Nothing)], "the other had nothing to send");
+        assert_eq!(
+            of_record(&record("a", 1, &[flow(0, 80.0), flow(0, 0.0)])),
+            [(0, Starved::Nothing)],
+            "the other had nothing to send"
+        );
         // Records of older versions and of real networks have no gaps.
         let old = json!({"duration_s": 1.0, "flows": [{"delivered_bytes": 0}, {"delivered_bytes": 1}, {}]});
         assert_eq!(of_record(&old), [(0, Starved::Nothing)]);
@@ -286,6 +290,9 @@ mod tests {
             }
         }
         let told = Tally::of(&all).sentences();
-        assert!(told[1].ends_with("t0 1 of 3, t1 1 of 3, t2 1 of 3, t3 1 of 3, t4 1 of 3, t8 3 of 3, and 3 more."), "{told:?}");
+        assert!(
+            told[1].ends_with("t0 1 of 3, t1 1 of 3, t2 1 of 3, t3 1 of 3, t4 1 of 3, t8 3 of 3, and 3 more."),
+            "{told:?}"
+        );
     }
 }
