@@ -213,10 +213,46 @@ fn csv_has_a_header_and_a_row_per_flow_and_run() {
 fn the_table_has_a_row_per_point() {
     let output = meshpace(&["run", "-"], SCENARIO);
     let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("Test, 3 seeds\n"), "{text}");
     for transport in ["newreno", "tcp-ap"] {
-        let row = text.lines().find(|line| line.contains(&format!(" {transport} 0→4"))).unwrap();
-        assert!(row.contains('±') && row.trim_end().ends_with('3'), "{row}");
+        let row = text.lines().find(|line| line.contains(&format!(" {transport} "))).unwrap();
+        assert!(row.contains('±') && row.contains("0→4"), "{row}");
     }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "as wide as a terminal: {text}");
+}
+
+/// The second flow has no way to its end: node 3 is out of every range. The first one has all the air.
+const STARVING: &str = "title = 'Far'\nduration = '8 s'\n[topology]\nkind = 'nodes'\nallow_partition = true\n\
+    positions = [['0 m', '0 m'], ['200 m', '0 m'], ['400 m', '0 m'], ['5000 m', '0 m']]\n[[flow]]\nfrom = 0\nto = 1\n\
+    [[flow]]\nfrom = 2\nto = 3\n[sweep]\n'flow.transport' = ['newreno', 'tcp-ap']\nseeds = 3\n";
+
+#[test]
+fn who_starved_comes_first_and_quiet_does_not_hide_it() {
+    let told = "STARVED: a flow was starved in every one of 6 runs";
+    let of = |format: &str| {
+        let output = meshpace(&["-q", "run", "-", "--format", format], STARVING);
+        assert!(output.status.success());
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap())
+    };
+    let [table, stderr] = of("table");
+    assert!(table.lines().nth(1).unwrap().starts_with(&format!("! {told}")) && stderr.is_empty(), "{table}{stderr}");
+    assert!(table.contains("flow 1 (2→3) delivered nothing in 6 of 6 runs: newreno 3 of 3,"), "{table}");
+    let total: Vec<&str> = table.lines().filter(|line| line.trim_start().starts_with("total")).collect();
+    assert!(total.len() == 2 && total.iter().all(|row| row.contains("none")), "the delay of both flows: {table}");
+    // What programs read stays as it is, with fields behind the others; people are told beside it.
+    let [csv, stderr] = of("csv");
+    assert!(stderr.contains(told) && !csv.contains("STARVED"), "{stderr}");
+    let rows: Vec<&str> = csv.lines().collect();
+    assert!(rows[0].ends_with(",delay_p95_s,longest_gap_s,starved,starved_flows"), "{}", rows[0]);
+    assert!(rows[1].ends_with(",,1") && rows[2].ends_with(",nothing,1"), "{csv}");
+    let [lines, stderr] = of("json");
+    assert!(stderr.contains(told), "{stderr}");
+    let flows = &records(&lines)[0]["flows"];
+    assert!(flows[1]["longest_gap_s"].as_f64().unwrap() > 7.8 && flows[0]["longest_gap_s"].as_f64().unwrap() < 0.8);
+    let [summary, stderr] = of("summary");
+    assert!(stderr.contains(told), "{stderr}");
+    let point = &records(&summary)[0];
+    assert_eq!((&point["starved_runs"], &point["flows"][1]["nothing_runs"]), (&3.into(), &3.into()));
 }
 
 #[test]

@@ -116,11 +116,8 @@ fn longest_silence(windows: &[Vec<meshpace_sim::outcome::FlowWindow>], flow: usi
 fn the_longest_gap_is_that_of_the_time_series() {
     // Two transfers that cross in one cell of hidden stations: each is silent for a while. Narrow windows see the same gaps, to a window at each end.
     for transport in ["newreno", "tcp-ap", "tpa-2", "quiet-train"] {
-        let mut config = Config {
-            series: Some(Duration::from_millis(10)),
-            warmup: Duration::from_secs(5),
-            ..config(transport, 40)
-        };
+        let mut config =
+            Config { series: Some(Duration::from_millis(10)), warmup: Duration::from_secs(5), ..config(transport, 40) };
         config.positions = [0.0, 200.0, 400.0, 600.0].map(|x| Position { x, y: 0.0 }).to_vec();
         let other = Flow { from: NodeId(3), to: NodeId(0), ..config.flows[0].clone() };
         config.flows[0].to = NodeId(3);
@@ -153,12 +150,8 @@ fn a_flow_that_gets_nothing_has_a_gap_as_long_as_the_measured_interval() {
 #[test]
 fn pauses_between_files_and_between_writes_are_no_gaps() {
     let rate = meshpace_core::Rate(1_000);
-    let files = |persistent| Traffic::Http {
-        mean_size: 30_000.0,
-        shape: 1.5,
-        mean_pause: Duration::from_secs(20),
-        persistent,
-    };
+    let files =
+        |persistent| Traffic::Http { mean_size: 30_000.0, shape: 1.5, mean_pause: Duration::from_secs(20), persistent };
     // A datagram of 1460 bytes every 11.7 s.
     let kinds = [("udp", Traffic::Cbr { rate }), ("newreno", Traffic::Cbr { rate })];
     let kinds = kinds.into_iter().chain([("newreno", files(false)), ("newreno", files(true)), ("tpa-2", files(false))]);
@@ -168,6 +161,9 @@ fn pauses_between_files_and_between_writes_are_no_gaps() {
         let outcome = run(&config, 1);
         let silent = longest_silence(&outcome.series.unwrap().windows, 0, 0.01, 0.0);
         let gap = outcome.flows[0].longest_gap_s;
-        assert!(silent > 8.0 && gap > 0.0 && gap < 3.0, "{transport} {traffic:?}: silent for {silent} s, a gap of {gap} s");
+        assert!(
+            silent > 8.0 && gap > 0.0 && gap < 3.0,
+            "{transport} {traffic:?}: silent for {silent} s, a gap of {gap} s"
+        );
     }
 }

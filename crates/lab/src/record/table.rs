@@ -1,7 +1,6 @@
 //! Records as a table for people: who starved, then for each point a row for each flow and one for all, means over the seeds with 95 % intervals.
 
 use super::{FlowRecord, Record, plain};
-use crate::statistics::digits;
 use crate::summary::starvation::{self, Starved, Tally};
 use crate::summary::{Mean, has_shares, median};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, presets};
@@ -44,9 +43,7 @@ fn render_within(width: u16, records: &[Record]) -> String {
     if any(&|flow| flow.completions.is_some()) {
         columns.extend([Column::Files, Column::FileTime]);
     }
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.style_mut().row_separator = LineStyle::none();
+    let mut table = empty();
     let mut header: Vec<String> = first.point.keys().map(|key| short(key, first)).collect();
     let numbers_from = header.len() + 1;
     header.push("flow".to_owned());
@@ -68,10 +65,6 @@ fn render_within(width: u16, records: &[Record]) -> String {
             table.add_row(cells);
         }
     }
-    for column in table.column_iter_mut().skip(numbers_from) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     let seeds = match seeds {
         _ if !same_seeds => String::new(),
         1 => ", 1 seed".to_owned(),
@@ -79,7 +72,8 @@ fn render_within(width: u16, records: &[Record]) -> String {
     };
     let head = wrapped(width, &format!("{}{seeds}", first.scenario), "");
     let starved: String = sentences(records).iter().map(|sentence| wrapped(width, sentence, MARK)).collect();
-    format!("{head}{starved}{}\n", table.trim_fmt())
+    let indices = indices(&groups).map(|table| finished(table, first.point.len(), width)).unwrap_or_default();
+    format!("{head}{starved}{}{indices}", finished(table, numbers_from, width))
 }
 
 /// What is to be said of starved flows before anything else.
@@ -135,10 +129,9 @@ enum Column {
 }
 
 impl Row {
-    /// "newreno 0→7", with a mark where it was starved in some run; "newreno, ends drawn" where they are others with every seed. Below "total"
-    /// the indices of the shares, where they say something.
+    /// "newreno 0→7", with a mark where it was starved in some run; "newreno, ends drawn" where they are others with every seed.
     fn label(&self, group: &[Record]) -> String {
-        let Row::Flow(id) = self else { return total(group) };
+        let Row::Flow(id) = self else { return "total".to_owned() };
         let flow = &group[0].flows[*id];
         let is_starved =
             |record: &Record| record.flows.get(*id).is_some_and(|flow| starvation::of(record, flow).is_some());
@@ -165,13 +158,40 @@ impl Row {
     }
 }
 
-fn total(group: &[Record]) -> String {
+/// Jain's index of the points whose flows it says something of; nothing if there are none.
+fn indices(groups: &[&[Record]]) -> Option<Table> {
     let has = |record: &Record| serde_json::to_value(record).is_ok_and(|value| has_shares(&value));
-    if !group.iter().all(has) {
-        return "total".to_owned();
+    let shared: Vec<&&[Record]> = groups.iter().filter(|group| group.iter().all(has)).collect();
+    let first = &shared.first()?[0];
+    let mut table = empty();
+    let keys = first.point.keys().map(|key| short(key, first));
+    table.set_header(keys.chain(["Jain's index".to_owned(), "in windows of 2 s".to_owned()]));
+    let index = |group: &[Record], of: fn(&Record) -> f64| cell(group, of, |_| 3);
+    for group in shared {
+        let indices = [index(group, |record| record.jain), index(group, |record| record.jain_2s)];
+        table.add_row(group[0].point.values().map(plain).chain(indices));
     }
-    let index = |of: fn(&Record) -> f64| cell(group, of, |value| format!("{value:.3}"));
-    format!("total\nJain {}\nin 2 s {}", index(|record| record.jain), index(|record| record.jain_2s))
+    Some(table)
+}
+
+/// A table without rows.
+fn empty() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.style_mut().row_separator = LineStyle::none();
+    table
+}
+
+/// A table within so many columns of characters, with numbers at the right from column `numbers_from` on.
+fn finished(mut table: Table, numbers_from: usize, width: u16) -> String {
+    for (number, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if number >= numbers_from {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    format!("{}\n", table.trim_fmt())
 }
 
 impl Column {
@@ -191,7 +211,11 @@ impl Column {
     }
 
     fn cell(self, row: &Row, group: &[Record]) -> String {
-        let decimals = if matches!(self, Column::Retransmissions | Column::Lost) { two } else { digits };
+        let decimals = match self {
+            Column::Retransmissions | Column::Lost => |_| 2,
+            Column::Timeouts | Column::Files => |_| 1,
+            _ => three,
+        };
         cell(group, |record| self.value(row, record), decimals)
     }
 
@@ -241,17 +265,24 @@ fn is_datagrams(flow: &FlowRecord) -> bool {
     matches!(flow.transport.split(['{', '+']).next(), Some("udp" | "udp-paced"))
 }
 
-fn two(value: f64) -> String {
-    format!("{value:.2}")
-}
-
-/// "182.4 ±1.0", without the interval for one seed or two; "none 3/10" where a starved flow has no value; "-" where there is none.
-fn cell(group: &[Record], of: impl Fn(&Record) -> f64, digits: fn(f64) -> String) -> String {
+/// "182.4 ±1.0", without the interval for one seed or two; "none 3/10" where a starved flow has no value; "-" where there is none. `decimals` are
+/// the digits behind the point that a mean has; its interval has as many.
+fn cell(group: &[Record], of: impl Fn(&Record) -> f64, decimals: impl Fn(f64) -> usize) -> String {
     let values: Vec<f64> = group.iter().map(of).collect();
     let Some(mean) = Mean::of(&values) else { return "-".to_owned() };
-    let told = mean.told(digits).replace(" ± ", " ±");
-    let told = told.replace("none in ", "none ").replace("(in ", "(");
+    let digits = decimals(mean.numbers.mean);
+    let told = mean.told(|value| if value == 0.0 { "0".to_owned() } else { format!("{value:.digits$}") });
+    let told = told.replace(" ± ", " ±").replace("none in ", "none ").replace("(in ", "(");
     told.replace(" of ", "/")
+}
+
+/// Three digits that mean something, or one behind the point.
+fn three(mean: f64) -> usize {
+    match mean.abs() {
+        size if size >= 10.0 || size.is_nan() => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    }
 }
 
 /// A plain list with a header. On a terminal it is as wide as that, elsewhere as its cells.
@@ -321,11 +352,11 @@ mod tests {
         let two = wide(&[record(1, 0), record(2, 0)]);
         assert!(two.contains("150.0") && !two.contains('±') && two.contains("newreno 0→7"), "{two}");
         assert!(two.starts_with("s, 2 seeds\n") && !two.contains("total"), "{two}");
-        assert!(two.contains(" 0.00 ") && two.contains(" 0.0 "), "no retransmission, no timeout: {two}");
+        assert_eq!(row(&two, "newreno")[2..4], ["0", "0"], "no retransmission, no timeout: {two}");
         let mut datagrams = record(1, 0);
         datagrams.flows[0].transport = "udp+llap".to_owned();
         let datagrams = wide(&[datagrams]);
-        assert!(!datagrams.contains(" 0.00 ") && !datagrams.contains(" 0.0 "), "UDP has neither: {datagrams}");
+        assert_eq!(row(&datagrams, "udp+llap")[2..4], ["-", "-"], "UDP has neither: {datagrams}");
         let three = wide(&[record(1, 0), record(2, 1), record(3, 0)]);
         assert!(three.contains('±') && three.contains("newreno, ends drawn"), "{three}");
         assert!(three.contains("timeouts in all"), "not of the measured interval alone");
@@ -380,10 +411,7 @@ mod tests {
         let lines: Vec<&str> = table.lines().collect();
         assert!(lines[1].starts_with("! STARVED: a flow was starved in every one of 2 runs"), "{table}");
         assert!(lines[2].starts_with("! flow 1 (3→7) delivered nothing in 2 of 2 runs."), "{table}");
-        assert!(
-            row(&table, "newreno 0→7").contains(&"250.0") || row(&table, "newreno 0→7").contains(&"0.250"),
-            "{table}"
-        );
+        assert!(row(&table, "newreno 0→7").contains(&"250.0"), "{table}");
         assert_eq!(row(&table, "! newreno 3→7").last(), Some(&"none"), "{table}");
         assert_eq!(row(&table, "total").last(), Some(&"none"), "the delay of all flows: {table}");
         assert!(coloured(&table).lines().nth(1).is_some_and(|line| line.starts_with("\u{1b}[")));
@@ -398,7 +426,7 @@ mod tests {
         let of = |seed| with_flow(&record(seed, 0), |flow| flow.from = 3);
         let table = wide(&[of(1), of(2), of(3)]);
         assert!(row(&table, "newreno 3→7")[1].starts_with("200.0 ±"), "{table}");
-        assert!(row(&table, "total")[1].starts_with("200.0 ±") && table.contains("Jain 1.000"), "{table}");
+        assert!(row(&table, "total")[1].starts_with("200.0 ±") && table.contains("Jain's index"), "{table}");
         // Files beside a transfer: nobody wants their shares to be equal.
         let files = |seconds: &[f64]| {
             let file = |end: &f64| serde_json::json!({"start_s": 1.0, "end_s": 1.0 + end, "bytes": 9});
@@ -408,13 +436,16 @@ mod tests {
         let table = wide(&[mixed(1), mixed(2)]);
         assert!(table.contains("total") && !table.contains("Jain"), "{table}");
         let cells = row(&table, "total");
-        assert_eq!(cells[cells.len() - 2..], ["3.00", "2.00"], "three files, 2 s in the middle: {table}");
+        assert_eq!(cells[cells.len() - 2..], ["3.0", "2.00"], "three files, 2 s in the middle: {table}");
     }
 
     #[test]
     fn what_was_measured_in_some_runs_says_in_how_many() {
         let mut never = record(2, 0);
         never.flows[0].rtt_mean_s = f64::NAN;
+        let spread: Vec<Record> = (1..=3).map(|seed| record(seed, 0)).collect();
+        // 100, 200 and 300: a deviation of 100, and Student's t of 4.303.
+        assert!(row(&wide(&spread), "newreno").contains(&"200.0 ±248.4"));
         let table = wide(&[record(1, 0), never]);
         assert!(row(&table, "newreno").contains(&"100.0 (1/2)"), "{table}");
     }

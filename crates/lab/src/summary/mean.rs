@@ -14,9 +14,6 @@ pub struct Mean {
     pub missing: usize,
 }
 
-/// How a number is written.
-pub type Digits = fn(f64) -> String;
-
 impl Mean {
     /// That of one value for each run: infinite for "none", NaN where nothing was measured. Without a run that has a value there is no mean.
     pub fn of(values: &[f64]) -> Option<Mean> {
@@ -42,7 +39,7 @@ impl Mean {
     }
 
     /// "182.4 ± 1.0", "none", "none in 3 of 10", "182.4 ± 1.0 (in 4 of 10)".
-    pub fn told(&self, digits: Digits) -> String {
+    pub fn told(&self, digits: impl Fn(f64) -> String) -> String {
         let runs = self.none + self.missing + self.numbers.count;
         if self.none > 0 {
             let share = if self.none == runs { String::new() } else { format!(" in {} of {runs}", self.none) };

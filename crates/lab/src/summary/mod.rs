@@ -6,7 +6,7 @@ mod mean;
 pub mod starvation;
 
 pub use best::{Candidate, best, is_clear};
-pub use mean::{Digits, Mean};
+pub use mean::Mean;
 
 use serde_json::Value;
 
