@@ -3,7 +3,7 @@
 use super::{FlowRecord, Record, plain};
 use crate::summary::starvation::{self, Starved, Tally};
 use crate::summary::{Mean, has_shares, median};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 
 /// Columns of characters where no terminal says how many there are.
 const WIDTH: u16 = 80;
@@ -184,10 +184,15 @@ fn empty() -> Table {
 
 /// A table within so many columns of characters, with numbers at the right from column `numbers_from` on.
 fn finished(mut table: Table, numbers_from: usize, width: u16) -> String {
-    for (number, column) in table.column_iter_mut().enumerate() {
+    // No word of a head is broken.
+    let longest = |head: String| head.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+    let heads: Vec<usize> =
+        table.header().into_iter().flat_map(comfy_table::Row::cell_iter).map(|cell| longest(cell.content())).collect();
+    for (number, (column, word)) in table.column_iter_mut().zip(heads).enumerate() {
         column.set_padding((0, 1));
         if number >= numbers_from {
             column.set_cell_alignment(CellAlignment::Right);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word as u16 + 1)));
         }
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -387,6 +392,7 @@ mod tests {
         assert!(widest(&wide(&two)) > Some(100), "{}", wide(&two));
         let narrow = render_within(80, &two);
         assert!(widest(&narrow) <= Some(80) && narrow.contains("0→7") && narrow.contains("3→7"), "{narrow}");
+        assert!(narrow.contains("timeouts") && narrow.contains("median"), "whole words: {narrow}");
     }
 
     #[test]

@@ -223,7 +223,7 @@ impl Tally {
             told.push(format!("and {} more", found - told.len()));
         }
         let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-        format!("flow {id}{ends} {}{told}.", befell.join(", "))
+        format!("flow {id}{ends} {}{told}.", befell.join(" and "))
     }
 }
 
