@@ -1,18 +1,19 @@
 //! `meshpace compare`: two scenarios, two directories of records or two variants of one scenario against each other; or one value of
 //! a swept key against all others.
 
-use crate::output::{complain, finish};
+use crate::output::{alarm, complain, finish};
 use crate::progress::Progress;
 use crate::run::load;
 use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
 use clap::{Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, Run};
-use meshpace_lab::compare::{Line, ranking, words};
+use meshpace_lab::compare::{Line, Rank, ranking, words};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Archive;
 use meshpace_lab::record::line;
 use meshpace_lab::rivals::rivals;
+use meshpace_lab::summary::starvation::{self, Tally};
 use meshpace_scenario::{MAX_SEEDS, Point, Scenario};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -109,11 +110,17 @@ fn compare(arguments: &Arguments) -> Result<String, Failure> {
     if lines.is_empty() {
         return Err((FAILED, "no metric was measured on both sides".to_owned()));
     }
-    Ok(match arguments.format {
-        Format::Json => lines.iter().map(|line| format!("{}\n", json(line))).collect(),
-        Format::Csv => csv(&lines),
-        Format::Md => markdown(&lines, a, b),
-    })
+    let mut starved = Tally::default();
+    for (name, side) in [("a", a), ("b", b)] {
+        side.records.iter().for_each(|record| starved.add(name, record));
+    }
+    let before = first(&starved.sentences(), arguments.format);
+    Ok(before
+        + &match arguments.format {
+            Format::Json => lines.iter().map(|line| format!("{}\n", json(line))).collect(),
+            Format::Csv => csv(&lines),
+            Format::Md => markdown(&lines, a, b),
+        })
 }
 
 /// One value of a key that is swept against every other one.
@@ -124,8 +131,21 @@ fn against(arguments: &Arguments, given: &str) -> Result<String, Failure> {
     let stop = runner::stop_on_interrupt();
     runner::silence_panics();
     let records = records(arguments, &arguments.a, &arguments.set, &stop)?;
+    let starved = Tally::of(&records).sentences();
     let rivals = rivals(&records, key, value).map_err(|why| (REFUSED, format!("{}: {why}", arguments.a.display())))?;
-    Ok(crate::rivals::text(&rivals, given, arguments.format))
+    let text = crate::rivals::text(&rivals, given, arguments.format);
+    Ok(first(&starved, arguments.format) + &text)
+}
+
+/// What is said of starved flows before anything else: in the text for people, beside what is for programs.
+fn first(sentences: &[String], format: Format) -> String {
+    if format != Format::Md {
+        alarm(sentences);
+        return String::new();
+    }
+    let line = |sentence: &String| format!("> {}\n>\n", starvation::coloured(sentence, console::colors_enabled()));
+    let text: String = sentences.iter().map(line).collect();
+    text.trim_end_matches(">\n").to_owned() + if sentences.is_empty() { "" } else { "\n" }
 }
 
 /// The records of a directory, or of a scenario with `sets`, which is run.
@@ -221,14 +241,16 @@ fn json(line: &Line) -> String {
 }
 
 /// The columns of a metric in CSV.
-pub const COLUMNS: &str = "metric,a,b,difference,low,high,seeds,better";
+pub const COLUMNS: &str = "metric,a,b,difference,low,high,seeds,better,a_starved_runs,b_starved_runs";
 
-/// A metric in these columns.
+/// A metric in these columns. A delay of which there is none is `inf`, above every number.
 pub fn cells(line: &Line) -> String {
     let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
     let better = line.better.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
-    let Line { metric, a, b, difference, seeds, .. } = line;
-    format!("{metric},{a},{b},{difference},{},{},{seeds},{better}", end(0), end(1))
+    let difference = if line.difference.is_nan() { String::new() } else { line.difference.to_string() };
+    let Line { metric, a, b, seeds, counts, .. } = line;
+    let [a_starved, b_starved] = counts.map(|of| of.starved_runs);
+    format!("{metric},{a},{b},{difference},{},{},{seeds},{better},{a_starved},{b_starved}", end(0), end(1))
 }
 
 fn csv(lines: &[Line]) -> String {
@@ -238,7 +260,7 @@ fn csv(lines: &[Line]) -> String {
 
 fn markdown(lines: &[Line], a: &Side, b: &Side) -> String {
     let mut text = format!("# a: {}, b: {}\n\n", a.name, b.name);
-    for line in lines {
+    for line in lines.iter().filter(|line| line.is_shown) {
         text.push_str(&format!("- {}\n", words(line, ["a", "b"])));
     }
     let all: Vec<&Value> = a.records.iter().chain(&b.records).collect();
@@ -246,21 +268,20 @@ fn markdown(lines: &[Line], a: &Side, b: &Side) -> String {
     if rankings.is_empty() {
         return text;
     }
-    text.push_str("\n## Transports, the best first\n\n| metric | ranking (mean, 95 % interval) |\n|---|---|\n");
+    text.push_str("\n## Transports, the best first\n\n");
+    text.push_str("`=` before one that is no worse for sure than the one before it; `✗` before one that starves a flow, which has no place.\n\n");
+    text.push_str("| metric | ranking (mean, 95 % interval) |\n|---|---|\n");
     for (metric, ranks) in rankings {
         let (unit, scale) = metric.unit;
-        let ranked: Vec<String> = ranks
-            .iter()
-            .enumerate()
-            .map(|(place, rank)| {
-                let half = if rank.half_width.is_nan() {
-                    String::new()
-                } else {
-                    format!(" ± {:.3}", rank.half_width * scale)
-                };
-                format!("{}. {} {:.3}{half}", place + 1, rank.transport, rank.mean * scale)
-            })
-            .collect();
+        let ranked = ranks.iter().enumerate().map(|(number, rank)| {
+            let place = match rank {
+                Rank { starved: (1.., _), .. } => "✗".to_owned(),
+                Rank { ties: true, .. } => "=".to_owned(),
+                _ => format!("{}.", number + 1),
+            };
+            format!("{place} {} {}", rank.transport, rank.mean.times(scale).told(|value| format!("{value:.3}")))
+        });
+        let ranked: Vec<String> = ranked.collect();
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
         text.push_str(&format!("| {}{unit} | {} |\n", metric.noun, ranked.join(", ")));
     }

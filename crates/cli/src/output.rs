@@ -1,5 +1,6 @@
 //! Standard output carries results and nothing else; everything for people goes to standard error.
 
+use meshpace_lab::summary::starvation;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +52,13 @@ pub fn failed(error: &io::Error) -> ExitCode {
 /// Says what went wrong, on standard error.
 pub fn complain(message: &str) {
     tell(&format!("meshpace: {message}\n"));
+}
+
+/// Says who starved, on standard error, to everybody: nothing else that came out means much without it.
+pub fn alarm(sentences: &[String]) {
+    for sentence in sentences {
+        complain(&starvation::coloured(sentence, console::colors_enabled_stderr()));
+    }
 }
 
 /// Writes `text` to standard error as it is.

@@ -5,7 +5,7 @@ pub mod recording;
 
 use crate::captures::Captures;
 use crate::dask::Bridge;
-use crate::output::{complain, failed, note, results, tell};
+use crate::output::{alarm, complain, failed, note, results, tell};
 use crate::progress::Progress;
 use crate::runner::{self, Failure, Runner, processors};
 use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
@@ -14,7 +14,8 @@ use meshpace_lab::campaign::{Campaign, End, InOrder, Run, Work};
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
-use meshpace_lab::record::{NodeRecord, Record, csv, nodes, silence, summary, table};
+use meshpace_lab::record::{self, NodeRecord, Record, csv, nodes, silence, summary, table};
+use meshpace_lab::summary::starvation::Tally;
 use meshpace_scenario::{MAX_SEEDS, Point, Refusal, Scenario, Source};
 use meshpace_sim::Outcome;
 use recording::Recording;
@@ -254,8 +255,15 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
     let shown = arguments.report.as_ref().map(|_| Vec::new());
     let files = arguments.out.is_some() || arguments.report.is_some() || watchers.want_runs();
     let reader = if files { Reader::MayLeave } else { Reader::Needed };
-    let mut sink =
-        Sink { format: arguments.format, table: Vec::new(), shown, header: true, order: InOrder::default(), reader };
+    let mut sink = Sink {
+        format: arguments.format,
+        table: Vec::new(),
+        shown,
+        header: true,
+        starved: Tally::default(),
+        order: InOrder::default(),
+        reader,
+    };
     // What an earlier start has left is not made again, but for its captures.
     let is_there = |run: &Run| store.as_ref().is_some_and(|store| store.has(&run.key(&keys)));
     let all = (0..campaign.runs()).map(|index| campaign.run(index));
@@ -305,6 +313,10 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
     }
     progress.finish();
     silent.tell();
+    // The table has it on top.
+    if arguments.format != Format::Table {
+        alarm(&sink.starved.sentences());
+    }
     let failures = match end {
         Ok(End::Complete { failed }) => failed,
         Ok(End::Stopped) => {
@@ -351,7 +363,6 @@ impl PerNode {
 #[derive(Default)]
 struct Silent {
     told: Vec<String>,
-    runs: usize,
 }
 
 impl Silent {
@@ -362,7 +373,6 @@ impl Silent {
         if record.flows.iter().all(|flow| flow.delivered_bytes > 0) {
             return;
         }
-        self.runs += 1;
         let Ok(drawn) = point.drawn(record.seed) else { return };
         for sentence in silence::of(&drawn, record) {
             if self.told.len() < Silent::SHOWN {
@@ -373,9 +383,6 @@ impl Silent {
 
     fn tell(&self) {
         self.told.iter().for_each(|sentence| note(sentence));
-        if self.runs > 1 {
-            note(&format!("in {} runs some flow delivered nothing", self.runs));
-        }
     }
 }
 
@@ -386,6 +393,8 @@ struct Sink {
     table: Vec<Record>,
     /// The records so far, if they are to be shown.
     shown: Option<Vec<serde_json::Value>>,
+    /// Who starved in what was written so far.
+    starved: Tally,
     /// Whether a CSV header is still to be written.
     header: bool,
     /// What waits for what is before it; none for a run that failed.
@@ -444,8 +453,10 @@ impl Sink {
         for made in self.order.by_ref() {
             let Some(made) = made else { continue };
             let record = made.record(store)?;
+            let value = serde_json::to_value(&record)?;
+            self.starved.add(&record::told(&value), &value);
             if let Some(shown) = &mut self.shown {
-                shown.push(serde_json::to_value(&record)?);
+                shown.push(value);
             }
             match self.format {
                 Format::Json => self.reader.take(&record.json_line())?,

@@ -74,6 +74,7 @@ fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowReco
         rtt_mean_s: mean(stats.rtt_sum_s, stats.rtt_samples),
         cov_rtt: mean(stats.cov_sum, stats.cov_samples),
         delay: None,
+        longest_gap_s: None,
         pacing: is_paced.then(|| PacingRecord {
             delay_s: mean(stats.delay_sum_s, stats.delay_samples),
             cov: mean(stats.cov_sum, stats.cov_samples),

@@ -2,14 +2,12 @@
 //! have the same seeds and the same points.
 
 use crate::statistics::{difference, estimate};
+pub use crate::summary::LEAST;
+use crate::summary::LEVEL;
+use crate::summary::{self, Mean, starvation};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Confidence level of every interval.
-const LEVEL: f64 = 0.95;
-/// Runs on each side below which an interval would say nothing: Student's t for two values is 12.7.
-pub const LEAST: usize = 3;
 
 /// A quantity and how people speak of it.
 #[derive(Debug)]
@@ -28,7 +26,7 @@ pub struct Metric {
 }
 
 /// What is compared.
-pub const METRICS: [Metric; 8] = [
+pub const METRICS: [Metric; 9] = [
     Metric {
         name: "aggregate_goodput_bps",
         praise: "faster",
@@ -83,7 +81,7 @@ pub const METRICS: [Metric; 8] = [
         noun: "mean RTT",
         unit: ("ms", 1e3),
         more_is_better: false,
-        of: |record| flows(record, "rtt_mean_s").map(|values| values.iter().sum::<f64>() / values.len() as f64),
+        of: |record| summary::delay(record, "rtt_mean_s", summary::mean),
     },
     Metric {
         name: "delay_p95_s",
@@ -91,7 +89,15 @@ pub const METRICS: [Metric; 8] = [
         noun: "95th percentile of the delay",
         unit: ("ms", 1e3),
         more_is_better: false,
-        of: |record| flows(record, "delay_p95_s").map(|values| values.iter().copied().fold(0.0, f64::max)),
+        of: |record| summary::delay(record, "delay_p95_s", summary::largest),
+    },
+    Metric {
+        name: "completion_median_s",
+        praise: "quicker with files",
+        noun: "median time of a file",
+        unit: ("s", 1.0),
+        more_is_better: false,
+        of: file_time,
     },
 ];
 
@@ -110,6 +116,22 @@ fn flows(record: &Value, name: &str) -> Option<Vec<f64>> {
     let flows = record.get("flows")?.as_array()?;
     let values: Vec<f64> = flows.iter().filter_map(|flow| flow.get(name)?.as_f64()).collect();
     (!values.is_empty()).then_some(values)
+}
+
+/// The median time of the files of all flows, seconds: from the begin of connecting or writing until the last byte. None that any number could stand
+/// for where a flow of files was starved.
+fn file_time(record: &Value) -> Option<f64> {
+    let of_files = |flow: &&Value| flow.get("completions").is_some_and(Value::is_array);
+    let flows: Vec<&Value> = record.get("flows")?.as_array()?.iter().filter(of_files).collect();
+    if flows.is_empty() {
+        return None;
+    }
+    if starvation::starves(record) {
+        return Some(f64::INFINITY);
+    }
+    let time = |file: &Value| Some(file.get("end_s")?.as_f64()? - file.get("start_s")?.as_f64()?);
+    let files = flows.iter().filter_map(|flow| flow.get("completions")?.as_array()).flatten();
+    summary::median(files.filter_map(time).collect())
 }
 
 /// Which side is better.
@@ -143,9 +165,40 @@ pub struct Line {
     pub paired: bool,
     /// Of the seeds, those in which the second is better.
     pub b_wins: usize,
+    /// What there is to know of the runs of both sides.
+    pub counts: [Counts; 2],
+    /// Whether it says something to people: Jain's index of files beside other traffic does not.
+    #[serde(skip)]
+    pub is_shown: bool,
 }
 
-/// Compares `b` with `a`, metric by metric; those that either side has not measured are left out.
+/// What there is to know of the runs of a side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Counts {
+    /// How many there are.
+    pub runs: usize,
+    /// Those in which a flow was starved.
+    pub starved_runs: usize,
+    /// Those in which the metric is none that a number could stand for.
+    pub none: usize,
+    /// Those in which it was not measured.
+    pub missing: usize,
+}
+
+impl Counts {
+    fn of(metric: &Metric, records: &[&Value]) -> Counts {
+        let values = || records.iter().map(|record| (metric.of)(record).unwrap_or(f64::NAN));
+        Counts {
+            runs: records.len(),
+            starved_runs: records.iter().filter(|record| starvation::starves(record)).count(),
+            none: values().filter(|value| value.is_infinite()).count(),
+            missing: values().filter(|value| value.is_nan()).count(),
+        }
+    }
+}
+
+/// Compares `b` with `a`, metric by metric; those that either side has not measured are left out. A side that starves a flow in any run is never
+/// called better, and neither is one where the metric was not measured in all runs of both.
 ///
 /// # Errors
 /// If the two have no points in common, with what they have instead.
@@ -180,12 +233,12 @@ fn points(records: &[Value]) -> BTreeSet<String> {
     records.iter().map(point).collect()
 }
 
-/// The mean over the points, by seed.
+/// The mean over the points, by seed: infinite where it is none.
 fn by_seed(metric: &Metric, records: &[&Value]) -> BTreeMap<u64, f64> {
     let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for record in records {
         let seed = record.get("seed").and_then(Value::as_u64).unwrap_or(0);
-        if let Some(value) = (metric.of)(record).filter(|value| value.is_finite()) {
+        if let Some(value) = (metric.of)(record).filter(|value| !value.is_nan()) {
             let sum = sums.entry(seed).or_default();
             *sum = (sum.0 + value, sum.1 + 1.0);
         }
@@ -194,6 +247,8 @@ fn by_seed(metric: &Metric, records: &[&Value]) -> BTreeMap<u64, f64> {
 }
 
 fn line(metric: &Metric, a: &[&Value], b: &[&Value], is_paired: bool) -> Option<Line> {
+    let counts = [a, b].map(|records| Counts::of(metric, records));
+    let is_shown = !metric.name.starts_with("jain") || a.iter().chain(b).all(|record| summary::has_shares(record));
     let (of_a, of_b) = (by_seed(metric, a), by_seed(metric, b));
     let pairs: Vec<(f64, f64)> = of_a.iter().filter_map(|(seed, a)| of_b.get(seed).map(|b| (*a, *b))).collect();
     let paired = is_paired && !pairs.is_empty();
@@ -205,7 +260,6 @@ fn line(metric: &Metric, a: &[&Value], b: &[&Value], is_paired: bool) -> Option<
     if a.is_empty() || b.is_empty() {
         return None;
     }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let half = if paired {
         let differences: Vec<f64> = pairs.iter().map(|(a, b)| b - a).collect();
         estimate(&differences, LEVEL).half_width
@@ -213,14 +267,30 @@ fn line(metric: &Metric, a: &[&Value], b: &[&Value], is_paired: bool) -> Option<
         difference(&estimate(&b, LEVEL), &estimate(&a, LEVEL), LEVEL)
     };
     let seeds = a.len().min(b.len());
-    let difference = mean(&b) - mean(&a);
+    let difference = summary::mean(&b) - summary::mean(&a);
     let interval = (seeds >= LEAST && half.is_finite()).then_some([difference - half, difference + half]);
-    let better = interval
-        .filter(|[low, high]| *low > 0.0 || *high < 0.0)
-        .map(|[low, _]| if (low > 0.0) == metric.more_is_better { Side::B } else { Side::A });
+    let ahead = ahead(interval, counts, seeds, metric.more_is_better);
+    let better =
+        ahead.filter(|side| counts[*side as usize].starved_runs == 0 && counts.iter().all(|of| of.missing == 0));
     let wins = |(a, b): &&(f64, f64)| if metric.more_is_better { b > a } else { b < a };
     let b_wins = if paired { pairs.iter().filter(wins).count() } else { 0 };
-    Some(Line { metric: metric.name, a: mean(&a), b: mean(&b), difference, interval, seeds, better, paired, b_wins })
+    let (a, b) = (summary::mean(&a), summary::mean(&b));
+    Some(Line { metric: metric.name, a, b, difference, interval, seeds, better, paired, b_wins, counts, is_shown })
+}
+
+/// Which side is ahead for sure, whatever it starves: by the interval of the difference; or where one has no value in any run and the other has one in
+/// every run.
+fn ahead(interval: Option<[f64; 2]>, counts: [Counts; 2], seeds: usize, more_is_better: bool) -> Option<Side> {
+    if let Some([low, high]) = interval {
+        let is_clear = low > 0.0 || high < 0.0;
+        return is_clear.then_some(if (low > 0.0) == more_is_better { Side::B } else { Side::A });
+    }
+    match counts.map(|of| (of.none == of.runs, of.none == 0)) {
+        _ if seeds < LEAST => None,
+        [(true, _), (_, true)] => Some(Side::B),
+        [(_, true), (true, _)] => Some(Side::A),
+        _ => None,
+    }
 }
 
 /// The mean of the first side in words.
@@ -228,6 +298,9 @@ pub fn mean(line: &Line) -> String {
     let Some(metric) = METRICS.iter().find(|metric| metric.name == line.metric) else { return String::new() };
     let (unit, scale) = metric.unit;
     let value = scale * line.a;
+    if value.is_infinite() {
+        return format!("{} none", metric.noun);
+    }
     let digits = digits(value.abs().max(1e-9));
     format!("{} {value:.digits$} {unit}", metric.noun).trim_end().to_owned()
 }
@@ -236,47 +309,45 @@ pub fn mean(line: &Line) -> String {
 pub fn words(line: &Line, names: [&str; 2]) -> String {
     let Some(metric) = METRICS.iter().find(|metric| metric.name == line.metric) else { return String::new() };
     let (unit, scale) = metric.unit;
-    let digits = digits(scale * line.difference.abs().max(1e-9));
+    let size = if line.difference.is_finite() { line.difference } else { line.a.min(line.b) };
+    let digits = digits(scale * size.abs().clamp(1e-9, 1e9));
     let number = |value: f64| {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         format!("{:.digits$}{unit}", scale * value)
     };
-    let Some([low, high]) = line.interval else {
-        return format!(
-            "{}: {} for {}, {} for {}; with {} run{} nothing can be said of the difference, use --seeds {LEAST} or more",
-            metric.noun,
-            number(line.a),
-            names[0],
-            number(line.b),
-            names[1],
-            line.seeds,
-            if line.seeds == 1 { "" } else { "s" }
-        );
-    };
-    let half = (high - low) / 2.0;
-    let by = format!("{:.digits$} ± {}", scale * line.difference.abs(), number(half));
-    match line.better {
-        None => format!(
-            "no clear difference in {}: {} for {}, {} for {} ({by})",
-            metric.noun,
-            number(line.a),
-            names[0],
-            number(line.b),
-            names[1]
-        ),
-        Some(side) => {
-            let (winner, wins) = match side {
-                Side::A => (names[0], line.seeds - line.b_wins),
-                Side::B => (names[1], line.b_wins),
+    let sides = [(line.a, line.counts[0]), (line.b, line.counts[1])].map(|(value, counts)| match counts {
+        Counts { none, runs, .. } if none > 0 => format!("none (a flow was starved in {none} of {runs} runs)"),
+        Counts { missing, runs, .. } if missing > 0 => {
+            format!("{} (measured in {} of {runs} runs)", number(value), runs - missing)
+        }
+        _ => number(value),
+    });
+    let both = format!("{} for {}, {} for {}", sides[0], names[0], sides[1], names[1]);
+    let noun = metric.noun;
+    let ahead = ahead(line.interval, line.counts, line.seeds, metric.more_is_better);
+    let half = line.interval.map(|[low, high]| (high - low) / 2.0);
+    let by = half.map(|half| format!("{:.digits$} ± {}", scale * line.difference.abs(), number(half)));
+    match (ahead, line.better, by) {
+        (_, _, None) if line.seeds < LEAST => {
+            let runs = if line.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", line.seeds) };
+            format!("{noun}: {both}; with {runs} nothing can be said of the difference, use --seeds {LEAST} or more")
+        }
+        (Some(_), Some(side), None) => format!("{} is {} ({noun}: {both})", names[side as usize], metric.praise),
+        (_, _, None) => format!("{noun}: {both}"),
+        (None, _, Some(by)) => format!("no clear difference in {noun}: {both} ({by})"),
+        (Some(side), None, Some(by)) => {
+            let counts = line.counts[side as usize];
+            let but = match counts.starved_runs {
+                0 => "was not measured in all runs".to_owned(),
+                starved => format!("{} starves a flow in {starved} of {} runs", names[side as usize], counts.runs),
             };
+            format!("neither is called {}: {noun} differs by {by} ({both}), but {but}", metric.praise)
+        }
+        (Some(_), Some(side), Some(by)) => {
+            let winner = names[side as usize];
+            let wins = if side == Side::A { line.seeds - line.b_wins } else { line.b_wins };
             let seeds = if line.paired { format!(" in {wins} of {} seeds", line.seeds) } else { String::new() };
-            format!(
-                "{winner} is {} by {by}{seeds} ({}: {} and {})",
-                metric.praise,
-                metric.noun,
-                number(line.a),
-                number(line.b)
-            )
+            format!("{winner} is {} by {by}{seeds} ({noun}: {} and {})", metric.praise, sides[0], sides[1])
         }
     }
 }
@@ -291,13 +362,16 @@ fn digits(value: f64) -> usize {
 pub struct Rank {
     /// The transports of the flows.
     pub transport: String,
-    /// The mean.
-    pub mean: f64,
-    /// The half width of its interval; NaN with fewer than three runs.
-    pub half_width: f64,
+    /// The mean over the runs.
+    pub mean: Mean,
+    /// Whether it is no worse for sure than the one before it.
+    pub ties: bool,
+    /// Runs in which a flow was starved, and all runs.
+    pub starved: (usize, usize),
 }
 
-/// The transports in all of `records`, the best first, for each metric that tells them apart.
+/// The transports in all of `records`, those with the best mean first, for each metric that says something and tells them apart. Those that starve a
+/// flow come after those that do not.
 pub fn ranking(records: &[&Value]) -> Vec<(&'static Metric, Vec<Rank>)> {
     let mut groups: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for record in records {
@@ -306,25 +380,33 @@ pub fn ranking(records: &[&Value]) -> Vec<(&'static Metric, Vec<Rank>)> {
     if groups.len() < 2 {
         return Vec::new();
     }
+    let says_something =
+        |metric: &&Metric| !metric.name.starts_with("jain") || records.iter().all(|record| summary::has_shares(record));
     let mut rankings = Vec::new();
-    for metric in &METRICS {
-        let mut ranks: Vec<Rank> = groups
+    for metric in METRICS.iter().filter(says_something) {
+        let mut ranks: Vec<(BTreeMap<u64, f64>, Rank)> = groups
             .iter()
             .filter_map(|(transport, records)| {
-                let values: Vec<f64> = by_seed(metric, records).into_values().collect();
-                let estimate = estimate(&values, LEVEL);
-                let half_width = if values.len() < LEAST { f64::NAN } else { estimate.half_width };
-                estimate.mean.is_finite().then(|| Rank {
-                    transport: transport.clone(),
-                    mean: estimate.mean,
-                    half_width,
-                })
+                let values = by_seed(metric, records);
+                let counts = Counts::of(metric, records);
+                let mean = Mean::of(&values.values().copied().collect::<Vec<_>>())?;
+                let starved = (counts.starved_runs, counts.runs);
+                Some((values, Rank { transport: transport.clone(), mean, ties: false, starved }))
             })
             .collect();
         let sign = if metric.more_is_better { -1.0 } else { 1.0 };
-        ranks.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
+        let place = |rank: &Rank| sign * rank.mean.mean();
+        ranks.sort_by(|(_, a), (_, b)| {
+            (a.starved.0 > 0).cmp(&(b.starved.0 > 0)).then_with(|| place(a).total_cmp(&place(b)))
+        });
+        for number in 1..ranks.len() {
+            let [(before, _), (values, rank)] = &ranks[number - 1..=number] else { continue };
+            // What is none in both is the same.
+            let is_clear = summary::is_clear(before, values).unwrap_or(true) && !rank.mean.mean().is_infinite();
+            ranks[number].1.ties = !is_clear;
+        }
         if ranks.len() > 1 {
-            rankings.push((metric, ranks));
+            rankings.push((metric, ranks.into_iter().map(|(_, rank)| rank).collect()));
         }
     }
     rankings
@@ -411,6 +493,87 @@ mod tests {
         let records: Vec<&Value> = all.iter().collect();
         let rankings = ranking(&records);
         assert_eq!(rankings[0].1[0].transport, "tcp-ap");
-        assert!(rankings[0].1[0].half_width > 0.0);
+        assert!(rankings[0].1[0].mean.numbers.half_width > 0.0 && rankings[0].1[0].starved == (0, 4));
+    }
+
+    /// Sides as before, of which the second starves its second flow in `starved` runs, and has a delay for the first.
+    fn starving(starved: usize) -> (Vec<Value>, Vec<Value>) {
+        let (mut a, mut b) = sides();
+        let flow = |bytes: u64| json!({"transport": "t", "delivered_bytes": bytes, "timeouts": 0, "delay_p95_s": (bytes > 0).then_some(0.01 + bytes as f64)});
+        a.iter_mut().for_each(|record| record["flows"] = json!([flow(2), flow(3)]));
+        for (number, record) in b.iter_mut().enumerate() {
+            record["flows"] = json!([flow(1), flow(u64::from(number >= starved))]);
+        }
+        (a, b)
+    }
+
+    #[test]
+    fn a_side_that_starves_a_flow_is_not_better_in_anything() {
+        let (a, b) = starving(0);
+        let of = |lines: &[Line], name: &str| lines.iter().find(|line| line.metric == name).cloned().unwrap();
+        let lines = compare(&a, &b).unwrap();
+        assert_eq!((lines[0].better, of(&lines, "delay_p95_s").better), (Some(Side::B), Some(Side::B)));
+        let (a, b) = starving(1);
+        let lines = compare(&a, &b).unwrap();
+        assert_eq!((lines[0].better, lines[0].counts[1].starved_runs), (None, 1));
+        let told = words(&lines[0], ["a", "b"]);
+        assert!(told.contains("but b starves a flow in 1 of 4 runs") && !told.contains("b is faster"), "{told}");
+        // One run without a delay: no number stands for it, and nobody is quicker.
+        let delay = of(&lines, "delay_p95_s");
+        assert_eq!((delay.better, delay.b, delay.counts[1].none), (None, f64::INFINITY, 1));
+        let told = words(&delay, ["a", "b"]);
+        assert!(told.contains("none (a flow was starved in 1 of 4 runs) for b") && !told.contains("inf"), "{told}");
+        // No delay in any run: the other side is quicker.
+        let (a, b) = starving(4);
+        let delay = of(&compare(&a, &b).unwrap(), "delay_p95_s");
+        assert_eq!(delay.better, Some(Side::A));
+        assert!(words(&delay, ["a", "b"]).starts_with("a is quicker to deliver ("), "{}", words(&delay, ["a", "b"]));
+        assert!(serde_json::to_value(&delay).unwrap()["b"].is_null());
+    }
+
+    #[test]
+    fn who_starves_a_flow_is_ranked_behind_and_a_tie_is_told() {
+        let (mut all, b) = starving(1);
+        all.iter_mut().for_each(|record| record["flows"][0]["transport"] = json!("honest"));
+        all.extend(b);
+        let rankings = ranking(&all.iter().collect::<Vec<_>>());
+        let goodput = &rankings[0].1;
+        assert_eq!((goodput[0].transport.as_str(), goodput[1].starved), ("honest + t", (1, 4)));
+        let (metric, jain) = rankings.iter().find(|(metric, _)| metric.name == "jain").unwrap();
+        assert!(jain[1].ties, "{}: both have 0.5", metric.name);
+    }
+
+    #[test]
+    fn what_was_not_measured_in_all_runs_is_not_better() {
+        let (a, mut b) = sides();
+        b[0]["retransmission_index"] = json!(0.0);
+        let with = |mut side: Vec<Value>, index: [Value; 4]| {
+            side.iter_mut().zip(index).for_each(|(record, index)| record["retransmission_index"] = index);
+            side
+        };
+        let (few, null) = (json!(0.1), Value::Null);
+        let a = with(a, [few.clone(), json!(0.11), json!(0.12), few]);
+        let b = with(b, [json!(0.0), json!(0.0), json!(0.0), null]);
+        let lines = compare(&a, &b).unwrap();
+        let line = lines.iter().find(|line| line.metric == "retransmission_index").unwrap();
+        assert_eq!((line.better, line.counts[1].missing), (None, 1), "a NaN is not the least");
+        let told = words(line, ["a", "b"]);
+        assert!(told.contains("measured in 3 of 4 runs") && told.starts_with("neither is called"), "{told}");
+    }
+
+    #[test]
+    fn files_beside_a_transfer_have_a_time_and_no_index_for_people() {
+        let (a, b) = sides();
+        let mixed = |mut side: Vec<Value>, seconds: f64| {
+            let files = json!([{"start_s": 1.0, "end_s": 1.0 + seconds}, {"start_s": 5.0, "end_s": 99.0}, {"start_s": 5.0, "end_s": 5.1}]);
+            side.iter_mut().for_each(|record| record["flows"][1]["completions"] = files.clone());
+            side
+        };
+        let lines = compare(&mixed(a.clone(), 2.0), &mixed(b.clone(), 1.0)).unwrap();
+        let of = |name: &str| lines.iter().find(|line| line.metric == name).unwrap();
+        assert!(!of("jain").is_shown && of("aggregate_goodput_bps").is_shown, "it stays in JSON");
+        let files = of("completion_median_s");
+        assert_eq!((files.a, files.b, files.better), (2.0, 1.0, Some(Side::B)));
+        assert!(compare(&a, &b).unwrap().iter().all(|line| line.metric != "completion_median_s"));
     }
 }

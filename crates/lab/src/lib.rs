@@ -12,5 +12,6 @@ pub mod rivals;
 pub mod routes;
 pub mod statistics;
 pub mod stream;
+pub mod summary;
 pub mod validate;
 pub mod workers;

@@ -4,6 +4,7 @@ use crate::errors;
 use crate::frame::{Rows, Table};
 use meshpace_lab::record::directory::{Archive, RECORDS};
 use meshpace_lab::record::line;
+use meshpace_lab::summary::starvation::Tally;
 use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
 use pyo3::prelude::*;
@@ -67,6 +68,19 @@ impl Records {
     fn lines(&self, py: Python<'_>, first: usize, most: usize) -> PyResult<Vec<String>> {
         let read = || self.lines.iter()?.skip(first).take(most).collect::<io::Result<Vec<String>>>();
         py.detach(read).map_err(|error| errors::of_io(py, error))
+    }
+
+    /// Who starved, a sentence each, and in how many runs.
+    fn starved(&self, py: Python<'_>) -> PyResult<(Vec<String>, usize)> {
+        let counted = || -> io::Result<(Vec<String>, usize)> {
+            let mut tally = Tally::default();
+            for line in self.lines.iter()? {
+                let record: Value = serde_json::from_str(&line?)?;
+                tally.add(&meshpace_lab::record::told(&record), &record);
+            }
+            Ok((tally.sentences(), tally.starved_runs()))
+        };
+        py.detach(counted).map_err(|error| errors::of_io(py, error))
     }
 
     /// One row per run.

@@ -202,3 +202,23 @@ def test_two_variants_are_compared(sweep: Path) -> None:
     assert goodput.difference == pytest.approx(means[1] - means[0])
     assert goodput.interval is not None and goodput.interval[0] <= goodput.difference <= goodput.interval[1]
     assert goodput.words
+
+
+def test_who_starved_is_told_and_not_better() -> None:
+    """Node 3 is out of every range: its flow gets nothing, whatever the other does."""
+
+    def results(to: int) -> meshpace.Results:
+        positions = [["0 m", "0 m"], ["200 m", "0 m"], ["400 m", "0 m"], ["5000 m", "0 m"]]
+        topology = {"kind": "nodes", "positions": positions, "allow_partition": True}
+        flows = [{"from": 0, "to": 1}, {"from": 2, "to": to}]
+        scenario = meshpace.Scenario.build({"duration": "20 s", "warmup": "5 s", "topology": topology, "flow": flows})
+        return meshpace.Campaign(scenario, seeds=3).run()
+
+    dead, alive = results(3), results(1)
+    assert dead.starved[0].startswith("STARVED: a flow was starved in every one of 3 runs")
+    assert dead.starved[1] == "flow 1 (2→3) delivered nothing in 3 of 3 runs."
+    assert "3 starve a flow" in repr(dead)
+    assert all(flow["longest_gap_s"] == 15.0 for record in dead for flow in record["flows"][1:])
+    differences = {line.metric: line for line in meshpace.compare(alive, dead)}
+    assert differences["delay_p95_s"].b is None and differences["delay_p95_s"].starved[1] == 3
+    assert all(line.better != "b" for line in differences.values())

@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub struct Point {
     /// Where it is.
     pub x: f64,
-    /// The value.
+    /// The value; infinite where there is none that a number could stand for, which is written instead of drawn.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -183,7 +183,8 @@ impl Chart {
     /// The range that the values need, with its ticks.
     fn needed(&self) -> (f64, f64, Vec<f64>) {
         let published = self.lines.iter().flat_map(|line| &line.published).map(|(_, value)| *value);
-        let values: Vec<f64> = self.points().map(|point| point.value).chain(published).collect();
+        let numbers = self.points().map(|point| point.value).filter(|value| value.is_finite());
+        let values: Vec<f64> = numbers.chain(published).collect();
         let largest = values.iter().copied().fold(0.0, f64::max);
         let high = self.points().map(|point| point.high).filter(|high| high.is_finite()).fold(largest, f64::max);
         let high = high.min(REACH * largest.max(1e-9));
@@ -320,12 +321,24 @@ impl Chart {
         let step = self.least_gap(&x).map_or(4.0, |gap| (0.6 * gap / count.max(1) as f64).min(4.0));
         for (number, line) in self.lines.iter().enumerate() {
             let aside = step * (number as f64 - (count as f64 - 1.0) / 2.0);
-            let places: Vec<(f64, f64)> =
-                line.points.iter().map(|point| (x.at(point.x) + aside, y.at(point.value))).collect();
-            stroke(&mut svg, &path(places.iter().copied()), &line.style);
-            for (point, (px, py)) in line.points.iter().zip(&places) {
-                interval(&mut svg, *px, &y, point, &line.style.color);
-                marker(&mut svg, *px, *py, &line.style);
+            // A line ends where there is no number.
+            for piece in line.points.split(|point| point.value.is_infinite()).filter(|piece| !piece.is_empty()) {
+                let places: Vec<(f64, f64)> =
+                    piece.iter().map(|point| (x.at(point.x) + aside, y.at(point.value))).collect();
+                stroke(&mut svg, &path(places.iter().copied()), &line.style);
+                for (point, (px, py)) in piece.iter().zip(&places) {
+                    interval(&mut svg, *px, &y, point, &line.style.color);
+                    marker(&mut svg, *px, *py, &line.style);
+                }
+            }
+            for point in line.points.iter().filter(|point| point.value.is_infinite()) {
+                let (at, above) = (x.at(point.x), TOP + 12.0 + 26.0 * number as f64);
+                marker(&mut svg, at, above, &line.style);
+                let _ = write!(
+                    svg,
+                    "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"12\">none</text>",
+                    above + 14.0
+                );
             }
             for (at, value) in &line.published {
                 published(&mut svg, x.at(*at) + aside, y.at(*value), &line.style.color);
@@ -415,7 +428,17 @@ impl Chart {
         for (number, line) in self.lines.iter().enumerate() {
             let Some(point) = line.points.first() else { continue };
             let y = TOP + row * number as f64;
-            let (start, end) = (x.at(0.0), x.at(point.value));
+            let (start, end) = (x.at(0.0), if point.value.is_finite() { x.at(point.value) } else { x.at(0.0) });
+            // A bar of no length is none to see.
+            let word = if point.value.is_infinite() { "none" } else { "0" };
+            if point.value.is_infinite() || point.value == 0.0 {
+                let _ = write!(
+                    svg,
+                    "<text x=\"{:.1}\" y=\"{:.1}\" font-weight=\"700\">{word}</text>",
+                    start + 6.0,
+                    y + 32.0
+                );
+            }
             let _ = write!(
                 svg,
                 "<text x=\"{start}\" y=\"{:.1}\">{}</text><rect x=\"{start}\" y=\"{:.1}\" width=\"{:.1}\" height=\"16\" fill=\"{}\"/>",
@@ -588,5 +611,18 @@ mod tests {
         }
         let svg = Chart { log: true, ..chart(&[(1.0, 0.0, f64::NAN), (1.0, 5.0, f64::NAN)]) }.curves();
         assert!(svg.contains("a &lt;b&gt;") && !svg.contains("NaN"), "{svg}");
+    }
+
+    #[test]
+    fn what_is_none_is_written_and_not_drawn() {
+        let some = chart(&[(1.0, 2.0, 0.1), (2.0, f64::INFINITY, f64::NAN), (3.0, 4.0, 0.1)]);
+        let whole = chart(&[(1.0, 2.0, 0.1), (2.0, 3.0, 0.1), (3.0, 4.0, 0.1)]);
+        let svg = some.curves();
+        assert!(svg.contains(">none</text>") && !svg.contains("inf") && !svg.contains("NaN"), "{svg}");
+        assert_eq!(some.vertical_range(), whole.vertical_range(), "the axis is that of the numbers");
+        let bars = chart(&[(1.0, f64::INFINITY, f64::NAN)]).bars();
+        assert!(bars.contains(">none</text>") && !bars.contains("inf") && !bars.contains("NaN"), "{bars}");
+        assert!(chart(&[(1.0, 0.0, f64::NAN)]).bars().contains(">0</text>"), "a bar of nothing is none to see");
+        assert!(!whole.curves().contains("none</text>"));
     }
 }

@@ -16,6 +16,8 @@ pub use map::Map;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use meshpace_lab::record::write_whole;
 use meshpace_lab::statistics::Estimate;
+use meshpace_lab::summary::starvation::{self, Tally};
+use meshpace_lab::summary::{self, Candidate, Mean};
 use meshpace_scenario::Plot as Settings;
 use quantity::Quantity;
 use serde_json::Value;
@@ -94,6 +96,7 @@ fn render(
     let file = |plot: &Plot, kind: &str| format!("{stem}-{}.{kind}", plot.name);
     let has = |quantity: &&Quantity| subject.records.iter().any(|record| quantity.of(record).is_some());
     let told = || quantity::chosen(&quantity::USUAL).filter(|quantity| quantity.name != "delay").filter(has);
+    let tally = Tally::of(subject.records);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -105,7 +108,8 @@ fn render(
             }
             body { main {
                 h1 { (subject.title) }
-                p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < data::LEAST { "Three seeds or more give intervals. " }
+                (starved(&tally))
+                p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give intervals. " }
                     code { (subject.command) } }
                 @for panel in panels { (ranking(panel, axis)) }
                 div class="plots" { @for plot in plots {
@@ -117,11 +121,12 @@ fn render(
                 } }
                 details { summary { "Numbers of every point" }
                     div class="wide" { table {
-                        tr { th { "point" } @for quantity in told() { th { (quantity.title) } } th { "seeds" } }
+                        tr { th { "point" } @for quantity in told() { th { (quantity.title) } } th { "seeds" } @if tally.starved_runs() > 0 { th { "runs that starve a flow" } } }
                         @for group in groups { tr {
                             td { (group.told()) }
-                            @for quantity in told() { td { (group.number(|record| quantity.of(record))) } }
+                            @for quantity in told() { td { (data::told(group.mean(|record| quantity.of(record)).as_ref())) } }
                             td { (group.records.len()) }
+                            @if tally.starved_runs() > 0 { td { (starved_runs(group)) } }
                         } }
                     } }
                 }
@@ -131,7 +136,21 @@ fn render(
     page.into_string()
 }
 
-/// Which line is best: for each quantity the mean over the axis, seed by seed; the best one is marked.
+/// Who starved, before anything else; nothing if nobody did.
+fn starved(tally: &Tally) -> Markup {
+    let sentences = tally.sentences();
+    html! { @if let Some((first, others)) = sentences.split_first() {
+        div class="starved" role="note" { p { strong { (first) } } @for sentence in others { p { (sentence) } } }
+    } }
+}
+
+/// Runs of a point in which a flow was starved.
+fn starved_runs(group: &Group) -> usize {
+    group.records.iter().filter(|record| starvation::starves(record)).count()
+}
+
+/// Which line is best: for each quantity the mean over the axis, seed by seed; the best one is marked if it is better than every other for sure and
+/// starves no flow.
 fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
     let mut lines: Vec<(String, Vec<&Group>)> = Vec::new();
@@ -145,27 +164,43 @@ fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
     if lines.len() < 2 {
         return html! {};
     }
-    let row =
-        |line: &(String, Vec<&Group>), quantity: &Quantity| data::over_groups(&line.1, |record| quantity.of(record));
-    let columns: Vec<(&Quantity, Vec<Option<Estimate>>)> = quantity::chosen(&quantity::USUAL)
-        .map(|quantity| (quantity, lines.iter().map(|line| row(line, quantity)).collect::<Vec<_>>()))
-        .filter(|(_, cells)| cells.iter().any(Option::is_some))
+    // Runs in which a flow was starved, and all of them.
+    let starved: Vec<(usize, usize)> = lines
+        .iter()
+        .map(|(_, groups)| {
+            (groups.iter().map(|of| starved_runs(of)).sum(), groups.iter().map(|of| of.records.len()).sum())
+        })
         .collect();
-    let best = |quantity: &Quantity, cells: &[Option<Estimate>]| {
-        let means = cells.iter().enumerate().filter_map(|(number, cell)| Some((number, cell.as_ref()?.mean)));
-        let better = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
-        if quantity.more_is_better { means.max_by(better) } else { means.min_by(better) }.map(|(number, _)| number)
+    let cell = |number: usize, quantity: &Quantity| Candidate {
+        values: data::over_groups(&lines[number].1, |record| quantity.of(record)),
+        starves: starved[number].0 > 0,
     };
+    let mean = |candidate: &Candidate| Mean::of(&candidate.values.values().copied().collect::<Vec<_>>());
+    let columns: Vec<(&Quantity, Vec<Candidate>)> = quantity::chosen(&quantity::USUAL)
+        .map(|quantity| (quantity, (0..lines.len()).map(|number| cell(number, quantity)).collect::<Vec<_>>()))
+        .filter(|(_, cells)| cells.iter().any(|cell| mean(cell).is_some()))
+        .collect();
+    let best: Vec<Option<usize>> = columns
+        .iter()
+        .map(|(quantity, cells)| summary::best(cells, quantity.more_is_better, crate::parts::digits))
+        .collect();
+    let any_starves = starved.iter().any(|(starved, _)| *starved > 0);
     html! {
         h2 { "Which is best" @if !panel.told.is_empty() { ": " (panel.told) } }
         p { @if let Some(axis) = axis { "Means over all values of " (axis) ", seed by seed. " }
-            "The best mean of a column is marked; intervals that overlap do not settle it: " code { "meshpace compare" } " pairs the seeds." }
+            "The best mean of a column is marked if it is better than every other for sure, in pairs of equal seeds, and starves no flow in any run."
+            @if best.iter().all(Option::is_none) { " Here " strong { "none is" } "." }
+            @if any_starves { " " span class="starves" { "✗" } " starves a flow in so many of its runs; a delay of which a starved flow is a part is “none”." } }
         div class="wide" { table class="rank" {
-            tr { th { } @for (quantity, _) in &columns { th { (quantity.title) } } }
+            tr { th { } @if any_starves { th { "starves" } } @for (quantity, _) in &columns { th { (quantity.title) } } }
             @for (number, line) in lines.iter().enumerate() { tr {
                 td { (line.0) }
-                @for (quantity, cells) in &columns {
-                    td class=[(best(quantity, cells) == Some(number)).then_some("best")] { (data::told(cells[number].as_ref())) }
+                @if any_starves { @match starved[number] {
+                    (0, _) => td { "–" },
+                    (starved, runs) => td class="starves" { "✗ " (starved) " of " (runs) },
+                } }
+                @for ((_, cells), best) in columns.iter().zip(&best) {
+                    td class=[(*best == Some(number)).then_some("best")] { (data::told(mean(&cells[number]).as_ref())) }
                 }
             } }
         } }
@@ -229,15 +264,21 @@ fn half(estimate: &Estimate) -> String {
 fn against_axis(panel: &Panel, axis: Option<&str>, quantity: &Quantity, settings: &Settings) -> Option<Plot> {
     let mut drawn: Vec<(String, Vec<Point>)> = Vec::new();
     let mut csv = csv_row(&["line", axis.unwrap_or("point"), "mean", "half_width", "seeds"].map(str::to_owned));
+    let mut has_none = false;
     for (number, group) in panel.groups.iter().enumerate() {
-        let Some(estimate) = group.estimate(|record| quantity.of(record)) else { continue };
+        let Some(mean) = group.mean(|record| quantity.of(record)) else { continue };
         let (label, x) = match axis {
             Some(axis) => (group.label_without(axis), group.x(axis)?),
             None => (group.told(), number as f64),
         };
-        let count = estimate.count.to_string();
-        csv.push_str(&csv_row(&[label.clone(), x.to_string(), estimate.mean.to_string(), half(&estimate), count]));
-        let point = Point::new(x, estimate.mean, estimate.half_width);
+        let (value, half_width) = match mean.none {
+            0 => (mean.numbers.mean, half(&mean.numbers)),
+            _ => (f64::INFINITY, String::new()),
+        };
+        has_none |= mean.none > 0;
+        let count = (mean.numbers.count + mean.none).to_string();
+        csv.push_str(&csv_row(&[label.clone(), x.to_string(), value.to_string(), half_width, count]));
+        let point = Point::new(x, value, if mean.none > 0 { f64::NAN } else { mean.numbers.half_width });
         match drawn.iter_mut().find(|line| line.0 == label) {
             Some(line) => line.1.push(point),
             None => drawn.push((label, vec![point])),
@@ -250,7 +291,9 @@ fn against_axis(panel: &Panel, axis: Option<&str>, quantity: &Quantity, settings
     let labels: Vec<String> = drawn.iter().map(|line| line.0.clone()).collect();
     let styles = look::styles(&labels);
     let line = |((label, points), style)| Line { label, style, points, published: Vec::new() };
+    let none = if has_none { "; none where a flow was starved" } else { "" };
     let title = axis.map_or_else(|| quantity.title.to_owned(), |axis| format!("{} against {axis}", quantity.title));
+    let title = title + none;
     let chart = Chart {
         description: title.clone(),
         x_title: axis.map_or_else(String::new, |axis| data::with_unit(axis, &panel.groups)),

@@ -123,6 +123,9 @@ pub struct FlowOutcome {
     pub acks_sent: u64,
     /// One-way delays of the packets with data that arrived in the measured interval, from transport to transport.
     pub delay: DelayOutcome,
+    /// The longest time without a delivered byte while the flow had data to send, within the measured interval and until its application
+    /// stops, seconds; 0 if it never had any. Between files nothing is there to send. A datagram is waited for from its write on.
+    pub longest_gap_s: f64,
     /// Means of the pacing estimator in the measured interval.
     pub pacing: PacingMeans,
     /// Files that arrived completely within the measured interval (HTTP-like traffic), in order.

@@ -47,6 +47,8 @@ pub struct Application {
     completions: Vec<Completion>,
     /// Bytes written to the present connection.
     served: u64,
+    /// Bytes written to all of them; as many as there are for a transfer without an end.
+    written: u64,
     /// How long files were under way, all but the present one.
     transferring: Duration,
 }
@@ -73,6 +75,7 @@ impl Application {
             file: None,
             completions: Vec::new(),
             served: 0,
+            written: 0,
             transferring: Duration::ZERO,
         }
     }
@@ -96,6 +99,7 @@ impl Application {
         let next = match self.traffic {
             Traffic::Ftp => {
                 endpoint.write_endless(now);
+                self.written = u64::MAX;
                 self.stop
             }
             Traffic::Cbr { rate } => self.write_at(rate, Duration::ZERO, now, endpoint),
@@ -105,6 +109,7 @@ impl Application {
                 self.served = if persistent { self.served + bytes } else { bytes };
                 self.file = Some(File { start: now, bytes, complete_at: self.served });
                 endpoint.write(now, bytes);
+                self.written += bytes;
                 if !persistent {
                     endpoint.close(now);
                 }
@@ -117,6 +122,7 @@ impl Application {
 
     fn write_at(&mut self, rate: Rate, jitter: Duration, now: Time, endpoint: &mut Endpoint) -> Time {
         endpoint.write(now, u64::from(self.segment));
+        self.written += u64::from(self.segment);
         self.ticks += 1;
         let bits = u128::from(self.segment) * 8 * u128::from(self.ticks) * 1_000_000_000;
         let planned = self.begin + Duration((bits / u128::from(rate.0)) as u64);
@@ -131,10 +137,23 @@ impl Application {
                 return at;
             }
             endpoint.write(now, write.bytes);
+            self.written += write.bytes;
             self.ticks += 1;
         }
         endpoint.close(now);
         Time::NEVER
+    }
+
+    /// Bytes written so far, to all connections; `u64::MAX` by a transfer without an end.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Whether files come one after another, with nothing to send between them.
+    #[inline]
+    pub fn is_files(&self) -> bool {
+        matches!(self.traffic, Traffic::Http { .. })
     }
 
     /// Whether a file is under way.

@@ -3,6 +3,7 @@
 mod access;
 mod delay;
 mod flow;
+mod gap;
 mod loss;
 mod measurement;
 mod observe;
@@ -79,7 +80,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             .iter()
             .enumerate()
             .map(|(number, flow)| {
-                let state = FlowState::new(flow, number as u64, seed);
+                let state = FlowState::new(flow, number as u64, seed, Time(config.warmup.0));
                 engine.set_timer(FlowTimer::Application.id(number), flow.from, state.begin);
                 state
             })
@@ -197,6 +198,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     cov_rtt: mean(s.cov_sum, b.cov_sum, s.cov_samples, b.cov_samples),
                     acks_sent: counted.receiver.acks_sent,
                     delay: self.delays[number].outcome(),
+                    longest_gap_s: flow.gaps.longest(end).as_secs_f64(),
                     pacing: PacingMeans {
                         delay_s: mean(s.delay_sum_s, b.delay_sum_s, s.delay_samples, b.delay_samples),
                         cov: mean(s.cov_sum, b.cov_sum, s.cov_samples, b.cov_samples),
@@ -322,9 +324,24 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let power = self.power(number, place, end, previous_hop);
         let arrival = Arrival { hops: packet.hops, ce: packet.ce, received_power_dbm: power };
         let Some(connection) = self.flows[number].at(place) else { return };
+        let before = connection.ends[1].endpoint.delivered();
         connection.ends[end].endpoint.on_segment(self.engine.now(), &packet.segment, arrival);
         self.pump(number, place, end);
         self.follow_file(number, place);
+        if end == 1 {
+            self.follow_gap(number, place, before);
+        }
+    }
+
+    /// Ends a gap of a flow if the connection at `place` has delivered more than `before`.
+    #[inline]
+    fn follow_gap(&mut self, number: usize, place: usize, before: u64) {
+        let now = self.engine.now();
+        let flow = &mut self.flows[number];
+        if flow.at(place).is_some_and(|connection| connection.ends[1].endpoint.delivered() > before) {
+            let more = flow.has_more();
+            flow.gaps.end(now, more);
+        }
     }
 
     /// The power with which an end hears `neighbour`; looked up once while nobody moves.
@@ -376,10 +393,14 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         };
         let flow = &mut self.flows[number];
         let place = flow.present();
+        let written = flow.application.written();
         let next = match &mut flow.connections[place] {
             Some(connection) => flow.application.act(now, &mut connection.ends[0].endpoint, trace),
             None => Time::NEVER,
         };
+        if flow.application.written() > written {
+            flow.gaps.wait(now);
+        }
         self.engine.set_timer(FlowTimer::Application.id(number), config.from, next);
         self.tell_path(number, place, 0);
         self.pump(number, place, 0);
@@ -396,6 +417,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         let delivered = connection.ends[1].endpoint.delivered();
         let ended = connection.ends[0].endpoint.is_done();
         if let Some(next) = flow.application.on_progress(self.engine.now(), delivered, ended) {
+            flow.gaps.end(self.engine.now(), false);
             let from = self.config.flows[number].from;
             self.engine.set_timer(FlowTimer::Application.id(number), from, next);
         }

@@ -150,6 +150,7 @@ fn flow(id: usize, stream: &Stream, counted: &Counted) -> FlowRecord {
         rtt_mean_s: f64::NAN,
         cov_rtt: f64::NAN,
         delay: None,
+        longest_gap_s: None,
         pacing: None,
         completions: None,
         transferring_s: None,

@@ -140,3 +140,31 @@ fn one_flow_alone_has_no_index_of_fairness() {
     let rows: Vec<&str> = told.lines().filter(|line| line.starts_with("| topology.hops = ")).collect();
     assert!(rows.len() == 2 && rows[0].starts_with("| topology.hops = 10 | tcp-ap |"), "{told}");
 }
+
+/// Of two variants the second sends its other flow out of every range: the first flow has all the air, and is faster and quicker.
+#[test]
+fn a_variant_that_starves_a_flow_is_better_in_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    let text = "duration = '10 s'\n[topology]\nkind = 'nodes'\nallow_partition = true\npositions = [['0 m', '0 m'], ['200 m', '0 m'],\n\
+        ['400 m', '0 m'], ['600 m', '0 m'], ['9000 m', '0 m']]\n[[flow]]\nfrom = 0\nto = 1\n[[flow]]\nfrom = 2\nto = 3\n";
+    fs::write(place.join("two.toml"), text).unwrap();
+    let compare = |more: &[&str]| {
+        let variants = ["-q", "compare", "two.toml", "--set", "flow.1.to=3", "--set", "flow.1.to=4"];
+        let (status, stdout, stderr) = meshpace(place, &[&variants[..], more].concat());
+        assert_eq!(status, 0, "{stderr}");
+        (stdout, stderr)
+    };
+    let (told, _) = compare(&[]);
+    assert!(told.starts_with("> STARVED: a flow was starved in ") && told.contains("b 3 of 3"), "{told}");
+    assert!(told.contains("none (a flow was starved in 3 of 3 runs) for b"), "{told}");
+    assert!(!told.lines().any(|line| line.starts_with("- b is ")), "{told}");
+    let (text, stderr) = compare(&["--format", "json"]);
+    assert!(stderr.contains("STARVED"), "{stderr}");
+    for line in lines(&text) {
+        assert!(line["better"] != "b" && line["counts"][1]["starved_runs"] == 3, "{line}");
+    }
+    let (table, _) = compare(&["--format", "csv"]);
+    assert!(table.lines().next().unwrap().ends_with(",better,a_starved_runs,b_starved_runs"), "{table}");
+    assert!(table.lines().any(|row| row.starts_with("delay_p95_s,") && row.contains(",inf,")), "{table}");
+}

@@ -1,12 +1,16 @@
 //! Records as CSV: one row per flow of each run, the run's own columns repeated, the sweep's keys as columns.
 
 use super::{Record, plain};
+use crate::summary::starvation::{self, Starved};
 use serde_json::Value;
 use std::io;
 
 /// Columns of the run, as the record names them.
 const RUN: [&str; 7] =
     ["duration_s", "aggregate_goodput_bps", "jain", "jain_2s", "idle_windows", "retransmission_index", "frames"];
+/// Columns that were added later, behind those that programs may count: the delay and the longest gap of the flow, "nothing" or "gap" if it was
+/// starved, and the starved flows of the run.
+const ADDED: [&str; 4] = ["delay_p95_s", "longest_gap_s", "starved", "starved_flows"];
 /// Columns of the flow; the record calls the first "id".
 const FLOW: [&str; 13] = [
     "flow",
@@ -51,20 +55,27 @@ pub fn rows_of(record: &Value, header: bool) -> io::Result<String> {
 /// The names of the columns.
 pub fn header_of(record: &Value) -> Vec<String> {
     let keys = point(record).into_iter().flat_map(|point| point.keys().map(String::as_str));
-    ["scenario", "seed"].into_iter().chain(keys).chain(RUN).chain(FLOW).map(str::to_owned).collect()
+    ["scenario", "seed"].into_iter().chain(keys).chain(RUN).chain(FLOW).chain(ADDED).map(str::to_owned).collect()
 }
 
 /// The values of each row, by column.
 pub fn values_of(record: &Value) -> Vec<Vec<Value>> {
     let field = |object: &Value, name: &str| object.get(name).cloned().unwrap_or(Value::Null);
     let flows = record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let row = |flow: &Value| {
+    let starved = starvation::of_record(record);
+    let how = |id: usize| match starved.iter().find(|(other, _)| *other == id) {
+        Some((_, Starved::Nothing)) => Value::from("nothing"),
+        Some((_, Starved::Gap(_))) => Value::from("gap"),
+        None => Value::Null,
+    };
+    let row = |(id, flow): (usize, &Value)| {
         let keys = point(record).into_iter().flat_map(|point| point.values().cloned());
         let of_run = ["scenario", "seed"].map(|name| field(record, name)).into_iter().chain(keys);
         let of_flow = FLOW.map(|name| field(flow, if name == "flow" { "id" } else { name }));
-        of_run.chain(RUN.map(|name| field(record, name))).chain(of_flow).collect()
+        let added = [field(flow, ADDED[0]), field(flow, ADDED[1]), how(id), starved.len().into()];
+        of_run.chain(RUN.map(|name| field(record, name))).chain(of_flow).chain(added).collect()
     };
-    flows.iter().map(row).collect()
+    flows.iter().enumerate().map(row).collect()
 }
 
 fn point(record: &Value) -> Option<&serde_json::Map<String, Value>> {
@@ -76,5 +87,31 @@ fn cell(value: &Value) -> String {
         Value::Null => String::new(),
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or(f64::NAN).to_string(),
         value => plain(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn starved_flows_have_columns_behind_the_others() {
+        let record = json!({
+            "scenario": "s", "seed": 1, "point": {}, "duration_s": 100.0, "warmup_s": 0.0, "flows": [
+                {"id": 0, "delivered_bytes": 0, "longest_gap_s": 99.0, "delay_p95_s": null},
+                {"id": 1, "delivered_bytes": 9, "longest_gap_s": 10.5, "delay_p95_s": 0.25},
+                {"id": 2, "delivered_bytes": 9, "longest_gap_s": 9.5, "delay_p95_s": 0.25},
+            ],
+        });
+        let text = rows_of(&record, true).unwrap();
+        let ends: Vec<String> =
+            text.lines().map(|line| line.rsplitn(5, ',').take(4).collect::<Vec<_>>().join(",")).collect();
+        // From the last column on.
+        assert_eq!(
+            ends,
+            ["starved_flows,starved,longest_gap_s,delay_p95_s", "2,nothing,99,", "2,gap,10.5,0.25", "2,,9.5,0.25"]
+        );
+        assert!(text.starts_with("scenario,seed,duration_s,"), "{text}");
     }
 }

@@ -126,6 +126,10 @@ pub struct FlowRecord {
     /// One-way delays of data; only for simulated runs.
     #[serde(flatten)]
     pub delay: Option<DelayRecord>,
+    /// The longest time without a delivered byte while the flow had data to send, within the measured interval and until its application
+    /// stops, seconds; 0 if it never had any. Nothing is there to send between files. Only for simulated runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gap_s: Option<f64>,
     /// What the pacing estimator averaged; `null` in JSON for a flow without adaptive pacing.
     pub pacing: Option<PacingRecord>,
     /// Files that arrived within the measured interval; only for http traffic.
@@ -302,6 +306,7 @@ impl FlowRecord {
                 delay_p99_s: outcome.delay.p99_s,
                 jitter_s: outcome.delay.jitter_s,
             }),
+            longest_gap_s: Some(outcome.longest_gap_s),
             pacing: is_paced(flow).then_some(PacingRecord {
                 delay_s: pacing.delay_s,
                 cov: pacing.cov,
@@ -344,6 +349,21 @@ pub fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         value => value.to_string(),
     }
+}
+
+/// The point of a record in words: "tcp-ap, hops 4"; empty without a sweep.
+pub fn told(record: &Value) -> String {
+    told_values(record.get("point").and_then(Value::as_object), |_| true)
+}
+
+/// Those values of a point whose keys `is_shown` takes, in words: texts as they are, other values behind the last part of their key.
+pub fn told_values(point: Option<&Map<String, Value>>, is_shown: impl Fn(&str) -> bool) -> String {
+    let told = |(key, value): (&String, &Value)| match value {
+        Value::String(text) => text.clone(),
+        value => format!("{} {}", key.rsplit('.').next().unwrap_or(key), plain(value)),
+    };
+    let shown = point.into_iter().flatten().filter(|(key, _)| is_shown(key));
+    shown.map(told).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Records as means and intervals for programs: one JSON object per point and line.
 
 use super::Record;
-use crate::compare::LEAST;
 use crate::statistics::estimate;
+use crate::summary::starvation::{self, Starved};
+use crate::summary::{LEAST, LEVEL};
 use serde_json::{Map, Value, json};
 
-/// The confidence level of the intervals.
-const LEVEL: f64 = 0.95;
 /// The format of a line.
 const FORMAT: u32 = 1;
 /// Numbers of a record that are no measurements.
@@ -20,6 +19,8 @@ pub fn render(records: &[Record]) -> String {
 
 fn line(group: &[Record]) -> Value {
     let values: Vec<Value> = group.iter().filter_map(|record| serde_json::to_value(record).ok()).collect();
+    let starved: Vec<Vec<(usize, Starved)>> = values.iter().map(starvation::of_record).collect();
+    let runs = |is: &dyn Fn(&(usize, Starved)) -> bool| starved.iter().filter(|run| run.iter().any(is)).count();
     let flows: Vec<Value> = (0..group[0].flows.len())
         .map(|flow| {
             let of_flow: Vec<&Value> = values.iter().filter_map(|record| record.get("flows")?.get(flow)).collect();
@@ -27,12 +28,18 @@ fn line(group: &[Record]) -> Value {
             // Ends that are drawn for each seed are nobody's.
             let own = |name: &str| of_flow[0].get(name).filter(|_| is_same(name)).cloned().unwrap_or(Value::Null);
             let (from, to, transport) = (own("from"), own("to"), own("transport"));
-            json!({"id": flow, "from": from, "to": to, "transport": transport, "metrics": metrics(&of_flow)})
+            let nothing = runs(&|(id, starved)| *id == flow && *starved == Starved::Nothing);
+            let silent = runs(&|(id, starved)| *id == flow && matches!(starved, Starved::Gap(_)));
+            json!({
+                "id": flow, "from": from, "to": to, "transport": transport, "metrics": metrics(&of_flow),
+                "nothing_runs": nothing, "gap_runs": silent,
+            })
         })
         .collect();
     json!({
         "scenario": group[0].scenario, "point": group[0].point, "seeds": group.len(), "format": FORMAT, "model": group[0].model,
         "metrics": metrics(&values.iter().collect::<Vec<_>>()), "flows": flows,
+        "starved_runs": runs(&|_| true),
     })
 }
 
@@ -83,6 +90,15 @@ mod tests {
         let half = 4.302_652_73 * 10.0 / 3f64.sqrt();
         assert!((goodput["interval"][1].as_f64().unwrap() - 20.0 - half).abs() < 1e-4, "{goodput}");
         assert_eq!(lines[1]["metrics"]["aggregate_goodput_bps"]["interval"], Value::Null, "two say nothing");
+        assert_eq!(lines[0]["starved_runs"], 0);
+        let mut dead = record(3, 2, 0.0);
+        dead.flows[0].delivered_bytes = 0;
+        let line: Value = serde_json::from_str(&render(&[record(1, 2, 1.0), dead])).unwrap();
+        let flow = &line["flows"][0];
+        assert_eq!(
+            (&line["starved_runs"], &flow["nothing_runs"], &flow["gap_runs"]),
+            (&json!(1), &json!(1), &json!(0))
+        );
         let flow = &lines[0]["flows"][0];
         assert_eq!((&flow["from"], &flow["to"]), (&json!(0), &Value::Null), "its end is another with every seed");
         assert!(flow["metrics"].get("rtt_mean_s").is_none() && lines[0]["metrics"].get("seed").is_none());

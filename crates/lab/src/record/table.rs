@@ -1,17 +1,29 @@
-//! Records as a table for people: one row per point, means over its seeds with 95 % intervals.
+//! Records as a table for people: who starved, then for each point a row for each flow and one for all, means over the seeds with 95 % intervals.
 
 use super::{FlowRecord, Record, plain};
-use crate::statistics::estimate;
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, presets};
+use crate::summary::starvation::{self, Starved, Tally};
+use crate::summary::{Mean, has_shares, median};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 
-/// The confidence level of the intervals shown.
-const LEVEL: f64 = 0.95;
-/// Values below which an interval would say nothing: Student's t for two is 12.7.
-const LEAST: usize = crate::compare::LEAST;
+/// Columns of characters where no terminal says how many there are.
+const WIDTH: u16 = 80;
+/// What a row of a starved flow begins with.
+const MARK: &str = "! ";
 
-/// The table of records that come in the order of their points. On a terminal it is as wide as that at most, elsewhere as its cells.
+/// The table of records that come in the order of their points. It is as wide as the terminal at most, elsewhere 80 columns of characters. What
+/// is said of starved flows is in colour on a terminal.
 pub fn render(records: &[Record]) -> String {
-    render_within(terminal(), records)
+    let text = render_within(terminal().unwrap_or(WIDTH), records);
+    if console::colors_enabled() { coloured(&text) } else { text }
+}
+
+/// The lines that say who starved, in colour.
+fn coloured(text: &str) -> String {
+    let line = |line: &str| match line.starts_with(MARK) || line.contains(&format!(" {MARK}")) {
+        true => format!("{}\n", starvation::coloured(line, true)),
+        false => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 /// Columns of the terminal, if there is one.
@@ -19,37 +31,263 @@ fn terminal() -> Option<u16> {
     console::Term::stdout().size_checked().map(|(_, columns)| columns)
 }
 
-fn render_within(width: Option<u16>, records: &[Record]) -> String {
+fn render_within(width: u16, records: &[Record]) -> String {
     let Some(first) = records.first() else { return String::new() };
+    let groups: Vec<&[Record]> = records.chunk_by(|a, b| a.point == b.point).collect();
+    let seeds = groups[0].len();
+    let same_seeds = groups.iter().all(|group| group.len() == seeds);
+    let any = |has: &dyn Fn(&FlowRecord) -> bool| records.iter().flat_map(|record| &record.flows).any(has);
+    let mut columns = vec![Column::Goodput, Column::Retransmissions, Column::Timeouts, Column::Rtt];
+    columns.extend(any(&|flow| flow.delay.is_some()).then_some(Column::Delay));
+    columns.extend(any(&|flow| flow.loss_ratio.is_some()).then_some(Column::Lost));
+    if any(&|flow| flow.completions.is_some()) {
+        columns.extend([Column::Files, Column::FileTime]);
+    }
+    let mut table = empty();
+    let mut header: Vec<String> = first.point.keys().map(|key| short(key, first)).collect();
+    let numbers_from = header.len() + 1;
+    header.push("flow".to_owned());
+    header.extend(columns.iter().map(|column| column.title(first.warmup_s > 0.0).to_owned()));
+    header.extend((!same_seeds).then(|| "seeds".to_owned()));
+    table.set_header(header);
+    for group in &groups {
+        let mut rows: Vec<Row> = (0..group[0].flows.len()).map(Row::Flow).collect();
+        if rows.len() != 1 {
+            rows.push(Row::Total);
+        }
+        for (number, row) in rows.iter().enumerate() {
+            let key = |value| if number == 0 { plain(value) } else { String::new() };
+            let mut cells: Vec<String> = group[0].point.values().map(key).collect();
+            cells.push(row.label(group));
+            cells.extend(columns.iter().map(|column| column.cell(row, group)));
+            let count = if number == 0 { group.len().to_string() } else { String::new() };
+            cells.extend((!same_seeds).then_some(count));
+            table.add_row(cells);
+        }
+    }
+    let seeds = match seeds {
+        _ if !same_seeds => String::new(),
+        1 => ", 1 seed".to_owned(),
+        seeds => format!(", {seeds} seeds"),
+    };
+    let head = wrapped(width, &format!("{}{seeds}", first.scenario), "");
+    let starved: String = sentences(records).iter().map(|sentence| wrapped(width, sentence, MARK)).collect();
+    let indices = indices(&groups).map(|table| finished(table, first.point.len(), width)).unwrap_or_default();
+    format!("{head}{starved}{}{indices}", finished(table, numbers_from, width))
+}
+
+/// What is to be said of starved flows before anything else.
+pub fn sentences(records: &[Record]) -> Vec<String> {
+    let values: Vec<serde_json::Value> =
+        records.iter().filter_map(|record| serde_json::to_value(record).ok()).collect();
+    Tally::of(&values).sentences()
+}
+
+/// A sentence in lines of so many characters, each with `mark` before it.
+fn wrapped(width: u16, sentence: &str, mark: &str) -> String {
+    let room = usize::from(width).saturating_sub(mark.len());
+    let (mut text, mut used) = (String::new(), 0);
+    for word in sentence.split_whitespace() {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > room {
+            text.push('\n');
+            used = 0;
+        }
+        text.push_str(if used == 0 { mark } else { " " });
+        text.push_str(word);
+        used += length + usize::from(used > 0);
+    }
+    text + "\n"
+}
+
+/// The last part of a key, or all of it where another one ends so.
+fn short(key: &str, record: &Record) -> String {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
+    let is_alone = record.point.keys().filter(|other| last(other) == last(key)).count() == 1;
+    if is_alone { last(key) } else { key.to_owned() }
+}
+
+/// What a row is of.
+enum Row {
+    /// This flow.
+    Flow(usize),
+    /// All flows.
+    Total,
+}
+
+/// What a column has.
+#[derive(Clone, Copy)]
+enum Column {
+    Goodput,
+    Retransmissions,
+    Timeouts,
+    Rtt,
+    Delay,
+    Lost,
+    Files,
+    FileTime,
+}
+
+impl Row {
+    /// "newreno 0→7", with a mark where it was starved in some run; "newreno, ends drawn" where they are others with every seed.
+    fn label(&self, group: &[Record]) -> String {
+        let Row::Flow(id) = self else { return "total".to_owned() };
+        let flow = &group[0].flows[*id];
+        let is_starved =
+            |record: &Record| record.flows.get(*id).is_some_and(|flow| starvation::of(record, flow).is_some());
+        let mark = if group.iter().any(is_starved) { MARK } else { "" };
+        let ends = |record: &Record| record.flows.get(*id).map(|flow| (flow.from, flow.to));
+        let ends = match group.iter().all(|record| ends(record) == ends(&group[0])) {
+            true => format!(" {}→{}", flow.from, flow.to),
+            false => ", ends drawn".to_owned(),
+        };
+        // What the point says need not be said again.
+        let is_told = group[0].point.values().any(|value| value.as_str() == Some(flow.transport.as_str()));
+        match is_told {
+            true => format!("{mark}{}", ends.trim_start_matches(", ").trim_start()),
+            false => format!("{mark}{}{ends}", flow.transport),
+        }
+    }
+
+    /// The flows of the row in a run.
+    fn flows<'a>(&self, record: &'a Record) -> &'a [FlowRecord] {
+        match self {
+            Row::Flow(id) => record.flows.get(*id).map(std::slice::from_ref).unwrap_or_default(),
+            Row::Total => &record.flows,
+        }
+    }
+}
+
+/// Jain's index of the points whose flows it says something of; nothing if there are none.
+fn indices(groups: &[&[Record]]) -> Option<Table> {
+    let has = |record: &Record| serde_json::to_value(record).is_ok_and(|value| has_shares(&value));
+    let shared: Vec<&&[Record]> = groups.iter().filter(|group| group.iter().all(has)).collect();
+    let first = &shared.first()?[0];
+    let mut table = empty();
+    let keys = first.point.keys().map(|key| short(key, first));
+    table.set_header(keys.chain(["Jain's index".to_owned(), "in windows of 2 s".to_owned()]));
+    let index = |group: &[Record], of: fn(&Record) -> f64| cell(group, of, |_| 3);
+    for group in shared {
+        let indices = [index(group, |record| record.jain), index(group, |record| record.jain_2s)];
+        table.add_row(group[0].point.values().map(plain).chain(indices));
+    }
+    Some(table)
+}
+
+/// A table without rows.
+fn empty() -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.style_mut().row_separator = LineStyle::none();
-    let several_flows = first.flows.len() > 1;
-    let mut header: Vec<String> = first.point.keys().cloned().collect();
-    let numbers_from = header.len() + 1;
-    header.push("flows".to_owned());
-    // Timeouts are counted from the start, whatever the warm-up.
-    let timeouts = if first.warmup_s > 0.0 { "timeouts in all" } else { "timeouts" };
-    header.extend(["goodput kbit/s", "rexmit %", timeouts, "RTT ms"].map(str::to_owned));
-    let loses = records.iter().flat_map(|record| &record.flows).any(|flow| flow.loss_ratio.is_some());
-    if loses {
-        header.push("lost %".to_owned());
+    table
+}
+
+/// A table within so many columns of characters, with numbers at the right from column `numbers_from` on.
+fn finished(mut table: Table, numbers_from: usize, width: u16) -> String {
+    // No word of a head is broken.
+    let longest = |head: String| head.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+    let heads: Vec<usize> =
+        table.header().into_iter().flat_map(comfy_table::Row::cell_iter).map(|cell| longest(cell.content())).collect();
+    for (number, (column, word)) in table.column_iter_mut().zip(heads).enumerate() {
+        column.set_padding((0, 1));
+        if number >= numbers_from {
+            column.set_cell_alignment(CellAlignment::Right);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word as u16 + 1)));
+        }
     }
-    if several_flows {
-        header.extend(["Jain", "Jain 2 s", "per flow kbit/s"].map(str::to_owned));
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    format!("{}\n", table.trim_fmt())
+}
+
+impl Column {
+    fn title(self, is_warmed_up: bool) -> &'static str {
+        match self {
+            Column::Goodput => "kbit/s",
+            Column::Retransmissions => "rexmit %",
+            // Timeouts are counted from the start, whatever the warm-up.
+            Column::Timeouts if is_warmed_up => "timeouts in all",
+            Column::Timeouts => "timeouts",
+            Column::Rtt => "RTT ms",
+            Column::Delay => "delay p95 ms",
+            Column::Lost => "lost %",
+            Column::Files => "files",
+            Column::FileTime => "file s, median",
+        }
     }
-    header.push("seeds".to_owned());
-    table.set_header(header);
-    for group in records.chunk_by(|a, b| a.point == b.point) {
-        table.add_row(row(group, several_flows, loses));
+
+    fn cell(self, row: &Row, group: &[Record]) -> String {
+        let decimals = match self {
+            Column::Retransmissions | Column::Lost => |_| 2,
+            Column::Timeouts | Column::Files => |_| 1,
+            _ => three,
+        };
+        cell(group, |record| self.value(row, record), decimals)
     }
-    for column in table.column_iter_mut().skip(numbers_from) {
-        column.set_cell_alignment(CellAlignment::Right);
+
+    /// The value of a run: infinite for "none", NaN for what was not measured.
+    fn value(self, row: &Row, record: &Record) -> f64 {
+        let flows = row.flows(record);
+        // Where nothing is sent again, there is nothing to count.
+        let again = |value: f64| if flows.iter().all(is_datagrams) { f64::NAN } else { value };
+        // One flow has the delay of what it did deliver; all flows together have none if one of them is starved.
+        let is_none = flows.iter().any(|flow| match (row, starvation::of(record, flow)) {
+            (_, None) => false,
+            (Row::Flow(_), Some(starved)) => starved == Starved::Nothing,
+            (Row::Total, Some(_)) => true,
+        });
+        let delay = |value: f64| if is_none { f64::INFINITY } else { value };
+        let measured = |of: fn(&FlowRecord) -> f64| flows.iter().map(of).filter(|value| value.is_finite());
+        let mean = |of: fn(&FlowRecord) -> f64| measured(of).sum::<f64>() / measured(of).count() as f64;
+        let p95 = |flow: &FlowRecord| flow.delay.map_or(f64::NAN, |delay| delay.delay_p95_s);
+        match (self, row) {
+            (Column::Goodput, Row::Total) => record.aggregate_goodput_bps * 1e-3,
+            (Column::Goodput, Row::Flow(_)) => mean(|flow| flow.goodput_bps) * 1e-3,
+            (Column::Retransmissions, Row::Total) => again(record.retransmission_index * 100.0),
+            (Column::Retransmissions, Row::Flow(_)) => again(mean(|flow| flow.retransmission_index) * 100.0),
+            (Column::Timeouts, _) => again(measured(|flow| flow.timeouts as f64).sum()),
+            (Column::Rtt, _) => again(delay(mean(|flow| flow.rtt_mean_s) * 1e3)),
+            (Column::Delay, _) => delay(measured(p95).fold(f64::NAN, f64::max) * 1e3),
+            (Column::Lost, _) => mean(|flow| flow.loss_ratio.unwrap_or(f64::NAN)) * 100.0,
+            (Column::Files, _) => match flows.iter().any(|flow| flow.completions.is_some()) {
+                true => file_times(flows).len() as f64,
+                false => f64::NAN,
+            },
+            (Column::FileTime, _) => match flows.iter().any(|flow| flow.completions.is_some()) {
+                true => median(file_times(flows)).unwrap_or(delay(f64::NAN)),
+                false => f64::NAN,
+            },
+        }
     }
-    if let Some(width) = width {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+}
+
+/// How long the files of these flows took, seconds.
+fn file_times(flows: &[FlowRecord]) -> Vec<f64> {
+    flows.iter().flat_map(|flow| flow.completions.iter().flatten()).map(|file| file.end_s - file.start_s).collect()
+}
+
+/// Whether it is a flow of UDP, paced or not, with whatever is added to it.
+fn is_datagrams(flow: &FlowRecord) -> bool {
+    matches!(flow.transport.split(['{', '+']).next(), Some("udp" | "udp-paced"))
+}
+
+/// "182.4 ±1.0", without the interval for one seed or two; "none 3/10" where a starved flow has no value; "-" where there is none. `decimals` are
+/// the digits behind the point that a mean has; its interval has as many.
+fn cell(group: &[Record], of: impl Fn(&Record) -> f64, decimals: impl Fn(f64) -> usize) -> String {
+    let values: Vec<f64> = group.iter().map(of).collect();
+    let Some(mean) = Mean::of(&values) else { return "-".to_owned() };
+    let digits = decimals(mean.numbers.mean);
+    let told = mean.told(|value| if value == 0.0 { "0".to_owned() } else { format!("{value:.digits$}") });
+    let told = told.replace(" ± ", " ±").replace("none in ", "none ").replace("(in ", "(");
+    told.replace(" of ", "/")
+}
+
+/// Three digits that mean something, or one behind the point.
+fn three(mean: f64) -> usize {
+    match mean.abs() {
+        size if size >= 10.0 || size.is_nan() => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
     }
-    format!("{}\n{}\n", first.scenario, table.trim_fmt())
 }
 
 /// A plain list with a header. On a terminal it is as wide as that, elsewhere as its cells.
@@ -72,72 +310,6 @@ fn within<const N: usize>(width: Option<u16>, header: [&str; N], rows: impl Iter
     format!("{}\n", table.trim_fmt())
 }
 
-/// `loses`: whether any flow of the table has a share that is lost; those of datagrams have, each by itself.
-fn row(group: &[Record], several_flows: bool, loses: bool) -> Vec<String> {
-    let mean = |scale: f64, digits: usize, value: &dyn Fn(&Record) -> f64| {
-        let values: Vec<f64> = group.iter().map(value).filter(|value| value.is_finite()).collect();
-        with_interval(&values, scale, digits)
-    };
-    let mut cells: Vec<String> = group[0].point.values().map(plain).collect();
-    cells.push(transports(group));
-    cells.push(mean(1e-3, 2, &|record| record.aggregate_goodput_bps));
-    // Where nothing is sent again, there is nothing to count.
-    let again = |record: &Record, value: f64| if record.flows.iter().all(is_datagrams) { f64::NAN } else { value };
-    cells.push(mean(100.0, 2, &|record| again(record, record.retransmission_index)));
-    let timeouts = |record: &Record| record.flows.iter().map(|flow| flow.timeouts as f64).sum();
-    cells.push(mean(1.0, 1, &|record| again(record, timeouts(record))));
-    cells.push(mean(1e3, 1, &mean_rtt));
-    let of_flows = |of: &dyn Fn(usize) -> String| (0..group[0].flows.len()).map(of).collect::<Vec<_>>().join("\n");
-    if loses {
-        cells.push(of_flows(&|id| mean(100.0, 2, &|record| record.flows[id].loss_ratio.unwrap_or(f64::NAN))));
-    }
-    if several_flows {
-        cells.push(mean(1.0, 3, &|record| record.jain));
-        cells.push(mean(1.0, 3, &|record| record.jain_2s));
-        cells.push(of_flows(&|id| mean(1e-3, 1, &|record| record.flows[id].goodput_bps)));
-    }
-    cells.push(group.len().to_string());
-    cells
-}
-
-/// "newreno 0→7", one line per flow; "newreno, ends drawn" where they are others with every seed.
-fn transports(group: &[Record]) -> String {
-    let ends = |record: &Record, id: usize| record.flows.get(id).map(|flow| (flow.from, flow.to));
-    let flows = group[0].flows.iter().enumerate().map(|(id, flow)| {
-        if group.iter().all(|record| ends(record, id) == ends(&group[0], id)) {
-            format!("{} {}→{}", flow.transport, flow.from, flow.to)
-        } else {
-            format!("{}, ends drawn", flow.transport)
-        }
-    });
-    flows.collect::<Vec<_>>().join("\n")
-}
-
-/// Whether it is a flow of UDP, paced or not, with whatever is added to it.
-fn is_datagrams(flow: &FlowRecord) -> bool {
-    matches!(flow.transport.split(['{', '+']).next(), Some("udp" | "udp-paced"))
-}
-
-/// Mean RTT over the flows that measured one.
-fn mean_rtt(record: &Record) -> f64 {
-    let rtts: Vec<f64> = record.flows.iter().map(|flow| flow.rtt_mean_s).filter(|rtt| rtt.is_finite()).collect();
-    rtts.iter().sum::<f64>() / rtts.len() as f64
-}
-
-/// "182.44 ± 1.03", "182.44" for one seed or two, "-" for none.
-fn with_interval(values: &[f64], scale: f64, digits: usize) -> String {
-    if values.is_empty() {
-        return "-".to_owned();
-    }
-    let estimate = estimate(values, LEVEL);
-    let mean = estimate.mean * scale;
-    if estimate.count >= LEAST && estimate.half_width.is_finite() {
-        format!("{mean:.digits$} ± {:.digits$}", estimate.half_width * scale)
-    } else {
-        format!("{mean:.digits$}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,46 +328,132 @@ mod tests {
         .unwrap()
     }
 
+    /// Without a limit that matters.
+    fn wide(records: &[Record]) -> String {
+        render_within(1000, records)
+    }
+
+    /// The cells of the row that begins so.
+    fn row<'a>(table: &'a str, start: &str) -> Vec<&'a str> {
+        let line = table.lines().find(|line| line.trim_start().starts_with(start));
+        line.unwrap_or_else(|| panic!("{start}: {table}"))
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .collect()
+    }
+
+    fn with_flow(record: &Record, change: impl Fn(&mut FlowRecord)) -> Record {
+        let mut record = record.clone();
+        let mut flow = record.flows[0].clone();
+        flow.id = record.flows.len();
+        change(&mut flow);
+        record.flows.push(flow);
+        record
+    }
+
     #[test]
     fn two_seeds_have_no_interval_and_drawn_ends_say_so() {
-        let two = render(&[record(1, 0), record(2, 0)]);
-        assert!(two.contains("150.00") && !two.contains('±') && two.contains("newreno 0→7"), "{two}");
-        assert!(two.contains(" 0.00 ") && two.contains(" 0.0 "), "no retransmission, no timeout: {two}");
+        let two = wide(&[record(1, 0), record(2, 0)]);
+        assert!(two.contains("150.0") && !two.contains('±') && two.contains("newreno 0→7"), "{two}");
+        assert!(two.starts_with("s, 2 seeds\n") && !two.contains("total"), "{two}");
+        assert_eq!(row(&two, "newreno")[2..4], ["0", "0"], "no retransmission, no timeout: {two}");
         let mut datagrams = record(1, 0);
         datagrams.flows[0].transport = "udp+llap".to_owned();
-        let datagrams = render(&[datagrams]);
-        assert!(!datagrams.contains(" 0.00 ") && !datagrams.contains(" 0.0 "), "UDP has neither: {datagrams}");
-        let three = render(&[record(1, 0), record(2, 1), record(3, 0)]);
+        let datagrams = wide(&[datagrams]);
+        assert_eq!(row(&datagrams, "udp+llap")[2..4], ["-", "-"], "UDP has neither: {datagrams}");
+        let three = wide(&[record(1, 0), record(2, 1), record(3, 0)]);
         assert!(three.contains('±') && three.contains("newreno, ends drawn"), "{three}");
         assert!(three.contains("timeouts in all"), "not of the measured interval alone");
     }
 
     #[test]
     fn datagrams_lose_and_segments_do_not() {
-        let plain = render(&[record(1, 0)]);
+        let plain = wide(&[record(1, 0)]);
         assert!(!plain.contains("lost %"), "{plain}");
-        let mut mixed = record(1, 0);
-        let mut datagrams = mixed.flows[0].clone();
-        (datagrams.id, datagrams.transport, datagrams.loss_ratio) = (1, "udp".to_owned(), Some(0.125));
-        mixed.flows.push(datagrams);
-        let mixed = render(&[mixed]);
-        let lost = |line: &str| line.split_whitespace().any(|word| word == "12.50");
-        let of = |name: &str| mixed.lines().find(|line| line.contains(name)).unwrap_or_default();
-        assert!(mixed.contains("lost %") && lost(of("udp")) && !lost(of("newreno")), "{mixed}");
-        assert!(of("newreno").contains(" - "), "{mixed}");
+        let mixed = wide(&[with_flow(&record(1, 0), |flow| {
+            (flow.transport, flow.loss_ratio) = ("udp".to_owned(), Some(0.125));
+        })]);
+        assert!(mixed.contains("lost %") && row(&mixed, "udp 0→7").contains(&"12.50"), "{mixed}");
+        assert_eq!(row(&mixed, "newreno 0→7").last(), Some(&"-"), "{mixed}");
     }
 
     #[test]
     fn a_table_is_no_wider_than_the_terminal() {
-        let mut two = record(1, 0);
-        let mut other = two.flows[0].clone();
-        (other.id, other.from) = (1, 3);
-        two.flows.push(other);
-        let two = [two];
+        let mut two = with_flow(&record(1, 0), |flow| {
+            (flow.from, flow.loss_ratio) = (3, Some(0.1));
+            flow.completions = Some(Vec::new());
+        });
+        two.flows[0].transport = "a-transport-with-a-long-name".to_owned();
+        two.scenario = "a word ".repeat(30);
+        two.flows[0].delivered_bytes = 0;
+        let two: Vec<Record> = (1..=3).map(|seed| Record { seed, ..two.clone() }).collect();
         let widest = |table: &str| table.lines().map(|line| line.chars().count()).max();
-        assert!(widest(&render_within(None, &two)) > Some(100), "{}", render_within(None, &two));
-        let narrow = render_within(Some(80), &two);
+        assert!(widest(&wide(&two)) > Some(100), "{}", wide(&two));
+        let narrow = render_within(80, &two);
         assert!(widest(&narrow) <= Some(80) && narrow.contains("0→7") && narrow.contains("3→7"), "{narrow}");
+        assert!(narrow.contains("timeouts") && narrow.contains("median"), "whole words: {narrow}");
+    }
+
+    #[test]
+    fn who_starved_comes_first_and_has_no_delay() {
+        let alive = |record: &mut Record| {
+            record.flows[0].delay = serde_json::from_value(serde_json::json!({
+                "delay_mean_s": 0.1, "delay_p50_s": 0.1, "delay_p95_s": 0.25, "delay_p99_s": 0.3, "jitter_s": 0.0,
+            }))
+            .ok();
+            record.flows[0].delivered_bytes = 1;
+        };
+        let dead = |flow: &mut FlowRecord| {
+            (flow.from, flow.delivered_bytes, flow.goodput_bps, flow.rtt_mean_s) = (3, 0, 0.0, f64::NAN);
+            flow.delay.iter_mut().for_each(|delay| delay.delay_p95_s = f64::NAN);
+        };
+        let of = |seed| {
+            let mut record = record(seed, 0);
+            alive(&mut record);
+            with_flow(&record, dead)
+        };
+        let table = wide(&[of(1), of(2)]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[1].starts_with("! STARVED: a flow was starved in every one of 2 runs"), "{table}");
+        assert!(lines[2].starts_with("! flow 1 (3→7) delivered nothing in 2 of 2 runs."), "{table}");
+        assert!(row(&table, "newreno 0→7").contains(&"250.0"), "{table}");
+        assert_eq!(row(&table, "! newreno 3→7").last(), Some(&"none"), "{table}");
+        assert_eq!(row(&table, "total").last(), Some(&"none"), "the delay of all flows: {table}");
+        assert!(coloured(&table).lines().nth(1).is_some_and(|line| line.starts_with("\u{1b}[")));
+        assert!(!coloured(&table).lines().next().is_some_and(|line| line.contains('\u{1b}')));
+        let mut well = record(1, 0);
+        alive(&mut well);
+        assert!(!wide(&[well]).contains('!'));
+    }
+
+    #[test]
+    fn a_row_for_each_flow_and_one_for_all_with_the_indices() {
+        let of = |seed| with_flow(&record(seed, 0), |flow| flow.from = 3);
+        let table = wide(&[of(1), of(2), of(3)]);
+        assert!(row(&table, "newreno 3→7")[1].starts_with("200.0 ±"), "{table}");
+        assert!(row(&table, "total")[1].starts_with("200.0 ±") && table.contains("Jain's index"), "{table}");
+        // Files beside a transfer: nobody wants their shares to be equal.
+        let files = |seconds: &[f64]| {
+            let file = |end: &f64| serde_json::json!({"start_s": 1.0, "end_s": 1.0 + end, "bytes": 9});
+            serde_json::from_value(seconds.iter().map(file).collect()).unwrap()
+        };
+        let mixed = |seed| with_flow(&record(seed, 0), |flow| flow.completions = Some(files(&[1.0, 9.0, 2.0])));
+        let table = wide(&[mixed(1), mixed(2)]);
+        assert!(table.contains("total") && !table.contains("Jain"), "{table}");
+        let cells = row(&table, "total");
+        assert_eq!(cells[cells.len() - 2..], ["3.0", "2.00"], "three files, 2 s in the middle: {table}");
+    }
+
+    #[test]
+    fn what_was_measured_in_some_runs_says_in_how_many() {
+        let mut never = record(2, 0);
+        never.flows[0].rtt_mean_s = f64::NAN;
+        let spread: Vec<Record> = (1..=3).map(|seed| record(seed, 0)).collect();
+        // 100, 200 and 300: a deviation of 100, and Student's t of 4.303.
+        assert!(row(&wide(&spread), "newreno").contains(&"200.0 ±248.4"));
+        let table = wide(&[record(1, 0), never]);
+        assert!(row(&table, "newreno").contains(&"100.0 (1/2)"), "{table}");
     }
 
     #[test]

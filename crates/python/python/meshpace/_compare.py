@@ -19,16 +19,18 @@ class Difference:
 
     #: The metric, a field of records.
     metric: str
-    #: Means of both sides, and their difference.
-    a: float
-    b: float
-    difference: float
+    #: Means of both sides, and their difference. A delay of which a starved flow is a part is none, which outranks any number.
+    a: float | None
+    b: float | None
+    difference: float | None
     #: The 95 % interval of the difference; none with fewer than three runs on a side.
     interval: tuple[float, float] | None
     #: Seeds that were compared in pairs; 0 if there were none in common.
     seeds: int
-    #: Which side is better, if it is sure.
+    #: Which side is better, if it is sure and that side starves no flow.
     better: str | None
+    #: Runs of a and of b in which a flow was starved.
+    starved: tuple[int, int]
     #: The sentence.
     words: str
 
@@ -42,6 +44,8 @@ def compare(a: Side, b: Side) -> list[Difference]:
         interval = line.get("interval")
         fields = {name: line.get(name) for name in Difference.__dataclass_fields__}
         fields["interval"] = tuple(interval) if isinstance(interval, list) else None
+        counts = line["counts"]
+        fields["starved"] = tuple(side["starved_runs"] for side in counts)  # type: ignore[attr-defined]
         return Difference(**fields)  # type: ignore[arg-type]
 
     return [difference(line) for line in json.loads(text)]

@@ -53,6 +53,14 @@ class Results:
         return (json.loads(line) for line in self.lines())
 
     @property
+    def starved(self) -> list[str]:
+        """Who starved, a sentence each, and nothing if nobody did: flows that delivered nothing, or nothing for more than a tenth of the measured time.
+
+        Look here before any mean: a flow without a byte has no delay, and a variant without it may look better than one that serves everybody.
+        """
+        return self._records.starved()[0]
+
+    @property
     def runs(self) -> Table:
         """One row per run."""
         return self._records.runs()
@@ -91,7 +99,9 @@ class Results:
 
     def __repr__(self) -> str:
         missing = "" if self.complete else f" of {self.total}"
-        return f"<meshpace.Results of {self.name!r}, {len(self)}{missing} runs>"
+        starved = self._records.starved()[1]
+        told = f", of which {starved} starve a flow (see .starved)" if starved else ""
+        return f"<meshpace.Results of {self.name!r}, {len(self)}{missing} runs{told}>"
 
 
 def open_records(directory: str | os.PathLike[str]) -> Results:

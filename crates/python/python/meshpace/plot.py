@@ -57,7 +57,8 @@ def plot(results: Results, *, y: str, x: str | None = None, by: str | None = Non
         ax.errorbar(list(curve), means, yerr=[_half_width(values) for values in curve.values()], label=label or None, marker="o", capsize=3)
     ax.set_xlabel(x or "")
     ax.set_ylabel(y)
-    ax.set_title(results.name)
+    starved = results.starved[:1]
+    ax.set_title("\n".join([results.name, *starved]), fontsize="small" if starved else None)
     if any(curves):
         ax.legend()
     return ax

@@ -3,6 +3,7 @@
 use super::quantity::flows;
 use crate::parts::digits;
 use meshpace_lab::statistics::{Estimate, estimate};
+use meshpace_lab::summary::{LEAST, Mean};
 use meshpace_scenario::Plot as Settings;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -14,9 +15,6 @@ pub struct Group<'a> {
     /// The runs, one for each seed.
     pub records: Vec<&'a Value>,
 }
-
-/// Runs below which an interval would say nothing.
-pub const LEAST: usize = 3;
 
 /// The mean of values that are numbers, with its interval from three on.
 pub fn estimate_of(values: &[f64]) -> Option<Estimate> {
@@ -118,12 +116,7 @@ impl Group<'_> {
 
     /// The values of the keys that are to be shown, in words; empty if there are none.
     pub fn values(&self, is_shown: impl Fn(&str) -> bool) -> String {
-        let plain = meshpace_lab::record::plain;
-        let values = self.point.iter().filter(|(key, _)| is_shown(key)).map(|(key, value)| match value {
-            Value::String(text) => text.clone(),
-            value => format!("{} {}", key.rsplit('.').next().unwrap_or(key), plain(value)),
-        });
-        values.collect::<Vec<_>>().join(", ")
+        meshpace_lab::record::told_values(Some(&self.point), is_shown)
     }
 
     fn label(&self, is_shown: impl Fn(&str) -> bool) -> String {
@@ -154,29 +147,25 @@ impl Group<'_> {
         estimate_of(&self.records.iter().filter_map(|record| of(record)).collect::<Vec<_>>())
     }
 
-    /// The same for people.
-    pub fn number(&self, of: impl Fn(&Value) -> Option<f64>) -> String {
-        told(self.estimate(of).as_ref())
+    /// The same with "none" where a flow was starved.
+    pub fn mean(&self, of: impl Fn(&Value) -> Option<f64>) -> Option<Mean> {
+        Mean::of(&self.records.iter().map(|record| of(record).unwrap_or(f64::NAN)).collect::<Vec<_>>())
     }
 }
 
-/// An estimate for people.
-pub fn told(estimate: Option<&Estimate>) -> String {
-    match estimate {
-        None => "–".to_owned(),
-        Some(found) if found.half_width.is_finite() => format!("{} ± {}", digits(found.mean), digits(found.half_width)),
-        Some(found) => digits(found.mean),
-    }
+/// A mean for people.
+pub fn told(mean: Option<&Mean>) -> String {
+    mean.map_or_else(|| "–".to_owned(), |mean| mean.told(digits))
 }
 
-/// The mean over several points, one value for each seed that all of them have.
-pub fn over_groups(groups: &[&Group], of: impl Fn(&Value) -> Option<f64>) -> Option<Estimate> {
+/// The mean over several points for each seed that all of them have: infinite for "none", NaN where it was not measured in one.
+pub fn over_groups(groups: &[&Group], of: impl Fn(&Value) -> Option<f64>) -> BTreeMap<u64, f64> {
     let mut by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for record in groups.iter().flat_map(|group| &group.records) {
-        if let (Some(seed), Some(value)) = (record.get("seed").and_then(Value::as_u64), of(record)) {
-            by_seed.entry(seed).or_default().push(value);
+        if let Some(seed) = record.get("seed").and_then(Value::as_u64) {
+            by_seed.entry(seed).or_default().push(of(record).unwrap_or(f64::NAN));
         }
     }
-    let whole = by_seed.values().filter(|values| values.len() == groups.len());
-    estimate_of(&whole.map(|values| values.iter().sum::<f64>() / values.len() as f64).collect::<Vec<_>>())
+    by_seed.retain(|_, values| values.len() == groups.len());
+    by_seed.into_iter().map(|(seed, values)| (seed, meshpace_lab::summary::mean(&values))).collect()
 }

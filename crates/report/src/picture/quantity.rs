@@ -1,5 +1,6 @@
 //! The quantities that are drawn against the axis, by the names of `plot.metrics`.
 
+use meshpace_lab::summary;
 use serde_json::Value;
 
 /// A quantity of a run.
@@ -36,12 +37,11 @@ pub const ALL: [Quantity; 13] = [
         Some(values.iter().sum::<f64>() / values.len() as f64)
     }),
     less("timeouts", "timeouts of all flows", 1.0, |record| Some(of_flows(record, "timeouts")?.iter().sum())),
-    less("rtt", "mean round trip, ms", 1e3, |record| {
-        let values = of_flows(record, "rtt_mean_s")?;
-        Some(values.iter().sum::<f64>() / values.len() as f64)
+    less("rtt", "mean round trip, ms", 1e3, |record| summary::delay(record, "rtt_mean_s", summary::mean)),
+    less("delay", "95th percentile of the delay, ms", 1e3, |record| {
+        summary::delay(record, "delay_p95_s", summary::largest)
     }),
-    less("delay", "95th percentile of the delay, ms", 1e3, |record| slowest(record, "delay_p95_s")),
-    less("delay-median", "median delay, ms", 1e3, |record| slowest(record, "delay_p50_s")),
+    less("delay-median", "median delay, ms", 1e3, |record| summary::delay(record, "delay_p50_s", summary::largest)),
     less("collisions", "collisions", 1.0, |record| field(record, "collisions")),
     less("mac-drops", "frames given up by the MAC", 1.0, |record| field(record, "mac_drops")),
     less("queue-drops", "packets dropped by queues", 1.0, |record| field(record, "queue_drops")),
@@ -57,7 +57,7 @@ const fn less(name: &'static str, title: &'static str, scale: f64, of: fn(&Value
 }
 
 impl Quantity {
-    /// Its value in a record, in the unit of the title.
+    /// Its value in a record, in the unit of the title: infinite for the delay of a starved flow, which has none.
     pub fn of(&self, record: &Value) -> Option<f64> {
         (self.of)(record).map(|value| self.scale * value)
     }
@@ -77,18 +77,14 @@ pub fn flows(record: &Value) -> &[Value] {
     record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A field that says something only of several flows.
+/// An index of shares, where it says something.
 fn shared(record: &Value, name: &str) -> Option<f64> {
-    (flows(record).len() > 1).then(|| field(record, name)).flatten()
+    summary::has_shares(record).then(|| field(record, name)).flatten()
 }
 
 fn of_flows(record: &Value, name: &str) -> Option<Vec<f64>> {
     let values: Vec<f64> = flows(record).iter().filter_map(|flow| flow.get(name)?.as_f64()).collect();
     (!values.is_empty()).then_some(values)
-}
-
-fn slowest(record: &Value, name: &str) -> Option<f64> {
-    of_flows(record, name)?.into_iter().reduce(f64::max)
 }
 
 #[cfg(test)]

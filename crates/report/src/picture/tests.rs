@@ -153,3 +153,94 @@ fn a_parameter_of_a_transport_is_an_axis_and_not_a_line_for_each_value() {
     .svg;
     assert!(svg.contains("#0072B2") && !svg.contains("pacing.alpha="), "one line, in the colour of TCP-AP");
 }
+
+/// Three runs of two variants; `change` makes a flow what it is in a run of the variant with this number.
+fn variants(change: impl Fn(usize, u64, &mut Value)) -> Vec<Value> {
+    let mut records = Vec::new();
+    for (number, transport) in ["newreno", "quiet-train"].into_iter().enumerate() {
+        for seed in 1..=3 {
+            let flow = |to: u64| {
+                json!({
+                    "from": 0, "to": to, "transport": transport, "goodput_bps": 1e5, "delivered_bytes": 9, "longest_gap_s": 1.0, "delay_p95_s": 0.2,
+                })
+            };
+            let mut record = json!({
+                "seed": seed, "point": {"flow.transport": transport}, "duration_s": 100.0, "warmup_s": 0.0, "jain": 0.5, "jain_2s": 0.5,
+                "aggregate_goodput_bps": 1e5 + seed as f64 + 1e4 * number as f64, "retransmission_index": 0.1, "flows": [flow(6), flow(8)],
+            });
+            change(number, seed, &mut record);
+            records.push(record);
+        }
+    }
+    records
+}
+
+fn page_of(records: &[Value]) -> String {
+    let scratch = tempfile::tempdir().unwrap();
+    let page = scratch.path().join("out.html");
+    write(&page, &subject(records, None, &Settings::default())).unwrap();
+    std::fs::read_to_string(page).unwrap()
+}
+
+/// The cells of the ranking that are marked.
+fn marked(page: &str) -> usize {
+    page.matches("class=\"best\"").count()
+}
+
+#[test]
+fn who_starves_a_flow_is_best_in_nothing_and_comes_first() {
+    // The faster variant kills a flow in one of three runs: today's page would mark its goodput and, of the flow that lives, its delay.
+    let page = page_of(&variants(|number, seed, record| {
+        if number == 1 {
+            record["flows"][1]["delay_p95_s"] = json!(0.01);
+            record["flows"][0]["delay_p95_s"] = json!(0.01);
+            if seed == 2 {
+                record["flows"][0]["delivered_bytes"] = json!(0);
+                record["flows"][0]["delay_p95_s"] = Value::Null;
+            }
+        }
+    }));
+    let first = page.find("STARVED: a flow was starved in 1 of 6 runs").unwrap();
+    assert!(first < page.find("<table").unwrap() && first < page.find("<svg").unwrap(), "before all numbers");
+    assert!(page.contains("flow 0 (0→6) delivered nothing in 1 of 6 runs: quiet-train 1 of 3."), "{page}");
+    assert!(page.contains("✗ 1 of 3") && page.contains("none in 1 of 3"), "{page}");
+    // The delay of the other has no rival with a number.
+    assert_eq!(marked(&page), 1, "{page}");
+    assert!(page.contains("class=\"best\">200.0 ± 0.0"), "{page}");
+    assert!(!page.contains("inf") || page.contains("information"), "{page}");
+}
+
+#[test]
+fn a_tie_marks_nobody() {
+    // All have an index of 0.5 and equal delays; goodput alone tells them apart.
+    let page = page_of(&variants(|_, _, _| ()));
+    assert!(!page.contains("STARVED") && !page.contains("✗"), "{page}");
+    assert_eq!(marked(&page), 1, "{page}");
+    let same = page_of(&variants(|_, seed, record| record["aggregate_goodput_bps"] = json!(1e5 + seed as f64)));
+    assert!(marked(&same) == 0 && same.contains("none is"), "{same}");
+    let chance = page_of(&variants(|number, seed, record| {
+        record["aggregate_goodput_bps"] =
+            json!(1e5 + if number == 1 { [-500.0, 400.0, 300.0][seed as usize - 1] } else { 0.0 });
+    }));
+    assert_eq!(marked(&chance), 0, "the interval of the difference has a zero in it: {chance}");
+}
+
+#[test]
+fn what_was_not_measured_in_every_run_is_not_best() {
+    // Nothing arrived in two runs of the second, so that nothing was sent again: 0 / 0.
+    let page = page_of(&variants(|number, seed, record| {
+        record["aggregate_goodput_bps"] = json!(1e5);
+        record["retransmission_index"] = match (number, seed) {
+            (0, _) => json!(0.1),
+            (_, 1) => json!(0.0),
+            _ => Value::Null,
+        };
+    }));
+    assert!(marked(&page) == 0 && page.contains("(in 1 of 3)"), "{page}");
+}
+
+#[test]
+fn shares_of_files_beside_a_transfer_have_no_index() {
+    let mixed = page_of(&variants(|_, _, record| record["flows"][1]["completions"] = json!([])));
+    assert!(!mixed.contains("Jain") && page_of(&variants(|_, _, _| ())).contains("Jain"), "{mixed}");
+}

@@ -1,5 +1,6 @@
 //! The state of a flow: its application, its connection, and the previous connection, which may still be closing.
 
+use super::gap::Gaps;
 use crate::config::Flow;
 use crate::traffic::Application;
 use meshpace_core::rng::Purpose;
@@ -78,10 +79,15 @@ pub struct FlowState {
     present: u16,
     /// What earlier connections counted.
     past: Counted,
+    /// When it waited and got nothing.
+    pub gaps: Gaps,
+    /// Whether every byte that is written arrives, unless the connection ends.
+    is_reliable: bool,
 }
 
 impl FlowState {
-    pub fn new(flow: &Flow, number: u64, seed: u64) -> FlowState {
+    /// Flow `number`, measured from `warmup` on.
+    pub fn new(flow: &Flow, number: u64, seed: u64, warmup: Time) -> FlowState {
         let mut rng = Rng::stream(seed, Purpose::FlowStart, number);
         let jitter = Duration::from_secs_f64(rng.uniform_in(0.0, flow.start_jitter.as_secs_f64()));
         let begin = flow.start + jitter;
@@ -91,6 +97,18 @@ impl FlowState {
             connections: [Some(Connection::new(0, &flow.transport, flow.from, flow.to)), None],
             present: 0,
             past: Counted::default(),
+            gaps: Gaps::new(warmup, flow.stop.unwrap_or(Time::NEVER)),
+            is_reliable: !matches!(flow.transport, Config::Udp(_)),
+        }
+    }
+
+    /// Whether data wait to be delivered after a delivery. Datagrams are lost: of those nobody knows until the next is written.
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        let written = self.application.written();
+        match self.application.is_files() {
+            true => self.application.is_transferring(),
+            false => written == u64::MAX || self.is_reliable && written > self.delivered(),
         }
     }
 

@@ -100,3 +100,70 @@ fn a_clone_of_a_world_goes_on_as_the_original() {
     assert_ne!(whole, before);
     assert_eq!((world.engine().fingerprint(), copy.engine().fingerprint()), (whole, whole));
 }
+
+/// The longest row of windows without a byte from `begin` seconds on, seconds.
+fn longest_silence(windows: &[Vec<meshpace_sim::outcome::FlowWindow>], flow: usize, window_s: f64, begin: f64) -> f64 {
+    let (mut longest, mut row) = (0usize, 0usize);
+    for (number, window) in windows.iter().enumerate() {
+        let counts = number as f64 * window_s >= begin;
+        row = if counts && window[flow].delivered_bytes == 0 { row + 1 } else { 0 };
+        longest = longest.max(row);
+    }
+    longest as f64 * window_s
+}
+
+#[test]
+fn the_longest_gap_is_that_of_the_time_series() {
+    // Two transfers that cross in one cell of hidden stations: each is silent for a while. Narrow windows see the same gaps, to a window at each end.
+    for transport in ["newreno", "tcp-ap", "tpa-2", "quiet-train"] {
+        let mut config =
+            Config { series: Some(Duration::from_millis(10)), warmup: Duration::from_secs(5), ..config(transport, 40) };
+        config.positions = [0.0, 200.0, 400.0, 600.0].map(|x| Position { x, y: 0.0 }).to_vec();
+        let other = Flow { from: NodeId(3), to: NodeId(0), ..config.flows[0].clone() };
+        config.flows[0].to = NodeId(3);
+        config.flows.push(other);
+        let outcome = run(&config, 1);
+        let windows = outcome.series.unwrap().windows;
+        for (number, flow) in outcome.flows.iter().enumerate() {
+            let seen = longest_silence(&windows, number, 0.01, 5.0);
+            assert!(flow.longest_gap_s > 0.01, "{transport}: {}", flow.longest_gap_s);
+            assert!((flow.longest_gap_s - seen).abs() <= 0.021, "{transport}: {} and {seen}", flow.longest_gap_s);
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_gets_nothing_has_a_gap_as_long_as_the_measured_interval() {
+    let mut config = Config { warmup: Duration::from_secs(3), ..config("newreno", 20) };
+    // Out of every range.
+    config.positions.push(Position { x: 5_000.0, y: 0.0 });
+    config.flows[0].to = NodeId(3);
+    assert_eq!(run(&config, 1).flows[0].longest_gap_s, 17.0);
+    config.flows[0].start = Time(15_000_000_000);
+    assert_eq!(run(&config, 1).flows[0].longest_gap_s, 5.0, "from its start on");
+    config.flows[0].stop = Some(Time(18_000_000_000));
+    assert_eq!(run(&config, 1).flows[0].longest_gap_s, 3.0, "until its application stops");
+    (config.flows[0].start, config.flows[0].stop) = (Time(30_000_000_000), None);
+    assert_eq!(run(&config, 1).flows[0].longest_gap_s, 0.0, "it has nothing to send yet");
+}
+
+#[test]
+fn pauses_between_files_and_between_writes_are_no_gaps() {
+    let rate = meshpace_core::Rate(1_000);
+    let files =
+        |persistent| Traffic::Http { mean_size: 30_000.0, shape: 1.5, mean_pause: Duration::from_secs(20), persistent };
+    // A datagram of 1460 bytes every 11.7 s.
+    let kinds = [("udp", Traffic::Cbr { rate }), ("newreno", Traffic::Cbr { rate })];
+    let kinds = kinds.into_iter().chain([("newreno", files(false)), ("newreno", files(true)), ("tpa-2", files(false))]);
+    for (transport, traffic) in kinds {
+        let mut config = Config { series: Some(Duration::from_millis(10)), ..config(transport, 300) };
+        config.flows[0].traffic = traffic;
+        let outcome = run(&config, 1);
+        let silent = longest_silence(&outcome.series.unwrap().windows, 0, 0.01, 0.0);
+        let gap = outcome.flows[0].longest_gap_s;
+        assert!(
+            silent > 8.0 && gap > 0.0 && gap < 3.0,
+            "{transport} {traffic:?}: silent for {silent} s, a gap of {gap} s"
+        );
+    }
+}
