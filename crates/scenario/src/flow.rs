@@ -193,7 +193,7 @@ fn read_one(
         }
     }
     if let Err(error) = config.check() {
-        let key = if error.name == "segment" || error.name == "max_window" { error.name } else { "transport" };
+        let key = if error.name == "segment" || error.name == "max_window" { error.name.as_ref() } else { "transport" };
         let place = if key == "transport" { format!("{}: ", error.name) } else { String::new() };
         let message = format!("{place}expected {}, found {}", error.expected, error.value);
         keys.wrong(key, message, format!("expected {}", error.expected));

@@ -26,7 +26,6 @@ mod sweep;
 mod tcp;
 mod topology;
 mod traffic;
-mod train;
 mod transport;
 pub mod value;
 mod warnings;
