@@ -8,10 +8,14 @@ use super::propagation;
 use super::quantity::SIZE;
 use super::rates;
 use super::reader::{Reader, Sign};
+use meshpace_core::{Parameter, parameter};
 use meshpace_mesh::config::{
     AodvConfig, AodvDetection, EdcaConfig, HtConfig, LinkConfig, MacConfig, MacProfile, MarkerConfig, MeshConfig,
     OlsrConfig, QueueConfig, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
 };
+
+static QUEUE: Parameter = parameter!(queue: usize = LinkConfig::default().limit => whole("packets", 1, 1_000_000), Basic,
+    "packets that wait in a drop-tail queue", "ns-2.35, Queue/DropTail/PriQueue");
 
 /// Reads everything below the transport, and the files that it names.
 pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
@@ -53,10 +57,7 @@ fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig, load: Load<'_>) -> (Radio
         (Some(false), None) => RtsPolicy::Never,
         (_, None) => RtsPolicy::Always,
     };
-    let mut limit = LinkConfig::default().limit;
-    if let Some(packets) = keys.whole("queue", 1..=1_000_000, "packets") {
-        limit = packets as usize;
-    }
+    let limit = keys.one(&QUEUE);
     propagation::read(&mut keys, &mut radio);
     let files = links::read(&mut keys, &mut radio, load);
     keys.finish("[radio]");

@@ -1,16 +1,12 @@
 //! `flow.transport.pacing`: when the next segment may leave.
 
-use super::quantity::TIME;
-use super::reader::{Reader, Sign};
+use super::reader::Reader;
 use super::transport;
 use super::value::{Kind, Value};
-use meshpace_core::Duration;
+use meshpace_core::{Duration, Parameter, parameter};
 use meshpace_mesh::config::{MeshConfig, Propagation, RtsPolicy};
 use meshpace_transport::pacing::carrier_sense::{CarrierSense, LinkBudget};
 use meshpace_transport::pacing::{self, AdaptiveConfig, LinkDelay, Measure, OutOfInterference, RtsCts, Sensing};
-
-/// The longest time a parameter can be.
-const MAX_SECONDS: f64 = 1e6;
 
 /// The out-of-interference delay as a node of this mesh has it unless the flow says otherwise: the threshold, exponent
 /// and budget of a log-distance radio are its own (AP10 asks the driver), and there are RTS and CTS or not.
@@ -92,8 +88,16 @@ fn read_measure(keys: &mut Reader<'_>, measure: &mut Measure, usual: &OutOfInter
     }
 }
 
+static SENSING_HOPS: Parameter = parameter!(sensing_hops: Option<u8> = None => whole("hops", 1, 254).or("estimated"), Expert, "hops that sense each other", "AP10, section IV.E");
+static RTS_CTS: Parameter = parameter!(rts_cts: Option<RtsCts> = None => choice(RtsCts::WORDS).or("the radio's"), Expert,
+    "how often RTS and CTS are counted in the delay of a link", "AP10, section IV.E");
+static LINK_DELAY_DATA: Parameter = parameter!(link_delay_data: Option<Duration> = None => TIME.to(10.0).or("estimated"), Expert,
+    "delay of a data packet over a link; together with link_delay_ack", "AP10, section IV.E");
+static LINK_DELAY_ACK: Parameter = parameter!(link_delay_ack: Option<Duration> = None => TIME.to(10.0).or("estimated"), Expert,
+    "delay of an ACK over a link", "AP10, section IV.E");
+
 fn read_interference(keys: &mut Reader<'_>, config: &mut OutOfInterference) {
-    let fixed = keys.whole("sensing_hops", 1..=254, "hops").map(|n| n as u8);
+    let fixed: Option<u8> = keys.one(&SENSING_HOPS);
     let mut sense = match &config.sensing {
         Sensing::Estimated(sense) => sense.clone(),
         Sensing::Fixed(_) => CarrierSense::two_ray(),
@@ -104,10 +108,9 @@ fn read_interference(keys: &mut Reader<'_>, config: &mut OutOfInterference) {
         (None, Sensing::Fixed(hops)) => Sensing::Fixed(*hops),
         (None, Sensing::Estimated(_)) => Sensing::Estimated(sense),
     };
-    let rts = [RtsCts::Off, RtsCts::Once, RtsCts::EveryAttempt].map(|rts| (rts.word(), LinkDelay::Midpoint(rts)));
-    assign(&mut config.link_delay, keys.choice("rts_cts", &rts, &[]));
-    let (data, ack) =
-        (time(keys, "link_delay_data", Sign::NotNegative), time(keys, "link_delay_ack", Sign::NotNegative));
+    let rts: Option<RtsCts> = keys.one(&RTS_CTS);
+    assign(&mut config.link_delay, rts.map(LinkDelay::Midpoint));
+    let (data, ack): (Option<Duration>, Option<Duration>) = (keys.one(&LINK_DELAY_DATA), keys.one(&LINK_DELAY_ACK));
     match (data, ack) {
         (Some(data), Some(ack)) => config.link_delay = LinkDelay::Fixed { data, ack },
         (None, None) => {}
@@ -125,9 +128,4 @@ pub fn assign<T>(field: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *field = value;
     }
-}
-
-/// A time.
-pub fn time(keys: &mut Reader<'_>, key: &'static str, sign: Sign) -> Option<Duration> {
-    keys.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64)
 }

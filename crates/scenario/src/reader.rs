@@ -80,6 +80,12 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
+    /// Whether `key` is written. It is known from now on, also where nothing reads it.
+    pub fn has(&mut self, key: &'static str) -> bool {
+        self.known.push(key);
+        self.value(key).is_some()
+    }
+
     /// What is read from now on belongs to a table of this kind: the list of keys tells what each kind takes.
     pub fn is_of(&mut self, kind: &'static str) {
         self.kind = Some(kind);
@@ -157,7 +163,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn parameter(&mut self, Slot { parameter, setting, .. }: Slot<'_>) {
+    /// A parameter that no piece keeps: what is written, or its default.
+    pub fn one<T: parameter::Kind + Default>(&mut self, parameter: &'static Parameter) -> T {
+        let mut value: T = (parameter.default)().and_then(|default| T::of(&default)).unwrap_or_default();
+        self.parameter(Slot::new(parameter, &mut value));
+        value
+    }
+
+    /// Reads one parameter of a piece; if it is not there it keeps its value.
+    pub fn parameter(&mut self, Slot { parameter, setting, .. }: Slot<'_>) {
         if let Some(recording) = self.problems.recording() {
             recording.declare(&self.path(parameter.key), self.kind, parameter, setting.get());
         }
@@ -178,7 +192,7 @@ impl<'a> Reader<'a> {
         }
         match form.unit {
             Unit::Flag => self.flag(key).map(parameter::Value::Flag),
-            Unit::Number => self.number_in(key, form.range).map(parameter::Value::Number),
+            Unit::Number => self.number(key, form.range).map(parameter::Value::Number),
             Unit::Whole(what) => self.whole_in(key, form.range, what).map(parameter::Value::Whole),
             Unit::Wholes(count, what) => self.wholes(key, count, form.range, what).map(parameter::Value::Wholes),
             Unit::Choice(words) => {
@@ -251,11 +265,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A number without a unit within `range`.
-    pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
-        self.number_in(key, Range::new(*range.start(), *range.end()))
-    }
-
-    fn number_in(&mut self, key: &'static str, range: Range) -> Option<f64> {
+    fn number(&mut self, key: &'static str, range: Range) -> Option<f64> {
         self.asked(key, Some(Form::Number { range }));
         let value = self.get(key)?;
         let number = match value.kind {

@@ -3,6 +3,8 @@
 use super::pacing::{self, assign};
 use super::reader::Reader;
 use super::value::{Kind, Value};
+use meshpace_core::parameter::Slot;
+use meshpace_core::{Parameter, parameter};
 use meshpace_transport::pacing::OutOfInterference;
 use meshpace_transport::tcp::{self, ack, ecn, window};
 
@@ -61,6 +63,11 @@ fn read_ack(keys: &mut Reader<'_>, ack: &mut ack::Config) {
     keys.finish(ack.noun());
 }
 
+static ECHO: Parameter = parameter!(echo: ecn::Echo = ecn::Echo::Latched => choice(ecn::Echo::WORDS), Expert,
+    "how the receiver returns marks", "RFC 3168; DCC, section IV");
+static REACTION: Parameter =
+    parameter!(reaction: bool = true => FLAG, Expert, "whether the window shrinks", "RFC 3168; DCC, section IV");
+
 fn read_ecn(keys: &mut Reader<'_>, config: &mut ecn::Config) {
     let kinds = [("off", ecn::Config::Off), ("rfc3168", ecn::Config::RFC_3168), ("dcc", ecn::Config::DCC)];
     if !is_table(keys.get("ecn")) {
@@ -72,9 +79,8 @@ fn read_ecn(keys: &mut Reader<'_>, config: &mut ecn::Config) {
         ecn::Config::On { echo, reaction } => (echo, reaction),
         ecn::Config::Off => (ecn::Echo::Latched, true),
     };
-    let echoes = [("latched", ecn::Echo::Latched), ("per-mark", ecn::Echo::PerMark)];
-    assign(&mut new_echo, keys.choice("echo", &echoes, &[]));
-    assign(&mut new_reaction, keys.flag("reaction"));
+    keys.parameter(Slot::new(&ECHO, &mut new_echo));
+    keys.parameter(Slot::new(&REACTION, &mut new_reaction));
     keys.finish("congestion marks");
     *config = ecn::Config::On { echo: new_echo, reaction: new_reaction };
 }

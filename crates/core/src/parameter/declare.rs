@@ -9,7 +9,7 @@ macro_rules! parameter {
             key: stringify!($key),
             form: {
                 #[allow(unused_imports, reason = "one parameter needs one of them")]
-                use $crate::parameter::{FLAG, GAIN, POWER, RATE, SIZE, TIME, choice, number, whole, wholes};
+                use $crate::parameter::{FLAG, GAIN, LENGTH, POWER, RATE, SIZE, SPEED, TIME, choice, number, whole, wholes};
                 $form
             },
             default: || {

@@ -118,7 +118,7 @@ pub struct Form {
 
 /// True or false.
 pub const FLAG: Form = Form::of(Unit::Flag, Range::ALL);
-/// A time, at most 11 days.
+/// A time, at most 11 days unless told otherwise.
 pub const TIME: Form = Form::of(Unit::Time, Range::new(0.0, Form::LONGEST));
 /// A bit rate, at most 1 Tbit/s.
 pub const RATE: Form = Form::of(Unit::Rate, Range::new(0.0, Form::FASTEST));
@@ -128,6 +128,11 @@ pub const SIZE: Form = Form::of(Unit::Size, Range::new(0.0, Form::LARGEST));
 pub const POWER: Form = Form::of(Unit::Power, Range::new(-Form::STRONGEST, Form::STRONGEST));
 /// A gain or a loss.
 pub const GAIN: Form = Form::of(Unit::Gain, Range::new(-Form::STRONGEST, Form::STRONGEST));
+
+/// A length, at most 10,000 km.
+pub const LENGTH: Form = Form::of(Unit::Length, Range::new(0.0, Form::FARTHEST));
+/// A speed.
+pub const SPEED: Form = Form::of(Unit::Speed, Range::new(0.0, f64::INFINITY));
 
 /// A number without a unit.
 pub const fn number(least: f64, most: f64) -> Form {
@@ -156,6 +161,8 @@ impl Form {
     const FASTEST: f64 = 1e12;
     /// The largest size, bytes.
     const LARGEST: f64 = 4_294_967_295.0;
+    /// The longest length, metres.
+    const FARTHEST: f64 = 1e7;
     /// The largest power or ratio of powers, dBm or dB.
     const STRONGEST: f64 = 1e4;
 
@@ -205,17 +212,18 @@ impl Form {
         self
     }
 
-    /// The range as far as people have to know it: without the bound that all of the unit have.
+    /// The range as far as people have to know it: without a bound beyond any sensible value.
     pub fn stated(&self) -> Range {
         let usual = match self.unit {
             Unit::Time => Form::LONGEST,
             Unit::Rate => Form::FASTEST,
             Unit::Size => Form::LARGEST,
             Unit::Power | Unit::Gain => Form::STRONGEST,
+            Unit::Length => Form::FARTHEST,
             _ => return self.range,
         };
-        let most = if self.range.most == usual { f64::INFINITY } else { self.range.most };
-        let least = if self.range.least == -usual { f64::NEG_INFINITY } else { self.range.least };
+        let most = if self.range.most >= usual { f64::INFINITY } else { self.range.most };
+        let least = if self.range.least <= -usual { f64::NEG_INFINITY } else { self.range.least };
         Range { least, most, ..self.range }
     }
 

@@ -10,7 +10,7 @@ mod form;
 mod setting;
 
 pub use error::{ParameterError, require};
-pub use form::{FLAG, Form, GAIN, POWER, RATE, Range, SIZE, TIME, Unit, choice, number, whole, wholes};
+pub use form::{FLAG, Form, GAIN, LENGTH, POWER, RATE, Range, SIZE, SPEED, TIME, Unit, choice, number, whole, wholes};
 pub use setting::{Kind, Setting, Value};
 
 use alloc::string::ToString;

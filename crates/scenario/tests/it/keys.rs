@@ -63,7 +63,7 @@ fn each_kind_of_thing_has_its_own_range() {
         |kind: &str, hops: u64| read(&format!("[topology]\nkind = '{kind}'\nhops = {hops}\n[[flow]]\n"), Vec::new());
     assert!(of("parallel", 40_000).is_err());
     // What all kinds take alike is told once.
-    assert_eq!(takes("topology.spacing"), "length, above zero, as \"200 m\" (m, km, cm, mm)");
+    assert_eq!(takes("topology.spacing"), "length, above zero, at most 100000 m, as \"200 m\" (m, km, cm, mm)");
 }
 
 #[test]
