@@ -103,8 +103,12 @@ impl Kind for Duration {
         Some(Value::Number(self.as_secs_f64()))
     }
 
+    /// No time is 0 s.
     fn of(value: &Value) -> Option<Duration> {
-        f64::of(value).map(Duration::from_secs_f64)
+        match value {
+            Value::Word("none") => Some(Duration::ZERO),
+            _ => f64::of(value).map(Duration::from_secs_f64),
+        }
     }
 }
 

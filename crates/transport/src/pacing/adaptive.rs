@@ -43,8 +43,8 @@ parameters! {
         /// whether samples or deviations are scaled
         // TPA's table 6 comes out with the deviations, not with its equation as printed.
         scaling: Scaling = Scaling::Deviations => choice(Scaling::WORDS), Basic, "TPA, section 5.3";
-        /// tick of the clock that RTT samples are read from, rounded to whole ones, and to one at least
-        rtt_clock: Option<Duration> = None => TIME.above(0.0).or_none(), Expert, "ns-2, tcpTick_";
+        /// tick of the clock that RTT samples are read from, rounded to whole ones, and to one at least; 0 s: exact samples
+        rtt_clock: Duration = Duration::ZERO => TIME.or_none(), Expert, "ns-2, tcpTick_";
         /// largest delay that is taken
         delay_limit: Option<Duration> = None => TIME.above(0.0).or_none(), Expert, "the agent that the authors of AP05 released";
         /// largest queueing delay per hop that is taken; the average takes the place of what is above

@@ -157,7 +157,7 @@ impl Estimator {
 
     /// An RTT in seconds as the clock of the samples shows it.
     fn on_clock(&self, rtt: f64) -> f64 {
-        let tick = self.config.rtt_clock.map_or(0.0, Duration::as_secs_f64);
+        let tick = self.config.rtt_clock.as_secs_f64();
         if tick == 0.0 {
             return rtt;
         }

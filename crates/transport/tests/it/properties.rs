@@ -57,7 +57,7 @@ fn any_config(rng: &mut Rng) -> tcp::Config {
             hops: if flip() { HopSource::RoutingTable } else { HopSource::AckTravelled },
             short_path: if flip() { ShortPath::WholePath } else { ShortPath::OneHop },
             dispersion: if flip() { Dispersion::CovRtt } else { Dispersion::MadDelay },
-            rtt_clock: if flip() { None } else { Some(Duration::from_millis(100)) },
+            rtt_clock: if flip() { Duration::ZERO } else { Duration::from_millis(100) },
             delay_limit: if flip() { None } else { released.delay_limit },
             queueing_limit: if flip() { None } else { released.queueing_limit },
             initial_interval: if flip() { Duration::ZERO } else { released.initial_interval },
