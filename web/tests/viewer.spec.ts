@@ -301,6 +301,18 @@ test("a recorded run is played and sought", async ({ page }) => {
   await expect(page.locator("#mark")).toHaveText("4.000 s: timeout of flow 0");
 });
 
+test("what is played to its end has the numbers of its end", async ({ page }) => {
+  await open(page);
+  await choose(page);
+  await shows(page, recorded(9));
+  // It is over in the first picture.
+  await page.locator("#speed").selectOption({ label: "1000 ×" });
+  await page.locator("#play").click();
+  await expect.poll(() => now(page)).toBe(8);
+  await expect(page.locator("#play")).toHaveText("Play");
+  await expect.poll(() => number(page, "frames")).toBe(7);
+});
+
 /** Holds the page's requests of a pattern until they are let go; `asked` is when the first of them comes. */
 async function holdRequests(page: Page, pattern: string, answer: (route: Route) => Promise<void>): Promise<{ asked: Promise<void>; letGo: () => void }> {
   let [came, letGo] = [(): void => {}, (): void => {}];
