@@ -171,6 +171,18 @@ impl Endpoint {
         &self.counters
     }
 
+    /// Handshakes that are not finished.
+    #[cfg(test)]
+    pub fn unfinished(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// Places that sources have taken, of unfinished handshakes and of connections.
+    #[cfg(test)]
+    pub fn in_use(&self) -> (usize, usize) {
+        self.sources.in_use()
+    }
+
     /// A datagram between `addresses` has come.
     pub fn on_datagram<'a>(
         &mut self,
@@ -328,11 +340,10 @@ impl Endpoint {
             Segment { block: first_block, ack_block: request.segment.block, window, flags, ..Segment::default() };
         let acceptance =
             Opening { kind: Kind::Acceptance, acceptor: tag, cookie: Cookie::default(), segment, ..*request };
-        let plain = acceptance.encode(&[], 0);
         let (keys, bytes) = if request.protection == Protection::Plain {
-            (None, plain)
+            (None, acceptance.encode(&[], 0))
         } else {
-            match noise::answer(&settings.security, request, message, &plain[8..], host) {
+            match noise::answer(&settings.security, request, message, &acceptance.repeated(), host) {
                 Ok((keys, message)) => (Some(keys), acceptance.encode(&message, 0)),
                 Err(_) => {
                     self.sources.finish(source, false);

@@ -257,6 +257,17 @@ impl Opening {
         Some((opening, rest.get(..length)?))
     }
 
+    /// As it is repeated inside Noise's second message: without the tag of no connection, and without that message.
+    pub(crate) fn repeated(&self) -> Vec<u8> {
+        self.head(0)[8..].to_vec()
+    }
+
+    /// From [`Opening::repeated`].
+    pub(crate) fn decode_repeated(bytes: &[u8]) -> Option<Opening> {
+        let head = [&[0; 8], bytes].concat();
+        Opening::decode(&head).filter(|_| head.len() == BYTES).map(|(opening, _)| opening)
+    }
+
     /// The kind, and the tag of whoever opens, of an opening of which only the beginning is there.
     pub(crate) fn decode_head(bytes: &[u8]) -> Option<(Kind, Tag)> {
         let head = bytes.first_chunk::<20>()?;

@@ -3,7 +3,8 @@
 //! A [`endpoint::Endpoint`] is a port: it tells whose each datagram is, answers requests for connections, and keeps unfinished handshakes. A
 //! [`connection::Connection`] is one connection; what it shares with its application is an [`exchange::Exchange`]. Both are told the
 //! time and what arrived. What they send they put into an [`outbox::Outbox`], and they say when they want to be woken. What else they
-//! need comes from whoever runs them, by way of [`host::Host`]. `runtime` runs them on sockets.
+//! need comes from whoever runs them, by way of [`host::Host`]. `runtime` runs them on sockets; the tests in `schedules` run them in
+//! virtual time.
 
 pub mod addresses;
 pub mod ahead;
@@ -23,6 +24,8 @@ pub mod message;
 pub mod noise;
 pub mod outbox;
 pub mod path;
+#[cfg(test)]
+mod schedules;
 pub mod seal;
 pub mod security;
 pub mod settings;

@@ -165,19 +165,17 @@ pub(crate) fn answer(
 }
 
 impl Asking {
-    /// The keys, if `message` is the peer's and says `repeated`.
+    /// The keys, and what the peer says inside `message`, if that is the peer's. Once it was, there is no other.
     ///
     /// # Errors
     ///
     /// [`io::ErrorKind::PermissionDenied`] if not; another message may still be.
-    pub(crate) fn finish(&mut self, message: &[u8], repeated: &[u8]) -> io::Result<Keys> {
-        let mut said = [0; MOST];
+    pub(crate) fn finish(&mut self, message: &[u8]) -> io::Result<(Keys, Vec<u8>)> {
+        let mut said = vec![0; MOST];
         let length = self.0.read_message(message, &mut said).map_err(broken)?;
-        if said[..length] != *repeated {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "Noise: the acceptance was changed under way"));
-        }
+        said.truncate(length);
         let (send, receive) = self.0.dangerously_get_raw_split();
-        Ok(Keys { cipher: self.1, send, receive })
+        Ok((Keys { cipher: self.1, send, receive }, said))
     }
 }
 
@@ -229,8 +227,9 @@ mod tests {
         let (accepted, second) = answer(theirs, &opening, &first, b"agreed", &mut randomness)?;
         let mut forged = second.clone();
         forged[40] ^= 1;
-        assert!(asking.finish(&forged, b"agreed").is_err());
-        let keys = asking.finish(&second, b"agreed")?;
+        assert!(asking.finish(&forged).is_err());
+        let (keys, said) = asking.finish(&second)?;
+        assert_eq!(said, b"agreed");
         assert_eq!((keys.send, keys.receive), (accepted.receive, accepted.send));
         assert_eq!([keys.cipher, accepted.cipher], [opening.suite.cipher; 2]);
         assert_ne!(keys.send, keys.receive);
@@ -265,9 +264,9 @@ mod tests {
             Opening { suite: asked.suite.agreed(false), ..asked },
         ] {
             let (_, second) = answer(&security, &seen, &first, b"agreed", &mut randomness).unwrap();
-            assert!(asking.finish(&second, b"agreed").is_err(), "{seen:?}");
+            assert!(asking.finish(&second).is_err(), "{seen:?}");
         }
         let (_, second) = answer(&security, &asked, &first, b"changed", &mut randomness).unwrap();
-        assert!(asking.finish(&second, b"agreed").is_err());
+        assert_eq!(asking.finish(&second).unwrap().1, b"changed", "what is inside is the peer's own");
     }
 }

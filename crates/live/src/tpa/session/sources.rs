@@ -87,6 +87,15 @@ impl Sources {
         }
     }
 
+    /// Unfinished handshakes and connections, by what is counted of each source.
+    #[cfg(test)]
+    pub(crate) fn in_use(&self) -> (usize, usize) {
+        let sum = |of: fn(&Source) -> usize| self.by_address.values().map(of).sum();
+        let each = (sum(|source| source.half_open), sum(|source| source.connections));
+        assert_eq!(each, (self.half_open, self.connections), "counted twice, and differently");
+        each
+    }
+
     fn sweep(&mut self, now: Time) {
         if self.by_address.len() >= KEPT && now.since(self.swept) >= Duration::from_secs(1) {
             self.swept = now;

@@ -93,8 +93,11 @@ impl Connection {
             libc::ECONNREFUSED => {
                 let enough = self.complaints.add();
                 if self.awaits_final_ack() {
+                    // Ours is done. The peer is told that it is over only if that is sure: it may still want to hear our end.
                     exchange.end();
-                    self.engine.abort(now);
+                    if enough {
+                        self.engine.abort(now);
+                    }
                 } else if opening || enough {
                     let message = format!("nobody listens on UDP port {}", self.addresses.peer);
                     exchange.fail(Failure::new(libc::ECONNREFUSED, message));
@@ -125,10 +128,13 @@ impl Connection {
         }
         let enough = self.complaints.add();
         let sealed = self.stage.cover().is_some_and(Cover::is_sealed);
+        let is_sure = !sealed || enough;
         if self.awaits_final_ack() {
             exchange.end();
-            self.engine.abort(now);
-        } else if !sealed || enough {
+            if is_sure {
+                self.engine.abort(now);
+            }
+        } else if is_sure {
             exchange.fail(Failure::new(libc::ECONNRESET, "the peer does not know the connection any more"));
             self.engine.abort(now);
         }

@@ -255,20 +255,23 @@ impl Connection {
         out: &mut Outbox,
     ) {
         let Stage::Opening(request) = &mut self.stage else { return };
+        let asked = request.opening;
         let said = |opening: &Opening| (opening.terms, opening.protection, opening.suite, opening.trains);
-        let same = said(answer) == said(&request.opening);
-        let accepts = answer.acceptor != 0 && answer.segment.ack_block == request.opening.segment.block;
-        if !same || !accepts {
+        let accepts = |answer: &Opening| {
+            said(answer) == said(&asked) && answer.acceptor != 0 && answer.segment.ack_block == asked.segment.block
+        };
+        if !accepts(answer) {
             return;
         }
-        let repeated = &answer.encode(&[], 0)[8..];
-        let keys = match &mut request.asking {
-            Some(asking) => match asking.finish(message, repeated) {
-                Ok(keys) => Some(keys),
+        let (answer, keys) = match &mut request.asking {
+            Some(asking) => {
                 // Somebody else's answer; the peer's may still come.
-                Err(_) => return,
-            },
-            None if answer.protection == Protection::Plain => None,
+                let Ok((keys, repeated)) = asking.finish(message) else { return };
+                // What stands inside is the peer's, whatever has become of what stands around it.
+                let Some(answer) = Opening::decode_repeated(&repeated).filter(accepts) else { return };
+                (answer, Some(keys))
+            }
+            None if answer.protection == Protection::Plain => (*answer, None),
             None => return,
         };
         if let Some(keys) = &keys {
