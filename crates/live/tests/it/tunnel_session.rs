@@ -75,7 +75,9 @@ fn settled(counters: &Counters) -> Totals {
     while counters.totals().open > 0 && start.elapsed() < ms(30_000) {
         std::thread::sleep(ms(5));
     }
-    counters.totals()
+    let totals = counters.totals();
+    assert_eq!(totals.open, 0, "{totals:?}");
+    totals
 }
 
 /// What comes back of what is said once all is said.
@@ -245,6 +247,7 @@ fn a_page_over_a_lossy_link_that_goes_down_meanwhile() {
     stream.write_all(b"GET /page HTTP/1.0\r\n\r\n").unwrap();
     let mut got = Vec::new();
     stream.read_to_end(&mut got).unwrap();
+    drop(stream);
     let body = got.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
     assert_eq!(Sha256::digest(&got[body..]), Sha256::digest(noise(7, page_bytes())));
     assert!(start.elapsed() >= ms(1500), "the link was not down: {:?}", start.elapsed());
