@@ -148,7 +148,8 @@ impl World {
 
     /// Everybody does something, at random.
     fn step(&mut self, stalled: u32) {
-        self.now = self.now + Duration::from_millis(self.below(20));
+        let span = Duration::from_millis(self.below(20));
+        self.now += span;
         if self.streams.len() < 20 && self.below(10) == 0 {
             self.open();
         }
@@ -177,7 +178,7 @@ impl World {
     fn wind_up(&mut self) {
         for round in 0.. {
             assert!(round < 100_000, "it never ends");
-            self.now = self.now + Duration::from_millis(10);
+            self.now += Duration::from_millis(10);
             let numbers: Vec<u32> = self.streams.keys().copied().collect();
             for end in 0..2 {
                 for carrier in Carrier::ALL {
@@ -252,7 +253,7 @@ fn open(streams: u32) -> World {
         world.open();
     }
     while (1..=streams).any(|number| world.ends[0].phase(number) != Phase::Open) {
-        world.now = world.now + Duration::from_millis(400);
+        world.now += Duration::from_millis(400);
         for end in 0..2 {
             world.hand_over(end, Carrier::Express, 4000);
             world.carry(end, Carrier::Express);
@@ -302,7 +303,7 @@ fn a_stream_that_is_broken_off_is_so_at_both_ends_and_others_are_not() {
         world.write(1, 1, 60_000);
         world.write(0, 2, 60_000);
         for _ in 0..30 {
-            world.now = world.now + Duration::from_millis(400);
+            world.now += Duration::from_millis(400);
             for end in 0..2 {
                 for carrier in Carrier::ALL {
                     world.hand_over(end, carrier, 3000);
@@ -313,7 +314,7 @@ fn a_stream_that_is_broken_off_is_so_at_both_ends_and_others_are_not() {
         // Bytes of it are under way by both carriers, and one end is rid of it already.
         world.ends[breaker].release(1);
         for _ in 0..300 {
-            world.now = world.now + Duration::from_millis(400);
+            world.now += Duration::from_millis(400);
             for end in 0..2 {
                 for carrier in Carrier::ALL {
                     world.hand_over(end, carrier, 3000);
@@ -354,7 +355,7 @@ fn garbage_ends_a_session_and_nothing_else() {
             };
             let mut said = Vec::new();
             frame.write(&mut said);
-            if rng.next_u64() % 8 == 0 {
+            if rng.below(8) == 0 {
                 let at = (rng.next_u64() % said.len() as u64) as usize;
                 said[at] = rng.next_u64() as u8;
             }
