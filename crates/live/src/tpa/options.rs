@@ -81,6 +81,9 @@ pub struct Options {
     /// agrees to those of which three blocks fit into its buffer) and when an acceptance is repeated; `path` tells the trains hops and
     /// data rate. Default none: TPA.
     pub trains: Option<train::Config>,
+    /// With `trains`: whether a listener takes TPA as well; who opens a connection decides. What is opened from here speaks trains. Default
+    /// false.
+    pub takes_tpa: bool,
     /// Whether segments are made smaller where the way out has an MTU too small for them. Default true.
     pub fit_mtu: bool,
     /// Where path information comes from; none: one hop at 2 Mbit/s, until packets tell otherwise. Default none.
@@ -144,6 +147,7 @@ impl Default for Options {
         Options {
             transport: on_wires(tpa::Config::default()),
             trains: None,
+            takes_tpa: false,
             fit_mtu: true,
             path: None,
             send_buffer: 256 << 10,
@@ -185,6 +189,11 @@ impl Options {
     /// time. A machine that is busy wakes a thread some milliseconds late, seldom tens.
     pub fn of(transport: tpa::Config) -> Options {
         Options { transport: on_wires(transport), ..Options::default() }
+    }
+
+    /// Whether a listener takes connections of this kind.
+    pub(super) fn takes(&self, trains: bool) -> bool {
+        trains == self.trains.is_some() || (!trains && self.takes_tpa)
     }
 
     /// Whether every value is in its range.

@@ -81,7 +81,18 @@ impl TpaPort {
     ///
     /// Those of [`TpaPort::connect`].
     pub fn connect_timeout(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
-        let stream = self.begin(address, timeout)?;
+        let stream = self.begin(address, timeout, true)?;
+        stream.wait_until_open()?;
+        Ok(stream)
+    }
+
+    /// [`TpaPort::connect`], but of TPA also where the options have trains.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`].
+    pub fn connect_tpa(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
+        let stream = self.begin(address, self.0.options.connect_timeout, false)?;
         stream.wait_until_open()?;
         Ok(stream)
     }
@@ -93,12 +104,12 @@ impl TpaPort {
     ///
     /// The address cannot be connected to.
     pub fn connect_nonblocking(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
-        let stream = self.begin(address, self.0.options.connect_timeout)?;
+        let stream = self.begin(address, self.0.options.connect_timeout, true)?;
         stream.set_nonblocking(true)?;
         Ok(stream)
     }
 
-    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
+    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration, trains: bool) -> io::Result<TpaStream> {
         let peer = self.choose(address)?;
         let broadcast = peer.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
         if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast {
@@ -108,7 +119,9 @@ impl TpaPort {
         let config = self.fit(peer)?;
         let id = inner.runtime.next_id();
         let terms = Terms::of(&config);
-        let options = Arc::new(Options { connect_timeout: timeout, ..(*inner.options).clone() });
+        let mut options = Options { connect_timeout: timeout, ..(*inner.options).clone() };
+        options.trains = options.trains.filter(|_| trains);
+        let options = Arc::new(options);
         let shared = Arc::new(Shared::new(id, inner.local, peer, terms.block(), options, inner.runtime.mailbox()));
         let stream = TpaStream::new(Arc::clone(&shared), self.clone());
         inner.runtime.send(Command::Connect { port: inner.id, shared, config: Box::new(config) })?;

@@ -76,10 +76,11 @@ impl Worker {
             }
             return;
         }
-        let wanted = (port.options.security.protection(), port.options.trains.is_some());
-        if (request.protection, request.trains) != wanted {
+        let protection = port.options.security.protection();
+        if request.protection != protection || !port.options.takes(request.trains) {
             if port.may_answer(now) {
-                let (protection, trains) = wanted;
+                let trains =
+                    if port.options.takes(request.trains) { request.trains } else { port.options.trains.is_some() };
                 port.out.push_bytes(addresses, &Opening { protection, trains, ..refusal }.encode(&[], 0));
             }
             return count(&port.counters.malformed);
@@ -121,7 +122,7 @@ impl Worker {
         let (Ok(tag), Ok(())) = (random_tag(), random(&mut bytes)) else { return port.sources.finish(source, false) };
         let first_block = u16::from_be_bytes(bytes) % tpa::segment::BLOCK_NUMBERS;
         let flags = Flags::SYN.with(Flags::ACK);
-        let window = match &port.options.trains {
+        let window = match port.options.trains.as_ref().filter(|_| request.trains) {
             None => port.options.transport.receive_window,
             Some(trains) => Trains::max_window(trains, u32::from(request.terms.segment), port.options.receive_buffer),
         };
@@ -202,7 +203,10 @@ impl Worker {
             local.set_ip(own);
         }
         let mailbox = Arc::clone(&self.mailbox);
-        let options = Arc::clone(&port.options);
+        let mut options = Arc::clone(&port.options);
+        if !half_open.request.trains && options.trains.is_some() {
+            Arc::make_mut(&mut options).trains = None;
+        }
         let block = half_open.request.terms.block();
         let shared = Arc::new(Shared::new(number, local, addresses.peer, block, options, mailbox));
         let mut connection = Connection::accept(half_open, cover, shared, &config, now);
