@@ -33,7 +33,18 @@ impl TpaPort {
     ///
     /// Those of [`TpaPort::connect`].
     pub fn connect_timeout(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
-        let stream = self.begin(address, timeout)?;
+        let stream = self.begin(address, timeout, true)?;
+        stream.wait_until_open()?;
+        Ok(stream)
+    }
+
+    /// [`TpaPort::connect`], but of TPA also where the options have trains.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`].
+    pub fn connect_tpa(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
+        let stream = self.begin(address, self.options().connect_timeout, false)?;
         stream.wait_until_open()?;
         Ok(stream)
     }
@@ -45,12 +56,12 @@ impl TpaPort {
     ///
     /// The address cannot be connected to.
     pub fn connect_nonblocking(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
-        let stream = self.begin(address, self.options().connect_timeout)?;
+        let stream = self.begin(address, self.options().connect_timeout, true)?;
         stream.set_nonblocking(true)?;
         Ok(stream)
     }
 
-    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
+    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration, trains: bool) -> io::Result<TpaStream> {
         let peer = self.choose(address)?;
         let broadcast = peer.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
         if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast {
@@ -58,7 +69,8 @@ impl TpaPort {
         }
         let config = self.fit(peer)?;
         let (port, runtime) = (self.id(), self.runtime());
-        let settings = Settings { connect_timeout: timeout, ..(*self.options().service().settings).clone() };
+        let mut settings = Settings { connect_timeout: timeout, ..(*self.options().service().settings).clone() };
+        settings.trains = settings.trains.filter(|_| trains);
         let exchange = Exchange::new(&settings, Terms::of(&config).block());
         let local = self.local_addr()?;
         let shared = Arc::new(Shared::new(runtime.next_id(), (local, peer), exchange, runtime.mailbox()));

@@ -39,6 +39,9 @@ pub struct Options {
     /// agrees to those of which three blocks fit into its buffer) and when an acceptance is repeated; `path` tells the trains hops and
     /// data rate. Default none: TPA.
     pub trains: Option<train::Config>,
+    /// With `trains`: whether a listener takes TPA as well; who opens a connection decides. What is opened from here speaks trains. Default
+    /// false.
+    pub takes_tpa: bool,
     /// Whether segments are made smaller where the way out has an MTU too small for them. Default true.
     pub fit_mtu: bool,
     /// Where path information comes from; none: one hop at 2 Mbit/s, until packets tell otherwise. Default none.
@@ -74,6 +77,7 @@ impl Default for Options {
         Options {
             transport: on_wires(tpa::Config::default()),
             trains: None,
+            takes_tpa: false,
             fit_mtu: true,
             path: None,
             send_buffer: 256 << 10,
@@ -151,6 +155,7 @@ impl Options {
         let settings = Settings {
             transport: self.transport.clone(),
             trains: self.trains.clone(),
+            takes_tpa: self.takes_tpa,
             path: self.path.clone(),
             fit_mtu: self.fit_mtu,
             send_buffer: self.send_buffer,

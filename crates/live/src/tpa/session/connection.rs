@@ -170,6 +170,10 @@ impl Connection {
         out: &mut Outbox,
     ) -> Option<Connection> {
         let Accepted { addresses, tag, config, cover, request, segment, payload, .. } = accepted;
+        let mut settings = settings;
+        if !request.trains && settings.trains.is_some() {
+            Arc::make_mut(&mut settings).trains = None;
+        }
         let own = (tag, Role::Receiver, Stage::Open(cover));
         let mut connection = Connection::new(settings, addresses, &config, own, now);
         connection.look_up_path(now);

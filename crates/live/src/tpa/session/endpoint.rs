@@ -278,10 +278,10 @@ impl Endpoint {
             }
             return;
         }
-        let wanted = (self.settings.security.protection(), self.settings.trains.is_some());
-        if (request.protection, request.trains) != wanted {
+        let (protection, takes) = (self.settings.security.protection(), self.settings.takes(request.trains));
+        if request.protection != protection || !takes {
             if self.answers.take(now) {
-                let (protection, trains) = wanted;
+                let trains = if takes { request.trains } else { self.settings.trains.is_some() };
                 out.push_bytes(addresses, &Opening { protection, trains, ..refusal }.encode(&[], 0));
             }
             return count(&self.counters.malformed);
@@ -332,7 +332,7 @@ impl Endpoint {
         let Ok((tag, first_block)) = random_names(host) else { return self.sources.finish(source, false) };
         let flags = Flags::SYN.with(Flags::ACK);
         let settings = &self.settings;
-        let window = match &settings.trains {
+        let window = match settings.trains.as_ref().filter(|_| request.trains) {
             None => settings.transport.receive_window,
             Some(trains) => Trains::max_window(trains, u32::from(request.terms.segment), settings.receive_buffer),
         };

@@ -13,6 +13,8 @@ pub struct Settings {
     pub transport: tpa::Config,
     /// Quiet trains instead of TPA.
     pub trains: Option<train::Config>,
+    /// With trains: whether a listener takes TPA as well.
+    pub takes_tpa: bool,
     /// Where path information comes from.
     pub path: Option<Arc<dyn PathSource>>,
     /// Whether segments are made smaller where the way is too narrow for them.
@@ -37,6 +39,13 @@ pub struct Settings {
     pub limits: Limits,
     /// How long to send without hearing anything from the peer.
     pub silence_timeout: Duration,
+}
+
+impl Settings {
+    /// Whether a listener takes connections of this kind.
+    pub fn takes(&self, trains: bool) -> bool {
+        trains == self.trains.is_some() || (!trains && self.takes_tpa)
+    }
 }
 
 /// What a listener grants, altogether and per source: an IPv4 address, or an IPv6 network of 64 bits.
@@ -79,6 +88,7 @@ pub mod tests {
         Settings {
             transport,
             trains: None,
+            takes_tpa: false,
             path: None,
             fit_mtu: true,
             send_buffer: 256 << 10,

@@ -1,5 +1,6 @@
-//! Parameters and the ranges they must lie in: the error that names a value outside its range.
+//! The error that names a parameter outside its range.
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use core::fmt;
 
@@ -7,11 +8,22 @@ use core::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParameterError {
     /// The parameter's key, such as `pacing.alpha`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The value that was given.
     pub value: String,
     /// What would have been accepted.
-    pub expected: &'static str,
+    pub expected: Cow<'static, str>,
+}
+
+impl ParameterError {
+    /// The same error where the parameter's piece is in this table; empty: in none of its own.
+    #[must_use]
+    pub fn inside(mut self, table: &str) -> ParameterError {
+        if !table.is_empty() {
+            self.name = alloc::format!("{table}.{}", self.name).into();
+        }
+        self
+    }
 }
 
 impl fmt::Display for ParameterError {
@@ -32,5 +44,9 @@ pub fn require(
     value: impl ToString,
     expected: &'static str,
 ) -> Result<(), ParameterError> {
-    if ok { Ok(()) } else { Err(ParameterError { name, value: value.to_string(), expected }) }
+    if ok {
+        Ok(())
+    } else {
+        Err(ParameterError { name: name.into(), value: value.to_string(), expected: expected.into() })
+    }
 }
