@@ -3,7 +3,7 @@
 //! A connection tells what has not been acknowledged, and how many segments it has sent, which have [`SEGMENT`] bytes at most. So what waits in
 //! it is at least what was handed to it less those. Where segments are shorter, it is handed more, up to what may be under way at all.
 
-use super::machine::Carrier;
+use super::carrier::Carrier;
 use meshpace_transport::Stats;
 
 /// Payload of a full segment, bytes: of TPA, encrypted, over IPv4 and 1500 bytes.
