@@ -82,6 +82,13 @@ impl Dimension {
         [&LENGTH, &TIME, &RATE, &SPEED, &SIZE, &POWER, &RATIO].into_iter().find(|dimension| dimension.unit == unit)
     }
 
+    /// An example inside a range.
+    pub fn example_in(&self, range: &Range) -> String {
+        let usual = self.parse(self.example).is_ok_and(|number| range.contains(number));
+        let end = if range.most.is_finite() { range.most } else { range.least };
+        if usual { self.example.to_owned() } else { self.unit.show(end) }
+    }
+
     /// A range of it in words: "above zero", "1 ms to 60 s".
     pub fn bound(&self, range: &Range) -> String {
         range.words(|number| if number == 0.0 { "zero".to_owned() } else { self.unit.show(number) })
