@@ -280,6 +280,9 @@ impl Connection {
                 self.shared.fail(state, Failure::new(libc::ECONNABORTED, "aborted by this end"));
             }
         }
+        if let Some(delay) = state.hold_acks.take() {
+            self.machine.hold_acks(delay);
+        }
         let end = state.send.end();
         if end > self.written {
             if self.machine.acknowledged() == self.written {

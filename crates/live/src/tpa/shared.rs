@@ -108,6 +108,8 @@ pub(super) struct State {
     pub(super) finished: bool,
     /// Everything has arrived both ways, the peer has closed, and only its answer to our closing is missing.
     pub(super) lacks_last_word: bool,
+    /// The application wants ACKs to wait this long for data to ride on.
+    pub(super) hold_acks: Option<Duration>,
     /// The runtime will look at this connection soon without being called: new bytes can wait until then.
     pub(super) busy: bool,
     /// The runtime has been called and has not looked yet.
@@ -161,6 +163,7 @@ impl Shared {
             deaf: false,
             dropped: false,
             abort: false,
+            hold_acks: None,
             finished: false,
             lacks_last_word: false,
             busy: false,
