@@ -1,6 +1,6 @@
 //! What a tunnel has carried and is carrying.
 
-use super::far::Far;
+use super::far::{CarriedBy, Far};
 use super::session::Link;
 use meshpace_transport::Stats;
 use std::collections::BTreeMap;
@@ -27,15 +27,6 @@ pub struct Totals {
     pub stats: Stats,
     /// What streams come and go by now, or did last; none before the first.
     pub carried_by: Option<CarriedBy>,
-}
-
-/// What carries a stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CarriedBy {
-    /// A connection of TPA of its own.
-    Tpa,
-    /// A session, whose bulk goes by quiet trains.
-    Session,
 }
 
 #[derive(Debug, Default)]

@@ -28,8 +28,9 @@ mod transparent;
 mod within;
 
 pub use connector::{Connector, Forward};
-pub use counters::{CarriedBy, Counters, Totals};
+pub use counters::{Counters, Totals};
 pub use exit::{Allowed, Exit};
+pub use far::CarriedBy;
 pub use transparent::{Network, Transparent};
 
 use crate::tpa::Options;

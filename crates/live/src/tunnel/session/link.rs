@@ -1,8 +1,8 @@
 //! A session in real time: two connections, a thread that reads them, and the threads of the streams.
 
-use super::machine::{Carrier, STREAMS, Session, Side};
+use super::carrier::Carrier;
+use super::machine::{STREAMS, Session, Side};
 use super::meter::Meter;
-use super::stream::Stream;
 use crate::Clock;
 use crate::tpa::{Selector, TpaStream};
 use meshpace_core::Time;
@@ -33,6 +33,9 @@ struct Inner {
     peer: SocketAddr,
     selector: Selector,
 }
+
+/// A stream by its number, and where its users wait.
+pub(super) type Place = (u32, Arc<Condvar>);
 
 /// The state machine, and who waits for it.
 #[derive(Debug)]
@@ -70,14 +73,14 @@ impl Link {
         Ok(Link(Arc::new(Inner { state: Mutex::new(state), carriers, peer, selector: Selector::default() })))
     }
 
-    /// Begins it, on a thread of its own. `asked` is told of streams that the peer wants to be connected, `over` of the session's end.
+    /// [`Link::run`], with streams by their places.
     ///
     /// # Errors
     ///
     /// No thread can be had.
-    pub(in crate::tunnel) fn run(
+    pub(super) fn begin(
         &self,
-        mut asked: impl FnMut(Stream, String) + Send + 'static,
+        mut asked: impl FnMut(Place, String) + Send + 'static,
         over: impl FnOnce(&io::Error) + Send + 'static,
     ) -> io::Result<()> {
         let link = self.clone();
@@ -110,18 +113,18 @@ impl Link {
         self.lock()
     }
 
-    /// Opens a stream to a target.
+    /// Opens a stream to a target; its place.
     ///
     /// # Errors
     ///
     /// The session is over, or has too many streams.
-    pub(in crate::tunnel) fn open(&self, target: &str) -> io::Result<Stream> {
+    pub(super) fn place(&self, target: &str) -> io::Result<Place> {
         let mut state = self.enter()?;
         let crowded = || io::Error::other(format!("{STREAMS} streams are open, which is the most"));
         let number = state.session.open(Clock.now(), target).ok_or_else(crowded)?;
-        let stream = Stream::new(self.clone(), number, state.wait_at(number));
+        let place = (number, state.wait_at(number));
         self.hand_over(&mut state);
-        Ok(stream)
+        Ok(place)
     }
 
     /// Whether streams can be opened.
@@ -178,7 +181,7 @@ impl Link {
     }
 
     /// Until the session is over; why.
-    fn drive(&self, asked: &mut dyn FnMut(Stream, String)) -> io::Error {
+    fn drive(&self, asked: &mut dyn FnMut(Place, String)) -> io::Error {
         let waker = self.0.selector.waker(0);
         let context = Context::from_waker(&waker);
         let mut buffer = vec![0; BLOCK];
@@ -198,12 +201,10 @@ impl Link {
             let mut state = self.lock();
             self.hand_over(&mut state);
             let wanted = state.session.take_asked();
-            let streams: Vec<(Stream, String)> = wanted
-                .into_iter()
-                .map(|(number, target)| (Stream::new(self.clone(), number, state.wait_at(number)), target))
-                .collect();
+            let places: Vec<(Place, String)> =
+                wanted.into_iter().map(|(number, target)| ((number, state.wait_at(number)), target)).collect();
             drop(state);
-            streams.into_iter().for_each(|(stream, target)| asked(stream, target));
+            places.into_iter().for_each(|(place, target)| asked(place, target));
             if !more {
                 self.0.selector.wait(Time::NEVER);
             }

@@ -4,6 +4,7 @@
 //! together [`BUDGET`] and [`FIRST`] each), a frame's head per carrier, and as many short frames as there may be streams, twice.
 
 use super::Violation;
+use super::carrier::Carrier;
 use super::frame::{DATA_HEAD, Frame, LONGEST, OFFSET, Reader, write_data_head};
 use super::incoming::{FIRST, Incoming};
 use super::outgoing::Outgoing;
@@ -21,20 +22,6 @@ pub(super) const TURN: usize = 4 << 10;
 const LEAST: usize = 256;
 /// Short frames that may wait.
 const CONTROLS: usize = 2 * STREAMS;
-
-/// A connection that carries frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::tunnel) enum Carrier {
-    /// For what is small.
-    Express = 0,
-    /// For all else.
-    Bulk = 1,
-}
-
-impl Carrier {
-    /// Both, the one that is looked at first first.
-    pub(in crate::tunnel) const ALL: [Carrier; 2] = [Carrier::Express, Carrier::Bulk];
-}
 
 /// Which end it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

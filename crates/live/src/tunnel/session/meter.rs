@@ -4,7 +4,7 @@
 //! it is at least what was handed to it less those. Where segments are shorter, it is handed more, up to what may be under way at all; how much
 //! waits is known again whenever nothing is under way, or a train has come back whole.
 
-use super::machine::Carrier;
+use super::carrier::Carrier;
 use meshpace_transport::Stats;
 
 /// Payload of a full segment, bytes: of TPA, encrypted, over IPv4 and 1500 bytes.

@@ -13,6 +13,7 @@
 //! `frame` is what stands in the carriers' streams, `machine` decides, and knows no socket, clock or thread; `link` gives it those, `stream` is
 //! the end of one stream that the tunnel reads and writes.
 
+mod carrier;
 mod frame;
 mod incoming;
 mod link;
@@ -23,8 +24,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub(super) use carrier::Carrier;
 pub(super) use link::Link;
-pub(super) use machine::{Carrier, Side};
+pub(super) use machine::Side;
 pub(super) use stream::Stream;
 
 /// What the peer did that no peer of this version does: it ends the session.

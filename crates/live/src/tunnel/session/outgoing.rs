@@ -1,6 +1,6 @@
 //! The direction of a stream that goes to the far end: what waits, what may go, and by which carrier.
 
-use super::machine::Carrier;
+use super::carrier::Carrier;
 use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
 

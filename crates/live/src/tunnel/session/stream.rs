@@ -1,6 +1,6 @@
 //! The end of one stream of a session, as a tunnel reads and writes it.
 
-use super::link::{Link, State};
+use super::link::{Link, Place, State};
 use super::machine::{Got, Phase};
 use crate::Clock;
 use crate::tunnel::Refusal;
@@ -19,8 +19,33 @@ fn broken_off() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "the far end has broken the stream off")
 }
 
+impl Link {
+    /// Begins the session, on a thread of its own. `asked` is told of streams that the peer wants to be connected, `over` of the session's end.
+    ///
+    /// # Errors
+    ///
+    /// No thread can be had.
+    pub(in crate::tunnel) fn run(
+        &self,
+        mut asked: impl FnMut(Stream, String) + Send + 'static,
+        over: impl FnOnce(&io::Error) + Send + 'static,
+    ) -> io::Result<()> {
+        let link = self.clone();
+        self.begin(move |place, target| asked(Stream::new(link.clone(), place), target), over)
+    }
+
+    /// Opens a stream to a target.
+    ///
+    /// # Errors
+    ///
+    /// The session is over, or has too many streams.
+    pub(in crate::tunnel) fn open(&self, target: &str) -> io::Result<Stream> {
+        self.place(target).map(|place| Stream::new(self.clone(), place))
+    }
+}
+
 impl Stream {
-    pub(super) fn new(link: Link, number: u32, news: Arc<Condvar>) -> Stream {
+    fn new(link: Link, (number, news): Place) -> Stream {
         Stream { link, number, news }
     }
 

@@ -1,8 +1,9 @@
 //! Two ends of a session in virtual time, with carriers that delay and cut as a seed says, and a peer that says anything.
 
+use super::carrier::Carrier;
 use super::frame::Frame;
 use super::incoming::{FIRST, WINDOW};
-use super::machine::{Carrier, Got, Phase, STREAMS, Session, Side};
+use super::machine::{Got, Phase, STREAMS, Session, Side};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng, Time};
 use std::collections::{BTreeMap, VecDeque};
