@@ -155,6 +155,13 @@ mod tests {
     }
 
     #[test]
+    fn an_example_is_inside_the_range() {
+        assert_eq!(TIME.example_in(&Range::new(0.0, f64::INFINITY)), "20 s");
+        assert_eq!(TIME.example_in(&Range::new(0.0, 0.5)), "500 ms");
+        assert_eq!(SIZE.example_in(&Range::new(256.0, f64::INFINITY)), "256 B");
+    }
+
+    #[test]
     fn a_number_without_a_unit_is_told_what_to_write() {
         assert!(TIME.parse("20").unwrap_err().contains("\"20 s\""));
         assert!(LENGTH.parse("200").unwrap_err().contains("\"200 m\""));
