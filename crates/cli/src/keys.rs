@@ -86,8 +86,8 @@ fn form(form: &Form) -> Value {
         }
         Form::Wholes { count, what } => json!({"kind": "wholes", "count": count, "unit": what}),
         Form::Number { range } => json!({"kind": "number", "min": range.least, "max": range.most}),
-        Form::Quantity { dimension, .. } => {
-            json!({"kind": "quantity", "units": dimension.units(), "example": dimension.example})
+        Form::Quantity { dimension, range } => {
+            json!({"kind": "quantity", "units": dimension.units(), "example": dimension.example_in(range)})
         }
         Form::Choice(names) => json!({"kind": "choice", "choices": names}),
         Form::Table => json!({"kind": "table"}),

@@ -1,6 +1,6 @@
 //! Every key that a scenario may have.
 //!
-//! What a piece declares ([`meshpace_core::parameter`]) comes from its declarations; the reader is given those and nothing else. Names,
+//! What a piece declares ([`mod@meshpace_core::parameter`]) comes from its declarations; the reader is given those and nothing else. Names,
 //! defaults and meanings of the other keys are `keys/table.txt`; the reader takes no other. What may be written comes from the reader itself: it
 //! reads the scenarios of `prototypes`, which together make it ask for everything, and what it asks for is recorded. The table adds that
 //! only where a bound depends on the rest of the scenario or is checked later.

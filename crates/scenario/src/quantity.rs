@@ -82,6 +82,13 @@ impl Dimension {
         [&LENGTH, &TIME, &RATE, &SPEED, &SIZE, &POWER, &RATIO].into_iter().find(|dimension| dimension.unit == unit)
     }
 
+    /// An example inside a range.
+    pub fn example_in(&self, range: &Range) -> String {
+        let usual = self.parse(self.example).is_ok_and(|number| range.contains(number));
+        let end = if range.most.is_finite() { range.most } else { range.least };
+        if usual { self.example.to_owned() } else { self.unit.show(end) }
+    }
+
     /// A range of it in words: "above zero", "1 ms to 60 s".
     pub fn bound(&self, range: &Range) -> String {
         range.words(|number| if number == 0.0 { "zero".to_owned() } else { self.unit.show(number) })
@@ -145,6 +152,13 @@ mod tests {
         assert_eq!(RATE.parse("5.5 Mbit/s"), Ok(5.5e6));
         assert_eq!(RATE.parse("2e3 bit/s"), Ok(2000.0));
         assert_eq!(SIZE.parse("100 B"), Ok(100.0));
+    }
+
+    #[test]
+    fn an_example_is_inside_the_range() {
+        assert_eq!(TIME.example_in(&Range::new(0.0, f64::INFINITY)), "20 s");
+        assert_eq!(TIME.example_in(&Range::new(0.0, 0.5)), "500 ms");
+        assert_eq!(SIZE.example_in(&Range::new(256.0, f64::INFINITY)), "256 B");
     }
 
     #[test]

@@ -80,12 +80,23 @@ fn without_scenarios_there_is_nothing_to_list() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+fn run_keys(arguments: &[&str]) -> String {
+    String::from_utf8(Command::cargo_bin("meshpace").unwrap().args(arguments).output().unwrap().stdout).unwrap()
+}
+
 #[test]
 fn keys_are_listed_by_section_and_an_unknown_one_names_those_there_are() {
     let here = std::env::current_dir().unwrap();
     let all = lines(&["keys", "--format", "json"], &here);
     let hops = all.iter().find(|key| key["key"] == "topology.hops").unwrap();
     assert_eq!(hops["forms"][0]["min"], 1);
+    // Those for everybody come first.
+    let is_expert = |key: &Value| key["level"] == "expert";
+    let basic = all.iter().position(is_expert).unwrap();
+    assert!(basic > 50 && all[basic..].iter().all(is_expert) && all[..basic].iter().all(|key| key["level"] == "basic"));
+    let table = run_keys(&["keys", "mac"]);
+    let (first, second) = table.split_once("For experts:").unwrap();
+    assert!(first.contains("mac.profile") && second.contains("mac.ampdu_size"), "{table}");
     let radio = lines(&["keys", "radio", "--format", "json"], &here);
     assert!(radio.len() > 10 && radio.len() < all.len());
     assert!(radio.iter().all(|key| key["key"].as_str().unwrap().split('.').next() == Some("radio")));

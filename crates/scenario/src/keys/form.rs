@@ -103,7 +103,7 @@ impl Form {
                 let name = dimension.name.split_once(' ').map_or(dimension.name, |(_, name)| name);
                 let bound = Some(dimension.bound(range)).filter(|bound| !bound.is_empty());
                 let bound = bound.map(|bound| format!("{bound}, ")).unwrap_or_default();
-                format!("{name}, {bound}as \"{}\" ({})", dimension.example, dimension.units().join(", "))
+                format!("{name}, {bound}as \"{}\" ({})", dimension.example_in(range), dimension.units().join(", "))
             }
             Form::Choice(names) => {
                 let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
