@@ -10,8 +10,9 @@ use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_lab::backend::{Backend, Threads};
 use meshpace_lab::campaign::{Campaign, Run, Work};
+use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::reproduction::{Broken, Listener, Reproduction};
-use meshpace_lab::register::{Effort, Register, Runs, collection, consistency, verdicts};
+use meshpace_lab::register::{Account, Effort, Register, Runs, collection, consistency, verdicts};
 use meshpace_lab::workers::Workers;
 use meshpace_scenario::MAX_SEEDS;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,9 @@ pub struct Arguments {
     /// Seeds per point, instead of as many as the quality has.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
+    /// Only the seeds of the quality: no more of them for claims that cannot be told. Paper quality tries up to four times as many.
+    #[arg(long)]
+    first_seeds: bool,
     /// Runs at a time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -103,7 +107,10 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let register = register(arguments.register.as_deref()).map_err(refused)?;
     let chosen = register.choose(&arguments.ids).map_err(refused)?;
     let expected = arguments.expect.as_deref().map_or(Ok(Vec::new()), expected).map_err(refused)?;
-    let plans = register.plans(&chosen, arguments.quality.effort(), arguments.seeds).map_err(refused)?;
+    let mut plans = register.plans(&chosen, arguments.quality.effort(), arguments.seeds).map_err(refused)?;
+    if arguments.first_seeds {
+        plans.iter_mut().for_each(|runs| runs.times = 1);
+    }
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
     if arguments.estimate {
         return estimate(&plans, jobs, arguments.json);
@@ -143,7 +150,8 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
         })?;
     }
     progress.finish();
-    let entries = conclude(&out, &register).map_err(|message| (FAILED, message))?;
+    let chosen: Vec<&str> = chosen.iter().map(|experiment| experiment.published.id.as_str()).collect();
+    let entries = conclude(&out, &register, &chosen).map_err(|message| (FAILED, message))?;
     if failed > 0 {
         return Err((FAILED, format!("{failed} runs failed")));
     }
@@ -158,19 +166,36 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Writes the report and the verdicts, and says how many claims hold and where the report is.
-fn conclude(out: &Path, register: &Register) -> Result<Vec<verdicts::Entry>, String> {
+fn conclude(out: &Path, register: &Register, chosen: &[&str]) -> Result<Vec<verdicts::Entry>, String> {
     let collections = collection::collect(out, register)?;
     let page = meshpace_report::write(out, &collections, register, None, None)?;
     let entries = verdicts::of(register, &collections);
     verdicts::write(out, &entries)?;
     if !is_quiet() {
         tell(&verdicts::scoreboard(&entries));
+        if chosen.len() <= TOLD {
+            let resolver = Resolver::new(register, &collections);
+            for id in chosen {
+                tell(&account(id, register, &entries, &resolver).unwrap_or_default());
+            }
+        }
     }
     match results(&format!("{}\n", page.display())) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error.to_string()),
         _ => {}
     }
     Ok(entries)
+}
+
+/// Of so many experiments at once it is told what came out; of more the page tells it.
+const TOLD: usize = 3;
+
+/// What came out of an experiment, in sentences.
+fn account(id: &str, register: &Register, entries: &[verdicts::Entry], resolver: &Resolver) -> Option<String> {
+    let experiment = register.find(id)?;
+    let own: Vec<&verdicts::Entry> = entries.iter().filter(|entry| entry.experiment == id).collect();
+    let lines = (!own.is_empty()).then(|| Account::of(experiment, &own, resolver).lines())?;
+    Some(format!("\n{id}: {}.\n{}\n", experiment.published.title, lines.join("\n")))
 }
 
 /// The verdicts in a file.

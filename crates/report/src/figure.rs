@@ -4,6 +4,7 @@ use super::chart::{Chart, Line, Point, Style};
 use super::palette::{self, Look};
 use super::parts::{chip, digits, number, ring, swatch};
 use maud::{Markup, PreEscaped, html};
+use meshpace_lab::register::Gain;
 use meshpace_lab::register::data::{Curve, Figure, FigureKind, Metric};
 use meshpace_lab::register::judge::{Cell, cells};
 use meshpace_lab::register::observations::Observations;
@@ -80,8 +81,17 @@ impl Painter<'_> {
 
     fn against_x(&self, figure: &Figure, metric: &Metric) -> Markup {
         let curves = self.curves(figure);
-        let mut charts: Vec<Chart> =
-            (0..self.panels()).map(|panel| self.chart(panel, &curves, metric, figure.log)).collect();
+        let id = |panel: usize| self.observations.published.panels.get(panel).map(|panel| panel.id.as_str());
+        let is_shown = |panel: &usize| {
+            figure.panels.is_empty() || id(*panel).is_some_and(|id| figure.panels.iter().any(|shown| shown == id))
+        };
+        let panels: Vec<usize> = (0..self.panels()).filter(is_shown).collect();
+        let over = figure.over.as_ref().and_then(|id| self.observations.published.curve(id));
+        let drawn = |panel: &usize| match over {
+            Some(over) => self.ratios(*panel, &curves, over, metric),
+            None => self.chart(*panel, &curves, metric, figure.log),
+        };
+        let mut charts: Vec<Chart> = panels.iter().map(drawn).collect();
         let log = charts.iter().any(|chart| chart.log);
         charts.iter_mut().for_each(|chart| chart.log = log);
         if charts.iter().all(|chart| chart.lines.iter().all(|line| line.points.is_empty())) {
@@ -91,10 +101,41 @@ impl Painter<'_> {
         let common = Chart::common_range(&charts);
         html! {
             (self.legend(&curves, is_published))
-            div.panels { @for (panel, chart) in charts.into_iter().enumerate() {
+            div.panels { @for (panel, chart) in panels.into_iter().zip(charts) {
                 figure { figcaption { (self.panel_head(panel)) } (PreEscaped(Chart { range: common, ..chart }.curves())) }
             } }
-            details { summary { "All numbers" } (self.numbers(&curves, metric)) }
+            // A ratio is drawn from the numbers of another figure.
+            @if over.is_none() { details { summary { "All numbers" } (self.numbers(&curves, metric)) } }
+        }
+    }
+
+    /// A metric against x in a panel as the ratio to a curve, with the interval of the ratio.
+    fn ratios(&self, panel: usize, curves: &[&Curve], over: &Curve, metric: &Metric) -> Chart {
+        let line = |curve: &&Curve| {
+            let point = |x: &X| {
+                let values = |curve: &Curve| self.observations.values(panel, curve, metric, None, x);
+                let gain = Gain::of(&values(curve), &values(over))?;
+                let (low, high) = gain.interval_pct();
+                let ratio = |pct: f64| 1.0 + pct / 100.0;
+                // The curve itself is 1, without an interval.
+                let (low, high) = if curve.id == over.id { (f64::NAN, f64::NAN) } else { (ratio(low), ratio(high)) };
+                Some(Point { x: x.value, value: ratio(gain.pct()), low, high })
+            };
+            Line {
+                label: self.label(curve),
+                style: self.look(curve).into(),
+                points: self.observations.xs().iter().filter_map(point).collect(),
+                published: Vec::new(),
+            }
+        };
+        let horizontal = self.observations.published.x.as_ref().map_or("", |axis| axis.title.as_str());
+        let heading = format!("{}, ratio to {}", metric.title, self.label(over));
+        Chart {
+            description: format!("{heading}, against {horizontal}."),
+            x_title: horizontal.to_owned(),
+            y_title: heading,
+            lines: curves.iter().map(line).collect(),
+            ..Chart::default()
         }
     }
 
@@ -107,7 +148,8 @@ impl Painter<'_> {
                 let ours = self.estimate(panel, curve, metric, None, x);
                 ours.mean.is_finite().then_some(Point::new(x.value, ours.mean, ours.half_width))
             };
-            let own = published.iter().filter(|cell| cell.counts && cell.curve == curve.id && cell.metric == metric.id);
+            let is_own = |cell: &&Cell| cell.curve == curve.id && cell.metric == metric.id;
+            let own = published.iter().filter(|_| curve.reading_of.is_none()).filter(is_own);
             Line {
                 label: self.label(curve),
                 style: self.look(curve).into(),

@@ -38,14 +38,15 @@ fn filled(text: &str, register: &Register, entries: &[Entry]) -> String {
 /// How many hold, by paper.
 fn verdicts(entries: &[Entry]) -> String {
     let mut text =
-        "| Claims and published numbers | All | Reproduced | In shape | Differ | Cannot be judged |\n|---|---|---|---|---|---|\n"
+        "| Claims and published numbers | All | Reproduced | In shape | Differ | Cannot be told | Cannot be judged |\n|---|---|---|---|---|---|---|\n"
             .to_owned();
     let mut row = |title: &str, own: &dyn Fn(&Entry) -> bool| {
         let count =
             |verdict: Verdict| entries.iter().filter(|entry| own(entry) && entry.verdict == verdict.words()).count();
-        let [reproduced, shape, differs, unjudged] = Verdict::ALL.map(count);
-        let all = reproduced + shape + differs + unjudged;
-        let _ = writeln!(text, "| {title} | {all} | {reproduced} | {shape} | {differs} | {unjudged} |");
+        let counts = Verdict::ALL.map(count);
+        let all: usize = counts.iter().sum();
+        let [reproduced, shape, differs, untold, unjudged] = counts;
+        let _ = writeln!(text, "| {title} | {all} | {reproduced} | {shape} | {differs} | {untold} | {unjudged} |");
     };
     for paper in papers() {
         row(paper, &|entry| is_of(entry, paper));
@@ -95,7 +96,8 @@ fn one(text: &mut String, experiment: &Experiment, own: &[&Entry]) {
         }
         None => text.push_str("\n\n"),
     }
-    let is_number = |entry: &&&Entry| !published.claims.iter().any(|claim| claim.text == entry.claim);
+    // A published number stands for itself; a claim has its evidence in words. (Not by its text, which may have changed since.)
+    let is_number = |entry: &&&Entry| entry.evidence.is_empty();
     for entry in own.iter().filter(|entry| published.unjudged.is_some() || !is_number(entry)) {
         let why = entry.cause.map(|cause| format!(" ({})", cause.words())).unwrap_or_default();
         let evidence = if entry.evidence.is_empty() { String::new() } else { format!(" {}.", entry.evidence) };

@@ -12,6 +12,7 @@ pub fn class(verdict: Verdict) -> &'static str {
         Verdict::Reproduced => "reproduced",
         Verdict::InShape => "in-shape",
         Verdict::Differs => "differs",
+        Verdict::CannotBeTold => "cannot-be-told",
         Verdict::CannotBeJudged => "cannot-be-judged",
     }
 }
@@ -22,6 +23,7 @@ pub fn chip(verdict: Verdict) -> Markup {
         Verdict::Reproduced => "✓",
         Verdict::InShape => "≈",
         Verdict::Differs => "✗",
+        Verdict::CannotBeTold => "?",
         Verdict::CannotBeJudged => "–",
     };
     html! { span class=(format!("chip {}", class(verdict))) { (sign) " " span.words { (verdict.words()) } } }

@@ -88,7 +88,8 @@ fn read_measure(keys: &mut Reader<'_>, measure: &mut Measure, usual: &OutOfInter
     }
 }
 
-static SENSING_HOPS: Parameter = parameter!(sensing_hops: Option<u8> = None => whole("hops", 1, 254).or("estimated"), Expert, "hops that sense each other", "AP10, section IV.E");
+static SENSING_HOPS: Parameter = parameter!(sensing_hops: Option<u8> = None => whole("hops", 1, 254).or("estimated"), Expert,
+    "hops that sense each other", "AP10, section IV.E");
 static RTS_CTS: Parameter = parameter!(rts_cts: Option<RtsCts> = None => choice(RtsCts::WORDS).or("the radio's"), Expert,
     "how often RTS and CTS are counted in the delay of a link", "AP10, section IV.E");
 static LINK_DELAY_DATA: Parameter = parameter!(link_delay_data: Option<Duration> = None => TIME.to(10.0).or("estimated"), Expert,

@@ -14,12 +14,15 @@ const VOIP_SEGMENT: u32 = 50;
 /// Payload and rate of music (TPA, figure 9, gives the rate alone).
 const MP3_SEGMENT: u32 = 1000;
 const MP3_RATE: Rate = Rate(192_000);
-static WRITE_JITTER: Parameter = parameter!(write_jitter: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic, "fixed-rate: how late a write may be");
-static FILE_SIZE: Parameter = parameter!(file_size: f64 = 30_000.0 => SIZE.above(0.0).to(1e12), Basic, "http: mean size of a file", "AP05, section 5.2.5");
+static WRITE_JITTER: Parameter = parameter!(write_jitter: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,
+    "fixed-rate: how late a write may be");
+static FILE_SIZE: Parameter = parameter!(file_size: f64 = 30_000.0 => SIZE.above(0.0).to(1e12), Basic,
+    "http: mean size of a file", "AP05, section 5.2.5");
 // With a shape of 1 or less there is no mean; close above it nothing converges.
 static FILE_SHAPE: Parameter = parameter!(file_shape: f64 = 1.5 => number(1.01, 100.0), Basic,
     "http: shape of the Pareto distribution of sizes", "AP05, section 5.2.5");
-static PAUSE: Parameter = parameter!(pause: Option<Duration> = None => TIME.to(MAX_SECONDS), Basic, "http: mean time between files",
+static PAUSE: Parameter = parameter!(pause: Option<Duration> = None => TIME.to(MAX_SECONDS), Basic,
+    "http: mean time between files",
     "AP05, section 5.2.5");
 static PERSISTENT: Parameter =
     parameter!(persistent: bool = false => FLAG, Expert, "http: one connection for all files");

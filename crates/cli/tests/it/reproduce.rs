@@ -121,7 +121,48 @@ fn a_claim_that_cannot_hold_is_reported_as_different() {
     assert_eq!(status, 0, "{stderr}");
     let page = read(&out, "index.html");
     assert!(page.contains("class=\"chip differs\"") && page.contains("what was tried"), "with what was found");
+    // In sentences at the end of the command, and on top of the page.
+    let told = "0 of 1 published claims hold; 1 not.";
+    let last: Vec<&str> = stderr.trim_end().lines().rev().take(2).collect();
+    assert!(last[0].starts_with("Does not hold: \u{201c}it rises\u{201d}") && last[1] == told, "{stderr}");
+    let (sentence, claims) = (page.find(told).unwrap(), page.find("class=\"claims\"").unwrap());
+    assert!(sentence < page.find("<svg").unwrap() && sentence < claims);
     assert!(!page.contains("1 claims: 1 reproduced"));
+}
+
+/// Whatever the runs give, the interval holds both answers: a quantity against itself within next to nothing.
+const OPEN: &str = "[[claim]]\ntext = \"it is as it is\"\n\
+                    check = { kind = \"same\", of = \"newreno@2\", over = \"newreno@2\", within_pct = 0.0001 }";
+
+#[test]
+fn what_cannot_be_told_is_given_only_after_four_times_the_seeds() {
+    let scratch = tempfile::tempdir().unwrap();
+    let register = register(&scratch.path().join("register"), 20, 3, OPEN);
+    let reproduce = |name: &str, more: &[&str]| {
+        let out = scratch.path().join(name);
+        let common = ["reproduce", "all", "--register", &register, "--out", out.to_str().unwrap()];
+        let (status, _, stderr) = meshpace(&common.iter().chain(more).copied().collect::<Vec<_>>());
+        assert_eq!(status, 0, "{stderr}");
+        let verdicts: serde_json::Value = serde_json::from_str(&read(&out, "verdicts.json")).unwrap();
+        assert_eq!(
+            (&verdicts[0]["verdict"], &verdicts[0]["cause"]),
+            (&"cannot be told".into(), &serde_json::Value::Null)
+        );
+        let records = read(&out.join("AP05-F3"), "records.jsonl").lines().count();
+        (records, verdicts[0]["evidence"].as_str().unwrap().to_owned(), stderr)
+    };
+    // Four points with three seeds; the one that the claim is about has twelve.
+    let (records, evidence, _) = reproduce("paper", &["--quality", "paper"]);
+    assert!(records == 21 && evidence.ends_with("12 seeds do not tell"), "{records}: {evidence}");
+    for (name, more) in
+        [("quick", &[][..]), ("first", &["--quality", "paper", "--first-seeds"]), ("own", &["--seeds", "3"])]
+    {
+        let (records, evidence, stderr) = reproduce(name, more);
+        assert!(records == 12 && evidence.ends_with("3 seeds do not tell"), "{name}: {records}: {evidence}");
+        assert!(stderr.contains("Cannot be told: \u{201c}it is as it is\u{201d}"), "{stderr}");
+    }
+    // The same again: what is complete is not extended anew.
+    assert_eq!(reproduce("paper", &["--quality", "paper"]).0, 21);
 }
 
 #[test]

@@ -116,3 +116,85 @@ macro_rules! parameters {
         $crate::parameter!($key: $($rest)+)
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Duration;
+    use crate::parameter::{Parameters, Value, changes, require};
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    parameters! {
+        /// A timer.
+        #[derive(Clone, PartialEq, Debug)]
+        struct Timer {
+            /// lower bound
+            min: Duration = Duration::from_millis(400) => TIME.above(0.0), Expert, "RFC 6298, 2.4";
+            /// upper bound
+            max: Duration = Duration::from_secs(2) => TIME.above(0.0).to(60.0), Expert;
+        }
+        also |timer| require(timer.min <= timer.max, "max", timer.max, "at least min");
+    }
+
+    parameters! {
+        /// A piece.
+        #[derive(Clone, PartialEq, Debug)]
+        struct Piece {
+            /// weight of the
+            /// old average
+            alpha: f64 = 0.7 => number(0.0, 1.0).below(1.0), Basic;
+            /// longest queue
+            length as queue: u32 = 50 => whole("packets", 1, 100), Basic;
+        }
+        parts {
+            /// The timer.
+            timer in rto: Timer = Timer { min: Duration::from_secs(1), ..Timer::default() };
+        }
+        others {
+            /// What no key sets.
+            name: &'static str = "piece";
+        }
+    }
+
+    #[test]
+    fn a_declaration_makes_field_default_check_and_slots() {
+        let mut piece = Piece::default();
+        let one = Timer { min: Duration::from_secs(1), max: Duration::from_secs(2) };
+        assert_eq!(piece, Piece { alpha: 0.7, length: 50, timer: one, name: "piece" });
+        assert_eq!(Piece::PARAMETERS[0].meaning, "weight of the old average");
+        assert_eq!((Timer::PARAMETERS[0].source, Timer::PARAMETERS[1].source), ("RFC 6298, 2.4", ""));
+        // What is declared is what is there, but for the timer's lower bound, which is another one inside the piece.
+        let slots = piece.slots();
+        let names: Vec<_> = slots.iter().map(|slot| (slot.table, slot.parameter.key)).collect();
+        assert_eq!(names, [("", "alpha"), ("", "queue"), ("rto", "min"), ("rto", "max")]);
+        let differ: Vec<_> = slots.iter().map(|slot| (slot.parameter.default)() != slot.setting.get()).collect();
+        assert_eq!(differ, [false, false, true, false]);
+    }
+
+    #[test]
+    fn a_check_names_the_parameter_by_its_place() {
+        let refused = |piece: Piece| piece.check().unwrap_err().to_string();
+        let piece = Piece::default();
+        assert_eq!(piece.check(), Ok(()));
+        assert_eq!(refused(Piece { alpha: 1.0, ..piece.clone() }), "alpha = 1: expected 0 or more, below 1");
+        assert_eq!(refused(Piece { length: 0, ..piece.clone() }), "queue = 0: expected 1 to 100 packets");
+        let timer = Timer { min: Duration::ZERO, ..Timer::default() };
+        assert_eq!(refused(Piece { timer, ..piece.clone() }), "rto.min = 0 s: expected above 0 s");
+        let timer = Timer { min: Duration::from_secs(3), ..Timer::default() };
+        assert!(refused(Piece { timer, ..piece }).starts_with("rto.max = "));
+    }
+
+    #[test]
+    fn what_differs_is_written_as_a_scenario_has_it() {
+        let mut piece = Piece::default();
+        assert!(changes(&mut piece, &mut Piece::default()).is_empty());
+        for slot in piece.slots() {
+            match slot.parameter.key {
+                "queue" => slot.setting.set(&Value::Whole(9)),
+                "max" => slot.setting.set(&Value::Number(60.0)),
+                _ => {}
+            }
+        }
+        assert_eq!(changes(&mut piece, &mut Piece::default()), ["queue = 9", "rto.max = \"60 s\""]);
+    }
+}

@@ -13,7 +13,8 @@ pub use error::{ParameterError, require};
 pub use form::{FLAG, Form, GAIN, LENGTH, POWER, RATE, Range, SIZE, SPEED, TIME, Unit, choice, number, whole, wholes};
 pub use setting::{Kind, Setting, Value};
 
-use alloc::string::ToString;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// Whom a parameter is for.
@@ -87,4 +88,20 @@ pub trait Parameters {
 pub fn check(piece: &mut dyn Parameters) -> Result<(), ParameterError> {
     let check = |slot: &Slot<'_>| slot.parameter.check(&*slot.setting).map_err(|error| error.inside(slot.table));
     piece.slots().iter().try_for_each(check)
+}
+
+/// What a scenario has to write to make `piece` of `usual`: `marks = 6`, `rto.min = "1 s"`.
+pub fn changes(piece: &mut dyn Parameters, usual: &mut dyn Parameters) -> Vec<String> {
+    let usual = usual.slots();
+    let change = |slot: Slot<'_>| {
+        let is_same = |other: &Slot<'_>| (other.table, other.parameter.key) == (slot.table, slot.parameter.key);
+        let (value, form) = (slot.setting.get(), &slot.parameter.form);
+        if usual.iter().find(|other| is_same(other)).is_some_and(|other| other.setting.get() == value) {
+            return None;
+        }
+        let value = value.or(form.or_none.then_some(Value::Word("none")))?;
+        let table = if slot.table.is_empty() { String::new() } else { format!("{}.", slot.table) };
+        Some(format!("{table}{} = {}", slot.parameter.key, form.write(&value)))
+    };
+    piece.slots().into_iter().filter_map(change).collect()
 }

@@ -22,7 +22,8 @@ impl Published {
     /// The texts that may refer to numbers.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let readings = self.readings.iter().flat_map(|reading| [&reading.what, &reading.result]);
-        self.finding.iter().chain(&self.notes).chain(readings).map(String::as_str)
+        let whys = self.claims.iter().filter_map(|claim| claim.why.as_ref());
+        self.finding.iter().chain(&self.notes).chain(readings).chain(whys).map(String::as_str)
     }
 
     /// The curve called `id`.
@@ -88,6 +89,9 @@ fn names(published: &Published, told: &mut Vec<String>) {
     for reading in published.curves.iter().filter_map(|curve| curve.reading_of.as_ref()) {
         curve(reading, "reading_of", told);
     }
+    for whole in &published.beside {
+        whole.curves.iter().for_each(|(one, other)| [one, other].into_iter().for_each(|id| curve(id, "beside", told)));
+    }
     if let Some(parts) = &published.decomposition {
         parts.of.iter().chain([&parts.over]).for_each(|id| curve(id, "decomposition", told));
         for step in &parts.steps {
@@ -99,7 +103,10 @@ fn names(published: &Published, told: &mut Vec<String>) {
     for (number, figure) in published.figures.iter().enumerate() {
         let place = format!("figure {}", number + 1);
         figure.metrics.iter().for_each(|id| drop(metric(id, &place, told)));
-        figure.curves.iter().for_each(|id| curve(id, &place, told));
+        figure.curves.iter().chain(&figure.over).for_each(|id| curve(id, &place, told));
+        if let Some(id) = figure.panels.iter().find(|id| published.panels.iter().all(|panel| panel.id != **id)) {
+            told.push(format!("{place}: there is no panel \"{id}\""));
+        }
         if figure.metrics.is_empty() {
             told.push(format!("{place}: it has no metrics"));
         }
@@ -131,6 +138,20 @@ fn names(published: &Published, told: &mut Vec<String>) {
             told.push(format!("{place}: the curve \"{}\" is not tuned", of.curve));
         }
     }
+}
+
+/// The comparisons that more than one claim makes, one line each: rule 8 of "Rules of judgement" in `docs/register.md`.
+pub fn judged_twice(published: &Published) -> Vec<String> {
+    let mut told = Vec::new();
+    for (number, claim) in published.claims.iter().enumerate() {
+        let own = claim.check.comparisons();
+        for before in published.claims[..number].iter().filter(|before| before.panel == claim.panel) {
+            if before.check.comparisons().iter().any(|other| own.contains(other)) {
+                told.push(format!("{}: \"{}\" and \"{}\" judge the same", published.id, before.text, claim.text));
+            }
+        }
+    }
+    told
 }
 
 /// What a term of `place` names and does not exist.

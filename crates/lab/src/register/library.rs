@@ -85,7 +85,13 @@ pub struct Runs {
     pub scenario: Scenario,
     /// The rule by which a point gets more seeds.
     pub until: Option<(super::data::Until, f64)>,
+    /// How many times the seeds a point may get before a claim or number about it is given up as one that cannot be told; 1 for no
+    /// more.
+    pub times: u64,
 }
+
+/// That many at paper quality: rule 3 of "Rules of judgement" in `docs/register.md`.
+const TIMES: u64 = 4;
 
 impl Runs {
     /// What there is to do, but for the seeds that intervals may still need.
@@ -237,7 +243,7 @@ impl Register {
             let Some(mut runs) = self.runs(experiment, effort)? else { continue };
             if let Some(seeds) = seeds {
                 runs.scenario.seeds = seeds;
-                runs.until = None;
+                (runs.until, runs.times) = (None, 1);
             }
             if !plans.iter().any(|other| other.id == runs.id) {
                 plans.push(runs);
@@ -305,7 +311,8 @@ impl Experiment {
             scenario.digest = digest(&scenario.digest, &quality.only);
         }
         let until = quality.until.clone().map(|until| (until, self.published.level));
-        Ok(Runs { id: self.published.id.clone(), scenario, until })
+        let times = if effort == Effort::Paper { TIMES } else { 1 };
+        Ok(Runs { id: self.published.id.clone(), scenario, until, times })
     }
 }
 

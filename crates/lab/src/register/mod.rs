@@ -1,6 +1,7 @@
 //! The register of published experiments: for each an ordinary scenario, beside it what was published, as data, and the judge
 //! that compares the two. `docs/register.md` describes the files.
 
+pub mod account;
 pub mod collection;
 pub mod consistency;
 pub mod data;
@@ -15,6 +16,7 @@ pub mod reproduction;
 pub mod select;
 pub mod verdicts;
 
+pub use account::Account;
 pub use gain::Gain;
 pub use judge::{Judgement, Verdict};
 pub use library::{Effort, Experiment, PAPERS, Register, Runs, STUDIES};

@@ -3,7 +3,7 @@
 use super::data::{Curve, Metric, Published, Term};
 use super::select::X;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The records of an experiment, sorted by panel, curve and x.
@@ -129,6 +129,16 @@ impl<'a> Observations<'a> {
         place.map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// The fewest different seeds of a curve at an x that was run; none if it was not.
+    pub fn seeds(&self, panel: usize, curve: &Curve) -> Option<usize> {
+        let different = |x: &X| {
+            let seeds: BTreeSet<u64> =
+                self.all(panel, curve, x).iter().map(|&number| seed(&self.records[number])).collect();
+            Some(seeds.len()).filter(|count| *count > 0)
+        };
+        self.xs.iter().filter_map(different).min()
+    }
+
     /// What a tuned curve is chosen from at an x, ascending in the parameter.
     pub fn choices(&self, panel: usize, curve: &Curve, x: &X) -> Vec<Choice> {
         let Some(metric) = self.published.metric(&self.published.first_metric()) else { return Vec::new() };
@@ -165,6 +175,8 @@ impl<'a> Observations<'a> {
         let id = term.metric.clone().unwrap_or_else(|| self.published.first_metric());
         let metric = self.published.metric(&id).ok_or_else(|| format!("there is no metric {id}"))?;
         let at = |x: &&X| term.x.is_none_or(|wanted| wanted == x.value);
+        // Where all records have one flow, Jain's index is no evidence.
+        let is_evidence = |x: &&X| !self.records(panel, curve, x).iter().all(|record| metric.is_of_one_flow(record));
         let sample = |x: &X| {
             let seeded: Vec<(u64, f64)> = self
                 .records(panel, curve, x)
@@ -176,9 +188,13 @@ impl<'a> Observations<'a> {
             let is_one_each = seeds.windows(2).all(|pair| pair[0] < pair[1]);
             Sample { x: x.clone(), values, seeds: Some(seeds).filter(|_| self.published.paired && is_one_each) }
         };
-        let samples: Vec<Sample> =
-            self.xs.iter().filter(at).filter(|x| !self.all(panel, curve, x).is_empty()).map(sample).collect();
-        if samples.is_empty() { Err(format!("there are no runs of {}", self.told(term))) } else { Ok(samples) }
+        let xs: Vec<&X> = self.xs.iter().filter(at).filter(|x| !self.all(panel, curve, x).is_empty()).collect();
+        let samples: Vec<Sample> = xs.iter().copied().filter(is_evidence).map(sample).collect();
+        match (xs.is_empty(), samples.is_empty()) {
+            (true, _) => Err(format!("there are no runs of {}", self.told(term))),
+            (false, true) => Err(format!("{}: there is one flow only, whose share says nothing", self.told(term))),
+            (false, false) => Ok(samples),
+        }
     }
 
     /// "at 7 hops", "at 20 kbit/s"; nothing without an axis.

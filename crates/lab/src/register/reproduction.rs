@@ -1,6 +1,8 @@
 //! The runs of one experiment, made or taken over from an earlier start, in a directory of their own.
 
 use super::data::Until;
+use super::judge;
+use super::observations::Observations;
 use super::replication;
 use super::{Register, Runs};
 use crate::backend::{Backend, Watch};
@@ -97,7 +99,7 @@ impl Reproduction<'_> {
     pub fn make(&self, runs: Runs, backend: &mut dyn Backend, listener: &mut dyn Listener) -> Result<usize, Broken> {
         #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
         let begun = Instant::now();
-        let base = runs.work();
+        let (base, times) = (runs.work(), runs.times);
         let campaign = Arc::new(Campaign { first_seed: 1, seeds: runs.scenario.seeds, scenario: runs.scenario });
         let mut manifest = Manifest {
             experiment: Some(runs.id.clone()),
@@ -124,7 +126,7 @@ impl Reproduction<'_> {
                 false => listener.on_more(left),
             }
             // Of a finished campaign every point has the seeds it needs.
-            if todo.is_empty() && (runs.until.is_none() || store.is_finished()) {
+            if todo.is_empty() && store.is_finished() {
                 break;
             }
             let mut keeper =
@@ -136,8 +138,11 @@ impl Reproduction<'_> {
             if failed > 0 {
                 break;
             }
-            let Some((rule, level)) = &runs.until else { break };
-            if !self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store)? {
+            let is_wanting = match &runs.until {
+                Some((rule, level)) => self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store)?,
+                None => false,
+            };
+            if !is_wanting && !self.add_for_verdicts(&runs.id, times, &campaign, &keys, &mut seeds, &store)? {
                 break;
             }
         }
@@ -181,16 +186,66 @@ impl Reproduction<'_> {
         };
         let mut is_wanting = false;
         for (key, seeds) in keys.iter().zip(seeds) {
-            let record = |seed| {
-                let line = store.line(&(key.clone(), seed)).transpose()?;
-                Some(line.and_then(|line| Ok(serde_json::from_str(&line)?)))
-            };
-            let records: Vec<Value> = (1..=*seeds).filter_map(record).collect::<io::Result<_>>()?;
-            if !replication::is_enough(rule, &metric, level, &records) {
+            if !replication::is_enough(rule, &metric, level, &kept(store, key, *seeds)?) {
                 *seeds += 1;
                 is_wanting = true;
             }
         }
         Ok(is_wanting)
     }
+
+    /// `times` the seeds for each point of a claim or number that cannot be told, of every experiment with these runs; whether there is such a
+    /// point. Like a rule of replication it looks at the records alone.
+    fn add_for_verdicts(
+        &self,
+        id: &str,
+        times: u64,
+        campaign: &Campaign,
+        keys: &[String],
+        seeds: &mut [u64],
+        store: &Store,
+    ) -> io::Result<bool> {
+        let most = times * campaign.seeds;
+        if seeds.iter().all(|seeds| *seeds >= most) {
+            return Ok(false);
+        }
+        let mut records = Vec::new();
+        for (key, seeds) in keys.iter().zip(&*seeds) {
+            records.extend(kept(store, key, *seeds)?);
+        }
+        let records = Arc::new(records);
+        let mut is_wanting = false;
+        for experiment in &self.register.experiments {
+            let owner = self.register.owner(experiment).ok().flatten();
+            if owner.is_none_or(|owner| owner.published.id != id) {
+                continue;
+            }
+            let published = &experiment.published;
+            let untold = judge::untold(&Observations::new(published, Arc::clone(&records)));
+            for (point, seeds) in campaign.scenario.points.iter().zip(&mut *seeds) {
+                let values = point.values.iter().cloned().collect();
+                let is_of = |untold: &judge::Untold| {
+                    published.panels.get(untold.panel).is_none_or(|panel| panel.has(&values))
+                        && published.curve(&untold.curve).is_some_and(|curve| curve.has(&values))
+                        && untold.x.is_none_or(|x| {
+                            published.x.as_ref().and_then(|axis| axis.of(&values)).is_none_or(|own| own.value == x)
+                        })
+                };
+                if *seeds < most && untold.iter().any(is_of) {
+                    *seeds = most;
+                    is_wanting = true;
+                }
+            }
+        }
+        Ok(is_wanting)
+    }
+}
+
+/// The records of a point's first seeds.
+fn kept(store: &Store, key: &str, seeds: u64) -> io::Result<Vec<Value>> {
+    let record = |seed| {
+        let line = store.line(&(key.to_owned(), seed)).transpose()?;
+        Some(line.and_then(|line| Ok(serde_json::from_str(&line)?)))
+    };
+    (1..=seeds).filter_map(record).collect()
 }

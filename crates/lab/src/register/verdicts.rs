@@ -82,9 +82,10 @@ fn unjudged(experiment: &Experiment) -> Entry {
     }
 }
 
-/// Why something is not reproduced: its own cause, or the experiment's. None for what is.
+/// Why something is not reproduced: its own cause, or the experiment's. None for what is, and for what cannot be told.
 pub fn cause_of(published: &Published, verdict: Verdict, own: Option<Cause>) -> Option<Cause> {
-    (verdict != Verdict::Reproduced).then(|| own.or(published.cause).unwrap_or(Cause::Open))
+    let is_known = matches!(verdict, Verdict::Reproduced | Verdict::CannotBeTold);
+    (!is_known).then(|| own.or(published.cause).unwrap_or(Cause::Open))
 }
 
 fn judged(experiment: &Experiment, collection: &Collection, register: Option<&Path>, entries: &mut Vec<Entry>) {
@@ -189,16 +190,9 @@ pub fn scoreboard(entries: &[Entry]) -> String {
         of_paper.filter(|entry| entry.verdict == verdict.words()).count()
     };
     let row = |title: &str, paper: &str| {
-        let [reproduced, shape, differs, unjudged] = Verdict::ALL.map(|verdict| count(paper, verdict));
-        let all = reproduced + shape + differs + unjudged;
-        [
-            title.to_owned(),
-            all.to_string(),
-            reproduced.to_string(),
-            shape.to_string(),
-            differs.to_string(),
-            unjudged.to_string(),
-        ]
+        let counts = Verdict::ALL.map(|verdict| count(paper, verdict));
+        let [reproduced, shape, differs, untold, unjudged] = counts.map(|count| count.to_string());
+        [title.to_owned(), counts.iter().sum::<usize>().to_string(), reproduced, shape, differs, untold, unjudged]
     };
     let mut papers: Vec<&str> = PAPERS.to_vec();
     for entry in entries {
@@ -208,11 +202,11 @@ pub fn scoreboard(entries: &[Entry]) -> String {
         }
     }
     papers.retain(|paper| entries.iter().any(|entry| entry.experiment.split('-').next() == Some(*paper)));
-    let mut rows: Vec<[String; 6]> = papers.iter().map(|paper| row(paper, paper)).collect();
+    let mut rows: Vec<[String; 7]> = papers.iter().map(|paper| row(paper, paper)).collect();
     if papers.len() > 1 {
         rows.push(row("all", ""));
     }
-    let header = ["paper", "claims", "reproduced", "in shape", "differs", "cannot be judged"];
+    let header = ["paper", "claims", "reproduced", "in shape", "differs", "cannot be told", "cannot be judged"];
     let mut text = listing(header, rows.into_iter());
     let mut causes: BTreeMap<&str, usize> = BTreeMap::new();
     for cause in entries.iter().filter_map(|entry| entry.cause) {
@@ -264,8 +258,8 @@ mod tests {
             let line = text.lines().find(|line| line.trim_start().starts_with(paper)).unwrap();
             line.split_whitespace().skip(1).collect()
         };
-        assert_eq!(numbers("AP05"), ["2", "1", "0", "1", "0"]);
-        assert_eq!(numbers("all"), ["3", "1", "1", "1", "0"]);
+        assert_eq!(numbers("AP05"), ["2", "1", "0", "1", "0", "0"]);
+        assert_eq!(numbers("all"), ["3", "1", "1", "1", "0", "0"]);
         assert!(text.contains("why not reproduced: routing 2"), "{text}");
     }
 }

@@ -1,6 +1,8 @@
 //! The register's files: they can be read, fit together, and every published result has one or is listed as missing.
 
-use meshpace_lab::register::{Effort, Register, consistency};
+use meshpace_lab::register::data::{Check, Published};
+use meshpace_lab::register::{Effort, Register, STUDIES, consistency};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 #[test]
@@ -64,4 +66,72 @@ fn where_a_paper_is_found_stands_once_in_the_list() {
         let problems = read(place).unwrap_err().join("\n");
         assert!(problems.contains("register.toml") && problems.contains(told), "{problems}");
     }
+}
+
+/// The papers' experiments; studies of this project have whole lists of rivals.
+fn of_papers(register: &Register) -> impl Iterator<Item = &Published> {
+    let all = register.experiments.iter().map(|experiment| &experiment.published);
+    all.filter(|published| !STUDIES.iter().any(|study| published.id.starts_with(study)))
+}
+
+#[test]
+fn nothing_is_judged_twice() {
+    let register = Register::embedded();
+    let twice: Vec<String> = of_papers(&register).flat_map(consistency::judged_twice).collect();
+    assert!(twice.is_empty(), "{}", twice.join("\n"));
+}
+
+#[test]
+fn a_claim_is_one_statement() {
+    // About several curves at once only if the statement is.
+    const OF_ALL: [&str; 11] =
+        ["all", "each", "every", "any", "none", "nobody", "nothing", "other", "others", "least", "highest"];
+    let register = Register::embedded();
+    let mut told = Vec::new();
+    for published in of_papers(&register) {
+        for claim in &published.claims {
+            let words: Vec<String> = claim.text.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase).collect();
+            let is_of_all = words.iter().any(|word| OF_ALL.contains(&word.as_str()));
+            let subjects: BTreeSet<&str> = match &claim.check {
+                Check::Above { of, .. }
+                | Check::Level { of, .. }
+                | Check::Falls { of, .. }
+                | Check::Rises { of, .. }
+                | Check::Flat { of, .. } => of.iter().map(|term| term.curve.as_str()).collect(),
+                _ => BTreeSet::new(),
+            };
+            if subjects.len() > 1 && !is_of_all || claim.text.contains("with and without") {
+                told.push(format!("{}: \"{}\" is about {subjects:?}", published.id, claim.text));
+            }
+        }
+    }
+    assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+#[test]
+fn ap05_is_judged_with_one_reading() {
+    let register = Register::embedded();
+    let (mut read, mut wholes) = (BTreeSet::new(), 0);
+    for published in of_papers(&register).filter(|published| published.id.starts_with("AP05-")) {
+        let is_paced = |curve: &&meshpace_lab::register::data::Curve| curve.id.starts_with("ap");
+        let paced: Vec<_> = published.curves.iter().filter(is_paced).collect();
+        if paced.is_empty() {
+            continue;
+        }
+        wholes += 1;
+        let titles: Vec<&str> = published.beside.iter().map(|whole| whole.title.as_str()).collect();
+        assert_eq!(titles, ["as printed", "as released"], "{}", published.id);
+        for claim in &published.claims {
+            assert!(claim.also.is_empty(), "{}: \"{}\" has a reading of its own", published.id, claim.text);
+            for term in claim.check.terms() {
+                assert!(!term.curve.starts_with("tcp-ap"), "{}: \"{}\" counts another", published.id, claim.text);
+            }
+        }
+        read.extend(paced.iter().filter_map(|curve| curve.point.as_ref()?.get("flow.transport")).map(|it| {
+            let pacing = &it["pacing"];
+            (pacing["profile"].to_string(), pacing["sampling"].to_string())
+        }));
+    }
+    assert!(wholes >= 12, "{wholes}");
+    assert_eq!(read, BTreeSet::from([("\"released\"".to_owned(), "\"new-data-karn\"".to_owned())]));
 }

@@ -59,7 +59,8 @@ parameters! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct HtConfig {
         /// ht: MPDUs of an aggregate at most; 1: no aggregates, and no block ACK
-        mpdus as ampdu_mpdus: u32 = HtConfig::WINDOW => whole("MPDUs", 1, HtConfig::WINDOW as u64), Basic, "IEEE 802.11-2012, 9.12";
+        mpdus as ampdu_mpdus: u32 = HtConfig::WINDOW => whole("MPDUs", 1, HtConfig::WINDOW as u64), Basic,
+            "IEEE 802.11-2012, 9.12";
         /// ht: bytes of an aggregate at most, delimiters included
         bytes as ampdu_size: u32 = 65_535 => SIZE.from(1.0).to(65_535.0), Expert, "IEEE 802.11-2016, 9.4.2.56.3";
         /// ht: air time of an aggregate at most

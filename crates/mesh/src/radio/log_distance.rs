@@ -36,13 +36,15 @@ parameters! {
         /// A_cab, loss at each end; with log-distance
         cable_db as cable: f64 = 0.0 => GAIN.from(0.0).to(200.0), Basic, "AP10, section III";
         /// p, with log-distance
-        exponent as path_loss_exponent: f64 = 3.0 => number(1.0, 10.0), Basic, "Rappaport, Wireless Communications, section 4.9; AP10, section IV.E";
+        exponent as path_loss_exponent: f64 = 3.0 => number(1.0, 10.0), Basic,
+            "Rappaport, Wireless Communications, section 4.9; AP10, section IV.E";
         /// loss at 1 m; with log-distance
         // 20 log10(2437 MHz) - 28.
         reference_loss_db as reference_loss: f64 = 39.74 => GAIN.from(-200.0).to(200.0).or("39.74 dB; 46.35 dB at 5 GHz"), Basic,
             "Rappaport, Wireless Communications, section 4.9";
         /// standard deviation of the shadowing of a pair of nodes; with log-distance
-        shadowing_db as shadowing: f64 = 0.0 => GAIN.from(0.0).to(100.0), Expert, "Rappaport, Wireless Communications, section 4.9";
+        shadowing_db as shadowing: f64 = 0.0 => GAIN.from(0.0).to(100.0), Expert,
+            "Rappaport, Wireless Communications, section 4.9";
         /// draws the shadowing, whatever the run's seed is; with log-distance
         shadowing_seed: u64 = 1 => whole("a seed", 0, i64::MAX as u64), Expert;
     }

@@ -29,7 +29,7 @@ class Verdict:
     interval: list[float] | None
     #: Unit of the three.
     unit: str
-    #: "reproduced", "reproduced in shape", "differs" or "cannot be judged".
+    #: "reproduced", "reproduced in shape", "differs", "cannot be told" or "cannot be judged".
     verdict: str
     #: Why it is not better.
     cause: str | None

@@ -31,6 +31,7 @@ fn words(verdict: Verdict) -> &'static str {
         Verdict::Reproduced => "reproduced (the numbers agree)",
         Verdict::InShape => "in shape (the direction does)",
         Verdict::Differs => "differ",
+        Verdict::CannotBeTold => "cannot be told (the intervals hold both answers)",
         Verdict::CannotBeJudged => "cannot be judged",
     }
 }

@@ -10,8 +10,10 @@ use meshpace_lab::register::data::{Curve, Published};
 use meshpace_lab::statistics::Estimate;
 use std::sync::Arc;
 
-/// The transports that are shown: the usual one and the one that the papers are about.
-const SHOWN: [&str; 2] = ["newreno", "tcp-ap"];
+/// The curves that are shown: the usual transport and the one that the papers are about, in the reading that is judged if there is one.
+fn shown(published: &Published) -> [&'static str; 2] {
+    ["newreno", if published.curve("ap").is_some() { "ap" } else { "tcp-ap" }]
+}
 
 /// The figure from the first experiment that has goodput over hops on several kinds of routes.
 pub fn figure(chapters: &[&Chapter]) -> Markup {
@@ -22,7 +24,8 @@ pub fn figure(chapters: &[&Chapter]) -> Markup {
     let published = &chapter.experiment.published;
     let observations = Observations::new(published, Arc::clone(&collection.records));
     let painter = Painter { observations: &observations };
-    let curves: Vec<&Curve> = SHOWN.iter().filter_map(|id| published.curve(id)).collect();
+    let names = shown(published);
+    let curves: Vec<&Curve> = names.iter().filter_map(|id| published.curve(id)).collect();
     let Some(metric) = published.metric("goodput") else { return html! {} };
     let charts: Vec<Chart> =
         (0..published.panels.len()).map(|panel| painter.chart(panel, &curves, &metric, false)).collect();
@@ -38,13 +41,13 @@ pub fn figure(chapters: &[&Chapter]) -> Markup {
         let both =
             usual.iter().rev().find_map(|(x, usual)| Some((*x, *usual, paced.iter().find(|(other, _)| other == x)?.1)));
         html! { @if let Some((x, usual, paced)) = both {
-            "At " (digits(x).trim_end_matches(".0").trim_end_matches(".00")) " hops " (published.label(SHOWN[1])) " carries " (told(&paced)) " kbit/s, " (published.label(SHOWN[0])) " "
+            "At " (digits(x).trim_end_matches(".0").trim_end_matches(".00")) " hops " (published.label(names[1])) " carries " (told(&paced)) " kbit/s, " (published.label(names[0])) " "
             (told(&usual)) " kbit/s."
         } }
     };
     html! { section.lead { h2 { "What pacing does over several hops" }
         p { "One transfer goes over a chain of radios that all share one channel. Every further hop costs goodput, because neighbours cannot send at the same \
-            time. " (published.label(SHOWN[0])) " sends its segments in bursts, and bursts collide; " (published.label(SHOWN[1])) " spaces them by how long a segment needs \
+            time. " (published.label(names[0])) " sends its segments in bursts, and bursts collide; " (published.label(names[1])) " spaces them by how long a segment needs \
             over four hops. Collisions that look like broken links make the routing protocol search for a new route, so choose the routing:" }
         div.switch {
             @for (number, panel) in published.panels.iter().enumerate() {
@@ -74,6 +77,6 @@ fn fits(published: &Published) -> bool {
     published.x.as_ref().is_some_and(|axis| axis.key == "topology.hops")
         && published.panels.len() > 1
         && published.panels.iter().all(|panel| panel.point.keys().any(|key| key.starts_with("routing")))
-        && SHOWN.iter().all(|id| published.curve(id).is_some())
+        && shown(published).iter().all(|id| published.curve(id).is_some())
         && published.metric("goodput").is_some()
 }

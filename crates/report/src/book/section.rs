@@ -10,7 +10,7 @@ use meshpace_lab::register::data::{Cause, Published};
 use meshpace_lab::register::judge::{Judgement, judge};
 use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::verdicts::cause_of;
-use meshpace_lab::register::{Experiment, Observations, Verdict};
+use meshpace_lab::register::{Account, Experiment, Observations, Verdict};
 use std::path::Path;
 
 pub fn of(chapter: &Chapter, is_alone: bool, book: &Book, resolver: &Resolver) -> Markup {
@@ -28,7 +28,7 @@ pub fn of(chapter: &Chapter, is_alone: bool, book: &Book, resolver: &Resolver) -
                         " " a.view href=(view) { "watch it" }
                     } } }
             }
-            p.sentence { (sentence(chapter)) }
+            (account(chapter, resolver))
             @if let Some(collection) = chapter.collection { (judged(chapter, collection, book, resolver)) }
             @else { @for note in &published.notes { p { (resolver.text(&published.id, note)) } } }
         }
@@ -75,33 +75,15 @@ pub fn bar(chapter: &Chapter) -> Markup {
     } }
 }
 
-/// What was claimed, what came out, and why, in one sentence.
-pub fn sentence(chapter: &Chapter) -> Markup {
-    let published = &chapter.experiment.published;
-    if let Some(why) = &published.unjudged {
-        return html! { "It cannot be judged: " (why) };
+/// What was found beside what was published, how many claims hold, and which do not.
+fn account(chapter: &Chapter, resolver: &Resolver) -> Markup {
+    if let Some(why) = &chapter.experiment.published.unjudged {
+        return html! { p.sentence { "It cannot be judged: " (why) } };
     }
-    let claims = &published.claims;
-    let differs: Vec<&str> = chapter
-        .entries
-        .iter()
-        .filter(|entry| entry.verdict == Verdict::Differs.words())
-        .map(|entry| entry.claim.as_str())
-        .collect();
-    let all = chapter.entries.len();
-    let causes: Vec<String> =
-        chapter.causes().into_iter().map(|(cause, number)| format!("{cause} ({number})")).collect();
+    let account = Account::of(chapter.experiment, &chapter.entries, resolver);
     html! {
-        @match claims.first() {
-            Some(first) => { "Claimed: " q { (first.text.trim_end_matches('.')) } @if claims.len() > 1 { " and " (claims.len() - 1) " more" } },
-            None => "Published are numbers alone",
-        }
-        "; came out: "
-        @if chapter.held() == all { @if all == 1 { "it holds" } @else { "all " (all) " hold" } }
-        @else if chapter.held() == 0 { @if all == 1 { "it does not hold" } @else { "none of " (all) " holds" } }
-        @else { (chapter.held()) " of " (all) " hold"
-            @if let Some(one) = differs.first() { ", not " q { (one.trim_end_matches('.')) } @if differs.len() > 1 { " and " (differs.len() - 1) " more" } } }
-        @if causes.is_empty() { "." } @else { "; why not all to the number: " (causes.join(", ")) "." }
+        p.sentence { @if let Some(found) = &account.found { strong { (signs(found)) } " " } (account.count) }
+        @if !account.failing.is_empty() { ul.failing { @for one in &account.failing { li { (signs(one)) } } } }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Declared parameters: what is declared is what the reader takes, refuses and sets.
 
 use meshpace_core::Parameter;
-use meshpace_core::parameter::{Unit, Value};
+use meshpace_core::parameter::{self, Parameters, Unit, Value};
 use meshpace_scenario::keys::{self, Asked, Level};
 use meshpace_scenario::{Scenario, Source};
+use meshpace_transport::pacing::{self, AdaptiveConfig};
+use meshpace_transport::{Config, tcp, tpa, train};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -111,6 +113,41 @@ fn what_is_outside_of_a_declared_range_is_refused_by_its_name() {
         }
     }
     assert!(tried.len() > 150, "{}", tried.len());
+}
+
+/// What a scenario writes for `piece` with every parameter changed.
+fn all_changed(piece: &mut dyn Parameters, usual: &mut dyn Parameters) -> String {
+    for slot in piece.slots() {
+        if let Some(value) = others(slot.parameter).first() {
+            slot.setting.set(value);
+        }
+    }
+    let changes = parameter::changes(piece, usual);
+    assert!(changes.len() + 1 >= piece.slots().len(), "{changes:?}");
+    changes.join(", ")
+}
+
+#[test]
+fn what_is_written_of_a_configuration_is_read_as_that_configuration() {
+    let transport = |text: String| {
+        let text = format!("[topology]\nhops = 4\n[[flow]]\ntransport = {{ {text} }}\n");
+        let source = Source { name: "back.toml".to_owned(), text, sets: Vec::new() };
+        let scenario = Scenario::read(source, Path::new("."), "back").unwrap_or_else(|refusal| panic!("{refusal}"));
+        scenario.points[0].config.flows[0].transport.clone()
+    };
+    let mut train = train::Config::default();
+    let text = all_changed(&mut train, &mut train::Config::default());
+    assert!(text.contains("hop_noise = \"375 us\"") && text.contains("rto.initial = \"1.25 s\""), "{text}");
+    assert_eq!(transport(format!("name = 'quiet-train', {text}")), Config::Train(train));
+    let mut tpa = tpa::Config::default();
+    let text = all_changed(&mut tpa, &mut tpa::Config::default());
+    assert_eq!(transport(format!("name = 'tpa-2', {text}")), Config::Tpa(tpa));
+    let mut tcp = tcp::Config::default();
+    let text = all_changed(&mut tcp, &mut tcp::Config::default());
+    let mut adaptive = AdaptiveConfig::default();
+    let pacing = all_changed(&mut adaptive, &mut AdaptiveConfig::default());
+    tcp.pacing = pacing::Config::Adaptive(adaptive);
+    assert_eq!(transport(format!("{text}, pacing = {{ kind = 'adaptive', {pacing} }}")), Config::Tcp(tcp));
 }
 
 /// The dotted names of all that a scenario sets, without numbers and with the keys that it sweeps.

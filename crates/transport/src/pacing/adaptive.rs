@@ -31,11 +31,14 @@ parameters! {
         /// s_a, bytes of an ACK
         ack_size: u32 = 40 => whole("bytes", 0, 65535), Expert, "AP05, section 4.3";
         /// who knows the hops
-        hops: HopSource = HopSource::RoutingTable => choice(HopSource::WORDS), Expert, "AP05, section 4.3; the agent its authors released";
+        hops: HopSource = HopSource::RoutingTable => choice(HopSource::WORDS), Expert,
+            "AP05, section 4.3; the agent its authors released";
         /// the delay on paths shorter than reuse_hops
-        short_path: ShortPath = ShortPath::WholePath => choice(ShortPath::WORDS), Expert, "AP05, section 4.3; the agent its authors released";
+        short_path: ShortPath = ShortPath::WholePath => choice(ShortPath::WORDS), Expert,
+            "AP05, section 4.3; the agent its authors released";
         /// measure of contention
-        dispersion: Dispersion = Dispersion::CovRtt => choice(Dispersion::WORDS), Expert, "AP05, section 4.2; the agent its authors released";
+        dispersion: Dispersion = Dispersion::CovRtt => choice(Dispersion::WORDS), Expert,
+            "AP05, section 4.2; the agent its authors released";
         /// its weight
         dispersion_factor: f64 = 2.0 => number(0.0, 1e6), Expert, "AP05, section 4";
         /// K, factor of what scaling names
@@ -48,13 +51,16 @@ parameters! {
         /// largest delay that is taken
         delay_limit: Option<Duration> = None => TIME.above(0.0).or_none(), Expert, "the agent that the authors of AP05 released";
         /// largest queueing delay per hop that is taken; the average takes the place of what is above
-        queueing_limit: Option<Duration> = None => TIME.above(0.0).or_none(), Expert, "the agent that the authors of AP05 released";
+        queueing_limit: Option<Duration> = None => TIME.above(0.0).or_none(), Expert,
+            "the agent that the authors of AP05 released";
         /// before the first sample; 0 s: as the window allows
         initial_interval: Duration = Duration::ZERO => TIME.from(0.0), Expert, "the agent that the authors of AP05 released";
         /// which ACKs are samples
-        sampling: Sampling = Sampling::NewDataKarn => choice(Sampling::WORDS), Basic, "AP05, section 4.5; the agent its authors released";
+        sampling: Sampling = Sampling::NewDataKarn => choice(Sampling::WORDS), Basic,
+            "AP05, section 4.5; the agent its authors released";
         /// how the interval holds segments back
-        limit: RateLimit = RateLimit::EarliestSend => choice(RateLimit::WORDS), Basic, "AP05, section 4.4; the agent its authors released";
+        limit: RateLimit = RateLimit::EarliestSend => choice(RateLimit::WORDS), Basic,
+            "AP05, section 4.4; the agent its authors released";
         /// pacing after a loss
         recovery: Recovery = Recovery::Restart => choice(Recovery::WORDS), Expert, "the agent that the authors of AP05 released";
     }

@@ -45,6 +45,11 @@ impl Acknowledger {
         Acknowledger { every, delay, pending: 0, due: false, at: Time::NEVER }
     }
 
+    /// From the next segment on an ACK waits for this long.
+    pub fn set_delay(&mut self, delay: Duration) {
+        self.delay = delay;
+    }
+
     /// A data segment arrived.
     pub fn on_segment(&mut self, now: Time, congested: bool) {
         self.pending += 1;

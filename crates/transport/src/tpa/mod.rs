@@ -34,7 +34,8 @@ parameters! {
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
         /// K, segments of a block
-        block_segments: u8 = segment::BLOCK_SEGMENTS => whole("segments", 1, segment::BLOCK_SEGMENTS as u64), Basic, "TPA, section 3.2 and table 1";
+        block_segments: u8 = segment::BLOCK_SEGMENTS => whole("segments", 1, segment::BLOCK_SEGMENTS as u64), Basic,
+            "TPA, section 3.2 and table 1";
         /// how long a block waits for more data
         fill_timeout: Duration = Duration::from_millis(100) => TIME.from(0.0), Expert;
         /// how many segments share an ACK

@@ -27,6 +27,8 @@ use super::estimator::{exchange, reuse_hops};
 use crate::PathInfo;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
+use meshpace_core::parameter;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, parameters};
 
@@ -83,22 +85,11 @@ const SLOWEST: f64 = 30.0;
 const FORGIVENESS: f64 = 0.3;
 
 impl Config {
-    /// Its parameters in one line, for people.
+    /// Its parameters in one line, for people: the longest train, and what is not the default.
     pub fn describe(&self) -> String {
-        let train =
-            format!("trains of {} to {} segments, {} s at most", self.first, self.train, self.span.as_secs_f64());
-        let competes = if self.competitive > 1.0 {
-            format!(", {} times the delay beside others", self.competitive)
-        } else {
-            String::new()
-        };
-        match self.interval {
-            Some(interval) => format!("{train}; {} s apart", interval.as_secs_f64()),
-            None => format!(
-                "{train}; floor {} or {}, delay {}, exponent {}, marks {}{competes}",
-                self.near_floor, self.far_floor, self.delay, self.exponent, self.marks
-            ),
-        }
+        let line = [format!("trains of up to {} segments", self.train)];
+        let changes = parameter::changes(&mut self.clone(), &mut Config::default());
+        line.into_iter().chain(changes).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Term;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// Where a gain is looked at.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
@@ -228,6 +229,56 @@ impl Check {
         }
     }
 
+    /// The check with other curves in the places of some; None if that changes nothing.
+    pub fn with(&self, curves: &BTreeMap<String, String>) -> Option<Check> {
+        let mut check = self.clone();
+        let mut is_changed = false;
+        for term in check.terms_mut() {
+            if let Some(other) = curves.get(&term.curve) {
+                other.clone_into(&mut term.curve);
+                is_changed = true;
+            }
+        }
+        is_changed.then_some(check)
+    }
+
+    fn terms_mut(&mut self) -> Vec<&mut Term> {
+        match self {
+            Check::Gain { of, over, .. } | Check::AboveBeyond { of, over, .. } | Check::Same { of, over, .. } => {
+                vec![of, over]
+            }
+            Check::BestGain { of, over, .. } | Check::Above { of, over, .. } => of.iter_mut().chain(over).collect(),
+            Check::Order { of, .. }
+            | Check::Level { of, .. }
+            | Check::Falls { of, .. }
+            | Check::Rises { of, .. }
+            | Check::Flat { of, .. } => of.iter_mut().collect(),
+            Check::Value { of, .. } | Check::TunedBelow { of, .. } => vec![of],
+            Check::Peak { of, over, .. } => std::iter::once(of).chain(over).collect(),
+            Check::NotJudged { .. } => Vec::new(),
+        }
+    }
+
+    /// The comparisons it makes, each as a text: two checks with one in common judge it twice.
+    pub fn comparisons(&self) -> Vec<String> {
+        let above = |of: &Term, over: &Term, core: &Option<[f64; 2]>| format!("{of:?} above {over:?} in {core:?}");
+        let each = |kind: &str, of: &[Term], rest: String| -> Vec<String> {
+            of.iter().map(|term| format!("{kind} {term:?} {rest}")).collect()
+        };
+        match self {
+            Check::Above { of, over, core, .. } => {
+                of.iter().flat_map(|one| over.iter().map(move |other| above(one, other, core))).collect()
+            }
+            Check::Order { of, core } => of.windows(2).map(|pair| above(&pair[0], &pair[1], core)).collect(),
+            Check::Level { of, is, core } => each("level", of, format!("{is:?} in {core:?}")),
+            Check::Falls { of, core, .. } => each("falls", of, format!("in {core:?}")),
+            Check::Rises { of, core, .. } => each("rises", of, format!("in {core:?}")),
+            Check::Flat { of, core, .. } => each("flat", of, format!("in {core:?}")),
+            Check::NotJudged { .. } => Vec::new(),
+            other => vec![format!("{other:?}")],
+        }
+    }
+
     /// The check about another reading of its subject: `curve` stands wherever the curve of the first term stood. Of terms
     /// that are judged each for itself only those stay that this changes.
     pub fn about(&self, curve: &str) -> Check {
@@ -277,6 +328,32 @@ mod tests {
         assert_eq!(about("kind = \"same\"\nof = \"a:x\"\nover = \"a:y\"\nwithin_pct = 1.0"), ["new", "new"]);
         assert_eq!(about("kind = \"above\"\nof = [\"a\", \"b\"]\nover = [\"c\"]"), ["new", "c"]);
         assert_eq!(about("kind = \"order\"\nof = [\"a\", \"b\", \"a:y\"]"), ["new", "b", "new"]);
+    }
+
+    #[test]
+    fn a_whole_reading_has_all_its_curves() {
+        let check = |text: &str| toml::from_str::<Check>(text).unwrap();
+        let curves = BTreeMap::from([("a".to_owned(), "x".to_owned()), ("b".to_owned(), "y".to_owned())]);
+        let with = |text: &str| check(text).with(&curves);
+        let gain = |of: &str, over: &str| {
+            format!("kind = \"gain\"\nof = \"{of}\"\nover = \"{over}\"\npublished_pct = 1.0\ntolerance_pct = 1.0")
+        };
+        assert_eq!(with(&gain("a", "b")), Some(check(&gain("x", "y"))));
+        assert_eq!(with(&gain("c", "b:jain@2")), Some(check(&gain("c", "y:jain@2"))));
+        assert_eq!(with(&gain("c", "d")), None);
+    }
+
+    #[test]
+    fn what_is_compared_is_the_same_however_it_is_said() {
+        let of = |text: &str| toml::from_str::<Check>(text).unwrap().comparisons();
+        let order = of("kind = \"order\"\nof = [\"a\", \"b\", \"c\"]");
+        let above = of("kind = \"above\"\nof = [\"b\"]\nover = [\"c\", \"d\"]\nby_pct = 50.0");
+        assert!(order.contains(&above[0]) && !order.contains(&above[1]), "{order:?} {above:?}");
+        let level = of("kind = \"level\"\nof = [\"a\", \"b\"]\nis = { above = 1.0 }");
+        assert_eq!(
+            (level.len(), level.contains(&of("kind = \"level\"\nof = [\"b\"]\nis = { above = 1.0 }")[0])),
+            (2, true)
+        );
     }
 
     #[test]

@@ -160,6 +160,13 @@ pub fn standard(id: &str) -> Option<Metric> {
     })
 }
 
+/// Fields that lie between 0 and 1.
+const BOUNDED: [&str; 5] = ["share", "retransmission_index", "collision_probability", "air_time", "airtime_share"];
+
+/// How far a bounded quantity may be from a published number and reproduce it, as a part of its largest value: a tenth of the range of
+/// Jain's index of two flows, which goes from 0.5 to 1.
+pub const NEAR: f64 = 0.05;
+
 /// What is computed of a flow, besides the fields it has.
 const OF_FLOWS: [&str; 3] = ["share", "averaged_goodput_bps", "download_delay_s"];
 
@@ -172,6 +179,31 @@ impl Metric {
     /// Whether it is taken from the time series.
     pub fn is_series(&self) -> bool {
         self.field.starts_with("series.") || self.field.starts_with("links.")
+    }
+
+    /// The largest value a bounded quantity can have, in its unit: of indices, shares and ratios, which are at most 1. None for others.
+    pub fn top(&self) -> Option<f64> {
+        let field = self.field.rsplit('.').next().unwrap_or_default();
+        let is_bounded = BOUNDED.contains(&field) || self.is_index();
+        (is_bounded && self.take != Take::Variation).then_some(self.scale.abs())
+    }
+
+    /// Whether it is Jain's index, of whatever.
+    pub fn is_index(&self) -> bool {
+        ["jain", "jain_2s", "series.jain"].contains(&self.field.as_str())
+            || self.flow == Some(FlowChoice::All(Together::Jain))
+    }
+
+    /// How far from `number` a value may be: `pct` per cent of it, of a bounded quantity no more than [`NEAR`] of the largest value.
+    pub fn reach(&self, number: f64, pct: f64) -> f64 {
+        let relative = pct / 100.0 * number.abs();
+        self.top().map_or(relative, |top| relative.min(NEAR * top))
+    }
+
+    /// Whether it is Jain's index of a record with one flow, which is 1 whatever happens.
+    pub fn is_of_one_flow(&self, record: &Value) -> bool {
+        let flows = record.get("flows").and_then(Value::as_array).map(Vec::len);
+        self.is_index() && flows.is_some_and(|flows| flows < 2)
     }
 
     /// Whether a record has a value for each flow.
@@ -227,6 +259,9 @@ impl Metric {
 
     /// The quantity in `record`, or in one batch of it; for one flow if `flow` says so. None where there is none.
     pub fn of(&self, record: &Value, flow: Option<usize>) -> Option<f64> {
+        if self.is_of_one_flow(record) {
+            return None;
+        }
         let value = match self.parts(record)? {
             Parts::Whole(value) => value,
             Parts::Flows(values) => match (flow, self.flow?) {

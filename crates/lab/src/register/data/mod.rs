@@ -8,7 +8,7 @@ mod term;
 
 pub use cause::Cause;
 pub use check::{At, Bound, Check, Range};
-pub use metric::{FlowChoice, Metric, Take, Together, standard};
+pub use metric::{FlowChoice, Metric, NEAR, Take, Together, standard};
 pub use term::Term;
 
 use serde::Deserialize;
@@ -49,6 +49,9 @@ pub struct Published {
     /// The readings of the paper that were tried, with what they gave.
     #[serde(rename = "reading", default)]
     pub readings: Vec<Reading>,
+    /// Whole readings beside the one that counts: every claim that they change is shown for them too, and counts for nothing.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
     /// How much is run at each quality.
     #[serde(default)]
     pub quality: Qualities,
@@ -96,6 +99,16 @@ pub struct Reading {
     /// Whether this is the measurement that decided the cause.
     #[serde(default)]
     pub decides: bool,
+}
+
+/// A whole reading of a paper beside the one that counts.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    /// What people read: "as printed".
+    pub title: String,
+    /// For curves of the reading that counts, the curve that this one has in their place.
+    pub curves: BTreeMap<String, String>,
 }
 
 fn usual_level() -> f64 {
@@ -222,6 +235,12 @@ pub struct Figure {
     /// Logarithmic vertical axis: equal distances are equal ratios.
     #[serde(default)]
     pub log: bool,
+    /// Curves against x are drawn as their ratio to this one.
+    #[serde(default)]
+    pub over: Option<String>,
+    /// Only these panels.
+    #[serde(default)]
+    pub panels: Vec<String>,
 }
 
 /// How something is drawn.
@@ -322,4 +341,7 @@ pub struct Claim {
     /// Why it differs; the experiment's cause without.
     #[serde(default)]
     pub cause: Option<Cause>,
+    /// The same in a short sentence, for the end of the command and the top of the page; the cause in words without.
+    #[serde(default)]
+    pub why: Option<String>,
 }

@@ -1,11 +1,13 @@
 //! Published numbers beside ours.
 //!
-//! Reproduced: they differ by no more than their joined half widths (the root of the sum of their squares; no more than half
-//! of the larger number), or than the metric's tolerance. In shape: ours stands to every other row as published, wherever the published numbers differ by more
-//! than their joined half widths. Differs otherwise.
+//! Reproduced: they differ by no more than their joined half widths (the root of the sum of their squares), or than the metric's
+//! tolerance; the joined half widths are no more than half of the larger number. In shape: ours stands clearly to every other row as published, wherever
+//! the published numbers differ by more than their joined half widths. Differs where it clearly stands otherwise to one; where our
+//! half widths leave it open it cannot be told.
 
 use super::Verdict;
-use crate::register::data::{Curve, Metric, Number, Numbers};
+use super::said::{self, Said};
+use crate::register::data::{Check, Curve, Metric, Number, Numbers};
 use crate::register::observations::Observations;
 use crate::register::select::X;
 use crate::statistics::{Estimate, estimate};
@@ -27,7 +29,7 @@ pub struct Cell {
     pub verdict: Verdict,
     /// Rows to which ours stands otherwise than published.
     pub against: Vec<String>,
-    /// Whether it counts: another reading of a row does not.
+    /// Whether it counts: another reading of a row does not, nor does a number that a claim judges.
     pub counts: bool,
 }
 
@@ -59,6 +61,16 @@ fn cell(observations: &Observations, panel: usize, curve: &Curve, metric: &Metri
         |curve: &Curve| estimate(&observations.values(panel, curve, metric, None, x), observations.published.level);
     let number = published_at(observations, curve, &metric.id, x)?;
     let ours = ours_of(curve);
+    // A number that a claim judges is not judged twice.
+    let is_claimed = panel == 0
+        && observations.published.claims.iter().any(|claim| match &claim.check {
+            Check::Value { of, .. } => {
+                of.curve == curve.id
+                    && *of.metric.as_ref().unwrap_or(&observations.published.first_metric()) == metric.id
+                    && of.x.is_none_or(|own| own == x.value)
+            }
+            _ => false,
+        });
     let cell = |verdict, against| Cell {
         curve: curve.id.clone(),
         metric: metric.id.clone(),
@@ -67,33 +79,44 @@ fn cell(observations: &Observations, panel: usize, curve: &Curve, metric: &Metri
         ours,
         verdict,
         against,
-        counts: curve.reading_of.is_none(),
+        counts: curve.reading_of.is_none() && !is_claimed,
     };
     if !ours.half_width.is_finite() {
         return Some(cell(Verdict::CannotBeJudged, Vec::new()));
     }
     let same_row = |other: &Curve| other.id == curve.id || Some(&other.id) == curve.reading_of.as_ref();
-    let stands_otherwise = |other: &&Curve| {
+    // How ours stands to another row, if the published numbers say how it is to.
+    let stands = |other: &Curve| {
         if same_row(other) || other.reading_of.is_some() {
-            return false;
+            return None;
         }
-        let Some(theirs) = published_at(observations, other, &metric.id, x) else { return false };
+        let theirs = published_at(observations, other, &metric.id, x)?;
         let difference = number.mean() - theirs.mean();
         let is_clear = difference.abs() > number.half_width().hypot(theirs.half_width());
-        is_clear && (ours.mean - ours_of(other).mean) * difference <= 0.0
+        let other = ours_of(other);
+        let (distance, half) =
+            ((ours.mean - other.mean) * difference.signum(), ours.half_width.hypot(other.half_width));
+        // A row that was not run leaves it open.
+        is_clear.then(|| match half.is_finite() {
+            true => Said::on_side([distance - half, distance + half], 0.0, 0.0),
+            false => Said::Open,
+        })
     };
+    let others = || observations.published.curves.iter();
     let against: Vec<String> =
-        observations.published.curves.iter().filter(stands_otherwise).map(|other| other.id.clone()).collect();
+        others().filter(|other| stands(other) == Some(Said::Fails)).map(|other| other.id.clone()).collect();
     let distance = (ours.mean - number.mean()).abs();
     let joined = ours.half_width.hypot(number.half_width());
     // Half widths that hold everything show nothing.
-    let is_narrow = joined <= 0.5 * number.mean().abs().max(ours.mean.abs());
-    let verdict = if distance <= joined && is_narrow || distance <= metric.tolerance_pct / 100.0 * number.mean().abs() {
-        Verdict::Reproduced
-    } else if against.is_empty() && has_others(observations, curve, metric, x) {
-        Verdict::InShape
-    } else {
-        Verdict::Differs
+    let is_narrow = joined <= metric.reach(number.mean().abs().max(ours.mean.abs()), 50.0);
+    let is_near = distance <= joined || distance <= metric.reach(number.mean(), metric.tolerance_pct);
+    let verdict = match (is_near, is_narrow) {
+        (true, true) => Verdict::Reproduced,
+        (true, false) => Verdict::CannotBeTold,
+        (false, _) if has_others(observations, curve, metric, x) => {
+            said::all(others().filter_map(stands)).verdict(Verdict::InShape)
+        }
+        (false, _) => Verdict::Differs,
     };
     Some(cell(verdict, against))
 }

@@ -1,7 +1,8 @@
 //! A quantity against a number, and the best of several against the best of others.
 
+use super::said::{NO_DIFFERENCE_PCT, Said};
 use super::{Given, Look, Measured, Verdict, together};
-use crate::register::data::{Bound, Term};
+use crate::register::data::{Bound, Metric, NEAR, Term};
 use crate::register::observations::Sample;
 use crate::statistics::{Estimate, estimate};
 
@@ -12,21 +13,28 @@ pub fn level(look: &Look, of: &[Term], bound: Bound, core: Option<[f64; 2]>) -> 
 
 fn one_level(look: &Look, of: &Term, bound: Bound, core: Option<[f64; 2]>) -> Result<(Verdict, String), String> {
     let samples = look.within(of, core)?;
+    let metric = metric(look, of)?;
     let verdicts: Vec<(Verdict, &Sample, Estimate)> = samples
         .iter()
         .map(|sample| {
             let ours = measured(look, of, sample)?;
-            let (mean, half) = (ours.mean, ours.half_width);
-            let (is_inside, is_clear) = match bound {
-                Bound::Above(limit) => (mean > limit, mean - half > limit),
-                Bound::Below(limit) => (mean < limit, mean + half < limit),
-                Bound::Between([low, high]) => ((low..=high).contains(&mean), 2.0 * half <= high - low),
+            let (mean, interval) = (ours.mean, [ours.mean - ours.half_width, ours.mean + ours.half_width]);
+            // How far the interval may reach beyond the limit.
+            let reach = |limit: f64| metric.reach(limit, metric.tolerance_pct);
+            let (is_inside, nearly, limits) = match bound {
+                Bound::Above(limit) => (mean > limit, interval[0] >= limit - reach(limit), [limit, f64::INFINITY]),
+                Bound::Below(limit) => (mean < limit, interval[1] <= limit + reach(limit), [f64::NEG_INFINITY, limit]),
+                Bound::Between([low, high]) => {
+                    ((low..=high).contains(&mean), 2.0 * ours.half_width <= high - low, [low, high])
+                }
             };
-            let verdict = match (is_inside, is_clear) {
-                (true, true) => Verdict::Reproduced,
-                (true, false) => Verdict::InShape,
-                (false, _) => Verdict::Differs,
+            let said = match Said::within(interval, limits) {
+                // On the limit is neither above nor below it.
+                Said::Holds if !is_inside => Said::Fails,
+                said => said,
             };
+            let is_in_shape = said == Said::Open && is_inside && nearly;
+            let verdict = if is_in_shape { Verdict::InShape } else { said.verdict(Verdict::Reproduced) };
             Ok((verdict, sample, ours))
         })
         .collect::<Result<_, String>>()?;
@@ -46,6 +54,12 @@ fn one_level(look: &Look, of: &Term, bound: Bound, core: Option<[f64; 2]>) -> Re
     };
     let nearest = if verdicts.len() > 1 { "the least clear is " } else { "" };
     Ok((worst, format!("{}: {nearest}{}{}; expected {wanted}", look.told(of), number(ours), look.at(&sample.x))))
+}
+
+fn metric(look: &Look, of: &Term) -> Result<Metric, String> {
+    let published = look.observations.published;
+    let id = of.metric.clone().unwrap_or_else(|| published.first_metric());
+    published.metric(&id).ok_or_else(|| format!("there is no metric {id}"))
 }
 
 fn measured(look: &Look, of: &Term, sample: &Sample) -> Result<Estimate, String> {
@@ -76,10 +90,14 @@ pub fn one_value(look: &Look, of: &Term) -> Option<Measured> {
     let samples = look.sample(of).ok()?;
     let [sample] = &samples[..] else { return None };
     let ours = measured(look, of, sample).ok()?;
-    let published = look.observations.published;
-    let metric = published.metric(&of.metric.clone().unwrap_or_else(|| published.first_metric()));
-    let unit = metric.map(|metric| metric.unit).unwrap_or_default();
-    Some(Measured { value: ours.mean, low: ours.mean - ours.half_width, high: ours.mean + ours.half_width, unit })
+    let unit = metric(look, of).map(|metric| metric.unit).unwrap_or_default();
+    Some(Measured {
+        value: ours.mean,
+        low: ours.mean - ours.half_width,
+        high: ours.mean + ours.half_width,
+        unit,
+        at: look.at(&sample.x),
+    })
 }
 
 /// A published value.
@@ -87,15 +105,20 @@ pub fn value(look: &Look, of: &Term, published: f64, tolerance_pct: f64) -> Give
     let samples = look.sample(of)?;
     let [sample] = &samples[..] else { return Err(format!("{} has several x: say which with @", look.told(of))) };
     let ours = measured(look, of, sample)?;
+    let metric = metric(look, of)?;
     let distance = (ours.mean - published).abs();
-    let ratio = ours.mean / published;
-    let holds = distance <= ours.half_width && 2.0 * ours.half_width <= published.abs();
-    let verdict = if distance <= tolerance_pct / 100.0 * published.abs() || holds {
-        Verdict::Reproduced
-    } else if (0.5..=2.0).contains(&ratio) {
-        Verdict::InShape
-    } else {
-        Verdict::Differs
+    let holds = distance <= metric.reach(published, tolerance_pct) || distance <= ours.half_width;
+    // Half to twice; of a bounded quantity no farther than in shape.
+    let reach = |size: f64| metric.top().map_or(size, |top| size.min(2.0 * NEAR * top));
+    let (one, other) = (published - reach(0.5 * published.abs()), published + reach(published.abs()));
+    let shape = if published < 0.0 { [2.0 * published, 0.5 * published] } else { [one, other] };
+    let is_narrow = ours.half_width <= metric.reach(published, 50.0);
+    let verdict = match (holds, is_narrow) {
+        (true, true) => Verdict::Reproduced,
+        (true, false) => Verdict::CannotBeTold,
+        (false, _) => {
+            Said::within([ours.mean - ours.half_width, ours.mean + ours.half_width], shape).verdict(Verdict::InShape)
+        }
     };
     Ok((verdict, format!("{}: {}{}; published {published}", look.told(of), number(&ours), look.at(&sample.x))))
 }
@@ -118,14 +141,12 @@ pub fn best_gain(look: &Look, of: &[Term], over: &[Term], smaller: bool, publish
     if !pct.is_finite() {
         return Err(format!("{} with {}: there is no ratio to it", over.0, number(&over.1)));
     }
-    let is_clear = (of.1.mean - over.1.mean).abs() > of.1.half_width.hypot(over.1.half_width);
-    let verdict = if pct * published <= 0.0 || !is_clear {
-        Verdict::Differs
-    } else if (pct - published).abs() <= (published.abs() / 3.0).max(2.0) {
-        Verdict::Reproduced
-    } else {
-        Verdict::InShape
-    };
+    let sign = published.signum();
+    let half = 100.0 * of.1.half_width.hypot(over.1.half_width) / over.1.mean.abs();
+    let none = NO_DIFFERENCE_PCT.min(published.abs() / 2.0);
+    let is_near = (pct - published).abs() <= (published.abs() / 3.0).max(2.0);
+    let holds = if is_near { Verdict::Reproduced } else { Verdict::InShape };
+    let verdict = Said::on_side([sign * pct - half, sign * pct + half], 0.0, none).verdict(holds);
     let side = |(name, ours): &(String, Estimate)| format!("{name} with {}", number(ours));
     Ok((verdict, format!("{} against {}: {pct:+.1} %; published {published:+} %", side(&of), side(&over))))
 }

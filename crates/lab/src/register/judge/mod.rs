@@ -8,9 +8,11 @@ mod cells;
 mod compare;
 mod levels;
 mod relations;
+mod said;
 mod shapes;
 #[cfg(test)]
 mod tests;
+mod trend;
 
 pub use cells::{Cell, cells};
 pub(super) use compare::{Comparison, pairs, percent, told};
@@ -25,7 +27,9 @@ pub enum Verdict {
     Reproduced,
     /// The direction agrees, the numbers do not.
     InShape,
-    /// Neither.
+    /// Our intervals hold both answers.
+    CannotBeTold,
+    /// Neither the numbers nor the direction agree.
     Differs,
     /// There is nothing to judge by.
     CannotBeJudged,
@@ -33,7 +37,8 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them.
-    pub const ALL: [Verdict; 4] = [Verdict::Reproduced, Verdict::InShape, Verdict::Differs, Verdict::CannotBeJudged];
+    pub const ALL: [Verdict; 5] =
+        [Verdict::Reproduced, Verdict::InShape, Verdict::Differs, Verdict::CannotBeTold, Verdict::CannotBeJudged];
 
     /// The verdict in words.
     pub fn words(self) -> &'static str {
@@ -41,6 +46,7 @@ impl Verdict {
             Verdict::Reproduced => "reproduced",
             Verdict::InShape => "reproduced in shape",
             Verdict::Differs => "differs",
+            Verdict::CannotBeTold => "cannot be told",
             Verdict::CannotBeJudged => "cannot be judged",
         }
     }
@@ -66,7 +72,7 @@ pub struct Judgement {
 pub struct Judged {
     /// What counts.
     pub own: Judgement,
-    /// The same for other readings of its subject, by curve.
+    /// The same for other readings of its subject, by curve, and for whole readings, by their titles.
     pub readings: Vec<(String, Judgement)>,
     /// The same in other panels, by number.
     pub panels: Vec<(usize, Judgement)>,
@@ -75,15 +81,14 @@ pub struct Judged {
 /// Judges a claim.
 pub fn judge(claim: &Claim, observations: &Observations) -> Judged {
     let panels = &observations.published.panels;
-    let counts = claim.panel.as_ref().and_then(|id| panels.iter().position(|panel| panel.id == *id)).unwrap_or(0);
+    let counts = counting(claim, observations);
     let others = (0..panels.len().max(1)).filter(|panel| *panel != counts);
+    let also = claim.also.iter().map(|curve| (curve.clone(), claim.check.about(curve)));
+    let beside = observations.published.beside.iter();
+    let beside = beside.filter_map(|whole| Some((whole.title.clone(), claim.check.with(&whole.curves)?)));
     Judged {
         own: check(&claim.check, counts, observations),
-        readings: claim
-            .also
-            .iter()
-            .map(|curve| (curve.clone(), check(&claim.check.about(curve), counts, observations)))
-            .collect(),
+        readings: also.chain(beside).map(|(title, read)| (title, check(&read, counts, observations))).collect(),
         panels: others.map(|panel| (panel, check(&claim.check, panel, observations))).collect(),
     }
 }
@@ -99,13 +104,13 @@ pub struct Measured {
     pub high: f64,
     /// Their unit.
     pub unit: String,
+    /// Where it is: " at 7 hops"; empty without an axis.
+    pub at: String,
 }
 
 /// The number that decides a claim, if it is one.
 pub fn measured(claim: &Claim, observations: &Observations) -> Option<Measured> {
-    let panels = &observations.published.panels;
-    let panel = claim.panel.as_ref().and_then(|id| panels.iter().position(|panel| panel.id == *id)).unwrap_or(0);
-    let look = Look { observations, panel };
+    let look = Look { observations, panel: counting(claim, observations) };
     let found = match &claim.check {
         Check::Gain { of, over, at, core, .. } => relations::decisive_gain(&look, of, over, *at, *core)?,
         Check::Value { of, .. } => levels::one_value(&look, of)?,
@@ -119,6 +124,43 @@ pub fn all(observations: &Observations) -> Vec<Verdict> {
     let claims = observations.published.claims.iter().map(|claim| judge(claim, observations).own.verdict);
     let numbers = cells(observations, 0).into_iter().filter(|cell| cell.counts).map(|cell| cell.verdict);
     claims.chain(numbers).collect()
+}
+
+/// Something whose intervals hold both answers, so that more seeds are wanted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Untold {
+    /// The panel, by number.
+    pub panel: usize,
+    /// The curve.
+    pub curve: String,
+    /// The x; every one without.
+    pub x: Option<f64>,
+}
+
+/// What of an experiment needs more seeds before it is given up as something that cannot be told.
+pub fn untold(observations: &Observations) -> Vec<Untold> {
+    let published = observations.published;
+    let mut found = Vec::new();
+    for claim in &published.claims {
+        let panel = counting(claim, observations);
+        if check(&claim.check, panel, observations).verdict == Verdict::CannotBeTold {
+            let terms = claim.check.terms().into_iter();
+            found.extend(terms.map(|term| Untold { panel, curve: term.curve.clone(), x: term.x }));
+        }
+    }
+    let open = |cell: &Cell| cell.counts && cell.verdict == Verdict::CannotBeTold;
+    for cell in cells(observations, 0).into_iter().filter(open) {
+        // Its own points, and those of the rows to which it stands.
+        let rows = published.published.iter().filter(|(_, row)| row.contains_key(&cell.metric));
+        found.extend(rows.map(|(curve, _)| Untold { panel: 0, curve: curve.clone(), x: Some(cell.x.value) }));
+    }
+    found
+}
+
+/// The panel in which a claim counts.
+fn counting(claim: &Claim, observations: &Observations) -> usize {
+    let panels = &observations.published.panels;
+    claim.panel.as_ref().and_then(|id| panels.iter().position(|panel| panel.id == *id)).unwrap_or(0)
 }
 
 /// A verdict with its evidence, or why there is none.
@@ -146,7 +188,12 @@ fn check(check: &Check, panel: usize, observations: &Observations) -> Judgement 
         Check::Peak { of, over, x } => shapes::peak(&look, of, over.as_ref(), x.ends()),
         Check::TunedBelow { of, limit, core } => shapes::tuned_below(&look, of, *limit, *core),
     };
-    let (verdict, evidence) = given.unwrap_or_else(|why| (Verdict::CannotBeJudged, why));
+    let (verdict, mut evidence) = given.unwrap_or_else(|why| (Verdict::CannotBeJudged, why));
+    if verdict == Verdict::CannotBeTold
+        && let Some(seeds) = look.seeds(check)
+    {
+        evidence.push_str(&format!("; {seeds} {} do not tell", if seeds == 1 { "seed" } else { "seeds" }));
+    }
     Judgement { verdict, evidence: capital(&evidence) }
 }
 
@@ -168,6 +215,12 @@ impl Look<'_> {
         if samples.is_empty() { Err("there are no runs in the range that is judged".to_owned()) } else { Ok(samples) }
     }
 
+    /// The fewest seeds with which a point of `check` was run.
+    fn seeds(&self, check: &Check) -> Option<usize> {
+        let curves = check.terms().into_iter().filter_map(|term| self.observations.published.curve(&term.curve));
+        curves.filter_map(|curve| self.observations.seeds(self.panel, curve)).min()
+    }
+
     fn told(&self, term: &Term) -> String {
         self.observations.told(term)
     }
@@ -185,7 +238,8 @@ fn is_within(x: f64, core: Option<[f64; 2]>) -> bool {
     core.is_none_or(|[first, last]| (first..=last).contains(&x))
 }
 
-/// Several judged together: the least favourable verdict, unless one cannot be given at all.
+/// Several judged together: one that differs decides, otherwise one that cannot be told, otherwise the least favourable; none if one cannot
+/// be given at all.
 fn together(parts: Vec<(Verdict, String)>) -> Given {
     let worst = parts.iter().map(|(verdict, _)| *verdict).max().ok_or("there is nothing to compare")?;
     Ok((worst, parts.into_iter().map(|(_, evidence)| capital(&evidence)).collect::<Vec<_>>().join(". ")))

@@ -1,6 +1,7 @@
 //! One curve against another.
 
 use super::compare::{Comparison, pairs, told};
+use super::said::{self, NO_DIFFERENCE_PCT, Said};
 use super::{Given, Look, Measured, Verdict, is_within, together};
 use crate::register::data::{At, Term};
 use crate::register::select::X;
@@ -35,12 +36,12 @@ fn most(all: &[(X, Comparison)]) -> Option<&(X, Comparison)> {
 pub fn decisive_gain(look: &Look, of: &Term, over: &Term, place: At, core: Option<[f64; 2]>) -> Option<Measured> {
     let mut all = compared(look, of, over).ok()?;
     all.retain(|(x, _)| is_within(x.value, core));
-    let (_, gain) = match place {
+    let (x, gain) = match place {
         At::Largest => most(&all)?,
         At::Smallest => least(&all)?,
         At::Every => return None,
     };
-    Some(Measured { value: gain.pct, low: gain.low, high: gain.high, unit: "%".to_owned() })
+    Some(Measured { value: gain.pct, low: gain.low, high: gain.high, unit: "%".to_owned(), at: look.at(x) })
 }
 
 /// How much the first gains.
@@ -61,19 +62,23 @@ pub fn gain(
     let [low, high] = published;
     // Distances from zero on the published side.
     let (sign, weak, strong) = if high <= 0.0 && low < 0.0 { (-1.0, -high, -low) } else { (1.0, low, high) };
-    let is_on_its_side = |gain: &Comparison| if sign > 0.0 { gain.low > 0.0 } else { gain.high < 0.0 };
-    let near_half_or_twice = |pct: f64| (weak / 2.0..=strong * 2.0).contains(&(sign * pct));
+    // What is published as next to nothing is on no side of zero.
+    let none = NO_DIFFERENCE_PCT.min(weak / 2.0).max(0.0);
+    let on_its_side = |gain: &Comparison| match weak > 0.0 {
+        true => Said::on_side(signed(gain, sign), 0.0, none),
+        false => Said::Holds,
+    };
+    let of_the_size = |gain: &Comparison| Said::within(signed(gain, sign), [weak / 2.0, strong * 2.0]);
     let published_told = if low == high { format!("{low:+} %") } else { format!("{low:+} % to {high:+} %") };
     if place == At::Every {
         let mut sorted: Vec<&Comparison> = all.iter().map(|(_, gain)| gain).collect();
         sorted.sort_by(|a, b| a.pct.total_cmp(&b.pct));
-        let median = sorted[sorted.len() / 2].pct;
-        let verdict = if all.iter().all(|(_, gain)| (low - tolerance..=high + tolerance).contains(&gain.pct)) {
-            Verdict::Reproduced
-        } else if all.iter().all(|(_, gain)| is_on_its_side(gain)) && near_half_or_twice(median) {
-            Verdict::InShape
-        } else {
-            Verdict::Differs
+        let middle = of_the_size(sorted[sorted.len() / 2]);
+        let sides = said::all(all.iter().map(|(_, gain)| on_its_side(gain)));
+        let is_near = all.iter().all(|(_, gain)| (low - tolerance..=high + tolerance).contains(&gain.pct));
+        let verdict = match is_near {
+            true => sides.verdict(Verdict::Reproduced),
+            false => sides.max(middle).verdict(Verdict::InShape),
         };
         return Ok((
             verdict,
@@ -83,14 +88,14 @@ pub fn gain(
     let chosen = if place == At::Largest { largest } else { smallest };
     let gain = &chosen.1;
     let is_near = (low - tolerance..=high + tolerance).contains(&gain.pct);
+    let holds = gain.low <= high && low <= gain.high;
     // An interval that holds everything shows nothing.
-    let holds = gain.low <= high && low <= gain.high && gain.high - gain.low <= strong;
-    let verdict = if is_near || holds {
-        Verdict::Reproduced
-    } else if is_on_its_side(gain) && near_half_or_twice(gain.pct) {
-        Verdict::InShape
-    } else {
-        Verdict::Differs
+    let width = gain.high - gain.low;
+    let is_narrow = width <= strong || is_near && width <= 2.0 * tolerance;
+    let verdict = match on_its_side(gain) {
+        Said::Holds if (is_near || holds) && is_narrow => Verdict::Reproduced,
+        Said::Holds if is_near || holds => Verdict::CannotBeTold,
+        side => side.max(of_the_size(gain)).verdict(Verdict::InShape),
     };
     let which = match place {
         _ if all.len() == 1 => "",
@@ -98,6 +103,11 @@ pub fn gain(
         _ => "smallest: ",
     };
     Ok((verdict, format!("{which}{}; published {published_told}", at(look, chosen))))
+}
+
+/// The ends of a gain's interval, seen from the published side of zero.
+fn signed(gain: &Comparison, sign: f64) -> [f64; 2] {
+    if sign > 0.0 { [gain.low, gain.high] } else { [-gain.high, -gain.low] }
 }
 
 /// Each of the first above each of the others.
@@ -124,9 +134,9 @@ fn pair_above(
     core: Option<[f64; 2]>,
 ) -> Result<(Verdict, String), String> {
     let all = compared(look, of, over)?;
-    let is_above = |gain: &Comparison| gain.low > by_pct;
+    let said = |gain: &Comparison| Said::above(gain, by_pct);
     let names = format!("{} over {}", look.told(of), look.told(over));
-    let failing: Vec<_> = all.iter().filter(|(_, gain)| !is_above(gain)).cloned().collect();
+    let failing: Vec<_> = all.iter().filter(|(_, gain)| said(gain) != Said::Holds).cloned().collect();
     let Some(lowest) = least(&failing) else {
         let least = least(&all).map(|least| at(look, least)).unwrap_or_default();
         let which = if all.len() > 1 { "at least " } else { "" };
@@ -138,12 +148,16 @@ fn pair_above(
     } else {
         at(look, lowest)
     };
-    let inner: Vec<_> = all.iter().filter(|(x, _)| is_within(x.value, core)).cloned().collect();
-    if core.is_some() && !inner.is_empty() && inner.iter().all(|(_, gain)| is_above(gain)) {
-        let least = least(&inner).map(|least| at(look, least)).unwrap_or_default();
-        return Ok((Verdict::InShape, format!("{names}: in the range that counts at least {least}; {not}")));
+    let mut inner: Vec<_> = all.iter().filter(|(x, _)| is_within(x.value, core)).cloned().collect();
+    if inner.is_empty() {
+        inner.clone_from(&all);
     }
-    Ok((Verdict::Differs, format!("{names}: {not}")))
+    let verdict = said::all(inner.iter().map(|(_, gain)| said(gain))).verdict(Verdict::InShape);
+    if verdict == Verdict::InShape {
+        let least = least(&inner).map(|least| at(look, least)).unwrap_or_default();
+        return Ok((verdict, format!("{names}: in the range that counts at least {least}; {not}")));
+    }
+    Ok((verdict, format!("{names}: {not}")))
 }
 
 /// Above beyond an x where the curves cross.
@@ -163,13 +177,8 @@ pub fn above_beyond(look: &Look, of: &Term, over: &Term, beyond: f64) -> Given {
     let evidence = format!("{}; {crossing}{before}", at(look, lowest));
     // The published crossing is after the last x that is not beyond; one x earlier is as near.
     let is_close = last.is_some_and(|last| last + 1 == near.len() || last + 2 == near.len());
-    Ok(if !far.iter().all(|(_, gain)| is_above(gain)) {
-        (Verdict::Differs, evidence)
-    } else if is_close {
-        (Verdict::Reproduced, evidence)
-    } else {
-        (Verdict::InShape, evidence)
-    })
+    let holds = if is_close { Verdict::Reproduced } else { Verdict::InShape };
+    Ok((said::all(far.iter().map(|(_, gain)| Said::above(gain, 0.0))).verdict(holds), evidence))
 }
 
 /// The same within a margin.
@@ -178,13 +187,15 @@ pub fn same(look: &Look, of: &Term, over: &Term, within: f64, core: Option<[f64;
     let farthest =
         all.iter().filter(|(x, _)| is_within(x.value, core)).max_by(|a, b| a.1.pct.abs().total_cmp(&b.1.pct.abs()));
     let Some(farthest) = farthest else { return Err("there are no runs in the range that is judged".to_owned()) };
-    let clear = |gain: &Comparison| gain.low >= -within && gain.high <= within;
-    let verdict = if all.iter().all(|(_, gain)| clear(gain)) {
+    let said = |gain: &Comparison, within: f64| Said::within([gain.low, gain.high], [-within, within]);
+    let inner = || all.iter().filter(|(x, _)| is_within(x.value, core)).map(|(_, gain)| gain);
+    let verdict = if all.iter().all(|(_, gain)| said(gain, within) == Said::Holds) {
         Verdict::Reproduced
-    } else if farthest.1.pct.abs() <= within {
+    } else if inner().all(|gain| gain.pct.abs() <= within && said(gain, 2.0 * within) == Said::Holds) {
         Verdict::InShape
     } else {
-        Verdict::Differs
+        // What holds with the margin, twice or once, is in shape already.
+        said::all(inner().map(|gain| said(gain, within)).chain([Said::Open])).verdict(Verdict::InShape)
     };
     let names = format!("{} against {}", look.told(of), look.told(over));
     Ok((verdict, format!("{names}: {}; the margin is {within} %", at(look, farthest))))

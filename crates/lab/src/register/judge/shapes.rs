@@ -1,17 +1,20 @@
 //! The course of one curve along x.
 
 use super::compare::{Comparison, told};
+use super::said::{NO_DIFFERENCE_PCT, Said};
+use super::trend::{correlation, spearman};
 use super::{Given, Look, Verdict, is_within, together};
 use crate::register::data::Term;
 use crate::register::gain::Gain;
-use crate::register::observations::Sample;
+use crate::register::observations::{Choice, Sample};
+use std::collections::BTreeMap;
 
 fn compare(look: &Look, of: &Term, one: &Sample, other: &Sample) -> Result<Comparison, String> {
     let why = || format!("fewer than two runs of {}{} or{}", look.told(of), look.at(&one.x), look.at(&other.x));
     Comparison::of(one, other).ok_or_else(why)
 }
 
-/// Rises (`sign` 1) or falls (-1) from each x to the next.
+/// Rises (`sign` 1) or falls (-1) along x as a whole.
 pub fn monotone(look: &Look, of: &[Term], sign: f64, tolerance: f64, core: Option<[f64; 2]>) -> Given {
     together(of.iter().map(|term| one_monotone(look, term, sign, tolerance, core)).collect::<Result<_, _>>()?)
 }
@@ -32,49 +35,86 @@ fn one_monotone(
         .windows(2)
         .map(|pair| Ok((&pair[0], &pair[1], compare(look, of, &pair[1], &pair[0])?)))
         .collect::<Result<_, String>>()?;
-    let is_right = |change: &Comparison| if sign > 0.0 { change.low > 0.0 } else { change.high < 0.0 };
     let is_wrong = |change: &Comparison| {
         let clear = if sign > 0.0 { change.high < 0.0 } else { change.low > 0.0 };
         clear && -sign * change.pct > tolerance
     };
-    let list = |steps: &[&(&Sample, &Sample, Comparison)]| {
-        let step = |(from, to, change): &&(&Sample, &Sample, Comparison)| {
-            format!("{} from {} to {}", told(change), from.x.text, to.x.text)
-        };
-        steps.iter().map(step).collect::<Vec<_>>().join(", ")
-    };
-    let unclear: Vec<_> = steps.iter().filter(|(_, _, change)| !is_right(change)).collect();
-    let wrong: Vec<_> = steps.iter().filter(|(_, _, change)| is_wrong(change)).collect();
     let name = look.told(of);
-    let whole_told = format!("{} from {} to {}", told(&whole), first.x.text, last.x.text);
-    Ok(if unclear.is_empty() {
-        (Verdict::Reproduced, format!("{name}: at every step; {whole_told}"))
-    } else if wrong.is_empty() && is_right(&whole) {
-        (Verdict::InShape, format!("{name}: {whole_told}; not clearly {}", list(&unclear)))
-    } else {
-        (
-            Verdict::Differs,
-            format!("{name}: {whole_told}; but {}", list(if wrong.is_empty() { &unclear } else { &wrong })),
-        )
-    })
+    let toward = |low: f64, high: f64| if sign > 0.0 { [low, high] } else { [-high, -low] };
+    let ends = Said::on_side(toward(whole.low, whole.high), 0.0, 0.0);
+    let runs = correlation(&of_runs(&samples)).ok_or_else(|| format!("{name}: fewer than four runs"))?;
+    let trend = Said::on_side(toward(runs.low, runs.high), 0.0, 0.0);
+    let means: Vec<(f64, f64)> = samples.iter().map(|sample| (sample.x.value, mean(&sample.values))).collect();
+    let is_course = spearman(&means).is_some_and(|r| sign * r >= COURSE);
+    let back: Vec<String> = steps
+        .iter()
+        .filter(|(_, _, change)| is_wrong(change))
+        .map(|(from, to, change)| format!("{} from {} to {}", told(change), from.x.text, to.x.text))
+        .collect();
+    let verdict = match ends.max(trend) {
+        Said::Holds if !is_course => Verdict::Differs,
+        Said::Holds if back.is_empty() => Verdict::Reproduced,
+        Said::Holds => Verdict::InShape,
+        other => other.verdict(Verdict::InShape),
+    };
+    let but = if back.is_empty() { String::new() } else { format!("; but {}", back.join(", ")) };
+    let evidence = format!(
+        "{name}: {} from {} to {}, rank correlation {:+.2} ({:+.2} to {:+.2}){but}",
+        told(&whole),
+        first.x.text,
+        last.x.text,
+        runs.r,
+        runs.low,
+        runs.high
+    );
+    Ok((verdict, evidence))
+}
+
+/// From this rank correlation of the means on a course falls or rises as a whole: half of that of a course without a step back.
+const COURSE: f64 = 0.5;
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Every run with its x. Where a seed draws the places of nodes, what its runs have in common is divided out.
+fn of_runs(samples: &[Sample]) -> Vec<(f64, f64)> {
+    let mut own: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for sample in samples {
+        for (seed, value) in sample.seeds.iter().flatten().zip(&sample.values) {
+            own.entry(*seed).or_default().push(*value);
+        }
+    }
+    let is_whole = |seed: &u64| own.get(seed).is_some_and(|values| values.len() == samples.len());
+    let of_one = |sample: &Sample| -> Vec<(f64, f64)> {
+        let x = sample.x.value;
+        match &sample.seeds {
+            None => sample.values.iter().map(|value| (x, *value)).collect(),
+            Some(seeds) => seeds
+                .iter()
+                .zip(&sample.values)
+                .filter(|(seed, _)| is_whole(seed))
+                .map(|(seed, value)| (x, value / mean(&own[seed])))
+                .filter(|(_, value)| value.is_finite())
+                .collect(),
+        }
+    };
+    samples.iter().flat_map(of_one).collect()
 }
 
 /// The same at every x.
 pub fn flat(look: &Look, of: &[Term], within: f64, core: Option<[f64; 2]>) -> Given {
     let one = |term: &Term| {
         let samples = look.within(term, core)?;
-        let mean = |sample: &&Sample| sample.values.iter().sum::<f64>() / sample.values.len() as f64;
-        let by_mean = |a: &&Sample, b: &&Sample| mean(a).total_cmp(&mean(b));
+        let by_mean = |a: &&Sample, b: &&Sample| mean(&a.values).total_cmp(&mean(&b.values));
         let (Some(largest), Some(smallest)) = (samples.iter().max_by(by_mean), samples.iter().min_by(by_mean)) else {
             return Err("there are no runs".to_owned());
         };
         let spread = compare(look, term, largest, smallest)?;
-        let verdict = if spread.high <= within {
-            Verdict::Reproduced
-        } else if spread.pct <= within {
-            Verdict::InShape
-        } else {
-            Verdict::Differs
+        // The largest is above the smallest by choice: only how far is a question.
+        let verdict = match Said::within([spread.low.max(0.0), spread.high], [0.0, within]) {
+            Said::Open if spread.pct <= within && spread.high <= 2.0 * within => Verdict::InShape,
+            said => said.verdict(Verdict::Reproduced),
         };
         let evidence = format!(
             "{}: largest{} {} above the smallest{}; the margin is {within} %",
@@ -125,11 +165,13 @@ pub fn peak(look: &Look, of: &Term, over: Option<&Term>, [first, last]: [f64; 2]
     }
     let is_clearly_above = |number: usize| heights[best].1.over(&heights[number].1).interval_pct().0 > 0.0;
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..heights.len()).partition(|&number| !is_inside(number));
-    let is_next = inside.iter().any(|&number| number.abs_diff(best) <= 1);
+    let is_near = |number: usize| inside.iter().any(|other| other.abs_diff(number) <= 1);
     let verdict = if is_inside(best) && outside.iter().all(|&number| is_clearly_above(number)) {
         Verdict::Reproduced
-    } else if is_next || inside.iter().any(|&number| !is_clearly_above(number)) {
+    } else if is_near(best) && outside.iter().all(|&number| is_near(number) || is_clearly_above(number)) {
         Verdict::InShape
+    } else if inside.iter().any(|&number| !is_clearly_above(number)) {
+        Verdict::CannotBeTold
     } else {
         Verdict::Differs
     };
@@ -148,20 +190,26 @@ pub fn tuned_below(look: &Look, of: &Term, limit: f64, core: Option<[f64; 2]>) -
     let curve = published.curve(&of.curve).ok_or_else(|| format!("there is no curve {}", of.curve))?;
     let mut verdict = Verdict::Reproduced;
     let mut said = Vec::new();
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     for x in look.observations.xs().iter().filter(|x| is_within(x.value, core)) {
         let choices = look.observations.choices(look.panel, curve, x);
-        let best = choices.iter().max_by(|a, b| mean(&a.values).total_cmp(&mean(&b.values)));
-        let small = choices.iter().filter(|choice| choice.value < limit);
-        let small = small.max_by(|a, b| mean(&a.values).total_cmp(&mean(&b.values)));
+        let by_mean = |a: &&Choice, b: &&Choice| mean(&a.values).total_cmp(&mean(&b.values));
+        let best = choices.iter().max_by(by_mean);
+        let small = choices.iter().filter(|choice| choice.value < limit).max_by(by_mean);
+        let large = choices.iter().filter(|choice| choice.value >= limit).max_by(by_mean);
         let (Some(best), Some(small)) = (best, small) else { continue };
         said.push(format!("{} at {}", best.text, x.text));
-        if best.value < limit {
-            continue;
-        }
-        let lost = Comparison::of_independent(&best.values, &small.values)
+        let Some(large) = large else { continue };
+        let lost = Comparison::of_independent(&large.values, &small.values)
             .ok_or_else(|| format!("fewer than two runs of {}{}", look.told(of), look.at(x)))?;
-        verdict = verdict.max(if lost.low > 0.0 { Verdict::Differs } else { Verdict::InShape });
+        verdict = verdict.max(if lost.high < 0.0 {
+            Verdict::Reproduced
+        } else if lost.high < NO_DIFFERENCE_PCT {
+            Verdict::InShape
+        } else if lost.low > 0.0 {
+            Verdict::Differs
+        } else {
+            Verdict::CannotBeTold
+        });
     }
     if said.is_empty() {
         Err("there are no runs".to_owned())

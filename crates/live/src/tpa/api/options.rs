@@ -127,6 +127,7 @@ impl Options {
     ///
     /// [`io::ErrorKind::InvalidInput`], with the name of the value and its range.
     pub fn check(&self) -> io::Result<()> {
+        self.security.check().map_err(|error| refused(format!("security: {error}")))?;
         self.transport.check().map_err(|error| refused(format!("transport.{error}")))?;
         if let Some(trains) = &self.trains {
             trains.check().map_err(|error| refused(format!("trains.{error}")))?;

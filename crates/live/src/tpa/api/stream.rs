@@ -275,6 +275,14 @@ impl TpaStream {
         self.shared.abort();
     }
 
+    /// Has the ACK of what the peer says wait up to `delay` for something to be written, on which it then rides: questions and answers take a
+    /// packet less. For open connections whose peers do the same; trains acknowledge as before.
+    pub fn hold_acks(&self, delay: std::time::Duration) {
+        let mut state = self.shared.lock();
+        state.exchange.wishes.hold_acks = Some(nanoseconds(delay));
+        self.shared.call(&mut state);
+    }
+
     /// Whether calls return [`io::ErrorKind::WouldBlock`] instead of waiting.
     ///
     /// # Errors

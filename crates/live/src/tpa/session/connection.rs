@@ -327,6 +327,9 @@ impl Connection {
             self.engine.abort(now);
             exchange.fail(Failure::new(libc::ECONNABORTED, "aborted by this end"));
         }
+        if let Some(delay) = exchange.wishes.hold_acks.take() {
+            self.engine.hold_acks(delay);
+        }
         let end = exchange.send.end();
         if end > self.flow.written {
             if self.has_arrived() {

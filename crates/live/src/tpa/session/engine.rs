@@ -18,7 +18,7 @@
 //! bytes 36-37  their least, in the same way
 //! ```
 
-use meshpace_core::Time;
+use meshpace_core::{Duration, Time};
 use meshpace_transport::flags::Flags;
 use meshpace_transport::stats::Stats;
 use meshpace_transport::tcp::End;
@@ -266,6 +266,13 @@ impl Engine {
     pub(crate) fn on_window(&mut self, now: Time, segments: u8) {
         if let Engine::Tpa(machine) = self {
             machine.set_receive_window(now, segments);
+        }
+    }
+
+    /// ACKs may wait for data to ride on. Those of trains do not.
+    pub(crate) fn hold_acks(&mut self, delay: Duration) {
+        if let Engine::Tpa(machine) = self {
+            machine.hold_acks(delay);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use super::settings::Settings;
 use crate::ring::{ReceiveRing, SendRing};
+use meshpace_core::Duration;
 use meshpace_transport::Stats;
 use std::io;
 
@@ -33,7 +34,7 @@ pub enum Delivery {
     Finished,
 }
 
-/// What the application wishes. What it has wished it wishes for good.
+/// What the application wishes. That it closes, lets go or wants a reset it wishes for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wishes {
     /// It will write no more.
@@ -44,6 +45,8 @@ pub struct Wishes {
     pub dropped: bool,
     /// It wants a reset.
     pub abort: bool,
+    /// It wants ACKs to wait so long for data to ride on; none once the connection knows.
+    pub hold_acks: Option<Duration>,
 }
 
 /// What both sides look at.

@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes that a stream may send before anybody has read from it.
 pub(super) const FIRST: u64 = 16 << 10;
-/// Bytes that it may send beyond what was read, once somebody reads.
-pub(super) const WINDOW: u64 = 256 << 10;
+/// Bytes that it may send beyond what was read, as soon as somebody reads, and at most, once as much was read. Credit crosses the trains that
+/// it is for and costs them more than its bytes: it is to be seldom.
+const EARLY: u64 = 64 << 10;
+pub(super) const WINDOW: u64 = 1 << 20;
 /// Pieces behind a gap that are kept: who sends changes from one carrier to the other and back eight times at most while bulk is under way.
 const PIECES: usize = 32;
 
@@ -26,13 +28,23 @@ pub(super) struct Incoming {
     taken: u64,
     /// Offset up to which the peer may send.
     granted: u64,
+    /// Bytes that were promised beyond what was read when credit was given last.
+    window: u64,
     /// Where the stream ends, once the peer has said so.
     end: Option<u64>,
 }
 
 impl Incoming {
     pub(super) fn new() -> Incoming {
-        Incoming { arrived: VecDeque::new(), next: 0, pieces: BTreeMap::new(), taken: 0, granted: FIRST, end: None }
+        Incoming {
+            arrived: VecDeque::new(),
+            next: 0,
+            pieces: BTreeMap::new(),
+            taken: 0,
+            granted: FIRST,
+            window: FIRST,
+            end: None,
+        }
     }
 
     /// Bytes came; whether there is more to read than before.
@@ -122,15 +134,24 @@ impl Incoming {
         self.granted - self.taken
     }
 
-    /// Whether the peer should be told of new credit, if `window` bytes are to be promised.
+    /// How much beyond what was read the peer may be promised, where all streams may be promised `left` bytes more.
+    pub(super) fn window(&self, left: u64) -> u64 {
+        self.taken.clamp(EARLY, WINDOW).min(left / 8).max(FIRST)
+    }
+
+    /// Whether the peer should be told of new credit, if `window` bytes are to be promised: when a quarter is left of the last, or less than that
+    /// may be under way.
     pub(super) fn is_due(&self, window: u64) -> bool {
-        self.end.is_none() && (self.taken + window).saturating_sub(self.granted) >= window / 2
+        let spare = (self.window / 4).max(EARLY / 2).min(self.window / 2);
+        self.end.is_none() && self.taken + window > self.granted && self.promised() <= spare
     }
 
     /// Promises `window` bytes beyond what was read: the offset up to which the peer may send, and by how much that is more than before.
     pub(super) fn grant(&mut self, window: u64) -> (u64, u64) {
         let before = self.granted;
-        self.granted = before.max(self.taken + window);
+        if self.taken + window > before {
+            (self.granted, self.window) = (self.taken + window, window);
+        }
         (self.granted, self.granted - before)
     }
 
@@ -202,5 +223,11 @@ mod tests {
         assert!(!incoming.is_due(WINDOW));
         // It is never taken back.
         assert_eq!(incoming.grant(FIRST), (FIRST / 2 + WINDOW, 0));
+        // Who reads more may be promised more, as long as there is enough for all.
+        assert_eq!([incoming.window(u64::MAX), incoming.window(0)], [EARLY, FIRST]);
+        let more = vec![7; 200_000];
+        incoming.place(FIRST, &more).unwrap();
+        incoming.read(&mut vec![0; 300_000]);
+        assert_eq!([incoming.window(u64::MAX), incoming.window(1_000_000)], [FIRST + 200_000, 125_000]);
     }
 }

@@ -18,6 +18,9 @@ use std::thread;
 const BLOCK: usize = 32 << 10;
 const BLOCKS: usize = 4;
 
+/// How long the express carrier's ACKs wait for an answer to ride on.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(10);
+
 /// What streams share. Cloning gives another handle.
 #[derive(Clone, Debug)]
 pub(in crate::tunnel) struct Link(Arc<Inner>);
@@ -57,7 +60,9 @@ impl Link {
         for carrier in &carriers {
             carrier.set_nonblocking(true)?;
         }
-        let peer = carriers[Carrier::Express as usize].peer_addr()?;
+        let express = &carriers[Carrier::Express as usize];
+        express.hold_acks(HOLD);
+        let peer = express.peer_addr()?;
         let state = State {
             session: Session::new(side),
             failure: None,

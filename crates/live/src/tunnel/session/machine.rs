@@ -6,7 +6,7 @@
 use super::Violation;
 use super::carrier::Carrier;
 use super::frame::{DATA_HEAD, Frame, LONGEST, OFFSET, Reader, write_data_head};
-use super::incoming::{FIRST, Incoming, WINDOW};
+use super::incoming::{FIRST, Incoming};
 use super::outgoing::Outgoing;
 use crate::tunnel::Refusal;
 use meshpace_core::Time;
@@ -206,12 +206,12 @@ impl Session {
 
     /// A stream reads.
     pub(super) fn read(&mut self, number: u32, into: &mut [u8]) -> Result<Got, Gone> {
-        let budget = self.promised;
+        let left = BUDGET.saturating_sub(self.promised);
         let stream = self.streams.get_mut(&number).ok_or(Gone)?;
         let length = stream.incoming.read(into);
         if length > 0 {
             self.promised -= length as u64;
-            let window = window(budget);
+            let window = stream.incoming.window(left);
             if stream.phase == Phase::Open
                 && stream.incoming.is_due(window)
                 && !std::mem::replace(&mut stream.credits, true)
@@ -360,10 +360,10 @@ impl Session {
             Control::Answer(stream, code) => Frame::Answer { stream: *stream, code: *code }.write(out),
             Control::Reset(stream) => Frame::Reset { stream: *stream }.write(out),
             Control::Credit(number) => {
-                let window = window(self.promised);
+                let left = BUDGET.saturating_sub(self.promised);
                 let Some(stream) = self.streams.get_mut(number) else { return };
                 stream.credits = false;
-                let (limit, more) = stream.incoming.grant(window);
+                let (limit, more) = stream.incoming.grant(stream.incoming.window(left));
                 self.promised += more;
                 Frame::Credit { stream: *number, limit }.write(out);
             }
@@ -513,9 +513,4 @@ enum Sent {
     All,
     /// It is another one's turn.
     Turn,
-}
-
-/// How much a stream may be promised where all are promised `promised` bytes.
-fn window(promised: u64) -> u64 {
-    if promised + WINDOW <= BUDGET { WINDOW } else { FIRST }
 }

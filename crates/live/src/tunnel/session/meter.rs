@@ -1,7 +1,8 @@
 //! How much a carrier may be handed: what it has not cut into segments yet is to be little, so that it is decided late what goes first.
 //!
 //! A connection tells what has not been acknowledged, and how many segments it has sent, which have [`SEGMENT`] bytes at most. So what waits in
-//! it is at least what was handed to it less those. Where segments are shorter, it is handed more, up to what may be under way at all.
+//! it is at least what was handed to it less those. Where segments are shorter, it is handed more, up to what may be under way at all; how much
+//! waits is known again whenever nothing is under way, or a train has come back whole.
 
 use super::carrier::Carrier;
 use meshpace_transport::Stats;
@@ -23,9 +24,11 @@ pub(super) struct Meter {
     /// Less than this is not worth a frame.
     least: usize,
     handed: u64,
-    /// What had been handed, and the segments sent, when nothing was under way last.
+    /// What had been cut, and the segments sent, when that was known last.
     before: u64,
     segments: u64,
+    /// Trains that have come back, and those that had lost something; none where there are no trains.
+    trains: Option<(u64, u64)>,
 }
 
 impl Meter {
@@ -34,14 +37,19 @@ impl Meter {
             Carrier::Express => (EXPRESS * SEGMENT, 2 * EXPRESS * SEGMENT, 1),
             Carrier::Bulk => (BULK * SEGMENT, TRAINS * SEGMENT, BULK / 2 * SEGMENT),
         };
-        Meter { waiting, under_way, least, handed: 0, before: 0, segments: 0 }
+        let trains = (carrier == Carrier::Bulk).then_some((0, 0));
+        Meter { waiting, under_way, least, handed: 0, before: 0, segments: 0, trains }
     }
 
     /// Bytes that may be handed over now, where `under_way` have not been acknowledged.
     pub(super) fn room(&mut self, under_way: usize, stats: &Stats) -> usize {
         let segments = stats.segments_sent - stats.retransmissions;
-        if under_way == 0 {
-            (self.before, self.segments) = (self.handed, segments);
+        let back = (stats.rtt_samples, stats.fast_retransmits);
+        let whole = self.trains.is_some_and(|(trains, lost)| back.0 > trains && back.1 == lost);
+        self.trains = self.trains.map(|_| back);
+        if under_way == 0 || whole {
+            // Of the next train one segment may have left already: it is taken for one that waits.
+            (self.before, self.segments) = (self.handed.saturating_sub(under_way as u64), segments);
         }
         let cut = self.before + segments.saturating_sub(self.segments) * SEGMENT as u64;
         let waits = usize::try_from(self.handed.saturating_sub(cut)).unwrap_or(usize::MAX).min(under_way);
@@ -80,6 +88,20 @@ mod tests {
         // Nothing is acknowledged for three trains.
         assert_eq!(meter.room(96 * SEGMENT, &sent(96, 0)), 0);
         assert_eq!(meter.room(0, &sent(96, 0)), 8 * SEGMENT);
+    }
+
+    #[test]
+    fn what_waits_is_known_when_a_train_has_come_back_whole() {
+        let mut meter = Meter::new(Carrier::Bulk);
+        meter.on_handed(40 * 1000);
+        // Segments of 1000 bytes: all 32 of a train are acknowledged, and 8 wait. As many of 1428 would have been everything.
+        let back = |rtt_samples, fast_retransmits| Stats { rtt_samples, fast_retransmits, ..sent(32, 0) };
+        assert_eq!(meter.room(8000, &sent(32, 0)), 8 * SEGMENT);
+        assert_eq!(meter.room(8000, &back(1, 0)), 0);
+        // Of one that lost something it is not known what of it waits.
+        let mut meter = Meter::new(Carrier::Bulk);
+        meter.on_handed(40 * 1000);
+        assert_eq!(meter.room(40_000, &back(1, 1)), 8 * SEGMENT);
     }
 
     #[test]

@@ -42,7 +42,8 @@ parameters! {
         detection: AodvDetection = AodvDetection::LinkLayer
             => choice(AodvDetection::WORDS).or("link-layer under AODV, hello under OLSR"), Basic, "RFC 3561, 6.10";
         /// how long AODV remembers a lost route at least, for its sequence number, and mostly at most twice as long
-        delete_period: Option<Duration> = None => TIME.from(ACTIVE_ROUTE_TIMEOUT.0 as f64 / 1e9).or("for ever, as ns-2.35"), Basic, "RFC 3561, section 10";
+        delete_period: Option<Duration> = None => TIME.from(ACTIVE_ROUTE_TIMEOUT.0 as f64 / 1e9).or("for ever, as ns-2.35"), Basic,
+            "RFC 3561, section 10";
     }
 }
 

@@ -21,7 +21,8 @@ parameters! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct OlsrConfig {
         /// what OLSR minimizes
-        metric: OlsrMetric = OlsrMetric::Hops => choice(OlsrMetric::WORDS), Basic, "RFC 3626; De Couto et al., MobiCom 2003 (etx)";
+        metric: OlsrMetric = OlsrMetric::Hops => choice(OlsrMetric::WORDS), Basic,
+            "RFC 3626; De Couto et al., MobiCom 2003 (etx)";
     }
     others {
         /// Whether the MAC's failures also end a link (RFC 3626, section 13).

@@ -20,7 +20,8 @@ parameters! {
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Dynamic {
         /// from which segment an ACK stands for one more
-        thresholds: [u64; 3] = [2, 5, 9] => wholes(3, "segment numbers that rise", 1, 1 << 53), Expert, "Altman and Jimenez, PWC 2003; AP05, section 5";
+        thresholds: [u64; 3] = [2, 5, 9] => wholes(3, "segment numbers that rise", 1, 1 << 53), Expert,
+            "Altman and Jimenez, PWC 2003; AP05, section 5";
         /// the longest wait
         timer: Duration = Duration::from_millis(100) => TIMER, Basic, "RFC 1122, 4.2.3.2; ns-2, interval_";
     }

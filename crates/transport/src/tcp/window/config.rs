@@ -76,7 +76,8 @@ static SEGMENTS: Parameter =
 static RULE: Parameter = parameter!(rule: HopRule = HopRule::Table => choice(HopRule::WORDS), Expert, "window from hops",
     "Chen et al., ICC 2003; AP05, section 5");
 /// How fast FeW grows.
-static INCREMENT: Parameter = parameter!(increment: f64 = few::INCREMENT => number(0.0, 1.0).above(0.0), Expert, "growth per round trip",
+static INCREMENT: Parameter = parameter!(increment: f64 = few::INCREMENT => number(0.0, 1.0).above(0.0), Expert,
+    "growth per round trip",
     "Nahm et al., MobiHoc 2005; DCC, section V");
 
 impl Parameters for Config {

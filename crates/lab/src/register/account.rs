@@ -1,0 +1,127 @@
+//! What came out of an experiment, in sentences for somebody who knows nothing of it: what was found beside what was published, how
+//! many claims hold, which do not and why. They end `meshpace reproduce` and begin the experiment's page.
+
+use super::Verdict;
+use super::data::{At, Check, Claim};
+use super::judge::measured;
+use super::library::Experiment;
+use super::observations::Observations;
+use super::reference::Resolver;
+use super::verdicts::Entry;
+
+/// The sentences.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Account {
+    /// What was found, beside what was published.
+    pub found: Option<String>,
+    /// How many claims and numbers hold.
+    pub count: String,
+    /// What does not hold, or cannot be told, and why, one sentence each.
+    pub failing: Vec<String>,
+}
+
+/// So many of those that do not hold are named; the page has all of them.
+const NAMED: usize = 4;
+
+impl Account {
+    /// Of an experiment: `entries` are its own.
+    pub fn of(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Account {
+        let published = &experiment.published;
+        let claim = |entry: &Entry| published.claims.iter().find(|claim| claim.text == entry.claim);
+        let count = |verdict: Verdict| entries.iter().filter(|entry| entry.verdict == verdict.words()).count();
+        let [reproduced, shape, differ, untold, unjudged] = Verdict::ALL.map(count);
+        let parts = [(reproduced, "to the number"), (shape, "in shape, with other numbers")];
+        let others = [(differ, "not"), (untold, "cannot be told from so few runs"), (unjudged, "cannot be judged")];
+        let list = |parts: &[(usize, &str)]| -> Vec<String> {
+            parts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect()
+        };
+        let (held, others) = (list(&parts), list(&others));
+        let how = if held.is_empty() { String::new() } else { format!(": {}", held.join(", ")) };
+        let rest = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+        let what = if entries.iter().all(|entry| claim(entry).is_some()) { "claims" } else { "claims and numbers" };
+        let found = resolver
+            .observations(&published.id)
+            .and_then(|observations| published.claims.first().and_then(|first| found(first, &observations)));
+        let mut failing: Vec<(bool, String)> = entries
+            .iter()
+            .filter_map(|entry| {
+                let is_untold = entry.verdict == Verdict::CannotBeTold.words();
+                if entry.verdict != Verdict::Differs.words() && !is_untold {
+                    return None;
+                }
+                let own = claim(entry).and_then(|claim| claim.why.as_ref());
+                let why = match own {
+                    Some(why) => format!(" {}", resolver.text(&published.id, why)),
+                    None if is_untold => " More runs would be needed.".to_owned(),
+                    None => entry.cause.map(|cause| format!(" {}", cause.meaning())).unwrap_or_default(),
+                };
+                let head = if is_untold { "Cannot be told" } else { "Does not hold" };
+                Some((is_untold, format!("{head}: \u{201c}{}\u{201d}{why}", entry.claim)))
+            })
+            .collect();
+        // What differs goes first.
+        failing.sort_by_key(|(is_untold, _)| *is_untold);
+        let left = failing.len().saturating_sub(NAMED);
+        let mut failing: Vec<String> = failing.into_iter().map(|(_, sentence)| sentence).take(NAMED).collect();
+        if left > 0 {
+            failing.push(format!("And {left} more."));
+        }
+        let held = reproduced + shape;
+        Account { found, count: format!("{held} of {} published {what} hold{how}{rest}.", entries.len()), failing }
+    }
+
+    /// Everything, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        self.found.iter().chain([&self.count]).chain(&self.failing).cloned().collect()
+    }
+}
+
+/// What was found where one number decides.
+fn found(claim: &Claim, observations: &Observations) -> Option<String> {
+    let ours = measured(claim, observations)?;
+    let published = observations.published;
+    let subject = |term: &super::data::Term| published.label(&term.curve);
+    let title = |term: &super::data::Term| {
+        let id = term.metric.clone().unwrap_or_else(|| published.first_metric());
+        published.metric(&id).map_or(id, |metric| metric.title)
+    };
+    match &claim.check {
+        Check::Gain { of, over, at, published_pct, .. } => {
+            let [low, high] = published_pct.ends();
+            let size = |pct: f64| format!("{:.0} %", pct.abs());
+            let side = |pct: f64| if pct < 0.0 { "less" } else { "more" };
+            let range = match (*at, low == high) {
+                (At::Largest, true) => format!("up to {}", size(high)),
+                (_, true) => size(high),
+                (_, false) => {
+                    format!("{:.0} to {}", low.abs().min(high.abs()), size(if low < 0.0 { low } else { high }))
+                }
+            };
+            let differs = if side(high) == side(ours.value) { String::new() } else { format!(" {}", side(high)) };
+            Some(format!(
+                "{} has {} {} {} than {}{} (published: {range}{differs}; 95 % interval here {:.0} to {:.0} %).",
+                subject(of),
+                size(ours.value),
+                side(ours.value),
+                title(of),
+                subject(over),
+                ours.at,
+                ours.low,
+                ours.high
+            ))
+        }
+        Check::Value { of, published: number, .. } => {
+            let unit = if ours.unit.is_empty() { String::new() } else { format!(" {}", ours.unit) };
+            Some(format!(
+                "{}: {}{} is {}{unit} (published: {number}{unit}; interval here {} to {}).",
+                subject(of),
+                title(of),
+                ours.at,
+                crate::statistics::digits(ours.value),
+                crate::statistics::digits(ours.low),
+                crate::statistics::digits(ours.high)
+            ))
+        }
+        _ => None,
+    }
+}
