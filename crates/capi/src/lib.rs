@@ -9,17 +9,19 @@
 mod address;
 mod options;
 mod ready;
+mod state;
 mod table;
 
 use address::{address_in, address_out};
 use libc::{c_int, c_short, c_void, sockaddr, socklen_t, ssize_t};
 use meshpace_live::tpa::{BACKLOG, TpaPort, errno_of};
 use options::{bytes_in, bytes_out};
+use state::State;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use table::{Socket, State, become_, find, insert, remove, set};
+use table::{Socket, become_, find, insert, remove, set};
 
 /// An errno.
 struct Errno(c_int);
@@ -216,7 +218,8 @@ pub unsafe extern "C" fn tpa_getsockopt(
     length: *mut socklen_t,
 ) -> c_int {
     answer(|| {
-        let got = options::get(&find(socket)?, level, option)?;
+        let Socket { state, settings, .. } = find(socket)?;
+        let got = options::get(&state, &settings, level, option)?;
         // SAFETY: the caller's promise.
         unsafe { bytes_out(&got, value, length) }?;
         Ok(0)

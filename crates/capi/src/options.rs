@@ -1,7 +1,7 @@
 //! What `tpa_setsockopt` and `tpa_getsockopt` know.
 
 use crate::Errno;
-use crate::table::{Socket, State};
+use crate::state::State;
 use libc::{c_int, c_void, socklen_t};
 use meshpace_core::{Duration, Rate};
 use meshpace_live::tpa::{Options, Security, TpaStream, keys, path};
@@ -150,8 +150,7 @@ impl Settings {
 }
 
 /// The value of an option.
-pub(crate) fn get(socket: &Socket, level: c_int, name: c_int) -> Result<Vec<u8>, Errno> {
-    let Socket { state, settings, .. } = socket;
+pub(crate) fn get(state: &State, settings: &Settings, level: c_int, name: c_int) -> Result<Vec<u8>, Errno> {
     let options = &settings.options;
     let stream = match state {
         State::Connected(stream) => Some(stream),

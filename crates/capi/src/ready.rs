@@ -4,7 +4,7 @@
 //! to do; while there is nothing, the connection's waker fills it when there is.
 
 use crate::Errno;
-use crate::table::State;
+use crate::state::State;
 use libc::{c_int, c_short};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

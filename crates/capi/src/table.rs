@@ -3,23 +3,10 @@
 use crate::Errno;
 use crate::options::Settings;
 use crate::ready::Readiness;
+use crate::state::State;
 use libc::c_int;
-use meshpace_live::tpa::{TpaListener, TpaPort, TpaStream};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// What a socket has become.
-#[derive(Clone)]
-pub(crate) enum State {
-    /// `tpa_socket` made it.
-    Fresh,
-    /// `tpa_bind` gave it a port.
-    Bound(TpaPort),
-    /// `tpa_listen` has it listen.
-    Listening(Arc<TpaListener>),
-    /// It is connected, or on the way to be.
-    Connected(Arc<TpaStream>),
-}
 
 /// A socket.
 #[derive(Clone)]

@@ -1,6 +1,8 @@
 //! `meshpace compare`: two scenarios, two directories of records or two variants of one scenario against each other; or one value of
 //! a swept key against all others.
 
+mod rivals;
+
 use crate::output::{alarm, complain, finish};
 use crate::progress::Progress;
 use crate::run::load;
@@ -133,7 +135,7 @@ fn against(arguments: &Arguments, given: &str) -> Result<String, Failure> {
     let records = records(arguments, &arguments.a, &arguments.set, &stop)?;
     let starved = Tally::of(&records).sentences();
     let rivals = rivals(&records, key, value).map_err(|why| (REFUSED, format!("{}: {why}", arguments.a.display())))?;
-    let text = crate::rivals::text(&rivals, given, arguments.format);
+    let text = rivals::text(&rivals, given, arguments.format);
     Ok(first(&starved, arguments.format) + &text)
 }
 

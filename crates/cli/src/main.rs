@@ -24,7 +24,6 @@ mod prospect;
 mod recv;
 mod report;
 mod reproduce;
-mod rivals;
 mod run;
 mod runner;
 mod scenarios;

@@ -1,6 +1,6 @@
 //! What `meshpace compare --against` prints: one value of a swept key and every other one, point by point.
 
-use crate::compare::Format;
+use super::{COLUMNS, Format, cells};
 use meshpace_lab::compare::{Line, METRICS, Metric};
 use meshpace_lab::rivals::Rival;
 use serde_json::Value;
@@ -42,9 +42,9 @@ fn json(row: &Row<'_>) -> String {
 
 fn csv(rivals: &[Rival]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let mut text = format!("point,value,{}\n", crate::compare::COLUMNS);
+    let mut text = format!("point,value,{}\n", COLUMNS);
     for Row { point, value, line } in rows(rivals) {
-        text.push_str(&format!("{},{},{}\n", quoted(&point), quoted(value), crate::compare::cells(line)));
+        text.push_str(&format!("{},{},{}\n", quoted(&point), quoted(value), cells(line)));
     }
     text
 }
