@@ -18,6 +18,8 @@ pub struct Account {
     pub count: String,
     /// What does not hold, or cannot be told, and why, one sentence each.
     pub failing: Vec<String>,
+    /// What nobody who reads only this may miss.
+    pub caution: Option<String>,
 }
 
 /// So many of those that do not hold are named; the page has all of them.
@@ -30,8 +32,8 @@ impl Account {
         let claim = |entry: &Entry| published.claims.iter().find(|claim| claim.text == entry.claim);
         let count = |verdict: Verdict| entries.iter().filter(|entry| entry.verdict == verdict.words()).count();
         let [reproduced, shape, differ, untold, unjudged] = Verdict::ALL.map(count);
-        let parts = [(reproduced, "to the number"), (shape, "in shape, with other numbers")];
-        let others = [(differ, "not"), (untold, "cannot be told from so few runs"), (unjudged, "cannot be judged")];
+        let parts = [(reproduced, "in full"), (shape, "in direction, with other numbers or not everywhere")];
+        let others = [(differ, "not"), (untold, "cannot be told from these runs"), (unjudged, "cannot be judged")];
         let list = |parts: &[(usize, &str)]| -> Vec<String> {
             parts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect()
         };
@@ -67,12 +69,18 @@ impl Account {
             failing.push(format!("And {left} more."));
         }
         let held = reproduced + shape;
-        Account { found, count: format!("{held} of {} published {what} hold{how}{rest}.", entries.len()), failing }
+        let caution = published.caution.as_ref().map(|caution| resolver.text(&published.id, caution));
+        Account {
+            found,
+            count: format!("{held} of {} published {what} hold{how}{rest}.", entries.len()),
+            failing,
+            caution,
+        }
     }
 
     /// Everything, a line each.
     pub fn lines(&self) -> Vec<String> {
-        self.found.iter().chain([&self.count]).chain(&self.failing).cloned().collect()
+        self.found.iter().chain([&self.count]).chain(&self.failing).chain(&self.caution).cloned().collect()
     }
 }
 
@@ -123,5 +131,52 @@ fn found(claim: &Claim, observations: &Observations) -> Option<String> {
             ))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::register::data::Published;
+    use crate::register::observations::parse;
+    use std::sync::Arc;
+
+    /// What is told of `of` with twice the goodput of `over`, or half of it, at 7 hops.
+    fn told(factor: f64, check: &str) -> String {
+        let text = format!(
+            "id = \"X\"\ntitle = \"X\"\nsource = \"X\"\nx = {{ key = \"topology.hops\", title = \"hops\" }}\n\
+             curve = [{{ id = \"newreno\" }}, {{ id = \"tcp-ap\", label = \"TCP-AP\" }}]\n\
+             [[claim]]\ntext = \"so it is\"\ncheck = {{ {check} }}\n"
+        );
+        let published: Published = toml::from_str(&text).unwrap();
+        let mut lines = String::new();
+        for (curve, mean) in [("newreno", 100e3), ("tcp-ap", factor * 100e3)] {
+            for seed in 1..=3 {
+                let point = serde_json::json!({"flow.transport": curve, "topology.hops": 7});
+                let goodput = mean * (1.0 + 0.001 * f64::from(seed));
+                let record = serde_json::json!({"seed": seed, "point": point, "aggregate_goodput_bps": goodput});
+                lines.push_str(&format!("{record}\n"));
+            }
+        }
+        let observations = Observations::new(&published, Arc::new(parse(&lines).unwrap()));
+        found(&published.claims[0], &observations).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_was_found_stands_beside_what_was_published() {
+        let gain = "kind = \"gain\", of = \"tcp-ap\", over = \"newreno\", published_pct = 84.0, tolerance_pct = 10.0";
+        let more = told(2.0, gain);
+        assert!(
+            more.starts_with("TCP-AP has 100 % more goodput than NewReno at 7 hops (published: up to 84 %; "),
+            "{more}"
+        );
+        let less = told(0.5, gain);
+        assert!(
+            less.starts_with("TCP-AP has 50 % less goodput than NewReno at 7 hops (published: up to 84 % more; "),
+            "{less}"
+        );
+        let value = told(2.0, "kind = \"value\", of = \"tcp-ap\", published = 190.0, tolerance_pct = 10.0");
+        assert!(value.starts_with("TCP-AP: goodput at 7 hops is 200.4 kbit/s (published: 190 kbit/s; "), "{value}");
+        assert_eq!(told(2.0, "kind = \"above\", of = [\"tcp-ap\"], over = [\"newreno\"]"), "", "no one number decides");
     }
 }

@@ -23,7 +23,7 @@ impl Published {
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let readings = self.readings.iter().flat_map(|reading| [&reading.what, &reading.result]);
         let whys = self.claims.iter().filter_map(|claim| claim.why.as_ref());
-        self.finding.iter().chain(&self.notes).chain(readings).chain(whys).map(String::as_str)
+        self.finding.iter().chain(&self.caution).chain(&self.notes).chain(readings).chain(whys).map(String::as_str)
     }
 
     /// The curve called `id`.

@@ -129,14 +129,15 @@ impl<'a> Observations<'a> {
         place.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The fewest different seeds of a curve at an x that was run; none if it was not.
-    pub fn seeds(&self, panel: usize, curve: &Curve) -> Option<usize> {
+    /// The fewest different seeds of a term's curve at an x that it is about and that was run; none if there is none.
+    pub fn seeds(&self, panel: usize, term: &Term) -> Option<usize> {
+        let curve = self.published.curve(&term.curve)?;
         let different = |x: &X| {
-            let seeds: BTreeSet<u64> =
-                self.all(panel, curve, x).iter().map(|&number| seed(&self.records[number])).collect();
+            let records = self.all(panel, curve, x).iter();
+            let seeds: BTreeSet<u64> = records.map(|&number| seed(&self.records[number])).collect();
             Some(seeds.len()).filter(|count| *count > 0)
         };
-        self.xs.iter().filter_map(different).min()
+        self.xs.iter().filter(|x| term.x.is_none_or(|own| own == x.value)).filter_map(different).min()
     }
 
     /// What a tuned curve is chosen from at an x, ascending in the parameter.

@@ -83,6 +83,7 @@ fn account(chapter: &Chapter, resolver: &Resolver) -> Markup {
     let account = Account::of(chapter.experiment, &chapter.entries, resolver);
     html! {
         p.sentence { @if let Some(found) = &account.found { strong { (signs(found)) } " " } (account.count) }
+        @if let Some(caution) = &account.caution { p { (signs(caution)) } }
         @if !account.failing.is_empty() { ul.failing { @for one in &account.failing { li { (signs(one)) } } } }
     }
 }

@@ -43,6 +43,9 @@ pub struct Published {
     /// What was found where a claim differs: what was tried, which assumption decides it.
     #[serde(default)]
     pub finding: Option<String>,
+    /// What nobody may miss who reads only the end of the command or the top of the page, in a sentence.
+    #[serde(default)]
+    pub caution: Option<String>,
     /// Why what differs does, where a claim does not say it for itself.
     #[serde(default)]
     pub cause: Option<Cause>,

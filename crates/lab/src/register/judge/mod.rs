@@ -217,8 +217,7 @@ impl Look<'_> {
 
     /// The fewest seeds with which a point of `check` was run.
     fn seeds(&self, check: &Check) -> Option<usize> {
-        let curves = check.terms().into_iter().filter_map(|term| self.observations.published.curve(&term.curve));
-        curves.filter_map(|curve| self.observations.seeds(self.panel, curve)).min()
+        check.terms().into_iter().filter_map(|term| self.observations.seeds(self.panel, term)).min()
     }
 
     fn told(&self, term: &Term) -> String {
