@@ -37,7 +37,11 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
     assign(&mut radio.noise_dbm, keys.quantity("noise", &POWER, Sign::Any, MAX_DECIBELS));
     assign(&mut radio.detect_ratio_db, keys.quantity("preamble_sinr", &RATIO, Sign::Any, 50.0));
     let sense = keys.quantity("carrier_sense_threshold", &POWER, Sign::Any, MAX_DECIBELS);
-    assign(&mut radio.carrier_sense_dbm, sense);
+    if is_log_distance {
+        assign(&mut radio.carrier_sense_dbm, sense);
+    } else {
+        radio.two_ray_sense_dbm = sense;
+    }
     let model = log_distance(keys, usual);
     if is_log_distance {
         radio.propagation = Propagation::LogDistance(model);
@@ -51,7 +55,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
 }
 
 /// Keys without effect under two-ray.
-const LOG_DISTANCE_ONLY: [&str; 9] = [
+const LOG_DISTANCE_ONLY: [&str; 8] = [
     "transmit_power",
     "antenna_gain",
     "cable",
@@ -60,7 +64,6 @@ const LOG_DISTANCE_ONLY: [&str; 9] = [
     "reference_loss",
     "shadowing",
     "shadowing_seed",
-    "carrier_sense_threshold",
 ];
 
 /// Refuses keys that belong to something else.

@@ -6,6 +6,7 @@ use super::links::Links;
 use super::log_distance::LogDistance;
 use super::ofdm::Ofdm;
 use super::plcp::{Preamble, plcp};
+use super::power::watts;
 use super::two_ray;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, ParameterError, Rate};
@@ -74,8 +75,11 @@ pub struct RadioConfig {
     /// Default 4, that of ns-3.
     pub detect_ratio_db: f64,
     /// T_cs under log-distance and with links: power from which the medium is busy, dBm. Default -70 (IEEE Std 802.11b-1999, 18.4.8.4, for
-    /// transmitters up to 50 mW). Two-ray has that of 550 m.
+    /// transmitters up to 50 mW). Two-ray has its own.
     pub carrier_sense_dbm: f64,
+    /// T_cs under two-ray: power from which the medium is busy, and below which a frame has no effect with [`Reception::Ns2`], dBm. None: that of
+    /// ns-2, which is received over 550 m ([`two_ray::SENSE_THRESHOLD_W`]).
+    pub two_ray_sense_dbm: Option<f64>,
 }
 
 impl RadioConfig {
@@ -85,6 +89,15 @@ impl RadioConfig {
             (Some(ofdm), _) => ofdm.band.frequency_hz(),
             (None, Propagation::TwoRay) => two_ray::FREQUENCY_HZ,
             (None, _) => 2437e6,
+        }
+    }
+
+    /// Power from which the medium is busy, W.
+    pub fn sense_w(&self) -> f64 {
+        match (&self.propagation, self.two_ray_sense_dbm) {
+            (Propagation::TwoRay, None) => two_ray::SENSE_THRESHOLD_W,
+            (Propagation::TwoRay, Some(dbm)) => watts(dbm),
+            _ => watts(self.carrier_sense_dbm),
         }
     }
 
@@ -119,8 +132,9 @@ impl RadioConfig {
                 "log-distance or links with the rates of 802.11a and 802.11n",
             )?;
         }
-        for (name, dbm) in [("radio.noise", self.noise_dbm), ("radio.carrier_sense_threshold", self.carrier_sense_dbm)]
-        {
+        let sense = "radio.carrier_sense_threshold";
+        let two_ray = self.two_ray_sense_dbm.unwrap_or(self.carrier_sense_dbm);
+        for (name, dbm) in [("radio.noise", self.noise_dbm), (sense, self.carrier_sense_dbm), (sense, two_ray)] {
             require((-200.0..=100.0).contains(&dbm), name, dbm, "-200 dBm to 100 dBm")?;
         }
         let ratio = self.detect_ratio_db;
@@ -146,6 +160,7 @@ impl Default for RadioConfig {
             noise_dbm: -93.6,
             detect_ratio_db: 4.0,
             carrier_sense_dbm: -70.0,
+            two_ray_sense_dbm: None,
         }
     }
 }
