@@ -175,7 +175,9 @@ function picture(now: number): void {
   const elapsed = (now - last) / 1e3;
   last = now;
   if (runs.length) {
+    const moved = clock.playing || clock.seeking;
     clock.tick(elapsed);
+    const moves = clock.playing || clock.seeking;
     const pace = clock.pace;
     runs.forEach((run) => {
       run.look();
@@ -184,8 +186,8 @@ function picture(now: number): void {
     meshes.forEach((mesh) => mesh.draw(pace));
     // Text is laid out anew with every change: nobody reads sixty a second.
     if (now - written > 60 || pace < 0.1) write(now, pace);
-    // At most a twentieth of the time goes into numbers and plots.
-    if (now - measured > Math.max(250, 20 * cost) && (clock.playing || clock.seeking)) {
+    // At most a twentieth of the time goes into numbers and plots while it moves; where it comes to rest they are of that time.
+    if (moved && (!moves || now - measured > Math.max(250, 20 * cost))) {
       measured = now;
       const begun = performance.now();
       measure();

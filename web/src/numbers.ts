@@ -1,6 +1,7 @@
 // The table of numbers: the record so far, under the names that records have, of every run beside the other.
 import type { Measured } from "./engine";
 import type { Shown } from "./run";
+import { starved } from "./starved";
 
 type Row = { field: string; name: string; value: (measured: Measured) => number | null; text: (value: number) => string };
 const whole = (value: number): string => value.toLocaleString("en");
@@ -18,6 +19,7 @@ const ROWS: Row[] = [
 const MOST_NAMES = 4;
 let cells: HTMLTableCellElement[][] = [];
 let place: HTMLElement;
+let alarms: HTMLParagraphElement[] = [];
 
 /** The transports of a run, each once, and not more than can be read. */
 export function transports(run: Shown): string {
@@ -48,13 +50,23 @@ export function shape(into: HTMLElement, runs: Shown[]): void {
       return cell;
     });
   });
-  into.replaceChildren(table);
+  alarms = runs.map((_, number) => {
+    const alarm = Object.assign(document.createElement("p"), { className: "starved", hidden: true });
+    alarm.dataset.run = "AB"[number];
+    return alarm;
+  });
+  into.replaceChildren(...alarms, table);
 }
 
 /** Fills it. */
 export function numbers(runs: Shown[], computing: boolean): void {
   place.setAttribute("aria-busy", String(computing));
   place.dataset.fingerprints = runs.map((run) => run.measured.fingerprint).join(" ");
+  runs.forEach((run, number) => {
+    const said = starved(run);
+    alarms[number].hidden = said.length === 0;
+    alarms[number].textContent = `STARVED${runs.length > 1 ? ` in ${"AB"[number]}` : ""}: ${said.join("; ")}`;
+  });
   ROWS.forEach((row, line) =>
     runs.forEach((run, number) => {
       const value = row.value(run.measured);

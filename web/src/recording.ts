@@ -283,6 +283,8 @@ export class Recording implements Shown {
       fingerprint: this.fingerprint,
       duration_s: at,
       flows: flows.map((flow, number) => ({
+        delivered_bytes: delivered[number],
+        longest_gap_s: null,
         goodput_bps: seconds > 0 ? (delivered[number] * 8) / seconds : null,
         retransmissions: now[number].again,
         timeouts: now[number].timeouts,

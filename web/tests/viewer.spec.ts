@@ -106,6 +106,24 @@ test("the cross with NewReno and TCP-AP side by side, and its numbers", async ({
   await agrees(page, "A", record(text, 5, ['flow.transport="newreno"'], 30));
 });
 
+test("a flow that starved is named above the numbers", async ({ page }) => {
+  const text = readFileSync("../scenarios/examples/long-and-short.toml", "utf8");
+  await open(page);
+  await page.locator("#editor summary").click();
+  await page.locator("#text").fill(text);
+  await page.locator("#apply").click();
+  await page.locator("[name=point]").selectOption({ label: "flow.transport = quiet-train" });
+  await shows(page, "quiet-train, seed 1");
+  const alarm = page.locator("#numbers .starved");
+  await seek(page, 25);
+  await expect(alarm, "too early to say so").toBeHidden();
+  await seek(page, 60);
+  const [long, short] = record(text, 1, ['flow.transport="quiet-train"'], 60).flows;
+  expect(long.delivered_bytes, "as the command has it").toBe(0);
+  expect(short.delivered_bytes).toBeGreaterThan(0);
+  await expect(alarm).toHaveText("STARVED: flow 0 (0→6) delivered nothing");
+});
+
 test("steps go from frame to frame, and back", async ({ page }) => {
   await open(page);
   await seek(page, 22);
@@ -281,6 +299,18 @@ test("a recorded run is played and sought", async ({ page }) => {
   await expect.poll(() => now(page)).toBe(6.5);
   await page.keyboard.press("[");
   await expect(page.locator("#mark")).toHaveText("4.000 s: timeout of flow 0");
+});
+
+test("what is played to its end has the numbers of its end", async ({ page }) => {
+  await open(page);
+  await choose(page);
+  await shows(page, recorded(9));
+  // It is over in the first picture.
+  await page.locator("#speed").selectOption({ label: "1000 ×" });
+  await page.locator("#play").click();
+  await expect.poll(() => now(page)).toBe(8);
+  await expect(page.locator("#play")).toHaveText("Play");
+  await expect.poll(() => number(page, "frames")).toBe(7);
 });
 
 /** Holds the page's requests of a pattern until they are let go; `asked` is when the first of them comes. */

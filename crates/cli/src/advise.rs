@@ -140,7 +140,7 @@ fn shown(question: &str, usual: &str, answers: &[Answer], as_json: bool) -> Stri
 
 /// The file as the scenario takes it.
 fn read(file: &Path) -> Result<Known, String> {
-    let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let bytes = meshpace_scenario::read_file(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let extension = file.extension().and_then(|end| end.to_str()).unwrap_or_default().to_ascii_lowercase();
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).into_owned();
     let titles: Vec<&str> = head.lines().next().unwrap_or_default().split(',').map(str::trim).collect();
@@ -207,7 +207,9 @@ fn paths(arguments: &Arguments, known: &Known, flows: &[(usize, usize)], hop: f6
     for (number, ((alone, path), share)) in alone.iter().zip(shares).enumerate() {
         let mut measured = Value::Null;
         if let Some(file) = arguments.measured.get(number) {
-            let found = std::fs::read(file).map_err(|error| error.to_string()).and_then(|bytes| results::read(&bytes));
+            let found = meshpace_scenario::read_file(file)
+                .map_err(|error| error.to_string())
+                .and_then(|bytes| results::read(&bytes));
             let found = found.map_err(|why| format!("{}: {why}", file.display()))?;
             measured = json!(found.iter().map(|one| one.goodput_bps / 1e3).sum::<f64>() / found.len() as f64);
         }

@@ -1,4 +1,4 @@
-//! `meshpace bench`: how fast the simulator is on named workloads, beside ns-2 and ns-3 where those are installed.
+//! `meshpace dev bench`: how fast the simulator is on named workloads, beside ns-2 and ns-3 where those are installed.
 //!
 //! Every measured run is a process of its own, and what is counted is its user + system CPU time as the operating system
 //! accounts for it. Runs of two simulators alternate (A B A B), so that a machine whose speed drifts favours neither.
@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The arguments of `meshpace bench`.
+/// The arguments of `meshpace dev bench`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Workloads to run [default: chain-7, grid-25, random-120]; `all` takes some minutes.

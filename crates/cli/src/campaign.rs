@@ -41,7 +41,7 @@ enum What {
     Export(Export),
     /// Make one piece of an exported campaign: what a task of the array does.
     Piece(Piece),
-    /// Put the pieces of an exported campaign together, as the records of one run.
+    /// Put together the pieces of an exported campaign, or campaigns that were run in several places or with several ranges of seeds.
     Merge(Merge),
 }
 
@@ -78,10 +78,12 @@ struct Piece {
     number: usize,
 }
 
+/// The arguments of `meshpace campaign merge`, and of `merge`, its older name.
 #[derive(Args, Debug)]
-struct Merge {
-    /// The directory that `export` wrote.
-    directory: PathBuf,
+pub struct Merge {
+    /// The directory that `export` wrote; or directories that `reproduce` or `run --out` wrote, finished or not.
+    #[arg(required = true, value_name = "DIRECTORY")]
+    directories: Vec<PathBuf>,
     /// Where to write the records.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -92,11 +94,19 @@ struct Merge {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let done = match &arguments.what {
+    end(match &arguments.what {
         What::Export(arguments) => export(arguments),
         What::Piece(arguments) => piece(arguments),
         What::Merge(arguments) => merge(arguments),
-    };
+    })
+}
+
+/// Puts campaigns together.
+pub fn merge_main(arguments: &Merge) -> ExitCode {
+    end(merge(arguments))
+}
+
+fn end(done: Result<String, Failure>) -> ExitCode {
     match done {
         Ok(text) => finish(&text),
         Err((status, message)) => {
@@ -208,8 +218,20 @@ fn piece(arguments: &Piece) -> Result<String, Failure> {
 }
 
 fn merge(arguments: &Merge) -> Result<String, Failure> {
-    let (exported, campaign) = read(&arguments.directory)?;
-    let pieces = arguments.directory.join(PIECES);
+    match &arguments.directories[..] {
+        [directory] if directory.join(EXPORTED).exists() => merge_pieces(directory, arguments),
+        directories => {
+            let merged = meshpace_lab::record::merge::merge(directories, &arguments.out, arguments.force);
+            let count = merged.map_err(|why| (REFUSED, why))?;
+            Ok(format!("{}: {count} runs\n", arguments.out.display()))
+        }
+    }
+}
+
+/// Puts the pieces of an exported campaign together.
+fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> {
+    let (exported, campaign) = read(directory)?;
+    let pieces = directory.join(PIECES);
     let there: Vec<PathBuf> = (0..exported.pieces.len())
         .map(|number| pieces.join(number.to_string()))
         .filter(|place| place.is_dir())

@@ -7,8 +7,8 @@ mod recording;
 
 use crate::network::seconds;
 use crate::output::{complain, note, tell};
-use crate::{FAILED, INTERRUPTED, REFUSED, run, runner};
-use clap::{ArgGroup, Args, ValueEnum};
+use crate::{FAILED, INTERRUPTED, REFUSED, link, run, runner, shell, top};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Ended, ProgramReport};
 use meshpace_emulator::node::{Setup, sysctl_file};
@@ -23,8 +23,11 @@ use std::process::ExitCode;
 
 /// The arguments of `meshpace emulate`.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(group = ArgGroup::new("written").args(["out", "pcap", "record"]).multiple(true))]
 pub struct Arguments {
+    #[command(subcommand)]
+    under_way: Option<UnderWay>,
     /// The scenario, a TOML file; `-` reads standard input. Its flows do not run unless --with-flows.
     #[arg(required_unless_present = "clean")]
     file: Option<PathBuf>,
@@ -99,6 +102,17 @@ pub struct Arguments {
     inject_lateness: Option<(u64, Duration)>,
 }
 
+/// What can be done with an emulation that runs.
+#[derive(Subcommand, Debug)]
+enum UnderWay {
+    /// Run a shell, or a command, in a node of an emulation under way.
+    Shell(shell::Arguments),
+    /// Show what happens in an emulation under way: streams and their paths, queues, losses, lateness.
+    Top(top::Arguments),
+    /// Cut or restore a link of an emulation under way.
+    Link(link::Arguments),
+}
+
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Routes {
     /// The mesh.
@@ -121,6 +135,12 @@ fn injected(text: &str) -> Result<(u64, Duration), String> {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
+    match &arguments.under_way {
+        Some(UnderWay::Shell(arguments)) => return shell::main(arguments),
+        Some(UnderWay::Top(arguments)) => return top::main(arguments),
+        Some(UnderWay::Link(arguments)) => return link::main(arguments),
+        None => {}
+    }
     if arguments.clean {
         return clean();
     }

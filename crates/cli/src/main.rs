@@ -4,9 +4,11 @@ mod advise;
 mod bench;
 mod campaign;
 mod captures;
+mod caution;
 mod compare;
 mod dask;
 mod decrypt;
+mod dev;
 mod doctor;
 mod emulate;
 #[cfg_attr(not(feature = "kernel"), path = "kernel_missing.rs")]
@@ -14,9 +16,9 @@ mod kernel;
 mod keys;
 mod link;
 mod manual;
-mod merge;
 mod network;
 mod output;
+mod printable;
 mod progress;
 mod prospect;
 mod recv;
@@ -60,6 +62,10 @@ const STATUSES: &str = "Exit status: 0 all went well; 1 a run failed, a check di
 enum Command {
     /// Run a scenario, or every point of its sweep.
     Run(run::Arguments),
+    /// Compare two scenarios, directories of records or variants of one scenario: which is better, by how much, how surely.
+    Compare(compare::Arguments),
+    /// Play a scenario in a browser: frames, collisions, routes, two transports side by side.
+    View(view::Arguments),
     /// List the transports that scenarios can name.
     Transports(transports::Arguments),
     /// List every key that a scenario may have: what may be written, default, meaning.
@@ -70,43 +76,49 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Write the report of records on disk anew.
     Report(report::Arguments),
-    /// Compare two scenarios, directories of records or variants of one scenario: which is better, by how much, how surely.
-    Compare(compare::Arguments),
+    /// Write a campaign for a batch system, make its pieces there, and put campaigns together.
+    Campaign(campaign::Arguments),
     /// Say what to set in a mesh that is known by a map, a list of links or a dump of its routing daemon.
     Advise(advise::Arguments),
-    /// Put campaigns together that were run in several places or with several ranges of seeds.
-    Merge(merge::Arguments),
-    /// Write a campaign for a batch system, make its pieces there, and put them together.
-    Campaign(campaign::Arguments),
-    /// Measure the simulator's own speed on named workloads, beside ns-2 where that is installed.
-    Bench(bench::Arguments),
-    /// Compare with ns-2.35, ns-3, theory and testbeds, point by point; exit status 1 if a point does not meet its rule.
-    Validate(validate::Arguments),
+    /// Run real programs over the mesh of a scenario, in real time.
+    Emulate(emulate::Arguments),
     /// Send traffic to a host over our transports or the kernel's TCP, and measure it.
     Send(send::Arguments),
     /// Receive what `send`, or any TCP, sends, and measure it.
     Recv(recv::Arguments),
-    /// Play a scenario in a browser: frames, collisions, routes, two transports side by side.
-    View(view::Arguments),
-    /// Run real programs over the mesh of a scenario, in real time.
-    Emulate(emulate::Arguments),
-    /// Run a shell, or a command, in a node of an emulation under way.
-    Shell(shell::Arguments),
-    /// Show what happens in an emulation under way: streams and their paths, queues, losses, lateness.
-    Top(top::Arguments),
-    /// Cut or restore a link of an emulation under way.
-    Link(link::Arguments),
-    /// Carry ordinary TCP connections between two sites over TPA.
+    /// Carry ordinary TCP connections between two sites.
     Tunnel(tunnel::Arguments),
-    /// Turn a capture of encrypted TPA into one of plain TPA, with the keys that `--keylog` has noted.
-    Decrypt(decrypt::Arguments),
-    /// Tell what this machine can and cannot do for real networks, and how to change that.
-    Doctor(doctor::Arguments),
     /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
     Kernel(kernel::Arguments),
-    /// Print what a shell needs to complete commands and options.
+    /// Tell what this machine can and cannot do for real networks, and how to change that.
+    Doctor(doctor::Arguments),
+    /// Turn a capture of encrypted TPA into one of plain TPA, with the keys that `--keylog` has noted.
+    Decrypt(decrypt::Arguments),
+    /// For developers and packagers: compare with ns-2 and ns-3, measure speed, completions, manual pages.
+    Dev(dev::Arguments),
+    /// As `campaign merge`: the older name.
+    #[command(hide = true)]
+    Merge(campaign::Merge),
+    /// As `dev bench`: the older name.
+    #[command(hide = true)]
+    Bench(bench::Arguments),
+    /// As `dev validate`: the older name.
+    #[command(hide = true)]
+    Validate(validate::Arguments),
+    /// As `emulate shell`: the older name.
+    #[command(hide = true)]
+    Shell(shell::Arguments),
+    /// As `emulate top`: the older name.
+    #[command(hide = true)]
+    Top(top::Arguments),
+    /// As `emulate link`: the older name.
+    #[command(hide = true)]
+    Link(link::Arguments),
+    /// As `dev completions`: the older name.
+    #[command(hide = true)]
     Completions(manual::Completions),
-    /// Write the manual pages of the command and its subcommands.
+    /// As `dev man`: the older name.
+    #[command(hide = true)]
     Man(manual::Man),
 }
 
@@ -132,7 +144,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::main(&arguments),
         Command::Compare(arguments) => compare::main(&arguments),
         Command::Advise(arguments) => advise::main(&arguments),
-        Command::Merge(arguments) => merge::main(&arguments),
+        Command::Merge(arguments) => campaign::merge_main(&arguments),
         Command::Campaign(arguments) => campaign::main(&arguments),
         Command::Bench(arguments) => bench::main(&arguments),
         Command::Validate(arguments) => validate::main(&arguments),
@@ -146,6 +158,7 @@ fn main() -> ExitCode {
         Command::Tunnel(arguments) => tunnel::main(&arguments),
         Command::Decrypt(arguments) => decrypt::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Dev(arguments) => dev::main(&arguments),
         Command::Kernel(arguments) => kernel::main(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),

@@ -1,4 +1,4 @@
-//! `meshpace completions` and `meshpace man`: what shells and `man` know of the command, made from its own arguments.
+//! `meshpace dev completions` and `meshpace dev man`: what shells and `man` know of the command, made from its own arguments.
 
 use crate::output::{complain, finish};
 use crate::{Cli, FAILED};
@@ -9,14 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The arguments of `meshpace completions`.
+/// The arguments of `meshpace dev completions`.
 #[derive(Args, Debug)]
 pub struct Completions {
     /// The shell whose completions are printed.
     shell: Shell,
 }
 
-/// The arguments of `meshpace man`.
+/// The arguments of `meshpace dev man`.
 #[derive(Args, Debug)]
 pub struct Man {
     /// Where the pages are written, one for each subcommand and for those below it.
@@ -48,8 +48,9 @@ fn without_help(command: Command) -> Command {
 
 /// A command with its subcommands, theirs, and so on, each with the name of its page.
 fn pages_of(command: &Command, name: String, into: &mut Vec<(Command, String)>) {
-    let named: Vec<_> =
-        command.get_subcommands().map(|child| (child.clone(), format!("{name}-{}", child.get_name()))).collect();
+    // Older names work, and are not told.
+    let told = command.get_subcommands().filter(|child| !child.is_hide_set());
+    let named: Vec<_> = told.map(|child| (child.clone(), format!("{name}-{}", child.get_name()))).collect();
     into.push((command.clone(), name));
     named.into_iter().for_each(|(child, name)| pages_of(&child, name, into));
 }

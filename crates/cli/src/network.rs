@@ -1,5 +1,6 @@
 //! What `send` and `recv` share: the transport by its name, our address, the path.
 
+use crate::caution;
 use clap::{Args, ValueEnum};
 use meshpace_core::Rate;
 use meshpace_live::tcp::{Device, Limits, Raw, Stack};
@@ -219,7 +220,10 @@ impl Placement {
     pub fn tpa_options(&self, transport: meshpace_transport::tpa::Config) -> io::Result<tpa::Options> {
         let security = match &self.secret {
             _ if self.plain => tpa::Security::Plain,
-            Some(file) => tpa::Security::Shared(tpa::keys::read(file)?),
+            Some(file) => {
+                caution::of_secret(file);
+                tpa::Security::Shared(tpa::keys::read(file)?)
+            }
             None => tpa::Security::Opportunistic,
         };
         let path: Arc<dyn tpa::PathSource> = match self.hops {

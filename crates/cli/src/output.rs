@@ -1,7 +1,8 @@
 //! Standard output carries results and nothing else; everything for people goes to standard error.
 
+use crate::printable::printable;
 use meshpace_lab::summary::starvation;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,10 +26,13 @@ pub fn note(message: &str) {
     }
 }
 
-/// Writes results in one piece, so that an interruption leaves no half line.
+/// Writes results in one piece, so that an interruption leaves no half line. Programs get them as they are, a terminal nothing that acts on it.
 pub fn results(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    match stdout.is_terminal() {
+        true => stdout.write_all(printable(text).as_bytes())?,
+        false => stdout.write_all(text.as_bytes())?,
+    }
     stdout.flush()
 }
 
@@ -61,8 +65,8 @@ pub fn alarm(sentences: &[String]) {
     }
 }
 
-/// Writes `text` to standard error as it is.
+/// Writes `text` to standard error, without what acts on a terminal.
 pub fn tell(text: &str) {
     // Nobody is left to be told if standard error is closed.
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(printable(text).as_bytes());
 }

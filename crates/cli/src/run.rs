@@ -177,7 +177,7 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        std::fs::read(file)
+        meshpace_scenario::read_file(file)
     };
     let name = if from_stdin { "<stdin>".to_owned() } else { file.display().to_string() };
     let text = bytes.and_then(|bytes| {

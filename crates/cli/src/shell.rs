@@ -1,4 +1,4 @@
-//! `meshpace shell`: a shell, or a command, in a node of an emulation under way.
+//! `meshpace emulate shell`: a shell, or a command, in a node of an emulation under way.
 
 use crate::output::complain;
 use crate::{FAILED, REFUSED};
@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// The arguments of `meshpace shell`.
+/// The arguments of `meshpace emulate shell`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// The node, such as n3.

@@ -1,4 +1,4 @@
-//! `meshpace top`: what happens in an emulation under way.
+//! `meshpace emulate top`: what happens in an emulation under way.
 
 use crate::output::{complain, failed, results};
 use crate::{FAILED, shell};
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Streams that are shown: those with the most payload since the last look.
 const MOST_STREAMS: usize = 20;
 
-/// The arguments of `meshpace top`.
+/// The arguments of `meshpace emulate top`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Which emulation, where several are under way.

@@ -1,5 +1,6 @@
 //! `meshpace tunnel`: ordinary TCP connections between two sites over TPA.
 
+use crate::caution;
 use crate::network::{rate, resolve, seconds};
 use crate::output::{complain, results};
 use crate::{FAILED, INTERRUPTED, REFUSED, runner};
@@ -180,6 +181,7 @@ fn keygen(file: &Path) -> io::Result<()> {
 
 impl Common {
     fn security(&self) -> io::Result<Security> {
+        self.key.iter().chain(&self.secret).for_each(|file| caution::of_secret(file));
         let known =
             |key: &Path, peers: &Path| Ok(Security::Keys { own: keys::read(key)?, peers: keys::read_all(peers)? });
         let security = match (&self.key, &self.peers, &self.secret) {
@@ -254,10 +256,12 @@ fn connect(arguments: &Connect) -> io::Result<ExitCode> {
     let connector = Connector::new(TpaPort::with_options((any, 0), options)?, far);
     for forward in &arguments.forward {
         let local = connector.serve(forward, complain)?;
+        caution::of_entrance(local);
         complain(&format!("{local} goes to {} through {far}", forward.target));
     }
     for local in &arguments.socks {
         let local = connector.serve_socks(local, complain)?;
+        caution::of_entrance(local);
         complain(&format!("{local} goes where clients of SOCKS 5 want, through {far}"));
     }
     // Removed when this function ends.

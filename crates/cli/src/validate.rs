@@ -1,4 +1,4 @@
-//! `meshpace validate`: the comparison with ns-2, ns-3 and theory, and the page it is written down in.
+//! `meshpace dev validate`: the comparison with ns-2, ns-3 and theory, and the page it is written down in.
 
 use crate::output::{complain, failed, results};
 use crate::runner::processors;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// The page in the directory of `--out`.
 const PAGE: &str = "results.md";
 
-/// The arguments of `meshpace validate`.
+/// The arguments of `meshpace dev validate`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_counts, chain_paced_udp, quiet_train, cross,
@@ -99,7 +99,7 @@ fn compare(arguments: &Arguments, chosen: &[&Comparison]) -> io::Result<Vec<Tabl
 
 /// The command that makes the page again; the number of threads changes nothing in it.
 fn command(arguments: &Arguments) -> String {
-    let mut words = vec!["meshpace validate".to_owned()];
+    let mut words = vec!["meshpace dev validate".to_owned()];
     words.extend(arguments.names.iter().cloned());
     words.extend(arguments.sample.then(|| "--sample".to_owned()));
     words.extend(arguments.seeds.map(|seeds| format!("--seeds {seeds}")));

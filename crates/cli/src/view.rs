@@ -15,7 +15,7 @@ use meshpace_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -127,7 +127,11 @@ fn is_recording(file: &Path) -> bool {
 
 /// The text of a scenario, and the content of every file that it names.
 fn package(file: &Path, sets: &[String]) -> Result<(String, Value), String> {
-    let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    let read = |path: &Path| {
+        let text =
+            meshpace_scenario::read_file(path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+        text.map_err(|error| format!("{}: {error}", path.display()))
+    };
     let text = read(file)?;
     let directory = file.parent().unwrap_or(Path::new(""));
     let files = RefCell::new(serde_json::Map::new());

@@ -89,7 +89,7 @@ fn answer(question: &str, nodes: usize, line: &Line) -> Result<String, String> {
     }
 }
 
-/// What `meshpace top` prints with `--json`. Times in seconds of the mesh, counts from the start on.
+/// What `meshpace emulate top` prints with `--json`. Times in seconds of the mesh, counts from the start on.
 fn object(state: &State) -> Value {
     let number = |node: &NodeId| node.0;
     let streams: Vec<Value> = state

@@ -33,6 +33,16 @@ pub enum Rows {
     Whole,
 }
 
+impl Rows {
+    fn name(self) -> &'static str {
+        match self {
+            Rows::Runs => "runs",
+            Rows::Flows => "flows",
+            Rows::Whole => "whole",
+        }
+    }
+}
+
 /// Where the value of a column is.
 #[derive(Clone, Debug)]
 enum Place {
@@ -183,17 +193,23 @@ impl Batches {
         if records.is_empty() {
             return Ok(None);
         }
-        let mut rows: Vec<(&Value, &Value)> = Vec::new();
-        for record in &records {
-            let flows = record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            match self.rows {
-                Rows::Runs | Rows::Whole => rows.push((record, &Value::Null)),
-                Rows::Flows => rows.extend(flows.iter().map(|flow| (record, flow))),
-            }
-        }
+        let rows = rows_of(self.rows, &records);
         let arrays = self.columns.iter().map(|column| array(column, &rows)).collect();
         RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(Some)
     }
+}
+
+/// The rows of some records: each is a record, and of it a flow.
+fn rows_of(rows: Rows, records: &[Value]) -> Vec<(&Value, &Value)> {
+    let mut pairs = Vec::new();
+    for record in records {
+        let flows = record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        match rows {
+            Rows::Runs | Rows::Whole => pairs.push((record, &Value::Null)),
+            Rows::Flows => pairs.extend(flows.iter().map(|flow| (record, flow))),
+        }
+    }
+    pairs
 }
 
 fn array(column: &Column, rows: &[(&Value, &Value)]) -> ArrayRef {
@@ -238,6 +254,37 @@ impl RecordBatchReader for Batches {
 
 #[pymethods]
 impl Table {
+    /// The rows of the records from number `first` on, of `most` records at most: a JSON array each, in the order of the columns. None after the
+    /// last record.
+    fn rows(&self, py: Python<'_>, first: usize, most: usize) -> PyResult<Option<Vec<String>>> {
+        let read = || -> io::Result<Option<Vec<String>>> {
+            let records: Vec<Value> = self
+                .lines
+                .iter()?
+                .skip(first)
+                .take(most)
+                .map(|line| Ok(serde_json::from_str(&line?)?))
+                .collect::<io::Result<_>>()?;
+            let row = |(record, flow): &(&Value, &Value)| {
+                let cell = |column: &Column| match (column.value(record, flow), &column.kind) {
+                    (None, _) => Value::Null,
+                    (Some(value), DataType::Utf8) => Value::String(plain(value)),
+                    (Some(value), _) => value.clone(),
+                };
+                Value::Array(self.columns.iter().map(cell).collect()).to_string()
+            };
+            Ok((!records.is_empty()).then(|| rows_of(self.rows, &records).iter().map(row).collect()))
+        };
+        py.detach(read).map_err(|error| errors::of_io(py, error))
+    }
+
+    /// All that it is made of: the lines of its records, and what a row is; for [`restored`].
+    fn state(&self, py: Python<'_>) -> PyResult<(Vec<String>, &'static str)> {
+        let read = || self.lines.iter()?.collect::<io::Result<Vec<String>>>();
+        let lines = py.detach(read).map_err(|error| errors::of_io(py, error))?;
+        Ok((lines, self.rows.name()))
+    }
+
     /// The names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
@@ -287,4 +334,15 @@ pub fn table(py: Python<'_>, lines: Vec<String>) -> PyResult<Table> {
     };
     let columns = kinds.into_iter().map(column).collect();
     Ok(Table { lines: Lines::Memory(Arc::new(lines)), rows: Rows::Whole, columns })
+}
+
+/// The table of which this is the [`Table::state`].
+#[pyfunction]
+pub fn restored(py: Python<'_>, lines: Vec<String>, rows: &str) -> PyResult<Table> {
+    let rows = match rows {
+        "runs" => Rows::Runs,
+        "flows" => Rows::Flows,
+        _ => return table(py, lines),
+    };
+    py.detach(|| Table::new(Lines::Memory(Arc::new(lines)), rows)).map_err(|error| errors::of_io(py, error))
 }

@@ -21,11 +21,11 @@ mod _native {
     #[pymodule_export]
     use super::campaign::Campaign;
     #[pymodule_export]
-    use super::frame::{Table, table};
+    use super::frame::{Table, restored, table};
     #[pymodule_export]
     use super::pacing::Sample;
     #[pymodule_export]
-    use super::records::{Records, compare, compare_robustly, open, report};
+    use super::records::{Records, compare, compare_robustly, open, records, report};
     #[pymodule_export]
     use super::reproduce::{experiments, reproduce};
     #[pymodule_export]

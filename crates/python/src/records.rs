@@ -95,6 +95,12 @@ impl Records {
     }
 }
 
+/// The records of these lines.
+#[pyfunction]
+pub fn records(lines: Vec<String>) -> Records {
+    Records::of(lines)
+}
+
 /// The records of a finished campaign in a directory, with its manifest as JSON.
 #[pyfunction]
 pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String)> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,38 @@ def test_pandas_takes_them(sweep: Path) -> None:
     frame = arrow.table(meshpace.Scenario.load(sweep).sweep()).to_pandas()
     means = frame.groupby("flow.transport")["aggregate_goodput_bps"].mean()
     assert set(means.index) == {"newreno", "tcp-ap"} and isinstance(frame, pandas.DataFrame)
+
+
+def test_rows_are_the_cells_of_the_table(sweep: Path) -> None:
+    results = meshpace.Scenario.load(sweep).sweep()
+    for table, count in ((results.runs, 24), (results.flows, 24)):
+        assert list(table) == cells(table) and len(table) == count
+        assert list(table)[0].keys() == set(table.columns)
+
+
+def test_pandas_takes_a_table_as_it_is(sweep: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    flows = meshpace.Scenario.load(sweep).sweep().flows
+    plain, typed = pandas.DataFrame(flows), flows.to_pandas()
+    assert list(plain.columns) == list(typed.columns) == flows.columns and len(plain) == len(typed) == 24
+    assert plain["goodput_bps"].sum() == pytest.approx(typed["goodput_bps"].sum()) and plain["goodput_bps"].sum() > 0
+    assert str(typed["seed"].dtype) == "uint64"
+
+
+def test_a_notebook_shows_the_first_rows_and_nothing_acts_in_them() -> None:
+    scenario = meshpace.Scenario.build({"title": "<b>bold</b>", "duration": "2 s", "topology": {"hops": 1}, "flow": [{}]})
+    shown = scenario.sweep(seeds=25).runs._repr_html_()
+    assert shown.count("<tr>") == 21 and "and 5 more rows" in shown
+    assert "<b>" not in shown and "&lt;b&gt;bold" in shown
+
+
+def test_results_and_tables_can_be_pickled(sweep: Path, tmp_path: Path) -> None:
+    meshpace.Scenario.load(sweep).sweep(out=tmp_path / "out")
+    for results in (meshpace.Scenario.load(sweep).sweep(), meshpace.open_records(tmp_path / "out")):
+        again = pickle.loads(pickle.dumps(results))
+        assert list(again) == list(results) and (again.name, again.total, again.failed) == (results.name, results.total, results.failed)
+        for table in (results.runs, results.flows):
+            assert arrow.table(pickle.loads(pickle.dumps(table))).equals(arrow.table(table))
 
 
 def test_a_plot_has_a_curve_for_each_transport(sweep: Path) -> None:

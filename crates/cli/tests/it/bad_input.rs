@@ -4,10 +4,10 @@
 use assert_cmd::cargo::cargo_bin;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A scenario, whose wrong line is marked `#!`; the key that the message begins with; what it must say was expected.
-const SCENARIOS: [(&str, &str, &str); 46] = [
+const SCENARIOS: [(&str, &str, &str); 47] = [
     ("duratoin = '20 s' #!\n[[flow]]\n", "duratoin", "expected title"),
     ("duration = 20 #!\n[[flow]]\n", "duration", "write \"20 s\""),
     ("duration = '20 m' #!\n[[flow]]\n", "duration", "ms"),
@@ -64,13 +64,15 @@ const SCENARIOS: [(&str, &str, &str); 46] = [
         "radio.transmit_power",
         "dBm",
     ),
+    ("[topology]\nspacing = '100 m'\n[radio]\nlinks = '/dev/zero' #!\n[[flow]]\n", "radio.links", "longer than 64 MiB"),
     ("[flow] #!\nfrom = 0\n", "flow", "[[flow]]"),
     ("[plot]\nmetrics = ['speed'] #!\n[[flow]]\n", "plot.metrics", "goodput"),
 ];
 
 /// A command line, and what the message must say.
-const COMMANDS: [(&[&str], &[&str]); 28] = [
+const COMMANDS: [(&[&str], &[&str]); 29] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
+    (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
     (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
     (&["run", "empty"], &["empty", "directory", "name a scenario in it"]),
     (&["run", "records.jsonl"], &["records.jsonl", "a file of records, not a scenario", "meshpace report"]),
@@ -168,4 +170,29 @@ fn of_many_errors_ten_are_told_and_the_others_counted() {
     fs::write(scratch.path().join("mesh.toml"), text).unwrap();
     let said = meshpace(&["run", "mesh.toml"], scratch.path()).stderr;
     assert_eq!(String::from_utf8_lossy(&said).matches("error: ").count(), 1);
+}
+
+#[test]
+fn text_of_strangers_does_not_act_on_a_terminal() {
+    let scratch = tempfile::tempdir().unwrap();
+    let title = "title = \"a mesh\\u001b]0;taken\\u0007\\u001b[2J\"\nduration = '2 s'\n[[flow]]\nstart = '0 s'\n";
+    fs::write(scratch.path().join("title.toml"), title).unwrap();
+    // Standard error is made safe for everybody.
+    let output = meshpace(&["run", "no\u{1b}[2J.toml"], scratch.path());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!said.contains('\u{1b}') && said.contains("no\\u{1b}[2J.toml"), "{said}");
+    // Standard output for terminals alone; `script` is one.
+    let shown = |command: &str| {
+        let mut script = Command::new("script");
+        let output =
+            script.args(["-qec", command, "/dev/null"]).current_dir(scratch.path()).stdin(Stdio::null()).output();
+        String::from_utf8_lossy(&output.expect("bsdutils has script").stdout).into_owned()
+    };
+    let run = format!("{} run title.toml --quiet", cargo_bin("meshpace").display());
+    let table = shown(&run);
+    assert!(table.contains("a mesh\\u{1b}]0;taken\\u{7}\\u{1b}[2J"), "{table:?}");
+    assert!(!table.contains("\u{1b}]0;") && !table.contains('\u{7}'), "{table:?}");
+    let json = meshpace(&["run", "title.toml", "--quiet", "--format", "json"], scratch.path()).stdout;
+    let record: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(record["scenario"], "a mesh\u{1b}]0;taken\u{7}\u{1b}[2J", "programs get it as it is");
 }

@@ -1,4 +1,4 @@
-//! `meshpace bench` as users see it, on the smallest work there is.
+//! `meshpace dev bench` as users see it, on the smallest work there is.
 
 use assert_cmd::Command;
 use serde_json::Value;

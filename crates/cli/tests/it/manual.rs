@@ -1,4 +1,4 @@
-//! `meshpace completions`, `meshpace man`, `--quiet`, and the statuses that the manual names.
+//! `meshpace dev completions`, `meshpace dev man`, older names, `--quiet`, and the statuses that the manual names.
 
 use assert_cmd::cargo::cargo_bin;
 use std::fs;
@@ -13,11 +13,11 @@ fn meshpace(arguments: &[&str], place: &Path) -> Output {
 fn shells_complete_every_subcommand_and_each_has_its_manual_page() {
     let scratch = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
-        let output = meshpace(&["completions", shell], scratch.path());
+        let output = meshpace(&["dev", "completions", shell], scratch.path());
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && text.contains("reproduce") && text.contains("report"), "{shell}");
     }
-    let output = meshpace(&["man", "pages"], scratch.path());
+    let output = meshpace(&["dev", "man", "pages"], scratch.path());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let page = |name: &str| fs::read_to_string(scratch.path().join("pages").join(name)).unwrap();
     assert!(page("meshpace.1").contains("Exit status"), "{}", page("meshpace.1"));
@@ -27,7 +27,7 @@ fn shells_complete_every_subcommand_and_each_has_its_manual_page() {
     let listed = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
     let names: Vec<&str> =
         listed.take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(names.len() > 15, "{names:?}");
+    assert!(names.len() > 15 && names.len() <= 20, "what nobody can take in at once: {names:?}");
     for name in names.iter().filter(|name| **name != "help") {
         assert!(scratch.path().join(format!("pages/meshpace-{name}.1")).exists(), "{name}");
     }
@@ -40,6 +40,40 @@ fn shells_complete_every_subcommand_and_each_has_its_manual_page() {
             assert!(scratch.path().join(format!("pages/{name}.1")).exists(), "{word}");
         }
     }
+}
+
+#[test]
+fn older_names_do_the_same_and_are_not_told() {
+    let scratch = tempfile::tempdir().unwrap();
+    let help = String::from_utf8(meshpace(&["--help"], scratch.path()).stdout).unwrap();
+    let renamed = [
+        ("merge", "campaign merge"),
+        ("bench", "dev bench"),
+        ("validate", "dev validate"),
+        ("completions", "dev completions"),
+        ("man", "dev man"),
+        ("shell", "emulate shell"),
+        ("top", "emulate top"),
+        ("link", "emulate link"),
+    ];
+    for (older, newer) in renamed {
+        assert!(!help.lines().any(|line| line.trim_start().starts_with(&format!("{older} "))), "{older} in\n{help}");
+        // What they take is the same, line for line.
+        let options = |name: &str| {
+            let words: Vec<&str> = name.split(' ').chain(["--help"]).collect();
+            let output = meshpace(&words, scratch.path());
+            assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+            let text = String::from_utf8(output.stdout).unwrap();
+            text.lines()
+                .skip_while(|line| !line.starts_with("Options:") && !line.starts_with("Arguments:"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(options(older), options(newer), "{older}");
+    }
+    let none = meshpace(&["emulate", "top", "--count", "1"], scratch.path());
+    let same = meshpace(&["top", "--count", "1"], scratch.path());
+    assert_eq!((none.status.code(), none.stderr), (same.status.code(), same.stderr));
 }
 
 #[test]

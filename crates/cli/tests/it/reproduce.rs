@@ -382,6 +382,6 @@ fn a_comparison_prints_every_point_and_writes_its_page() {
             assert!(page.contains(&format!("| {hops} hops, window {window} |")), "{hops} hops, window {window}");
         }
     }
-    assert!(page.contains("meshpace validate chain_static_routes --seeds 2"));
+    assert!(page.contains("meshpace dev validate chain_static_routes --seeds 2"));
     assert!(page.contains("| 20 of 20 |"), "{page}");
 }

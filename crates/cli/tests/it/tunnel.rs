@@ -303,3 +303,27 @@ fn wrong_command_lines_are_refused() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains(private));
 }
+
+#[test]
+fn what_is_left_open_to_others_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let secret = directory.path().join("secret");
+    std::fs::write(&secret, "5f".repeat(32)).unwrap();
+    let begin = |mode: u32, socks: &str| {
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(mode)).unwrap();
+        let file = secret.to_str().unwrap();
+        let end =
+            End::start(&["connect", "127.0.0.1", "--port", "9", "-D", socks, "--secret", file, "--seconds", "0.5"]);
+        let mut said = String::new();
+        while let Ok(line) = end.complaints.recv_timeout(PATIENCE) {
+            said += &line;
+        }
+        said
+    };
+    let said = begin(0o640, "0.0.0.0:0");
+    assert!(said.contains("may read this secret (mode 640): chmod 600"), "{said}");
+    assert!(said.contains("whoever reaches this address can go through"), "{said}");
+    let said = begin(0o600, "127.0.0.1:0");
+    assert!(!said.contains("chmod") && !said.contains("whoever reaches"), "{said}");
+}

@@ -205,7 +205,7 @@ mod tests {
         let table =
             Table { name: "made-up", title: "Made up", source: NS2, unit: "kbit/s", rule: "Within 1 %.", points };
         assert_eq!(table.score(), (1, 2));
-        let page = markdown(&Heading { command: "meshpace validate", version: "0" }, &[table]);
+        let page = markdown(&Heading { command: "meshpace dev validate", version: "0" }, &[table]);
         assert!(page.contains("| case 110 | 100.0 | 110.0 | 1 | +10.00 % | 1 % | NOT MET |"), "{page}");
         assert!(page.contains("| 1 of 2 | 10.0 % |"), "the largest error leaves out what has no rule: {page}");
     }

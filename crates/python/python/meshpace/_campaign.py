@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, Callable, Protocol, Union
 
 from . import _native
@@ -144,7 +145,12 @@ class Campaign:
                 carrier.cancel()
             if closing is not None:
                 closing.close()
-        return self.results()
+        results = self.results()
+        if results.failed:
+            what, why = results.failed[0]
+            more = f" and {len(results.failed) - 1} more" if len(results.failed) > 1 else ""
+            warnings.warn(f"{what}{more} of {results.total} runs failed, and are in no mean: {why}", RuntimeWarning, stacklevel=2)
+        return results
 
     def results(self) -> Results:
         """The records that are there."""

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from . import _native
-from ._native import Table as Table
+from ._table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +20,8 @@ class Results:
     """The records of a campaign, in its order: a dictionary each, or tables for pandas, polars, pyarrow and whoever takes Arrow.
 
     ``results.runs`` has one row per run, ``results.flows`` one per flow of each run; the object itself stands for ``runs``:
-    ``pandas.DataFrame.from_arrow(results.flows)``, ``polars.DataFrame(results)``, ``pyarrow.table(results.runs)``. Columns are called
-    as the fields of a record. A table is made while it is read, so it may be larger than memory.
+    ``results.flows.to_pandas()``, ``pandas.DataFrame(results.flows)``, ``polars.DataFrame(results)``, ``pyarrow.table(results.runs)``. Columns are called
+    as the fields of a record. A table is made while it is read, so it may be larger than memory. Results can be pickled.
     """
 
     def __init__(self, records: _native.Records, name: str, failed: list[tuple[str, str]], total: int, *, text: str, sets: list[str], command: str) -> None:
@@ -63,12 +63,12 @@ class Results:
     @property
     def runs(self) -> Table:
         """One row per run."""
-        return self._records.runs()
+        return Table(self._records.runs())
 
     @property
     def flows(self) -> Table:
         """One row per flow of each run."""
-        return self._records.flows()
+        return Table(self._records.flows())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.runs.__arrow_c_stream__(requested_schema)
@@ -97,11 +97,19 @@ class Results:
 
         return plot(self, y=y, x=x, by=by, where=where, ax=ax)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        about = {"text": self._text, "sets": self._sets, "command": self._command}
+        return _restored, (list(self.lines()), self.name, self.failed, self.total, about)
+
     def __repr__(self) -> str:
         missing = "" if self.complete else f" of {self.total}"
         starved = self._records.starved()[1]
         told = f", of which {starved} starve a flow (see .starved)" if starved else ""
         return f"<meshpace.Results of {self.name!r}, {len(self)}{missing} runs{told}>"
+
+
+def _restored(lines: list[str], name: str, failed: list[tuple[str, str]], total: int, about: dict[str, Any]) -> Results:
+    return Results(_native.records(lines), name, failed, total, **about)
 
 
 def open_records(directory: str | os.PathLike[str]) -> Results:

@@ -75,3 +75,29 @@ fn no_crate_is_there_twice_without_a_reason() {
     let gone: Vec<_> = known.difference(&several).collect();
     assert!(gone.is_empty(), "these have one version now: {gone:?}");
 }
+
+/// The packages that a build of these has, each with its features; one that is built for macros and for itself may have two sets.
+fn packages(of: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--format", "{p}|{f}"]).args(of);
+    let output = tree.current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        // "serde v1.0.229|default,derive,std", with " (*)" where it has been printed before.
+        if let Some((package, features)) = line.trim_end_matches(" (*)").split_once('|') {
+            packages.entry(package.to_owned()).or_default().insert(features.to_owned());
+        }
+    }
+    packages
+}
+
+#[test]
+fn the_python_package_shares_what_the_command_compiles() {
+    // `cargo build --bin meshpace` gives packages the features that all of the workspace want of them.
+    let (command, python) = (packages(&["--workspace"]), packages(&["--package", "meshpace-python"]));
+    let both = python.iter().filter_map(|(package, features)| Some((package, features, command.get(package)?)));
+    let apart: Vec<_> = both.clone().filter(|(_, python, command)| !python.is_subset(command)).collect();
+    assert!(both.count() > 100, "they have most packages in common");
+    assert!(apart.is_empty(), "compiled twice, for other features (package, Python's, the command's): {apart:#?}");
+}
