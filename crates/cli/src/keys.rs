@@ -66,9 +66,9 @@ fn search(word: &str) -> Result<Vec<Key>, String> {
     let place = |key: &Key| {
         let anywhere = [key.takes(), key.meaning.clone(), key.source.clone(), key.default.clone().unwrap_or_default()];
         match () {
-            () if meant.contains(&key.name.as_str()) => Some(0),
-            () if key.name.to_lowercase().contains(&small) => Some(1),
-            () if anywhere.iter().any(|text| text.to_lowercase().contains(&small)) => Some(2),
+            () if meant.contains(&key.name.as_str()) => meant.iter().position(|name| *name == key.name),
+            () if key.name.to_lowercase().contains(&small) => Some(meant.len()),
+            () if anywhere.iter().any(|text| text.to_lowercase().contains(&small)) => Some(meant.len() + 1),
             () => None,
         }
     };
