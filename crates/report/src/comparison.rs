@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking_of, words};
 use meshpace_lab::record::write_whole;
-use meshpace_lab::robust::{Asked, FRAMES, Robust, Row, Verdict, answer, count, starving, verdict};
+use meshpace_lab::robust::{Answer, Asked, FRAMES, Robust, Row, Verdict, answer, count, starving, verdict};
 use meshpace_lab::statistics;
 use meshpace_lab::summary::starvation::Tally;
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub struct Subject<'a> {
 pub fn write(page: &Path, subject: &Subject<'_>) -> Result<(), String> {
     let directory = page.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     let name = page.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    write_whole(directory, &name, &render(subject)).map_err(|error| format!("{}: {error}", page.display()))
+    write_whole(directory, &name, render(subject)).map_err(|error| format!("{}: {error}", page.display()))
 }
 
 fn render(subject: &Subject<'_>) -> String {
@@ -69,8 +69,8 @@ fn render(subject: &Subject<'_>) -> String {
                 p { "Runs: " (subject.variants.iter().map(|(_, records)| records.len()).sum::<usize>()) ". "
                     @if !subject.common.is_empty() { "In all variants: " code { (subject.common.join(", ")) } ". " }
                     code { (subject.command) } }
-                @for pair in subject.pairs { (compared(pair)) }
                 @if subject.variants.len() > 2 { (ranked(subject)) }
+                @for pair in subject.pairs { (compared(pair)) }
                 (held(subject))
             } }
         }
@@ -171,7 +171,7 @@ fn models(robust: &Robust, metric: &Metric, names: [&str; 2]) -> Markup {
                 span role="cell" class="bar" { (bar(ends(row), row.line.map(|line| line.difference), [low, high])) }
                 span role="cell" class="number" { (difference(row, names)) }
                 span role="cell" class="who" { (verdict(row, names)) }
-                span role="cell" class="verdict" { @if number > 0 { (sign(row.verdict)) " " (row.verdict.name()) } }
+                span role="cell" class="verdict" { @if number > 0 { (said(row, robust.written(metric.name))) } }
                 span role="cell" class="starves" { @for ((starved, runs), name) in trial.starved().unwrap_or_default().iter().zip(names) {
                     @if *starved > 0 { span { "✗ " (name) " " (starved) " of " (runs) } }
                 } }
@@ -198,16 +198,19 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-fn sign(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "✓",
-        Verdict::Flips => "⇄",
-        Verdict::Starves => "✗",
-        Verdict::Untold => "?",
-    }
+/// The verdict with its sign. Where nobody is better as written there is nothing that could hold.
+fn said(row: &Row<'_>, written: Answer) -> String {
+    let sign = match (row.verdict, written) {
+        (Verdict::Holds, Answer::Better(_)) => "✓",
+        (Verdict::Holds, _) => return "= the same".to_owned(),
+        (Verdict::Flips, _) => "⇄",
+        (Verdict::Starves, _) => "✗",
+        (Verdict::Untold, _) => "?",
+    };
+    format!("{sign} {}", row.verdict.name())
 }
 
-/// Wide of the drawing of a difference, in its own units.
+/// Width of the drawing of a difference, in its own units.
 const WIDTH: f64 = 200.0;
 
 /// A difference with its interval between `low` and `high`, without text, so that it may be stretched; a line stands at zero.

@@ -110,3 +110,24 @@ fn what_was_not_measured_in_all_runs_is_not_better_and_what_nowhere_was_is_unkno
 fn frames_are_those_of_the_records() {
     assert_eq!(frames(&[json!({"frames": 3}), json!({"frames": 4}), json!({})]), 7);
 }
+
+#[test]
+fn delays_of_starved_flows_on_both_sides_are_no_tie_of_delays() {
+    let side = || -> Vec<Value> {
+        let flow = json!({"delivered_bytes": 0, "delay_p95_s": null});
+        (1..=3).map(|seed| json!({"seed": seed, "fingerprint": "f", "duration_s": 9.0, "flows": [flow]})).collect()
+    };
+    let lines = compare(&side(), &side()).unwrap();
+    let dead = |model: &str| Trial { model: model.to_owned(), lines: lines.clone() };
+    let all = Robust { written: dead("as written"), others: vec![dead("x")], not_applicable: Vec::new() };
+    let told = answer(&all, "delay_p95_s", ["old", "new"]);
+    assert!(
+        told.starts_with("neither has a 95th percentile of the delay as written: a flow is starved in all runs"),
+        "{told}"
+    );
+    assert!(told.ends_with("so it is in 1 of 1 other models"), "{told}");
+    assert_eq!(
+        starving(&all, ["old", "new"]).unwrap(),
+        "as written both old and new starve a flow in 3 of 3 runs each; so it is in 1 of 1 other models"
+    );
+}

@@ -34,6 +34,9 @@ pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
             by(&written),
             starved(&written, side)
         ),
+        Answer::Open if written.line.is_some_and(|line| line.counts.iter().all(|of| of.none == of.runs)) => {
+            format!("neither has a {} as written: a flow is starved in all runs; so it is {held}", metric.noun)
+        }
         Answer::Open => format!("as written there is no clear difference in {}, nor is there {held}", metric.noun),
         Answer::Unknown => format!("nothing can be said of the {} as written", metric.noun),
     });
@@ -77,13 +80,14 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
     };
     let written = who(robust.written.starved())?;
     let same = robust.others.iter().filter(|trial| who(trial.starved()) == Some(written)).count();
-    let runs = robust.written.starved().unwrap_or_default();
-    let runs: Vec<String> = runs
-        .iter()
-        .filter(|(starved, _)| *starved > 0)
-        .map(|(starved, runs)| format!("{starved} of {runs} runs"))
-        .collect();
-    let runs = if runs.is_empty() { String::new() } else { format!(" in {}", runs.join(" and ")) };
+    let runs: Vec<(usize, usize)> =
+        robust.written.starved().unwrap_or_default().into_iter().filter(|(starved, _)| *starved > 0).collect();
+    let runs = match runs[..] {
+        [] => String::new(),
+        [(starved, runs)] => format!(" in {starved} of {runs} runs"),
+        [(one, runs), (other, _), ..] if one == other => format!(" in {one} of {runs} runs each"),
+        [(one, runs), (other, others), ..] => format!(" in {one} of {runs} runs and in {other} of {others}"),
+    };
     let mut parts =
         vec![format!("as written {}{runs}; so it is in {same} of {} other models", told(written), robust.others.len())];
     for sides in [[false, false], [true, false], [false, true], [true, true]] {
