@@ -70,7 +70,7 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
 ];
 
 /// A command line, and what the message must say.
-const COMMANDS: [(&[&str], &[&str]); 29] = [
+const COMMANDS: [(&[&str], &[&str]); 33] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
     (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
     (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
