@@ -4,7 +4,7 @@ use crate::output::{complain, finish, note};
 use crate::{REFUSED, words};
 use clap::{Args, ValueEnum};
 use meshpace_lab::record::table::listing;
-use meshpace_scenario::keys::{self, Form, Key};
+use meshpace_scenario::keys::{self, Form, Key, Level};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -42,7 +42,12 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         (None, Some(section)) => keys::of(section),
     };
     let found = match found {
-        Ok(found) => found,
+        // The order of a search says more.
+        Ok(found) if arguments.search.is_some() => found,
+        Ok(mut found) => {
+            found.sort_by_key(|key| key.level);
+            found
+        }
         Err(message) => {
             complain(&message);
             return ExitCode::from(REFUSED);
@@ -51,11 +56,12 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     finish(&match arguments.format {
         Format::Json => found.iter().map(|key| format!("{}\n", object(key))).collect(),
         Format::Table => {
-            let row = |key: Key| {
-                let (takes, default) = (key.takes(), key.default.unwrap_or_default());
-                [key.name, takes, default, key.meaning, key.source]
-            };
-            listing(["key", "what may be written", "default", "meaning", "source"], found.into_iter().map(row))
+            let (basic, expert): (Vec<Key>, Vec<Key>) = found.into_iter().partition(|key| key.level == Level::Basic);
+            match (basic.is_empty(), expert.is_empty()) {
+                (false, false) => format!("{}\nFor experts:\n{}", table(basic), table(expert)),
+                (false, true) => table(basic),
+                (true, _) => table(expert),
+            }
         }
     })
 }
@@ -88,10 +94,21 @@ fn search(word: &str) -> Result<Vec<Key>, String> {
     }
 }
 
+fn table(keys: Vec<Key>) -> String {
+    let row = |key: Key| {
+        let (takes, default) = (key.takes(), key.default.unwrap_or_default());
+        [key.name, takes, default, key.meaning, key.source]
+    };
+    listing(["key", "what may be written", "default", "meaning", "source"], keys.into_iter().map(row))
+}
+
 fn object(key: &Key) -> Value {
     let forms: Vec<Value> = key.forms.iter().map(form).collect();
     let (name, default, meaning, source) = (&key.name, &key.default, &key.meaning, &key.source);
-    json!({"key": name, "takes": key.takes(), "forms": forms, "default": default, "meaning": meaning, "source": source})
+    let level = if key.level == Level::Basic { "basic" } else { "expert" };
+    json!({
+        "key": name, "takes": key.takes(), "forms": forms, "default": default, "meaning": meaning, "source": source, "level": level
+    })
 }
 
 /// One way to write a value, for programs.
@@ -99,9 +116,14 @@ fn form(form: &Form) -> Value {
     match form {
         Form::Text => json!({"kind": "string"}),
         Form::Flag => json!({"kind": "flag"}),
-        Form::Whole { least, most, what } => json!({"kind": "whole", "min": least, "max": most, "unit": what}),
-        Form::Number { least, most } => json!({"kind": "number", "min": least, "max": most}),
-        Form::Quantity { units, example, .. } => json!({"kind": "quantity", "units": units, "example": example}),
+        Form::Whole { range, what } => {
+            json!({"kind": "whole", "min": range.least as u64, "max": range.most as u64, "unit": what})
+        }
+        Form::Wholes { count, what } => json!({"kind": "wholes", "count": count, "unit": what}),
+        Form::Number { range } => json!({"kind": "number", "min": range.least, "max": range.most}),
+        Form::Quantity { dimension, .. } => {
+            json!({"kind": "quantity", "units": dimension.units(), "example": dimension.example})
+        }
         Form::Choice(names) => json!({"kind": "choice", "choices": names}),
         Form::Table => json!({"kind": "table"}),
     }

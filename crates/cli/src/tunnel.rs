@@ -1,4 +1,4 @@
-//! `meshpace tunnel`: ordinary TCP connections between two sites over TPA.
+//! `meshpace tunnel`: ordinary TCP connections between two sites over TPA or quiet trains.
 
 use crate::caution;
 use crate::network::{rate, resolve, seconds};
@@ -8,10 +8,10 @@ use clap::{ArgGroup, Args, Subcommand};
 use meshpace_core::Rate;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, Security, TpaPort, keys};
-use meshpace_live::tunnel::{self, Allowed, Connector, Counters, Exit, Forward, Network, Totals};
+use meshpace_live::tunnel::{self, Allowed, CarriedBy, Connector, Counters, Exit, Forward, Network, Totals, medium};
 use meshpace_scenario::nearest;
 use meshpace_transport::tpa::window;
-use meshpace_transport::{Config, PathInfo, names};
+use meshpace_transport::{Config, PathInfo, names, train};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
@@ -65,7 +65,8 @@ struct Common {
     /// Write the keys of all connections to this file, for `meshpace decrypt`.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     keylog: Option<PathBuf>,
-    /// A TPA of `meshpace transports`; the end that connects decides about segments and ACKs [default: tpa-3]
+    /// A TPA of `meshpace transports`, or quiet trains for 802.11 meshes: `quiet-train`, `quiet-train+competitive`. The end that connects decides
+    /// which, and about segments and ACKs [default: quiet-train if packets to the other end leave by an 802.11 device, else tpa-3]
     #[arg(long)]
     transport: Option<String>,
     /// Segments that this end lets be outstanding in a stream: 1 to 12, or `auto`, twice what the way holds, 3 at least [default: auto; with
@@ -75,10 +76,10 @@ struct Common {
     /// Payload of a full segment in bytes [default: what fits the way]
     #[arg(long)]
     segment: Option<u32>,
-    /// Hops to the other end, for adaptive pacing [default: by the time to live of what arrives]
+    /// Hops to the other end, for quiet trains and adaptive pacing [default: by the time to live of what arrives]
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..))]
     hops: Option<u8>,
-    /// The channel's data rate, for adaptive pacing.
+    /// The channel's data rate, for quiet trains and adaptive pacing.
     #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
     channel_rate: Rate,
     /// Print an object every second to standard output.
@@ -154,16 +155,58 @@ fn window(text: &str) -> Result<window::Rule, String> {
     rule.ok_or_else(|| "expected auto, or 1 to 12 segments".to_owned())
 }
 
+/// The transports that a tunnel takes: TPA, and quiet trains that ask nothing of relays, for UDP has no marks.
+fn is_for_tunnels(config: &Config) -> bool {
+    match config {
+        Config::Tpa(_) => true,
+        Config::Train(trains) => trains.control.marks == 0.0,
+        Config::Tcp(_) | Config::Udp(_) => false,
+    }
+}
+
 /// What is said of a `--transport` that no tunnel can use.
-fn not_tpa(name: &str, is_there: bool) -> String {
-    let tpas = names::table().iter().filter(|entry| matches!((entry.build)(), Config::Tpa(_))).map(|entry| entry.name);
-    let tpas: Vec<&str> = tpas.collect();
-    let what = match nearest(name, tpas.iter().copied()) {
-        _ if is_there => "not a TPA.".to_owned(),
+fn not_for_tunnels(name: &str, is_there: bool) -> String {
+    let usable = names::table().iter().filter(|entry| is_for_tunnels(&(entry.build)())).map(|entry| entry.name);
+    let usable: Vec<&str> = usable.collect();
+    let what = match nearest(name, usable.iter().copied()) {
+        _ if is_there => "not for tunnels.".to_owned(),
         Some(near) => format!("no such transport, did you mean {near}?"),
         None => "no such transport.".to_owned(),
     };
-    format!("--transport {name}: {what} A tunnel takes one of {}", tpas.join(", "))
+    format!("--transport {name}: {what} A tunnel takes one of {}", usable.join(", "))
+}
+
+/// What carries streams if nothing else is said, to a far end that is reached by an 802.11 device, and elsewhere.
+const OVER_RADIO: &str = "quiet-train";
+const ELSEWHERE: &str = "tpa-3";
+
+/// What carries the streams of an end.
+struct Carriage {
+    /// TPA, which sessions have for what is small.
+    tpa: meshpace_transport::tpa::Config,
+    /// Quiet trains, if they are asked for.
+    trains: Option<train::Config>,
+}
+
+impl Carriage {
+    /// By the name of a transport.
+    ///
+    /// # Errors
+    ///
+    /// It is none that a tunnel takes.
+    fn named(name: &str) -> io::Result<Carriage> {
+        let usual = || match names::lookup(ELSEWHERE) {
+            Some(Config::Tpa(tpa)) => tpa,
+            _ => meshpace_transport::tpa::Config::default(),
+        };
+        match names::lookup(name) {
+            Some(Config::Tpa(tpa)) => Ok(Carriage { tpa, trains: None }),
+            Some(Config::Train(trains)) if is_for_tunnels(&Config::Train(trains.clone())) => {
+                Ok(Carriage { tpa: usual(), trains: Some(trains) })
+            }
+            other => Err(refused(not_for_tunnels(name, other.is_some()))),
+        }
+    }
 }
 
 fn refused(text: impl Into<String>) -> io::Error {
@@ -194,15 +237,14 @@ impl Common {
         security.map_err(|error| refused(error.to_string()))
     }
 
-    fn options(&self) -> io::Result<tpa::Options> {
-        let name = self.transport.as_deref().unwrap_or("tpa-3");
-        let mut transport = match names::lookup(name) {
-            Some(Config::Tpa(transport)) => transport,
-            other => return Err(refused(not_tpa(name, other.is_some()))),
-        };
-        let usual = if self.transport.is_some() { window::Rule::Agreed } else { window::Rule::Auto };
-        transport.window = self.window.unwrap_or(usual);
-        let mut options = tpa::Options { security: self.security()?, ..tunnel::options(transport) };
+    /// The options for a transport by its name.
+    fn options(&self, name: &str) -> io::Result<tpa::Options> {
+        let Carriage { tpa: mut express, trains } = Carriage::named(name)?;
+        // Who names a TPA names its window.
+        let usual =
+            if self.transport.is_some() && trains.is_none() { window::Rule::Agreed } else { window::Rule::Auto };
+        express.window = self.window.unwrap_or(usual);
+        let mut options = tpa::Options { security: self.security()?, trains, ..tunnel::options(express) };
         if let Some(segment) = self.segment {
             options.transport.segment = segment;
         }
@@ -220,7 +262,14 @@ impl Common {
 }
 
 fn listen(arguments: &Listen) -> io::Result<ExitCode> {
-    let options = arguments.common.options()?;
+    let common = &arguments.common;
+    let mut options = common.options(common.transport.as_deref().unwrap_or(ELSEWHERE))?;
+    // Who connects decides; the trains that are sent from here have these parameters.
+    if options.trains.is_none() {
+        options.trains = Carriage::named(OVER_RADIO)?.trains;
+    }
+    options.takes_tpa = true;
+    options.check()?;
     let anybody = matches!(options.security, Security::Plain | Security::Opportunistic);
     let allowed = match &arguments.allow[..] {
         [] if anybody => {
@@ -237,23 +286,27 @@ fn listen(arguments: &Listen) -> io::Result<ExitCode> {
     complain(&format!("listening on UDP {}", port.local_addr()?));
     let exit = Exit::new(allowed);
     let serving = exit.serve(port.listen(BACKLOG)?, complain)?;
-    report(&arguments.common, &exit.counters(), || match serving.is_finished() {
+    report(common, None, &exit.counters(), || match serving.is_finished() {
         true => Err(io::Error::other("nobody takes streams any more")),
         false => keylog.as_ref().map_or(Ok(()), |log| log.check()),
     })
 }
 
 fn connect(arguments: &Connect) -> io::Result<ExitCode> {
-    let options = arguments.common.options()?;
+    let far = resolve(&arguments.host, arguments.port)?;
+    let (transport, why) = choose(arguments.common.transport.as_deref(), far.ip());
+    let options = arguments.common.options(&transport)?;
     if let Security::Keys { peers, .. } = &options.security
         && peers.len() != 1
     {
         return Err(refused(format!("--peers: {} keys, and who connects needs exactly one", peers.len())));
     }
-    let far = resolve(&arguments.host, arguments.port)?;
     let any: IpAddr = if far.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
     let keylog = options.keylog.clone();
-    let connector = Connector::new(TpaPort::with_options((any, 0), options)?, far);
+    let in_session = options.trains.is_some();
+    let port = TpaPort::with_options((any, 0), options)?;
+    let connector = if in_session { Connector::in_session(port, far) } else { Connector::new(port, far) };
+    complain(&format!("transport {transport}{why}"));
     for forward in &arguments.forward {
         let local = connector.serve(forward, complain)?;
         caution::of_entrance(local);
@@ -274,13 +327,33 @@ fn connect(arguments: &Connect) -> io::Result<ExitCode> {
             Some(transparent)
         }
     };
-    report(&arguments.common, &connector.counters(), || keylog.as_ref().map_or(Ok(()), |log| log.check()))
+    report(&arguments.common, Some(&transport), &connector.counters(), || {
+        keylog.as_ref().map_or(Ok(()), |log| log.check())
+    })
 }
 
-/// Says every second what is done, until it is to end.
-fn report(common: &Common, counters: &Counters, healthy: impl Fn() -> io::Result<()>) -> io::Result<ExitCode> {
+/// The transport to the far end, and why it is this one.
+fn choose(asked: Option<&str>, far: IpAddr) -> (String, String) {
+    match asked {
+        Some(name) => (name.to_owned(), String::new()),
+        None => match medium::wireless(far) {
+            Some(device) => {
+                (OVER_RADIO.to_owned(), format!(", since packets to {far} leave by {device}, which is 802.11"))
+            }
+            None => (ELSEWHERE.to_owned(), format!(", since no packets to {far} leave by 802.11")),
+        },
+    }
+}
+
+/// Says every second what is done, until it is to end. `transport` carries the streams, if this end decides.
+fn report(
+    common: &Common,
+    transport: Option<&str>,
+    counters: &Counters,
+    healthy: impl Fn() -> io::Result<()>,
+) -> io::Result<ExitCode> {
     let live = io::stderr().is_terminal() && !common.json;
-    let ended = report_until_end(common, counters, live, healthy);
+    let ended = report_until_end(common, transport, counters, live, healthy);
     if live {
         // What the shell says next begins a line of its own.
         let _ = writeln!(io::stderr());
@@ -290,6 +363,7 @@ fn report(common: &Common, counters: &Counters, healthy: impl Fn() -> io::Result
 
 fn report_until_end(
     common: &Common,
+    transport: Option<&str>,
     counters: &Counters,
     live: bool,
     healthy: impl Fn() -> io::Result<()>,
@@ -304,7 +378,7 @@ fn report_until_end(
         healthy()?;
         let now = counters.totals();
         if common.json {
-            results(&line(&now))?;
+            results(&line(&now, transport))?;
         } else if live {
             show(&now, &before);
         }
@@ -324,12 +398,18 @@ fn interval(totals: &Totals) -> Option<f64> {
     (totals.stats.interval_samples > 0).then(|| totals.stats.interval_sum_s / totals.stats.interval_samples as f64)
 }
 
-fn line(totals: &Totals) -> String {
-    let Totals { open, opened, refused, aborted, sent, received, hops, stats } = totals;
+fn line(totals: &Totals, transport: Option<&str>) -> String {
+    let Totals { open, opened, refused, aborted, sent, received, hops, stats, carried_by } = totals;
+    // Who listens sees of which kind it is, and not its name.
+    let seen = carried_by.map(|by| match by {
+        CarriedBy::Tpa => "tpa",
+        CarriedBy::Session => "quiet-train",
+    });
     let object = json!({
         "streams": open, "opened": opened, "refused": refused, "aborted": aborted, "sent_bytes": sent,
         "received_bytes": received, "hops": hops, "segments_sent": stats.segments_sent,
         "retransmissions": stats.retransmissions, "timeouts": stats.timeouts, "interval_s": interval(totals),
+        "transport": transport.or(seen),
     });
     format!("{object}\n")
 }

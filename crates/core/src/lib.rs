@@ -12,7 +12,7 @@ pub mod rng;
 pub mod time;
 
 pub use id::{FlowId, NodeId};
-pub use parameter::ParameterError;
+pub use parameter::{Parameter, ParameterError};
 pub use rate::Rate;
 pub use rng::Rng;
 pub use time::{Duration, Time};

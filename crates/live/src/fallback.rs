@@ -15,7 +15,7 @@
 //! remembered at all, since silence proves nothing either: every connection begins with TPA.
 
 use crate::Clock;
-use crate::tpa::port::any_port;
+use crate::tpa::any_port;
 use crate::tpa::{Options, Selector, TpaPort, TpaStream};
 use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;

@@ -5,13 +5,12 @@ use super::diagnostic::Problem;
 use super::dscp;
 use super::files::Load;
 use super::pacing::usual_interference;
-use super::quantity::TIME;
-use super::reader::{Reader, Sign};
+use super::reader::Reader;
 use super::topology::Topology;
 use super::traffic;
 use super::transport::{self, Transport};
 use super::value::{Kind, Origin, Value};
-use meshpace_core::{Duration, NodeId, Time};
+use meshpace_core::{Duration, NodeId, Parameter, Time, parameter};
 use meshpace_mesh::MeshConfig;
 use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Flow, Traffic};
@@ -19,8 +18,17 @@ use meshpace_transport::pacing::OutOfInterference;
 use meshpace_transport::{Config, names};
 use std::path::PathBuf;
 
-/// The most flows that one table makes.
-const MAX_COUNT: u64 = 1000;
+static COUNT: Parameter = parameter!(count: u64 = 1 => whole("flows alike", 1, 1000), Basic, "flows alike");
+static SEGMENT: Parameter = parameter!(segment: Option<u32> = None => whole("bytes", 1, 65495).or("the transport's"), Basic,
+    "payload of a segment");
+static MAX_WINDOW: Parameter = parameter!(max_window: Option<u32> = None => whole("segments", 1, 65535).or("the transport's"), Basic,
+    "most segments in flight", "ns-2, window_");
+static START: Parameter =
+    parameter!(start: Duration = Duration::from_secs(1) => TIME.to(MAX_SECONDS), Basic, "when it starts");
+static START_JITTER: Parameter = parameter!(start_jitter: Duration = Duration::from_millis(100) => TIME.to(MAX_SECONDS), Expert,
+    "uniform in 0 to this, drawn by the seed, is added to the start");
+static STOP: Parameter = parameter!(stop: Option<Duration> = None => TIME.above(0.0).to(MAX_SECONDS).or("the end of the run"), Basic,
+    "when its application stops");
 
 /// The flows and what records call their transports.
 #[derive(Default, Debug)]
@@ -152,15 +160,15 @@ fn read_one(
         keys.wrong("to", format!("from and to are both node {to}"), "expected another node than from");
     }
 
-    let count = keys.whole("count", 1..=MAX_COUNT, "flows alike").unwrap_or(1);
+    let count: u64 = keys.one(&COUNT);
     if topology.makes_flows && count > 1 {
         keys.wrong("count", "topology.flows says how many flows there are", "expected no count");
     }
 
-    let segment = keys.whole("segment", 1..=65495, "bytes");
-    let max_window = keys.whole("max_window", 1..=65535, "segments");
-    let application = traffic::read(keys, load, segment.map(|bytes| bytes as u32));
-    let segment = segment.or(application.segment.map(u64::from));
+    let segment: Option<u32> = keys.one(&SEGMENT);
+    let max_window: Option<u32> = keys.one(&MAX_WINDOW);
+    let application = traffic::read(keys, load, segment);
+    let segment = segment.or(application.segment);
 
     let (start, start_jitter, stop) = times(keys, duration, duration_set_by);
     let dscp = dscp::read(keys, "dscp");
@@ -171,20 +179,20 @@ fn read_one(
     let mut config = transport.config;
     match &mut config {
         Config::Tcp(tcp) => {
-            tcp.segment = segment.map_or(tcp.segment, |bytes| bytes as u32);
-            tcp.max_window = max_window.map_or(tcp.max_window, |segments| segments as u32);
+            tcp.segment = segment.unwrap_or(tcp.segment);
+            tcp.max_window = max_window.unwrap_or(tcp.max_window);
         }
         Config::Tpa(tpa) => {
-            tpa.segment = segment.map_or(tpa.segment, |bytes| bytes as u32);
+            tpa.segment = segment.unwrap_or(tpa.segment);
             // The header has 8 bits for it.
             tpa.receive_window = max_window.map_or(tpa.receive_window, |segments| segments.min(255) as u8);
         }
         Config::Train(train) => {
-            train.segment = segment.map_or(train.segment, |bytes| bytes as u32);
+            train.segment = segment.unwrap_or(train.segment);
             train.max_window = max_window.map_or(train.max_window, |segments| segments as u16);
         }
         Config::Udp(udp) => {
-            udp.segment = segment.map_or(udp.segment, |bytes| bytes as u32);
+            udp.segment = segment.unwrap_or(udp.segment);
             let is_http = matches!(application.traffic, Traffic::Http { .. });
             if is_http || !application.is_limited && udp.rate.is_none() {
                 let expected = "expected traffic = \"cbr\" and a rate: nothing else holds UDP back";
@@ -193,7 +201,7 @@ fn read_one(
         }
     }
     if let Err(error) = config.check() {
-        let key = if error.name == "segment" || error.name == "max_window" { error.name } else { "transport" };
+        let key = if error.name == "segment" || error.name == "max_window" { error.name.as_ref() } else { "transport" };
         let place = if key == "transport" { format!("{}: ", error.name) } else { String::new() };
         let message = format!("{place}expected {}, found {}", error.expected, error.value);
         keys.wrong(key, message, format!("expected {}", error.expected));
@@ -249,10 +257,9 @@ fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: O
 }
 
 fn times(keys: &mut Reader<'_>, duration: Duration, duration_set_by: Option<Origin>) -> (Time, Duration, Option<Time>) {
-    let mut time = |key, sign| keys.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64);
-    let start = Time::ZERO + time("start", Sign::NotNegative).unwrap_or(Duration::from_secs(1));
-    let jitter = time("start_jitter", Sign::NotNegative).unwrap_or(Duration::from_millis(100));
-    let stop = time("stop", Sign::Positive).map(|stop| Time::ZERO + stop);
+    let start = Time::ZERO + keys.one(&START);
+    let jitter = keys.one(&START_JITTER);
+    let stop = keys.one::<Option<Duration>>(&STOP).map(|stop| Time::ZERO + stop);
     if start.0 >= duration.0 {
         let set_by = keys.value("start").and_then(Value::set_by).or(duration_set_by);
         keys.problems().add(Problem {

@@ -26,7 +26,6 @@ mod sweep;
 mod tcp;
 mod topology;
 mod traffic;
-mod train;
 mod transport;
 pub mod value;
 mod warnings;
@@ -38,14 +37,13 @@ pub use programs::Program;
 pub use topology::{Draw, Unplaced};
 
 use diagnostic::Problems;
-use meshpace_core::{Duration, NodeId};
+use meshpace_core::{Duration, NodeId, Parameter, parameter};
 use meshpace_mesh::config::RoutingConfig;
 use meshpace_mesh::radio::connectivity::components;
 use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_mesh::routing::HopCount;
 use meshpace_sim::Mobility;
-use quantity::TIME;
-use reader::{Reader, Sign};
+use reader::Reader;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -62,8 +60,11 @@ pub const MAX_POINTS: usize = 1_000_000;
 const MAX_PAIRS_IN_READING: f64 = 5e7;
 /// The most seeds per point.
 pub const MAX_SEEDS: u64 = 1_000_000;
-/// Duration of a scenario that does not say.
-const DEFAULT_DURATION: Duration = Duration::from_secs(200);
+/// How long a run is, and what of it is left out.
+static DURATION: Parameter = parameter!(duration: Duration = Duration::from_secs(200) => TIME.above(0.0).to(MAX_SECONDS), Basic,
+    "simulated time of a run");
+static WARMUP: Parameter = parameter!(warmup: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,
+    "time at the start that is not measured");
 
 /// A scenario that can be run.
 #[derive(Clone, Debug)]
@@ -219,9 +220,7 @@ fn read_point(
 ) -> (Point, Option<String>, Files) {
     let mut root = Reader::new(tree, None, String::new(), problems);
     let title = root.text("title").map(str::to_owned);
-    let mut time = |key, sign| root.quantity(key, &TIME, sign, MAX_SECONDS).map(Duration::from_secs_f64);
-    let duration = time("duration", Sign::Positive).unwrap_or(DEFAULT_DURATION);
-    let warmup = time("warmup", Sign::NotNegative).unwrap_or(Duration::ZERO);
+    let (duration, warmup): (Duration, Duration) = (root.one(&DURATION), root.one(&WARMUP));
     if warmup >= duration {
         let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
         root.disagree(&["warmup", "duration"], message, "expected a warmup shorter than the duration");

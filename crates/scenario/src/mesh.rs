@@ -1,24 +1,21 @@
 //! `[radio]`, `[mac]` and `[routing]`; `[link]` has a file of its own.
 
 use super::Files;
-use super::MAX_SECONDS;
 use super::files::Load;
 use super::link;
 use super::links;
-use super::pacing::assign;
 use super::propagation;
-use super::quantity::{SIZE, TIME};
+use super::quantity::SIZE;
 use super::rates;
 use super::reader::{Reader, Sign};
-use meshpace_core::Duration;
+use meshpace_core::{Parameter, parameter};
 use meshpace_mesh::config::{
-    AodvConfig, AodvDetection, EdcaConfig, HtConfig, LinkConfig, LocalRepair, MacConfig, MacProfile, MarkerConfig,
-    MeshConfig, OlsrConfig, OlsrMetric, QueueConfig, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
+    AodvConfig, AodvDetection, EdcaConfig, HtConfig, LinkConfig, MacConfig, MacProfile, MarkerConfig, MeshConfig,
+    OlsrConfig, QueueConfig, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
 };
-use meshpace_mesh::routing::aodv::ACTIVE_ROUTE_TIMEOUT;
 
-/// The longest TXOP limit, seconds: 65,535 times 32 us (IEEE Std 802.11-2012, 8.4.2.31).
-const MAX_TXOP_S: f64 = 2.09712;
+static QUEUE: Parameter = parameter!(queue: usize = LinkConfig::default().limit => whole("packets", 1, 1_000_000), Basic,
+    "packets that wait in a drop-tail queue", "ns-2.35, Queue/DropTail/PriQueue");
 
 /// Reads everything below the transport, and the files that it names.
 pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
@@ -60,10 +57,7 @@ fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig, load: Load<'_>) -> (Radio
         (Some(false), None) => RtsPolicy::Never,
         (_, None) => RtsPolicy::Always,
     };
-    let mut limit = LinkConfig::default().limit;
-    if let Some(packets) = keys.whole("queue", 1..=1_000_000, "packets") {
-        limit = packets as usize;
-    }
+    let limit = keys.one(&QUEUE);
     propagation::read(&mut keys, &mut radio);
     let files = links::read(&mut keys, &mut radio, load);
     keys.finish("[radio]");
@@ -76,60 +70,22 @@ fn mac(reader: &mut Reader<'_>) -> MacConfig {
         [("ns2", (MacProfile::Ns2, false)), ("ieee", (MacProfile::Ieee, false)), ("ht", (MacProfile::Ieee, true))];
     let (profile, is_ht) = keys.choice("profile", &profiles, &[]).unwrap_or_default();
     let mut retries = RetryLimits::default();
-    for (key, limit) in [("short_retry_limit", &mut retries.short), ("long_retry_limit", &mut retries.long)] {
-        if let Some(attempts) = keys.whole(key, 1..=255, "attempts") {
-            *limit = attempts as u32;
-        }
-    }
-    let ht = ht(&mut keys);
+    keys.parameters(&mut retries);
+    let (mut ht, mut edca) = (HtConfig::default(), EdcaConfig::default());
+    keys.parameters(&mut ht);
+    keys.parameters(&mut edca);
+    ht.edca = keys.flag("edca").unwrap_or_default().then_some(edca);
     if is_ht && keys.value("long_retry_limit").is_some() {
         let instead = "expected mac.short_retry_limit, which counts every attempt";
         keys.wrong("long_retry_limit", "802.11n has one limit", instead);
     }
     if !is_ht {
-        let others = [
-            "ampdu_mpdus",
-            "ampdu_size",
-            "ampdu_time",
-            "block_ack_request",
-            "immediate_access",
-            "busy_slot_counts",
-            "reorder_timeout",
-            "edca",
-            "video_txop",
-            "voice_txop",
-        ];
-        propagation::refuse(&keys, &others, "802.11n", "mac.profile = \"ht\"");
+        let of_ht = HtConfig::PARAMETERS.iter().chain(EdcaConfig::PARAMETERS).map(|parameter| parameter.key);
+        let of_ht: Vec<&str> = of_ht.chain(["edca"]).collect();
+        propagation::refuse(&keys, &of_ht, "802.11n", "mac.profile = \"ht\"");
     }
     keys.finish("[mac]");
     MacConfig { profile, retries, ht: is_ht.then_some(ht), ..MacConfig::default() }
-}
-
-/// Aggregates.
-fn ht(keys: &mut Reader<'_>) -> HtConfig {
-    let mut ht = HtConfig::default();
-    assign(
-        &mut ht.mpdus,
-        keys.whole("ampdu_mpdus", 1..=u64::from(HtConfig::WINDOW), "MPDUs").map(|mpdus| mpdus as u32),
-    );
-    let (most, longest) = (f64::from(ht.bytes), ht.longest.as_secs_f64());
-    if let Some(bytes) = keys.quantity("ampdu_size", &SIZE, Sign::Positive, most) {
-        ht.bytes = bytes as u32;
-    }
-    if let Some(time) = keys.quantity("ampdu_time", &TIME, Sign::Positive, longest) {
-        ht.longest = Duration::from_secs_f64(time);
-    }
-    assign(&mut ht.asks, keys.flag("block_ack_request"));
-    assign(&mut ht.immediate, keys.flag("immediate_access"));
-    assign(&mut ht.busy_slot_counts, keys.flag("busy_slot_counts"));
-    let timeout = keys.quantity("reorder_timeout", &TIME, Sign::Positive, MAX_SECONDS).map(Duration::from_secs_f64);
-    assign(&mut ht.reorder_timeout, timeout);
-    let mut edca = EdcaConfig::default();
-    for (key, txop) in [("video_txop", &mut edca.video_txop), ("voice_txop", &mut edca.voice_txop)] {
-        assign(txop, keys.quantity(key, &TIME, Sign::NotNegative, MAX_TXOP_S).map(Duration::from_secs_f64));
-    }
-    ht.edca = keys.flag("edca").unwrap_or_default().then_some(edca);
-    ht
 }
 
 fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
@@ -137,34 +93,22 @@ fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
     let protocols: Vec<_> = RoutingConfig::all().collect();
     let mut routing = keys.choice("protocol", &protocols, &[]).unwrap_or_default();
     // Every key is read under every protocol, also where it has no effect, so that a sweep over protocols can keep it.
-    let repairs = [("ns2", LocalRepair::Ns2), ("rfc3561", LocalRepair::Rfc3561), ("off", LocalRepair::Off)];
-    let local_repair = keys.choice("local_repair", &repairs, &[]).unwrap_or_default();
-    let metric =
-        keys.choice("metric", &[("hops", OlsrMetric::Hops), ("etx", OlsrMetric::Etx)], &[]).unwrap_or_default();
-    let detections =
-        [("link-layer", AodvDetection::LinkLayer), ("hello", AodvDetection::Hello), ("both", AodvDetection::Both)];
-    let detection = keys.choice("detection", &detections, &[]);
-    if matches!((routing, detection), (RoutingConfig::Olsr(_), Some(AodvDetection::LinkLayer))) {
+    let (mut aodv, mut olsr) = (AodvConfig::default(), OlsrConfig::default());
+    keys.parameters(&mut aodv);
+    keys.parameters(&mut olsr);
+    let is_given = keys.value("detection").is_some();
+    if matches!(routing, RoutingConfig::Olsr(_)) && is_given && aodv.detection == AodvDetection::LinkLayer {
         keys.disagree(
             &["detection", "protocol"],
             "OLSR knows its neighbours by their HELLOs, so these cannot be left out",
             "expected \"hello\" or \"both\" under OLSR",
         );
     }
-    let delete_period = keys.quantity("delete_period", &TIME, Sign::Positive, MAX_SECONDS).map(Duration::from_secs_f64);
-    if delete_period.is_some_and(|period| period < ACTIVE_ROUTE_TIMEOUT) {
-        let least = ACTIVE_ROUTE_TIMEOUT.as_secs_f64();
-        let message = format!("is less than the {least} s for which a route may be used without a packet");
-        keys.wrong("delete_period", message, format!("expected at least \"{least} s\"; RFC 3561 has five times that"));
-    }
+    olsr.link_layer = aodv.detection == AodvDetection::Both;
     keys.finish("[routing]");
     match &mut routing {
-        RoutingConfig::Aodv(aodv) => {
-            *aodv = AodvConfig { local_repair, detection: detection.unwrap_or_default(), delete_period };
-        }
-        RoutingConfig::Olsr(olsr) => {
-            *olsr = OlsrConfig { metric, link_layer: detection == Some(AodvDetection::Both) };
-        }
+        RoutingConfig::Aodv(config) => *config = aodv,
+        RoutingConfig::Olsr(config) => *config = olsr,
         // Without parameters.
         _ => {}
     }

@@ -8,10 +8,6 @@ use meshpace_sim::config::{Batches, Watch};
 
 /// The most windows of a time series: what a record can hold without becoming a burden.
 const MAX_WINDOWS: f64 = 100_000.0;
-/// The most packets of a batch, and the most batches.
-const MOST: u64 = 1_000_000_000;
-/// AP05, section 5: 11 batches of 5,000 packets.
-const DEFAULT: Batches = Batches { packets: 5_000, count: 11 };
 
 /// Reads `watch`: links whose state the time series tells.
 pub fn watch(root: &mut Reader<'_>, nodes: usize) -> Vec<Watch> {
@@ -64,10 +60,10 @@ pub fn read(root: &mut Reader<'_>, duration: Duration) -> (Option<Duration>, Opt
     // Asked for in any case, so that the list of keys has it.
     let mut table = root.table("batches");
     let batches = are_wanted.then(|| {
-        let packets = table.whole("packets", 1..=MOST, "packets").unwrap_or(DEFAULT.packets);
-        let count = table.whole("count", 2..=10_000, "batches").unwrap_or(u64::from(DEFAULT.count));
+        let mut batches = Batches::default();
+        table.parameters(&mut batches);
         table.finish("batches");
-        Batches { packets, count: count as u32 }
+        batches
     });
     (series.map(Duration::from_secs_f64), batches)
 }

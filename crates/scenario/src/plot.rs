@@ -5,6 +5,7 @@ use super::reader::Reader;
 use super::sweep::Sweep;
 use super::value::{Entry, Kind, Table, Value};
 use super::{Source, overrides};
+use meshpace_core::{Parameter, parameter};
 
 /// What can be drawn against the axis, by the names that `plot.metrics` takes, in the order in which it is drawn.
 pub const METRICS: [&str; 13] = [
@@ -22,6 +23,9 @@ pub const METRICS: [&str; 13] = [
     "queue-drops",
     "frames",
 ];
+
+static LOGARITHMIC: Parameter =
+    parameter!(logarithmic: bool = false => FLAG, Basic, "whether the vertical axes are logarithmic");
 
 /// What a scenario says about its plots.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -94,7 +98,7 @@ impl Plot {
             };
             chosen.iter().filter_map(known).collect()
         });
-        let logarithmic = plot.flag("logarithmic").unwrap_or(false);
+        let logarithmic = plot.one(&LOGARITHMIC);
         plot.finish("a plot");
         Plot { x, lines, metrics, logarithmic }
     }

@@ -2,15 +2,12 @@
 
 use super::diagnostic::Problem;
 use super::pacing::assign;
-use super::quantity::{POWER, RATIO};
+use super::quantity::RATIO;
 use super::reader::{Reader, Sign, quantity_of};
 use super::value::{Kind, Origin, Value};
 use meshpace_mesh::config::{Propagation, RadioConfig, Reception};
 use meshpace_mesh::radio::LogDistance;
 use meshpace_mesh::radio::log_distance::MAX_ATTENUATOR_DB;
-
-/// The largest power, gain or loss, dBm or dB.
-const MAX_DECIBELS: f64 = 200.0;
 
 /// Reads the keys; `radio` has its rates already.
 pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
@@ -34,19 +31,15 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
         (radio.noise_dbm, radio.carrier_sense_dbm) = (-94.0, -62.0);
         usual.reference_loss_db = 20.0 * libm::log10(ofdm.band.frequency_hz() / 1e6) - 28.0;
     }
-    assign(&mut radio.noise_dbm, keys.quantity("noise", &POWER, Sign::Any, MAX_DECIBELS));
-    assign(&mut radio.detect_ratio_db, keys.quantity("preamble_sinr", &RATIO, Sign::Any, 50.0));
-    let sense = keys.quantity("carrier_sense_threshold", &POWER, Sign::Any, MAX_DECIBELS);
-    if is_log_distance {
-        assign(&mut radio.carrier_sense_dbm, sense);
-    } else {
-        radio.two_ray_sense_dbm = sense;
+    keys.parameters(radio);
+    if !is_log_distance && keys.value("carrier_sense_threshold").is_some() {
+        radio.two_ray_sense_dbm = Some(radio.carrier_sense_dbm);
     }
     let model = log_distance(keys, usual);
     if is_log_distance {
         radio.propagation = Propagation::LogDistance(model);
     } else {
-        refuse(keys, &LOG_DISTANCE_ONLY, "the log-distance model", "radio.model = \"log-distance\"");
+        refuse(keys, &log_distance_only(), "the log-distance model", "radio.model = \"log-distance\"");
         if radio.reception == Reception::Ns2 {
             let instead = "radio.reception = \"sinr\" or radio.model = \"log-distance\"";
             refuse(keys, &["noise", "preamble_sinr"], "radios with noise", instead);
@@ -55,16 +48,10 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
 }
 
 /// Keys without effect under two-ray.
-const LOG_DISTANCE_ONLY: [&str; 8] = [
-    "transmit_power",
-    "antenna_gain",
-    "cable",
-    "attenuator",
-    "path_loss_exponent",
-    "reference_loss",
-    "shadowing",
-    "shadowing_seed",
-];
+fn log_distance_only() -> Vec<&'static str> {
+    let declared = LogDistance::PARAMETERS.iter().map(|parameter| parameter.key);
+    declared.chain(["attenuator"]).collect()
+}
 
 /// Refuses keys that belong to something else.
 pub fn refuse(keys: &Reader<'_>, names: &[&str], owner: &str, instead: &str) {
@@ -74,13 +61,7 @@ pub fn refuse(keys: &Reader<'_>, names: &[&str], owner: &str, instead: &str) {
 }
 
 fn log_distance(keys: &mut Reader<'_>, mut model: LogDistance) -> LogDistance {
-    assign(&mut model.transmit_power_dbm, keys.quantity("transmit_power", &POWER, Sign::Any, MAX_DECIBELS));
-    assign(&mut model.antenna_gain_dbi, keys.quantity("antenna_gain", &RATIO, Sign::Any, MAX_DECIBELS));
-    assign(&mut model.cable_db, keys.quantity("cable", &RATIO, Sign::NotNegative, MAX_DECIBELS));
-    assign(&mut model.exponent, keys.number("path_loss_exponent", 1.0..=10.0));
-    assign(&mut model.reference_loss_db, keys.quantity("reference_loss", &RATIO, Sign::Any, MAX_DECIBELS));
-    assign(&mut model.shadowing_db, keys.quantity("shadowing", &RATIO, Sign::NotNegative, 100.0));
-    assign(&mut model.shadowing_seed, keys.whole("shadowing_seed", 0..=i64::MAX as u64, "a seed"));
+    keys.parameters(&mut model);
     match keys.get("attenuator") {
         None => {}
         Some(Value { kind: Kind::Array(items), .. }) => {

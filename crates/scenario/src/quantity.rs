@@ -1,9 +1,10 @@
 //! Numbers with units: "200 m", "2 Mbit/s", "20 s", "100 B". The unit is always written.
 
 use super::diagnostic::nearest;
+use meshpace_core::parameter::{Range, Unit};
 
 /// A kind of quantity and its units.
-#[derive(Debug)]
+#[derive(PartialEq, Debug)]
 pub struct Dimension {
     /// What it is, with its article.
     pub name: &'static str,
@@ -13,6 +14,8 @@ pub struct Dimension {
     pub example: &'static str,
     /// The units and how many base units (m, s, bit/s, B) each is.
     units: &'static [(&'static str, f64)],
+    /// What declarations call it.
+    unit: Unit,
 }
 
 /// Lengths; the base unit is the metre.
@@ -21,6 +24,7 @@ pub const LENGTH: Dimension = Dimension {
     usual: "m",
     example: "200 m",
     units: &[("m", 1.0), ("km", 1e3), ("cm", 1e-2), ("mm", 1e-3)],
+    unit: Unit::Length,
 };
 
 /// Times; the base unit is the second.
@@ -29,6 +33,7 @@ pub const TIME: Dimension = Dimension {
     usual: "s",
     example: "20 s",
     units: &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("min", 60.0), ("h", 3600.0)],
+    unit: Unit::Time,
 };
 
 /// Bit rates; the base unit is bit/s.
@@ -37,11 +42,17 @@ pub const RATE: Dimension = Dimension {
     usual: "Mbit/s",
     example: "2 Mbit/s",
     units: &[("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)],
+    unit: Unit::Rate,
 };
 
 /// Speeds; the base unit is m/s.
-pub const SPEED: Dimension =
-    Dimension { name: "a speed", usual: "m/s", example: "9 m/s", units: &[("m/s", 1.0), ("km/h", 1.0 / 3.6)] };
+pub const SPEED: Dimension = Dimension {
+    name: "a speed",
+    usual: "m/s",
+    example: "9 m/s",
+    units: &[("m/s", 1.0), ("km/h", 1.0 / 3.6)],
+    unit: Unit::Speed,
+};
 
 /// Sizes; the base unit is the byte.
 pub const SIZE: Dimension = Dimension {
@@ -49,16 +60,33 @@ pub const SIZE: Dimension = Dimension {
     usual: "B",
     example: "100 B",
     units: &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)],
+    unit: Unit::Size,
 };
 
 /// Powers; the base unit is dBm.
-pub const POWER: Dimension = Dimension { name: "a power", usual: "dBm", example: "-78 dBm", units: &[("dBm", 1.0)] };
+pub const POWER: Dimension =
+    Dimension { name: "a power", usual: "dBm", example: "-78 dBm", units: &[("dBm", 1.0)], unit: Unit::Power };
 
 /// Ratios of powers; the base unit is dB.
-pub const RATIO: Dimension =
-    Dimension { name: "a gain or loss", usual: "dB", example: "16 dB", units: &[("dB", 1.0), ("dBi", 1.0)] };
+pub const RATIO: Dimension = Dimension {
+    name: "a gain or loss",
+    usual: "dB",
+    example: "16 dB",
+    units: &[("dB", 1.0), ("dBi", 1.0)],
+    unit: Unit::Gain,
+};
 
 impl Dimension {
+    /// That of a declaration; `None` if it is no quantity.
+    pub fn of(unit: Unit) -> Option<&'static Dimension> {
+        [&LENGTH, &TIME, &RATE, &SPEED, &SIZE, &POWER, &RATIO].into_iter().find(|dimension| dimension.unit == unit)
+    }
+
+    /// A range of it in words: "above zero", "1 ms to 60 s".
+    pub fn bound(&self, range: &Range) -> String {
+        range.words(|number| if number == 0.0 { "zero".to_owned() } else { self.unit.show(number) })
+    }
+
     /// The names of its units, the usual one first.
     pub fn units(&self) -> Vec<&'static str> {
         let others = self.units.iter().map(|(name, _)| *name).filter(|name| *name != self.usual);

@@ -4,6 +4,7 @@ use super::diagnostic::{Problem, Problems, nearest, one_of};
 use super::keys::{self, Form};
 use super::quantity::Dimension;
 use super::value::{Kind, Origin, Table, Value};
+use meshpace_core::parameter::{self, Parameter, Parameters, Range, Slot, Unit};
 use std::ops::RangeInclusive;
 
 /// A table being read. A key that is missing or wrong gives `None`; what is wrong is noted, and the scenario refused.
@@ -30,6 +31,23 @@ pub enum Sign {
     Any,
 }
 
+impl Sign {
+    /// The numbers of this sign.
+    const fn range(self) -> Range {
+        match self {
+            Sign::Positive => Range { is_above: true, ..Range::new(0.0, f64::INFINITY) },
+            Sign::NotNegative => Range::new(0.0, f64::INFINITY),
+            Sign::Any => Range::ALL,
+        }
+    }
+
+    /// Those of at most this size.
+    const fn to(self, most: f64) -> Range {
+        let range = self.range();
+        Range { least: if range.least == 0.0 { 0.0 } else { -most }, most, ..range }
+    }
+}
+
 static NO_KEYS: Table = Table { entries: Vec::new() };
 
 impl<'a> Reader<'a> {
@@ -48,10 +66,10 @@ impl<'a> Reader<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The value of `key`, which is known from now on. A key that `meshpace keys` does not list cannot be read.
+    /// The value of `key`, which is known from now on. A key that is neither declared nor in the table of keys cannot be read.
     pub fn get(&mut self, key: &'static str) -> Option<&'a Value> {
-        let is_listed = keys::is_listed(&self.path(key));
-        debug_assert!(is_listed, "{}: add it to keys/table.txt", self.path(key));
+        let is_listed = self.known.contains(&key) || keys::is_in_table(&self.path(key));
+        debug_assert!(is_listed, "{}: declare it, or add it to keys/table.txt", self.path(key));
         if !is_listed {
             return None;
         }
@@ -62,9 +80,20 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
+    /// Whether `key` is written. It is known from now on, also where nothing reads it.
+    pub fn has(&mut self, key: &'static str) -> bool {
+        self.known.push(key);
+        self.value(key).is_some()
+    }
+
     /// What is read from now on belongs to a table of this kind: the list of keys tells what each kind takes.
     pub fn is_of(&mut self, kind: &'static str) {
         self.kind = Some(kind);
+    }
+
+    /// The same with the name of the first of `kinds` that `is_one` holds for.
+    pub fn is_of_one<T>(&mut self, kinds: &[(&'static str, T)], is_one: impl Fn(&T) -> bool) {
+        self.kind = kinds.iter().find(|(_, kind)| is_one(kind)).map(|(name, _)| *name);
     }
 
     /// Tells a recording, if there is one, that `key` is read as `form`.
@@ -114,6 +143,69 @@ impl<'a> Reader<'a> {
         self.wrong(key, format!("expected {expected}, found {}", value.describe()), format!("expected {expected}"));
     }
 
+    /// Reads what a piece declares; a parameter that is not there keeps its value.
+    pub fn parameters(&mut self, piece: &mut dyn Parameters) {
+        let mut tables: Vec<(&'static str, Reader<'a>)> = Vec::new();
+        for slot in piece.slots() {
+            if slot.table.is_empty() {
+                self.parameter(slot);
+                continue;
+            }
+            let place = tables.iter().position(|(table, _)| *table == slot.table).unwrap_or_else(|| {
+                let table = Reader { kind: self.kind, ..self.table(slot.table) };
+                tables.push((slot.table, table));
+                tables.len() - 1
+            });
+            tables[place].1.parameter(slot);
+        }
+        for (_, table) in tables {
+            table.finish("this table");
+        }
+    }
+
+    /// A parameter that no piece keeps: what is written, or its default.
+    pub fn one<T: parameter::Kind + Default>(&mut self, parameter: &'static Parameter) -> T {
+        let mut value: T = (parameter.default)().and_then(|default| T::of(&default)).unwrap_or_default();
+        self.parameter(Slot::new(parameter, &mut value));
+        value
+    }
+
+    /// Reads one parameter of a piece; if it is not there it keeps its value.
+    pub fn parameter(&mut self, Slot { parameter, setting, .. }: Slot<'_>) {
+        if let Some(recording) = self.problems.recording() {
+            recording.declare(&self.path(parameter.key), self.kind, parameter, setting.get());
+        }
+        self.known.push(parameter.key);
+        if let Some(value) = self.declared(parameter) {
+            setting.set(&value);
+        }
+    }
+
+    /// The value of a parameter as its declaration has it.
+    fn declared(&mut self, parameter: &Parameter) -> Option<parameter::Value> {
+        let (key, form) = (parameter.key, parameter.form);
+        if form.or_none {
+            self.asked(key, Some(Form::Choice(vec!["none"])));
+            if matches!(self.value(key), Some(Value { kind: Kind::String(text), .. }) if text == "none") {
+                return Some(parameter::Value::Word("none"));
+            }
+        }
+        match form.unit {
+            Unit::Flag => self.flag(key).map(parameter::Value::Flag),
+            Unit::Number => self.number(key, form.range).map(parameter::Value::Number),
+            Unit::Whole(what) => self.whole_in(key, form.range, what).map(parameter::Value::Whole),
+            Unit::Wholes(count, what) => self.wholes(key, count, form.range, what).map(parameter::Value::Wholes),
+            Unit::Choice(words) => {
+                let choices: Vec<_> = words.iter().map(|word| (*word, *word)).collect();
+                self.choice(key, &choices, &[]).map(parameter::Value::Word)
+            }
+            unit => {
+                let number = self.quantity_in(key, Dimension::of(unit)?, form.range, form.stated());
+                number.map(parameter::Value::Number)
+            }
+        }
+    }
+
     /// A string.
     pub fn text(&mut self, key: &'static str) -> Option<&'a str> {
         self.asked(key, Some(Form::Text));
@@ -142,40 +234,74 @@ impl<'a> Reader<'a> {
 
     /// A whole number of `what` within `range`.
     pub fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>, what: &str) -> Option<u64> {
-        self.asked(key, Some(Form::Whole { least: *range.start(), most: *range.end(), what: what.to_owned() }));
+        self.whole_in(key, Range::new(*range.start() as f64, *range.end() as f64), what)
+    }
+
+    fn whole_in(&mut self, key: &'static str, range: Range, what: &str) -> Option<u64> {
+        self.asked(key, Some(Form::Whole { range, what: what.to_owned() }));
         let value = self.get(key)?;
-        match value.kind {
-            Kind::Integer(number) if u64::try_from(number).is_ok_and(|number| range.contains(&number)) => {
-                Some(number as u64)
-            }
-            _ => {
-                self.mismatch(key, value, format!("a whole number of {what}, {} to {}", range.start(), range.end()));
-                None
-            }
+        let number = value.whole().filter(|number| range.contains(*number as f64));
+        if number.is_none() {
+            let bound = range.words(|number| number.to_string());
+            self.mismatch(key, value, format!("a whole number of {what}, {bound}"));
         }
+        number
+    }
+
+    /// A list of `count` whole numbers of `what` within `range`.
+    fn wholes(&mut self, key: &'static str, count: usize, range: Range, what: &str) -> Option<Vec<u64>> {
+        self.asked(key, Some(Form::Wholes { count, what: what.to_owned() }));
+        let value = self.get(key)?;
+        let numbers = match &value.kind {
+            Kind::Array(items) => items.iter().map(Value::whole).collect::<Option<Vec<u64>>>(),
+            _ => None,
+        };
+        let is_inside = |numbers: &Vec<u64>| numbers.iter().all(|number| range.contains(*number as f64));
+        let numbers = numbers.filter(|numbers| numbers.len() == count && is_inside(numbers));
+        if numbers.is_none() {
+            self.mismatch(key, value, format!("a list of {count} {what}"));
+        }
+        numbers
     }
 
     /// A number without a unit within `range`.
-    pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
-        self.asked(key, Some(Form::Number { least: *range.start(), most: *range.end() }));
+    fn number(&mut self, key: &'static str, range: Range) -> Option<f64> {
+        self.asked(key, Some(Form::Number { range }));
         let value = self.get(key)?;
         let number = match value.kind {
             Kind::Integer(number) => number as f64,
             Kind::Float(number) => number,
             _ => f64::NAN,
         };
-        if range.contains(&number) {
+        if range.contains(number) {
             return Some(number);
         }
-        self.mismatch(key, value, format!("a number from {} to {}", range.start(), range.end()));
+        let bound = range.words(|number| number.to_string());
+        let preposition = match (range.least.is_finite(), range.most.is_finite()) {
+            (true, true) if !range.is_above && !range.is_below => "from ",
+            (true, _) if !range.is_above => "of ",
+            _ => "",
+        };
+        self.mismatch(key, value, format!("a number {preposition}{bound}"));
         None
     }
 
     /// A quantity in base units, at most `max` in size.
-    pub fn quantity(&mut self, key: &'static str, dimension: &Dimension, sign: Sign, max: f64) -> Option<f64> {
-        self.asked(key, Some(Form::quantity(dimension, sign)));
+    pub fn quantity(&mut self, key: &'static str, dimension: &'static Dimension, sign: Sign, max: f64) -> Option<f64> {
+        self.quantity_in(key, dimension, sign.to(max), sign.range())
+    }
+
+    /// A quantity within `range`, of which `stated` is said beforehand.
+    fn quantity_in(
+        &mut self,
+        key: &'static str,
+        dimension: &'static Dimension,
+        range: Range,
+        stated: Range,
+    ) -> Option<f64> {
+        self.asked(key, Some(Form::Quantity { dimension, range: stated }));
         let value = self.get(key)?;
-        match quantity_of(value, dimension, sign, max) {
+        match quantity_within(value, dimension, &range, &stated) {
             Ok(number) => Some(number),
             Err(expected) => {
                 self.mismatch(key, value, expected);
@@ -251,6 +377,10 @@ fn quoted(names: &[&str]) -> String {
 
 /// The quantity in base units, or what was expected.
 pub fn quantity_of(value: &Value, dimension: &Dimension, sign: Sign, max: f64) -> Result<f64, String> {
+    quantity_within(value, dimension, &sign.to(max), &sign.range())
+}
+
+fn quantity_within(value: &Value, dimension: &Dimension, range: &Range, stated: &Range) -> Result<f64, String> {
     let number = match &value.kind {
         Kind::String(text) => dimension.parse(text)?,
         Kind::Integer(_) | Kind::Float(_) => {
@@ -259,19 +389,15 @@ pub fn quantity_of(value: &Value, dimension: &Dimension, sign: Sign, max: f64) -
         }
         _ => return Err(format!("{} such as \"{}\"", dimension.name, dimension.example)),
     };
-    let allowed = match sign {
-        Sign::Positive => number > 0.0,
-        Sign::NotNegative => number >= 0.0,
-        Sign::Any => true,
-    };
-    if !allowed {
-        let bound = if sign == Sign::Positive { "above zero" } else { "of zero or more" };
-        return Err(format!("{} {bound}", dimension.name));
+    if range.contains(number) {
+        return Ok(number);
     }
-    if number.abs() > max {
-        return Err(format!("{} of at most {max:e} {}", dimension.name, base_unit(dimension)));
+    if stated.contains(number) {
+        return Err(format!("{} of at most {:e} {}", dimension.name, range.most, base_unit(dimension)));
     }
-    Ok(number)
+    let bound = dimension.bound(stated);
+    let of = if bound.starts_with("above") || bound.starts_with("below") { "" } else { "of " };
+    Err(format!("{} {of}{bound}", dimension.name))
 }
 
 fn base_unit(dimension: &Dimension) -> &'static str {

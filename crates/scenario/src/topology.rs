@@ -10,10 +10,9 @@ pub use draw::{Draw, Unplaced};
 
 use super::diagnostic::Problem;
 use super::files::Load;
-use super::quantity::LENGTH;
-use super::reader::{Reader, Sign};
+use super::reader::Reader;
 use super::value::{Kind, Origin, Value};
-use meshpace_core::NodeId;
+use meshpace_core::{NodeId, Parameter, parameter};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::Channel;
 use meshpace_sim::Mobility;
@@ -49,6 +48,13 @@ pub struct Topology {
     /// The files that were read, with their contents, for the digest.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
+
+static ALLOW_PARTITION: Parameter = parameter!(allow_partition: bool = false => FLAG, Basic,
+    "whether flows may have ends that no path connects, for a time or for ever");
+static WIDTH: Parameter =
+    parameter!(width: Option<f64> = None => LENGTH.above(0.0).to(1e6), Basic, "random, waypoint: from west to east");
+static HEIGHT: Parameter =
+    parameter!(height: Option<f64> = None => LENGTH.above(0.0).to(1e6), Basic, "random, waypoint: from south to north");
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TopologyKind {
@@ -89,7 +95,7 @@ impl Topology {
             None if given => return Topology::default(),
             None => TopologyKind::Chain,
         };
-        let allow_partition = keys.flag("allow_partition").unwrap_or(false);
+        let allow_partition = keys.one(&ALLOW_PARTITION);
         kinds.iter().filter(|(_, one)| *one == kind).for_each(|(name, _)| keys.is_of(name));
         let firewall = keys.flag("firewall");
         let mut topology = match kind {
@@ -147,14 +153,14 @@ fn at(x: f64, y: f64) -> Position {
 
 /// `width` and `height` of an area that has to be given.
 fn area(keys: &mut Reader<'_>) -> Option<(f64, f64)> {
-    let mut side = |key| {
-        let length = keys.quantity(key, &LENGTH, Sign::Positive, 1e6);
-        if keys.get(key).is_none() {
-            keys.wrong(key, "is missing", format!("expected {key} = \"1000 m\" or so"));
+    let mut side = |parameter: &'static Parameter| {
+        let length: Option<f64> = keys.one(parameter);
+        if keys.value(parameter.key).is_none() {
+            keys.wrong(parameter.key, "is missing", format!("expected {} = \"1000 m\" or so", parameter.key));
         }
         length
     };
-    let (width, height) = (side("width"), side("height"));
+    let (width, height) = (side(&WIDTH), side(&HEIGHT));
     Some((width?, height?))
 }
 

@@ -2,9 +2,9 @@
 
 use super::MAX_SECONDS;
 use super::files::Load;
-use super::quantity::{RATE, SIZE, TIME};
+use super::quantity::RATE;
 use super::reader::{Reader, Sign};
-use meshpace_core::{Duration, Rate};
+use meshpace_core::{Duration, Parameter, Rate, parameter};
 use meshpace_sim::Traffic;
 use meshpace_sim::traffic::TraceWrite;
 use std::path::PathBuf;
@@ -14,9 +14,18 @@ const VOIP_SEGMENT: u32 = 50;
 /// Payload and rate of music (TPA, figure 9, gives the rate alone).
 const MP3_SEGMENT: u32 = 1000;
 const MP3_RATE: Rate = Rate(192_000);
-/// Mean size and shape of files.
-const FILE_SIZE: f64 = 30_000.0;
-const FILE_SHAPE: f64 = 1.5;
+static WRITE_JITTER: Parameter = parameter!(write_jitter: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,
+    "fixed-rate: how late a write may be");
+static FILE_SIZE: Parameter = parameter!(file_size: f64 = 30_000.0 => SIZE.above(0.0).to(1e12), Basic,
+    "http: mean size of a file", "AP05, section 5.2.5");
+// With a shape of 1 or less there is no mean; close above it nothing converges.
+static FILE_SHAPE: Parameter = parameter!(file_shape: f64 = 1.5 => number(1.01, 100.0), Basic,
+    "http: shape of the Pareto distribution of sizes", "AP05, section 5.2.5");
+static PAUSE: Parameter = parameter!(pause: Option<Duration> = None => TIME.to(MAX_SECONDS), Basic,
+    "http: mean time between files",
+    "AP05, section 5.2.5");
+static PERSISTENT: Parameter =
+    parameter!(persistent: bool = false => FLAG, Expert, "http: one connection for all files");
 
 /// What was read.
 #[derive(Debug)]
@@ -83,8 +92,7 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Appl
         segment: None,
     };
     for (key, owners, names) in KEYS {
-        let there = keys.get(key).is_some();
-        if there && kind.map_or(!given, |kind| !owners.contains(&kind)) {
+        if keys.has(key) && kind.map_or(!given, |kind| !owners.contains(&kind)) {
             keys.wrong(key, format!("belongs to traffic = {names}"), format!("expected {key} only with {names}"));
         }
     }
@@ -108,8 +116,7 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Appl
         }
         TrafficKind::FixedRate => {
             let rate = rate(keys, None);
-            let jitter = keys.quantity("write_jitter", &TIME, Sign::NotNegative, MAX_SECONDS);
-            let jitter = jitter.map_or(Duration::ZERO, Duration::from_secs_f64);
+            let jitter = keys.one(&WRITE_JITTER);
             let interval = rate.time_for(segment.unwrap_or(1460));
             if jitter > interval {
                 let message = format!("a write every {} s cannot be later than that", interval.as_secs_f64());
@@ -132,15 +139,12 @@ fn rate(keys: &mut Reader<'_>, default: Option<Rate>) -> Rate {
 }
 
 fn http(keys: &mut Reader<'_>) -> Traffic {
-    let mean_size = keys.quantity("file_size", &SIZE, Sign::Positive, 1e12).unwrap_or(FILE_SIZE);
-    // With a shape of 1 or less there is no mean; close above it nothing converges.
-    let shape = keys.number("file_shape", 1.01..=100.0).unwrap_or(FILE_SHAPE);
-    let pause = keys.quantity("pause", &TIME, Sign::NotNegative, MAX_SECONDS);
+    let (mean_size, shape) = (keys.one(&FILE_SIZE), keys.one(&FILE_SHAPE));
+    let pause: Option<Duration> = keys.one(&PAUSE);
     if keys.get("pause").is_none() {
         keys.wrong("pause", "is missing", "http traffic needs its mean pause, such as \"10 s\"");
     }
-    let persistent = keys.flag("persistent").unwrap_or(false);
-    let mean_pause = Duration::from_secs_f64(pause.unwrap_or(0.0));
+    let (persistent, mean_pause) = (keys.one(&PERSISTENT), pause.unwrap_or_default());
     Traffic::Http { mean_size, shape, mean_pause, persistent }
 }
 

@@ -1,13 +1,12 @@
 //! `flow.transport`: a name of the table, or a table that spells out pieces and parameters.
 
 use super::diagnostic::{Problem, nearest, one_of};
-use super::pacing::{self, assign, rate, time};
-use super::reader::{Reader, Sign};
+use super::pacing;
+use super::reader::Reader;
 use super::tcp;
-use super::train;
 use super::value::{Kind, Table, Value};
 use meshpace_transport::pacing::{Config as Pacing, Measure, OutOfInterference};
-use meshpace_transport::{Config, names, tpa};
+use meshpace_transport::{Config, names};
 
 /// The name of a transport that is not given.
 const DEFAULT_NAME: &str = "tcp-ap";
@@ -42,11 +41,12 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
             });
             match &mut config {
                 Config::Tcp(config) => tcp::read(&mut keys, config, usual),
-                Config::Tpa(config) => read_tpa(&mut keys, config, usual),
-                Config::Train(config) => train::read(&mut keys, config),
-                Config::Udp(config) => {
-                    assign(&mut config.rate, rate(&mut keys, "rate").map(Some));
+                Config::Tpa(config) => {
+                    keys.parameters(config);
+                    pacing::read(&mut keys, &mut config.pacing, usual);
                 }
+                Config::Train(config) => keys.parameters(config),
+                Config::Udp(config) => keys.parameters(config),
             }
             keys.finish("a transport");
             Some(Transport { config, label: label(name, table) })
@@ -99,34 +99,5 @@ fn flatten(path: &str, table: &Table, changes: &mut Vec<String>) {
             Kind::Table(inner) => flatten(&path, inner, changes),
             _ => changes.push(format!("{path}={}", entry.value.brief())),
         }
-    }
-}
-
-fn read_tpa(keys: &mut Reader<'_>, config: &mut tpa::Config, usual: &OutOfInterference) {
-    assign(&mut config.congestion.window, keys.whole("window", 1..=12, "segments").map(|n| n as u8));
-    assign(&mut config.block_segments, keys.whole("block_segments", 1..=12, "segments").map(|n| n as u8));
-    assign(&mut config.fill_timeout, time(keys, "fill_timeout", Sign::NotNegative));
-    let ack = [("every-other", tpa::ack::Rule::EveryOther), ("every-window", tpa::ack::Rule::EveryWindow)];
-    assign(&mut config.ack, keys.choice("ack", &ack, &[]));
-    assign(&mut config.ack_delay, time(keys, "ack_delay", Sign::NotNegative));
-    let notices = [
-        ("none", tpa::congestion::Notices::None),
-        ("failure", tpa::congestion::Notices::Failure),
-        ("failure-and-recovery", tpa::congestion::Notices::FailureAndRecovery),
-    ];
-    assign(&mut config.congestion.notices, keys.choice("notices", &notices, &[]));
-    pacing::read(keys, &mut config.pacing, usual);
-    if keys.get("rto").is_some() {
-        let mut rto = keys.table("rto");
-        assign(&mut config.rto.g, rto.number("g", 0.0..=1.0));
-        assign(&mut config.rto.h, rto.number("h", 0.0..=1.0));
-        assign(&mut config.rto.g1, rto.number("g1", 0.0..=1.0));
-        assign(&mut config.rto.h1, rto.number("h1", 0.0..=1.0));
-        assign(&mut config.rto.deviation_from_old, rto.flag("deviation_from_old"));
-        assign(&mut config.rto.margin, time(&mut rto, "margin", Sign::NotNegative));
-        assign(&mut config.rto.initial, time(&mut rto, "initial", Sign::Positive));
-        assign(&mut config.rto.min, time(&mut rto, "min", Sign::Positive));
-        assign(&mut config.rto.max, time(&mut rto, "max", Sign::Positive));
-        rto.finish("the retransmission timer");
     }
 }

@@ -128,6 +128,11 @@ impl Value {
         Value { kind, origin: origin(span) }
     }
 
+    /// A whole number from 0 on, if it is one.
+    pub fn whole(&self) -> Option<u64> {
+        if let Kind::Integer(number) = self.kind { u64::try_from(number).ok() } else { None }
+    }
+
     /// The value in one line, for messages and labels. Strings come without quotes.
     pub fn brief(&self) -> String {
         match &self.kind {

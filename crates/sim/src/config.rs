@@ -3,7 +3,7 @@
 use crate::mobility::Mobility;
 use crate::traffic::TraceWrite;
 use alloc::vec::Vec;
-use meshpace_core::{Duration, NodeId, Rate, Time};
+use meshpace_core::{Duration, NodeId, Rate, Time, parameters};
 use meshpace_mesh::MeshConfig;
 use meshpace_mesh::config::Position;
 
@@ -45,13 +45,15 @@ pub struct Watch {
     pub toward: NodeId,
 }
 
-/// How a run is cut into batches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Batches {
-    /// Data segments, of all flows together, that arrive for the first time in a batch.
-    pub packets: u64,
-    /// How many batches there are.
-    pub count: u32,
+parameters! {
+    /// How a run is cut into batches.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Batches {
+        /// packets of a batch: data segments, of all flows together, that arrive for the first time
+        packets: u64 = 5000 => whole("packets", 1, 1_000_000_000), Basic, "AP05, section 5";
+        /// batches, of which the first is left out
+        count: u32 = 11 => whole("batches", 2, 10_000), Basic, "AP05, section 5";
+    }
 }
 
 /// One flow from a node to another.

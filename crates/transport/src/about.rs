@@ -3,14 +3,13 @@
 
 use alloc::format;
 use alloc::string::String;
-use core::ops::RangeInclusive;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameter::{self, Parameter, ParameterError, Parameters, Slot, Slots};
 
 /// The most parameters a rule can have.
 pub const MOST_PARAMETERS: usize = 4;
 
 /// What a rule is called, and its parameters.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct About {
     /// The name of the rule and of the transport that uses it.
     pub name: &'static str,
@@ -18,7 +17,7 @@ pub struct About {
     pub description: &'static str,
     /// Where it comes from: paper and section.
     pub source: &'static str,
-    /// At most [`MOST_PARAMETERS`].
+    /// At most [`MOST_PARAMETERS`], all of them numbers.
     pub parameters: &'static [Parameter],
 }
 
@@ -33,17 +32,6 @@ pub struct Named<T> {
     pub source: &'static str,
     /// Its parameters.
     pub config: fn() -> T,
-}
-
-/// A number that a scenario may set.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Parameter {
-    /// Its key.
-    pub name: &'static str,
-    /// Its value unless told otherwise, inside `range`.
-    pub default: f64,
-    /// What it may be.
-    pub range: RangeInclusive<f64>,
 }
 
 /// One of a list of rules.
@@ -94,7 +82,7 @@ impl<K: Kind> Config<K> {
     pub fn new(kind: K) -> Config<K> {
         let mut values = [0.0; MOST_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(kind.about().parameters) {
-            *value = parameter.default;
+            *value = (parameter.default)().and_then(|default| parameter::Kind::of(&default)).unwrap_or_default();
         }
         Config { kind, values }
     }
@@ -109,18 +97,12 @@ impl<K: Kind> Config<K> {
         &self.values[..self.kind.about().parameters.len()]
     }
 
-    /// Every parameter: its name, its value and what that may be.
-    pub fn settings(&mut self) -> impl Iterator<Item = (&'static str, &mut f64, RangeInclusive<f64>)> {
-        let parameters = self.kind.about().parameters.iter();
-        parameters.zip(&mut self.values).map(|(parameter, value)| (parameter.name, value, parameter.range.clone()))
-    }
-
     /// Its name and the values of its parameters, for people.
     pub fn describe(&self) -> String {
         let about = self.kind.about();
         let mut line = String::from(about.name);
         for (parameter, value) in about.parameters.iter().zip(self.parameters()) {
-            line.push_str(&format!(", {} {value}", parameter.name));
+            line.push_str(&format!(", {} {value}", parameter.key));
         }
         line
     }
@@ -132,13 +114,15 @@ impl<K: Kind> Config<K> {
     /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         for (parameter, value) in self.kind.about().parameters.iter().zip(self.parameters()) {
-            require(
-                parameter.range.contains(value),
-                parameter.name,
-                value,
-                "a number in the range that the rule states",
-            )?;
+            parameter.check(value)?;
         }
         Ok(())
+    }
+}
+
+impl<K: Kind> Parameters for Config<K> {
+    fn slots(&mut self) -> Slots<'_> {
+        let values = self.values.iter_mut();
+        self.kind.about().parameters.iter().zip(values).map(|(parameter, value)| Slot::new(parameter, value)).collect()
     }
 }

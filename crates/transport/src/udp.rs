@@ -7,8 +7,8 @@ use crate::output::{Machine, Output};
 use crate::stats::Stats;
 use alloc::format;
 use alloc::string::String;
-use meshpace_core::parameter::{ParameterError, require};
-use meshpace_core::{Rate, Time};
+use meshpace_core::parameter::require;
+use meshpace_core::{Rate, Time, parameters};
 
 /// Bytes of the IP and UDP headers together (ns-2 convention; 28 on the wire).
 pub const HEADER_BYTES: u32 = 20;
@@ -22,19 +22,18 @@ pub struct Datagram {
     pub payload: u16,
 }
 
-/// Parameters of a UDP flow.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// Payload of a full datagram in bytes, 1..=65507. Default 1460 (AP05, section 5).
-    pub segment: u32,
-    /// Payload rate at which the source spaces its datagrams; `None` sends as soon as data is written.
-    pub rate: Option<Rate>,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { segment: 1460, rate: None }
+parameters! {
+    /// Parameters of a UDP flow.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// rate of datagrams, payload alone
+        rate: Option<Rate> = None => RATE.above(0.0).or("as fast as data is written"), Basic;
     }
+    others {
+        /// Payload of a full datagram in bytes, 1..=65507. Default 1460 (AP05, section 5).
+        segment: u32 = 1460;
+    }
+    also |config| require((1..=65507).contains(&config.segment), "segment", config.segment, "1 to 65507 bytes");
 }
 
 /// UDP.
@@ -52,19 +51,6 @@ impl Config {
             Some(rate) => format!("{rate}"),
             None => String::from("no window, no pacing of its own"),
         }
-    }
-
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require((1..=65507).contains(&self.segment), "segment", self.segment, "1 to 65507 bytes")?;
-        if let Some(rate) = self.rate {
-            require(rate.0 > 0, "rate", rate, "a rate above zero")?;
-        }
-        Ok(())
     }
 }
 

@@ -200,6 +200,24 @@ fn a_file_comes_intact_through_a_tunnel_while_its_client_walks() {
 }
 
 #[test]
+fn small_messages_go_beside_bulk_through_a_tunnel_of_quiet_trains() {
+    if !is_possible() || !meshpace_testing::has("python3", "python3-minimal") {
+        return;
+    }
+    let output = example("tunnel-over-a-mesh/beside.sh")
+        .env("SECONDS_LONG", "5")
+        .args(["quiet-train", "messages"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let told =
+        text.lines().find_map(|line| line.split_once("bulk ")).unwrap_or_else(|| panic!("{text}{}", stderr(&output))).1;
+    let rate: f64 = told.split_once(" kbit/s; messages: ").and_then(|(rate, _)| rate.parse().ok()).unwrap_or(0.0);
+    // How quick they are depends on the machine, too; that both get through does not.
+    assert!(output.status.success() && rate > 10.0 && told.contains(", p50 "), "{text}{}", stderr(&output));
+}
+
+#[test]
 fn commands_reach_a_robot_beside_its_images() {
     if !is_possible() || !meshpace_testing::has("python3", "python3-minimal") {
         return;

@@ -226,6 +226,81 @@ fn the_window_grows_unless_an_option_says_how_many_segments() {
 }
 
 #[test]
+fn a_session_of_quiet_trains_carries_a_file_and_outlives_its_far_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let [near, far] = ["near", "far"].map(|name| keys(directory.path(), name));
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let (far_key, near_pub, near_key, far_pub) = (path(&far.0), path(&near.1), path(&near.0), path(&far.1));
+    let listen = |port: &str| {
+        let keys = ["--key", &far_key, "--peers", &near_pub, "--json"];
+        End::start(&[&["listen", "--address", "127.0.0.1", "--port", port], &keys[..]].concat())
+    };
+    let mut listening = listen("0");
+    let address: SocketAddr = word_after(&listening.says("listening"), "UDP ").parse().unwrap();
+    let file = content(300_000);
+    let port = address.port().to_string();
+    // A program that waits for the far end to say something.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let forwards = [web(file.clone()), silent.local_addr().unwrap()].map(|to| format!("0:{to}"));
+    let rest = [
+        "--key",
+        &near_key,
+        "--peers",
+        &far_pub,
+        "--json",
+        "--transport",
+        "quiet-train",
+        "--channel-rate",
+        "54 Mbit/s",
+    ];
+    let connect = ["connect", "127.0.0.1", "--port", &port, "-L", &forwards[0], "-L", &forwards[1]];
+    let connect = End::start(&[&connect[..], &rest].concat());
+    connect.says("transport quiet-train");
+    let [at, silently] = [(); 2].map(|()| word_after(&connect.says(" goes to "), "meshpace: "));
+    let Some((whole, got)) = fetch(&at) else { return };
+    assert!(whole && got == file, "{} of {} bytes", got.len(), file.len());
+    let over = |object: &Value| object["opened"] == 1 && object["streams"] == 0;
+    let (here, there) = (connect.reports(over), listening.reports(over));
+    for object in [&here, &there] {
+        assert_eq!(
+            (&object["transport"], &object["aborted"], &object["hops"]),
+            (&"quiet-train".into(), &0.into(), &1.into())
+        );
+        assert!(object["segments_sent"].as_u64() > Some(0) && object["interval_s"].is_f64(), "{object}");
+    }
+    assert_eq!(here["received_bytes"], there["sent_bytes"]);
+    // The far end is killed: what is open is broken off and counted, and said.
+    let mut waiting = TcpStream::connect(silently).unwrap();
+    waiting.set_read_timeout(Some(PATIENCE)).unwrap();
+    let _taken = silent.accept().unwrap();
+    connect.reports(|object| object["streams"] == 1);
+    listening.child.kill().unwrap();
+    listening.child.wait().unwrap();
+    assert_eq!(waiting.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    connect.says("is over");
+    connect.reports(|object| object["aborted"] == 1 && object["streams"] == 0);
+    // It is there again: the next connection has a session of its own.
+    let listening = listen(&port);
+    listening.says("listening");
+    let (whole, got) = fetch(&at).unwrap();
+    assert!(whole && got == file, "{} of {} bytes", got.len(), file.len());
+    let again = connect.reports(|object| object["opened"] == 3 && object["streams"] == 0);
+    assert_eq!((&again["refused"], &again["aborted"]), (&0.into(), &1.into()));
+    assert_eq!(connect.interrupt().code(), Some(130));
+}
+
+#[test]
+fn without_802_11_on_the_way_it_is_tpa_and_that_is_told() {
+    let listen = End::start(&["listen", "--address", "127.0.0.1", "--port", "0", "--allow", "any", "--json"]);
+    let far: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
+    let port = far.port().to_string();
+    let connect = End::start(&["connect", "127.0.0.1", "--port", &port, "-L", "0:127.0.0.1:9", "--json"]);
+    connect.says("transport tpa-3, since no packets to 127.0.0.1 leave by 802.11");
+    assert_eq!(connect.reports(|_| true)["transport"], "tpa-3");
+    assert_eq!(listen.reports(|_| true)["transport"], Value::Null, "nobody has connected yet");
+}
+
+#[test]
 fn nobody_at_the_far_end_is_told_with_the_first_connection() {
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let connect = End::start(&["connect", "127.0.0.1", "--port", &free, "-L", "0:127.0.0.1:9"]);
@@ -285,7 +360,9 @@ fn wrong_command_lines_are_refused() {
     let connect = |more: &[&'static str]| [&["connect", "127.0.0.1"][..], more].concat();
     refused(&["listen"], "--allow");
     refused(&["listen", "--key", private], "--peers");
-    refused(&["listen", "--transport", "tcp-ap"], "not a TPA. A tunnel takes one of tpa-");
+    refused(&["listen", "--transport", "tcp-ap"], "not for tunnels. A tunnel takes one of ");
+    refused(&["listen", "--transport", "quiet-train+marks"], "not for tunnels. A tunnel takes one of ");
+    refused(&["listen", "--transport", "quiet-trains"], "did you mean quiet-train? A tunnel takes");
     refused(&["listen", "--transport", "tpa3"], "did you mean tpa-3? A tunnel takes");
     refused(&["listen", "--transport", "kernel"], "--transport kernel: no such transport. A tunnel takes");
     refused(&["listen", "--secret", "/nowhere/secret"], "/nowhere/secret");

@@ -3,7 +3,7 @@
 use super::carrier::{Carrier, Progress, about, discard, time_left, write_some};
 use crate::Clock;
 use crate::poll::{Poller, Ready};
-use crate::tpa::port::any_port;
+use crate::tpa::any_port;
 use crate::tpa::{Options, TpaPort, TpaStream};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;

@@ -8,7 +8,7 @@
 use super::carrier::{Carrier, Progress};
 use crate::clock::{Clock, sharpen_timers};
 use crate::poll::{Poller, Ready};
-use crate::tpa::port::any_port;
+use crate::tpa::any_port;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::udp::{Config, Source};
 use meshpace_transport::{Machine, Output};

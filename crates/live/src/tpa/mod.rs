@@ -18,42 +18,25 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod ahead;
-#[cfg(feature = "tokio")]
-pub mod asynchronous;
-pub mod cipher;
-mod connection;
-pub mod cookie;
-pub mod cover;
-mod engine;
-mod half_open;
-mod handle;
-pub mod handshake;
-pub(crate) mod kernel_route;
-pub mod keylog;
-pub mod keys;
-mod listener;
-mod noise;
-mod options;
-mod outbox;
-pub mod path;
-pub(crate) mod port;
-mod route_metric;
+mod api;
 mod runtime;
-mod seal;
-pub mod secrets;
-mod select;
-mod shared;
-pub mod socket;
-mod sources;
-mod stream;
+mod session;
 
-pub use handle::Handle as Runtime;
-pub use listener::{BACKLOG, PortCounters, TpaListener};
-pub use options::{Limits, Options, Security};
-pub use path::PathSource;
-pub use port::TpaPort;
-pub(crate) use runtime::random;
-pub use select::Selector;
-pub use shared::{TpaError, errno_of};
-pub use stream::TpaStream;
+#[cfg(feature = "tokio")]
+pub use api::asynchronous;
+pub use api::listener::{BACKLOG, TpaListener};
+pub use api::options::Options;
+pub use api::path::PathSource;
+pub use api::port::TpaPort;
+pub(crate) use api::port::any_port;
+pub use api::select::Selector;
+pub use api::stream::TpaStream;
+pub use api::{path, secrets};
+pub use runtime::handle::Handle as Runtime;
+pub(crate) use runtime::{kernel_route, random};
+pub use runtime::{keylog, keys, socket};
+pub use session::counters::PortCounters;
+pub use session::failure::{TpaError, errno_of};
+pub use session::security::Security;
+pub use session::settings::Limits;
+pub use session::{cipher, cookie, cover, handshake};

@@ -1,15 +1,17 @@
 //! The end of a tunnel that takes TCP connections and sends them through.
 
 use super::counters::{Counters, End};
+use super::dialing::Dialing;
+use super::far::Far;
 use super::pipe::{STACK, carry, reset};
 use super::socks::{self, Reply};
 use super::transparent::{Network, Transparent};
 use super::within::Within;
 use super::{Refusal, encode};
 use crate::accept;
-use crate::tpa::{TpaPort, TpaStream};
+use crate::tpa::TpaPort;
 use meshpace_core::Duration;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -57,18 +59,33 @@ enum Way {
     Transparent,
 }
 
+/// How streams get to the far end.
+#[derive(Clone, Debug)]
+enum Through {
+    /// Each by a connection of its own, from this port to there.
+    Connections(TpaPort, SocketAddr),
+    /// All in one session.
+    Session(Dialing),
+}
+
 /// Takes connections and sends them through.
 #[derive(Clone, Debug)]
 pub struct Connector {
-    port: TpaPort,
-    far: SocketAddr,
+    through: Through,
     counters: Counters,
 }
 
 impl Connector {
-    /// Through `port` to the exit at `far`.
+    /// Through `port` to the exit at `far`, each stream by a connection of its own.
     pub fn new(port: TpaPort, far: SocketAddr) -> Connector {
-        Connector { port, far, counters: Counters::default() }
+        Connector { through: Through::Connections(port, far), counters: Counters::default() }
+    }
+
+    /// Through `port` to the exit at `far`, all streams in one session, whose bulk goes by the quiet trains of the port's options and what is
+    /// small by their TPA. The session is opened with the first stream, and again after it has broken. Without trains in the options both go by
+    /// TPA.
+    pub fn in_session(port: TpaPort, far: SocketAddr) -> Connector {
+        Connector { through: Through::Session(Dialing::new(port, far)), counters: Counters::default() }
     }
 
     /// What it does.
@@ -118,7 +135,7 @@ impl Connector {
                 let (connector, way) = (connector.clone(), way.clone());
                 let one = move || {
                     // It ends when it has been counted, so that whoever sees it end finds it counted.
-                    if let Err(error) = connector.stream(&tcp, way) {
+                    if let Err(error) = connector.stream(&tcp, way, complain) {
                         connector.counters.refused();
                         complain(&error.to_string());
                     }
@@ -131,7 +148,7 @@ impl Connector {
     }
 
     /// One connection, from its beginning to its end.
-    fn stream(&self, mut tcp: &TcpStream, way: Way) -> io::Result<()> {
+    fn stream(&self, mut tcp: &TcpStream, way: Way, complain: fn(&str)) -> io::Result<()> {
         let is_socks = matches!(way, Way::Socks);
         let target = match way {
             Way::To(target) => target,
@@ -142,7 +159,7 @@ impl Connector {
                 target
             }
         };
-        let (number, tpa) = match self.open(&target) {
+        let (number, far) = match self.open(&target, complain) {
             Ok(opened) => opened,
             Err((refusal, error)) => {
                 // A reset, not an end, where nothing was answered.
@@ -154,40 +171,65 @@ impl Connector {
             }
         };
         if is_socks && let Err(error) = socks::reply(&mut tcp, Reply::Succeeded) {
-            tpa.abort();
+            far.abort();
             self.counters.close(number, End::Aborted);
             return Err(error);
         }
-        let end = carry(tcp, &tpa, &self.counters);
+        let end = carry(tcp, &far, &self.counters);
         self.counters.close(number, end);
         Ok(())
     }
 
     /// A stream to a target, its number and the stream; or why there is none.
-    fn open(&self, target: &str) -> Result<(u64, Arc<TpaStream>), (Refusal, io::Error)> {
+    fn open(&self, target: &str, complain: fn(&str)) -> Result<(u64, Arc<Far>), (Refusal, io::Error)> {
         let unreachable = |error| (Refusal::Unreachable, error);
-        let tpa = Arc::new(self.begin(target).map_err(unreachable)?);
-        let number = self.counters.open(&tpa);
-        let mut answer = [0];
-        let refused = match (&*tpa).read_exact(&mut answer) {
-            Ok(()) if answer == [0] => return Ok((number, tpa)),
-            Ok(()) => {
-                let refusal = Refusal::of(answer[0]);
-                (refusal, io::Error::other(refusal.to_string()))
+        let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "a target of 1 to 255 bytes");
+        let head = encode(target).ok_or_else(too_long).map_err(unreachable)?;
+        match &self.through {
+            Through::Connections(port, to) => {
+                let begin = || {
+                    let mut tpa = port.connect(*to)?;
+                    tpa.write_all(&head)?;
+                    Ok(tpa)
+                };
+                let far = Arc::new(Far::Tpa(begin().map_err(unreachable)?));
+                let number = self.counters.open(&far);
+                let answered = far.wait_for_answer();
+                self.opened(number, far, answered)
             }
-            Err(error) => unreachable(error),
-        };
-        tpa.abort();
-        self.counters.close(number, End::Closed);
-        Err(refused)
+            Through::Session(dialing) => loop {
+                let (link, is_old) = dialing.session(&self.counters, complain).map_err(unreachable)?;
+                let stream = match link.open(target) {
+                    // It has broken just now.
+                    Err(_) if is_old && !link.is_alive() => continue,
+                    opened => opened.map_err(unreachable)?,
+                };
+                let far = Arc::new(Far::Session(stream));
+                let number = self.counters.open(&far);
+                let answered = far.wait_for_answer();
+                if answered.is_err() && is_old && !link.is_alive() {
+                    // The far end has begun anew, say, and nothing of this stream has left but where it goes.
+                    self.counters.never_was(number);
+                    continue;
+                }
+                return self.opened(number, far, answered);
+            },
+        }
     }
 
-    fn begin(&self, target: &str) -> io::Result<TpaStream> {
-        let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "a target of 1 to 255 bytes");
-        let head = encode(target).ok_or_else(too_long)?;
-        let mut tpa = self.port.connect(self.far)?;
-        tpa.write_all(&head)?;
-        Ok(tpa)
+    /// A stream that was answered.
+    fn opened(
+        &self,
+        number: u64,
+        far: Arc<Far>,
+        answered: Result<(), (Refusal, io::Error)>,
+    ) -> Result<(u64, Arc<Far>), (Refusal, io::Error)> {
+        if let Err(refused) = answered {
+            far.abort();
+            self.counters.close(number, End::Closed);
+            return Err(refused);
+        }
+        Ok((number, far))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a tunnel has carried and is carrying.
 
-use crate::tpa::TpaStream;
+use super::far::{CarriedBy, Far};
+use super::session::Link;
 use meshpace_transport::Stats;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,12 +25,17 @@ pub struct Totals {
     pub hops: Option<u8>,
     /// What the transport has counted.
     pub stats: Stats,
+    /// What streams come and go by now, or did last; none before the first.
+    pub carried_by: Option<CarriedBy>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     past: Totals,
-    streams: BTreeMap<u64, Arc<TpaStream>>,
+    streams: BTreeMap<u64, Arc<Far>>,
+    sessions: BTreeMap<u64, Link>,
+    /// The number of the latest stream or session.
+    latest: u64,
 }
 
 /// Counts for everybody who carries. Cloning gives another handle.
@@ -53,10 +59,12 @@ impl Counters {
     }
 
     /// A stream is open from now on; its number.
-    pub(super) fn open(&self, stream: &Arc<TpaStream>) -> u64 {
+    pub(super) fn open(&self, stream: &Arc<Far>) -> u64 {
         let mut inner = self.lock();
+        inner.past.carried_by = Some(stream.carried_by());
         inner.past.opened += 1;
-        let number = inner.past.opened;
+        inner.latest += 1;
+        let number = inner.latest;
         inner.streams.insert(number, Arc::clone(stream));
         number
     }
@@ -73,14 +81,38 @@ impl Counters {
         self.lock().past.refused += 1;
     }
 
+    /// A stream that was begun is begun again.
+    pub(super) fn never_was(&self, number: u64) {
+        let mut inner = self.lock();
+        inner.streams.remove(&number);
+        inner.past.opened -= 1;
+    }
+
     /// A stream has ended.
     pub(super) fn close(&self, number: u64, end: End) {
         let mut inner = self.lock();
         inner.past.aborted += u64::from(end == End::Aborted);
         inner.past.refused += u64::from(end == End::Refused);
         if let Some(stream) = inner.streams.remove(&number) {
-            inner.past.stats += stream.stats();
+            inner.past.stats += stream.own_stats();
             inner.past.hops = stream.hops().or(inner.past.hops);
+        }
+    }
+
+    /// A session has begun; its number.
+    pub(super) fn begin(&self, session: &Link) -> u64 {
+        let mut inner = self.lock();
+        inner.latest += 1;
+        let number = inner.latest;
+        inner.sessions.insert(number, session.clone());
+        number
+    }
+
+    /// A session is over.
+    pub(super) fn end(&self, number: u64) {
+        let mut inner = self.lock();
+        if let Some(session) = inner.sessions.remove(&number) {
+            inner.past.stats += session.stats();
         }
     }
 
@@ -89,8 +121,12 @@ impl Counters {
         let inner = self.lock();
         let mut totals = Totals { open: inner.streams.len() as u64, ..inner.past };
         for stream in inner.streams.values() {
-            totals.stats += stream.stats();
+            totals.stats += stream.own_stats();
             totals.hops = stream.hops().or(totals.hops);
+        }
+        for session in inner.sessions.values() {
+            totals.stats += session.stats();
+            totals.hops = session.hops().or(totals.hops);
         }
         totals
     }

@@ -1,23 +1,28 @@
-//! Ordinary TCP connections between two sites over TPA.
+//! Ordinary TCP connections between two sites over TPA or quiet trains.
 //!
-//! One end ([`Connector`]) takes TCP connections (on ports of its own, by SOCKS, or to whole networks) and opens a TPA connection for each; the other
-//! ([`Exit`]) takes those and connects to where each is to go. Every stream is a connection of TPA with a window and buffers of
-//! its own, so that none waits for another and a reader that is slow holds back its own writer alone; all of them share one UDP port at
-//! either end. A direction that ends is closed in order while the other goes on; one that is broken off is broken off at the far
-//! end too. What it looks like on a stream:
+//! One end ([`Connector`]) takes TCP connections (on ports of its own, by SOCKS, or to whole networks) and opens a stream for each; the other
+//! ([`Exit`]) takes those and connects to where each is to go. A stream is a connection of TPA with a window and buffers of its own, or one of
+//! many in a session (`session`) whose bulk goes by quiet trains; who connects decides. None waits for another, and a reader that is slow holds
+//! back its own writer alone. A direction that ends is closed in order while the other goes on; one that is broken off is broken off at the far
+//! end too. What a connection begins with:
 //!
 //! ```text
-//! byte 0       version, 1
-//! byte 1       length of the target in bytes, 1 to 255
-//! then         the target, "host:port"
+//! byte 0       version, 1: a stream            version, 2: a carrier of a session
+//! byte 1       length of the target, 1 to 255  which: 0 express, 1 bulk
+//! then         the target, "host:port"         the name of the session, 16 random bytes
 //! ```
 //!
-//! and in the other direction one byte, 0 once the target is connected, or why not ([`Refusal`]); then the bytes of both.
+//! A stream is answered by one byte, 0 once the target is connected, or why not ([`Refusal`]); then the bytes of both.
 
 mod connector;
 mod counters;
+mod dialing;
 mod exit;
+mod far;
+mod joining;
+pub mod medium;
 mod pipe;
+mod session;
 mod socks;
 mod transparent;
 mod within;
@@ -25,11 +30,13 @@ mod within;
 pub use connector::{Connector, Forward};
 pub use counters::{Counters, Totals};
 pub use exit::{Allowed, Exit};
+pub use far::CarriedBy;
 pub use transparent::{Network, Transparent};
 
 use crate::tpa::Options;
 use meshpace_core::Duration;
 use meshpace_transport::tpa;
+use session::{Carrier, NAME};
 use std::io::{self, Read};
 
 /// TPA's options for a tunnel that may carry what people type: a block is begun with what there is. The paper has it wait to be filled
@@ -42,8 +49,9 @@ pub fn options(transport: tpa::Config) -> Options {
     }
 }
 
-/// The version this is.
+/// What a connection begins with that is a stream, and what one that is a carrier of a session.
 const VERSION: u8 = 1;
+const SESSION: u8 = 2;
 
 /// Why a target is not connected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +64,8 @@ pub enum Refusal {
     Refused = 3,
     /// The exit did not understand.
     Malformed = 4,
+    /// The exit has as many streams of this session as it takes.
+    Crowded = 5,
 }
 
 impl Refusal {
@@ -64,6 +74,7 @@ impl Refusal {
             1 => Refusal::Forbidden,
             2 => Refusal::Unreachable,
             3 => Refusal::Refused,
+            5 => Refusal::Crowded,
             _ => Refusal::Malformed,
         }
     }
@@ -76,6 +87,7 @@ impl std::fmt::Display for Refusal {
             Refusal::Unreachable => "the far end finds no way there",
             Refusal::Refused => "nobody listens there",
             Refusal::Malformed => "the far end does not understand",
+            Refusal::Crowded => "the far end takes no more streams",
         })
     }
 }
@@ -86,34 +98,66 @@ fn encode(target: &str) -> Option<Vec<u8>> {
     Some([&[VERSION, length], target.as_bytes()].concat())
 }
 
-/// Reads it.
+/// What a connection is to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Beginning {
+    /// A stream to this target.
+    Stream(String),
+    /// A carrier of the session of this name.
+    Carrier(Carrier, [u8; NAME]),
+}
+
+/// Reads what a connection begins with.
 ///
 /// # Errors
 ///
 /// The stream's; [`io::ErrorKind::InvalidData`] if it is something else.
-fn decode(stream: &mut impl Read) -> io::Result<String> {
+fn decode(stream: &mut impl Read) -> io::Result<Beginning> {
     let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not the beginning of a tunnelled stream");
     let mut head = [0; 2];
     stream.read_exact(&mut head)?;
+    if head[0] == SESSION {
+        let carrier = Carrier::ALL.into_iter().find(|carrier| *carrier as u8 == head[1]).ok_or_else(invalid)?;
+        let mut name = [0; NAME];
+        stream.read_exact(&mut name)?;
+        return Ok(Beginning::Carrier(carrier, name));
+    }
     if head[0] != VERSION || head[1] == 0 {
         return Err(invalid());
     }
     let mut target = vec![0; usize::from(head[1])];
     stream.read_exact(&mut target)?;
-    String::from_utf8(target).ok().filter(|target| target.rsplit_once(':').is_some()).ok_or_else(invalid)
+    let target = String::from_utf8(target).ok().filter(|target| target.rsplit_once(':').is_some());
+    target.map(Beginning::Stream).ok_or_else(invalid)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::session::preamble;
     use super::*;
 
     #[test]
     fn targets_are_read_as_they_are_written() {
         let bytes = encode("host:80").unwrap();
         assert_eq!(bytes, b"\x01\x07host:80");
-        assert_eq!(decode(&mut &bytes[..]).unwrap(), "host:80");
+        assert_eq!(decode(&mut &bytes[..]).unwrap(), Beginning::Stream("host:80".into()));
         assert_eq!((encode(""), encode(&"x".repeat(256))), (None, None));
-        for bad in [&b"\x02\x07host:80"[..], b"\x01\x00", b"\x01\x04host", b"\x01\x03\xff:1", b"\x01\x09host:80", b""] {
+        for carrier in Carrier::ALL {
+            let bytes = preamble(carrier, &[7; NAME]);
+            assert_eq!(bytes[..3], [2, carrier as u8, 7]);
+            assert_eq!(decode(&mut &bytes[..]).unwrap(), Beginning::Carrier(carrier, [7; NAME]));
+        }
+        for bad in [
+            &b"\x02\x07host:80"[..],
+            b"\x02\x02aaaaaaaaaaaaaaaa",
+            b"\x02\x01aaaaaaaaaaaaaaa",
+            b"\x03\x07host:80",
+            b"\x01\x00",
+            b"\x01\x04host",
+            b"\x01\x03\xff:1",
+            b"\x01\x09host:80",
+            b"",
+        ] {
             assert!(decode(&mut &*bad).is_err(), "{bad:?}");
         }
         for byte in 0..=255 {

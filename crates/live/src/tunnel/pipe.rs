@@ -1,7 +1,7 @@
-//! Carries the bytes of one stream: a TCP connection here, a TPA connection to the far end.
+//! Carries the bytes of one stream: a TCP connection here, a stream to the far end.
 
 use super::counters::{Counters, End};
-use crate::tpa::TpaStream;
+use super::far::Far;
 use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{self, Read, Write};
@@ -22,14 +22,14 @@ const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 /// the other direction or at the far end.
 struct Reader<'a> {
     tcp: &'a TcpStream,
-    tpa: &'a TpaStream,
+    far: &'a Far,
 }
 
 impl Write for Reader<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.tcp.write(bytes) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.tpa.is_open().map(drop)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.far.is_open()?,
                 written => return written,
             }
         }
@@ -42,38 +42,37 @@ impl Write for Reader<'_> {
 
 /// Carries both ways until both are over. Each direction that ends is closed in order; a direction that fails breaks off
 /// both, here and at the far end.
-pub(super) fn carry(tcp: &TcpStream, tpa: &Arc<TpaStream>, counters: &Counters) -> End {
+pub(super) fn carry(tcp: &TcpStream, far: &Arc<Far>, counters: &Counters) -> End {
     // What is small leaves at once: the tunnel is not to add to an echo's delay.
     let _ = tcp.set_nodelay(true);
-    // The peer's silence ends a stream, not the time that what is left takes over a slow link.
-    let _ = tpa.set_linger(std::time::Duration::from_secs(3600));
+    far.be_patient();
     let _ = tcp.set_write_timeout(Some(LOOK));
-    let Ok(from_tcp) = tcp.try_clone() else { return break_off(tcp, tpa) };
-    let (to_tpa, count) = (Arc::clone(tpa), counters.clone());
+    let Ok(from_tcp) = tcp.try_clone() else { return break_off(tcp, far) };
+    let (to_far, count) = (Arc::clone(far), counters.clone());
     let there = thread::Builder::new().name("there".into()).stack_size(STACK).spawn(move || {
-        let copied = copy(&from_tcp, &*to_tpa, |bytes| count.carried(bytes, 0));
+        let copied = copy(&from_tcp, &*to_far, |bytes| count.carried(bytes, 0));
         match copied {
-            Ok(()) => to_tpa.shutdown(Shutdown::Write).is_ok(),
+            Ok(()) => to_far.shutdown().is_ok(),
             Err(_) => {
-                break_off(&from_tcp, &to_tpa);
+                break_off(&from_tcp, &to_far);
                 false
             }
         }
     });
-    let Ok(there) = there else { return break_off(tcp, tpa) };
-    let back = copy(&**tpa, Reader { tcp, tpa }, |bytes| counters.carried(0, bytes));
+    let Ok(there) = there else { return break_off(tcp, far) };
+    let back = copy(&**far, Reader { tcp, far }, |bytes| counters.carried(0, bytes));
     let back = back.and_then(|()| tcp.shutdown(Shutdown::Write)).is_ok();
     if !back {
-        break_off(tcp, tpa);
+        break_off(tcp, far);
     }
     let there = there.join().unwrap_or(false);
     // The far end has everything, or it is an abort.
-    if there && back && tpa.finish().is_ok() { End::Closed } else { End::Aborted }
+    if there && back && far.finish().is_ok() { End::Closed } else { End::Aborted }
 }
 
 /// Breaks both connections off, so that neither application takes what it has for everything.
-pub(super) fn break_off(tcp: &TcpStream, tpa: &TpaStream) -> End {
-    tpa.abort();
+pub(super) fn break_off(tcp: &TcpStream, far: &Far) -> End {
+    far.abort();
     reset(tcp);
     End::Aborted
 }

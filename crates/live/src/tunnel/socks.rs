@@ -30,7 +30,7 @@ impl From<Refusal> for Reply {
             Refusal::Forbidden => Reply::NotAllowed,
             Refusal::Unreachable => Reply::HostUnreachable,
             Refusal::Refused => Reply::Refused,
-            Refusal::Malformed => Reply::Failed,
+            Refusal::Malformed | Refusal::Crowded => Reply::Failed,
         }
     }
 }

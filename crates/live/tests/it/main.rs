@@ -29,4 +29,5 @@ mod tpa_trains;
 mod trains;
 mod trains_tun;
 mod tunnel;
+mod tunnel_session;
 mod virtual_wire;

@@ -56,7 +56,7 @@ impl Tunnel {
 }
 
 /// Serves every connection on a thread of its own.
-fn server(serve: impl Fn(TcpStream) + Send + Copy + 'static) -> SocketAddr {
+pub fn server(serve: impl Fn(TcpStream) + Send + Copy + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -68,7 +68,7 @@ fn server(serve: impl Fn(TcpStream) + Send + Copy + 'static) -> SocketAddr {
 }
 
 /// Says everything again once the other side has closed.
-fn echo(mut stream: TcpStream) {
+pub fn echo(mut stream: TcpStream) {
     let mut got = Vec::new();
     if stream.read_to_end(&mut got).is_ok() {
         let _ = stream.write_all(&got);
@@ -151,7 +151,7 @@ fn what_is_broken_off_is_not_taken_for_an_end() {
 }
 
 /// Writes until nobody takes any more, and breaks off.
-fn flood(mut stream: TcpStream) {
+pub fn flood(mut stream: TcpStream) {
     stream.set_write_timeout(Some(ms(500))).unwrap();
     while stream.write(&[7; 1 << 16]).is_ok() {}
     let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
@@ -316,7 +316,7 @@ fn whole_networks_go_through_and_nothing_is_left_behind() {
 }
 
 /// Bytes that the page of the test has: a quick run has 300 kB, the full one 20 MB.
-fn page_bytes() -> usize {
+pub fn page_bytes() -> usize {
     std::env::var("MESHPACE_TUNNEL_MB")
         .ok()
         .and_then(|mb| mb.parse::<usize>().ok())
@@ -324,7 +324,7 @@ fn page_bytes() -> usize {
 }
 
 /// Answers a request of HTTP/1.0 with the page.
-fn page(mut stream: TcpStream) {
+pub fn page(mut stream: TcpStream) {
     let mut request = Vec::new();
     let mut byte = [0];
     while !request.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
@@ -379,7 +379,7 @@ fn curl_over_a_lossy_link_that_goes_down_meanwhile() {
 }
 
 /// Says every byte again at once.
-fn parrot(mut stream: TcpStream) {
+pub fn parrot(mut stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut block = [0; 1024];
     while let Ok(length) = stream.read(&mut block) {

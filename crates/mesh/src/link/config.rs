@@ -5,8 +5,8 @@ use super::fq_codel::FqCodelConfig;
 use super::fq_codel_airtime::FqCodelAirtimeConfig;
 use super::llap::LlapConfig;
 use super::lred::LredConfig;
-use meshpace_core::parameter::require;
-use meshpace_core::{Duration, ParameterError};
+use meshpace_core::parameter::{ParameterError, Parameters, Slots};
+use meshpace_core::{Duration, parameters};
 
 /// Which packet waits where.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -22,7 +22,38 @@ pub enum QueueConfig {
     FqCodelAirtime(FqCodelAirtimeConfig),
 }
 
+impl Parameters for QueueConfig {
+    fn slots(&mut self) -> Slots<'_> {
+        match self {
+            QueueConfig::DropTail => Slots::new(),
+            QueueConfig::Llap(config) => config.slots(),
+            QueueConfig::FqCodel(config) => config.slots(),
+            QueueConfig::FqCodelAirtime(config) => config.slots(),
+        }
+    }
+}
+
+impl Parameters for MarkerConfig {
+    fn slots(&mut self) -> Slots<'_> {
+        match self {
+            MarkerConfig::None => Slots::new(),
+            MarkerConfig::Lred(config) => config.slots(),
+            MarkerConfig::Dcc(config) => config.slots(),
+        }
+    }
+}
+
 impl QueueConfig {
+    /// Every kind with its defaults, by the name that scenarios have for it.
+    pub fn kinds() -> [(&'static str, QueueConfig); 4] {
+        [
+            ("drop-tail", QueueConfig::DropTail),
+            ("llap", QueueConfig::Llap(LlapConfig::default())),
+            ("fq-codel", QueueConfig::FqCodel(FqCodelConfig::default())),
+            ("fq-codel-airtime", QueueConfig::FqCodelAirtime(FqCodelAirtimeConfig::default())),
+        ]
+    }
+
     /// Whether every parameter is in its range.
     ///
     /// # Errors
@@ -50,6 +81,15 @@ pub enum MarkerConfig {
 }
 
 impl MarkerConfig {
+    /// Every kind with its defaults, by the name that scenarios have for it.
+    pub fn kinds() -> [(&'static str, MarkerConfig); 3] {
+        [
+            ("none", MarkerConfig::None),
+            ("lred", MarkerConfig::Lred(LredConfig::default())),
+            ("dcc", MarkerConfig::Dcc(DccConfig::default())),
+        ]
+    }
+
     /// Whether every parameter is in its range.
     ///
     /// # Errors
@@ -60,6 +100,19 @@ impl MarkerConfig {
             MarkerConfig::Lred(config) => config.check(),
             MarkerConfig::Dcc(config) => config.check(),
         }
+    }
+}
+
+parameters! {
+    /// How often a broadcast of routing or ARP leaves again. A broadcast has no acknowledgement (IEEE 802.11-1999, section 9.2.7): on
+    /// a busy path hardly one of four gets through, and nobody notices. Not in ns-2, where it leaves once.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Repeats {
+        /// how often a broadcast of routing or ARP leaves again: broadcasts have no acknowledgement
+        count as repeats: u8 = 0 => whole("times", 0, 20), Basic;
+        /// time from one of them to the next
+        // Somewhat more than a data frame's exchange at 2 Mbit/s takes.
+        gap as repeat_gap: Duration = Duration::from_millis(11) => TIME.above(0.0), Expert;
     }
 }
 
@@ -74,27 +127,6 @@ pub struct LinkConfig {
     pub marker: MarkerConfig,
     /// What becomes of broadcasts of routing and ARP.
     pub repeats: Repeats,
-}
-
-/// How often a broadcast of routing or ARP leaves again. A broadcast has no acknowledgement (IEEE 802.11-1999, section 9.2.7): on
-/// a busy path hardly one of four gets through, and nobody notices. Not in ns-2, where it leaves once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repeats {
-    /// How often again, 0 to [`Repeats::MOST`]. Default 0.
-    pub count: u8,
-    /// Time from one to the next, above 0 s. Default 11 ms, somewhat more than a data frame's exchange at 2 Mbit/s takes.
-    pub gap: Duration,
-}
-
-impl Default for Repeats {
-    fn default() -> Repeats {
-        Repeats { count: 0, gap: Duration::from_millis(11) }
-    }
-}
-
-impl Repeats {
-    /// The largest count.
-    pub const MOST: u8 = 20;
 }
 
 impl Default for LinkConfig {
@@ -114,10 +146,8 @@ impl LinkConfig {
     /// # Errors
     /// The first parameter that is not.
     pub fn check(&self) -> Result<(), ParameterError> {
-        self.queue.check()?;
-        self.marker.check()?;
-        let Repeats { count, gap } = self.repeats;
-        require(count <= Repeats::MOST, "repeats", count, "0 to 20")?;
-        require(gap > Duration::ZERO, "repeat_gap", gap, "above 0 s")
+        self.queue.check().map_err(|error| error.inside("queue"))?;
+        self.marker.check().map_err(|error| error.inside("marker"))?;
+        self.repeats.check()
     }
 }

@@ -17,8 +17,7 @@
 //! reading: docs/link-disciplines.md.
 
 use alloc::vec::Vec;
-use meshpace_core::parameter::{ParameterError, require};
-use meshpace_core::{Duration, FlowId, NodeId, Time};
+use meshpace_core::{Duration, FlowId, NodeId, Time, parameters, words};
 
 /// Averages below this are zero.
 const NEGLIGIBLE: f64 = 1e-12;
@@ -43,46 +42,25 @@ pub enum DccAverages {
     Gamma,
 }
 
-/// DCC's parameters in the MAC.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct DccConfig {
-    /// From congestion index to marking probability, with gamma and T as fractions. Range 0 to 10000, default 13.2030.
-    pub k_p: f64,
-    /// The sampling interval. Range 1 ms to 60 s, default 0.125 s (DCC, V.A).
-    pub interval: Duration,
-    /// w: weight on the *new* value. Range (0, 1], default 0.875.
-    pub weight: f64,
-    /// Which frames are counted.
-    pub counts: DccCounts,
-    /// Whether SIFS and MAC ACK of a successful attempt count as air time (item 2). Default no.
-    pub mac_ack: bool,
-    /// Which values are averaged.
-    pub averages: DccAverages,
-}
+words! { DccCounts: "data" = Data, "data-and-acks" = DataAndAcks }
+words! { DccAverages: "gamma-and-air-time" = GammaAndAirTime, "gamma" = Gamma }
 
-impl Default for DccConfig {
-    fn default() -> Self {
-        DccConfig {
-            k_p: 13.2030,
-            interval: Duration::from_millis(125),
-            weight: 0.875,
-            counts: DccCounts::Data,
-            mac_ack: false,
-            averages: DccAverages::GammaAndAirTime,
-        }
-    }
-}
-
-impl DccConfig {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// The first parameter that is not.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let span = Duration::from_millis(1)..=Duration::from_secs(60);
-        require((0.0..=1e4).contains(&self.k_p), "dcc.k_p", self.k_p, "0 to 10000")?;
-        require(span.contains(&self.interval), "dcc.interval", self.interval, "1 ms to 60 s")?;
-        require(self.weight > 0.0 && self.weight <= 1.0, "dcc.weight", self.weight, "more than 0, at most 1")
+parameters! {
+    /// DCC's parameters in the MAC.
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    pub struct DccConfig {
+        /// gain from congestion index to marking probability
+        k_p: f64 = 13.203 => number(0.0, 1e4), Basic, "DCC, sections IV.B and V";
+        /// how often the index is measured
+        interval: Duration = Duration::from_millis(125) => TIME.from(1e-3).to(60.0), Basic, "DCC, section V.A";
+        /// weight of the new value
+        weight: f64 = 0.875 => number(0.0, 1.0).above(0.0), Basic, "DCC, section V";
+        /// which packets are counted
+        counts: DccCounts = DccCounts::Data => choice(DccCounts::WORDS), Basic, "DCC, section IV.B";
+        /// whether the MAC's ACK counts as air time
+        mac_ack: bool = false => FLAG, Basic, "DCC, section IV.B";
+        /// what is averaged
+        averages: DccAverages = DccAverages::GammaAndAirTime => choice(DccAverages::WORDS), Basic, "DCC, section IV.B";
     }
 }
 
@@ -362,11 +340,11 @@ mod tests {
 
     #[test]
     fn parameters_out_of_range_are_named() {
-        let fails = |config: DccConfig| config.check().map_err(|e| e.name);
+        let fails = |config: DccConfig| config.check().map_err(|e| e.name.into_owned());
         let default = DccConfig::default();
         assert_eq!(fails(default), Ok(()));
-        assert_eq!(fails(DccConfig { k_p: f64::NAN, ..default }), Err("dcc.k_p"));
-        assert_eq!(fails(DccConfig { interval: Duration::ZERO, ..default }), Err("dcc.interval"));
-        assert_eq!(fails(DccConfig { weight: 0.0, ..default }), Err("dcc.weight"));
+        assert_eq!(fails(DccConfig { k_p: f64::NAN, ..default }), Err("k_p".into()));
+        assert_eq!(fails(DccConfig { interval: Duration::ZERO, ..default }), Err("interval".into()));
+        assert_eq!(fails(DccConfig { weight: 0.0, ..default }), Err("weight".into()));
     }
 }

@@ -13,8 +13,8 @@ use crate::body::{Body, Queued};
 use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use meshpace_core::parameter::{ParameterError, require};
-use meshpace_core::{Duration, FlowId, NodeId, Time};
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, FlowId, NodeId, Time, parameters};
 
 /// Packets dropped at once from the longest queue when there is no room, at most (RFC 8290, 4.1).
 const DROP_BATCH: usize = 64;
@@ -22,50 +22,24 @@ const DROP_BATCH: usize = 64;
 /// How many bytes a flow may be ahead of its turn, beside a packet: an aggregate.
 const AHEAD: i64 = 65_535;
 
-/// FQ-CoDel's parameters (RFC 8290, 5.2).
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct FqCodelConfig {
-    /// Bytes a flow may send per round. Range 256 to 65535, default 1514.
-    pub quantum: u32,
-    /// Waiting time that is accepted to persist. Range 10 us to 10 s, default 5 ms.
-    pub target: Duration,
-    /// Window in which the smallest waiting time must have been below the target. Range `target` to 100 s, default 100 ms.
-    pub interval: Duration,
-    /// Packets in all queues together. Range 1 to 1000000, default 10240.
-    pub limit: usize,
-    /// Queues. Range 1 to 65535, default 1024.
-    pub flows: usize,
-    /// Whether ECN-capable packets are marked instead of dropped. Default yes.
-    pub ecn: bool,
-}
-
-impl Default for FqCodelConfig {
-    fn default() -> Self {
-        FqCodelConfig {
-            quantum: 1514,
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            limit: 10_240,
-            flows: 1024,
-            ecn: true,
-        }
+parameters! {
+    /// FQ-CoDel's parameters (RFC 8290, 5.2).
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    pub struct FqCodelConfig {
+        /// bytes of a queue's turn
+        quantum: u32 = 1514 => SIZE.from(256.0).to(65_535.0), Expert, "RFC 8290, 5.2.4";
+        /// the standing delay that is borne
+        target: Duration = Duration::from_millis(5) => TIME.from(10e-6).to(10.0), Expert, "RFC 8289";
+        /// how long it is borne; at least the target
+        interval: Duration = Duration::from_millis(100) => TIME.from(10e-6).to(100.0), Expert, "RFC 8289";
+        /// packets in all queues
+        limit: usize = 10_240 => whole("packets", 1, 1_000_000), Basic, "RFC 8290, 5.2.3";
+        /// queues; with fq-codel-airtime those of a neighbour
+        flows: usize = 1024 => whole("queues", 1, 65_535), Expert, "RFC 8290, 5.2.5";
+        /// marks rather than drops where it can; with fq-codel-airtime not for slow neighbours
+        ecn: bool = true => FLAG, Expert, "RFC 8290, 5.2.6";
     }
-}
-
-impl FqCodelConfig {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// The first parameter that is not.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let target = Duration::from_micros(10)..=Duration::from_secs(10);
-        let interval = self.target..=Duration::from_secs(100);
-        require((256..=65_535).contains(&self.quantum), "fq_codel.quantum", self.quantum, "256 to 65535 bytes")?;
-        require(target.contains(&self.target), "fq_codel.target", self.target, "10 us to 10 s")?;
-        require(interval.contains(&self.interval), "fq_codel.interval", self.interval, "at least target, up to 100 s")?;
-        require((1..=1_000_000).contains(&self.limit), "fq_codel.limit", self.limit, "1 to 1000000 packets")?;
-        require((1..=65_535).contains(&self.flows), "fq_codel.flows", self.flows, "1 to 65535 queues")
-    }
+    also |config| require(config.interval >= config.target, "interval", config.interval, "at least target");
 }
 
 /// What tells flows apart: source, destination, flow number; None for what is not a user's packet.

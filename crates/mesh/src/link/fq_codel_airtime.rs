@@ -40,73 +40,50 @@ use crate::radio::FrameRate;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use meshpace_core::parameter::{ParameterError, require};
-use meshpace_core::{Duration, NodeId, Rate, Time};
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, NodeId, Rate, Time, parameters};
 
 /// Weight of an attempt in the share of bytes that arrive.
 const SHARE_WEIGHT: f64 = 0.125;
 
-/// Its parameters.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct FqCodelAirtimeConfig {
-    /// The queues of a neighbour. `limit` counts the packets for all neighbours, range 1 to 1000000, default 8192; `quantum` 300 bytes, `target` 20 ms,
-    /// `interval` 100 ms, `flows` 4096, with the ranges of [`FqCodelConfig`].
-    pub queues: FqCodelConfig,
-    /// Air time that a neighbour gains per round. Range 100 us to 1 s, default 256 us.
-    pub airtime_quantum: Duration,
-    /// Air time that the MAC may hold for a neighbour, however much it holds for others. Range 0 s to 10 s, default 5 ms.
-    pub aql_low: Duration,
-    /// The same while it holds less than the threshold for all together. Range `aql_low` to 10 s, default 12 ms.
-    pub aql_high: Duration,
-    /// Air time held for all neighbours from which on the lower limit counts. Range 0 s to 10 s, default 24 ms.
-    pub aql_threshold: Duration,
-    /// Target and interval for a slow neighbour, with the ranges of [`FqCodelConfig`]. Default 50 ms and 300 ms.
-    pub slow: CodelParameters,
-    /// Expected throughput below which a neighbour is slow; 0: none is. Default 12 Mbit/s.
-    pub slow_below: Rate,
-}
-
-impl Default for FqCodelAirtimeConfig {
-    fn default() -> Self {
-        let ms = Duration::from_millis;
-        FqCodelAirtimeConfig {
-            queues: FqCodelConfig {
-                quantum: 300,
-                target: ms(20),
-                interval: ms(100),
-                limit: 8192,
-                flows: 4096,
-                ecn: true,
-            },
-            airtime_quantum: Duration::from_micros(256),
-            aql_low: ms(5),
-            aql_high: ms(12),
-            aql_threshold: ms(24),
-            slow: CodelParameters { target: ms(50), interval: ms(300) },
-            slow_below: Rate::from_mbps(12),
-        }
+parameters! {
+    /// Its parameters.
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    pub struct FqCodelAirtimeConfig {
+        /// air time that a neighbour gains per round
+        airtime_quantum: Duration = Duration::from_micros(256) => TIME.from(100e-6).to(1.0), Expert,
+            "Linux, IEEE80211_DEFAULT_AIRTIME_WEIGHT; ATC 2017, section 3.2";
+        /// air time that the MAC may hold for a neighbour, however much it holds for others
+        aql_low: Duration = Duration::from_millis(5) => TIME.to(10.0), Expert, "Linux, IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L";
+        /// the same while it holds less than aql_threshold for all together; at least aql_low
+        aql_high: Duration = Duration::from_millis(12) => TIME.to(10.0), Expert, "Linux, IEEE80211_DEFAULT_AQL_TXQ_LIMIT_H";
+        /// air time held for all neighbours from which on aql_low counts
+        aql_threshold: Duration = Duration::from_millis(24) => TIME.to(10.0), Expert, "Linux, IEEE80211_AQL_THRESHOLD";
+        /// throughput below which a neighbour is slow; 0: none is
+        slow_below: Rate = Rate::from_mbps(12) => RATE, Expert, "ATC 2017, section 3.1";
+        /// target for slow neighbours
+        slow_target: Duration = Duration::from_millis(50) => TIME.from(10e-6).to(10.0), Expert, "ATC 2017, section 3.1";
+        /// interval for slow neighbours; at least slow_target
+        slow_interval: Duration = Duration::from_millis(300) => TIME.from(10e-6).to(100.0), Expert, "ATC 2017, section 3.1";
     }
+    parts {
+        /// The queues of a neighbour; `limit` counts the packets for all neighbours.
+        queues: FqCodelConfig = FqCodelConfig {
+            quantum: 300,
+            target: Duration::from_millis(20),
+            limit: 8192,
+            flows: 4096,
+            ..FqCodelConfig::default()
+        };
+    }
+    also |config| require(config.aql_high >= config.aql_low, "aql_high", config.aql_high, "at least aql_low")
+        .and(require(config.slow_interval >= config.slow_target, "slow_interval", config.slow_interval, "at least slow_target"));
 }
 
 impl FqCodelAirtimeConfig {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// The first parameter that is not.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        self.queues.check()?;
-        let most = Duration::from_secs(10);
-        let quantum = Duration::from_micros(100)..=Duration::from_secs(1);
-        require(quantum.contains(&self.airtime_quantum), "airtime_quantum", self.airtime_quantum, "100 us to 1 s")?;
-        require(self.aql_low <= most, "aql_low", self.aql_low, "0 s to 10 s")?;
-        let high = self.aql_low..=most;
-        require(high.contains(&self.aql_high), "aql_high", self.aql_high, "at least aql_low, up to 10 s")?;
-        require(self.aql_threshold <= most, "aql_threshold", self.aql_threshold, "0 s to 10 s")?;
-        let CodelParameters { target, interval } = self.slow;
-        let targets = Duration::from_micros(10)..=most;
-        require(targets.contains(&target), "slow_target", target, "10 us to 10 s")?;
-        let intervals = target..=Duration::from_secs(100);
-        require(intervals.contains(&interval), "slow_interval", interval, "at least slow_target, up to 100 s")
+    /// For slow neighbours.
+    fn slow(&self) -> CodelParameters {
+        CodelParameters { target: self.slow_target, interval: self.slow_interval }
     }
 }
 
@@ -324,7 +301,7 @@ impl<P: Packet> FqCodelAirtime<P> {
             neighbour.is_slow = is_slow;
             let FqCodelConfig { target, interval, ecn, .. } = self.config.queues;
             let (codel, ecn) =
-                if is_slow { (self.config.slow, false) } else { (CodelParameters { target, interval }, ecn) };
+                if is_slow { (self.config.slow(), false) } else { (CodelParameters { target, interval }, ecn) };
             for class in &mut self.classes {
                 class.waiting[place].queue.set_codel(codel, ecn);
             }

@@ -13,8 +13,8 @@
 //! A packet is dropped or marked with probability `mark` as it leaves for the MAC; only the users' packets are, never
 //! routing or ARP. Under [`LredAction::Mark`] a packet whose transport ignores marks is dropped (RFC 3168, section 5).
 
-use meshpace_core::Duration;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, parameters, words};
 
 /// Weight of a new number of retries in the average.
 const WEIGHT: f64 = 0.125;
@@ -29,49 +29,27 @@ pub enum LredAction {
     Mark,
 }
 
-/// LRED's parameters.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct LredConfig {
-    /// Average retries from which packets are marked and paced. Range [0, `max_threshold`), default 0.2 (DCC, V.B).
-    pub min_threshold: f64,
-    /// Average retries at which the straight line of the probability reaches 1. Range up to 100, default 2.0 (DCC, V.B).
-    pub max_threshold: f64,
-    /// Largest probability of a mark. Range [0, 1], default 0.2 (DCC, V.B).
-    pub max_probability: f64,
-    /// What happens to a chosen packet. Default: it is marked (DCC, III).
-    pub action: LredAction,
-    /// Whether the backoff after a success is longer while the average is above the lower threshold. Default yes.
-    pub pacing: bool,
-}
+words! { LredAction: "drop" = Drop, "mark" = Mark }
 
-impl Default for LredConfig {
-    fn default() -> Self {
-        LredConfig {
-            min_threshold: 0.2,
-            max_threshold: 2.0,
-            max_probability: 0.2,
-            action: LredAction::Mark,
-            pacing: true,
-        }
+parameters! {
+    /// LRED's parameters.
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    pub struct LredConfig {
+        /// average retries from which packets are marked and paced; below max_threshold
+        min_threshold: f64 = 0.2 => number(0.0, 100.0), Expert, "DCC, section V.B";
+        /// average retries at which the line of the probability reaches 1
+        max_threshold: f64 = 2.0 => number(0.0, 100.0), Expert, "DCC, section V.B";
+        /// the largest probability
+        max_probability: f64 = 0.2 => number(0.0, 1.0), Basic, "DCC, section V.B";
+        /// what happens to a chosen packet
+        action: LredAction = LredAction::Mark => choice(LredAction::WORDS), Basic, "DCC, section III";
+        /// longer backoff after a success while the average is above min_threshold
+        pacing: bool = true => FLAG, Basic, "Fu et al., INFOCOM 2003";
     }
-}
-
-impl LredConfig {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// The first parameter that is not.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let min = self.min_threshold;
-        require((0.0..=100.0).contains(&self.max_threshold), "lred.max_threshold", self.max_threshold, "0 to 100")?;
-        require(
-            min >= 0.0 && min < self.max_threshold,
-            "lred.min_threshold",
-            min,
-            "at least 0 and below max_threshold",
-        )?;
-        require((0.0..=1.0).contains(&self.max_probability), "lred.max_probability", self.max_probability, "0 to 1")
-    }
+    also |config| {
+        let is_below = config.min_threshold < config.max_threshold;
+        require(is_below, "min_threshold", config.min_threshold, "below max_threshold")
+    };
 }
 
 /// One node's average.
@@ -175,11 +153,11 @@ mod tests {
 
     #[test]
     fn parameters_out_of_range_are_named() {
-        let fails = |config: LredConfig| config.check().map_err(|e| e.name);
+        let fails = |config: LredConfig| config.check().map_err(|e| e.name.into_owned());
         let default = LredConfig::default();
         assert_eq!(fails(default), Ok(()));
-        assert_eq!(fails(LredConfig { min_threshold: 2.0, ..default }), Err("lred.min_threshold"));
-        assert_eq!(fails(LredConfig { max_threshold: f64::NAN, ..default }), Err("lred.max_threshold"));
-        assert_eq!(fails(LredConfig { max_probability: 1.1, ..default }), Err("lred.max_probability"));
+        assert_eq!(fails(LredConfig { min_threshold: 2.0, ..default }), Err("min_threshold".into()));
+        assert_eq!(fails(LredConfig { max_threshold: f64::NAN, ..default }), Err("max_threshold".into()));
+        assert_eq!(fails(LredConfig { max_probability: 1.1, ..default }), Err("max_probability".into()));
     }
 }

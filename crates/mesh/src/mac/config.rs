@@ -1,7 +1,8 @@
 //! The configuration of the MAC.
 
 use crate::radio::ofdm::LONGEST_FRAME;
-use meshpace_core::Duration;
+use meshpace_core::parameter::{Form, TIME};
+use meshpace_core::{Duration, parameters};
 
 /// Header size, backoff range, retry and timer rules of the MAC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,79 +28,62 @@ pub enum RtsPolicy {
     Threshold(u32),
 }
 
-/// After how many attempts a frame is given up (IEEE Std 802.11-1999, 9.2.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RetryLimits {
-    /// Attempts for an RTS or a frame sent without one, 1 or more. Default 7.
-    pub short: u32,
-    /// Attempts for a data frame sent after RTS/CTS, 1 or more. Default 4.
-    pub long: u32,
-}
-
-impl Default for RetryLimits {
-    fn default() -> RetryLimits {
-        RetryLimits { short: 7, long: 4 }
+parameters! {
+    /// After how many attempts a frame is given up (IEEE Std 802.11-1999, 9.2.4).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct RetryLimits {
+        /// attempts for RTS and short frames; under ht for any frame
+        short as short_retry_limit: u32 = 7 => whole("attempts", 1, 255), Basic, "IEEE 802.11-1999, dot11ShortRetryLimit";
+        /// attempts for frames after RTS and CTS; not under ht
+        long as long_retry_limit: u32 = 4 => whole("attempts", 1, 255), Expert, "IEEE 802.11-1999, dot11LongRetryLimit";
     }
 }
 
-/// Access by category (EDCA, IEEE Std 802.11-2012, 9.19.2). The other parameters are those of table 8-105 for OFDM: [`super::timing::Access`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EdcaConfig {
-    /// TXOP limit of video; zero: one exchange. Default 3.008 ms.
-    pub video_txop: Duration,
-    /// TXOP limit of voice; zero: one exchange. Default 1.504 ms.
-    pub voice_txop: Duration,
-}
-
-impl Default for EdcaConfig {
-    fn default() -> EdcaConfig {
-        EdcaConfig { video_txop: Duration::from_micros(3_008), voice_txop: Duration::from_micros(1_504) }
+parameters! {
+    /// Access by category (EDCA, IEEE Std 802.11-2012, 9.19.2). The other parameters are those of table 8-105 for OFDM: [`super::timing::Access`].
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct EdcaConfig {
+        /// mac.edca: TXOP limit of video; 0 s: one exchange at a time
+        video_txop: Duration = Duration::from_micros(3_008) => TXOP, Expert, "IEEE 802.11-2012, table 8-105";
+        /// mac.edca: TXOP limit of voice; 0 s: one exchange at a time
+        voice_txop: Duration = Duration::from_micros(1_504) => TXOP, Expert, "IEEE 802.11-2012, table 8-105";
     }
 }
 
-/// What 802.11n adds: aggregates of MPDUs (A-MPDU) that are acknowledged one by one (compressed block ACK). The agreement between
-/// two stations is taken for made when the run begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HtConfig {
-    /// MPDUs of an aggregate at most, 1 to 64; 1: no aggregates and no block ACK. Default 64.
-    pub mpdus: u32,
-    /// Bytes of an aggregate at most, delimiters included. Default 65,535 (IEEE Std 802.11-2016, 9.4.2.56.3).
-    pub bytes: u32,
-    /// Air time of an aggregate at most. Default 5.484 ms (aPPDUMaxTime, table 19-25).
-    pub longest: Duration,
-    /// Whether a station that misses a block ACK asks for it instead of sending everything again. Default yes.
-    pub asks: bool,
-    /// Whether a packet that comes while the medium is idle, with nothing else to send, goes without backoff when the interframe space is over,
-    /// though it is not over yet (IEEE Std 802.11-2016, 10.22.2.2 a). Default no: then the medium must have been idle for that space.
-    pub immediate: bool,
-    /// Whether backoffs are counted at the slot boundaries of EDCA (IEEE Std 802.11-2016, 10.22.2.4), the first of which is the end of the interframe
-    /// space: then the slot in which the medium becomes busy counts, too. Default no: only slots that were idle to their end, as in the DCF. With
-    /// `edca` they always are.
-    pub busy_slot_counts: bool,
-    /// How long a receiver keeps what came after something that is missing. Default 100 ms (Linux's mac80211).
-    pub reorder_timeout: Duration,
-    /// Whether frames have categories with their own access to the medium; None: all are best effort. Default None.
-    pub edca: Option<EdcaConfig>,
+/// A TXOP limit, at most 65,535 times 32 us (IEEE Std 802.11-2012, 8.4.2.31).
+const TXOP: Form = TIME.to(2.097_12);
+
+parameters! {
+    /// What 802.11n adds: aggregates of MPDUs (A-MPDU) that are acknowledged one by one (compressed block ACK). The agreement between
+    /// two stations is taken for made when the run begins.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct HtConfig {
+        /// ht: MPDUs of an aggregate at most; 1: no aggregates, and no block ACK
+        mpdus as ampdu_mpdus: u32 = HtConfig::WINDOW => whole("MPDUs", 1, HtConfig::WINDOW as u64), Basic,
+            "IEEE 802.11-2012, 9.12";
+        /// ht: bytes of an aggregate at most, delimiters included
+        bytes as ampdu_size: u32 = 65_535 => SIZE.from(1.0).to(65_535.0), Expert, "IEEE 802.11-2016, 9.4.2.56.3";
+        /// ht: air time of an aggregate at most
+        longest as ampdu_time: Duration = LONGEST_FRAME => TIME.above(0.0).to(LONGEST_FRAME.0 as f64 / 1e9), Expert,
+            "IEEE 802.11-2016, table 19-25, aPPDUMaxTime";
+        /// ht: whether a station that misses a block ACK asks for it, instead of sending everything again
+        asks as block_ack_request: bool = true => FLAG, Expert, "IEEE 802.11-2012, 9.21";
+        /// ht: whether a packet that comes to a station with nothing to send while the medium is idle needs no backoff, though the interframe space is not over
+        immediate as immediate_access: bool = false => FLAG, Expert, "IEEE 802.11-2016, 10.22.2.2";
+        /// ht: whether a backoff that is interrupted counts the slot in which the medium becomes busy, as EDCA does, and not only slots that were idle to their end; with mac.edca it always does
+        busy_slot_counts: bool = false => FLAG, Expert, "IEEE 802.11-2016, 10.22.2.4";
+        /// ht: how long a receiver keeps what came after something that is missing
+        reorder_timeout: Duration = Duration::from_millis(100) => TIME.above(0.0), Expert, "Linux, mac80211";
+    }
+    others {
+        /// Whether frames have categories with their own access to the medium; None: all are best effort. Default None.
+        edca: Option<EdcaConfig> = None;
+    }
 }
 
 impl HtConfig {
     /// The window of the compressed block ACK.
     pub const WINDOW: u32 = 64;
-}
-
-impl Default for HtConfig {
-    fn default() -> HtConfig {
-        HtConfig {
-            mpdus: HtConfig::WINDOW,
-            bytes: 65_535,
-            longest: LONGEST_FRAME,
-            asks: true,
-            immediate: false,
-            busy_slot_counts: false,
-            reorder_timeout: Duration::from_millis(100),
-            edca: None,
-        }
-    }
 }
 
 /// The MAC, the same at all nodes.

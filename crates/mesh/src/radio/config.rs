@@ -9,7 +9,7 @@ use super::plcp::{Preamble, plcp};
 use super::power::watts;
 use super::two_ray;
 use meshpace_core::parameter::require;
-use meshpace_core::{Duration, ParameterError, Rate};
+use meshpace_core::{Duration, ParameterError, Rate, parameters};
 
 /// Which frame a receiver that hears several keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,35 +51,39 @@ impl RateControl {
         &[("fixed", RateControl::Fixed), ("ideal", RateControl::Ideal), ("minstrel", RateControl::Minstrel)];
 }
 
-/// The radio shared by all nodes.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RadioConfig {
-    /// Rate of unicast data frames.
-    pub rate: Rate,
-    /// Rate of control frames and broadcasts.
-    pub basic_rate: Rate,
-    /// The radio of 802.11a or 802.11n, whose rates are then the two above; None: that of 802.11b.
-    pub ofdm: Option<Ofdm>,
-    /// 802.11n: how stations choose the rate of unicast data, of which the one above is then the highest.
-    pub rate_control: RateControl,
-    /// The preamble of frames.
-    pub preamble: Preamble,
-    /// The reception rule.
-    pub reception: Reception,
-    /// How power falls with distance.
-    pub propagation: Propagation,
-    /// Noise over the channel (22 MHz; OFDM: 20 MHz), receiver included, dBm. Default -93.6: thermal noise and 7 dB. Without effect
-    /// under two-ray and [`Reception::Ns2`].
-    pub noise_dbm: f64,
-    /// [`Reception::Sinr`]: how far a frame must be above noise and interference for its preamble to be detected, dB.
-    /// Default 4, that of ns-3.
-    pub detect_ratio_db: f64,
-    /// T_cs under log-distance and with links: power from which the medium is busy, dBm. Default -70 (IEEE Std 802.11b-1999, 18.4.8.4, for
-    /// transmitters up to 50 mW). Two-ray has its own.
-    pub carrier_sense_dbm: f64,
-    /// T_cs under two-ray: power from which the medium is busy, and below which a frame has no effect with [`Reception::Ns2`], dBm. None: that of
-    /// ns-2, which is received over 550 m ([`two_ray::SENSE_THRESHOLD_W`]).
-    pub two_ray_sense_dbm: Option<f64>,
+parameters! {
+    /// The radio shared by all nodes.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct RadioConfig {
+        /// noise over 22 MHz, or over 20 MHz with OFDM, receiver included; with sinr
+        // Thermal noise and 7 dB.
+        noise_dbm as noise: f64 = -93.6 => POWER.from(-200.0).to(100.0).or("-93.6 dBm; -94 dBm with OFDM"), Expert;
+        /// how far a frame must stand out for its preamble to be detected; with sinr
+        detect_ratio_db as preamble_sinr: f64 = 4.0 => GAIN.from(-50.0).to(50.0), Basic, "ns-3.44";
+        /// T_cs, power from which the medium is busy
+        carrier_sense_dbm as carrier_sense_threshold: f64 = -70.0
+            => POWER.from(-200.0).to(100.0).or("-70 dBm; -62 dBm with OFDM; that of 550 m, -78.07 dBm, under two-ray"), Basic, "IEEE 802.11b-1999, 18.4.8.4";
+    }
+    others {
+        /// Rate of unicast data frames.
+        rate: Rate = Rate::from_mbps(2);
+        /// Rate of control frames and broadcasts.
+        basic_rate: Rate = Rate::from_mbps(1);
+        /// The radio of 802.11a or 802.11n, whose rates are then the two above; None: that of 802.11b.
+        ofdm: Option<Ofdm> = None;
+        /// 802.11n: how stations choose the rate of unicast data, of which the one above is then the highest.
+        rate_control: RateControl = RateControl::Fixed;
+        /// The preamble of frames.
+        preamble: Preamble = Preamble::Long;
+        /// The reception rule.
+        reception: Reception = Reception::Ns2;
+        /// How power falls with distance.
+        propagation: Propagation = Propagation::TwoRay;
+        /// T_cs under two-ray, in place of the other: power from which the medium is busy, and below which a frame has no effect with [`Reception::Ns2`],
+        /// dBm, -200 to 100. None: that of ns-2, which is received over 550 m ([`two_ray::SENSE_THRESHOLD_W`]).
+        two_ray_sense_dbm: Option<f64> = None;
+    }
+    also |config| config.check_others();
 }
 
 impl RadioConfig {
@@ -111,11 +115,7 @@ impl RadioConfig {
         (rate, plcp(self.preamble, rate))
     }
 
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// The first parameter that is not.
-    pub fn check(&self) -> Result<(), ParameterError> {
+    fn check_others(&self) -> Result<(), ParameterError> {
         let by_errors = self.reception == Reception::Sinr || self.propagation != Propagation::TwoRay;
         for (name, rate) in [("radio.rate", self.rate), ("radio.basic_rate", self.basic_rate)] {
             let known = !by_errors || self.ofdm.is_some() || Modulation::of(rate).is_some();
@@ -132,35 +132,12 @@ impl RadioConfig {
                 "log-distance or links with the rates of 802.11a and 802.11n",
             )?;
         }
-        let sense = "radio.carrier_sense_threshold";
-        let two_ray = self.two_ray_sense_dbm.unwrap_or(self.carrier_sense_dbm);
-        for (name, dbm) in [("radio.noise", self.noise_dbm), (sense, self.carrier_sense_dbm), (sense, two_ray)] {
-            require((-200.0..=100.0).contains(&dbm), name, dbm, "-200 dBm to 100 dBm")?;
-        }
-        let ratio = self.detect_ratio_db;
-        require((-50.0..=50.0).contains(&ratio), "radio.preamble_sinr", ratio, "-50 dB to 50 dB")?;
+        let sense = self.two_ray_sense_dbm.unwrap_or(self.carrier_sense_dbm);
+        require((-200.0..=100.0).contains(&sense), "radio.carrier_sense_threshold", sense, "-200 dBm to 100 dBm")?;
         match &self.propagation {
             Propagation::TwoRay => Ok(()),
-            Propagation::LogDistance(model) => model.check(),
+            Propagation::LogDistance(model) => model.check().map_err(|error| error.inside("radio")),
             Propagation::Links(links) => links.check(),
-        }
-    }
-}
-
-impl Default for RadioConfig {
-    fn default() -> Self {
-        RadioConfig {
-            rate: Rate::from_mbps(2),
-            basic_rate: Rate::from_mbps(1),
-            ofdm: None,
-            rate_control: RateControl::Fixed,
-            preamble: Preamble::Long,
-            reception: Reception::Ns2,
-            propagation: Propagation::TwoRay,
-            noise_dbm: -93.6,
-            detect_ratio_db: 4.0,
-            carrier_sense_dbm: -70.0,
-            two_ray_sense_dbm: None,
         }
     }
 }

@@ -18,70 +18,50 @@ use super::power::watts;
 use alloc::vec::Vec;
 use meshpace_core::parameter::require;
 use meshpace_core::rng::Purpose;
-use meshpace_core::{NodeId, ParameterError, Rng};
+use meshpace_core::{NodeId, Rng, parameters};
 
 /// Where shadowing is cut, in deviations.
 const SHADOWING_LIMIT: f64 = 3.0;
 /// The largest setting of a node's attenuator, dB (AP10, Table I).
 pub const MAX_ATTENUATOR_DB: f64 = 30.0;
 
-/// Parameters of the model; the same for all nodes except for the attenuators.
-#[derive(Clone, PartialEq, Debug)]
-pub struct LogDistance {
-    /// P_tx, dBm. AP10 does not give it. Default 15.
-    pub transmit_power_dbm: f64,
-    /// G_ant, dBi, at both ends. Default 0; AP10's antennas: 2.1.
-    pub antenna_gain_dbi: f64,
-    /// A_cab, dB, at both ends. Default 0; AP10's 7 m of cable: 3.71.
-    pub cable_db: f64,
-    /// A_v, dB, 0..=30, of the nodes that `attenuators_db` does not name. Default 0.
-    pub attenuator_db: f64,
-    /// A_v by node, dB, 0..=30; may be empty or shorter than the mesh.
-    pub attenuators_db: Vec<f64>,
-    /// p, 1..=10. Default 3 (AP10, section IV.E).
-    pub exponent: f64,
-    /// L(1 m), dB. Default 39.74: 20 log10(2437 MHz) - 28.
-    pub reference_loss_db: f64,
-    /// sigma, dB, 0 or more. Default 0: no shadowing.
-    pub shadowing_db: f64,
-    /// Draws the shadowing, whatever the run's seed is. Default 1.
-    pub shadowing_seed: u64,
-}
-
-impl Default for LogDistance {
-    fn default() -> LogDistance {
-        LogDistance {
-            transmit_power_dbm: 15.0,
-            antenna_gain_dbi: 0.0,
-            cable_db: 0.0,
-            attenuator_db: 0.0,
-            attenuators_db: Vec::new(),
-            exponent: 3.0,
-            reference_loss_db: 39.74,
-            shadowing_db: 0.0,
-            shadowing_seed: 1,
-        }
+parameters! {
+    /// Parameters of the model; the same for all nodes except for the attenuators.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct LogDistance {
+        /// P_tx; not with two-ray. AP10 does not give it
+        transmit_power_dbm as transmit_power: f64 = 15.0 => POWER.from(-200.0).to(200.0), Basic, "AP10, section III";
+        /// G_ant, at each end; with log-distance
+        antenna_gain_dbi as antenna_gain: f64 = 0.0 => GAIN.from(-200.0).to(200.0), Basic, "AP10, section III";
+        /// A_cab, loss at each end; with log-distance
+        cable_db as cable: f64 = 0.0 => GAIN.from(0.0).to(200.0), Basic, "AP10, section III";
+        /// p, with log-distance
+        exponent as path_loss_exponent: f64 = 3.0 => number(1.0, 10.0), Basic,
+            "Rappaport, Wireless Communications, section 4.9; AP10, section IV.E";
+        /// loss at 1 m; with log-distance
+        // 20 log10(2437 MHz) - 28.
+        reference_loss_db as reference_loss: f64 = 39.74 => GAIN.from(-200.0).to(200.0).or("39.74 dB; 46.35 dB at 5 GHz"), Basic,
+            "Rappaport, Wireless Communications, section 4.9";
+        /// standard deviation of the shadowing of a pair of nodes; with log-distance
+        shadowing_db as shadowing: f64 = 0.0 => GAIN.from(0.0).to(100.0), Expert,
+            "Rappaport, Wireless Communications, section 4.9";
+        /// draws the shadowing, whatever the run's seed is; with log-distance
+        shadowing_seed: u64 = 1 => whole("a seed", 0, i64::MAX as u64), Expert;
     }
+    others {
+        /// A_v, dB, 0..=30, of the nodes that `attenuators_db` does not name. Default 0.
+        attenuator_db: f64 = 0.0;
+        /// A_v by node, dB, 0..=30; may be empty or shorter than the mesh.
+        attenuators_db: Vec<f64> = Vec::new();
+    }
+    also |config| {
+        let mut attenuators = config.attenuators_db.iter().chain([&config.attenuator_db]);
+        let range = 0.0..=MAX_ATTENUATOR_DB;
+        attenuators.try_for_each(|db| require(range.contains(db), "attenuator", db, "0 dB to 30 dB"))
+    };
 }
 
 impl LogDistance {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// The first parameter that is not.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let attenuation = 0.0..=MAX_ATTENUATOR_DB;
-        for &db in self.attenuators_db.iter().chain([&self.attenuator_db]) {
-            require(attenuation.contains(&db), "radio.attenuator", db, "0 dB to 30 dB")?;
-        }
-        require((1.0..=10.0).contains(&self.exponent), "radio.path_loss_exponent", self.exponent, "1 to 10")?;
-        let sigma = self.shadowing_db;
-        require((0.0..=100.0).contains(&sigma), "radio.shadowing", sigma, "0 dB to 100 dB")?;
-        let fixed = [self.transmit_power_dbm, self.antenna_gain_dbi, self.cable_db, self.reference_loss_db];
-        let sum: f64 = fixed.iter().sum();
-        require(sum.is_finite(), "radio", sum, "finite powers, gains and losses")
-    }
-
     /// A_v of `node`, dB.
     pub fn attenuator_of(&self, node: NodeId) -> f64 {
         self.attenuators_db.get(node.index()).copied().unwrap_or(self.attenuator_db)

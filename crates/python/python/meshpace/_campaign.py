@@ -149,7 +149,7 @@ class Campaign:
         if results.failed:
             what, why = results.failed[0]
             more = f" and {len(results.failed) - 1} more" if len(results.failed) > 1 else ""
-            warnings.warn(f"{what}{more} of {results.total} runs failed, and are in no mean: {why}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{what}{more} of {results.total} runs failed, and are in no mean: {why.splitlines()[0] if why else why}", RuntimeWarning, stacklevel=2)
         return results
 
     def results(self) -> Results:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from . import _native
-from ._table import Table
+from ._table import Table as Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 from . import _native
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas  # type: ignore[import-untyped, unused-ignore]
 
 #: Records that are read at a time.
 _AT_ONCE = 16_384
@@ -50,7 +50,7 @@ class Table:
         import pandas
 
         try:
-            import pyarrow
+            import pyarrow  # type: ignore[import-untyped, unused-ignore]
         except ImportError:
             return pandas.DataFrame(list(self), columns=self.columns)
         frame: pandas.DataFrame = pyarrow.table(self).to_pandas()

@@ -1,12 +1,12 @@
 //! The page `docs/keys.md`.
 
-use super::{Key, all, sections};
+use super::{Key, Level, all, sections};
 
 const HEAD: &str = "\
 # Keys of a scenario
 
 Every key that a scenario may have, as `meshpace keys` prints it; `meshpace keys flow.transport` prints one part, `--format json` one object
-per line, and `meshpace keys --schema` a JSON Schema for editors. Names are as for `--set` and sweeps; `flow.0.transport` means the first flow
+per line, and `meshpace keys --schema` a JSON Schema for editors. Keys for experts come last: those that only matter to who studies the piece itself. Names are as for `--set` and sweeps; `flow.0.transport` means the first flow
 alone. The source of a key is a paper of [terms](terms.md), a standard or a program; a key without one is this program's own. A default in words depends on the rest: *by name* is that of the transport that is named, *the radio's* that of `[radio]`. This page is
 written by the program.
 ";
@@ -26,9 +26,16 @@ pub fn page() -> String {
 }
 
 fn part(text: &mut String, title: &str, keys: &[&Key]) {
-    text.push_str(&format!(
-        "\n## {title}\n\n| Key | What may be written | Default | Meaning | Source |\n|---|---|---|---|---|\n"
-    ));
+    text.push_str(&format!("\n## {title}\n"));
+    rows(text, keys.iter().filter(|key| key.level == Level::Basic));
+    if keys.iter().any(|key| key.level == Level::Expert) {
+        text.push_str(&format!("\n### {title}, for experts\n"));
+        rows(text, keys.iter().filter(|key| key.level == Level::Expert));
+    }
+}
+
+fn rows<'a>(text: &mut String, keys: impl Iterator<Item = &'a &'a Key>) {
+    text.push_str("\n| Key | What may be written | Default | Meaning | Source |\n|---|---|---|---|---|\n");
     for key in keys {
         let default = match key.default.as_deref() {
             None => String::new(),

@@ -1,15 +1,14 @@
 //! Scenarios that together make the reader ask for every key that there is.
 
-use meshpace_transport::pacing::rules::Kind;
+use meshpace_mesh::config::{MarkerConfig, QueueConfig};
+use meshpace_transport::pacing;
+use meshpace_transport::tcp::{ack, window};
 
 /// Everything but the topology and the flow.
 const REST: &str = "\
 series = '1 s'
 [plot]
 [batches]
-[link]
-queue = { kind = 'llap' }
-marker = { kind = 'lred' }
 ";
 const OTHER_REST: &str = "\
 watch = [{ node = 0, toward = 1 }]
@@ -21,21 +20,16 @@ command = 'true'
 protocol = 'olsr'
 [radio]
 model = 'log-distance'
-[link]
-queue = { kind = 'fq-codel' }
-marker = { kind = 'dcc' }
 [topology]
 spacing = '100 m'
 ";
 
 /// Radios that need more than a line of their own.
-const RADIOS: [&str; 2] = [
+const RADIOS: [&str; 3] = [
     "[radio]\nrate = 'MCS 7'\n[mac]\nprofile = 'ht'\n[topology]\nspacing = '10 m'\n",
+    "[radio]\nrate = 'MCS 7'\n[mac]\nprofile = 'ht'\nedca = true\n[topology]\nspacing = '10 m'\n",
     "[radio]\nlinks = 'links.csv'\n[topology]\nkind = 'chain'\nhops = 1\n",
 ];
-
-/// Queues.
-const QUEUES: [&str; 1] = ["[link]\nqueue = { kind = 'fq-codel-airtime' }\n"];
 
 /// Shapes whose flows say nothing.
 const TOPOLOGIES: [&str; 11] = [
@@ -56,32 +50,21 @@ const TOPOLOGIES: [&str; 11] = [
 const PLACES: [&str; 2] = ["positions = [['0 m', '0 m'], ['200 m', '0 m']]", "file = 'map.csv'"];
 
 /// Flows over a chain.
-const FLOWS: [&str; 25] = [
+const FLOWS: [&str; 14] = [
     "traffic = 'http'\npause = '1 s'",
     "traffic = 'cbr'\nrate = '9 kbit/s'\ntransport = { name = 'udp' }",
     "traffic = 'mp3'",
     "traffic = 'fixed-rate'\nrate = '9 kbit/s'",
     "traffic = 'trace'\ntrace = 'trace.csv'",
     "transport = {}",
-    "transport = { rto = {}, ecn = {} }",
-    "transport = { window = { kind = 'newreno' } }",
-    "transport = { window = { kind = 'clamp' } }",
-    "transport = { window = { kind = 'constant' } }",
-    "transport = { window = { kind = 'hop-limit' } }",
-    "transport = { window = { kind = 'few' } }",
-    "transport = { window = { kind = 'cubic' } }",
-    "transport = { ack = { kind = 'delayed' } }",
-    "transport = { ack = { kind = 'dynamic' } }",
+    "transport = { ecn = {} }",
     "transport = { pacing = 'none' }",
-    "transport = { pacing = { kind = 'adaptive' } }",
     "transport = { pacing = { kind = 'adaptive', measure = 'out-of-interference', interference = {} } }",
-    "transport = { pacing = { kind = 'dcc' } }",
-    "transport = { pacing = { kind = 'trains' } }",
     "transport = { name = 'tpa-3' }",
-    "transport = { name = 'tpa-3', rto = {} }",
+    "transport = { name = 'tpa*-2' }",
     "transport = { name = 'tpa-ap-3', pacing = {} }",
     "transport = { name = 'tpa-ap-3', pacing = 'none' }",
-    "transport = { name = 'quiet-train', rto = {} }",
+    "transport = { name = 'quiet-train' }",
 ];
 
 /// All of them.
@@ -93,9 +76,14 @@ pub fn all() -> Vec<String> {
     let place = |place: &&str| format!("[topology]\nkind = 'nodes'\n{place}\n[[flow]]\nfrom = 0\nto = 1\n");
     texts.extend(PLACES.iter().map(place));
     texts.extend(FLOWS.iter().map(|flow| format!("[[flow]]\n{flow}\n")));
-    texts.extend(RADIOS.iter().chain(&QUEUES).map(|part| format!("{part}[[flow]]\n")));
-    let rule = |kind: &Kind| format!("[[flow]]\ntransport = {{ pacing = {{ kind = '{}' }} }}\n", kind.about().name);
-    texts.extend(Kind::ALL.iter().map(rule));
+    texts.extend(RADIOS.iter().map(|part| format!("{part}[[flow]]\n")));
+    let link = |piece: &str, kind: &str| format!("[link]\n{piece} = {{ kind = '{kind}' }}\n[[flow]]\n");
+    texts.extend(QueueConfig::kinds().iter().map(|(kind, _)| link("queue", kind)));
+    texts.extend(MarkerConfig::kinds().iter().map(|(kind, _)| link("marker", kind)));
+    let transport = |piece: &str, kind: &str| format!("[[flow]]\ntransport = {{ {piece} = {{ kind = '{kind}' }} }}\n");
+    texts.extend(window::Config::kinds().iter().map(|(kind, _)| transport("window", kind)));
+    texts.extend(ack::Config::kinds().iter().map(|(kind, _)| transport("ack", kind)));
+    texts.extend(pacing::Config::kinds().iter().map(|(kind, _)| transport("pacing", kind)));
     texts
 }
 

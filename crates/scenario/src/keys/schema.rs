@@ -1,7 +1,6 @@
 //! A JSON Schema of scenarios, for editors (Even Better TOML, Taplo and others).
 
 use super::{Form, Key, all};
-use crate::reader::Sign;
 use serde_json::{Map, Value, json};
 
 /// The schema (draft 2020-12 of JSON Schema).
@@ -76,14 +75,25 @@ fn by_form(form: &Form) -> Value {
     match form {
         Form::Text => json!({"type": "string"}),
         Form::Flag => json!({"type": "boolean"}),
-        Form::Whole { least, most, .. } => json!({"type": "integer", "minimum": least, "maximum": most}),
-        Form::Number { least, most } if least.is_finite() && most.is_finite() => {
-            json!({"type": "number", "minimum": least, "maximum": most})
+        Form::Whole { range, .. } => {
+            json!({"type": "integer", "minimum": range.least as u64, "maximum": range.most as u64})
         }
-        Form::Number { .. } => json!({"type": "number"}),
-        Form::Quantity { units, sign, .. } => {
-            let minus = if *sign == Sign::Any { "[-+]?" } else { "[+]?" };
-            let pattern = format!("^ *{minus}([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)? *({}) *$", units.join("|"));
+        Form::Wholes { count, .. } => {
+            json!({"type": "array", "items": {"type": "integer"}, "minItems": count, "maxItems": count})
+        }
+        Form::Number { range } => {
+            let mut number = json!({"type": "number"});
+            let ends = [("inimum", range.least, range.is_above), ("aximum", range.most, range.is_below)];
+            for (name, end, is_outside) in ends.into_iter().filter(|(_, end, _)| end.is_finite()) {
+                let name = if is_outside { format!("exclusiveM{name}") } else { format!("m{name}") };
+                number[name] = json!(end);
+            }
+            number
+        }
+        Form::Quantity { dimension, range } => {
+            let minus = if range.least < 0.0 { "[-+]?" } else { "[+]?" };
+            let units = dimension.units().join("|");
+            let pattern = format!("^ *{minus}([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)? *({units}) *$");
             json!({"type": "string", "pattern": pattern})
         }
         Form::Choice(names) => json!({"enum": names}),

@@ -5,12 +5,11 @@
 //! rejected and drawn again, a bounded number of times.
 
 use super::super::MAX_SECONDS;
-use super::super::quantity::{SPEED, TIME};
-use super::super::reader::{Reader, Sign};
+use super::super::reader::Reader;
 use super::super::value::Kind;
 use super::{MAX_NODES, Topology, area, at};
 use meshpace_core::rng::Purpose;
-use meshpace_core::{Duration, NodeId, Rng, Time};
+use meshpace_core::{Duration, NodeId, Parameter, Rng, Time, parameter};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::connectivity::components;
 use meshpace_mesh::radio::{Channel, Neighbours};
@@ -198,13 +197,25 @@ fn draw_pairs(pairs: Pairs, positions: &[Position], channel: &Channel, rng: &mut
     }
 }
 
+static PLACEMENT: Parameter = parameter!(placement: Option<u64> = None => whole("a placement", 0, i64::MAX as u64).or("the run's seed"),
+    Basic, "random, waypoint, grid: draws places and flows instead of the run's seed");
+static NODES: Parameter =
+    parameter!(nodes: Option<u64> = None => whole("nodes", 2, MAX_NODES), Basic, "random, waypoint: number of nodes");
+// The slowest node crosses the largest area within the longest run.
+static MIN_SPEED: Parameter =
+    parameter!(min_speed: f64 = 1.0 => SPEED.above(0.0).to(1e4), Basic, "waypoint: lowest speed", "TPA");
+static MAX_SPEED: Parameter =
+    parameter!(max_speed: f64 = 9.0 => SPEED.above(0.0).to(1e4), Basic, "waypoint: highest speed", "TPA");
+static PAUSE: Parameter = parameter!(pause: Duration = Duration::from_secs(20) => TIME.to(MAX_SECONDS), Basic,
+    "how long a node stays", "Johnson and Maltz, 1996");
+
 /// `placement = N`.
 pub fn placement(keys: &mut Reader<'_>) -> Option<u64> {
-    keys.whole("placement", 0..=i64::MAX as u64, "a placement")
+    keys.one(&PLACEMENT)
 }
 
 fn number_of_nodes(keys: &mut Reader<'_>) -> Option<u64> {
-    let nodes = keys.whole("nodes", 2..=MAX_NODES, "nodes");
+    let nodes = keys.one(&NODES);
     if keys.get("nodes").is_none() {
         keys.wrong("nodes", "is missing", "expected nodes = 50 or so");
     }
@@ -260,16 +271,12 @@ pub fn waypoint(keys: &mut Reader<'_>, channel: &Channel) -> Topology {
     let area = area(keys);
     let placement = placement(keys);
     let pairs = random_flows(keys, nodes.unwrap_or(MAX_NODES), false);
-    // The slowest node crosses the largest area within the longest run.
-    let mut speed = |key| keys.quantity(key, &SPEED, Sign::Positive, 1e4);
-    let (slow, fast) = (speed("min_speed"), speed("max_speed"));
-    let (min_speed, max_speed) = (slow.unwrap_or(1.0), fast.unwrap_or(9.0));
+    let (min_speed, max_speed): (f64, f64) = (keys.one(&MIN_SPEED), keys.one(&MAX_SPEED));
     if max_speed < min_speed {
         let message = format!("{max_speed} m/s is below min_speed, {min_speed} m/s");
         keys.disagree(&["max_speed", "min_speed"], message, "expected at least min_speed");
     }
-    let pause = keys.quantity("pause", &TIME, Sign::NotNegative, MAX_SECONDS);
-    let pause = pause.map_or(Duration::from_secs(20), Duration::from_secs_f64);
+    let pause = keys.one(&PAUSE);
     let (Some(nodes), Some((width, height))) = (nodes, area) else { return Topology::default() };
     if keys.problems().count() > before {
         return Topology::default();

@@ -5,7 +5,7 @@ use super::super::quantity::{LENGTH, TIME};
 use super::super::reader::{Reader, Sign, quantity_of};
 use super::super::value::{Kind, Value};
 use super::{MAX_COORDINATE, Topology, at};
-use meshpace_core::{Duration, NodeId, Time};
+use meshpace_core::{Duration, NodeId, Parameter, Time, parameter};
 use meshpace_mesh::config::Position;
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::Move;
@@ -80,12 +80,15 @@ fn place_of(value: &Value) -> Result<Position, String> {
     }
 }
 
+static PAUSE: Parameter = parameter!(pause: Duration = Duration::from_secs(40) => TIME.above(0.0).to(MAX_SECONDS), Basic,
+    "how long a node stays", "TPA");
+static TRAVEL: Parameter = parameter!(travel: Duration = Duration::from_secs(20) => TIME.above(0.0).to(MAX_SECONDS), Expert,
+    "roaming: how long it is under way", "TPA");
+
 /// TPA-ROAM: N1, N2, N3 (nodes 0, 1, 2) in a row; N4 (node 3) stays with each in turn, at P1, P2, P3, P2, P1, for
 /// `pause`, and takes `travel` from one to the next. Its connection runs from N4 to N1.
 pub fn roaming(keys: &mut Reader<'_>) -> Topology {
-    let mut time =
-        |key, default| keys.quantity(key, &TIME, Sign::Positive, MAX_SECONDS).map_or(default, Duration::from_secs_f64);
-    let (pause, travel) = (time("pause", Duration::from_secs(40)), time("travel", Duration::from_secs(20)));
+    let (pause, travel): (Duration, Duration) = (keys.one(&PAUSE), keys.one(&TRAVEL));
     let (p1, p2, p3) = (at(100.0, 50.0), at(350.0, 50.0), at(580.0, 50.0));
     let positions = vec![at(0.0, 0.0), at(200.0, 0.0), at(400.0, 0.0), p1];
     let moves = [p2, p3, p2, p1].into_iter().zip(0u64..).map(|(to, before)| {

@@ -1,15 +1,25 @@
 //! Chains, crosses, grids: the regular topologies of the papers.
 
-use super::super::quantity::LENGTH;
-use super::super::reader::{Reader, Sign};
+use super::super::reader::Reader;
 use super::super::value::Kind;
 use super::draw::{self, Draw, Pairs};
 use super::{DEFAULT_HOPS, MAX_NODES, Topology, at};
+use meshpace_core::{Parameter, parameter};
 use meshpace_mesh::radio::Channel;
 
-fn spacing(keys: &mut Reader<'_>) -> f64 {
-    keys.quantity("spacing", &LENGTH, Sign::Positive, 1e5).unwrap_or(200.0)
-}
+static SPACING: Parameter =
+    parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of neighbours");
+static SEPARATION: Parameter =
+    parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of parallel chains");
+static HOPS: Parameter =
+    parameter!(hops: u64 = DEFAULT_HOPS => whole("hops", 1, MAX_NODES - 1), Basic, "hops of a chain");
+/// Two chains have half of the nodes each.
+static PARALLEL_HOPS: Parameter =
+    parameter!(hops: u64 = 4 => whole("hops", 1, MAX_NODES / 2 - 1), Basic, "hops of a chain");
+static ROWS: Parameter =
+    parameter!(rows: u64 = 5 => whole("rows", 1, MAX_NODES), Basic, "rows of a grid, from the south");
+static COLUMNS: Parameter =
+    parameter!(columns: u64 = 5 => whole("columns", 1, MAX_NODES), Basic, "columns of a grid, from the west");
 
 /// The links of a chain whose nodes have the numbers from `first` to `last`.
 fn chain_links(first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
@@ -18,8 +28,8 @@ fn chain_links(first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
 
 /// Nodes 0..=hops at (spacing * i, 0).
 pub fn chain(keys: &mut Reader<'_>) -> Topology {
-    let hops = keys.whole("hops", 1..=MAX_NODES - 1, "hops").unwrap_or(DEFAULT_HOPS);
-    let spacing = spacing(keys);
+    let hops: u64 = keys.one(&HOPS);
+    let spacing: f64 = keys.one(&SPACING);
     let positions = (0..=hops).map(|i| at(spacing * i as f64, 0.0)).collect();
     let links = Some(chain_links(0, hops).collect());
     Topology { positions, default_ends: vec![(0, hops)], links, ..Topology::default() }
@@ -27,7 +37,7 @@ pub fn chain(keys: &mut Reader<'_>) -> Topology {
 
 /// CROSS9: nodes 0..4 west to east; 5, 6, (2), 7, 8 south to north.
 pub fn cross(keys: &mut Reader<'_>) -> Topology {
-    let d = spacing(keys);
+    let d: f64 = keys.one(&SPACING);
     let horizontal = (0..5).map(|i| at(d * f64::from(i), 2.0 * d));
     let vertical = [0.0, 1.0, 3.0, 4.0].map(|i| at(2.0 * d, d * i));
     let positions = horizontal.chain(vertical).collect();
@@ -48,9 +58,8 @@ pub fn tpa_cross() -> Topology {
 
 /// Two chains, the first with nodes 0..=hops, the second north of it with the next numbers (PAR4 with 4 hops).
 pub fn parallel(keys: &mut Reader<'_>) -> Topology {
-    let hops = keys.whole("hops", 1..=MAX_NODES / 2 - 1, "hops").unwrap_or(4);
-    let spacing = spacing(keys);
-    let separation = separation(keys);
+    let hops: u64 = keys.one(&PARALLEL_HOPS);
+    let (spacing, separation): (f64, f64) = (keys.one(&SPACING), keys.one(&SEPARATION));
     let row = |y: f64| (0..=hops).map(move |i| at(spacing * i as f64, y));
     let positions = row(0.0).chain(row(separation)).collect();
     let links = chain_links(0, hops).chain(chain_links(hops + 1, 2 * hops + 1)).collect();
@@ -61,8 +70,7 @@ pub fn parallel(keys: &mut Reader<'_>) -> Topology {
 /// ASYM: a short chain of four hops, nodes 0 to 4, and north of it a long one, nodes 5 to 15, that goes on for three
 /// hops more on either side.
 pub fn asymmetric(keys: &mut Reader<'_>) -> Topology {
-    let spacing = spacing(keys);
-    let separation = separation(keys);
+    let (spacing, separation): (f64, f64) = (keys.one(&SPACING), keys.one(&SEPARATION));
     let short = (3..=7).map(|i| at(spacing * f64::from(i), 0.0));
     let long = (0..=10).map(|i| at(spacing * f64::from(i), separation));
     let positions = short.chain(long).collect();
@@ -70,15 +78,10 @@ pub fn asymmetric(keys: &mut Reader<'_>) -> Topology {
     Topology { positions, default_ends: vec![(0, 4), (5, 15)], links: Some(links), ..Topology::default() }
 }
 
-fn separation(keys: &mut Reader<'_>) -> f64 {
-    keys.quantity("separation", &LENGTH, Sign::Positive, 1e5).unwrap_or(400.0)
-}
-
 /// Row by row from the south, each from west to east: node = row * columns + column.
 pub fn grid(keys: &mut Reader<'_>, channel: &Channel) -> Topology {
-    let rows = keys.whole("rows", 1..=MAX_NODES, "rows").unwrap_or(5);
-    let columns = keys.whole("columns", 1..=MAX_NODES, "columns").unwrap_or(5);
-    let spacing = spacing(keys);
+    let (rows, columns): (u64, u64) = (keys.one(&ROWS), keys.one(&COLUMNS));
+    let spacing: f64 = keys.one(&SPACING);
     if rows * columns > MAX_NODES {
         let message = format!("{rows} rows of {columns} nodes are more than {MAX_NODES} nodes");
         keys.wrong("rows", message, format!("expected at most {MAX_NODES} nodes in all"));

@@ -1,11 +1,13 @@
 //! The integration tests of this crate, in one program: one link instead of many.
 
+mod declared;
 mod ht;
 mod initial_ssthresh;
 mod keys;
 mod limitations;
 mod meaning;
 mod new_pacing_rule;
+mod new_parameter;
 mod new_window_rule;
 mod pieces;
 mod programs;

@@ -5,7 +5,6 @@ use meshpace_mesh::config::{
     AodvConfig, AodvDetection, LinkConfig, LocalRepair, MacProfile, MarkerConfig, OlsrConfig, OlsrMetric, QueueConfig,
     RoutingConfig, RtsPolicy,
 };
-use meshpace_mesh::link::codel::CodelParameters;
 use meshpace_mesh::link::{dcc, fq_codel, fq_codel_airtime, llap, lred};
 use meshpace_scenario::{Scenario, Source};
 use meshpace_sim::{Config, Traffic};
@@ -306,7 +305,8 @@ fn every_key_of_a_queue_and_of_a_marker_reaches_the_run() {
         aql_low: Duration::from_millis(1),
         aql_high: Duration::from_millis(2),
         aql_threshold: Duration::from_millis(3),
-        slow: CodelParameters { target: Duration::from_millis(30), interval: Duration::from_millis(500) },
+        slow_target: Duration::from_millis(30),
+        slow_interval: Duration::from_millis(500),
         slow_below: Rate::from_bps(0),
     };
     assert_eq!(link(text).queue, QueueConfig::FqCodelAirtime(expected));

@@ -8,57 +8,70 @@ use super::out_of_interference::{OutOfInterference, Sensing};
 use crate::about::Named;
 use alloc::format;
 use alloc::string::String;
-use meshpace_core::Duration;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::{Duration, parameters, words};
 
 /// N, the samples the variation is computed from, unless told otherwise (AP05, section 4.5).
 pub const DEFAULT_HISTORY: usize = 50;
 
-/// Parameters of adaptive pacing.
-///
-/// More than 15 fields: one for each point in which the papers and the released agent differ. Any combination is meant to be
-/// possible, and each is a key of scenarios.
-#[derive(Clone, PartialEq, Debug)]
-pub struct AdaptiveConfig {
-    /// Weight on the old value of the smoothed delay, 0..=1. Default 0.7 (AP05, section 4.5).
-    pub alpha: f64,
-    /// Samples the dispersion is computed from, 2 or more. Default 50 (AP05, section 4.5).
-    pub history: usize,
-    /// Hops after which the channel can be used again, 1 or more. Default 4 (AP05, section 4.3).
-    pub reuse_hops: u8,
-    /// Bytes added to the payload to give s_d. Paper 40, released 112.
-    pub data_overhead: u32,
-    /// s_a, size of an ACK in bytes. Paper 40, released 112.
-    pub ack_size: u32,
-    /// The delay that paces. AP05: over four hops, from the RTT.
-    pub measure: Measure,
-    /// Where h comes from. Paper: routing table; released: hops the ACK travelled.
-    pub hops: HopSource,
-    /// What is done below `reuse_hops` hops. Paper: h-hop delay; released: one-hop delay.
-    pub short_path: ShortPath,
-    /// The measure of variation. Paper: cov of the RTT; released: mean absolute deviation over mean of the delay.
-    pub dispersion: Dispersion,
-    /// Factor before the dispersion, 0 or more. Default 2 (AP05, equation of R).
-    pub dispersion_factor: f64,
-    /// K, by which the RTT samples are scaled in the dispersion, 1 or more. Default 1; TPA, section 5.3, tries 2 and 3.
-    pub scale: f64,
-    /// What K scales. Default the deviations: TPA's Table 6 comes out with them, not with its equation as printed.
-    pub scaling: Scaling,
-    /// The clock of RTT samples: they are rounded to whole ticks of it, and to one at least, as ns-2's agents do (`tcpTick_`,
-    /// 0.1 s up to ns-2.26). Papers: 0 s, exact samples.
-    pub rtt_clock: Duration,
-    /// Delay samples not inside (0, this) are ignored. Paper: none; released: 0.5 s.
-    pub delay_limit: Option<Duration>,
-    /// Queueing delays per hop above this are replaced by their average. Paper: none; released: 0.5 s.
-    pub queueing_limit: Option<Duration>,
-    /// Interval before the first sample. Paper: 0 s (as the window allows); released: 0.05 s.
-    pub initial_interval: Duration,
-    /// Which ACKs give a sample.
-    pub sampling: Sampling,
-    /// When a segment may leave. Paper: earliest send time; released: FIFO with a free-running timer.
-    pub limit: RateLimit,
-    /// What recovery does to pacing.
-    pub recovery: Recovery,
+parameters! {
+    /// Parameters of adaptive pacing. The defaults are those of the paper; [`AdaptiveConfig::released`] has those of its authors' agent.
+    ///
+    /// More than 15 fields: one for each point in which the papers and the released agent differ. Any combination is meant to be
+    /// possible, and each is a key of scenarios.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct AdaptiveConfig {
+        /// weight of the old average of the delay
+        alpha: f64 = 0.7 => number(0.0, 1.0), Basic, "AP05, section 4.5";
+        /// round trips for the dispersion
+        history: usize = DEFAULT_HISTORY => whole("samples", 2, 65536), Basic, "AP05, section 4.5";
+        /// hops after which the channel can be used again
+        reuse_hops: u8 = 4 => whole("hops", 1, 255), Expert, "AP05, section 4.3";
+        /// s_d, bytes of a data packet beside its payload
+        data_overhead: u32 = 40 => whole("bytes", 0, 65535), Expert, "AP05, section 4.3";
+        /// s_a, bytes of an ACK
+        ack_size: u32 = 40 => whole("bytes", 0, 65535), Expert, "AP05, section 4.3";
+        /// who knows the hops
+        hops: HopSource = HopSource::RoutingTable => choice(HopSource::WORDS), Expert,
+            "AP05, section 4.3; the agent its authors released";
+        /// the delay on paths shorter than reuse_hops
+        short_path: ShortPath = ShortPath::WholePath => choice(ShortPath::WORDS), Expert,
+            "AP05, section 4.3; the agent its authors released";
+        /// measure of contention
+        dispersion: Dispersion = Dispersion::CovRtt => choice(Dispersion::WORDS), Expert,
+            "AP05, section 4.2; the agent its authors released";
+        /// its weight
+        dispersion_factor: f64 = 2.0 => number(0.0, 1e6), Expert, "AP05, section 4";
+        /// K, factor of what scaling names
+        scale: f64 = 1.0 => number(1.0, 1000.0), Basic, "TPA, section 5.3";
+        /// whether samples or deviations are scaled
+        // TPA's table 6 comes out with the deviations, not with its equation as printed.
+        scaling: Scaling = Scaling::Deviations => choice(Scaling::WORDS), Basic, "TPA, section 5.3";
+        /// tick of the clock that RTT samples are read from, rounded to whole ones, and to one at least; 0 s: exact samples
+        rtt_clock: Duration = Duration::ZERO => TIME.or_none(), Expert, "ns-2, tcpTick_";
+        /// largest delay that is taken
+        delay_limit: Option<Duration> = None => TIME.above(0.0).or_none(), Expert, "the agent that the authors of AP05 released";
+        /// largest queueing delay per hop that is taken; the average takes the place of what is above
+        queueing_limit: Option<Duration> = None => TIME.above(0.0).or_none(), Expert,
+            "the agent that the authors of AP05 released";
+        /// before the first sample; 0 s: as the window allows
+        initial_interval: Duration = Duration::ZERO => TIME.from(0.0), Expert, "the agent that the authors of AP05 released";
+        /// which ACKs are samples
+        sampling: Sampling = Sampling::NewDataKarn => choice(Sampling::WORDS), Basic,
+            "AP05, section 4.5; the agent its authors released";
+        /// how the interval holds segments back
+        limit: RateLimit = RateLimit::EarliestSend => choice(RateLimit::WORDS), Basic,
+            "AP05, section 4.4; the agent its authors released";
+        /// pacing after a loss
+        recovery: Recovery = Recovery::Restart => choice(Recovery::WORDS), Expert, "the agent that the authors of AP05 released";
+    }
+    others {
+        /// The delay that paces. AP05: over four hops, from the RTT.
+        measure: Measure = Measure::RoundTrip;
+    }
+    also |config| match &config.measure {
+        Measure::OutOfInterference(config) => config.check().map_err(|error| error.inside("interference")),
+        Measure::RoundTrip | Measure::OneWay => Ok(()),
+    };
 }
 
 /// The delay that paces, and what it is computed from.
@@ -145,6 +158,14 @@ pub enum Recovery {
     OffUntilAck,
 }
 
+words! { Scaling: "samples" = Samples, "deviations" = Deviations }
+words! { HopSource: "routing-table" = RoutingTable, "ack-travelled" = AckTravelled }
+words! { ShortPath: "whole-path" = WholePath, "one-hop" = OneHop }
+words! { Dispersion: "cov-rtt" = CovRtt, "mad-rtt" = MadRtt, "mad-delay" = MadDelay }
+words! { Sampling: "new-data-karn" = NewDataKarn, "new-data" = NewData, "oldest-new" = OldestNew, "every-echo" = EveryEcho }
+words! { RateLimit: "earliest-send" = EarliestSend, "free-running" = FreeRunning }
+words! { Recovery: "restart" = Restart, "paced" = Paced, "off-until-ack" = OffUntilAck }
+
 /// TCP-AP.
 pub const TCP_AP: Named<AdaptiveConfig> = Named {
     name: "tcp-ap",
@@ -177,27 +198,7 @@ pub const TCP_AP_OID: Named<AdaptiveConfig> = Named {
 impl AdaptiveConfig {
     /// TCP-AP as the paper describes it.
     pub fn paper() -> AdaptiveConfig {
-        AdaptiveConfig {
-            alpha: 0.7,
-            history: DEFAULT_HISTORY,
-            reuse_hops: 4,
-            data_overhead: 40,
-            ack_size: 40,
-            measure: Measure::RoundTrip,
-            hops: HopSource::RoutingTable,
-            short_path: ShortPath::WholePath,
-            dispersion: Dispersion::CovRtt,
-            dispersion_factor: 2.0,
-            scale: 1.0,
-            scaling: Scaling::Deviations,
-            rtt_clock: Duration::ZERO,
-            delay_limit: None,
-            queueing_limit: None,
-            initial_interval: Duration::ZERO,
-            sampling: Sampling::NewDataKarn,
-            limit: RateLimit::EarliestSend,
-            recovery: Recovery::Restart,
-        }
+        AdaptiveConfig::default()
     }
 
     /// TCP-AP as its authors' agent for ns-2 does it.
@@ -263,26 +264,5 @@ impl AdaptiveConfig {
         };
         let scale = if self.scale == 1.0 { String::new() } else { format!(", K {}", self.scale) };
         format!("{measure}, alpha {}, N {}, {dispersion}{scale}{timer}", self.alpha, self.history)
-    }
-
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require((0.0..=1.0).contains(&self.alpha), "pacing.alpha", self.alpha, "0 to 1")?;
-        require((2..=65536).contains(&self.history), "pacing.history", self.history, "2 to 65536 samples")?;
-        require(self.reuse_hops >= 1, "pacing.reuse_hops", self.reuse_hops, "1 or more hops")?;
-        require(self.scale >= 1.0 && self.scale <= 1000.0, "pacing.scale", self.scale, "1 to 1000")?;
-        if let Measure::OutOfInterference(config) = &self.measure {
-            config.check()?;
-        }
-        require(
-            self.dispersion_factor >= 0.0 && self.dispersion_factor.is_finite(),
-            "pacing.dispersion_factor",
-            self.dispersion_factor,
-            "0 or more",
-        )
     }
 }

@@ -13,19 +13,21 @@
 //! P_out cancels out: H_cs depends only on P_rx - 10 p log10(k) and T_cs. All inputs of the paper are accepted nevertheless.
 
 use super::dispersion::{History, mean};
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::{parameters, words};
 
-/// What leaves the antenna and what lies before it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct LinkBudget {
-    /// P_tx, transmit power, dBm.
-    pub transmit_power_dbm: f64,
-    /// G_ant, antenna gain, dBi.
-    pub antenna_gain_dbi: f64,
-    /// A_cab, attenuation of the cable, dB; 0 without one.
-    pub cable_db: f64,
-    /// A_v, setting of the variable attenuator, dB; 0 without one.
-    pub attenuator_db: f64,
+parameters! {
+    /// What leaves the antenna and what lies before it. The defaults are the testbed's of AP10, section III.
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    pub struct LinkBudget {
+        /// P_tx, for the estimate
+        transmit_power_dbm as transmit_power: f64 = 15.0 => POWER.or("the radio's"), Expert, "AP10, section III";
+        /// G_ant, for the estimate
+        antenna_gain_dbi as antenna_gain: f64 = 2.1 => GAIN.or("the radio's"), Expert, "AP10, section III";
+        /// A_cab, for the estimate
+        cable_db as cable: f64 = 3.71 => GAIN.or("the radio's"), Expert, "AP10, section III";
+        /// A_v, for the estimate
+        attenuator_db as attenuator: f64 = 16.0 => GAIN.or("the radio's"), Expert, "AP10, section III";
+    }
 }
 
 impl LinkBudget {
@@ -44,50 +46,36 @@ pub enum PowerSource {
     Path,
 }
 
-/// Parameters of the estimate of H_cs.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CarrierSense {
-    /// What leaves the antenna. It cancels out of the result. Default 15 dBm and the testbed's 2.1 dBi, 3.71 dB, 16 dB.
-    pub budget: LinkBudget,
-    /// T_cs, the power below which a node does not sense, dBm. AP10 does not give it. Default -78.07, two-ray at 550 m.
-    pub threshold_dbm: f64,
-    /// p, the path-loss exponent, 1..=10. AP10: 3 indoors. Default 4, two-ray ground beyond 86 m.
-    pub exponent: f64,
-    /// Frames over which P_rx is averaged, 1 or more. Default 10.
-    pub frames: usize,
-    /// Where P_rx comes from. Default: arrivals.
-    pub source: PowerSource,
+words! { PowerSource: "arrivals" = Arrivals, "path" = Path }
+
+parameters! {
+    /// Parameters of the estimate of H_cs. The defaults are for two-ray ground with decoding to 250 m and sensing to 550 m.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct CarrierSense {
+        /// T_cs, the power below which a node does not sense; AP10 does not give it
+        threshold_dbm as carrier_sense_threshold: f64 = -78.07 => POWER.or("the radio's"), Expert, "AP10, section IV.E";
+        /// p, for the estimate; AP10 has 3 indoors
+        exponent as path_loss_exponent: f64 = 4.0 => number(1.0, 10.0).or("the radio's"), Expert, "AP10, section IV.E";
+        /// frames over which the received power is averaged
+        frames as power_frames: usize = 10 => whole("frames", 1, 65536), Expert, "AP10, section IV.E";
+        /// where the received power comes from
+        source as power_source: PowerSource = PowerSource::Arrivals => choice(PowerSource::WORDS), Expert, "AP10, section IV.E";
+    }
+    parts {
+        /// What leaves the antenna. It cancels out of the result.
+        budget: LinkBudget = LinkBudget::default();
+    }
 }
 
 impl CarrierSense {
     /// For the two-ray ground model with decoding to 250 m and sensing to 550 m.
     pub fn two_ray() -> CarrierSense {
-        CarrierSense {
-            budget: LinkBudget { transmit_power_dbm: 15.0, antenna_gain_dbi: 2.1, cable_db: 3.71, attenuator_db: 16.0 },
-            threshold_dbm: -78.07,
-            exponent: 4.0,
-            frames: 10,
-            source: PowerSource::Arrivals,
-        }
+        CarrierSense::default()
     }
 
     /// For an indoor testbed: exponent 3 (AP10, section IV.E). The threshold is that of the receiver's energy detection.
     pub fn testbed(threshold_dbm: f64) -> CarrierSense {
         CarrierSense { threshold_dbm, exponent: 3.0, ..CarrierSense::two_ray() }
-    }
-
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let output = self.budget.output_power_dbm();
-        require(output.is_finite(), "pacing.output_power", output, "a power in dBm")?;
-        let threshold = self.threshold_dbm;
-        require(threshold.is_finite(), "pacing.carrier_sense_threshold", threshold, "a power in dBm")?;
-        require((1.0..=10.0).contains(&self.exponent), "pacing.path_loss_exponent", self.exponent, "1 to 10")?;
-        require((1..=65536).contains(&self.frames), "pacing.power_frames", self.frames, "1 to 65536 frames")
     }
 }
 

@@ -14,42 +14,49 @@
 //! leave the interval alone; if the bounds cross, the lower one holds. The paper's timer asks every T_intv whether the
 //! window is open; here a segment that finds it closed may leave as soon as it opens, which loses no time.
 
-use meshpace_core::parameter::{ParameterError, require};
-use meshpace_core::{Duration, Rate};
+use meshpace_core::{Duration, Rate, parameters};
 
 /// Weight on the new sample of the average RTT (RFC 6298).
 const RTT_WEIGHT: f64 = 0.125;
 
-/// Parameters of the rate rule.
-#[derive(Clone, PartialEq, Debug)]
-pub struct DccConfig {
-    /// alpha: segments per second by which the rate grows per unmarked ACK, 0 or more. Default 0.1 (DCC, section V).
-    pub alpha: f64,
-    /// beta: factor on the interval per marked ACK, 1 or more. Default 1.05 (DCC, section V).
-    pub beta: f64,
-    /// The upper bound in average RTTs, above 0. Default 2 (DCC, section IV).
-    pub upper_rtts: f64,
-    /// The lower bound in slow start, and the first interval, in units of T_lb, 1 or more. Default 2.
-    pub slow_start_factor: f64,
-    /// The air times that T_lb adds up.
-    pub mac: MacTimes,
+parameters! {
+    /// Parameters of the rate rule.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct DccConfig {
+        /// growth of the rate per unmarked ACK, segments per second
+        alpha: f64 = 0.1 => number(0.0, 1e6), Basic, "DCC, algorithm 2 and section V";
+        /// factor on the interval per marked ACK
+        beta: f64 = 1.05 => number(1.0, 1e6), Expert, "DCC, algorithm 2 and section V";
+        /// upper bound of the interval in average round trips
+        upper_rtts: f64 = 2.0 => number(0.0, 1e6).above(0.0), Expert, "DCC, section 4";
+        /// first interval, and its lower bound in slow start, in lower bounds
+        slow_start_factor: f64 = 2.0 => number(1.0, 1e6), Expert, "DCC, section 4";
+    }
+    parts {
+        /// The air times that T_lb adds up.
+        mac: MacTimes = MacTimes::default();
+    }
 }
 
-/// The times of a link layer's exchange (IEEE 802.11b, long preamble).
-#[derive(Clone, PartialEq, Debug)]
-pub struct MacTimes {
-    /// Preamble and PLCP header. Default 192 us.
-    pub preamble: Duration,
-    /// SIFS. Default 10 us.
-    pub sifs: Duration,
-    /// DIFS. Default 50 us.
-    pub difs: Duration,
-    /// Mean backoff. Default 310 us, 15.5 slots of 20 us.
-    pub backoff: Duration,
-    /// Bytes of a data frame's header and check sequence. Default 28.
-    pub header: u32,
-    /// Rate of the MAC ACK. Default 1 Mbit/s.
-    pub ack_rate: Rate,
+parameters! {
+    /// The times of a link layer's exchange (IEEE 802.11b, long preamble).
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct MacTimes {
+        /// mean backoff of the MAC; 15.5 slots of 20 us unless told otherwise
+        backoff: Duration = Duration::from_micros(310) => TIME.from(0.0), Expert, "DCC, section 4";
+        /// header and check sequence of a data frame
+        header as mac_header: u32 = 28 => whole("bytes", 0, 1000), Expert, "IEEE 802.11-1999, 7.2.2";
+        /// rate of the MAC's ACK
+        ack_rate: Rate = Rate::from_mbps(1) => RATE.above(0.0), Expert, "IEEE 802.11-1999, 9.6";
+    }
+    others {
+        /// Preamble and PLCP header. Default 192 us.
+        preamble: Duration = Duration::from_micros(192);
+        /// SIFS. Default 10 us.
+        sifs: Duration = Duration::from_micros(10);
+        /// DIFS. Default 50 us.
+        difs: Duration = Duration::from_micros(50);
+    }
 }
 
 /// Bytes of a MAC ACK.
@@ -57,46 +64,7 @@ const MAC_ACK_BYTES: f64 = 14.0;
 /// Bytes of the IP and TCP headers.
 const TCP_IP_BYTES: u32 = 40;
 
-impl Default for DccConfig {
-    fn default() -> DccConfig {
-        DccConfig { alpha: 0.1, beta: 1.05, upper_rtts: 2.0, slow_start_factor: 2.0, mac: MacTimes::default() }
-    }
-}
-
-impl Default for MacTimes {
-    fn default() -> MacTimes {
-        MacTimes {
-            preamble: Duration::from_micros(192),
-            sifs: Duration::from_micros(10),
-            difs: Duration::from_micros(50),
-            backoff: Duration::from_micros(310),
-            header: 28,
-            ack_rate: Rate::from_mbps(1),
-        }
-    }
-}
-
 impl DccConfig {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let finite_from = |x: f64, least: f64| x.is_finite() && x >= least;
-        require(finite_from(self.alpha, 0.0), "pacing.alpha", self.alpha, "0 or more segments per second")?;
-        require(finite_from(self.beta, 1.0), "pacing.beta", self.beta, "1 or more")?;
-        let upper = self.upper_rtts;
-        require(upper > 0.0 && upper.is_finite(), "pacing.upper_rtts", upper, "above 0")?;
-        require(
-            finite_from(self.slow_start_factor, 1.0),
-            "pacing.slow_start_factor",
-            self.slow_start_factor,
-            "1 or more",
-        )?;
-        require(self.mac.ack_rate.0 > 0, "pacing.ack_rate", self.mac.ack_rate, "a rate above zero")
-    }
-
     /// T_lb in seconds for segments of `payload` bytes at channel rate `rate`.
     pub fn lower_bound(&self, payload: u32, rate: Rate) -> f64 {
         let mac = &self.mac;

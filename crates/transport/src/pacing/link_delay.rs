@@ -12,7 +12,7 @@
 //! section IV.E adds both frames' times without saying how often: once to each bound, or with every attempt.
 
 use meshpace_core::parameter::{ParameterError, require};
-use meshpace_core::{Duration, Rate};
+use meshpace_core::{Duration, Rate, words};
 
 /// Whether, and how often, RTS and CTS count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +64,8 @@ pub fn bounds(bytes: u32, rate: Rate, rts: RtsCts) -> (f64, f64) {
     (acknowledgement + least, acknowledgement + retransmissions + most)
 }
 
+words! { RtsCts: "off" = Off, "once" = Once, "every-attempt" = EveryAttempt }
+
 impl LinkDelay {
     /// Whether every parameter is in its range.
     ///
@@ -73,8 +75,8 @@ impl LinkDelay {
     pub fn check(&self) -> Result<(), ParameterError> {
         if let LinkDelay::Fixed { data, ack } = self {
             let longest = Duration::from_secs(10);
-            require(*data <= longest, "pacing.link_delay_data", data, "at most 10 s")?;
-            require(*ack <= longest, "pacing.link_delay_ack", ack, "at most 10 s")?;
+            require(*data <= longest, "link_delay_data", data, "at most 10 s")?;
+            require(*ack <= longest, "link_delay_ack", ack, "at most 10 s")?;
         }
         Ok(())
     }

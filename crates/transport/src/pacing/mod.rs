@@ -27,7 +27,9 @@ pub use pacer::{Pacer, Supply};
 use crate::train::solo;
 use alloc::format;
 use alloc::string::String;
-use meshpace_core::ParameterError;
+use alloc::vec;
+use alloc::vec::Vec;
+use meshpace_core::parameter::{ParameterError, Parameters, Slots};
 
 /// Which pacing a sender uses.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,7 +48,50 @@ pub enum Config {
     Custom(custom::Config),
 }
 
+impl Parameters for Config {
+    fn slots(&mut self) -> Slots<'_> {
+        match self {
+            Config::None | Config::Custom(_) => Slots::new(),
+            Config::Adaptive(config) => config.slots(),
+            Config::Dcc(config) => config.slots(),
+            Config::Trains(config) => config.slots(),
+            Config::Rule(config) => config.slots(),
+        }
+    }
+}
+
 impl Config {
+    /// Every kind with its defaults, by the name that scenarios have for it.
+    pub fn kinds() -> Vec<(&'static str, Config)> {
+        let mut kinds = vec![
+            ("none", Config::None),
+            ("adaptive", Config::Adaptive(AdaptiveConfig::default())),
+            ("dcc", Config::Dcc(DccConfig::default())),
+            ("trains", Config::Trains(solo::Config::default())),
+        ];
+        kinds.extend(rules::Kind::ALL.iter().map(|kind| (kind.about().name, Config::Rule(rules::Config::new(*kind)))));
+        kinds
+    }
+
+    /// Whether `other` is of the same kind, its parameters apart.
+    pub fn is_same_kind(&self, other: &Config) -> bool {
+        match (self, other) {
+            (Config::Rule(one), Config::Rule(other)) => one.kind() == other.kind(),
+            _ => core::mem::discriminant(self) == core::mem::discriminant(other),
+        }
+    }
+
+    /// What it is called in a sentence.
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Config::None => "a sender without pacing",
+            Config::Adaptive(_) => "adaptive pacing",
+            Config::Dcc(_) => "pacing by marks",
+            Config::Trains(_) => "pacing by trains",
+            Config::Rule(_) | Config::Custom(_) => "pacing by this rule",
+        }
+    }
+
     /// Whether the receiver has to echo one-way delays.
     pub fn needs_one_way_delay(&self) -> bool {
         matches!(self, Config::Adaptive(AdaptiveConfig { measure: Measure::OneWay, .. }))

@@ -13,25 +13,30 @@
 
 use super::carrier_sense::{CarrierSense, carrier_sense_hops};
 use super::link_delay::{LinkDelay, RtsCts};
-use meshpace_core::Rate;
 use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::{Rate, parameters};
 
 /// H_cs where no power is known: decoding to 250 m and sensing to 550 m with hops of 200 m.
 const USUAL_SENSING_HOPS: u8 = 3;
 
-/// Parameters of the out-of-interference delay.
-#[derive(Clone, PartialEq, Debug)]
-pub struct OutOfInterference {
-    /// Where H_cs comes from.
-    pub sensing: Sensing,
-    /// The link layer's delays. Default: the middle of the bounds, with RTS/CTS in every attempt.
-    pub link_delay: LinkDelay,
-    /// Whether each hop of the delay includes t_LLD. Default false, equation 14 as printed.
-    pub includes_link_delay: bool,
-    /// Whether a negative t_q counts as 0. Default true.
-    pub clamp_queueing: bool,
-    /// Whether the delay covers at most the h hops of the path. Default true.
-    pub at_most_path: bool,
+parameters! {
+    /// Parameters of the out-of-interference delay.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct OutOfInterference {
+        /// whether each hop of the delay includes that of the link layer, unlike equation 14 as printed
+        includes_link_delay: bool = false => FLAG, Basic, "AP10, section IV.E";
+        /// whether a negative queueing delay counts as zero
+        clamp_queueing: bool = true => FLAG, Expert, "AP10, section IV.E";
+        /// whether the delay covers at most the hops of the path
+        at_most_path: bool = true => FLAG, Expert, "AP10, section IV.E";
+    }
+    others {
+        /// Where H_cs comes from.
+        sensing: Sensing = Sensing::Estimated(CarrierSense::two_ray());
+        /// The link layer's delays. Default: the middle of the bounds, with RTS/CTS in every attempt.
+        link_delay: LinkDelay = LinkDelay::Midpoint(RtsCts::EveryAttempt);
+    }
+    also |config| config.check_others();
 }
 
 /// Where H_cs comes from.
@@ -43,28 +48,11 @@ pub enum Sensing {
     Fixed(u8),
 }
 
-impl Default for OutOfInterference {
-    fn default() -> OutOfInterference {
-        OutOfInterference {
-            sensing: Sensing::Estimated(CarrierSense::two_ray()),
-            link_delay: LinkDelay::Midpoint(RtsCts::EveryAttempt),
-            includes_link_delay: false,
-            clamp_queueing: true,
-            at_most_path: true,
-        }
-    }
-}
-
 impl OutOfInterference {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
+    fn check_others(&self) -> Result<(), ParameterError> {
         match &self.sensing {
             Sensing::Estimated(config) => config.check()?,
-            Sensing::Fixed(hops) => require(*hops >= 1, "pacing.sensing_hops", hops, "1 or more hops")?,
+            Sensing::Fixed(hops) => require(*hops >= 1, "sensing_hops", hops, "1 or more hops")?,
         }
         self.link_delay.check()
     }

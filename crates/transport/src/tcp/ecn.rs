@@ -9,6 +9,7 @@
 use super::segment::Segment;
 use crate::about::Named;
 use crate::flags::Flags;
+use meshpace_core::words;
 
 /// Whether a connection uses ECN, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,8 @@ pub enum Echo {
     /// In every ACK until the sender has reduced its window (RFC 3168, section 6.1.3).
     Latched,
 }
+
+words! { Echo: "latched" = Latched, "per-mark" = PerMark }
 
 /// ECN as the RFC has it.
 pub const ECN: Named<Config> = Named {

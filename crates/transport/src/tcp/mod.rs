@@ -26,6 +26,7 @@ use crate::pacing;
 use alloc::format;
 use alloc::string::String;
 use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameters;
 
 /// Whose conversation it is: what is done where agents of ns-2 and hosts differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,58 +39,45 @@ pub enum Profile {
     Host,
 }
 
-/// Parameters of a TCP connection. The defaults are those of ns-2.35's `Agent/TCP/Newreno` with a window of 64.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// Whose conversation it is. Default that of ns-2, as the papers' simulations have it.
-    pub profile: Profile,
-    /// Payload of a full segment in bytes, 1..=65495. Default 1460.
-    pub segment: u32,
-    /// Receiver window in segments, 1..=65535. Default 64 (AP10, section V).
-    pub max_window: u32,
-    /// Congestion window after the handshake in segments, 1 or more. Default 2 (ns-2 `windowInit_`).
-    pub initial_window: u32,
-    /// Slow-start threshold before the first loss in segments, 1 or more; none: slow start lasts until a loss (RFC 5681,
-    /// section 3.1). Default 20: an agent of ns-2 starts with the default of its class, and scripts that set `window_` on the
-    /// agent leave that as it was. 64 is what setting the default of the class to 64 gives.
-    pub initial_ssthresh: Option<u32>,
-    /// Growth of the congestion window.
-    pub window: window::Config,
-    /// L of byte counting in segments, 1 or more: the window grows by what ACKs cover, in slow start by at most L segments
-    /// per ACK (RFC 3465). Default none: by one step per ACK, as in ns-2.
-    pub byte_counting: Option<u32>,
-    /// Spacing of the segments the window allows.
-    pub pacing: pacing::Config,
-    /// When the receiver acknowledges.
-    pub ack: ack::Config,
-    /// Whether the first two duplicate ACKs release a new segment each (RFC 3042; ns-2 `singledup_`). Default true.
-    pub limited_transmit: bool,
-    /// Selective acknowledgements (RFC 2018, RFC 6675). Default off, as in the papers.
-    pub sack: bool,
-    /// Explicit congestion notification. Default off.
-    pub ecn: ecn::Config,
-    /// Retransmission timer.
-    pub rto: rtt::Config,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            profile: Profile::Ns2,
-            segment: 1460,
-            max_window: 64,
-            initial_window: 2,
-            initial_ssthresh: Some(20),
-            window: window::Config::NewReno,
-            byte_counting: None,
-            pacing: pacing::Config::None,
-            ack: ack::Config::EverySegment,
-            limited_transmit: true,
-            sack: false,
-            ecn: ecn::Config::Off,
-            rto: rtt::Config::default(),
-        }
+parameters! {
+    /// Parameters of a TCP connection. The defaults are those of ns-2.35's `Agent/TCP/Newreno` with a window of 64.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// segments at the start, after the handshake
+        initial_window: u32 = 2 => whole("segments", 1, 65535), Basic, "RFC 5681, 3.1; ns-2, windowInit_";
+        /// where slow start ends first; without a number, as on hosts, it lasts until a loss
+        // An agent of ns-2 starts with the default of its class, and scripts that set `window_` on the agent leave that as it was. 64 is
+        // what setting the default of the class to 64 gives.
+        initial_ssthresh: Option<u32> = Some(20) => whole("segments", 1, 65535), Basic, "RFC 5681, 3.1; ns-2, window_";
+        /// a new segment for each of the first two duplicate ACKs
+        limited_transmit: bool = true => FLAG, Expert, "RFC 3042";
+        /// selective acknowledgements; none with synchronized clocks, whose echo takes their place in the ACK
+        sack: bool = false => FLAG, Expert, "RFC 2018, RFC 6675";
     }
+    parts {
+        /// Retransmission timer.
+        rto in rto: rtt::Config = rtt::Config::default();
+    }
+    others {
+        /// Whose conversation it is. Default that of ns-2, as the papers' simulations have it.
+        profile: Profile = Profile::Ns2;
+        /// Payload of a full segment in bytes, 1..=65495. Default 1460.
+        segment: u32 = 1460;
+        /// Receiver window in segments, 1..=65535. Default 64 (AP10, section V).
+        max_window: u32 = 64;
+        /// Growth of the congestion window.
+        window: window::Config = window::Config::NewReno;
+        /// L of byte counting in segments, 1 or more: the window grows by what ACKs cover, in slow start by at most L segments
+        /// per ACK (RFC 3465). Default none: by one step per ACK, as in ns-2.
+        byte_counting: Option<u32> = None;
+        /// Spacing of the segments the window allows.
+        pacing: pacing::Config = pacing::Config::None;
+        /// When the receiver acknowledges.
+        ack: ack::Config = ack::Config::EverySegment;
+        /// Explicit congestion notification. Default off.
+        ecn: ecn::Config = ecn::Config::Off;
+    }
+    also |config| config.check_pieces();
 }
 
 impl Config {
@@ -98,30 +86,16 @@ impl Config {
         Config { profile: Profile::Host, initial_ssthresh: None, ..self.clone() }
     }
 
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
+    fn check_pieces(&self) -> Result<(), ParameterError> {
         require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
         require((1..=65535).contains(&self.max_window), "max_window", self.max_window, "1 to 65535 segments")?;
-        require(
-            (1..=65535).contains(&self.initial_window),
-            "initial_window",
-            self.initial_window,
-            "1 to 65535 segments",
-        )?;
-        let threshold = self.initial_ssthresh;
-        require(threshold != Some(0), "initial_ssthresh", 0, "1 or more segments, or none")?;
         let one_slot = self.sack && self.pacing.needs_one_way_delay();
         require(!one_slot, "sack", self.sack, "false with synchronized clocks: their echo takes its place in the ACK")?;
-        self.window.check()?;
+        self.window.check().map_err(|error| error.inside("window"))?;
         let limit = self.byte_counting;
         require(limit != Some(0), "window.byte_counting", 0, "1 or more segments")?;
-        self.pacing.check()?;
-        self.ack.check()?;
-        self.rto.check()
+        self.pacing.check().map_err(|error| error.inside("pacing"))?;
+        self.ack.check().map_err(|error| error.inside("ack"))
     }
 
     /// Its pieces in one line, for people, with the parameters that tell it from others.

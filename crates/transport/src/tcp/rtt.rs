@@ -7,24 +7,28 @@
 //! *timed* segment is acknowledged (Karn), and once it exceeds 8 the smoothed RTT moves into the variation and the next
 //! sample starts anew.
 
-use meshpace_core::parameter::{ParameterError, require};
-use meshpace_core::{Duration, Time};
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, Time, parameters, words};
 
-/// Parameters of the retransmission timer.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// RTO before the first sample. Default 3 s (RFC 2988; ns-2 `rtxcur_init_`).
-    pub initial: Duration,
-    /// Smallest RTO before back-off. Default 0.2 s (ns-2 `minrto_`).
-    pub min: Duration,
-    /// Largest RTO. Default 60 s (ns-2 `maxrto_`).
-    pub max: Duration,
-    /// Granularity of the clock that measures the RTT, above zero. Default 10 ms (ns-2 `tcpTick_`).
-    pub tick: Duration,
-    /// Whether a timeout doubles the next RTO (RFC 6298, 5.5). Default true; the released TCP-AP agent does not.
-    pub backoff: bool,
-    /// Which segments are timed.
-    pub sampling: Sampling,
+parameters! {
+    /// Parameters of the retransmission timer.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// before the first sample, no more than the upper bound
+        initial: Duration = Duration::from_secs(3) => TIME.above(0.0), Basic, "RFC 6298, 2.1; ns-2, rtxcur_init_";
+        /// lower bound
+        min: Duration = Duration::from_millis(200) => TIME.above(0.0), Basic, "RFC 6298, 2.4; ns-2, minrto_";
+        /// upper bound
+        max: Duration = Duration::from_secs(60) => TIME.above(0.0), Expert, "RFC 6298, 2.5; ns-2, maxrto_";
+        /// granularity of the clock
+        tick: Duration = Duration::from_millis(10) => TIME.above(0.0), Basic, "ns-2, tcpTick_";
+        /// doubles after a timeout; the agent that the authors of TCP-AP released does not
+        backoff: bool = true => FLAG, Expert, "RFC 6298, 5.5";
+        /// which segments are timed
+        sampling: Sampling = Sampling::OneTimed => choice(Sampling::WORDS), Expert, "RFC 6298, section 3";
+    }
+    also |config| require(config.min <= config.max, "max", config.max, "at least min")
+        .and(require(config.initial <= config.max, "initial", config.initial, "at most max"));
 }
 
 /// Which segments the retransmission timer's estimator measures.
@@ -36,37 +40,7 @@ pub enum Sampling {
     Timestamps,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            initial: Duration::from_secs(3),
-            min: Duration::from_millis(200),
-            max: Duration::from_secs(60),
-            tick: Duration::from_millis(10),
-            backoff: true,
-            sampling: Sampling::OneTimed,
-        }
-    }
-}
-
-impl Config {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require(self.tick > Duration::ZERO, "rto.tick", self.tick, "more than 0 s")?;
-        require(self.min > Duration::ZERO, "rto.min", self.min, "more than 0 s")?;
-        require(self.max >= self.min, "rto.max", self.max, "at least rto.min")?;
-        require(
-            self.initial > Duration::ZERO && self.initial <= self.max,
-            "rto.initial",
-            self.initial,
-            "above 0 s, at most rto.max",
-        )
-    }
-}
+words! { Sampling: "one-timed" = OneTimed, "timestamps" = Timestamps }
 
 /// The estimator's state.
 #[derive(Clone, PartialEq, Debug)]

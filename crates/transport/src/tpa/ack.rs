@@ -4,7 +4,7 @@
 //! or when a timer expires; while it is congested, every segment. No rule is stated for the end of a block, and there is
 //! none here: an odd last segment waits for the timer, unless `ack_block_end` is set. TPA* needs cwnd_max at the receiver: it is configured.
 
-use meshpace_core::{Duration, Time};
+use meshpace_core::{Duration, Time, words};
 
 /// How many segments share an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +14,8 @@ pub enum Rule {
     /// As many as the sender's window (TPA*).
     EveryWindow,
 }
+
+words! { Rule: "every-other" = EveryOther, "every-window" = EveryWindow }
 
 impl Rule {
     /// Segments per ACK if the sender's window is `window` segments.
@@ -41,6 +43,11 @@ impl Acknowledger {
     /// One ACK per `every` segments, at the latest `delay` after the first of them.
     pub fn new(every: u8, delay: Duration) -> Acknowledger {
         Acknowledger { every, delay, pending: 0, due: false, at: Time::NEVER }
+    }
+
+    /// From the next segment on an ACK waits for this long.
+    pub fn set_delay(&mut self, delay: Duration) {
+        self.delay = delay;
     }
 
     /// A data segment arrived.

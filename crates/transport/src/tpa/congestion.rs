@@ -11,7 +11,8 @@
 //! appendix B.) Where notices of recovery come, the sender is silent until one does; should it get lost, a probe
 //! leaves after the longest RTO.
 
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameter::require;
+use meshpace_core::{parameters, words};
 
 /// What the network tells about routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,40 +25,29 @@ pub enum Notices {
     FailureAndRecovery,
 }
 
-/// Parameters of the congestion control.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// cwnd_max in segments, 1 to 12. Default 2 (TPA, table 1: 2 or 3).
-    pub window: u8,
-    /// th_ROUTE: timeouts in a row that freeze, 1 or more. Default 1 (TPA, table 1). With ELFN it counts only if it is more
-    /// than th_CONG.
-    pub route_timeouts: u32,
-    /// th_CONG, with ELFN: timeouts in a row that mean congestion, 1 or more. Default 1 (TPA, section 3.5: at least 1).
-    pub congestion_timeouts: u32,
-    /// th_ACK: ACKs in a row that end it, 1 or more. Default 1 (TPA, table 1).
-    pub acks: u32,
-    /// What is believed about routes. Default none (the paper's testbed; its simulations do not say).
-    pub notices: Notices,
-}
+words! { Notices: "none" = None, "failure" = Failure, "failure-and-recovery" = FailureAndRecovery }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { window: 2, route_timeouts: 1, congestion_timeouts: 1, acks: 1, notices: Notices::None }
+parameters! {
+    /// Parameters of the congestion control.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// cwnd_max in segments
+        window: u8 = 2 => whole("segments", 1, 12), Basic, "TPA, table 1: 2 or 3";
+        /// what it is told about routes
+        notices: Notices = Notices::None => choice(Notices::WORDS), Expert, "TPA, section 3.5; ELFN";
     }
-}
-
-impl Config {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require((1..=12).contains(&self.window), "window", self.window, "1 to 12 segments")?;
-        require(self.route_timeouts >= 1, "route_timeouts", self.route_timeouts, "1 or more")?;
-        require(self.congestion_timeouts >= 1, "congestion_timeouts", self.congestion_timeouts, "1 or more")?;
-        require(self.acks >= 1, "acks", self.acks, "1 or more")
+    others {
+        /// th_ROUTE: timeouts in a row that freeze, 1 or more. Default 1 (TPA, table 1). With ELFN it counts only if it is more
+        /// than th_CONG.
+        route_timeouts: u32 = 1;
+        /// th_CONG, with ELFN: timeouts in a row that mean congestion, 1 or more. Default 1 (TPA, section 3.5: at least 1).
+        congestion_timeouts: u32 = 1;
+        /// th_ACK: ACKs in a row that end it, 1 or more. Default 1 (TPA, table 1).
+        acks: u32 = 1;
     }
+    also |config| require(config.route_timeouts >= 1, "route_timeouts", config.route_timeouts, "1 or more")
+        .and(require(config.congestion_timeouts >= 1, "congestion_timeouts", config.congestion_timeouts, "1 or more"))
+        .and(require(config.acks >= 1, "acks", config.acks, "1 or more"));
 }
 
 /// The sender's condition.

@@ -138,6 +138,13 @@ impl Connection {
         self.refresh(now);
     }
 
+    /// Both ends acknowledge the end of a block up to `delay` later than they otherwise do, so that the ACK of a question can ride on its
+    /// answer. For an open connection whose peer does the same; where the peer does not, a lost segment is repeated that much later.
+    pub fn hold_acks(&mut self, delay: Duration) {
+        self.receiver.hold_acks(delay);
+        self.sender.expect_held_acks(delay);
+    }
+
     /// A segment of the peer arrived. Returns where its payload belongs, if it brought something new.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> Option<Placement> {
         self.sender.on_frame(arrival.received_power_dbm);

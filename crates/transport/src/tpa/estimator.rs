@@ -19,90 +19,53 @@
 //! cent of the segments were then repeated needlessly, where the paper's testbed measured none (table 3). Segments that
 //! wait for their ACK while the next ones are paced would time out every time.
 
-use meshpace_core::Duration;
 use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::{Duration, parameters};
 
-/// Parameters of the estimator.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// Weight of the new sample in ERTT, 0..=1. Default 0.125 (TPA, table 1).
-    pub g: f64,
-    /// Weight of the new deviation in DEV, 0..=1. Default 0.25 (TPA, table 1).
-    pub h: f64,
-    /// g after a route change, 0..=1. Default 0.25 (TPA, table 1).
-    pub g1: f64,
-    /// h after a route change, 0..=1. Default 0.5 (TPA, table 1).
-    pub h1: f64,
-    /// th_RC: samples outside on the same side that make a route change, 1 or more. Default 3 (TPA, table 1).
-    pub route_change_samples: u32,
-    /// n_RC: updates with g1 and h1. Default 3 (TPA, table 1).
-    pub route_change_updates: u32,
-    /// Whether DEV is computed with the old ERTT, as in TCP, not with the new one as printed. Default false.
-    pub deviation_from_old: bool,
-    /// The least that is added to ERTT in place of 4 DEV. Default 100 ms, how long the receiver may hold an ACK; 0 s is the
-    /// equation as printed.
-    pub margin: Duration,
-    /// RTO before the first sample, above zero. Default 3 s.
-    pub initial: Duration,
-    /// Lower bound of the RTO, above zero. None is stated; the default of 1 ms, less than any data frame and its ACK take,
-    /// only keeps a path without delay from a timer without end.
-    pub min: Duration,
-    /// Upper bound of the RTO, doubling included; at least `initial`. Default 60 s.
-    pub max: Duration,
-    /// A constant RTO in place of the estimate, for worked examples. Default none.
-    pub fixed: Option<Duration>,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            g: 0.125,
-            h: 0.25,
-            g1: 0.25,
-            h1: 0.5,
-            route_change_samples: 3,
-            route_change_updates: 3,
-            deviation_from_old: false,
-            margin: Duration::from_millis(100),
-            initial: Duration::from_secs(3),
-            min: Duration::from_millis(1),
-            max: Duration::from_secs(60),
-            fixed: None,
-        }
+parameters! {
+    /// Parameters of the estimator.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// gain of the mean
+        g: f64 = 0.125 => number(0.0, 1.0), Expert, "TPA, section 3.4 and table 1";
+        /// gain of the deviation
+        h: f64 = 0.25 => number(0.0, 1.0), Expert, "TPA, section 3.4 and table 1";
+        /// gain of the mean after a change of route
+        g1: f64 = 0.25 => number(0.0, 1.0), Expert, "TPA, section 3.4 and table 1";
+        /// gain of the deviation after a change of route
+        h1: f64 = 0.5 => number(0.0, 1.0), Expert, "TPA, section 3.4 and table 1";
+        /// deviation from the mean before the sample, as in TCP, and not from the one after it, as printed
+        deviation_from_old: bool = false => FLAG, Expert, "TPA, section 3.4";
+        /// the least that is added to the estimate, in place of four deviations; 0 s is the equation as printed
+        margin: Duration = Duration::from_millis(100) => TIME.from(0.0), Expert;
+        /// before the first sample, no more than the upper bound
+        initial: Duration = Duration::from_secs(3) => TIME.above(0.0), Basic, "RFC 6298, 2.1; ns-2, rtxcur_init_";
+        /// lower bound
+        // None is stated: less than any data frame and its ACK take, it only keeps a path without delay from a timer without end.
+        min: Duration = Duration::from_millis(1) => TIME.above(0.0), Basic;
+        /// upper bound
+        max: Duration = Duration::from_secs(60) => TIME.above(0.0), Expert;
     }
+    others {
+        /// th_RC: samples outside on the same side that make a route change, 1 or more. Default 3 (TPA, table 1).
+        route_change_samples: u32 = 3;
+        /// n_RC: updates with g1 and h1. Default 3 (TPA, table 1).
+        route_change_updates: u32 = 3;
+        /// A constant RTO in place of the estimate, for worked examples. Default none.
+        fixed: Option<Duration> = None;
+    }
+    also |config| config.check_dependent();
 }
 
 impl Config {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let weight = |value: f64, name| require((0.0..=1.0).contains(&value), name, value, "0 to 1");
-        weight(self.g, "rto.g")?;
-        weight(self.h, "rto.h")?;
-        weight(self.g1, "rto.g1")?;
-        weight(self.h1, "rto.h1")?;
-        require(
-            self.route_change_samples >= 1,
-            "rto.route_change_samples",
-            self.route_change_samples,
-            "1 or more samples",
-        )?;
-        require(self.initial > Duration::ZERO, "rto.initial", self.initial, "more than 0 s")?;
-        require(self.max >= self.initial, "rto.max", self.max, "at least rto.initial")?;
-        require(self.margin <= self.max, "rto.margin", self.margin, "at most rto.max")?;
-        require(
-            self.min > Duration::ZERO && self.min <= self.max,
-            "rto.min",
-            self.min,
-            "more than 0 s, at most rto.max",
-        )?;
-        if let Some(fixed) = self.fixed {
-            require(fixed > Duration::ZERO && fixed <= self.max, "rto.fixed", fixed, "more than 0 s, at most rto.max")?;
-        }
-        Ok(())
+    fn check_dependent(&self) -> Result<(), ParameterError> {
+        let samples = self.route_change_samples;
+        require(samples >= 1, "route_change_samples", samples, "1 or more samples")?;
+        require(self.initial <= self.max, "max", self.max, "at least initial")?;
+        require(self.margin <= self.max, "margin", self.margin, "at most max")?;
+        require(self.min <= self.max, "min", self.min, "at most max")?;
+        let fixed = self.fixed.unwrap_or(self.max);
+        require(fixed > Duration::ZERO && fixed <= self.max, "fixed", fixed, "more than 0 s, at most max")
     }
 }
 

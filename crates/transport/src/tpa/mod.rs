@@ -26,82 +26,57 @@ pub use segment::{HEADER_BYTES, Segment};
 use crate::pacing::{self, Measure, RateLimit};
 use alloc::format;
 use alloc::string::String;
-use meshpace_core::Duration;
 use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::{Duration, parameters};
 
-/// Parameters of a TPA connection; both ends need the same. The defaults are TPA-2 with the paper's table 1.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// MSS: payload of a full segment in bytes, 1..=65495. Default 1460 (TPA, section 4.2).
-    pub segment: u32,
-    /// K: segments in a block, 1 to 12. Default 12 (TPA, table 1).
-    pub block_segments: u8,
-    /// How long bytes wait for a block to fill. Default 100 ms (no value is stated).
-    pub fill_timeout: Duration,
-    /// Window, thresholds, and what is believed about routes.
-    pub congestion: congestion::Config,
-    /// How many segments this end lets be outstanding. Default cwnd_max, for which `congestion` has the number (TPA, section 3.3).
-    pub window: window::Rule,
-    /// How many segments share an ACK.
-    pub ack: ack::Rule,
-    /// How long an ACK may wait. Default 100 ms (TPA, section 3.6).
-    pub ack_delay: Duration,
-    /// Whether the last segment of a block that misses none brings about an ACK at once. The sender begins nothing before it has that, so
-    /// that a short block, or one of more segments than share an ACK, otherwise costs `ack_delay`. Default false: the paper states
-    /// no rule for the end of a block.
-    pub ack_block_end: bool,
-    /// Estimator of the RTO.
-    pub rto: estimator::Config,
-    /// WinSize in segments, 1 to 255. Default 255: never limiting.
-    pub receive_window: u8,
-    /// Number of the first block, 0 to 4095. Default 0; on a real network a random one.
-    pub first_block: u16,
-    /// Whether an end that listened and has written nothing closes as soon as its peer has. Default true.
-    pub close_with_peer: bool,
-    /// Spacing of the segments the window allows (TPA-AP, section 5.2). Default none.
-    pub pacing: pacing::Config,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            segment: 1460,
-            block_segments: segment::BLOCK_SEGMENTS,
-            fill_timeout: Duration::from_millis(100),
-            congestion: congestion::Config::default(),
-            window: window::Rule::Agreed,
-            ack: ack::Rule::EveryOther,
-            ack_delay: Duration::from_millis(100),
-            ack_block_end: false,
-            rto: estimator::Config::default(),
-            receive_window: u8::MAX,
-            first_block: 0,
-            close_with_peer: true,
-            pacing: pacing::Config::None,
-        }
+parameters! {
+    /// Parameters of a TPA connection; both ends need the same. The defaults are TPA-2 with the paper's table 1.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// K, segments of a block
+        block_segments: u8 = segment::BLOCK_SEGMENTS => whole("segments", 1, segment::BLOCK_SEGMENTS as u64), Basic,
+            "TPA, section 3.2 and table 1";
+        /// how long a block waits for more data
+        fill_timeout: Duration = Duration::from_millis(100) => TIME.from(0.0), Expert;
+        /// how many segments share an ACK
+        ack: ack::Rule = ack::Rule::EveryOther => choice(ack::Rule::WORDS), Basic, "TPA, section 3.6";
+        /// the longest wait of an ACK
+        ack_delay: Duration = Duration::from_millis(100) => TIME.from(0.0), Expert, "TPA, section 3.6";
     }
+    parts {
+        /// Window, thresholds, and what is believed about routes.
+        congestion: congestion::Config = congestion::Config::default();
+        /// Estimator of the RTO.
+        rto in rto: estimator::Config = estimator::Config::default();
+    }
+    others {
+        /// MSS: payload of a full segment in bytes, 1..=65495. Default 1460 (TPA, section 4.2).
+        segment: u32 = 1460;
+        /// How many segments this end lets be outstanding. Default cwnd_max, for which `congestion` has the number (TPA, section 3.3).
+        window: window::Rule = window::Rule::Agreed;
+        /// Whether the last segment of a block that misses none brings about an ACK at once. The sender begins nothing before it has that, so
+        /// that a short block, or one of more segments than share an ACK, otherwise costs `ack_delay`. Default false: the paper states
+        /// no rule for the end of a block.
+        ack_block_end: bool = false;
+        /// WinSize in segments, 1 to 255. Default 255: never limiting.
+        receive_window: u8 = u8::MAX;
+        /// Number of the first block, 0 to 4095. Default 0; on a real network a random one.
+        first_block: u16 = 0;
+        /// Whether an end that listened and has written nothing closes as soon as its peer has. Default true.
+        close_with_peer: bool = true;
+        /// Spacing of the segments the window allows (TPA-AP, section 5.2). Default none.
+        pacing: pacing::Config = pacing::Config::None;
+    }
+    also |config| config.check_others();
 }
 
 impl Config {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
+    fn check_others(&self) -> Result<(), ParameterError> {
         require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
-        require(
-            (1..=segment::BLOCK_SEGMENTS).contains(&self.block_segments),
-            "block_segments",
-            self.block_segments,
-            "1 to 12 segments",
-        )?;
-        self.congestion.check()?;
         self.window.check()?;
-        self.rto.check()?;
         require(self.receive_window >= 1, "receive_window", self.receive_window, "1 to 255 segments")?;
         require(self.first_block < segment::BLOCK_NUMBERS, "first_block", self.first_block, "0 to 4095")?;
-        self.pacing.check()?;
+        self.pacing.check().map_err(|error| error.inside("pacing"))?;
         match &self.pacing {
             pacing::Config::None | pacing::Config::Rule(_) | pacing::Config::Custom(_) => {}
             pacing::Config::Adaptive(config) => {

@@ -12,7 +12,7 @@ use super::ack::Acknowledger;
 use super::segment::{ALL, BLOCK_NUMBERS, BLOCK_SEGMENTS, Segment, blocks_between};
 use crate::flags::Flags;
 use crate::stats::Stats;
-use meshpace_core::Time;
+use meshpace_core::{Duration, Time};
 
 /// Where the payload of an accepted segment belongs in the peer's stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -193,6 +193,12 @@ impl Receiver {
     /// Whether a segment with block number `block` could come next: for judging a reset.
     pub fn expects(&self, block: u16) -> bool {
         blocks_between(self.block, block) <= 1
+    }
+
+    /// The end of a block may be acknowledged `delay` later, so that the ACK can ride on data.
+    pub fn hold_acks(&mut self, delay: Duration) {
+        self.ack_block_end = false;
+        self.acks.set_delay(delay);
     }
 
     /// When to acknowledge.

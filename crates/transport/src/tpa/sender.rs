@@ -204,6 +204,11 @@ impl Sender {
         self.congestion.is_silent() && now < self.silent_until
     }
 
+    /// The peer acknowledges the end of a block up to `delay` later.
+    pub fn expect_held_acks(&mut self, delay: Duration) {
+        self.peer.ack_delay = delay;
+    }
+
     /// The next data segment that may leave.
     pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         self.begin_block(now);

@@ -27,130 +27,69 @@ use super::estimator::{exchange, reuse_hops};
 use crate::PathInfo;
 use alloc::format;
 use alloc::string::String;
-use meshpace_core::Duration;
-use meshpace_core::parameter::{ParameterError, require};
+use alloc::vec::Vec;
+use meshpace_core::parameter;
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, parameters};
 
-/// Parameters.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// floor / tau up to three hops, above 0, at most 30. Default 1.034.
-    pub near_floor: f64,
-    /// floor / tau from four hops on, above 0, at most 30. Default 1.07.
-    pub far_floor: f64,
-    /// Delay borne at the floor, in tau, above 0. Default 0.09.
-    pub delay: f64,
-    /// Exponent with which that grows as the interval does, 0.1 to 10. Default 1.5.
-    pub exponent: f64,
-    /// How it grows with the length of the path. Default 1.5.
-    pub length: f64,
-    /// How fast the interval follows, per second, above 0. Default 0.3.
-    pub gain: f64,
-    /// Extra delay per share of marked segments, in tau. Default 0.
-    pub marks: f64,
-    /// How many times the delay is borne beside somebody who fills queues, 1 or more. Default 1: no more than alone.
-    pub competitive: f64,
-    /// Growth of the interval by a loss. Default 0.05.
-    pub loss: f64,
-    /// I / (n t_d) before the first sample, above 0. Default 1.
-    pub start: f64,
-    /// Segments in the first train. Default 4.
-    pub first: u32,
-    /// Segments in a train at most. Default 32.
-    pub train: u32,
-    /// How long a train lasts at most. Default 1 s.
-    pub span: Duration,
-    /// An interval that is known beforehand and never changes, for oracles. Default none.
-    pub interval: Option<Duration>,
-    /// Segments in a train at most up to three hops, while nothing has been lost for a minute. Default none: as on every path.
-    pub near_train: Option<u32>,
-    /// Delay borne there at the floor, in tau, above 0. Default none: as on every path.
-    pub near_delay: Option<f64>,
-    /// Whether the interval is kept in proportion when the path gets other hops, or begins anew. Default true.
-    pub keep_interval: bool,
-    /// Whether trains leave as aggregates where links have them. Default false: their segments are spaced on every link.
-    pub aggregates: bool,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            near_floor: 1.034,
-            far_floor: 1.07,
-            delay: 0.09,
-            exponent: 1.5,
-            length: 1.5,
-            gain: 0.3,
-            marks: 0.0,
-            competitive: 1.0,
-            loss: 0.05,
-            start: 1.0,
-            first: 4,
-            train: 32,
-            span: Duration::from_secs(1),
-            interval: None,
-            near_train: None,
-            near_delay: None,
-            keep_interval: true,
-            aggregates: false,
-        }
+parameters! {
+    /// Parameters.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// least interval up to three hops, in tau
+        near_floor: f64 = 1.034 => number(0.1, 10.0), Expert;
+        /// least interval from four hops on, in tau
+        far_floor: f64 = 1.07 => number(0.1, 10.0), Expert;
+        /// delay borne at the floor, in tau
+        delay: f64 = 0.09 => number(1e-3, 100.0), Expert;
+        /// how that grows with the interval
+        exponent: f64 = 1.5 => number(0.1, 10.0), Expert;
+        /// how that grows with the path
+        length: f64 = 1.5 => number(0.0, 100.0), Expert;
+        /// how fast the interval follows, per second
+        gain: f64 = 0.3 => number(1e-3, 100.0), Expert;
+        /// extra delay per share of marked segments, in tau, where both ends know trains; more with +marks
+        marks: f64 = 0.0 => number(0.0, 1000.0), Expert;
+        /// how many times the delay is borne while most trains lose segments, as beside somebody who fills queues; more with +competitive
+        competitive: f64 = 1.0 => number(1.0, 100.0), Expert;
+        /// growth of the interval by a loss
+        loss: f64 = 0.05 => number(0.0, 10.0), Expert;
+        /// interval before the first sample, in n exchange times
+        start: f64 = 1.0 => number(0.1, 100.0), Expert;
+        /// segments of the first train, no more than those of any
+        first: u32 = 4 => whole("segments", 1, 65535), Expert;
+        /// segments of a train at most
+        train: u32 = 32 => whole("segments", 1, 65535), Basic;
+        /// how long a train lasts at most
+        span: Duration = Duration::from_secs(1) => TIME.above(0.0), Expert;
+        /// a fixed interval, known beforehand, in place of the control law
+        interval: Option<Duration> = None => TIME.above(0.0).or("by the control law"), Basic;
+        /// segments of a train at most up to three hops, while nothing has been lost for a minute
+        near_train: Option<u32> = None => whole("segments", 1, 65535).or("that of train"), Expert;
+        /// delay borne there at the floor, in tau
+        near_delay: Option<f64> = None => number(1e-3, 100.0).or("that of delay"), Expert;
+        /// whether the interval is kept in proportion when the path gets other hops, or begins anew
+        keep_interval: bool = true => FLAG, Expert;
+        /// whether trains leave as aggregates where links have them, instead of segment by segment
+        aggregates: bool = false => FLAG, Basic;
     }
+    also |config| require(config.first <= config.train, "first", config.first, "at most the segments of a train");
 }
 
 /// How long nothing may have been lost for that to be believed, seconds.
 const UNHURT: f64 = 60.0;
 
-/// I / tau at most.
+/// I / tau at most; more than any floor.
 const SLOWEST: f64 = 30.0;
 /// How fast the growth by losses fades, per second.
 const FORGIVENESS: f64 = 0.3;
 
 impl Config {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let positive = |name, value: f64| require(value > 0.0 && value.is_finite(), name, value, "above 0");
-        let not_negative = |name, value: f64| require(value >= 0.0 && value.is_finite(), name, value, "0 or more");
-        for (name, floor) in [("near_floor", self.near_floor), ("far_floor", self.far_floor)] {
-            require(floor > 0.0 && floor <= SLOWEST, name, floor, "above 0, at most 30 tau")?;
-        }
-        positive("delay", self.delay)?;
-        require((0.1..=10.0).contains(&self.exponent), "exponent", self.exponent, "0.1 to 10")?;
-        not_negative("length", self.length)?;
-        positive("gain", self.gain)?;
-        not_negative("marks", self.marks)?;
-        require(self.competitive >= 1.0 && self.competitive.is_finite(), "competitive", self.competitive, "1 or more")?;
-        not_negative("loss", self.loss)?;
-        positive("start", self.start)?;
-        positive("near_delay", self.near_delay.unwrap_or(self.delay))?;
-        let near = self.near_train.unwrap_or(self.train);
-        require((1..=65535).contains(&near), "near_train", near, "1 to 65535 segments")?;
-        require((1..=65535).contains(&self.train), "train", self.train, "1 to 65535 segments")?;
-        require((1..=self.train).contains(&self.first), "first", self.first, "1 segment to those of a train")?;
-        let known = self.interval.unwrap_or(self.span);
-        require(known > Duration::ZERO, "interval", known, "above 0 s")?;
-        require(self.span > Duration::ZERO, "span", self.span, "above 0 s")
-    }
-}
-
-impl Config {
-    /// Its parameters in one line, for people.
+    /// Its parameters in one line, for people: the longest train, and what is not the default.
     pub fn describe(&self) -> String {
-        let train =
-            format!("trains of {} to {} segments, {} s at most", self.first, self.train, self.span.as_secs_f64());
-        let competes = if self.competitive > 1.0 {
-            format!(", {} times the delay beside others", self.competitive)
-        } else {
-            String::new()
-        };
-        match self.interval {
-            Some(interval) => format!("{train}; {} s apart", interval.as_secs_f64()),
-            None => format!(
-                "{train}; floor {} or {}, delay {}, exponent {}, marks {}{competes}",
-                self.near_floor, self.far_floor, self.delay, self.exponent, self.marks
-            ),
-        }
+        let line = [format!("trains of up to {} segments", self.train)];
+        let changes = parameter::changes(&mut self.clone(), &mut Config::default());
+        line.into_iter().chain(changes).collect::<Vec<_>>().join("; ")
     }
 }
 

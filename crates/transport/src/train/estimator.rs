@@ -16,8 +16,7 @@
 
 use super::skew::Skew;
 use crate::PathInfo;
-use meshpace_core::parameter::{ParameterError, require};
-use meshpace_core::{Duration, Rate};
+use meshpace_core::{Duration, Rate, parameters};
 
 /// Hops after which the channel can be used again (AP05, section 4.3).
 pub const REUSE_HOPS: u8 = 4;
@@ -30,44 +29,20 @@ const FRAME_BYTES: f64 = 52.0;
 /// How far above the least a round trip is believed by 1/e, seconds.
 const BELIEVED: f64 = 3e-3;
 
-/// Parameters.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// How long a least value counts at least. Default 15 s.
-    pub horizon: Duration,
-    /// Time constant of the mean delay. Default 1 s.
-    pub smoothing: Duration,
-    /// What backoff adds to a delay per hop on an empty path. Default 0.3 ms.
-    pub hop_noise: Duration,
-    /// How many more hops the path is taken for than routing says, -254 to 254, rounded; one hop at least. Default 0.
-    pub hop_error: f64,
-    /// The data rate that its channel is taken for, above 0. Default none: that of the radio.
-    pub rate: Option<Rate>,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            horizon: Duration::from_secs(15),
-            smoothing: Duration::from_secs(1),
-            hop_noise: Duration::from_micros(300),
-            hop_error: 0.0,
-            rate: None,
-        }
-    }
-}
-
-impl Config {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require(self.horizon > Duration::ZERO, "horizon", self.horizon, "above 0 s")?;
-        require(self.smoothing > Duration::ZERO, "smoothing", self.smoothing, "above 0 s")?;
-        require(self.hop_error.abs() <= 254.0, "hop_error", self.hop_error, "-254 to 254 hops")?;
-        let rate = self.rate.map_or(1.0, Rate::as_bps_f64);
-        require(rate > 0.0, "rate", rate, "above 0 bit/s")
+parameters! {
+    /// Parameters.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// how long a least value holds, half of the longest time
+        horizon: Duration = Duration::from_secs(15) => TIME.above(0.0), Expert;
+        /// time constant of the delay
+        smoothing: Duration = Duration::from_secs(1) => TIME.above(0.0), Expert;
+        /// delay per hop that is no queue
+        hop_noise: Duration = Duration::from_micros(300) => TIME.from(0.0), Expert;
+        /// how many more hops the sender takes the path for than there are, rounded; one hop at least
+        hop_error: f64 = 0.0 => number(-254.0, 254.0), Expert;
+        /// data rate that the sender takes the channel for
+        rate as path_rate: Option<Rate> = None => RATE.above(0.0).or("the radio's"), Expert;
     }
 }
 

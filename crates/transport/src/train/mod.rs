@@ -28,8 +28,8 @@ pub use segment::{Feedback, Segment};
 
 use crate::about::Named;
 use alloc::string::String;
-use meshpace_core::Duration;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, parameters};
 
 /// Whose conversation it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,37 +41,31 @@ pub enum Profile {
     Host,
 }
 
-/// Parameters of a connection; both ends need the same `segment`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// Whose conversation it is. Default that of agents.
-    pub profile: Profile,
-    /// Payload of a full segment in bytes, 1..=65495. Default 1460.
-    pub segment: u32,
-    /// Receive window in segments, 1..=65535. Default 64.
-    pub max_window: u16,
-    /// How long a receiver waits for more before it acknowledges without a TAIL, above 0 s. Default 0.4 s.
-    pub ack_timer: Duration,
-    /// What is known of the path.
-    pub estimator: estimator::Config,
-    /// Interval and length of a train.
-    pub control: control::Config,
-    /// The retransmission timer.
-    pub timeout: timeout::Config,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            profile: Profile::Agent,
-            segment: 1460,
-            max_window: 64,
-            ack_timer: Duration::from_millis(400),
-            estimator: estimator::Config::default(),
-            control: control::Config::default(),
-            timeout: timeout::Config::default(),
-        }
+parameters! {
+    /// Parameters of a connection; both ends need the same `segment`.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// how long a receiver waits for more before it acknowledges
+        ack_timer: Duration = Duration::from_millis(400) => TIME.above(0.0), Expert;
     }
+    parts {
+        /// Interval and length of a train.
+        control: control::Config = control::Config::default();
+        /// What is known of the path.
+        estimator: estimator::Config = estimator::Config::default();
+        /// The retransmission timer.
+        timeout in rto: timeout::Config = timeout::Config::default();
+    }
+    others {
+        /// Whose conversation it is. Default that of agents.
+        profile: Profile = Profile::Agent;
+        /// Payload of a full segment in bytes, 1..=65495. Default 1460.
+        segment: u32 = 1460;
+        /// Receive window in segments, 1..=65535. Default 64.
+        max_window: u16 = 64;
+    }
+    also |config| require((1..=65495).contains(&config.segment), "segment", config.segment, "1 to 65495 bytes")
+        .and(require(config.max_window >= 1, "max_window", config.max_window, "1 to 65535 segments"));
 }
 
 /// Quiet trains.
@@ -110,19 +104,6 @@ impl Config {
     /// The same parameters as a host uses them on a network that is not simulated.
     pub fn of_host(&self) -> Config {
         Config { profile: Profile::Host, ..self.clone() }
-    }
-
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require((1..=65495).contains(&self.segment), "segment", self.segment, "1 to 65495 bytes")?;
-        require(self.max_window >= 1, "max_window", self.max_window, "1 to 65535 segments")?;
-        require(self.ack_timer > Duration::ZERO, "ack_timer", self.ack_timer, "above 0 s")?;
-        self.estimator.check()?;
-        self.control.check()?;
-        self.timeout.check()
     }
 
     /// Its parameters in one line, for people.

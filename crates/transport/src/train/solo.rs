@@ -17,7 +17,7 @@ use super::peer_clock::{PeerClock, Reading};
 use super::timeout::{self, Timeout};
 use crate::PathInfo;
 use crate::stats::Stats;
-use meshpace_core::parameter::ParameterError;
+use meshpace_core::parameter::{ParameterError, Parameters, Slots};
 use meshpace_core::{Duration, Rate, Time};
 
 /// No receiver's timer is shorter, seconds (Linux: 40 ms), with a reserve.
@@ -64,6 +64,18 @@ impl Config {
     pub fn check(&self) -> Result<(), ParameterError> {
         self.control.check()?;
         self.estimator.check()
+    }
+}
+
+/// What trains have with a receiver that knows them: without it these change nothing.
+const OF_BOTH_ENDS: [&str; 2] = ["competitive", "aggregates"];
+
+impl Parameters for Config {
+    fn slots(&mut self) -> Slots<'_> {
+        let mut slots = self.control.slots();
+        slots.extend(self.estimator.slots());
+        slots.retain(|slot| !OF_BOTH_ENDS.contains(&slot.parameter.key));
+        slots
     }
 }
 

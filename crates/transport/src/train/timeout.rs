@@ -4,37 +4,22 @@
 //! the smallest RTO is 0.4 s, as long as a receiver waits; the largest is 2 s, since one segment every 2 s harms nobody and a
 //! route may be back at any time.
 
-use meshpace_core::Duration;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, parameters};
 
-/// Parameters.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    /// RTO before the first sample. Default 1 s (RFC 6298, section 2.1).
-    pub initial: Duration,
-    /// Smallest RTO. Default 0.4 s.
-    pub min: Duration,
-    /// Largest RTO. Default 2 s.
-    pub max: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { initial: Duration::from_secs(1), min: Duration::from_millis(400), max: Duration::from_secs(2) }
+parameters! {
+    /// Parameters.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// before the first sample, no more than the upper bound
+        initial: Duration = Duration::from_secs(1) => TIME.above(0.0), Expert, "RFC 6298, 2.1";
+        /// lower bound
+        min: Duration = Duration::from_millis(400) => TIME.above(0.0), Expert;
+        /// upper bound
+        max: Duration = Duration::from_secs(2) => TIME.above(0.0), Expert;
     }
-}
-
-impl Config {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require(self.min > Duration::ZERO, "rto.min", self.min, "more than 0 s")?;
-        require(self.max >= self.min, "rto.max", self.max, "at least rto.min")?;
-        let range = self.initial > Duration::ZERO && self.initial <= self.max;
-        require(range, "rto.initial", self.initial, "above 0 s, at most rto.max")
-    }
+    also |config| require(config.min <= config.max, "max", config.max, "at least min")
+        .and(require(config.initial <= config.max, "initial", config.initial, "at most max"));
 }
 
 /// The estimator's state.

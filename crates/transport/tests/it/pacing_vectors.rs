@@ -307,16 +307,16 @@ fn equilibrium_dcc_section_4() {
 fn parameters_outside_their_meaning_are_refused() {
     let refused = |config: AdaptiveConfig| config.check().unwrap_err().name;
     let paper = AdaptiveConfig::paper;
-    assert_eq!(refused(AdaptiveConfig { scale: 0.5, ..paper() }), "pacing.scale");
+    assert_eq!(refused(AdaptiveConfig { scale: 0.5, ..paper() }), "scale");
     let oid = |sensing| AdaptiveConfig {
         measure: Measure::OutOfInterference(OutOfInterference { sensing, ..OutOfInterference::default() }),
         ..paper()
     };
-    assert_eq!(refused(oid(Sensing::Fixed(0))), "pacing.sensing_hops");
-    assert_eq!(refused(oid(Sensing::Estimated(sense(f64::NAN, 3.0)))), "pacing.carrier_sense_threshold");
-    assert_eq!(refused(oid(Sensing::Estimated(sense(-75.0, 0.5)))), "pacing.path_loss_exponent");
+    assert_eq!(refused(oid(Sensing::Fixed(0))), "interference.sensing_hops");
+    assert_eq!(refused(oid(Sensing::Estimated(sense(f64::NAN, 3.0)))), "interference.carrier_sense_threshold");
+    assert_eq!(refused(oid(Sensing::Estimated(sense(-75.0, 0.5)))), "interference.path_loss_exponent");
     let frames = CarrierSense { frames: 0, ..CarrierSense::testbed(-75.0) };
-    assert_eq!(refused(oid(Sensing::Estimated(frames))), "pacing.power_frames");
+    assert_eq!(refused(oid(Sensing::Estimated(frames))), "interference.power_frames");
     for config in [
         DccConfig { alpha: -0.1, ..DccConfig::default() },
         DccConfig { beta: 0.9, ..DccConfig::default() },

@@ -1,7 +1,6 @@
 //! LLAP's parameters and the readings of what its paper leaves open.
 
-use meshpace_core::Duration;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::{Duration, parameters, words};
 
 /// What a relay's PD delays (item 1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,61 +42,36 @@ pub enum QueueLimit {
     PerNode,
 }
 
-/// LLAP's parameters.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct LlapConfig {
-    /// Weight on the old value of HT and NHT. Range [0, 1), default 0.8 (LLAP, IV.B).
-    pub alpha: f64,
-    /// Packets an input queue holds, and the transmission queue. Range 1 to 10000, default 25 (LLAP, IV.A).
-    pub queue: usize,
-    /// What a relay's PD delays.
-    pub relay_delay: RelayDelay,
-    /// When a relay's PD is updated.
-    pub delay_update: DelayUpdate,
-    /// What the difference of the delays is added to.
-    pub delay_base: DelayBase,
-    /// Whether PD may wind below zero (item 2); it then delays nothing until the debt is paid. Default no.
-    pub negative_delay: bool,
-    /// Upper bound of PD, and of the source's spacing. Range 1 ms to 60 s, default 1 s (item 2).
-    pub max_delay: Duration,
-    /// Whether local and relayed packets for one destination have queues of their own (item 4). Default yes.
-    pub by_origin: bool,
-    /// Whether pure TCP ACKs are paced as any traffic (item 6), or go straight to the transmission queue. Default yes.
-    pub pace_acks: bool,
-    /// How long a packet may take to be overheard before it is forgotten (item 8). Range 1 ms to 60 s, default 1 s.
-    pub patience: Duration,
-    /// What the limit of the input queues counts.
-    pub limit: QueueLimit,
-}
+words! { RelayDelay: "hold" = Hold, "space" = Space }
+words! { DelayUpdate: "transmission" = Transmission, "overhearing" = Overhearing }
+words! { DelayBase: "previous" = Previous, "waited" = Waited }
+words! { QueueLimit: "per-queue" = PerQueue, "per-node" = PerNode }
 
-impl Default for LlapConfig {
-    fn default() -> Self {
-        LlapConfig {
-            alpha: 0.8,
-            queue: 25,
-            relay_delay: RelayDelay::Hold,
-            delay_update: DelayUpdate::Transmission,
-            delay_base: DelayBase::Previous,
-            negative_delay: false,
-            max_delay: Duration::from_secs(1),
-            by_origin: true,
-            pace_acks: true,
-            patience: Duration::from_secs(1),
-            limit: QueueLimit::PerQueue,
-        }
-    }
-}
-
-impl LlapConfig {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    /// The first parameter that is not.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let span = Duration::from_millis(1)..=Duration::from_secs(60);
-        require((0.0..1.0).contains(&self.alpha), "llap.alpha", self.alpha, "at least 0 and less than 1")?;
-        require((1..=10_000).contains(&self.queue), "llap.queue", self.queue, "1 to 10000 packets")?;
-        require(span.contains(&self.max_delay), "llap.max_delay", self.max_delay, "1 ms to 60 s")?;
-        require(span.contains(&self.patience), "llap.patience", self.patience, "1 ms to 60 s")
+parameters! {
+    /// LLAP's parameters.
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    pub struct LlapConfig {
+        /// weight of the old average
+        alpha: f64 = 0.8 => number(0.0, 1.0).below(1.0), Basic, "LLAP, IV.B";
+        /// packets of an input queue, and of the transmission queue
+        queue: usize = 25 => whole("packets", 1, 10_000), Basic, "LLAP, IV.A";
+        /// a relay's delay holds each packet, or spaces those to one destination
+        relay_delay: RelayDelay = RelayDelay::Hold => choice(RelayDelay::WORDS), Basic, "LLAP, section III";
+        /// after what a relay's delay is updated
+        delay_update: DelayUpdate = DelayUpdate::Transmission => choice(DelayUpdate::WORDS), Basic, "LLAP, section III";
+        /// what a relay's delay adds the difference to: its last value, or what the packet sent last waited for it
+        delay_base: DelayBase = DelayBase::Previous => choice(DelayBase::WORDS), Expert, "LLAP, section III";
+        /// whether the delay may shrink below zero, and then delays nothing until the debt is paid
+        negative_delay: bool = false => FLAG, Basic, "LLAP, section III";
+        /// the longest delay, and spacing of the source
+        max_delay: Duration = Duration::from_secs(1) => TIME.from(1e-3).to(60.0), Basic;
+        /// local and relayed packets to one destination have queues of their own
+        by_origin: bool = true => FLAG, Basic;
+        /// whether ACKs are delayed too, or go straight to the transmission queue
+        pace_acks: bool = true => FLAG, Basic;
+        /// how long a packet may take to be overheard before it is forgotten
+        patience: Duration = Duration::from_secs(1) => TIME.from(1e-3).to(60.0), Basic;
+        /// what the limit of the input queues counts
+        limit: QueueLimit = QueueLimit::PerQueue => choice(QueueLimit::WORDS), Basic, "LLAP, section III";
     }
 }

@@ -1,8 +1,9 @@
 //! The configuration of AODV.
 
+use super::ACTIVE_ROUTE_TIMEOUT;
 use super::search::NETWORK_DIAMETER;
 use crate::routing::protocol::RoutingParameters;
-use meshpace_core::Duration;
+use meshpace_core::{Duration, parameters, words};
 
 /// What AODV does when a link towards a near destination breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,17 +29,22 @@ pub enum AodvDetection {
     Both,
 }
 
-/// How AODV is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct AodvConfig {
-    /// What a node near the destination does about a broken link.
-    pub local_repair: LocalRepair,
-    /// How a node learns that a link is lost. HELLOs also teach neighbours.
-    pub detection: AodvDetection,
-    /// How long a lost route is remembered at least, for its sequence number (DELETE_PERIOD of RFC 3561, section 10, at least
-    /// [`ACTIVE_ROUTE_TIMEOUT`](super::ACTIVE_ROUTE_TIMEOUT), 50 s by its rule), and mostly at most twice as
-    /// long. None: for ever, as in ns-2.35.
-    pub delete_period: Option<Duration>,
+words! { LocalRepair: "ns2" = Ns2, "rfc3561" = Rfc3561, "off" = Off }
+words! { AodvDetection: "link-layer" = LinkLayer, "hello" = Hello, "both" = Both }
+
+parameters! {
+    /// How AODV is run.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct AodvConfig {
+        /// how AODV mends a route near its end
+        local_repair: LocalRepair = LocalRepair::Ns2 => choice(LocalRepair::WORDS), Basic, "RFC 3561, 6.12; ns-2.35";
+        /// how a lost neighbour is noticed; HELLOs also teach neighbours
+        detection: AodvDetection = AodvDetection::LinkLayer
+            => choice(AodvDetection::WORDS).or("link-layer under AODV, hello under OLSR"), Basic, "RFC 3561, 6.10";
+        /// how long AODV remembers a lost route at least, for its sequence number, and mostly at most twice as long
+        delete_period: Option<Duration> = None => TIME.from(ACTIVE_ROUTE_TIMEOUT.0 as f64 / 1e9).or("for ever, as ns-2.35"), Basic,
+            "RFC 3561, section 10";
+    }
 }
 
 impl AodvConfig {

@@ -1,6 +1,7 @@
 //! The configuration of OLSR.
 
 use crate::routing::protocol::RoutingParameters;
+use meshpace_core::{parameters, words};
 
 /// What OLSR minimises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -13,13 +14,20 @@ pub enum OlsrMetric {
     Etx,
 }
 
-/// How OLSR is run: hysteresis off; links are lost when three HELLOs were missed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct OlsrConfig {
-    /// What makes a path short.
-    pub metric: OlsrMetric,
-    /// Whether the MAC's failures also end a link (RFC 3626, section 13).
-    pub link_layer: bool,
+words! { OlsrMetric: "hops" = Hops, "etx" = Etx }
+
+parameters! {
+    /// How OLSR is run: hysteresis off; links are lost when three HELLOs were missed.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct OlsrConfig {
+        /// what OLSR minimizes
+        metric: OlsrMetric = OlsrMetric::Hops => choice(OlsrMetric::WORDS), Basic,
+            "RFC 3626; De Couto et al., MobiCom 2003 (etx)";
+    }
+    others {
+        /// Whether the MAC's failures also end a link (RFC 3626, section 13).
+        link_layer: bool = false;
+    }
 }
 
 impl RoutingParameters for OlsrConfig {}

@@ -199,12 +199,12 @@ fn nothing_is_lost_or_counted_twice() {
 
 #[test]
 fn parameters_out_of_range_are_named() {
-    let fails = |config: FqCodelConfig| config.check().map_err(|e| e.name);
+    let fails = |config: FqCodelConfig| config.check().map_err(|e| e.name.into_owned());
     let default = FqCodelConfig::default();
     assert_eq!(fails(default), Ok(()));
-    assert_eq!(fails(FqCodelConfig { quantum: 0, ..default }), Err("fq_codel.quantum"));
-    assert_eq!(fails(FqCodelConfig { target: Duration::ZERO, ..default }), Err("fq_codel.target"));
-    assert_eq!(fails(FqCodelConfig { interval: Duration::from_millis(1), ..default }), Err("fq_codel.interval"));
-    assert_eq!(fails(FqCodelConfig { limit: 0, ..default }), Err("fq_codel.limit"));
-    assert_eq!(fails(FqCodelConfig { flows: 70_000, ..default }), Err("fq_codel.flows"));
+    assert_eq!(fails(FqCodelConfig { quantum: 0, ..default }), Err("quantum".to_owned()));
+    assert_eq!(fails(FqCodelConfig { target: Duration::ZERO, ..default }), Err("target".to_owned()));
+    assert_eq!(fails(FqCodelConfig { interval: Duration::from_millis(1), ..default }), Err("interval".to_owned()));
+    assert_eq!(fails(FqCodelConfig { limit: 0, ..default }), Err("limit".to_owned()));
+    assert_eq!(fails(FqCodelConfig { flows: 70_000, ..default }), Err("flows".to_owned()));
 }

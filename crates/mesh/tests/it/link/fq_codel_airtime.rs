@@ -4,7 +4,6 @@ use super::parcel::{Parcel, data, discipline, ms, routing, towards};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rate, Rng, Time};
 use meshpace_mesh::config::{EdcaConfig, HtConfig, MacConfig, MacProfile};
-use meshpace_mesh::link::codel::CodelParameters;
 use meshpace_mesh::link::fq_codel::FqCodelConfig;
 use meshpace_mesh::link::fq_codel_airtime::{FqCodelAirtime, FqCodelAirtimeConfig};
 use meshpace_mesh::link::{Discipline, MarkerConfig, QueueConfig, QueueLoss};
@@ -184,8 +183,8 @@ fn codel_bears_more_on_slow_links() {
     assert_eq!(first_drop(65, false, default), Some(350));
     let never = FqCodelAirtimeConfig { slow_below: Rate::from_bps(0), ..default };
     assert_eq!(first_drop(6, true, never), Some(120));
-    let slow = CodelParameters { target: Duration::from_millis(100), interval: Duration::from_millis(200) };
-    assert_eq!(first_drop(6, true, FqCodelAirtimeConfig { slow, ..default }), Some(300));
+    let (slow_target, slow_interval) = (Duration::from_millis(100), Duration::from_millis(200));
+    assert_eq!(first_drop(6, true, FqCodelAirtimeConfig { slow_target, slow_interval, ..default }), Some(300));
 }
 
 #[test]
@@ -325,18 +324,20 @@ fn behind_the_interface_it_asks_for_attempts_and_codel_is_the_reason() {
 
 #[test]
 fn parameters_out_of_range_are_named() {
-    let fails = |config: FqCodelAirtimeConfig| config.check().map_err(|e| e.name);
+    let fails = |config: FqCodelAirtimeConfig| config.check().map_err(|e| e.name.into_owned());
     let default = FqCodelAirtimeConfig::default();
     let ms = Duration::from_millis;
     assert_eq!(fails(default), Ok(()));
     let queues_of = FqCodelConfig { quantum: 0, ..default.queues };
-    assert_eq!(fails(FqCodelAirtimeConfig { queues: queues_of, ..default }), Err("fq_codel.quantum"));
-    assert_eq!(fails(FqCodelAirtimeConfig { airtime_quantum: Duration::ZERO, ..default }), Err("airtime_quantum"));
-    assert_eq!(fails(FqCodelAirtimeConfig { aql_low: ms(11_000), ..default }), Err("aql_low"));
-    assert_eq!(fails(FqCodelAirtimeConfig { aql_high: ms(4), ..default }), Err("aql_high"));
-    assert_eq!(fails(FqCodelAirtimeConfig { aql_threshold: ms(11_000), ..default }), Err("aql_threshold"));
-    let slow = CodelParameters { target: Duration::ZERO, interval: ms(100) };
-    assert_eq!(fails(FqCodelAirtimeConfig { slow, ..default }), Err("slow_target"));
-    let slow = CodelParameters { target: ms(100), interval: ms(50) };
-    assert_eq!(fails(FqCodelAirtimeConfig { slow, ..default }), Err("slow_interval"));
+    assert_eq!(fails(FqCodelAirtimeConfig { queues: queues_of, ..default }), Err("quantum".to_owned()));
+    assert_eq!(
+        fails(FqCodelAirtimeConfig { airtime_quantum: Duration::ZERO, ..default }),
+        Err("airtime_quantum".to_owned())
+    );
+    assert_eq!(fails(FqCodelAirtimeConfig { aql_low: ms(11_000), ..default }), Err("aql_low".to_owned()));
+    assert_eq!(fails(FqCodelAirtimeConfig { aql_high: ms(4), ..default }), Err("aql_high".to_owned()));
+    assert_eq!(fails(FqCodelAirtimeConfig { aql_threshold: ms(11_000), ..default }), Err("aql_threshold".to_owned()));
+    assert_eq!(fails(FqCodelAirtimeConfig { slow_target: Duration::ZERO, ..default }), Err("slow_target".to_owned()));
+    let slow = FqCodelAirtimeConfig { slow_target: ms(100), slow_interval: ms(50), ..default };
+    assert_eq!(fails(slow), Err("slow_interval".to_owned()));
 }

@@ -281,12 +281,12 @@ fn a_failed_links_packets_can_all_be_taken_out() {
 
 #[test]
 fn parameters_out_of_range_are_named() {
-    let fails = |config: LlapConfig| config.check().map_err(|e| e.name);
+    let fails = |config: LlapConfig| config.check().map_err(|e| e.name.into_owned());
     let default = LlapConfig::default();
     assert_eq!(fails(default), Ok(()));
-    assert_eq!(fails(LlapConfig { alpha: 1.0, ..default }), Err("llap.alpha"));
-    assert_eq!(fails(LlapConfig { alpha: f64::NAN, ..default }), Err("llap.alpha"));
-    assert_eq!(fails(LlapConfig { queue: 0, ..default }), Err("llap.queue"));
-    assert_eq!(fails(LlapConfig { max_delay: Duration::ZERO, ..default }), Err("llap.max_delay"));
-    assert_eq!(fails(LlapConfig { patience: Duration::from_secs(61), ..default }), Err("llap.patience"));
+    assert_eq!(fails(LlapConfig { alpha: 1.0, ..default }), Err("alpha".to_owned()));
+    assert_eq!(fails(LlapConfig { alpha: f64::NAN, ..default }), Err("alpha".to_owned()));
+    assert_eq!(fails(LlapConfig { queue: 0, ..default }), Err("queue".to_owned()));
+    assert_eq!(fails(LlapConfig { max_delay: Duration::ZERO, ..default }), Err("max_delay".to_owned()));
+    assert_eq!(fails(LlapConfig { patience: Duration::from_secs(61), ..default }), Err("patience".to_owned()));
 }

@@ -60,6 +60,25 @@ pub fn is_one_new_file_and_one_line(page: &str, name: &str) {
     assert_eq!(mentions(&root().join("crates"), &format!("\"{name}\""), "/src/"), 1, "{name}");
 }
 
+/// Holds the diff of `page` against the one file that it changes: what it adds is there, in its place, and what it removes is not.
+/// Nothing else in the sources may know of `word`.
+pub fn is_one_file(page: &str, word: &str) {
+    let diff = block(page, "diff");
+    let files = changes(&diff);
+    let [(file, _)] = &files[..] else { panic!("{} files", files.len()) };
+    let text = read(file);
+    for hunk in diff.split("\n@@ ").skip(1) {
+        let lines: Vec<&str> = hunk.lines().skip(1).collect();
+        let after: String =
+            lines.iter().filter(|line| !line.starts_with('-')).map(|line| format!("{}\n", &line[1..])).collect();
+        assert!(text.contains(&after), "{file} does not contain\n{after}");
+        for removed in lines.iter().filter(|line| line.starts_with('-')) {
+            assert!(!text.contains(&removed[1..]), "{file} still contains {removed}");
+        }
+    }
+    assert_eq!(mentions(&root().join("crates"), word, "/src/"), 1, "{word}");
+}
+
 /// Source files below `directory`, `marker` in their path, that contain `word`.
 fn mentions(directory: &Path, word: &str, marker: &str) -> usize {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());

@@ -14,7 +14,7 @@
 //! first of the next aggregate has a longer one again. So N is the length of a run of falling round trips, two in the mean
 //! where nothing aggregates. The change is a share of the rate, where the paper has a constant: rates here span three orders of magnitude.
 
-use super::{About, Parameter, Rule};
+use super::{About, Rule, parameter};
 use crate::pacing::Sample;
 
 /// Hops after which the channel can be used again (AP05, section 4.3).
@@ -43,8 +43,10 @@ impl Rule for AggregationLevel {
         description: "paced so that a number of ACKs come back in one aggregate of 802.11n",
         source: "Hassani, Gringoli, Leith, Computer Networks 187, 2021",
         parameters: &[
-            Parameter { name: "target", default: 8.0, range: 2.0..=64.0 },
-            Parameter { name: "step", default: 0.05, range: 1e-4..=0.5 },
+            parameter!(target: f64 = 8.0 => number(2.0, 64.0), Expert, "ACKs of an aggregate that are aimed at",
+                "Hassani, Gringoli, Leith, Computer Networks 187, 2021"),
+            parameter!(step: f64 = 0.05 => number(1e-4, 0.5), Expert, "the largest change of the rate per aggregate",
+                "Hassani, Gringoli, Leith, Computer Networks 187, 2021"),
         ],
     };
 

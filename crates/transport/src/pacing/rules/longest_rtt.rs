@@ -10,7 +10,7 @@
 //!
 //! Departure from AP05: data and ACK are taken to need the same time, so that no packet sizes are known here.
 
-use super::{About, Parameter, Rule};
+use super::{About, Rule, parameter};
 use crate::pacing::Sample;
 use crate::pacing::dispersion::History;
 
@@ -31,7 +31,7 @@ impl Rule for LongestRtt {
         name: "longest-rtt",
         description: "paced by the longest of the last round trips: a worked example",
         source: "docs/new-pacing-rule.md",
-        parameters: &[Parameter { name: "samples", default: 10.0, range: 2.0..=1000.0 }],
+        parameters: &[parameter!(samples: f64 = 10.0 => number(2.0, 1000.0), Expert, "round trips of which the longest counts")],
     };
 
     fn new(parameters: &[f64]) -> LongestRtt {

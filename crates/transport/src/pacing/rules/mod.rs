@@ -5,7 +5,8 @@
 //! also makes it a named transport (NewReno with this pacing) and a `pacing.kind` of scenarios, parameters included.
 //! `super::custom` is for rules of a program that uses this crate. `docs/new-pacing-rule.md` shows how to add one.
 
-pub use crate::about::{About, Parameter};
+pub use crate::about::About;
+pub use meshpace_core::parameter;
 
 use crate::about;
 use crate::pacing::Sample;

@@ -6,45 +6,28 @@
 //! `linux_window_2`: on the testbed of the TPA paper, section 5, the Linux receiver acknowledges every segment of a sender
 //! whose window is clamped to 2, for the timer would cost more than the ACK; the receiver of ns-2 does not.
 
-use meshpace_core::Duration;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameter::{Form, TIME};
+use meshpace_core::{Duration, parameters};
 
-/// Parameters of the delayed ACK.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Delayed {
-    /// Segments per ACK, 1 or more. Default 2 (RFC 1122).
-    pub segments: u32,
-    /// How long a segment waits for its ACK, above zero and at most 500 ms. Default 100 ms.
-    pub timer: Duration,
-    /// Whether every segment is acknowledged if the sender's window cannot exceed 2. Default false.
-    pub linux_window_2: bool,
-}
+/// How long a segment may wait for its ACK under any rule: RFC 1122 allows no more.
+pub(super) const TIMER: Form = TIME.above(0.0).to(0.5);
 
-impl Default for Delayed {
-    fn default() -> Delayed {
-        Delayed { segments: 2, timer: Duration::from_millis(100), linux_window_2: false }
+parameters! {
+    /// Parameters of the delayed ACK.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Delayed {
+        /// segments per ACK
+        segments: u32 = 2 => whole("segments", 1, 255), Expert, "RFC 1122, 4.2.3.2";
+        /// the longest wait
+        timer: Duration = Duration::from_millis(100) => TIMER, Basic, "RFC 1122, 4.2.3.2; ns-2, interval_";
+        /// every segment where the window is limited to two
+        linux_window_2: bool = false => FLAG, Expert, "TPA, section 5";
     }
 }
 
 impl Delayed {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require((1..=255).contains(&self.segments), "ack.segments", self.segments, "1 to 255 segments")?;
-        check_timer(self.timer)
-    }
-
     /// Segments one ACK waits for.
     pub(super) fn segments_per_ack(&self, limit: u32) -> u32 {
         if self.linux_window_2 && limit <= 2 { 1 } else { self.segments }
     }
-}
-
-/// The range of every rule's timer: RFC 1122 allows no ACK to wait longer.
-pub(super) fn check_timer(timer: Duration) -> Result<(), ParameterError> {
-    let allowed = timer > Duration::ZERO && timer <= Duration::from_millis(500);
-    require(allowed, "ack.timer", timer, "above 0 s, at most 0.5 s")
 }

@@ -10,39 +10,25 @@
 //! AP05 gives only the range of d; the thresholds 2, 5, 9 and the timer are those of the original as commonly quoted. d
 //! follows the place in the stream, so that a loss does not set it back.
 
-use super::delayed::check_timer;
+use super::delayed::TIMER;
 use alloc::format;
-use meshpace_core::Duration;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, parameters};
 
-/// Parameters of the dynamic delayed ACK.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Dynamic {
-    /// l1, l2, l3: the segment numbers from which d is 2, 3 and 4, rising. Default 2, 5, 9.
-    pub thresholds: [u64; 3],
-    /// How long a segment waits for its ACK, above zero and at most 500 ms. Default 100 ms.
-    pub timer: Duration,
-}
-
-impl Default for Dynamic {
-    fn default() -> Dynamic {
-        Dynamic { thresholds: [2, 5, 9], timer: Duration::from_millis(100) }
+parameters! {
+    /// Parameters of the dynamic delayed ACK.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Dynamic {
+        /// from which segment an ACK stands for one more
+        thresholds: [u64; 3] = [2, 5, 9] => wholes(3, "segment numbers that rise", 1, 1 << 53), Expert,
+            "Altman and Jimenez, PWC 2003; AP05, section 5";
+        /// the longest wait
+        timer: Duration = Duration::from_millis(100) => TIMER, Basic, "RFC 1122, 4.2.3.2; ns-2, interval_";
     }
+    also |config| require(config.thresholds.is_sorted(), "thresholds", format!("{:?}", config.thresholds), "three segment numbers that rise");
 }
 
 impl Dynamic {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let [l1, l2, l3] = self.thresholds;
-        let shown = format!("{l1}, {l2}, {l3}");
-        require(1 <= l1 && l1 <= l2 && l2 <= l3, "ack.thresholds", shown, "three segment numbers from 1 that rise")?;
-        check_timer(self.timer)
-    }
-
     /// d(N).
     pub(super) fn segments_per_ack(&self, n: u64) -> u32 {
         1 + self.thresholds.iter().filter(|&&threshold| n >= threshold).count() as u32

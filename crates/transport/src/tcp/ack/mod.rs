@@ -13,7 +13,7 @@ pub use dynamic::Dynamic;
 use crate::about::Named;
 use alloc::format;
 use alloc::string::String;
-use meshpace_core::ParameterError;
+use meshpace_core::parameter::{ParameterError, Parameters, Slots};
 use meshpace_core::{Duration, Time};
 
 /// When the receiver sends an ACK.
@@ -42,7 +42,35 @@ pub const DYN_DELACK: Named<Config> = Named {
     config: || Config::Dynamic(Dynamic::default()),
 };
 
+impl Parameters for Config {
+    fn slots(&mut self) -> Slots<'_> {
+        match self {
+            Config::EverySegment => Slots::new(),
+            Config::Delayed(config) => config.slots(),
+            Config::Dynamic(config) => config.slots(),
+        }
+    }
+}
+
 impl Config {
+    /// Every rule with its defaults, by the name that scenarios have for it.
+    pub fn kinds() -> [(&'static str, Config); 3] {
+        [
+            ("every-segment", Config::EverySegment),
+            ("delayed", Config::Delayed(Delayed::default())),
+            ("dynamic", Config::Dynamic(Dynamic::default())),
+        ]
+    }
+
+    /// What it is called in a sentence.
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Config::EverySegment => "acknowledging every segment",
+            Config::Delayed(_) => "delayed acknowledgements",
+            Config::Dynamic(_) => "dynamic delayed acknowledgements",
+        }
+    }
+
     /// The rule in a few words, for people.
     pub fn describe(&self) -> String {
         match self {

@@ -1,12 +1,13 @@
 //! The table of window rules: parameters, names and what each is built from.
 
-use super::{Base, Constant, Cubic, CubicConfig, Few, HopRule, Kind, NewReno, OneFile, Setting, State, Window, few};
+use super::{Base, Constant, Cubic, CubicConfig, Few, HopRule, Kind, NewReno, OneFile, State, Window, few};
 use crate::about::Named;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use meshpace_core::parameter::{ParameterError, require};
+use meshpace_core::parameter;
+use meshpace_core::parameter::{Parameter, ParameterError, Parameters, Slot, Slots};
 
 /// The segments of a clamp and of a constant window that does not say.
 const USUAL_LIMIT: u32 = 3;
@@ -68,6 +69,30 @@ pub const CUBIC: Named<Config> = Named {
     config: || Config::Cubic(CubicConfig::default()),
 };
 
+/// The size of a window that does not grow by itself, and of one that may not grow further.
+static SEGMENTS: Parameter =
+    parameter!(segments: u32 = USUAL_LIMIT => whole("segments", 1, 65535), Basic, "the window");
+/// How the limit follows from the hops.
+static RULE: Parameter = parameter!(rule: HopRule = HopRule::Table => choice(HopRule::WORDS), Expert, "window from hops",
+    "Chen et al., ICC 2003; AP05, section 5");
+/// How fast FeW grows.
+static INCREMENT: Parameter = parameter!(increment: f64 = few::INCREMENT => number(0.0, 1.0).above(0.0), Expert,
+    "growth per round trip",
+    "Nahm et al., MobiHoc 2005; DCC, section V");
+
+impl Parameters for Config {
+    fn slots(&mut self) -> Slots<'_> {
+        match self {
+            Config::NewReno => Slots::new(),
+            Config::Clamp { segments } | Config::Constant { segments } => vec![Slot::new(&SEGMENTS, segments)],
+            Config::HopLimit(rule) => vec![Slot::new(&RULE, rule)],
+            Config::Few { increment } => vec![Slot::new(&INCREMENT, increment)],
+            Config::Cubic(config) => config.slots(),
+            Config::OneFile(config) => config.slots(),
+        }
+    }
+}
+
 impl Config {
     /// Whether every parameter is in its range.
     ///
@@ -75,17 +100,7 @@ impl Config {
     ///
     /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
-        match self {
-            Config::NewReno | Config::HopLimit(_) => Ok(()),
-            Config::Clamp { segments } | Config::Constant { segments } => {
-                require(*segments >= 1, "window.segments", segments, "1 or more segments")
-            }
-            Config::Few { increment } => {
-                require(*increment > 0.0 && *increment <= 1.0, "window.increment", increment, "above 0, at most 1")
-            }
-            Config::Cubic(config) => config.check(),
-            Config::OneFile(config) => config.check(),
-        }
+        parameter::check(&mut self.clone())
     }
 
     /// The window of a connection whose receiver takes `max_window` segments; slow start ends at `ssthresh` segments, if not
@@ -150,22 +165,6 @@ impl Config {
             Config::Constant { .. } => "a constant window",
             Config::Cubic(_) => "a window of CUBIC",
             Config::OneFile(_) => "a window of this rule",
-        }
-    }
-
-    /// Its parameters with what scenarios may set them to.
-    pub fn settings(&mut self) -> Vec<(&'static str, Setting<'_>)> {
-        match self {
-            Config::NewReno => Vec::new(),
-            Config::Clamp { segments } | Config::Constant { segments } => {
-                vec![("segments", Setting::Segments(segments))]
-            }
-            Config::HopLimit(rule) => vec![("rule", Setting::HopRule(rule))],
-            Config::Few { increment } => vec![("increment", Setting::Number(increment, 1e-9..=1.0))],
-            Config::Cubic(config) => config.settings(),
-            Config::OneFile(config) => {
-                config.settings().map(|(name, value, range)| (name, Setting::Number(value, range))).collect()
-            }
         }
     }
 

@@ -13,47 +13,19 @@
 //! grow beyond the receiver's window (section 5.8 forbids growth that is not used). No HyStart++ (RFC 9406), which RFC 9438
 //! recommends and does not require: slow start is RFC 5681's.
 
-use super::{Ack, Base, Rule, Setting};
-use alloc::vec;
-use alloc::vec::Vec;
-use meshpace_core::Time;
-use meshpace_core::parameter::{ParameterError, require};
+use super::{Ack, Base, Rule};
+use meshpace_core::{Time, parameters};
 
-/// Parameters of CUBIC.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CubicConfig {
-    /// C, above zero: how fast the window comes back, segments per second cubed. Default 0.4 (RFC 9438, section 5.1).
-    pub c: f64,
-    /// beta, inside 0..1: what is left of the window after a loss. Default 0.7 (RFC 9438, section 4.6).
-    pub beta: f64,
-    /// Whether a flow that loses again before it is back gives up more (section 4.7). Default true.
-    pub fast_convergence: bool,
-}
-
-impl Default for CubicConfig {
-    fn default() -> CubicConfig {
-        CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true }
-    }
-}
-
-impl CubicConfig {
-    /// Whether every parameter is in its range.
-    ///
-    /// # Errors
-    ///
-    /// Names the first parameter that is not, its value and its range.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        require(self.c > 0.0 && self.c.is_finite(), "window.c", self.c, "above 0")?;
-        require(self.beta > 0.0 && self.beta < 1.0, "window.beta", self.beta, "above 0, below 1")
-    }
-
-    /// Its parameters with what scenarios may set them to.
-    pub fn settings(&mut self) -> Vec<(&'static str, Setting<'_>)> {
-        vec![
-            ("c", Setting::Number(&mut self.c, 1e-9..=1e9)),
-            ("beta", Setting::Number(&mut self.beta, 1e-6..=0.999_999)),
-            ("fast_convergence", Setting::Flag(&mut self.fast_convergence)),
-        ]
+parameters! {
+    /// Parameters of CUBIC.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct CubicConfig {
+        /// C, how fast the window comes back, segments per second cubed
+        c: f64 = 0.4 => number(0.0, 1e9).above(0.0), Expert, "RFC 9438, 5";
+        /// what is left after a loss
+        beta: f64 = 0.7 => number(0.0, 1.0).above(0.0).below(1.0), Expert, "RFC 9438, 4.6";
+        /// yields faster while its peaks fall
+        fast_convergence: bool = true => FLAG, Expert, "RFC 9438, 4.7";
     }
 }
 

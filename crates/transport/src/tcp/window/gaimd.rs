@@ -10,7 +10,7 @@
 //! The paper proposes beta = 7/8 and so alpha = 0.31. Departures: slow start and the response to a timeout are those of NewReno;
 //! what a loss leaves is beta of min(cwnd + inflation, limit), two segments at least, as for every rule here.
 
-use super::{About, Ack, Base, Described, Parameter, Rule};
+use super::{About, Ack, Base, Described, Rule, parameter};
 
 /// State of the rule: none but its parameters.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,7 +26,8 @@ impl Described for Gaimd {
         name: "gaimd",
         description: "a window that a loss lowers to beta of it and that grows as much slower as is fair to NewReno",
         source: "Yang, Lam, ICNP 2000; docs/new-window-rule.md",
-        parameters: &[Parameter { name: "beta", default: 0.875, range: 0.1..=0.99 }],
+        parameters: &[parameter!(beta: f64 = 0.875 => number(0.1, 0.99), Expert,
+            "what a loss leaves of the window", "Yang, Lam, ICNP 2000")],
     };
 
     fn new(parameters: &[f64]) -> Gaimd {

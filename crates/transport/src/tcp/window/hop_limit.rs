@@ -13,6 +13,7 @@
 //! The original stops at 30 (15 hops); above, 5 is kept.
 
 use super::{Base, Rule};
+use meshpace_core::words;
 
 /// How the limit follows from the number of hops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,10 +30,9 @@ impl Rule for HopRule {
     }
 }
 
-impl HopRule {
-    /// Every rule by the name that scenarios have for it.
-    pub const NAMED: [(&str, HopRule); 2] = [("table", HopRule::Table), ("quarter", HopRule::Quarter)];
+words! { HopRule: "table" = Table, "quarter" = Quarter }
 
+impl HopRule {
     /// The limit in segments for a path of `hops` hops.
     pub fn segments(self, hops: u8) -> u32 {
         match self {

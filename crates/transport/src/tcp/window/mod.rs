@@ -14,9 +14,8 @@ mod few;
 mod hop_limit;
 mod newreno;
 mod rule;
-mod setting;
 
-pub use crate::about::{About, Parameter};
+pub use crate::about::About;
 pub use base::Base;
 pub use byte_counting::{ABC, ByteCounting, LIMIT};
 pub use config::{CUBIC, CWL, CWL_H4, Config, FEW};
@@ -25,9 +24,9 @@ pub use constant::Constant;
 pub use cubic::{Cubic, CubicConfig};
 pub use few::{Few, increase as few_increase};
 pub use hop_limit::HopRule;
+pub use meshpace_core::parameter;
 pub use newreno::NewReno;
 pub use rule::{Ack, Described, Rule};
-pub use setting::Setting;
 
 use crate::about;
 

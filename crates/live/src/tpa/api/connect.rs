@@ -1,0 +1,142 @@
+//! Opening connections from a port.
+
+use super::port::{TpaPort, any_port};
+use super::stream::{TpaStream, nanoseconds};
+use crate::tpa::runtime::mailbox::Command;
+use crate::tpa::runtime::shared::Shared;
+use crate::tpa::runtime::socket::Socket;
+use crate::tpa::session::cover::headers_to;
+use crate::tpa::session::exchange::Exchange;
+use crate::tpa::session::failure::Failure;
+use crate::tpa::session::handshake::Terms;
+use crate::tpa::session::settings::Settings;
+use meshpace_core::Duration;
+use meshpace_transport::tpa;
+use nix::libc;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+impl TpaPort {
+    /// Opens a connection from this port and waits until it is open.
+    ///
+    /// # Errors
+    ///
+    /// Nobody listens there or nobody answers, the peer wants other protection or has other keys, or there is no way.
+    pub fn connect(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
+        self.connect_timeout(address, self.options().connect_timeout)
+    }
+
+    /// The same, waiting for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`].
+    pub fn connect_timeout(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
+        let stream = self.begin(address, timeout, true)?;
+        stream.wait_until_open()?;
+        Ok(stream)
+    }
+
+    /// [`TpaPort::connect`], but of TPA also where the options have trains.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`].
+    pub fn connect_tpa(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
+        let stream = self.begin(address, self.options().connect_timeout, false)?;
+        stream.wait_until_open()?;
+        Ok(stream)
+    }
+
+    /// Begins to open a connection and returns at once: as a non-blocking `connect` does. The stream is non-blocking; until
+    /// [`TpaStream::is_open`] reading and writing return [`io::ErrorKind::WouldBlock`], and should it never be open, the reason.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be connected to.
+    pub fn connect_nonblocking(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
+        let stream = self.begin(address, self.options().connect_timeout, true)?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    }
+
+    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration, trains: bool) -> io::Result<TpaStream> {
+        let peer = self.choose(address)?;
+        let broadcast = peer.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
+        if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast {
+            return Err(Failure::new(libc::EINVAL, format!("{peer}: not an address to connect to")).error());
+        }
+        let config = self.fit(peer)?;
+        let (port, runtime) = (self.id(), self.runtime());
+        let mut settings = Settings { connect_timeout: timeout, ..(*self.options().service().settings).clone() };
+        settings.trains = settings.trains.filter(|_| trains);
+        let exchange = Exchange::new(&settings, Terms::of(&config).block());
+        let local = self.local_addr()?;
+        let shared = Arc::new(Shared::new(runtime.next_id(), (local, peer), exchange, runtime.mailbox()));
+        let stream = TpaStream::new(Arc::clone(&shared), self.clone());
+        let (settings, config) = (Arc::new(settings), Box::new(config));
+        runtime.send(Command::Connect { port, shared, settings, config })?;
+        Ok(stream)
+    }
+
+    /// The first address of those given that this port's family can reach.
+    fn choose(&self, address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
+        let local = self.local_addr()?;
+        let none = || {
+            let family = if local.is_ipv4() { "IPv4" } else { "IPv6" };
+            Failure::new(libc::EAFNOSUPPORT, format!("no {family} address, and {local} reaches no other")).error()
+        };
+        address.to_socket_addrs()?.find(|peer| peer.is_ipv4() == local.is_ipv4()).ok_or_else(none)
+    }
+
+    /// The transport for the way to `peer`: with smaller segments if its MTU asks for them.
+    fn fit(&self, peer: SocketAddr) -> io::Result<tpa::Config> {
+        let options = self.options();
+        let mut config = tpa::Config { close_with_peer: false, ..options.transport.clone() };
+        let probe = Socket::mtu_between(self.local_addr()?.ip(), peer);
+        let mtu = probe.map_err(|error| Failure::of(&error, format!("{peer}: {error}")).error())?;
+        let headers = headers_to(peer, options.security.protection());
+        let most = mtu.saturating_sub(headers);
+        if config.segment > most {
+            if !options.fit_mtu || most == 0 {
+                let message = format!(
+                    "segments of {} bytes need an MTU of {}, the way to {peer} has {mtu}",
+                    config.segment,
+                    config.segment + headers
+                );
+                return Err(Failure::new(libc::EMSGSIZE, message).error());
+            }
+            config.segment = most;
+        }
+        Ok(config)
+    }
+}
+
+impl TpaStream {
+    /// Opens a connection to an address and UDP port from a port of its own, with default options, and waits until it is
+    /// open. Of several addresses, each is tried in turn.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`] to the last address.
+    pub fn connect(address: impl ToSocketAddrs) -> io::Result<TpaStream> {
+        let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no address");
+        for peer in address.to_socket_addrs()? {
+            match TpaPort::bind(any_port(peer)).and_then(|port| port.connect(peer)) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// The same to one address, waiting for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`].
+    pub fn connect_timeout(address: &SocketAddr, timeout: std::time::Duration) -> io::Result<TpaStream> {
+        TpaPort::bind(any_port(*address))?.connect_timeout(address, nanoseconds(timeout))
+    }
+}

@@ -1,0 +1,153 @@
+//! The listener, which hands out the connections that peers open.
+
+use super::port::TpaPort;
+use super::stream::TpaStream;
+use crate::Clock;
+use crate::tpa::runtime::backlog::Backlog;
+use crate::tpa::runtime::mailbox::Command;
+use crate::tpa::runtime::shared::Shared;
+use crate::tpa::session::counters::PortCounters;
+use meshpace_core::{Duration, Time};
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+/// Accepts TPA connections on a UDP port, as [`std::net::TcpListener`] does TCP's. Dropping it resets connections that
+/// nobody has accepted; accepted ones go on.
+#[derive(Debug)]
+pub struct TpaListener {
+    port: TpaPort,
+    backlog: Arc<Backlog>,
+    nonblocking: AtomicBool,
+    timeout: Mutex<Option<Duration>>,
+}
+
+/// Connections that may wait to be accepted where nothing else is said.
+pub const BACKLOG: usize = 128;
+
+impl TpaListener {
+    /// Listens on an address and UDP port with default options.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::bind`].
+    pub fn bind(address: impl ToSocketAddrs) -> io::Result<TpaListener> {
+        TpaPort::bind(address)?.listen(BACKLOG)
+    }
+
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] at the time-out, [`io::ErrorKind::NotConnected`] once it is closed, or why nothing will
+    /// come any more.
+    pub fn accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
+        let timeout = *self.timeout.lock().unwrap_or_else(PoisonError::into_inner);
+        self.accept_until(match self.nonblocking.load(Ordering::Relaxed) {
+            true => Time::ZERO,
+            false => timeout.map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
+        })
+    }
+
+    /// Takes a connection that waits, whatever else is set.
+    ///
+    /// # Errors
+    ///
+    /// As [`TpaListener::accept`]; [`io::ErrorKind::WouldBlock`] if none waits.
+    pub fn try_accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
+        self.accept_until(Time::ZERO)
+    }
+
+    fn accept_until(&self, deadline: Time) -> io::Result<(TpaStream, SocketAddr)> {
+        self.backlog.next(deadline, || self.port.check()).map(|shared| self.stream(shared))
+    }
+
+    fn stream(&self, shared: Arc<Shared>) -> (TpaStream, SocketAddr) {
+        let peer = shared.peer;
+        (TpaStream::new(shared, self.port.clone()), peer)
+    }
+
+    /// The next connection, or the context's waker is called when there is one.
+    ///
+    /// # Errors
+    /// As [`TpaListener::accept`].
+    pub fn poll_accept(&self, context: &Context<'_>) -> Poll<io::Result<(TpaStream, SocketAddr)>> {
+        self.backlog.poll_next(context).map_ok(|shared| self.stream(shared))
+    }
+
+    /// Whether accepting would not wait, or the context's waker is called when that is so.
+    pub fn poll_acceptable(&self, context: &Context<'_>) -> Poll<()> {
+        self.backlog.poll_ready(context)
+    }
+
+    /// The connections as they come.
+    ///
+    /// # Errors
+    /// Each item as [`TpaListener::accept`].
+    pub fn incoming(&self) -> impl Iterator<Item = io::Result<TpaStream>> + '_ {
+        std::iter::from_fn(|| Some(self.accept().map(|(stream, _)| stream)))
+    }
+
+    /// Whether [`TpaListener::accept`] returns [`io::ErrorKind::WouldBlock`] instead of waiting.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.nonblocking.store(nonblocking, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How long [`TpaListener::accept`] waits; none for ever. It then returns [`io::ErrorKind::WouldBlock`].
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn set_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
+        let timeout = timeout.map(|timeout| Duration(timeout.as_nanos().try_into().unwrap_or(u64::MAX)));
+        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+        Ok(())
+    }
+
+    /// Wakes everybody who waits in [`TpaListener::accept`] for good.
+    pub fn close(&self) {
+        self.backlog.close();
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.port.local_addr()
+    }
+
+    /// What the port has received and not used.
+    pub fn counters(&self) -> PortCounters {
+        self.port.counters()
+    }
+}
+
+impl Drop for TpaListener {
+    fn drop(&mut self) {
+        self.backlog.close();
+        let _ = self.port.runtime().send(Command::Unlisten { port: self.port.id() });
+    }
+}
+
+impl TpaPort {
+    /// Accepts connections on this port; when `backlog` wait to be accepted, further requests are not answered.
+    ///
+    /// # Errors
+    ///
+    /// The runtime has ended.
+    pub fn listen(&self, backlog: usize) -> io::Result<TpaListener> {
+        let backlog = Arc::new(Backlog::new(backlog));
+        self.runtime().send(Command::Listen { port: self.id(), backlog: Arc::clone(&backlog) })?;
+        let (nonblocking, timeout) = (AtomicBool::new(false), Mutex::new(None));
+        Ok(TpaListener { port: self.clone(), backlog, nonblocking, timeout })
+    }
+}

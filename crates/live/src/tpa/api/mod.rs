@@ -1,0 +1,12 @@
+//! TPA over UDP as applications see it: ports, listeners, streams, and what can be set about them.
+
+#[cfg(feature = "tokio")]
+pub mod asynchronous;
+mod connect;
+pub mod listener;
+pub mod options;
+pub mod path;
+pub mod port;
+pub mod secrets;
+pub mod select;
+pub mod stream;

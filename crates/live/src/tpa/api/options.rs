@@ -1,0 +1,197 @@
+//! What can be set about connections over UDP.
+
+use crate::tpa::runtime::keylog::KeyLog;
+use crate::tpa::runtime::random;
+use crate::tpa::runtime::service::Service;
+use crate::tpa::session::cipher::processor_has_aes;
+use crate::tpa::session::cover::overhead;
+use crate::tpa::session::handshake::Protection;
+use crate::tpa::session::path::PathSource;
+use crate::tpa::session::seal::KEY_LIFE;
+use crate::tpa::session::security::Security;
+use crate::tpa::session::settings::{Limits, Settings};
+use meshpace_core::Duration;
+use meshpace_transport::{Config, names, tpa, train};
+use std::io;
+use std::sync::Arc;
+
+impl Security {
+    /// A fresh pair of keys for [`Security::Keys`]: private and public.
+    ///
+    /// # Errors
+    ///
+    /// No random numbers can be had.
+    pub fn new_key() -> io::Result<([u8; 32], [u8; 32])> {
+        let mut secret = [0; 32];
+        random(&mut secret)?;
+        Ok((secret, Security::public_key(&secret)))
+    }
+}
+
+/// Settings of a port; they hold for the connections it opens and accepts.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The transport. Who accepts takes segment size, block size, cwnd_max and ACK rule from who opens. Default TPA with
+    /// cwnd_max 2, without pacing, and the margin of [`Options::of`].
+    pub transport: tpa::Config,
+    /// Quiet trains instead of TPA inside the datagrams; both ends have to set this. Their reaction to ECN marks must be off, for these
+    /// sockets ask the network for none, and `keep_alive` 1 s or more. `transport` then decides only how long datagrams are (a listener
+    /// agrees to those of which three blocks fit into its buffer) and when an acceptance is repeated; `path` tells the trains hops and
+    /// data rate. Default none: TPA.
+    pub trains: Option<train::Config>,
+    /// With `trains`: whether a listener takes TPA as well; who opens a connection decides. What is opened from here speaks trains. Default
+    /// false.
+    pub takes_tpa: bool,
+    /// Whether segments are made smaller where the way out has an MTU too small for them. Default true.
+    pub fit_mtu: bool,
+    /// Where path information comes from; none: one hop at 2 Mbit/s, until packets tell otherwise. Default none.
+    pub path: Option<Arc<dyn PathSource>>,
+    /// Bytes written that wait to be sent or acknowledged; at least two blocks. Default 256 KiB.
+    pub send_buffer: usize,
+    /// Bytes received that wait to be read; at least three blocks. Default 256 KiB.
+    pub receive_buffer: usize,
+    /// How long to try to open a connection; quiet trains give up after 100 s at most. Default 30 s.
+    pub connect_timeout: Duration,
+    /// How datagrams are protected; both ends need the same. Default [`Security::Opportunistic`].
+    pub security: Security,
+    /// Whether AES-256-GCM is offered and agreed to; ChaCha20-Poly1305 is what there is without, and if the peer has not. Default: where this
+    /// processor has instructions for it.
+    pub aes: bool,
+    /// Where the keys of connections are noted, for whoever wants to read captures. Default none.
+    pub keylog: Option<Arc<KeyLog>>,
+    /// Silence after which the peer is asked for a sign of life; none for never. Default 30 s.
+    pub keep_alive: Option<Duration>,
+    /// How long a connection may carry no data before it is ended, although the peer is there; none for ever. Default none.
+    pub idle_timeout: Option<Duration>,
+    /// What a listener grants.
+    pub limits: Limits,
+    /// How long to send without hearing anything from the peer (RFC 1122, section 4.2.3.5, asks for 100 s at least); quiet trains give
+    /// up after 100 s at most. Default 120 s.
+    pub silence_timeout: Duration,
+    /// How long dropping a stream waits for what was written to arrive. Default 30 s.
+    pub linger: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            transport: on_wires(tpa::Config::default()),
+            trains: None,
+            takes_tpa: false,
+            fit_mtu: true,
+            path: None,
+            send_buffer: 256 << 10,
+            receive_buffer: 256 << 10,
+            connect_timeout: Duration::from_secs(30),
+            security: Security::Opportunistic,
+            aes: processor_has_aes(),
+            keylog: None,
+            keep_alive: Some(Duration::from_secs(30)),
+            idle_timeout: None,
+            limits: Limits::default(),
+            silence_timeout: Duration::from_secs(120),
+            linger: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Options {
+    /// The defaults with a transport by its name, `tpa-2` for example.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] if that is no TPA.
+    pub fn named(transport: &str) -> io::Result<Options> {
+        match names::lookup(transport) {
+            Some(Config::Tpa(transport)) => Ok(Options::of(transport)),
+            Some(_) => Err(refused(format!(
+                "{transport}: not a TPA (quiet trains over UDP are chosen by `Options::trains`; no other transport is carried in UDP)"
+            ))),
+            None => Err(refused(format!("{transport}: no such transport"))),
+        }
+    }
+
+    /// The defaults with this transport. The end of a block is acknowledged at once, so that none costs the time an ACK may be held; and the
+    /// RTO keeps a margin above the RTT of at least that time and 50 ms more.
+    ///
+    /// A segment that is repeated alone is acknowledged when the receiver's timer expires. With a margin of just that time,
+    /// the simulator's, the ACK and the sender's timer are a tie over a steady path, and what was not lost is sent a third
+    /// time. A machine that is busy wakes a thread some milliseconds late, seldom tens.
+    pub fn of(transport: tpa::Config) -> Options {
+        Options { transport: on_wires(transport), ..Options::default() }
+    }
+
+    /// Whether every value is in its range.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`], with the name of the value and its range.
+    pub fn check(&self) -> io::Result<()> {
+        self.security.check().map_err(|error| refused(format!("security: {error}")))?;
+        self.transport.check().map_err(|error| refused(format!("transport.{error}")))?;
+        if let Some(trains) = &self.trains {
+            trains.check().map_err(|error| refused(format!("trains.{error}")))?;
+            if trains.control.marks > 0.0 {
+                let marks = trains.control.marks;
+                let message = format!(
+                    "trains.control.marks: {marks}, and no marks of relays are seen over UDP: 0, as of `quiet-train`"
+                );
+                return Err(refused(message));
+            }
+            if let Some(often) = self.keep_alive.filter(|often| *often < LEAST_QUESTION) {
+                let message = format!("keep_alive: {} s, at least 1 s with quiet trains", often.as_secs_f64());
+                return Err(refused(message));
+            }
+        }
+        if self.transport.segment > MOST_PAYLOAD {
+            let message =
+                format!("transport.segment: {}, at most {MOST_PAYLOAD} bytes over UDP", self.transport.segment);
+            return Err(refused(message));
+        }
+        Ok(())
+    }
+
+    /// What a port is run with.
+    pub(super) fn service(&self) -> Service {
+        let settings = Settings {
+            transport: self.transport.clone(),
+            trains: self.trains.clone(),
+            takes_tpa: self.takes_tpa,
+            path: self.path.clone(),
+            fit_mtu: self.fit_mtu,
+            send_buffer: self.send_buffer,
+            receive_buffer: self.receive_buffer,
+            connect_timeout: self.connect_timeout,
+            security: self.security.clone(),
+            aes: self.aes,
+            key_life: KEY_LIFE,
+            keep_alive: self.keep_alive,
+            idle_timeout: self.idle_timeout,
+            limits: self.limits,
+            silence_timeout: self.silence_timeout,
+        };
+        Service { settings: Arc::new(settings), keylog: self.keylog.clone() }
+    }
+}
+
+/// Payload that fits into the largest UDP datagram behind the headers.
+const MOST_PAYLOAD: u32 = 65507 - overhead(Protection::Nn);
+
+/// How often quiet trains may be asked for a sign of life at most: they answer ten SYNs in 5 s.
+const LEAST_QUESTION: Duration = Duration::from_secs(1);
+
+/// How much later than the receiver's ACK timer the sender's may expire.
+const LATENESS: Duration = Duration::from_millis(50);
+
+fn on_wires(mut transport: tpa::Config) -> tpa::Config {
+    let margin = (transport.ack_delay + LATENESS).min(transport.rto.max);
+    transport.rto.margin = transport.rto.margin.max(margin);
+    transport.ack_block_end = true;
+    // RFC 6298, section 2.1, which the Internet has lived with since 2011; the paper's table says 3 s.
+    transport.rto.initial = transport.rto.initial.min(Duration::from_secs(1));
+    transport
+}
+
+fn refused(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}

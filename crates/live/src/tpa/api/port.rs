@@ -1,0 +1,121 @@
+//! A UDP port with any number of connections on it, opened from either end.
+
+use super::options::Options;
+use crate::Clock;
+use crate::tpa::runtime::Machine;
+use crate::tpa::runtime::handle::Handle;
+use crate::tpa::runtime::mailbox::Command;
+use crate::tpa::runtime::shared::Runner;
+use crate::tpa::runtime::socket::Socket;
+use crate::tpa::session::counters::{Counters, PortCounters};
+use crate::tpa::session::endpoint::Endpoint;
+use crate::tpa::session::failure::Failure;
+use nix::libc;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+/// A bound UDP port. Cloning gives another handle of the same port; it stays open as long as a handle, a stream or a listener
+/// of it does.
+#[derive(Clone, Debug)]
+pub struct TpaPort(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    id: u64,
+    local: SocketAddr,
+    options: Options,
+    counters: Arc<Counters>,
+    runtime: Handle,
+}
+
+impl TpaPort {
+    /// Binds an address and UDP port (0: any that is free) with default options.
+    ///
+    /// # Errors
+    ///
+    /// The address is in use or not this host's, or the system gives no socket.
+    pub fn bind(address: impl ToSocketAddrs) -> io::Result<TpaPort> {
+        TpaPort::with_options(address, Options::default())
+    }
+
+    /// The same with options, served by the process's runtime.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::bind`], and those of [`Options::check`].
+    pub fn with_options(address: impl ToSocketAddrs, options: Options) -> io::Result<TpaPort> {
+        TpaPort::on(&Handle::global()?, address, options)
+    }
+
+    /// The same, served by a runtime of its own.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::with_options`]; the runtime has ended.
+    pub fn on(runtime: &Handle, address: impl ToSocketAddrs, options: Options) -> io::Result<TpaPort> {
+        options.check()?;
+        let local = first(address)?;
+        // The socket belongs to the network namespace of whoever asks, not to the runtime's.
+        let socket =
+            Socket::bind(local).map_err(|error| Failure::of(&error, format!("UDP port {local}: {error}")).error())?;
+        let (id, local) = (runtime.next_id(), socket.local());
+        runtime.watch(&socket, id)?;
+        let (service, counters) = (options.service(), Arc::new(Counters::default()));
+        let settings = Arc::clone(&service.settings);
+        let endpoint = Endpoint::new(Clock.now(), local, settings, Arc::clone(&counters), &mut Machine)?;
+        runtime.send(Command::Bind { id, socket, endpoint: Box::new(endpoint), service })?;
+        Ok(TpaPort(Arc::new(Inner { id, local, options, counters, runtime: runtime.clone() })))
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    pub(super) fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    /// # Errors
+    ///
+    /// This is a child of the process that made it.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.0.runtime.mailbox().check_process()
+    }
+
+    /// The address it is bound to.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.local)
+    }
+
+    /// What it has received and not used.
+    pub fn counters(&self) -> PortCounters {
+        self.0.counters.read()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let _ = self.runtime.send(Command::Release { port: self.id });
+    }
+}
+
+/// The first address of those given.
+fn first(address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
+    let none = || Failure::new(libc::EAFNOSUPPORT, "no address").error();
+    address.to_socket_addrs()?.next().ok_or_else(none)
+}
+
+/// A port for connections to `peer`: any that is free, of the right family.
+pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
+    let all = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    SocketAddr::new(all, 0)
+}

@@ -1,0 +1,85 @@
+//! Waiting for many streams and listeners with one thread: tokens of those that may have something to say.
+//!
+//! Streams and listeners are polled with a [`Waker`] (`poll_read`, `poll_write`, `poll_accept`). The wakers of a [`Selector`] note
+//! their token; [`Selector::wait`] returns the tokens noted since.
+
+use crate::tpa::runtime::wait::wait_until;
+use meshpace_core::Time;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+
+/// A set of tokens that fills from other threads.
+#[derive(Clone, Debug, Default)]
+pub struct Selector(Arc<Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    noted: Mutex<BTreeSet<u64>>,
+    grown: Condvar,
+}
+
+#[derive(Debug)]
+struct Note {
+    token: u64,
+    queue: Arc<Queue>,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Note {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.queue.lock().insert(self.token) {
+            self.queue.grown.notify_one();
+        }
+    }
+}
+
+impl Selector {
+    /// What notes `token`.
+    pub fn waker(&self, token: u64) -> Waker {
+        Arc::new(Note { token, queue: Arc::clone(&self.0) }).into()
+    }
+
+    /// The tokens noted since the last call, least first; waits for one until `deadline`.
+    pub fn wait(&self, deadline: Time) -> BTreeSet<u64> {
+        let mut noted = self.0.lock();
+        while noted.is_empty() {
+            let (guard, in_time) = wait_until(&self.0.grown, noted, deadline);
+            noted = guard;
+            if in_time.is_err() {
+                break;
+            }
+        }
+        std::mem::take(&mut noted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clock;
+    use meshpace_core::Duration;
+
+    #[test]
+    fn tokens_are_told_once() {
+        let selector = Selector::default();
+        let (one, two) = (selector.waker(1), selector.waker(2));
+        two.wake_by_ref();
+        one.wake_by_ref();
+        two.wake_by_ref();
+        assert_eq!(selector.wait(Time::NEVER), BTreeSet::from([1, 2]));
+        assert_eq!(selector.wait(Clock.now() + Duration::from_millis(1)), BTreeSet::new());
+        let waiting = std::thread::spawn(move || selector.wait(Time::NEVER));
+        one.wake();
+        assert_eq!(waiting.join().unwrap(), BTreeSet::from([1]));
+    }
+}

@@ -1,0 +1,467 @@
+//! A connection as a stream of bytes, in the manner of [`std::net::TcpStream`].
+
+use super::port::TpaPort;
+use crate::Clock;
+use crate::tpa::runtime::shared::{Shared, State};
+use crate::tpa::session::exchange::{Delivery, Phase};
+use crate::tpa::session::failure::Failure;
+use meshpace_core::{Duration, Time};
+use meshpace_transport::Stats;
+use nix::libc;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+/// A TPA connection. Calls wait unless it is set non-blocking.
+///
+/// Dropping it closes both directions and waits, at most for the linger time, until everything written has arrived: the
+/// protocol runs in this process and ends with it. Use [`TpaStream::close`] to learn whether it did. A stream set
+/// non-blocking does not wait when dropped.
+#[derive(Debug)]
+pub struct TpaStream {
+    shared: Arc<Shared>,
+    /// Keeps the port open.
+    _port: TpaPort,
+    waiting: Mutex<Waiting>,
+}
+
+/// How its calls wait.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    nonblocking: bool,
+    read: Option<Duration>,
+    write: Option<Duration>,
+    linger: Duration,
+}
+
+impl TpaStream {
+    pub(super) fn new(shared: Arc<Shared>, port: TpaPort) -> TpaStream {
+        let linger = port.options().linger;
+        let waiting = Mutex::new(Waiting { nonblocking: false, read: None, write: None, linger });
+        TpaStream { shared, _port: port, waiting }
+    }
+
+    /// Waits until it is open, or never will be.
+    pub(super) fn wait_until_open(&self) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        while state.exchange.is_opening() {
+            state = self.shared.wait_writable(state, Time::NEVER)?;
+        }
+        match state.exchange.failure() {
+            Some(failure) => Err(failure.error()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the handshake is over.
+    ///
+    /// # Errors
+    ///
+    /// The reason if the connection could not be opened, or has failed since.
+    pub fn is_open(&self) -> io::Result<bool> {
+        let exchange = &self.shared.lock().exchange;
+        match exchange.failure() {
+            Some(failure) => Err(failure.error()),
+            None => Ok(!exchange.is_opening()),
+        }
+    }
+
+    /// Why the peer refuses a connection that is being opened with a secret or with known keys, as somebody says who has not proved to
+    /// be the peer: it goes on being opened until its time is up.
+    pub fn refusal(&self) -> Option<io::Error> {
+        match &self.shared.lock().exchange.phase {
+            Phase::Opening { refusal: Some(message) } => Some(Failure::new(libc::ECONNREFUSED, message).error()),
+            _ => None,
+        }
+    }
+
+    fn waiting(&self) -> Waiting {
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn deadline(&self, timeout: Option<Duration>) -> Time {
+        match self.waiting().nonblocking {
+            true => Time::ZERO,
+            false => timeout.map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
+        }
+    }
+
+    /// Reads what is there, whatever else is set.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if nothing is; the reason if the connection has failed.
+    pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into, Time::ZERO)
+    }
+
+    /// Writes what there is room for, whatever else is set.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if there is none, [`io::ErrorKind::BrokenPipe`] once it is closed for writing; the reason if
+    /// the connection has failed.
+    pub fn try_write(&self, from: &[u8]) -> io::Result<usize> {
+        self.write_from(from, Time::ZERO)
+    }
+
+    /// Reads what is there, or has the context's waker called when there is something.
+    ///
+    /// # Errors
+    /// As a read without waiting; that it would block is `Pending`.
+    pub fn poll_read(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.shared.lock();
+        let got = self.take(&mut state, into);
+        if got.is_none() {
+            state.note_reader(context);
+        }
+        got.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Writes what there is room for, or has the context's waker called when there is some.
+    ///
+    /// # Errors
+    /// As a write without waiting; that it would block is `Pending`.
+    pub fn poll_write(&self, context: &Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.shared.lock();
+        let put = self.put(&mut state, from);
+        if put.is_none() {
+            state.note_writer(context);
+        }
+        put.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Whether reading would not wait, or the context's waker is called when that is so.
+    pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.shared.lock();
+        if state.exchange.is_readable() {
+            return Poll::Ready(());
+        }
+        state.note_reader(context);
+        Poll::Pending
+    }
+
+    /// Whether writing would not wait, or the context's waker is called when that is so.
+    pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.shared.lock();
+        if state.exchange.is_writable() {
+            return Poll::Ready(());
+        }
+        state.note_writer(context);
+        Poll::Pending
+    }
+
+    /// Whether the handshake is over, or the context's waker is called when it is.
+    ///
+    /// # Errors
+    /// Why it could not be opened.
+    pub fn poll_open(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.lock();
+        match &state.exchange.phase {
+            Phase::Failed(failure) => Poll::Ready(Err(failure.error())),
+            Phase::Opening { .. } => {
+                state.note_writer(context);
+                Poll::Pending
+            }
+            Phase::Open | Phase::Done => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Whether everything written, and the end of it, has arrived, or the context's waker is called when it has. To be asked
+    /// after closing.
+    ///
+    /// # Errors
+    /// Why it ended before everything had arrived.
+    pub fn poll_finished(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.lock();
+        match &state.exchange.phase {
+            Phase::Done => Poll::Ready(Ok(())),
+            _ if state.exchange.delivery == Delivery::Finished => Poll::Ready(Ok(())),
+            Phase::Failed(failure) => Poll::Ready(Err(failure.error())),
+            Phase::Opening { .. } | Phase::Open => {
+                state.note_writer(context);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Reads what is there; none if that has to be waited for.
+    fn take(&self, state: &mut State, into: &mut [u8]) -> Option<io::Result<usize>> {
+        let got = state.exchange.read(into);
+        if state.exchange.window_closed && matches!(got, Some(Ok(length)) if length > 0) {
+            self.shared.call(state);
+        }
+        got
+    }
+
+    /// Writes what there is room for; none if that has to be waited for.
+    fn put(&self, state: &mut State, from: &[u8]) -> Option<io::Result<usize>> {
+        let put = state.exchange.write(from);
+        if !state.exchange.busy && matches!(put, Some(Ok(_))) {
+            self.shared.call(state);
+        }
+        put
+    }
+
+    fn read_into(&self, into: &mut [u8], deadline: Time) -> io::Result<usize> {
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(got) = self.take(&mut state, into) {
+                return got;
+            }
+            state = self.shared.wait_readable(state, deadline)?;
+        }
+    }
+
+    fn write_from(&self, from: &[u8], deadline: Time) -> io::Result<usize> {
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(put) = self.put(&mut state, from) {
+                return put;
+            }
+            state = self.shared.wait_writable(state, deadline)?;
+        }
+    }
+
+    /// Closes one direction or both. What was written is still sent; what comes after closing for reading resets the
+    /// connection.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::NotConnected`] while it is being opened.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        if state.exchange.is_opening() {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        state.exchange.wishes.write_closed |= how != Shutdown::Read;
+        state.exchange.wishes.read_closed |= how != Shutdown::Write;
+        self.shared.call(&mut state);
+        self.shared.wake_all(state);
+        Ok(())
+    }
+
+    /// Closes both directions and waits, at most for the linger time, until the peer has everything that was written, or it
+    /// is clear that it never will.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::TimedOut`] if not everything arrived in time, or why it never will.
+    pub fn close(self) -> io::Result<()> {
+        self.finish()
+    }
+
+    /// The same for a stream that others hold too: their calls end.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaStream::close`].
+    pub fn finish(&self) -> io::Result<()> {
+        let_go(&self.shared);
+        let linger = Clock.now().saturating_add(self.waiting().linger);
+        let (state, over) = wait_for_end(&self.shared, linger);
+        // Dropping need not wait once more.
+        let _ = self.set_nonblocking(true);
+        match state.exchange.failure() {
+            Some(failure) if state.exchange.delivery != Delivery::Finished => Err(failure.error()),
+            _ if !over => Err(io::Error::new(io::ErrorKind::TimedOut, "what was written had not all arrived in time")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the connection at once; what has not arrived is lost, and the peer is told.
+    pub fn abort(&self) {
+        self.shared.abort();
+    }
+
+    /// Has the ACK of what the peer says wait up to `delay` for something to be written, on which it then rides: questions and answers take a
+    /// packet less. For open connections whose peers do the same; trains acknowledge as before.
+    pub fn hold_acks(&self, delay: std::time::Duration) {
+        let mut state = self.shared.lock();
+        state.exchange.wishes.hold_acks = Some(nanoseconds(delay));
+        self.shared.call(&mut state);
+    }
+
+    /// Whether calls return [`io::ErrorKind::WouldBlock`] instead of waiting.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).nonblocking = nonblocking;
+        Ok(())
+    }
+
+    /// How long reading waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for zero.
+    pub fn set_read_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).read = positive(timeout)?;
+        Ok(())
+    }
+
+    /// How long writing waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for zero.
+    pub fn set_write_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).write = positive(timeout)?;
+        Ok(())
+    }
+
+    /// How long closing and dropping wait for what was written to arrive.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn set_linger(&self, linger: std::time::Duration) -> io::Result<()> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).linger = nanoseconds(linger);
+        Ok(())
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.shared.local)
+    }
+
+    /// The address of the peer.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.shared.peer)
+    }
+
+    /// Why the connection failed, if it did.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(self.shared.lock().exchange.failure().map(Failure::error))
+    }
+
+    /// Hops that the peer's last packet seems to have come, if the kernel told.
+    pub fn hops(&self) -> Option<u8> {
+        self.shared.lock().exchange.travelled
+    }
+
+    /// What the transport has counted.
+    pub fn stats(&self) -> Stats {
+        self.shared.lock().exchange.stats
+    }
+
+    /// Bytes written whose arrival is not known yet.
+    pub fn unacknowledged(&self) -> usize {
+        self.shared.lock().exchange.send.len()
+    }
+}
+
+/// The application will neither read nor write any more.
+fn let_go(shared: &Shared) {
+    let mut state = shared.lock();
+    state.exchange.let_go();
+    shared.call(&mut state);
+    shared.wake_all(state);
+}
+
+/// How long closing waits, when the peer has everything, for the peer to close too: a process that ends at once would leave
+/// the peer's closing without an answer.
+const PEER_CLOSES: Duration = Duration::from_millis(500);
+
+/// How long it waits for the answer to our closing when the peer has closed and everything has arrived: the peer may have
+/// ended without it.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
+/// Waits until our direction is over; the second value is whether it is.
+fn wait_for_end(shared: &Shared, deadline: Time) -> (MutexGuard<'_, State>, bool) {
+    let (mut peer_closes, mut last_word) = (Time::NEVER, Time::NEVER);
+    let mut state = shared.lock();
+    loop {
+        if state.exchange.is_over() {
+            return (state, true);
+        }
+        let now = Clock.now();
+        match state.exchange.delivery {
+            Delivery::UnderWay => {}
+            Delivery::AwaitsFinalAck => last_word = last_word.min(now + LAST_WORD),
+            Delivery::Finished => peer_closes = peer_closes.min(now + PEER_CLOSES),
+        }
+        if shared.check_process().is_err() {
+            return (state, false);
+        }
+        match shared.wait_writable(state, deadline.min(peer_closes).min(last_word)) {
+            Ok(guard) => state = guard,
+            Err(_) => {
+                let state = shared.lock();
+                let over = state.exchange.delivery != Delivery::UnderWay;
+                return (state, over);
+            }
+        }
+    }
+}
+
+impl Drop for TpaStream {
+    fn drop(&mut self) {
+        let waiting = self.waiting();
+        if !self.shared.lock().exchange.wishes.dropped {
+            let_go(&self.shared);
+        }
+        if !waiting.nonblocking && !self.shared.lock().exchange.is_opening() {
+            let _ = wait_for_end(&self.shared, Clock.now().saturating_add(waiting.linger));
+        }
+    }
+}
+
+impl Read for TpaStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into, self.deadline(self.waiting().read))
+    }
+}
+
+impl Read for &TpaStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into, self.deadline(self.waiting().read))
+    }
+}
+
+impl Write for TpaStream {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.write_from(from, self.deadline(self.waiting().write))
+    }
+
+    /// Nothing to do: what is written leaves as soon as the protocol lets it.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for &TpaStream {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.write_from(from, self.deadline(self.waiting().write))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(super) fn nanoseconds(span: std::time::Duration) -> Duration {
+    Duration(span.as_nanos().try_into().unwrap_or(u64::MAX))
+}
+
+fn positive(timeout: Option<std::time::Duration>) -> io::Result<Option<Duration>> {
+    match timeout {
+        Some(std::time::Duration::ZERO) => Err(io::Error::new(io::ErrorKind::InvalidInput, "a timeout of zero")),
+        timeout => Ok(timeout.map(nanoseconds)),
+    }
+}

@@ -1,0 +1,60 @@
+//! Hops from the kernel's routing table: mesh routing daemons (olsrd, batmand, Babel in its plain metric) write the number of hops
+//! as the metric of the routes they install.
+
+use super::kernel_route;
+use crate::netlink::socket;
+use crate::tpa::session::path::PathSource;
+use meshpace_core::Rate;
+use meshpace_transport::PathInfo;
+use netlink_packet_route::route::RouteAttribute;
+use netlink_sys::Socket;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+/// The metric of the route to the peer, over rtnetlink, in the network namespace in which it was made. A route without a
+/// metric leads to a neighbour.
+pub struct RouteMetric {
+    rate: Rate,
+    socket: Mutex<Socket>,
+}
+
+impl std::fmt::Debug for RouteMetric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RouteMetric").field("rate", &self.rate).finish_non_exhaustive()
+    }
+}
+
+impl RouteMetric {
+    /// Asks the kernel for hops; the channel's data rate, which routes do not tell, is given.
+    ///
+    /// # Errors
+    ///
+    /// No netlink socket can be had.
+    pub fn new(rate: Rate) -> io::Result<RouteMetric> {
+        Ok(RouteMetric { rate, socket: Mutex::new(socket()?) })
+    }
+
+    /// The metric of the route to `peer`: 0 if it has none.
+    ///
+    /// # Errors
+    ///
+    /// There is no route, or the kernel could not be asked.
+    pub fn metric(&self, peer: IpAddr) -> io::Result<u32> {
+        let socket = self.socket.lock().expect("nobody panics while holding it");
+        let route = kernel_route::route(&socket, peer)?;
+        let metric = |attribute: &RouteAttribute| match attribute {
+            RouteAttribute::Priority(metric) => Some(*metric),
+            _ => None,
+        };
+        Ok(route.attributes.iter().find_map(metric).unwrap_or(0))
+    }
+}
+
+impl PathSource for RouteMetric {
+    fn path(&self, peer: IpAddr, _: Option<u8>) -> Option<PathInfo> {
+        // A metric beyond any mesh's diameter is not a number of hops.
+        let hops = self.metric(peer).ok().map(|metric| metric.max(1)).filter(|metric| *metric <= 64)?;
+        Some(PathInfo { hops: hops as u8, rate: self.rate, received_power_dbm: None })
+    }
+}

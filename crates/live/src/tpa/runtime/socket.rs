@@ -1,0 +1,240 @@
+//! A UDP socket that takes and gives many datagrams per system call and tells what the network said about them.
+//!
+//! Consecutive datagrams of one size for one peer leave as one message that the kernel cuts up (UDP GSO), and arrive as one
+//! that it has put together (UDP GRO). Pacing is not affected: what is due at different times is not in one message.
+//!
+//! IPv4 or IPv6, never both: a socket of `[::]` serves IPv6 alone.
+
+pub use crate::tpa::session::addresses::Addresses;
+pub use crate::tpa::session::message::Message;
+
+use nix::libc;
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
+};
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// Room the kernel is asked for, so that a burst finds place while this process is not running.
+const KERNEL_BUFFER: usize = 4 << 20;
+
+/// Bytes of a datagram that a complaint's quotation is looked at.
+pub const QUOTED: usize = 64;
+
+/// Datagrams that arrived together: all of `size` bytes but the last.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Bytes of all.
+    pub bytes: usize,
+    /// Bytes of each but the last.
+    pub size: usize,
+    /// Between whom.
+    pub addresses: Addresses,
+    /// Time to live they arrived with; 0 if the kernel did not say.
+    pub ttl: u8,
+}
+
+/// What the network reported about a datagram sent to `peer`.
+#[derive(Clone, Copy, Debug)]
+pub struct Complaint {
+    /// To whom it was.
+    pub peer: SocketAddr,
+    /// The error as errno.
+    pub errno: i32,
+    /// For a datagram that is too big, the MTU in bytes.
+    pub mtu: u32,
+    /// How the datagram began, as far as the network quotes it.
+    pub quoted: [u8; QUOTED],
+    /// Bytes quoted.
+    pub length: usize,
+    /// Whether it is this host that complains, about what it has just refused to send.
+    pub is_local: bool,
+}
+
+/// The socket.
+#[derive(Debug)]
+pub struct Socket {
+    udp: UdpSocket,
+    local: SocketAddr,
+    control: Vec<u8>,
+    /// The kernel cuts messages up.
+    segments: bool,
+}
+
+/// The address that the kernel tells, if it is one.
+fn address_of(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = storage.as_sockaddr_in().map(|address| SocketAddr::V4(SocketAddrV4::from(*address)));
+    v4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddr::V6(SocketAddrV6::from(*address))))
+}
+
+impl Socket {
+    /// Bound to `local`.
+    ///
+    /// # Errors
+    ///
+    /// The address is in use or not this host's, or the system cannot give such a socket.
+    pub fn bind(local: SocketAddr) -> io::Result<Socket> {
+        let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let udp = UdpSocket::from(rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?);
+        // What the kernel does not give: less room is less speed, nothing else.
+        let _ = setsockopt(&udp, sockopt::RcvBuf, &KERNEL_BUFFER);
+        let _ = setsockopt(&udp, sockopt::SndBuf, &KERNEL_BUFFER);
+        let _ = setsockopt(&udp, sockopt::UdpGroSegment, &true);
+        // One segment, one frame: a path too narrow is reported, not hidden by fragments. And whatever somebody claims that
+        // the path's MTU is, the kernel goes on sending: who is told so looks at the claim first.
+        if local.is_ipv4() {
+            setsockopt(&udp, sockopt::Ipv4RecvTtl, &true)?;
+            setsockopt(&udp, sockopt::Ipv4RecvErr, &true)?;
+            set_ip_mtu_discover(&udp, Ipv4PathMtuDiscovery::PROBE)?;
+        } else {
+            setsockopt(&udp, sockopt::Ipv6V6Only, &true)?;
+            setsockopt(&udp, sockopt::Ipv6RecvHopLimit, &true)?;
+            setsockopt(&udp, sockopt::Ipv6RecvErr, &true)?;
+            set_ipv6_mtu_discover(&udp, Ipv6PathMtuDiscovery::PROBE)?;
+        }
+        match local.ip() {
+            IpAddr::V4(address) if address.is_unspecified() => setsockopt(&udp, sockopt::Ipv4PacketInfo, &true)?,
+            IpAddr::V6(address) if address.is_unspecified() => setsockopt(&udp, sockopt::Ipv6RecvPacketInfo, &true)?,
+            _ => {}
+        }
+        rustix::net::bind(&udp, &local)?;
+        let local = udp.local_addr()?;
+        let control =
+            nix::cmsg_space!(libc::c_int, libc::c_int, libc::in6_pktinfo, libc::sock_extended_err, libc::sockaddr_in6);
+        Ok(Socket { udp, local, control, segments: true })
+    }
+
+    /// Its own address.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The MTU of the way from an own address to `peer` in bytes, as far as the first device knows: whether the rest carries as much, the
+    /// handshake finds out. To be asked in the network namespace of the socket.
+    ///
+    /// # Errors
+    ///
+    /// There is no way from there to `peer`.
+    pub fn mtu_between(own: IpAddr, peer: SocketAddr) -> io::Result<u32> {
+        // Only a connected socket can be asked.
+        let probe = UdpSocket::bind((own, 0))?;
+        probe.connect(peer)?;
+        if let Ok(Some(mtu)) = super::kernel_route::mtu(peer.ip()) {
+            return Ok(mtu);
+        }
+        let mtu = match peer {
+            SocketAddr::V4(_) => nix::sys::socket::getsockopt(&probe, sockopt::IpMtu)?,
+            SocketAddr::V6(_) => crate::sys::ipv6_mtu(&probe)?,
+        };
+        Ok(mtu as u32)
+    }
+
+    /// Takes what is there.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if nothing is; what the network said about an earlier datagram.
+    pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Received> {
+        let mut parts = [IoSliceMut::new(into)];
+        let fd = self.udp.as_raw_fd();
+        let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut self.control), MsgFlags::MSG_DONTWAIT)?;
+        let peer = message.address.as_ref().and_then(address_of).ok_or(io::ErrorKind::InvalidData)?;
+        let bytes = message.bytes;
+        let mut received = Received { bytes, size: bytes, addresses: Addresses { peer, own: None }, ttl: 0 };
+        for control in message.cmsgs()? {
+            match control {
+                ControlMessageOwned::UdpGroSegments(size) => received.size = size as usize,
+                ControlMessageOwned::Ipv4Ttl(ttl) | ControlMessageOwned::Ipv6HopLimit(ttl) => received.ttl = ttl as u8,
+                ControlMessageOwned::Ipv4PacketInfo(info) => {
+                    received.addresses.own = Some(Ipv4Addr::from(u32::from_be(info.ipi_addr.s_addr)).into());
+                }
+                ControlMessageOwned::Ipv6PacketInfo(info) => {
+                    received.addresses.own = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+                }
+                _ => {}
+            }
+        }
+        Ok(received)
+    }
+
+    /// The next complaint of the network; none if there is none.
+    pub fn complaint(&mut self) -> Option<Complaint> {
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        loop {
+            let mut quoted = [0; QUOTED];
+            let mut parts = [IoSliceMut::new(&mut quoted)];
+            let fd = self.udp.as_raw_fd();
+            let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut self.control), flags).ok()?;
+            let (peer, length) = (message.address.as_ref().and_then(address_of), message.bytes);
+            let error = message.cmsgs().ok()?.find_map(|control| match control {
+                ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _) => Some(error),
+                _ => None,
+            });
+            if let (Some(error), Some(peer)) = (error, peer) {
+                let is_local = error.ee_origin == libc::SO_EE_ORIGIN_LOCAL;
+                let (errno, mtu) = (error.ee_errno as i32, error.ee_info);
+                return Some(Complaint { peer, errno, mtu, quoted, length, is_local });
+            }
+        }
+    }
+
+    /// Sends `bytes` as datagrams of `size` bytes each, the last perhaps shorter.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if there is no room; what this host has against the datagram, or the network against
+    /// an earlier one.
+    pub fn send(&mut self, to: Addresses, bytes: &[u8], size: usize) -> io::Result<()> {
+        if self.segments && bytes.len() > size {
+            match self.send_message(to, bytes, Some(size as u16)) {
+                // Too big for the device, or the device cannot: one by one, which says which it is.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE)) => {}
+                Err(error) if error.raw_os_error() == Some(libc::EIO) => self.segments = false,
+                done => return done,
+            }
+        }
+        bytes.chunks(size.max(1)).try_for_each(|datagram| self.send_message(to, datagram, None))
+    }
+
+    fn send_message(&self, to: Addresses, bytes: &[u8], size: Option<u16>) -> io::Result<()> {
+        let (mut v4, mut v6) = (None, None);
+        match to.own {
+            Some(IpAddr::V4(own)) => {
+                v4 = Some(libc::in_pktinfo {
+                    ipi_ifindex: 0,
+                    ipi_spec_dst: libc::in_addr { s_addr: u32::from(own).to_be() },
+                    ipi_addr: libc::in_addr { s_addr: 0 },
+                });
+            }
+            Some(IpAddr::V6(own)) => {
+                // An address of one link needs its link's number.
+                let scope = if let SocketAddr::V6(peer) = to.peer { peer.scope_id() } else { 0 };
+                v6 = Some(libc::in6_pktinfo {
+                    ipi6_addr: libc::in6_addr { s6_addr: own.octets() },
+                    ipi6_ifindex: scope as _,
+                });
+            }
+            None => {}
+        }
+        let own = v4.as_ref().map(ControlMessage::Ipv4PacketInfo);
+        let own = own.or(v6.as_ref().map(ControlMessage::Ipv6PacketInfo));
+        let control = match (size.as_ref().map(ControlMessage::UdpGsoSegments), own) {
+            (Some(a), Some(b)) => &[a, b][..],
+            (Some(a), None) | (None, Some(a)) => &[a][..],
+            (None, None) => &[],
+        };
+        let peer = SockaddrStorage::from(to.peer);
+        sendmsg(self.udp.as_raw_fd(), &[IoSlice::new(bytes)], control, MsgFlags::MSG_DONTWAIT, Some(&peer))?;
+        Ok(())
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.udp.as_fd()
+    }
+}

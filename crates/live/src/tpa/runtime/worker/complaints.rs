@@ -1,0 +1,79 @@
+//! What leaves a port, and what this host and the network have against it.
+
+use super::Worker;
+use crate::Clock;
+use crate::tpa::runtime::socket::{Complaint, QUOTED};
+use crate::tpa::session::connection::Witness;
+use nix::libc;
+use std::io;
+use std::net::SocketAddr;
+
+/// How often a datagram is tried again that was refused for what the network had said about an earlier one.
+const TRIES: u32 = 4;
+
+impl Worker {
+    /// Sends what a port has gathered.
+    pub(super) fn flush(&mut self, id: u64) {
+        let mut tries = 0;
+        while let Some(port) = self.ports.get_mut(&id) {
+            port.out.seal();
+            let Some(message) = port.out.full.front().filter(|_| !port.blocked) else { return };
+            let Some((to, bytes, size)) = message.content() else { return };
+            match port.socket.send(to, bytes, size) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    port.blocked = true;
+                    let _ = self.poller.watch_writable(&port.socket, id, true);
+                    return;
+                }
+                // What the network said about an earlier datagram, to whomever, is told now and then forgotten.
+                Err(_) if tries < TRIES => {
+                    tries += 1;
+                    continue;
+                }
+                result => {
+                    tries = 0;
+                    // A refusal is the network's, never this host's.
+                    let errno = result.err().map(|error| error.raw_os_error().unwrap_or(libc::EIO));
+                    let errno = errno.filter(|errno| *errno != libc::ECONNREFUSED);
+                    // All of a message goes one way: the first connection of it speaks for the others.
+                    let whose = errno
+                        .and_then(|_| port.endpoint.sender_of(to.peer, &bytes[..size.min(bytes.len())]))
+                        .map(|number| (number, to.peer));
+                    let done = port.out.full.pop_front();
+                    done.into_iter().for_each(|message| port.out.recycle(message));
+                    if let Some(errno) = errno {
+                        let mtu = self.complaints(id).filter(|_| errno == libc::EMSGSIZE);
+                        self.complain(id, whose, (errno, mtu.unwrap_or(0)), Witness::Host);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the network has said about datagrams of a port. Returns the MTU that this host has last named itself, when it
+    /// refused a datagram.
+    pub(super) fn complaints(&mut self, id: u64) -> Option<u32> {
+        let mut here = None;
+        while let Some(port) = self.ports.get_mut(&id)
+            && let Some(Complaint { peer, errno, mtu, quoted, length, is_local }) = port.socket.complaint()
+        {
+            if is_local {
+                here = Some(mtu).filter(|_| errno == libc::EMSGSIZE).or(here);
+            } else {
+                let whose = port.endpoint.sender_of(peer, &quoted[..length.min(QUOTED)]);
+                self.complain(id, whose.map(|number| (number, peer)), (errno, mtu), Witness::Network);
+            }
+        }
+        here
+    }
+
+    /// Tells the connection that the datagram was of, if it is one. What it sends then waits for the next flush.
+    fn complain(&mut self, id: u64, whose: Option<(u64, SocketAddr)>, complaint: (i32, u32), witness: Witness) {
+        let (Some(port), Some((number, peer))) = (self.ports.get_mut(&id), whose) else { return };
+        let Some(connection) = self.connections.get_mut(&number).filter(|known| known.peer() == peer) else { return };
+        let now = Clock.now();
+        connection.on_complaint(now, complaint, witness, &mut port.out);
+        // At the next turn of the loop: whoever is flushing must find the connection and its port.
+        self.deadlines.set(number, now);
+    }
+}

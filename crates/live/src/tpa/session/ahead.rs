@@ -1,0 +1,187 @@
+//! The next block, sealed while the answer to the one under way is awaited.
+//!
+//! A block begins only when all of the one before is known to have arrived: a sender of full blocks waits for a round trip with
+//! nothing to do, and then its peer waits while it seals. But what the next block's datagrams say is known beforehand, except what
+//! they acknowledge and which window they announce. So they are sealed in advance, and leave if they say what is then to be said. A
+//! wrong guess costs the work and some numbers of datagrams, which nobody misses; who guesses wrong guesses less often.
+
+use super::engine::Inside;
+use super::handshake::Tag;
+use super::seal::{AUTHENTICATION, HEAD, Seal};
+use crate::ring::SendRing;
+use meshpace_transport::tpa::{Segment, wire};
+
+/// A datagram is used only as long as fewer than this many others have been sealed since: half of the peer's replay window.
+const FRESH: u64 = meshpace_transport::tpa::replay::WINDOW / 2;
+
+/// Guesses that were wrong in a row, counted up to here: then one block of 32 is guessed.
+const MOST_WRONG: u32 = 5;
+
+/// Datagrams of one block, all of one length.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// Segments not used yet, by place.
+    segments: Vec<Option<Segment>>,
+    bytes: Vec<u8>,
+    length: usize,
+    /// The number of the first datagram.
+    number: u64,
+    used: bool,
+    wrong: u32,
+}
+
+impl Ahead {
+    /// Copies what `segments` say out of `ring`, if this block is to be guessed and is not here yet. [`Ahead::seal`] is to follow.
+    pub(crate) fn gather(&mut self, mut segments: impl Iterator<Item = Segment>, ring: &SendRing) -> bool {
+        let Some(first) = segments.next() else { return false };
+        let known = self.segments.iter().flatten().next().is_some_and(|known| known.block == first.block);
+        if known {
+            return false;
+        }
+        if !self.segments.is_empty() {
+            self.wrong = if self.used { 0 } else { (self.wrong + 1).min(MOST_WRONG) };
+        }
+        self.clear();
+        if !u32::from(first.block).is_multiple_of(1 << self.wrong) {
+            return false;
+        }
+        for segment in std::iter::once(first).chain(segments) {
+            let Some((a, b)) = ring.range(segment.offset, usize::from(segment.payload)) else { break };
+            self.bytes.extend_from_slice(&[0; HEAD]);
+            self.bytes.extend_from_slice(&wire::encode_inside_udp(&segment));
+            self.bytes.extend_from_slice(a);
+            self.bytes.extend_from_slice(b);
+            self.bytes.extend_from_slice(&[0; AUTHENTICATION]);
+            self.segments.push(Some(segment));
+        }
+        self.length = self.bytes.len() / self.segments.len().max(1);
+        !self.segments.is_empty()
+    }
+
+    /// Seals what was gathered.
+    pub(crate) fn seal(&mut self, to: Tag, seal: &mut Seal) {
+        self.number = seal.number();
+        self.bytes.chunks_exact_mut(self.length).for_each(|datagram| seal.close(to, datagram));
+    }
+
+    /// The datagram that says just what `segment` says; each once. `number` is the number of the next one to be sealed.
+    pub(crate) fn take(&mut self, segment: &Segment, number: u64) -> Option<&[u8]> {
+        let place = usize::from(segment.index()?);
+        let known = self.segments.get_mut(place)?;
+        if known.as_ref() != Some(segment) || number - self.number >= FRESH {
+            return None;
+        }
+        *known = None;
+        self.used = true;
+        self.bytes.chunks_exact(self.length).nth(place)
+    }
+
+    /// The datagrams of the whole block and the length of each, if they say just what `segments` say and none was used; only
+    /// once. What is left in their place is not looked at.
+    pub(crate) fn take_all(&mut self, segments: &[Inside], number: u64) -> Option<(&mut Vec<u8>, usize)> {
+        let same = |(known, segment): (&Option<Segment>, &Inside)| matches!((known, segment), (Some(known), Inside::Tpa(segment)) if known == segment);
+        let all = !segments.is_empty() && segments.len() == self.segments.len();
+        if !all || number - self.number >= FRESH || !self.segments.iter().zip(segments).all(same) {
+            return None;
+        }
+        self.segments.fill(None);
+        self.used = true;
+        Some((&mut self.bytes, self.length))
+    }
+
+    fn clear(&mut self) {
+        self.segments.clear();
+        self.bytes.clear();
+        self.used = false;
+    }
+
+    /// Gives the memory back.
+    pub(crate) fn rest(&mut self) {
+        *self = Ahead::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cipher::Cipher;
+    use super::super::noise::Keys;
+    use super::super::seal::KEY_LIFE;
+    use super::*;
+
+    /// Both ends, a ring of a stream, and the segments of a block of it.
+    fn scene() -> ([Seal; 2], SendRing, impl Fn(u16) -> [Segment; 3]) {
+        let (a, b) = ([1; 32], [2; 32]);
+        let cipher = Cipher::default();
+        let keys = [Keys { cipher, send: a, receive: b }, Keys { cipher, send: b, receive: a }];
+        let seals = keys.map(|keys| Seal::new(&keys, KEY_LIFE));
+        let mut ring = SendRing::new(10_000);
+        let bytes: Vec<u8> = (0..9000u32).map(|i| (i * 7 % 251) as u8).collect();
+        assert_eq!(ring.write(&bytes), bytes.len());
+        let block = |block: u16| {
+            [0, 1, 2].map(|place| Segment {
+                offset: u64::from(block) * 300 + place * 100,
+                block,
+                place: 1 << place,
+                payload: 100,
+                window: 200,
+                ..Segment::default()
+            })
+        };
+        (seals, ring, block)
+    }
+
+    #[test]
+    fn what_was_guessed_leaves_once_and_opens_to_what_it_says() {
+        let ([mut seal, mut peer], ring, block) = scene();
+        let mut ahead = Ahead::default();
+        assert!(ahead.gather(block(2).into_iter(), &ring));
+        ahead.seal(7, &mut seal);
+        assert!(!ahead.gather(block(2).into_iter(), &ring), "it is here");
+        let [first, second, third] = block(2);
+        let other = Segment { window: 100, ..first };
+        assert_eq!(ahead.take(&other, seal.number()), None, "it says something else");
+        for segment in [third, first] {
+            let mut datagram = ahead.take(&segment, seal.number()).unwrap().to_vec();
+            let (opened, payload) = wire::decode_inside_udp(peer.open(&mut datagram).unwrap()).unwrap();
+            assert_eq!(Segment { offset: segment.offset, ..opened }, segment);
+            assert_eq!((payload, &[][..]), ring.range(segment.offset, 100).unwrap());
+        }
+        assert_eq!(ahead.take(&first, seal.number()), None, "a second time");
+        assert!(ahead.take(&second, seal.number() + FRESH - 4).is_some());
+        assert!(ahead.gather(block(3).into_iter(), &ring));
+        ahead.seal(7, &mut seal);
+        let whole = block(3).map(Inside::Tpa);
+        assert_eq!(ahead.take_all(&whole[..2], seal.number()), None, "a part of it");
+        assert_eq!(ahead.take_all(&block(2).map(Inside::Tpa), seal.number()), None, "another block");
+        assert_eq!(ahead.take_all(&whole, seal.number() + FRESH - 3), None, "the peer may take it for a replay");
+        let (datagrams, length) = ahead.take_all(&whole, seal.number()).unwrap();
+        let mut datagrams = std::mem::take(datagrams);
+        assert_eq!((datagrams.len(), length), (3 * length, HEAD + wire::INSIDE_UDP + 100 + AUTHENTICATION));
+        for (datagram, said) in datagrams.chunks_exact_mut(length).zip(block(3)) {
+            let (opened, payload) = wire::decode_inside_udp(peer.open(datagram).unwrap()).unwrap();
+            assert_eq!(Segment { offset: said.offset, ..opened }, said);
+            assert_eq!((payload, &[][..]), ring.range(said.offset, 100).unwrap());
+        }
+        assert_eq!(ahead.take_all(&whole, seal.number()), None, "a second time");
+        assert_eq!(ahead.take(&block(3)[0], seal.number()), None, "a second time");
+        assert!(ahead.gather(block(4).into_iter(), &ring));
+        ahead.seal(7, &mut seal);
+        assert_eq!(ahead.take(&block(4)[0], seal.number() + FRESH), None, "the peer may take it for a replay");
+    }
+
+    #[test]
+    fn who_is_wrong_guesses_one_block_of_32() {
+        let ([mut seal, _], ring, block) = scene();
+        let mut ahead = Ahead::default();
+        let mut guessed = 0;
+        for number in 0..30 * 32 {
+            // Of a stream that begins anew, for the ring.
+            let segments = block(number % 20).map(|segment| Segment { block: number, ..segment });
+            if ahead.gather(segments.into_iter(), &ring) {
+                ahead.seal(7, &mut seal);
+                guessed += 1;
+            }
+        }
+        assert!((30..40).contains(&guessed), "{guessed}");
+    }
+}

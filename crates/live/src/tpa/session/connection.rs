@@ -1,0 +1,459 @@
+//! One connection: the protocol inside its datagrams, what is around them, and how far it has come.
+
+mod complaints;
+mod opening;
+mod silence;
+
+pub use complaints::Witness;
+
+use super::addresses::Addresses;
+use super::cover::Cover;
+use super::endpoint::Accepted;
+use super::engine::{Engine, Inside};
+use super::exchange::{Delivery, Exchange, Phase};
+use super::failure::Failure;
+use super::handshake::{Tag, Terms};
+use super::outbox::Outbox;
+use super::path::hops_travelled;
+use super::settings::Settings;
+use complaints::Complaints;
+use meshpace_core::{Duration, Time};
+use meshpace_transport::tpa::liveness::Verdict;
+use meshpace_transport::{Arrival, Machine, PathInfo, Role, pump, tpa};
+use nix::libc;
+use opening::Request;
+use silence::Life;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// How often path information is asked for.
+const PATH_PERIOD: Duration = Duration::from_secs(1);
+
+/// How far a connection has come.
+#[derive(Debug)]
+enum Stage {
+    /// We ask the peer for it.
+    Opening(Box<Request>),
+    /// Both ends know each other's tags.
+    Open(Cover),
+    /// The application has let it go and our direction has arrived; the peer has not closed.
+    Orphaned {
+        cover: Cover,
+        /// Since when.
+        since: Time,
+    },
+    /// The protocol has ended. What stands around datagrams is kept to answer a peer that has not heard so.
+    Over {
+        /// None if it never was open.
+        cover: Option<Cover>,
+        /// Since when it has been over, or orphaned.
+        since: Time,
+    },
+}
+
+impl Stage {
+    /// What is around segments, once the handshake has told.
+    fn cover(&self) -> Option<&Cover> {
+        match self {
+            Stage::Opening(_) => None,
+            Stage::Open(cover) | Stage::Orphaned { cover, .. } => Some(cover),
+            Stage::Over { cover, .. } => cover.as_ref(),
+        }
+    }
+
+    fn cover_mut(&mut self) -> Option<&mut Cover> {
+        match self {
+            Stage::Opening(_) => None,
+            Stage::Open(cover) | Stage::Orphaned { cover, .. } => Some(cover),
+            Stage::Over { cover, .. } => cover.as_mut(),
+        }
+    }
+
+    /// The stage that follows: at `now` the protocol has ended, or the application no longer needs it.
+    fn leave(&mut self, now: Time, has_ended: bool) {
+        let before = std::mem::replace(self, Stage::Over { cover: None, since: now });
+        *self = match before {
+            Stage::Opening(_) if has_ended => Stage::Over { cover: None, since: now },
+            Stage::Open(cover) if has_ended => Stage::Over { cover: Some(cover), since: now },
+            Stage::Open(cover) => Stage::Orphaned { cover, since: now },
+            Stage::Orphaned { cover, since } if has_ended => Stage::Over { cover: Some(cover), since },
+            before => before,
+        };
+    }
+}
+
+/// What the protocol has been told of the application, and how long its segments are.
+#[derive(Debug)]
+struct Flow {
+    /// Bytes of our stream.
+    written: u64,
+    /// There will be no more.
+    closed: bool,
+    /// The window it announces.
+    window: u8,
+    /// Payload of a full segment, bytes.
+    segment: usize,
+    /// The same of a block.
+    block: usize,
+}
+
+impl Flow {
+    fn new(config: &tpa::Config) -> Flow {
+        let segment = config.segment as usize;
+        Flow { written: 0, closed: false, window: config.receive_window, segment, block: Terms::of(config).block() }
+    }
+}
+
+/// What is known of the way to the peer.
+#[derive(Debug)]
+struct Way {
+    /// Hops the peer's last packet seems to have come.
+    travelled: Option<u8>,
+    /// What the source of path information says.
+    path: Option<PathInfo>,
+    /// When it is asked again.
+    asks_at: Time,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Connection {
+    settings: Arc<Settings>,
+    addresses: Addresses,
+    /// Our tag: what the peer's datagrams begin with.
+    tag: Tag,
+    /// Who opened it: we, as sender, or the peer.
+    role: Role,
+    engine: Engine,
+    /// When the engine wants to be polled again.
+    engine_at: Time,
+    /// The latest time that the engine has heard.
+    told: Time,
+    stage: Stage,
+    flow: Flow,
+    life: Life,
+    complaints: Complaints,
+    way: Way,
+    /// Segments on their way out; empty in between.
+    leaving: Vec<Inside>,
+}
+
+fn engine(settings: &Settings, config: &tpa::Config, role: Role) -> Engine {
+    Engine::new(config, settings.trains.as_ref(), settings.receive_buffer, role)
+}
+
+impl Connection {
+    /// Opens one, with `tag` for its own: the request leaves with the next [`Connection::work`].
+    pub fn open(
+        settings: Arc<Settings>,
+        addresses: Addresses,
+        config: &tpa::Config,
+        tag: Tag,
+        now: Time,
+    ) -> Connection {
+        let request = Request::new(config, &settings, tag);
+        let stage = Stage::Opening(Box::new(request));
+        let mut connection = Connection::new(settings, addresses, config, (tag, Role::Sender, stage), now);
+        connection.look_up_path(now);
+        connection.engine.open(now);
+        connection
+    }
+
+    /// Accepts one whose peer has shown that it has our tag, by a datagram that arrived with `ttl`; none if that says anything but what
+    /// opens it.
+    pub fn accept(
+        settings: Arc<Settings>,
+        accepted: Accepted<'_>,
+        ttl: u8,
+        now: Time,
+        exchange: &mut Exchange,
+        out: &mut Outbox,
+    ) -> Option<Connection> {
+        let Accepted { addresses, tag, config, cover, request, segment, payload, .. } = accepted;
+        let mut settings = settings;
+        if !request.trains && settings.trains.is_some() {
+            Arc::make_mut(&mut settings).trains = None;
+        }
+        let own = (tag, Role::Receiver, Stage::Open(cover));
+        let mut connection = Connection::new(settings, addresses, &config, own, now);
+        connection.look_up_path(now);
+        connection.engine.on_segment(now, &Inside::opening(request.trains, &request.segment), Arrival::default());
+        // Its SYN+ACK has left: the acceptance.
+        let _ = connection.engine.poll(now);
+        connection.on_opened(now, (&segment, payload), ttl, exchange, out);
+        // A reset, or what no end says at this point: a connection of that would have no timer that ends it.
+        let has_opened = matches!(connection.engine.state(), tpa::State::Established | tpa::State::Done);
+        has_opened.then_some(connection)
+    }
+
+    fn new(
+        settings: Arc<Settings>,
+        addresses: Addresses,
+        config: &tpa::Config,
+        (tag, role, stage): (Tag, Role, Stage),
+        now: Time,
+    ) -> Connection {
+        Connection {
+            addresses,
+            tag,
+            role,
+            engine: engine(&settings, config, role),
+            engine_at: Time::NEVER,
+            told: now,
+            stage,
+            flow: Flow::new(config),
+            life: Life::new(now, &settings),
+            complaints: Complaints::default(),
+            way: Way { travelled: None, path: None, asks_at: now },
+            leaving: Vec::new(),
+            settings,
+        }
+    }
+
+    /// The peer's address.
+    pub fn peer(&self) -> SocketAddr {
+        self.addresses.peer
+    }
+
+    /// Our tag.
+    pub fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// The peer's tag, once the handshake has told.
+    pub fn peer_tag(&self) -> Option<Tag> {
+        self.stage.cover().map(Cover::to)
+    }
+
+    /// Whether the peer opened it.
+    pub fn is_theirs(&self) -> bool {
+        self.role == Role::Receiver
+    }
+
+    /// Whether it only answers a peer that is late.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over { .. })
+    }
+
+    /// The time as the engine is to hear it: never earlier than before.
+    fn tell_time(&mut self, now: Time) -> Time {
+        self.told = self.told.max(now);
+        self.told
+    }
+
+    /// The segment and its payload in a datagram with our tag from the address `from`; none if the peer did not send it.
+    /// [`Connection::on_opened`] is to follow.
+    pub(crate) fn open_datagram<'a>(&mut self, from: SocketAddr, datagram: &'a mut [u8]) -> Option<(Inside, &'a [u8])> {
+        let cover = self.stage.cover_mut().filter(|_| from == self.addresses.peer)?;
+        cover.open(datagram)
+    }
+
+    /// A segment that the peer sent, in a datagram that arrived with `ttl`.
+    pub(crate) fn on_opened(
+        &mut self,
+        now: Time,
+        (segment, payload): (&Inside, &[u8]),
+        ttl: u8,
+        exchange: &mut Exchange,
+        out: &mut Outbox,
+    ) {
+        let travelled = hops_travelled(ttl);
+        if travelled.is_some() && travelled != self.way.travelled {
+            self.way.travelled = travelled;
+            self.look_up_path(now);
+        }
+        self.on_segment(now, segment, payload, exchange, out);
+    }
+
+    fn on_segment(&mut self, now: Time, segment: &Inside, payload: &[u8], exchange: &mut Exchange, out: &mut Outbox) {
+        let now = self.tell_time(now);
+        self.life.peer.on_heard(now);
+        self.complaints.forget();
+        let arrival = Arrival { hops: self.way.travelled.unwrap_or(0), ..Arrival::default() };
+        if let Some(offset) = self.engine.on_segment(now, segment, arrival) {
+            self.life.used = now;
+            if exchange.wishes.read_closed {
+                // As TCP: who closes without having read what comes tells the peer so.
+                exchange.wishes.abort = true;
+            } else if exchange.receive.place(offset, payload) {
+                exchange.receive.deliver(self.engine.delivered());
+            } else {
+                exchange.fail(Failure::new(libc::EPROTO, "the peer sent beyond the window it was given"));
+                self.engine.abort(now);
+            }
+        }
+        self.work(now, exchange, out);
+    }
+
+    /// The application, a timer or an earlier event may have changed something.
+    pub fn work(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) {
+        let now = self.tell_time(now);
+        if now >= self.way.asks_at {
+            self.look_up_path(now);
+        }
+        self.hear_application(now, exchange);
+        let opening = self.engine.state() == tpa::State::SynSent;
+        let mut leaving = std::mem::take(&mut self.leaving);
+        self.engine_at = pump(&mut self.engine, now, |_, segment| leaving.push(segment));
+        let mut broken = false;
+        if opening {
+            leaving.last().into_iter().for_each(|segment| self.request(segment, out));
+        } else if let Some(cover) = self.stage.cover_mut()
+            && !cover.send_ahead(self.addresses, &leaving, out)
+        {
+            for segment in &leaving {
+                let (offset, length) = segment.range();
+                let Some((a, b)) = exchange.send.range(offset, length) else {
+                    broken = true;
+                    continue;
+                };
+                out.push(self.addresses, cover.length(segment, length), |out| cover.write(out, segment, a, b));
+            }
+        }
+        leaving.clear();
+        self.leaving = leaving;
+        if broken {
+            // The transport contradicts itself; better an end than wrong bytes.
+            exchange.fail(Failure::new(libc::EIO, "a segment was to be sent whose bytes are gone"));
+            self.engine.abort(now);
+            self.engine_at = pump(&mut self.engine, now, |_, _| {});
+        }
+        self.note(now, exchange);
+    }
+
+    /// What the application has wished since.
+    fn hear_application(&mut self, now: Time, exchange: &mut Exchange) {
+        if exchange.wishes.abort && !self.engine.is_done() {
+            self.engine.abort(now);
+            exchange.fail(Failure::new(libc::ECONNABORTED, "aborted by this end"));
+        }
+        if let Some(delay) = exchange.wishes.hold_acks.take() {
+            self.engine.hold_acks(delay);
+        }
+        let end = exchange.send.end();
+        if end > self.flow.written {
+            if self.has_arrived() {
+                self.life.peer.on_heard(now);
+            }
+            self.life.used = now;
+            self.engine.write(now, end - self.flow.written);
+            self.flow.written = end;
+        }
+        let has_failed = exchange.failure().is_some();
+        if exchange.wishes.write_closed && !self.flow.closed && !has_failed {
+            if self.has_arrived() {
+                self.life.peer.on_heard(now);
+            }
+            self.flow.closed = true;
+            self.engine.close(now);
+        }
+        if !has_failed {
+            self.announce_window(now, exchange);
+        }
+    }
+
+    /// Tells the engine how much more the application has room for.
+    fn announce_window(&mut self, now: Time, exchange: &mut Exchange) {
+        if let Engine::Train(trains) = &mut self.engine {
+            let available = exchange.receive.available();
+            trains.on_taken(available);
+            // Half of the window is enough to go on with: only beyond that does reading have to be told.
+            exchange.window_closed = 2 * available >= trains.window();
+            return;
+        }
+        let room = exchange.receive.room();
+        // A window promises room for a block, and is closed only between blocks: the rest of one is not refused half-way, for then
+        // it would have to be repeated. Once closed it opens only when there is room for a while.
+        let promised = room + self.engine.begun() as usize;
+        let open = if exchange.window_closed { room >= 2 * self.flow.block } else { promised >= self.flow.block };
+        exchange.window_closed = !open;
+        let window = if open { (room / self.flow.segment).clamp(1, 255) as u8 } else { 0 };
+        if window != self.flow.window {
+            self.flow.window = window;
+            self.engine.on_window(now, window);
+        }
+    }
+
+    /// What the engine has come to.
+    fn note(&mut self, now: Time, exchange: &mut Exchange) {
+        if self.engine.stats().acked_bytes != exchange.stats.acked_bytes {
+            self.life.used = now;
+        }
+        exchange.send.release(self.engine.acknowledged());
+        exchange.busy = self.engine.is_busy();
+        exchange.end_of_stream |= self.engine.has_peer_closed();
+        if exchange.delivery != Delivery::Finished {
+            exchange.delivery = if self.engine.is_finished() {
+                Delivery::Finished
+            } else if self.awaits_final_ack() {
+                Delivery::AwaitsFinalAck
+            } else {
+                Delivery::UnderWay
+            };
+        }
+        match (self.engine.state(), &mut exchange.phase) {
+            (tpa::State::Established, Phase::Opening { .. }) => exchange.phase = Phase::Open,
+            (tpa::State::Done, Phase::Opening { .. } | Phase::Open) => exchange.phase = Phase::Done,
+            (tpa::State::Reset, Phase::Opening { .. } | Phase::Open) if self.awaits_final_ack() => exchange.end(),
+            (tpa::State::Reset, Phase::Opening { refusal }) => {
+                let refusal = refusal.take();
+                exchange.fail(match self.engine.has_timed_out() {
+                    true => self.silence(now, refusal, true, Verdict::Gone),
+                    false => Failure::new(libc::ECONNREFUSED, "the peer refused the connection"),
+                });
+            }
+            (tpa::State::Reset, Phase::Open) => exchange.fail(match self.engine.has_timed_out() {
+                true => self.silence(now, None, false, Verdict::Gone),
+                false => Failure::new(libc::ECONNRESET, "the peer reset the connection"),
+            }),
+            _ => {}
+        }
+        let (has_ended, dropped) = (self.engine.is_done(), exchange.wishes.dropped);
+        let orphaned = dropped && exchange.delivery == Delivery::Finished && matches!(self.stage, Stage::Open(_));
+        if orphaned || (has_ended && !self.is_over()) {
+            self.stage.leave(now, has_ended);
+        }
+        if has_ended && dropped {
+            // Only the engine is needed to answer a peer that is late.
+            exchange.free();
+        }
+        (exchange.stats, exchange.travelled) = (*self.engine.stats(), self.way.travelled);
+    }
+
+    /// Copies what the next block will say, if that is to be sealed while the peer's answer is awaited. [`Connection::seal_ahead`] is to
+    /// follow, and needs the bytes no more.
+    pub fn gather(&mut self, exchange: &Exchange) -> bool {
+        let following = self.engine.following();
+        self.stage.cover_mut().is_some_and(|cover| cover.gather(following, &exchange.send))
+    }
+
+    /// Seals what was gathered.
+    pub fn seal_ahead(&mut self) {
+        if let Some(cover) = self.stage.cover_mut() {
+            cover.seal_ahead();
+        }
+    }
+
+    /// Whether the peer has all that was written.
+    fn has_arrived(&self) -> bool {
+        self.engine.acknowledged() == self.flow.written
+    }
+
+    /// Whether all data have arrived both ways and only the acknowledgement of our closing has not. The peer may be gone by
+    /// now, and nobody needs it.
+    fn awaits_final_ack(&self) -> bool {
+        self.flow.closed && self.engine.has_peer_closed() && self.has_arrived()
+    }
+
+    /// What the way to the peer is, now.
+    fn look_up_path(&mut self, now: Time) {
+        self.way.asks_at = Time::NEVER;
+        let Some(source) = &self.settings.path else { return };
+        self.way.asks_at = now + PATH_PERIOD;
+        let path = source.path(self.addresses.peer.ip(), self.way.travelled);
+        if let Some(path) = path.filter(|path| Some(*path) != self.way.path) {
+            self.way.path = Some(path);
+            self.engine.on_path(path);
+        }
+    }
+}

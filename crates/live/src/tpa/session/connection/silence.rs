@@ -1,0 +1,294 @@
+//! When a silent peer is asked for a sign of life, when it is given up, and when a connection is forgotten.
+
+use super::{Connection, Stage};
+use crate::tpa::session::cover::Cover;
+use crate::tpa::session::exchange::{Exchange, Phase};
+use crate::tpa::session::failure::Failure;
+use crate::tpa::session::outbox::Outbox;
+use crate::tpa::session::settings::Settings;
+use meshpace_core::{Duration, Time};
+use meshpace_transport::tpa;
+use meshpace_transport::tpa::liveness::{Liveness, Verdict};
+use nix::libc;
+
+/// How long a connection that is over still answers a peer that has not heard so.
+const TIME_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a connection that its application has let go may wait for its peer to close.
+const ORPHAN: Duration = Duration::from_secs(60);
+
+/// What is known of the life in a connection.
+#[derive(Debug)]
+pub(super) struct Life {
+    /// When the connection was asked for.
+    since: Time,
+    /// When the peer was last heard, and when it is taken for gone.
+    pub(super) peer: Liveness,
+    /// When data last moved, either way.
+    pub(super) used: Time,
+    /// When an acceptance that comes again is answered next.
+    pub(super) answers_at: Time,
+}
+
+impl Life {
+    pub(super) fn new(now: Time, settings: &Settings) -> Life {
+        let keep_alive = settings.keep_alive.unwrap_or(Duration::MAX);
+        let peer = Liveness::new(now, keep_alive, settings.silence_timeout);
+        Life { since: now, peer, used: now, answers_at: Time::ZERO }
+    }
+}
+
+impl Connection {
+    /// Whether something is expected from the peer.
+    fn expects_peer(&self) -> bool {
+        self.engine.acknowledged() < self.flow.written
+            || (self.engine.state() == tpa::State::Established && self.engine.waits_for_end())
+    }
+
+    /// When [`Connection::expire`] has something to do.
+    pub fn looks_at(&self) -> Time {
+        match self.engine.state() {
+            tpa::State::SynSent => self.life.since + self.settings.connect_timeout,
+            tpa::State::Established => self.life.peer.next_wakeup(self.expects_peer()).min(self.idle_at()),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// When a connection without data ends.
+    fn idle_at(&self) -> Time {
+        self.settings.idle_timeout.map_or(Time::NEVER, |span| self.life.used.saturating_add(span))
+    }
+
+    /// Asks the peer for a sign of life or gives up if it is time; whether it did one of these. To be called after anything happened.
+    pub fn expire(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) -> bool {
+        if now < self.looks_at() {
+            return false;
+        }
+        let opening = self.engine.state() == tpa::State::SynSent;
+        let verdict = if opening { Verdict::Gone } else { self.life.peer.poll(now, self.expects_peer()) };
+        let idle = !opening && now >= self.idle_at();
+        if verdict == Verdict::Gone || idle {
+            if self.awaits_final_ack() {
+                exchange.end();
+            } else {
+                let refusal = if let Phase::Opening { refusal } = &mut exchange.phase { refusal.take() } else { None };
+                exchange.fail(self.silence(now, refusal, opening, verdict));
+            }
+            self.engine.abort(now);
+        } else if verdict == Verdict::Probe {
+            self.engine.probe(now);
+            // Nothing has moved for a while: what is empty need not take memory.
+            exchange.send.rest();
+            exchange.receive.rest();
+            self.stage.cover_mut().into_iter().for_each(Cover::rest);
+        }
+        self.work(now, exchange, out);
+        true
+    }
+
+    /// What to say of a peer that is given up.
+    pub(super) fn silence(&self, now: Time, refusal: Option<String>, opening: bool, verdict: Verdict) -> Failure {
+        let peer = self.addresses.peer;
+        if verdict != Verdict::Gone {
+            let span = now.since(self.life.used).as_secs_f64();
+            return Failure::new(libc::ETIMEDOUT, format!("no data from or to {peer} for {span:.0} s"));
+        }
+        let span = now.since(if opening { self.life.since } else { self.life.peer.heard() });
+        if let Some(refusal) = refusal.filter(|_| opening) {
+            let span = span.as_secs_f64();
+            let message =
+                format!("{refusal} (without proof that it is the peer who says so; no other answer for {span:.0} s)");
+            return Failure::new(libc::ECONNREFUSED, message);
+        }
+        let errno = self.complaints.last.unwrap_or(libc::ETIMEDOUT);
+        let reason = self.complaints.last.map(|errno| format!(" ({})", std::io::Error::from_raw_os_error(errno)));
+        let message = format!("no answer from {peer} for {:.0} s{}", span.as_secs_f64(), reason.unwrap_or_default());
+        Failure::new(errno, message)
+    }
+
+    /// When the connection is to be forgotten.
+    pub fn forgets_at(&self) -> Time {
+        match &self.stage {
+            Stage::Opening(_) | Stage::Open(_) => Time::NEVER,
+            Stage::Orphaned { since, .. } => *since + ORPHAN,
+            Stage::Over { since, .. } if self.engine.state() == tpa::State::Done => *since + TIME_WAIT,
+            Stage::Over { since, .. } => *since,
+        }
+    }
+
+    /// When to come back: with [`Connection::work`], then [`Connection::expire`], and to forget it.
+    pub fn next_wakeup(&self) -> Time {
+        let path = if self.engine.is_done() { Time::NEVER } else { self.way.asks_at };
+        self.engine_at.min(self.looks_at()).min(self.forgets_at()).min(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Witness;
+    use super::*;
+    use crate::tpa::session::addresses::Addresses;
+    use crate::tpa::session::engine::Inside;
+    use crate::tpa::session::handshake::{Kind, Opening, Tag, Terms};
+    use crate::tpa::session::host::{Host, Randomness};
+    use crate::tpa::session::path::Fixed;
+    use crate::tpa::session::security::Security;
+    use crate::tpa::session::{cipher, settings};
+    use meshpace_core::Rate;
+    use meshpace_transport::tpa::{Flags, Segment};
+    use meshpace_transport::{PathInfo, train};
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+
+    /// Nobody listens, and all random numbers are one.
+    struct Alone;
+
+    impl Randomness for Alone {
+        fn fill(&mut self, bytes: &mut [u8]) -> std::io::Result<()> {
+            bytes.fill(1);
+            Ok(())
+        }
+    }
+
+    impl Host for Alone {
+        fn listens(&mut self) -> bool {
+            false
+        }
+
+        fn has_room(&mut self, _: std::net::IpAddr) -> bool {
+            false
+        }
+
+        fn note_keys(&mut self, _: cipher::Cipher, _: [(Tag, &[u8; 32]); 2]) {}
+    }
+
+    /// A connection, what it shares with its application, and what it sends.
+    struct Scene {
+        connection: Connection,
+        exchange: Exchange,
+        out: Outbox,
+    }
+
+    impl Scene {
+        /// Trains under way to a peer that has said nothing yet.
+        fn opening(connect_timeout: Duration, security: Security) -> Scene {
+            let path = PathInfo { hops: 1, rate: Rate::from_mbps(11), received_power_dbm: None };
+            let settings = Settings {
+                trains: Some(train::Config::default()),
+                path: Some(Arc::new(Fixed(path))),
+                keep_alive: None,
+                connect_timeout,
+                security,
+                ..settings::tests::plain()
+            };
+            let config = settings.transport.clone();
+            let mut exchange = Exchange::new(&settings, Terms::of(&config).block());
+            let addresses = Addresses { peer: peer(), own: None };
+            let mut connection = Connection::open(Arc::new(settings), addresses, &config, 7, Time::ZERO);
+            let mut out = Outbox::default();
+            connection.work(Time::ZERO, &mut exchange, &mut out);
+            Scene { connection, exchange, out }
+        }
+
+        /// The same once it has accepted, and what it said.
+        fn open() -> (Scene, Opening) {
+            let mut scene = Scene::opening(Duration::from_secs(30), Security::Plain);
+            let asked = scene.request();
+            let flags = Flags::SYN.with(Flags::ACK);
+            let segment = Segment { block: 5, ack_block: asked.segment.block, window: 20, flags, ..Segment::default() };
+            let acceptance = Opening { kind: Kind::Acceptance, acceptor: 8, segment, ..asked };
+            scene.answer(Time::ZERO, &acceptance);
+            assert!(scene.exchange.is_open());
+            (scene, acceptance)
+        }
+
+        fn request(&self) -> Opening {
+            let Stage::Opening(request) = &self.connection.stage else { unreachable!("it was opened here") };
+            request.opening
+        }
+
+        fn answer(&mut self, now: Time, answer: &Opening) {
+            let Scene { connection, exchange, out } = self;
+            assert!(connection.on_answer(now, peer(), (answer, &[]), &mut Alone, exchange, out));
+        }
+
+        /// Lets time pass until the connection has failed, for ten minutes at most: when, and why.
+        fn failure(&mut self) -> (Time, Failure) {
+            let mut now = Time::ZERO;
+            while now < Time::ZERO + Duration::from_secs(600) {
+                now = self.connection.next_wakeup().max(now);
+                self.connection.work(now, &mut self.exchange, &mut self.out);
+                self.connection.expire(now, &mut self.exchange, &mut self.out);
+                if let Some(failure) = self.exchange.failure() {
+                    return (now, failure.clone());
+                }
+            }
+            panic!("still there");
+        }
+    }
+
+    fn peer() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 2))
+    }
+
+    #[test]
+    fn trains_to_a_peer_that_never_answers_time_out() {
+        // However long one is ready to wait: trains themselves give up after 100 s.
+        for (patience, seconds) in [(30, 30), (1000, 100)] {
+            let mut scene = Scene::opening(Duration::from_secs(patience), Security::Plain);
+            let (at, failure) = scene.failure();
+            assert_eq!(failure.errno, libc::ETIMEDOUT, "{failure:?}");
+            assert!(failure.message.contains(&format!("no answer from 127.0.0.1:2 for {seconds} s")), "{failure:?}");
+            assert_eq!(at, Time::ZERO + Duration::from_secs(seconds));
+        }
+    }
+
+    #[test]
+    fn a_refusal_ends_an_opening_only_where_nobody_has_to_prove_anything() {
+        let refused_after = |security: Security| {
+            let mut scene = Scene::opening(Duration::from_secs(30), security);
+            let refusal = Opening { kind: Kind::Refusal, ..scene.request() };
+            let heard = Time::ZERO + Duration::from_millis(5);
+            scene.answer(heard, &refusal);
+            let failed = scene.exchange.failure().cloned();
+            let (at, failure) = failed.map_or_else(|| scene.failure(), |failure| (heard, failure));
+            assert_eq!(failure.errno, libc::ECONNREFUSED, "{failure:?}");
+            assert!(failure.message.contains("127.0.0.1:2 refuses the connection: the keys do not fit"), "{failure:?}");
+            at.since(Time::ZERO)
+        };
+        let keys = Security::Keys { own: [1; 32], peers: vec![[2; 32]] };
+        for known in [Security::Shared([7; 32]), keys] {
+            assert_eq!(refused_after(known), Duration::from_secs(30));
+        }
+        for anybody in [Security::Plain, Security::Opportunistic] {
+            assert_eq!(refused_after(anybody), Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn whoever_says_an_acceptance_again_and_again_does_not_have_a_sign_of_life_refused() {
+        let (mut scene, acceptance) = Scene::open();
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            now += Duration::from_millis(20);
+            scene.answer(now, &acceptance);
+        }
+        let mut out = Outbox::default();
+        let probe = train::Segment { flags: Flags::SYN, ..Default::default() };
+        scene.connection.on_opened(now, (&Inside::Train(probe), &[]), 0, &mut scene.exchange, &mut out);
+        out.seal();
+        assert_eq!(out.full.len(), 1);
+    }
+
+    #[test]
+    fn trains_end_with_what_the_network_last_said_of_a_peer_that_fell_silent() {
+        let (mut scene, _) = Scene::open();
+        scene.exchange.send.write(b"anybody there?");
+        let Scene { connection, exchange, out } = &mut scene;
+        connection.work(Time::ZERO, exchange, out);
+        connection.on_complaint(Time::ZERO, (libc::EHOSTUNREACH, 0), Witness::Network, exchange, out);
+        let (_, failure) = scene.failure();
+        assert_eq!(failure.errno, libc::EHOSTUNREACH, "{failure:?}");
+        assert!(failure.message.contains("no answer from 127.0.0.1:2 for 100 s ("), "{failure:?}");
+    }
+}

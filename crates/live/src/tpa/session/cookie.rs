@@ -1,0 +1,170 @@
+//! Cookies: what a listener gives to whoever asks for a connection instead of remembering the request.
+//!
+//! SipHash-2-4 with 128 bits under a random key, of both addresses and of the whole request. Keys are replaced every 8 s and
+//! good for twice as long; the cookies of connections and unfinished handshakes are remembered as long as their key, so that a request
+//! that is played again opens nothing. Memory is bounded: when a key's share is full, the next key comes early.
+
+use super::addresses::Addresses;
+use super::handshake::{Cookie, Opening};
+use meshpace_core::{Duration, Time};
+use siphasher::sip128::{Hasher128, SipHasher24};
+use std::collections::BTreeSet;
+use std::hash::Hasher;
+use std::net::IpAddr;
+
+/// How long a cookie is good for, at least, unless very many are used; at most twice as long.
+pub const COOKIE_LIFE: Duration = Duration::from_secs(8);
+
+/// Used cookies remembered per key.
+const MOST_USED: usize = 1 << 16;
+
+/// A key, and the cookies made with it that were used: half of each is enough to tell them apart.
+#[derive(Clone, Default)]
+struct Key {
+    secret: [u8; 16],
+    used: BTreeSet<u64>,
+}
+
+/// Makes and recognises cookies; keeps nothing of those that are not used.
+#[derive(Clone)]
+pub struct Baker {
+    keys: [Key; 2],
+    since: Time,
+}
+
+impl std::fmt::Debug for Baker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Baker")
+    }
+}
+
+fn half(cookie: &Cookie) -> u64 {
+    cookie.iter().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+impl Baker {
+    /// With two secret keys, at `now`.
+    pub fn new(now: Time, secrets: [[u8; 16]; 2]) -> Baker {
+        Baker { keys: secrets.map(|secret| Key { secret, ..Key::default() }), since: now }
+    }
+
+    /// Whether the next key is due, which [`Baker::rotate`] takes.
+    pub fn is_due(&self, now: Time) -> bool {
+        now.since(self.since) >= COOKIE_LIFE || self.keys[0].used.len() >= MOST_USED
+    }
+
+    /// Begins another key; the oldest is forgotten, and after a long pause all are.
+    pub fn rotate(&mut self, now: Time, secrets: [[u8; 16]; 2]) {
+        let [fresh, other] = secrets.map(|secret| Key { secret, ..Key::default() });
+        let last = std::mem::replace(&mut self.keys[0], fresh);
+        self.keys[1] = if now.since(self.since) >= COOKIE_LIFE * 2 { other } else { last };
+        self.since = now;
+    }
+
+    fn bake(secret: &[u8; 16], between: Addresses, port: u16, opening: &Opening) -> Cookie {
+        // SipHash-2-4 is a keyed function made for short messages: without the key nobody can tell its next value.
+        let mut hasher = SipHasher24::new_with_key(secret);
+        let mut address = |address: IpAddr, port: u16| {
+            match address {
+                IpAddr::V4(address) => hasher.write(&address.to_ipv6_mapped().octets()),
+                IpAddr::V6(address) => hasher.write(&address.octets()),
+            }
+            hasher.write_u16(port);
+        };
+        address(between.peer.ip(), between.peer.port());
+        address(between.own.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)), port);
+        hasher.write(&opening.prologue());
+        hasher.finish128().as_bytes()
+    }
+
+    /// The cookie to be shown with the request `opening` that came from and to these addresses, at the own `port`.
+    pub fn cookie(&self, between: Addresses, port: u16, opening: &Opening) -> Cookie {
+        Baker::bake(&self.keys[0].secret, between, port, opening)
+    }
+
+    /// Whether the request shows a cookie made for it not long ago; it is then used up.
+    pub fn spend(&mut self, between: Addresses, port: u16, opening: &Opening) -> bool {
+        if opening.cookie == Cookie::default() {
+            // It shows none: what floods consist of costs as little as can be.
+            return false;
+        }
+        let fits = |key: &&mut Key| Baker::bake(&key.secret, between, port, opening) == opening.cookie;
+        self.keys.iter_mut().find(fits).is_some_and(|key| key.used.insert(half(&opening.cookie)))
+    }
+
+    /// Nothing has come of the request that showed this cookie: it may be shown again, for the peer has no other before the next key.
+    pub fn give_back(&mut self, cookie: &Cookie) {
+        for key in &mut self.keys {
+            key.used.remove(&half(cookie));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cipher::Suite;
+    use super::super::handshake::{Kind, Protection, Terms};
+    use super::*;
+    use meshpace_transport::tpa::Segment;
+
+    fn opening() -> Opening {
+        let terms = Terms { window: 3, ack_every: 2, segment: 0x5b4, block_segments: 12 };
+        Opening {
+            kind: Kind::Request,
+            protection: Protection::Nn,
+            suite: Suite::asking(true),
+            trains: false,
+            terms,
+            opener: 5,
+            acceptor: 0,
+            cookie: [0; 16],
+            segment: Segment { block: 7, ..Segment::default() },
+        }
+    }
+
+    fn between(peer: &str, own: &str) -> Addresses {
+        Addresses { peer: peer.parse().unwrap(), own: Some(own.parse().unwrap()) }
+    }
+
+    #[test]
+    fn a_cookie_is_good_for_its_request_alone_once_and_not_for_long() {
+        let ends = between("10.0.0.1:4000", "10.0.0.9");
+        let fresh = || Baker::new(Time(0), [[1; 16], [2; 16]]);
+        let shown = Opening { cookie: fresh().cookie(ends, 9, &opening()), ..opening() };
+        let mut ours = fresh();
+        assert!(ours.spend(ends, 9, &shown));
+        assert!(!ours.spend(ends, 9, &shown), "a second time");
+        ours.give_back(&shown.cookie);
+        assert!(ours.spend(ends, 9, &shown) && !ours.spend(ends, 9, &shown), "once more after it was given back");
+        let refused = |why: &str, ends: Addresses, port: u16, shown: &Opening| {
+            assert!(!fresh().spend(ends, port, shown), "{why}");
+        };
+        refused("another port", between("10.0.0.1:4001", "10.0.0.9"), 9, &shown);
+        refused("another address", between("10.0.0.2:4000", "10.0.0.9"), 9, &shown);
+        refused("another address of ours", between("10.0.0.1:4000", "10.0.0.8"), 9, &shown);
+        refused("another port of ours", ends, 8, &shown);
+        refused("another tag", ends, 9, &Opening { opener: 6, ..shown });
+        refused("another block", ends, 9, &Opening { segment: Segment { block: 8, ..shown.segment }, ..shown });
+        refused("other terms", ends, 9, &Opening { terms: Terms { segment: 9, ..shown.terms }, ..shown });
+        refused("none", ends, 9, &opening());
+        assert!(!Baker::new(Time(0), [[3; 16], [4; 16]]).spend(ends, 9, &shown), "another key");
+    }
+
+    #[test]
+    fn keys_are_replaced() {
+        let ends = between("[fe80::1]:4000", "fe80::2");
+        let mut baker = Baker::new(Time(0), [[1; 16], [2; 16]]);
+        let shown = Opening { cookie: baker.cookie(ends, 9, &opening()), ..opening() };
+        assert!(!baker.is_due(Time(COOKIE_LIFE.0 - 1)) && baker.is_due(Time(COOKIE_LIFE.0)));
+        baker.rotate(Time(COOKIE_LIFE.0), [[3; 16], [4; 16]]);
+        assert!(baker.clone().spend(ends, 9, &shown), "one key later");
+        assert!(baker.spend(ends, 9, &shown) && !baker.spend(ends, 9, &shown), "remembered with its key");
+        let mut late = baker.clone();
+        baker.rotate(Time(2 * COOKIE_LIFE.0), [[5; 16], [6; 16]]);
+        assert!(!baker.spend(ends, 9, &shown), "too old");
+        let other = Opening { opener: 6, ..opening() };
+        let other = Opening { cookie: late.cookie(ends, 9, &other), ..other };
+        late.rotate(Time(9 * COOKIE_LIFE.0), [[7; 16], [8; 16]]);
+        assert!(!late.spend(ends, 9, &other), "after a long pause");
+    }
+}

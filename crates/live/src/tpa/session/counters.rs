@@ -1,0 +1,45 @@
+//! What a port has received and not used: counted by whoever runs it, read by anybody.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a port has received and not used.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub(crate) malformed: AtomicU64,
+    pub(crate) strays: AtomicU64,
+    pub(crate) challenges: AtomicU64,
+    pub(crate) crowded: AtomicU64,
+    pub(crate) forged: AtomicU64,
+}
+
+/// What a port has received and not used, since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortCounters {
+    /// Datagrams that are no TPA segment, or a SYN without sensible terms.
+    pub malformed: u64,
+    /// Datagrams of no connection known.
+    pub strays: u64,
+    /// Connection requests answered with a cookie.
+    pub challenges: u64,
+    /// Connection requests that found no place, or whose source had enough.
+    pub crowded: u64,
+    /// Datagrams with the tag of a connection that its peer did not send, or that came a second time.
+    pub forged: u64,
+}
+
+impl Counters {
+    pub(crate) fn read(&self) -> PortCounters {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        PortCounters {
+            malformed: get(&self.malformed),
+            strays: get(&self.strays),
+            challenges: get(&self.challenges),
+            crowded: get(&self.crowded),
+            forged: get(&self.forged),
+        }
+    }
+}
+
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

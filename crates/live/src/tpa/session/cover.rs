@@ -1,0 +1,131 @@
+//! What stands around a segment in a datagram of an open connection: the tag alone, or encryption.
+
+use super::addresses::Addresses;
+use super::ahead::Ahead;
+use super::engine::Inside;
+use super::handshake::{Protection, Tag, tag_of};
+use super::noise::Keys;
+use super::outbox::Outbox;
+use super::seal::{AUTHENTICATION, HEAD, Seal};
+use crate::ring::SendRing;
+use meshpace_transport::tpa::{Segment, wire};
+use std::net::SocketAddr;
+
+/// Bytes of the tag.
+const TAG: usize = 8;
+
+/// The cover of a connection's datagrams.
+#[derive(Debug)]
+pub(crate) struct Cover {
+    /// The peer's tag.
+    to: Tag,
+    seal: Option<Box<Seal>>,
+    /// It is quiet trains that are inside.
+    trains: bool,
+    ahead: Ahead,
+}
+
+/// Bytes of a datagram besides the payload, behind UDP's header.
+pub(crate) const fn overhead(protection: Protection) -> u32 {
+    let around = match protection {
+        Protection::Plain => TAG,
+        Protection::Nn | Protection::NnPsk0 | Protection::Ik => HEAD + AUTHENTICATION,
+    };
+    (around + wire::INSIDE_UDP) as u32
+}
+
+/// Bytes of a datagram to `peer` besides the payload, with IP's header and UDP's.
+pub(crate) fn headers_to(peer: SocketAddr, protection: Protection) -> u32 {
+    let ip = if peer.is_ipv4() { 20 } else { 40 };
+    ip + 8 + overhead(protection)
+}
+
+impl Cover {
+    /// Datagrams to whoever has the tag `to`, encrypted if there are keys, of which each serves two to the power of `key_life` datagrams; with
+    /// TPA inside or with quiet trains.
+    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, trains: bool) -> Cover {
+        Cover { to, seal: keys.map(|keys| Box::new(Seal::new(keys, key_life))), trains, ahead: Ahead::default() }
+    }
+
+    /// The peer's tag.
+    pub(crate) fn to(&self) -> Tag {
+        self.to
+    }
+
+    /// Whether datagrams are encrypted.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    /// Bytes of the datagram of a segment with `payload` bytes.
+    pub(crate) fn length(&self, segment: &Inside, payload: usize) -> usize {
+        let around = if self.seal.is_some() { HEAD + AUTHENTICATION } else { TAG };
+        around + segment.header() + payload
+    }
+
+    /// Appends the datagram of `segment`, whose payload comes in two pieces.
+    pub(crate) fn write(&mut self, out: &mut Vec<u8>, segment: &Inside, a: &[u8], b: &[u8]) {
+        let content = |out: &mut Vec<u8>| {
+            segment.write(out);
+            out.extend_from_slice(a);
+            out.extend_from_slice(b);
+        };
+        match &mut self.seal {
+            Some(seal) => {
+                let known = match segment {
+                    Inside::Tpa(segment) => self.ahead.take(segment, seal.number()),
+                    Inside::Train(_) => None,
+                };
+                match known {
+                    Some(datagram) => out.extend_from_slice(datagram),
+                    None => seal.seal(self.to, out, content),
+                }
+            }
+            None => {
+                out.extend_from_slice(&self.to.to_be_bytes());
+                content(out);
+            }
+        }
+    }
+
+    /// Hands over all datagrams of a block that was sealed beforehand, if `segments` say just what they do; whether it did.
+    pub(crate) fn send_ahead(&mut self, to: Addresses, segments: &[Inside], out: &mut Outbox) -> bool {
+        let Some(seal) = &self.seal else { return false };
+        let block = self.ahead.take_all(segments, seal.number());
+        block.is_some_and(|(datagrams, length)| out.push_all(to, length, datagrams))
+    }
+
+    /// Copies what these segments of one block say, if that is to be sealed before they leave. [`Cover::seal_ahead`] is to
+    /// follow, and needs no ring any more.
+    pub(crate) fn gather(&mut self, segments: impl Iterator<Item = Segment>, ring: &SendRing) -> bool {
+        self.seal.is_some() && self.ahead.gather(segments, ring)
+    }
+
+    /// Seals what was gathered.
+    pub(crate) fn seal_ahead(&mut self) {
+        if let Some(seal) = &mut self.seal {
+            self.ahead.seal(self.to, seal);
+        }
+    }
+
+    /// Gives back memory that is not needed while nothing moves.
+    pub(crate) fn rest(&mut self) {
+        self.ahead.rest();
+    }
+
+    /// The segment and its payload in a datagram with our tag, if the peer sent it.
+    pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<(Inside, &'a [u8])> {
+        let content: &[u8] = match &mut self.seal {
+            Some(seal) => seal.open(datagram)?,
+            None => datagram.get(TAG..)?,
+        };
+        Inside::read(self.trains, content)
+    }
+}
+
+/// The segment and its payload in a datagram of TPA that is not encrypted: for tests and captures.
+pub fn decode_plain(datagram: &[u8]) -> Option<(Tag, Segment, &[u8])> {
+    let tag = tag_of(datagram).filter(|tag| *tag != 0)?;
+    let (segment, payload) = wire::decode_inside_udp(&datagram[TAG..]).ok()?;
+    Some((tag, segment, payload))
+}

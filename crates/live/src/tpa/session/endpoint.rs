@@ -1,0 +1,502 @@
+//! A port without its socket: whose each datagram is, requests for connections, and unfinished handshakes.
+//!
+//! A request gets a cookie first, then, if there is room, an acceptance; a connection is made once its peer has that.
+
+use super::addresses::Addresses;
+use super::cipher::Suite;
+use super::cookie::Baker;
+use super::counters::{Counters, count};
+use super::cover::Cover;
+use super::engine::{Inside, Trains};
+use super::half_open::HalfOpen;
+use super::handshake::{Cookie, Kind, Opening, Protection, STRAY_BYTES, Tag, stray, tag_of, understand_stray};
+use super::host::{Host, Randomness, random};
+use super::noise;
+use super::outbox::Outbox;
+use super::settings::Settings;
+use super::sources::Sources;
+use crate::drive::Deadlines;
+use meshpace_core::{Duration, Time};
+use meshpace_transport::tpa::{self, Flags, Segment};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Answers to datagrams of unknown connections per second and port: as many as the kernel gives for datagrams to unknown
+/// ports (net.ipv4.icmp_ratelimit), so that nobody can use a port to flood others.
+const ANSWERS_PER_SECOND: u32 = 1000;
+
+/// An unfinished handshake that has been so for this long gives its place to another: its cookie was good, but whoever does
+/// not go on must not keep others out.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Who has a tag.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Holder {
+    /// The unfinished handshake of this number.
+    HalfOpen(u64),
+    /// The connection of this number.
+    Connection(u64),
+}
+
+/// Whose a datagram is.
+#[derive(Debug)]
+pub enum Route<'a> {
+    /// Nobody's: there is nothing more to do with it.
+    Done,
+    /// It has the tag of this connection, which is to look whether its peer sent it.
+    Segment(u64, &'a mut [u8]),
+    /// An answer to this connection's request, with Noise's message.
+    Answer(u64, Box<Opening>, &'a [u8]),
+    /// It says that the peer of this connection does not know it.
+    Stray(u64),
+    /// It finishes a handshake.
+    Accepted(Box<Accepted<'a>>),
+}
+
+/// A handshake whose peer has shown that it has our tag. [`Endpoint::finish`] is to follow.
+#[derive(Debug)]
+pub struct Accepted<'a> {
+    /// The number of the handshake.
+    pub number: u64,
+    /// Between whom.
+    pub addresses: Addresses,
+    /// Our tag.
+    pub tag: Tag,
+    /// The transport, as agreed.
+    pub config: tpa::Config,
+    /// What is around segments.
+    pub(crate) cover: Cover,
+    /// The peer's request.
+    pub request: Opening,
+    /// What the datagram says that has shown it.
+    pub(crate) segment: Inside,
+    /// Its payload.
+    pub(crate) payload: &'a [u8],
+}
+
+/// How many answers may still be given to strangers.
+#[derive(Debug)]
+struct Answers {
+    left: u32,
+    /// When that was counted anew.
+    since: Time,
+}
+
+impl Answers {
+    /// Whether one may be given now, which then counts.
+    fn take(&mut self, now: Time) -> bool {
+        if now.since(self.since) >= Duration::from_secs(1) {
+            (self.left, self.since) = (ANSWERS_PER_SECOND, now);
+        }
+        let may = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        may
+    }
+}
+
+/// A port.
+#[derive(Debug)]
+pub struct Endpoint {
+    local: SocketAddr,
+    settings: Arc<Settings>,
+    counters: Arc<Counters>,
+    cookies: Baker,
+    /// By our tag.
+    by_tag: BTreeMap<Tag, Holder>,
+    /// By the peer's address and tag, as far as it is known.
+    by_peer: BTreeMap<(SocketAddr, Tag), Holder>,
+    /// Unfinished handshakes, the oldest first.
+    half_open: BTreeMap<u64, HalfOpen>,
+    /// The number of the next one.
+    next: u64,
+    /// When their acceptances are repeated.
+    deadlines: Deadlines,
+    sources: Sources,
+    answers: Answers,
+}
+
+/// The answer to a request that comes to nothing.
+fn refusal(request: &Opening) -> Opening {
+    Opening { kind: Kind::Refusal, suite: Suite::default(), acceptor: 0, cookie: Cookie::default(), ..*request }
+}
+
+/// A tag and a first block that nobody can guess.
+///
+/// # Errors
+///
+/// There are no random numbers.
+pub fn random_names(randomness: &mut (impl Randomness + ?Sized)) -> io::Result<(Tag, u16)> {
+    // Zero has another meaning, and comes once in 2^64 times.
+    let tag = Tag::from_be_bytes(random(randomness)?).max(1);
+    Ok((tag, u16::from_be_bytes(random(randomness)?) % tpa::segment::BLOCK_NUMBERS))
+}
+
+impl Endpoint {
+    /// The port at `local`.
+    ///
+    /// # Errors
+    ///
+    /// There are no random numbers.
+    pub fn new(
+        now: Time,
+        local: SocketAddr,
+        settings: Arc<Settings>,
+        counters: Arc<Counters>,
+        randomness: &mut (impl Randomness + ?Sized),
+    ) -> io::Result<Endpoint> {
+        Ok(Endpoint {
+            local,
+            cookies: Baker::new(now, [random(randomness)?, random(randomness)?]),
+            by_tag: BTreeMap::new(),
+            by_peer: BTreeMap::new(),
+            half_open: BTreeMap::new(),
+            next: 0,
+            deadlines: Deadlines::default(),
+            sources: Sources::new(settings.limits),
+            answers: Answers { left: ANSWERS_PER_SECOND, since: now },
+            settings,
+            counters,
+        })
+    }
+
+    /// Its own address.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What it counts.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Handshakes that are not finished.
+    #[cfg(test)]
+    pub fn unfinished(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// Places that sources have taken, of unfinished handshakes and of connections.
+    #[cfg(test)]
+    pub fn in_use(&self) -> (usize, usize) {
+        self.sources.in_use()
+    }
+
+    /// A datagram between `addresses` has come.
+    pub fn on_datagram<'a>(
+        &mut self,
+        now: Time,
+        addresses: Addresses,
+        datagram: &'a mut [u8],
+        host: &mut dyn Host,
+        out: &mut Outbox,
+    ) -> Route<'a> {
+        let tag = match tag_of(datagram) {
+            None => {
+                count(&self.counters.malformed);
+                return Route::Done;
+            }
+            Some(0) => return self.on_opening(now, addresses, datagram, host, out),
+            Some(tag) => tag,
+        };
+        match self.by_tag.get(&tag).copied() {
+            Some(Holder::Connection(id)) => Route::Segment(id, datagram),
+            Some(Holder::HalfOpen(number)) => self.on_first_datagram(number, now, addresses, datagram, host, out),
+            None => {
+                count(&self.counters.strays);
+                if datagram.len() >= STRAY_BYTES && self.answers.take(now) {
+                    out.push_bytes(addresses, &stray(tag));
+                }
+                Route::Done
+            }
+        }
+    }
+
+    /// A datagram whose tag is zero.
+    fn on_opening<'a>(
+        &mut self,
+        now: Time,
+        addresses: Addresses,
+        datagram: &'a [u8],
+        host: &mut dyn Host,
+        out: &mut Outbox,
+    ) -> Route<'a> {
+        if let Some(tag) = understand_stray(datagram) {
+            return match self.by_peer.get(&(addresses.peer, tag)) {
+                Some(Holder::Connection(id)) => Route::Stray(*id),
+                _ => Route::Done,
+            };
+        }
+        let Some((opening, message)) = Opening::decode(datagram) else {
+            count(&self.counters.malformed);
+            return Route::Done;
+        };
+        if opening.kind == Kind::Request {
+            self.on_request(now, addresses, &opening, message, host, out);
+            return Route::Done;
+        }
+        match self.by_tag.get(&opening.opener) {
+            Some(Holder::Connection(id)) => Route::Answer(*id, Box::new(opening), message),
+            Some(Holder::HalfOpen(_)) => Route::Done,
+            None => {
+                count(&self.counters.strays);
+                Route::Done
+            }
+        }
+    }
+
+    fn on_request(
+        &mut self,
+        now: Time,
+        addresses: Addresses,
+        request: &Opening,
+        message: &[u8],
+        host: &mut dyn Host,
+        out: &mut Outbox,
+    ) {
+        let flags = request.segment.flags;
+        let plain = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
+        if !plain || request.opener == 0 || request.terms.apply(&self.settings.transport).is_none() {
+            return count(&self.counters.malformed);
+        }
+        let refusal = refusal(request);
+        if !host.listens() {
+            count(&self.counters.strays);
+            if self.answers.take(now) {
+                out.push_bytes(addresses, &Opening { acceptor: 1, ..refusal }.encode(&[], 0));
+            }
+            return;
+        }
+        // The acceptance may have been lost.
+        if let Some(holder) = self.by_peer.get(&(addresses.peer, request.opener)).copied() {
+            // An escort names another block: the request that it is with has come.
+            if let Holder::HalfOpen(number) = holder
+                && self.half_open.get(&number).map(|known| known.request.segment.block) == Some(request.segment.block)
+            {
+                self.repeat_acceptance(number, now, out);
+            }
+            return;
+        }
+        let (protection, takes) = (self.settings.security.protection(), self.settings.takes(request.trains));
+        if request.protection != protection || !takes {
+            if self.answers.take(now) {
+                let trains = if takes { request.trains } else { self.settings.trains.is_some() };
+                out.push_bytes(addresses, &Opening { protection, trains, ..refusal }.encode(&[], 0));
+            }
+            return count(&self.counters.malformed);
+        }
+        self.rotate_keys(now, host);
+        let terms = request.terms.within(self.settings.receive_buffer);
+        let port = self.local.port();
+        let suite = request.suite.agreed(self.settings.aes);
+        if (terms, suite) != (request.terms, request.suite) || !self.cookies.spend(addresses, port, request) {
+            count(&self.counters.challenges);
+            let asked = Opening { terms, suite, ..*request };
+            let cookie = self.cookies.cookie(addresses, port, &asked);
+            let flags = Flags::SYN.with(Flags::ACK);
+            let segment = Segment { ack_block: request.segment.block, flags, ..Segment::default() };
+            let challenge = Opening { kind: Kind::Challenge, cookie, segment, ..asked };
+            return out.push_bytes(addresses, &challenge.head(0));
+        }
+        self.begin(now, addresses, request, message, host, out);
+    }
+
+    fn rotate_keys(&mut self, now: Time, host: &mut dyn Host) {
+        if !self.cookies.is_due(now) {
+            return;
+        }
+        // Without random numbers the old keys must do.
+        if let (Ok(one), Ok(other)) = (random(host), random(host)) {
+            self.cookies.rotate(now, [one, other]);
+        }
+    }
+
+    /// A request with a good cookie: the acceptance.
+    fn begin(
+        &mut self,
+        now: Time,
+        addresses: Addresses,
+        request: &Opening,
+        message: &[u8],
+        host: &mut dyn Host,
+        out: &mut Outbox,
+    ) {
+        self.make_room(now);
+        let source = addresses.peer.ip();
+        if !host.has_room(source) || !self.sources.begin(now, source) {
+            // The same request may find room later.
+            self.cookies.give_back(&request.cookie);
+            return count(&self.counters.crowded);
+        }
+        let Ok((tag, first_block)) = random_names(host) else { return self.sources.finish(source, false) };
+        let flags = Flags::SYN.with(Flags::ACK);
+        let settings = &self.settings;
+        let window = match settings.trains.as_ref().filter(|_| request.trains) {
+            None => settings.transport.receive_window,
+            Some(trains) => Trains::max_window(trains, u32::from(request.terms.segment), settings.receive_buffer),
+        };
+        let segment =
+            Segment { block: first_block, ack_block: request.segment.block, window, flags, ..Segment::default() };
+        let acceptance =
+            Opening { kind: Kind::Acceptance, acceptor: tag, cookie: Cookie::default(), segment, ..*request };
+        let (keys, bytes) = if request.protection == Protection::Plain {
+            (None, acceptance.encode(&[], 0))
+        } else {
+            match noise::answer(&settings.security, request, message, &acceptance.repeated(), host) {
+                Ok((keys, message)) => (Some(keys), acceptance.encode(&message, 0)),
+                Err(_) => {
+                    self.sources.finish(source, false);
+                    count(&self.counters.forged);
+                    if self.answers.take(now) {
+                        out.push_bytes(addresses, &refusal(request).encode(&[], 0));
+                    }
+                    return;
+                }
+            }
+        };
+        let number = self.next;
+        self.next += 1;
+        self.by_tag.insert(tag, Holder::HalfOpen(number));
+        self.by_peer.insert((addresses.peer, request.opener), Holder::HalfOpen(number));
+        let keys = (keys, settings.key_life);
+        self.half_open.insert(number, HalfOpen::new(addresses, *request, (tag, first_block), keys, bytes, now));
+        self.repeat_acceptance(number, now, out);
+    }
+
+    /// Sends an acceptance, for the first time or again.
+    fn repeat_acceptance(&mut self, number: u64, now: Time, out: &mut Outbox) {
+        let Some(half_open) = self.half_open.get_mut(&number) else { return };
+        if half_open.is_stale(now) {
+            return self.finish(number, None);
+        }
+        half_open.send(now, self.settings.transport.rto.initial, out);
+        self.deadlines.set(number, half_open.next_wakeup());
+    }
+
+    /// A datagram with the tag of a handshake that is not finished: if the peer sent it, and it acknowledges the acceptance or follows it,
+    /// it is.
+    fn on_first_datagram<'a>(
+        &mut self,
+        number: u64,
+        now: Time,
+        addresses: Addresses,
+        datagram: &'a mut [u8],
+        host: &mut dyn Host,
+        out: &mut Outbox,
+    ) -> Route<'a> {
+        let known = self.half_open.get(&number).filter(|known| known.addresses.peer == addresses.peer);
+        let Some(half_open) = known else {
+            count(&self.counters.forged);
+            return Route::Done;
+        };
+        let mut cover = half_open.cover();
+        let Some((segment, payload)) = cover.open(datagram) else {
+            count(&self.counters.forged);
+            return Route::Done;
+        };
+        if segment.flags().has(Flags::SYN) {
+            // It asks for a sign of life: it takes the connection for open, and its ACK was lost. An acceptance that comes again is
+            // acknowledged again.
+            self.repeat_acceptance(number, now, out);
+            return Route::Done;
+        }
+        if let Some(keys) = &half_open.keys {
+            host.note_keys(keys.cipher, [(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
+        }
+        let HalfOpen { addresses, request, tag, first_block, .. } = *half_open;
+        let base = tpa::Config { close_with_peer: false, ..self.settings.transport.clone() };
+        let config = request.terms.apply(&base).filter(|_| self.sources.may_connect(addresses.peer.ip()));
+        let Some(config) = config else {
+            count(&self.counters.crowded);
+            self.finish(number, None);
+            return Route::Done;
+        };
+        let config = tpa::Config { first_block, ..config };
+        Route::Accepted(Box::new(Accepted { number, addresses, tag, config, cover, request, segment, payload }))
+    }
+
+    /// A handshake has become this connection, or never will become one.
+    pub fn finish(&mut self, number: u64, connection: Option<u64>) {
+        let Some(half_open) = self.half_open.remove(&number) else { return };
+        self.deadlines.set(number, Time::NEVER);
+        let peer = (half_open.addresses.peer, half_open.request.opener);
+        match connection {
+            Some(id) => {
+                self.by_tag.insert(half_open.tag, Holder::Connection(id));
+                self.by_peer.insert(peer, Holder::Connection(id));
+            }
+            None => {
+                // Whoever had to give way, or was not heard, may begin again.
+                self.cookies.give_back(&half_open.request.cookie);
+                self.by_tag.remove(&half_open.tag);
+                self.by_peer.remove(&peer);
+            }
+        }
+        self.sources.finish(half_open.addresses.peer.ip(), connection.is_some());
+    }
+
+    /// Lets the oldest unfinished handshake go if they are too many and it has had its time.
+    fn make_room(&mut self, now: Time) {
+        let Some((number, oldest)) = self.half_open.first_key_value() else { return };
+        if self.half_open.len() >= self.settings.limits.half_open && now.since(oldest.since) >= PATIENCE {
+            self.finish(*number, None);
+        }
+    }
+
+    /// A connection is being opened from here, with this tag of ours.
+    pub fn connect(&mut self, tag: Tag, id: u64) {
+        self.by_tag.insert(tag, Holder::Connection(id));
+    }
+
+    /// The peer of a connection opened from here has told its tag.
+    pub fn name_peer(&mut self, peer: SocketAddr, tag: Tag, id: u64) {
+        self.by_peer.insert((peer, tag), Holder::Connection(id));
+    }
+
+    /// A connection with these tags, of ours and of the peer's, is no more; `is_theirs` is whether the peer opened it.
+    pub fn forget(&mut self, tag: Tag, peer: SocketAddr, peer_tag: Option<Tag>, is_theirs: bool) {
+        self.by_tag.remove(&tag);
+        if let Some(tag) = peer_tag {
+            self.by_peer.remove(&(peer, tag));
+        }
+        if is_theirs {
+            self.sources.close(peer.ip());
+        }
+    }
+
+    /// The connection that has sent the datagram to `peer` which begins like this.
+    pub fn sender_of(&self, peer: SocketAddr, datagram: &[u8]) -> Option<u64> {
+        let holder = match tag_of(datagram)? {
+            0 => match Opening::decode_head(datagram)? {
+                (Kind::Request, tag) => self.by_tag.get(&tag),
+                _ => None,
+            },
+            tag => self.by_peer.get(&(peer, tag)),
+        };
+        if let Some(Holder::Connection(id)) = holder { Some(*id) } else { None }
+    }
+
+    /// The connections of this port.
+    pub fn connections(&self) -> impl Iterator<Item = u64> {
+        let number = |holder: &Holder| if let Holder::Connection(id) = holder { Some(*id) } else { None };
+        self.by_tag.values().filter_map(number)
+    }
+
+    /// Repeats the acceptances whose time has come, and gives handshakes up.
+    pub fn wake(&mut self, now: Time, out: &mut Outbox) {
+        while let Some((_, number)) = self.deadlines.pop_due(now) {
+            self.repeat_acceptance(number, now, out);
+        }
+    }
+
+    /// When to be woken.
+    pub fn next_wakeup(&self) -> Time {
+        self.deadlines.next()
+    }
+
+    /// The port is closed: whoever has an acceptance of ours takes the connection for open.
+    pub fn reset_unfinished(&self, out: &mut Outbox) {
+        self.half_open.values().for_each(|half_open| half_open.reset(out));
+    }
+}

@@ -1,0 +1,429 @@
+//! What runs inside the datagrams of a connection: TPA, or quiet trains. The handshake, the tag, encryption, the replay window and the
+//! signs of life are the same.
+//!
+//! A quiet train's segment has this header, in network order, and its payload behind it:
+//!
+//! ```text
+//! byte 0       flags as in TCP (RFC 9293, section 3.1): FIN 1, SYN 2, RST 4, PSH 8 (the train's TAIL), ACK 16
+//! byte 1       how long the ACK has waited, 4 ms
+//! bytes 2-3    receive window, full segments
+//! bytes 4-11   offset of the first byte in the stream
+//! bytes 12-19  offset expected next
+//! bytes 20-23  the sender's clock, microseconds
+//! bytes 24-27  that of the newest segment that arrived
+//! bytes 28-31  what has arrived beyond a gap
+//! byte 32      segments that arrived since the last ACK, 0: nothing is said
+//! byte 33      how many of them were marked
+//! bytes 34-35  their mean forward delay less the newest one's, 32 us
+//! bytes 36-37  their least, in the same way
+//! ```
+
+use meshpace_core::{Duration, Time};
+use meshpace_transport::flags::Flags;
+use meshpace_transport::stats::Stats;
+use meshpace_transport::tcp::End;
+use meshpace_transport::tpa::{self, wire};
+use meshpace_transport::{Arrival, Machine, Output, PathInfo, Role, train};
+
+/// Bytes of a quiet train's header.
+const TRAIN_HEADER: usize = 38;
+
+/// How much more that is than TPA's: so much shorter are full segments.
+const MORE: u32 = (TRAIN_HEADER - wire::INSIDE_UDP) as u32;
+
+/// Payload of a train's full segment where TPA's is `segment` bytes.
+fn payload(segment: u32) -> u32 {
+    segment.saturating_sub(MORE).max(1)
+}
+
+/// A segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Inside {
+    Tpa(tpa::Segment),
+    Train(train::Segment),
+}
+
+impl Inside {
+    /// What a request or an acceptance with this header says.
+    pub(crate) fn opening(trains: bool, segment: &tpa::Segment) -> Inside {
+        match trains {
+            false => Inside::Tpa(*segment),
+            true => {
+                let (window, flags) = (u16::from(segment.window), segment.flags);
+                Inside::Train(train::Segment { window, flags, ..train::Segment::default() })
+            }
+        }
+    }
+
+    /// What ends a connection of which nothing but the acceptance, with that first block, has left.
+    pub(crate) fn reset(trains: bool, block: u16) -> Inside {
+        match trains {
+            false => Inside::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() }),
+            true => Inside::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() }),
+        }
+    }
+
+    /// Its flags.
+    pub(crate) fn flags(&self) -> Flags {
+        match self {
+            Inside::Tpa(segment) => segment.flags,
+            Inside::Train(segment) => segment.flags,
+        }
+    }
+
+    /// Bytes of the header.
+    pub(crate) fn header(&self) -> usize {
+        match self {
+            Inside::Tpa(_) => wire::INSIDE_UDP,
+            Inside::Train(_) => TRAIN_HEADER,
+        }
+    }
+
+    /// Where the payload stands in the stream, and its bytes.
+    pub(crate) fn range(&self) -> (u64, usize) {
+        match self {
+            Inside::Tpa(segment) => (segment.offset, usize::from(segment.payload)),
+            Inside::Train(segment) => (segment.seq, usize::from(segment.payload)),
+        }
+    }
+
+    /// Appends the header.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Inside::Tpa(segment) => out.extend_from_slice(&wire::encode_inside_udp(segment)),
+            Inside::Train(segment) => {
+                out.extend_from_slice(&[segment.flags.0, segment.wait]);
+                out.extend_from_slice(&segment.window.to_be_bytes());
+                out.extend_from_slice(&segment.seq.to_be_bytes());
+                out.extend_from_slice(&segment.ack.to_be_bytes());
+                out.extend_from_slice(&segment.ts_val.to_be_bytes());
+                out.extend_from_slice(&segment.ts_ecr.to_be_bytes());
+                out.extend_from_slice(&segment.beyond.to_be_bytes());
+                out.extend_from_slice(&[segment.feedback.segments, segment.feedback.marked]);
+                out.extend_from_slice(&segment.feedback.mean.to_be_bytes());
+                out.extend_from_slice(&segment.feedback.least.to_be_bytes());
+            }
+        }
+    }
+
+    /// The segment and its payload.
+    pub(crate) fn read(trains: bool, content: &[u8]) -> Option<(Inside, &[u8])> {
+        if !trains {
+            let (segment, payload) = wire::decode_inside_udp(content).ok()?;
+            return Some((Inside::Tpa(segment), payload));
+        }
+        let (header, payload) = content.split_first_chunk::<TRAIN_HEADER>()?;
+        let two = |at: usize| [header[at], header[at + 1]];
+        let four = |at: usize| header[at..].first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+        let eight = |at: usize| header[at..].first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+        let feedback = train::Feedback {
+            segments: header[32],
+            marked: header[33],
+            mean: i16::from_be_bytes(two(34)),
+            least: i16::from_be_bytes(two(36)),
+        };
+        let segment = train::Segment {
+            seq: eight(4)?,
+            ack: eight(12)?,
+            ts_val: four(20)?,
+            ts_ecr: four(24)?,
+            beyond: four(28)?,
+            payload: u16::try_from(payload.len()).ok()?,
+            window: u16::from_be_bytes(two(2)),
+            flags: Flags(header[0]),
+            wait: header[1],
+            feedback,
+        };
+        // Offsets count bytes of a stream: none is so long, and none may wrap.
+        (segment.seq.max(segment.ack) < 1 << 62).then_some((Inside::Train(segment), payload))
+    }
+}
+
+/// The state machine.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per connection")]
+pub(crate) enum Engine {
+    Tpa(tpa::Connection),
+    Train(Trains),
+}
+
+/// Quiet trains.
+#[derive(Debug)]
+pub(crate) struct Trains {
+    machine: train::Connection,
+    role: Role,
+    /// The receive window, bytes.
+    window: usize,
+    /// Bytes that the application is known to have taken.
+    taken: u64,
+    /// The peer is to be asked for a sign of life.
+    probe_due: bool,
+}
+
+impl Trains {
+    /// Full segments that are announced of `receive_buffer` bytes where TPA's are as long as `segment`. One more has room: who
+    /// asks about a closed window may do so with a whole segment.
+    pub(crate) fn max_window(trains: &train::Config, segment: u32, receive_buffer: usize) -> u8 {
+        let room = receive_buffer / payload(segment) as usize;
+        room.saturating_sub(1).clamp(1, usize::from(u8::MAX)).min(usize::from(trains.max_window)) as u8
+    }
+
+    /// Of what was delivered, `available` bytes wait for the application: it has taken the others.
+    pub(crate) fn on_taken(&mut self, available: usize) {
+        let taken = self.machine.delivered().saturating_sub(available as u64).max(self.taken);
+        self.machine.take(taken - self.taken);
+        self.taken = taken;
+    }
+
+    /// The receive window, bytes.
+    pub(crate) fn window(&self) -> usize {
+        self.window
+    }
+}
+
+/// Calls the same method of whichever machine it is.
+macro_rules! either {
+    ($self:ident, $machine:ident => $call:expr) => {
+        match $self {
+            Engine::Tpa($machine) => $call,
+            Engine::Train(Trains { machine: $machine, .. }) => $call,
+        }
+    };
+}
+
+impl Engine {
+    /// TPA with what the handshake has agreed on, or trains of segments that are as long with their headers.
+    pub(crate) fn new(
+        config: &tpa::Config,
+        trains: Option<&train::Config>,
+        receive_buffer: usize,
+        role: Role,
+    ) -> Engine {
+        let Some(trains) = trains else { return Engine::Tpa(tpa::Connection::new(config, role)) };
+        let segment = payload(config.segment);
+        let max_window = Trains::max_window(trains, config.segment, receive_buffer).into();
+        let config = train::Config { segment, max_window, ..trains.of_host() };
+        let (machine, window) = (train::Connection::new(&config, role), segment as usize * usize::from(max_window));
+        Engine::Train(Trains { machine, role, window, taken: 0, probe_due: false })
+    }
+
+    pub(crate) fn open(&mut self, now: Time) {
+        match self {
+            Engine::Tpa(machine) => machine.open(now),
+            Engine::Train(trains) => trains.machine.open(),
+        }
+    }
+
+    pub(crate) fn write(&mut self, now: Time, bytes: u64) {
+        match self {
+            Engine::Tpa(machine) => machine.write(now, bytes),
+            Engine::Train(trains) => trains.machine.write(bytes),
+        }
+    }
+
+    pub(crate) fn close(&mut self, now: Time) {
+        match self {
+            Engine::Tpa(machine) => machine.close(now),
+            Engine::Train(trains) => trains.machine.close(),
+        }
+    }
+
+    pub(crate) fn abort(&mut self, now: Time) {
+        match self {
+            Engine::Tpa(machine) => machine.abort(now),
+            Engine::Train(trains) => trains.machine.abort(),
+        }
+    }
+
+    /// Asks the peer of an open connection for a sign of life: it answers a SYN with an ACK at once.
+    pub(crate) fn probe(&mut self, now: Time) {
+        match self {
+            Engine::Tpa(machine) => machine.probe(now),
+            Engine::Train(trains) => trains.probe_due = true,
+        }
+    }
+
+    /// A segment that the peer sent; where its payload belongs, if that is to be kept.
+    pub(crate) fn on_segment(&mut self, now: Time, segment: &Inside, arrival: Arrival) -> Option<u64> {
+        match (self, segment) {
+            (Engine::Tpa(machine), Inside::Tpa(segment)) => {
+                machine.on_segment(now, segment, arrival).map(|placement| placement.offset)
+            }
+            (Engine::Train(Trains { machine, .. }), Inside::Train(segment)) => {
+                let mut segment = *segment;
+                if segment.flags.has(Flags::RST) {
+                    // Its datagram shows whose it is, which in TCP the right number has to.
+                    segment.seq = machine.expected();
+                }
+                let is_taken = machine.on_segment(now, &segment, arrival);
+                (is_taken && segment.payload > 0).then_some(segment.seq)
+            }
+            _ => None,
+        }
+    }
+
+    /// The application has room for `segments`.
+    pub(crate) fn on_window(&mut self, now: Time, segments: u8) {
+        if let Engine::Tpa(machine) = self {
+            machine.set_receive_window(now, segments);
+        }
+    }
+
+    /// ACKs may wait for data to ride on. Those of trains do not.
+    pub(crate) fn hold_acks(&mut self, delay: Duration) {
+        if let Engine::Tpa(machine) = self {
+            machine.hold_acks(delay);
+        }
+    }
+
+    pub(crate) fn on_path(&mut self, path: PathInfo) {
+        either!(self, machine => machine.on_path(path));
+    }
+
+    pub(crate) fn on_route_failure(&mut self, now: Time) {
+        if let Engine::Tpa(machine) = self {
+            machine.on_route_failure(now);
+        }
+    }
+
+    /// Payload bytes of the peer received without a gap.
+    pub(crate) fn delivered(&self) -> u64 {
+        either!(self, machine => machine.delivered())
+    }
+
+    /// How many of them are of a block of TPA's that is under way.
+    pub(crate) fn begun(&self) -> u64 {
+        match self {
+            Engine::Tpa(machine) => machine.begun(),
+            Engine::Train(_) => 0,
+        }
+    }
+
+    /// Bytes of our stream that the peer has for sure.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        either!(self, machine => machine.acknowledged())
+    }
+
+    pub(crate) fn stats(&self) -> &Stats {
+        either!(self, machine => machine.stats())
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        either!(self, machine => machine.is_done())
+    }
+
+    /// Whether the peer has closed and everything it sent is delivered.
+    pub(crate) fn has_peer_closed(&self) -> bool {
+        match self {
+            Engine::Tpa(machine) => machine.has_peer_closed(),
+            Engine::Train(trains) => trains.machine.peer_has_closed(),
+        }
+    }
+
+    /// Where it stands, in TPA's words.
+    pub(crate) fn state(&self) -> tpa::State {
+        let Trains { machine, role, .. } = match self {
+            Engine::Tpa(machine) => return machine.state(),
+            Engine::Train(trains) => trains,
+        };
+        match (machine.end(), role) {
+            (Some(End::Closed), _) => tpa::State::Done,
+            (Some(_), _) => tpa::State::Reset,
+            _ if machine.is_established() => tpa::State::Established,
+            (None, Role::Sender) => tpa::State::SynSent,
+            (None, Role::Receiver) => tpa::State::SynReceived,
+        }
+    }
+
+    /// Whether the machine itself has given the peer up.
+    pub(crate) fn has_timed_out(&self) -> bool {
+        matches!(self, Engine::Train(trains) if trains.machine.end() == Some(End::TimedOut))
+    }
+
+    /// Whether something is under way, so that the peer will be heard soon.
+    pub(crate) fn is_busy(&self) -> bool {
+        match self {
+            Engine::Tpa(machine) => machine.sender().outstanding() > 0,
+            Engine::Train(trains) => trains.machine.outstanding_end() > trains.machine.acknowledged(),
+        }
+    }
+
+    /// Whether all data and the end of them have arrived.
+    pub(crate) fn is_finished(&self) -> bool {
+        either!(self, machine => machine.sender().is_finished())
+    }
+
+    /// Whether our end of data is out and its arrival not known.
+    pub(crate) fn waits_for_end(&self) -> bool {
+        let has_left = match self {
+            Engine::Tpa(machine) => machine.sender().fin_times() > 0,
+            Engine::Train(trains) => trains.machine.sender().has_sent_fin(),
+        };
+        has_left && !self.is_finished()
+    }
+
+    /// The segments of the next block as they leave if nothing unforeseen happens, where that is known.
+    pub(crate) fn following(&self) -> impl Iterator<Item = tpa::Segment> {
+        let machine = match self {
+            Engine::Tpa(machine) => Some(machine),
+            Engine::Train(_) => None,
+        };
+        machine.into_iter().flat_map(tpa::Connection::following)
+    }
+}
+
+impl Machine for Engine {
+    type Segment = Inside;
+
+    fn poll(&mut self, now: Time) -> Output<Inside> {
+        match self {
+            Engine::Tpa(machine) => match machine.poll(now) {
+                Output::Transmit(segment) => Output::Transmit(Inside::Tpa(segment)),
+                Output::Wait(until) => Output::Wait(until),
+                Output::Idle => Output::Idle,
+            },
+            Engine::Train(trains) => {
+                if std::mem::take(&mut trains.probe_due) {
+                    let question = train::Segment { flags: Flags::SYN, ..train::Segment::default() };
+                    return Output::Transmit(Inside::Train(question));
+                }
+                match trains.machine.poll(now) {
+                    Output::Transmit(segment) => Output::Transmit(Inside::Train(segment)),
+                    Output::Wait(until) => Output::Wait(until),
+                    Output::Idle => Output::Idle,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_of_a_train_is_read_as_it_was_written() {
+        let segment = train::Segment {
+            seq: 0x0102_0304_0506_0708,
+            ack: 0x1112_1314_1516_1718,
+            ts_val: 0x2122_2324,
+            ts_ecr: 0x3132_3334,
+            beyond: 0x4142_4344,
+            payload: 5,
+            window: 0x5152,
+            flags: Flags::ACK.with(Flags::PSH),
+            wait: 0x61,
+            feedback: train::Feedback { segments: 7, marked: 2, mean: -2, least: -300 },
+        };
+        let mut bytes = Vec::new();
+        Inside::Train(segment).write(&mut bytes);
+        assert_eq!(bytes.len(), Inside::Train(segment).header());
+        assert_eq!(bytes[..6], [0x18, 0x61, 0x51, 0x52, 1, 2]);
+        assert_eq!(bytes[30..], [0x43, 0x44, 7, 2, 0xff, 0xfe, 0xfe, 0xd4]);
+        bytes.extend_from_slice(b"hello");
+        assert_eq!(Inside::read(true, &bytes), Some((Inside::Train(segment), &b"hello"[..])));
+        assert_eq!(Inside::read(true, &bytes[..TRAIN_HEADER - 1]), None);
+        bytes[4] = 0xff;
+        assert_eq!(Inside::read(true, &bytes), None, "no stream is so long");
+    }
+}

@@ -1,0 +1,177 @@
+//! What a connection and its application have for each other: bytes both ways, wishes and news.
+
+use super::failure::Failure;
+use super::settings::Settings;
+use crate::ring::{ReceiveRing, SendRing};
+use meshpace_core::Duration;
+use meshpace_transport::Stats;
+use std::io;
+
+/// Where a connection stands for its application.
+#[derive(Clone, Debug)]
+pub enum Phase {
+    /// Being opened.
+    Opening {
+        /// Why the peer refuses the connection, as somebody says who has not proved to be it.
+        refusal: Option<String>,
+    },
+    /// Data may flow.
+    Open,
+    /// Everything written has arrived and both directions are closed.
+    Done,
+    /// Failed, and why.
+    Failed(Failure),
+}
+
+/// How far our direction has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delivery {
+    /// Something may still have to arrive.
+    UnderWay,
+    /// Everything has arrived both ways, the peer has closed, and only its answer to our closing is missing.
+    AwaitsFinalAck,
+    /// Everything written and the end of it have arrived.
+    Finished,
+}
+
+/// What the application wishes. That it closes, lets go or wants a reset it wishes for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wishes {
+    /// It will write no more.
+    pub write_closed: bool,
+    /// It will read no more.
+    pub read_closed: bool,
+    /// It has let go of the stream.
+    pub dropped: bool,
+    /// It wants a reset.
+    pub abort: bool,
+    /// It wants ACKs to wait so long for data to ride on; none once the connection knows.
+    pub hold_acks: Option<Duration>,
+}
+
+/// What both sides look at.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Where the connection stands.
+    pub phase: Phase,
+    /// What was written and has not arrived.
+    pub send: SendRing,
+    /// What has arrived and was not read.
+    pub receive: ReceiveRing,
+    /// What the application wishes.
+    pub wishes: Wishes,
+    /// How far our direction has come.
+    pub delivery: Delivery,
+    /// The peer has closed and all it sent is in the ring.
+    pub end_of_stream: bool,
+    /// Something is under way, so that the connection will soon be looked at anyway: new bytes can wait until then.
+    pub busy: bool,
+    /// The peer has been told to wait: reading has to be reported.
+    pub window_closed: bool,
+    /// What was counted.
+    pub stats: Stats,
+    /// Hops the peer's last packet seems to have come.
+    pub travelled: Option<u8>,
+}
+
+impl Exchange {
+    /// Of a connection being opened whose blocks have `block` bytes.
+    pub fn new(settings: &Settings, block: usize) -> Exchange {
+        Exchange {
+            phase: Phase::Opening { refusal: None },
+            send: SendRing::new(settings.send_buffer.max(2 * block)),
+            receive: ReceiveRing::new(settings.receive_buffer.max(3 * block)),
+            wishes: Wishes::default(),
+            delivery: Delivery::UnderWay,
+            end_of_stream: false,
+            busy: false,
+            window_closed: false,
+            stats: Stats::default(),
+            travelled: None,
+        }
+    }
+
+    /// Whether it is being opened.
+    pub fn is_opening(&self) -> bool {
+        matches!(self.phase, Phase::Opening { .. })
+    }
+
+    /// Whether data may flow.
+    pub fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+
+    /// Whether it has ended, well or not.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Done | Phase::Failed(_))
+    }
+
+    /// Why it has failed, if it has.
+    pub fn failure(&self) -> Option<&Failure> {
+        if let Phase::Failed(failure) = &self.phase { Some(failure) } else { None }
+    }
+
+    /// It fails; what it has failed of before remains the reason.
+    pub fn fail(&mut self, failure: Failure) {
+        if self.failure().is_none() {
+            self.phase = Phase::Failed(failure);
+        }
+    }
+
+    /// It is over, and well.
+    pub fn end(&mut self) {
+        self.delivery = Delivery::Finished;
+        self.phase = Phase::Done;
+    }
+
+    /// The bytes are needed no more.
+    pub fn free(&mut self) {
+        (self.send, self.receive) = (SendRing::new(0), ReceiveRing::new(0));
+    }
+
+    /// The application will neither read nor write any more.
+    pub fn let_go(&mut self) {
+        // As TCP (RFC 2525, section 2.17): a peer whose data nobody read is told, not left to believe otherwise. And what is not open need
+        // not become so.
+        self.wishes.abort |= self.is_opening() || (self.is_open() && self.receive.available() > 0);
+        self.wishes = Wishes { write_closed: true, read_closed: true, dropped: true, ..self.wishes };
+    }
+
+    /// Whether reading would not wait.
+    pub fn is_readable(&self) -> bool {
+        self.receive.available() > 0
+            || self.end_of_stream
+            || self.wishes.read_closed
+            || matches!(self.phase, Phase::Failed(_))
+    }
+
+    /// Whether writing would not wait.
+    pub fn is_writable(&self) -> bool {
+        let has_room = !self.is_opening() && self.send.room() > 0;
+        has_room || self.wishes.write_closed || matches!(self.phase, Phase::Failed(_))
+    }
+
+    /// Reads what is there; none if that has to be waited for.
+    pub fn read(&mut self, into: &mut [u8]) -> Option<io::Result<usize>> {
+        // What arrived before a failure is still good.
+        if self.receive.available() > 0 || into.is_empty() {
+            return Some(Ok(self.receive.read(into)));
+        }
+        if self.end_of_stream || self.wishes.read_closed {
+            return Some(Ok(0));
+        }
+        self.failure().map(|failure| Err(failure.error()))
+    }
+
+    /// Writes what there is room for; none if that has to be waited for.
+    pub fn write(&mut self, from: &[u8]) -> Option<io::Result<usize>> {
+        if let Some(failure) = self.failure() {
+            return Some(Err(failure.error()));
+        }
+        if self.wishes.write_closed {
+            return Some(Err(io::Error::new(io::ErrorKind::BrokenPipe, "closed for writing")));
+        }
+        let may = !self.is_opening() && (self.send.room() > 0 || from.is_empty());
+        may.then(|| Ok(self.send.write(from)))
+    }
+}

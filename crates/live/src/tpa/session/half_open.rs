@@ -1,0 +1,84 @@
+//! A handshake that its peer has not finished: what a listener keeps of it, some hundred bytes.
+//!
+//! The acceptance is repeated as the simulated listener repeats its SYN+ACK: after the first RTO, then twice as long each
+//! time. The connection itself, with its machine and its buffers, is made when the peer has shown that it knows our tag.
+
+use super::addresses::Addresses;
+use super::cover::Cover;
+use super::engine::Inside;
+use super::handshake::{Opening, Tag};
+use super::noise::Keys;
+use super::outbox::Outbox;
+use meshpace_core::{Duration, Time};
+
+/// How often the acceptance is sent before the peer is taken for gone, as a machine does with its SYN+ACK.
+const ATTEMPTS: u32 = 6;
+
+/// An unfinished handshake.
+#[derive(Debug)]
+pub(crate) struct HalfOpen {
+    pub(crate) addresses: Addresses,
+    /// The peer's request.
+    pub(crate) request: Opening,
+    /// Our tag and our first block.
+    pub(crate) tag: Tag,
+    pub(crate) first_block: u16,
+    pub(crate) keys: Option<Keys>,
+    /// A key serves two to the power of this many datagrams.
+    key_life: u32,
+    /// The datagram of the acceptance.
+    acceptance: Box<[u8]>,
+    pub(crate) since: Time,
+    /// How often the acceptance has left.
+    times: u32,
+    /// When it is repeated.
+    at: Time,
+}
+
+impl HalfOpen {
+    /// Of `request`, answered with our tag and first block and, where datagrams are encrypted, with keys, each of which serves two to the power
+    /// of as many datagrams.
+    pub(crate) fn new(
+        addresses: Addresses,
+        request: Opening,
+        (tag, first_block): (Tag, u16),
+        (keys, key_life): (Option<Keys>, u32),
+        acceptance: Vec<u8>,
+        now: Time,
+    ) -> HalfOpen {
+        let acceptance = acceptance.into();
+        HalfOpen { addresses, request, tag, first_block, keys, key_life, acceptance, since: now, times: 0, at: now }
+    }
+
+    /// The acceptance leaves; it is repeated after `initial`, doubled each time. Whoever asks for it more often does not keep his place
+    /// for longer.
+    pub(crate) fn send(&mut self, now: Time, initial: Duration, out: &mut Outbox) {
+        out.push_bytes(self.addresses, &self.acceptance);
+        if self.times < ATTEMPTS {
+            self.at = now.saturating_add(Duration(initial.0.saturating_mul(1 << self.times)));
+            self.times += 1;
+        }
+    }
+
+    /// Whether the peer has had all its chances.
+    pub(crate) fn is_stale(&self, now: Time) -> bool {
+        self.times >= ATTEMPTS && now >= self.at
+    }
+
+    /// What the connection's datagrams will stand in.
+    pub(crate) fn cover(&self) -> Cover {
+        Cover::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.trains)
+    }
+
+    /// When to come back.
+    pub(crate) fn next_wakeup(&self) -> Time {
+        self.at
+    }
+
+    /// Tells its peer that nothing will come of it.
+    pub(crate) fn reset(&self, out: &mut Outbox) {
+        let mut cover = self.cover();
+        let segment = Inside::reset(self.request.trains, self.first_block);
+        out.push(self.addresses, cover.length(&segment, 0), |out| cover.write(out, &segment, &[], &[]));
+    }
+}

@@ -1,0 +1,272 @@
+//! The handshake that agrees on keys: Noise (revision 34), by the `snow` crate, carried in requests and acceptances.
+//!
+//! `Noise_NN_25519_AESGCM_BLAKE2s`, or `ChaChaPoly` where not both ends have instructions for AES, with whoever answers: nobody who only listens can read or forge, somebody between
+//! the two ends at the start can. `NNpsk0` with whoever knows a shared secret, and `IK` with the holder of a known key, exclude
+//! that. IK and not KK, since a listener with several known peers learns from IK's first message who is speaking. The
+//! prologue is what the request said; the acceptance is repeated inside Noise's second message.
+
+use super::cipher::Cipher;
+use super::handshake::{Opening, Protection};
+use super::host::{Randomness, random};
+use super::security::Security;
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::{CryptoResolver, DefaultResolver, FallbackResolver, RingResolver};
+use snow::{Builder, HandshakeState, types};
+use std::io;
+
+/// Longest Noise message here.
+const MOST: usize = 256;
+
+/// Keys of both directions.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys {
+    pub(crate) cipher: Cipher,
+    pub(crate) send: [u8; 32],
+    pub(crate) receive: [u8; 32],
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keys")
+    }
+}
+
+/// The initiator between its message and the answer.
+pub(crate) struct Asking(HandshakeState, Cipher);
+
+impl std::fmt::Debug for Asking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Asking")
+    }
+}
+
+fn broken(error: snow::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("Noise: {error}"))
+}
+
+fn pattern(protection: Protection, cipher: Cipher) -> io::Result<snow::params::NoiseParams> {
+    let pattern = match protection {
+        Protection::Plain => return Err(io::ErrorKind::Unsupported.into()),
+        Protection::Nn => "NN",
+        Protection::NnPsk0 => "NNpsk0",
+        Protection::Ik => "IK",
+    };
+    let cipher = match cipher {
+        Cipher::ChaCha20Poly1305 => "ChaChaPoly",
+        Cipher::Aes256Gcm => "AESGCM",
+    };
+    format!("Noise_{pattern}_25519_{cipher}_BLAKE2s").parse().map_err(broken)
+}
+
+/// The one random number that a handshake needs at either end: the private key made for it.
+struct Drawn([u8; 32]);
+
+/// What has that number until it is taken.
+struct Once(Option<[u8; 32]>);
+
+impl types::Random for Once {
+    fn try_fill_bytes(&mut self, into: &mut [u8]) -> Result<(), snow::Error> {
+        let bytes = self.0.take().filter(|bytes| bytes.len() == into.len()).ok_or(snow::Error::Rng)?;
+        into.copy_from_slice(&bytes);
+        Ok(())
+    }
+}
+
+impl CryptoResolver for Drawn {
+    fn resolve_rng(&self) -> Option<Box<dyn types::Random>> {
+        Some(Box::new(Once(Some(self.0))))
+    }
+
+    fn resolve_dh(&self, _: &DHChoice) -> Option<Box<dyn types::Dh>> {
+        None
+    }
+
+    fn resolve_hash(&self, _: &HashChoice) -> Option<Box<dyn types::Hash>> {
+        None
+    }
+
+    fn resolve_cipher(&self, _: &CipherChoice) -> Option<Box<dyn types::Cipher>> {
+        None
+    }
+}
+
+fn builder<'a>(
+    security: &'a Security,
+    cipher: Cipher,
+    prologue: &'a [u8],
+    randomness: &mut (impl Randomness + ?Sized),
+) -> io::Result<Builder<'a>> {
+    // snow's own choice of implementations, but for the random numbers.
+    let implementations = FallbackResolver::new(Box::new(RingResolver), Box::new(DefaultResolver));
+    let resolver = FallbackResolver::new(Box::new(Drawn(random(randomness)?)), Box::new(implementations));
+    let pattern = pattern(security.protection(), cipher)?;
+    let builder = Builder::with_resolver(pattern, Box::new(resolver)).prologue(prologue).map_err(broken)?;
+    match security {
+        Security::Plain | Security::Opportunistic => Ok(builder),
+        Security::Shared(secret) => builder.psk(0, secret).map_err(broken),
+        Security::Keys { own, .. } => builder.local_private_key(own).map_err(broken),
+    }
+}
+
+/// Begins: the first message for the request `opening`.
+///
+/// # Errors
+///
+/// Keys that are none, no random numbers, or, with keys, not exactly one peer.
+pub(crate) fn ask(
+    security: &Security,
+    opening: &Opening,
+    randomness: &mut (impl Randomness + ?Sized),
+) -> io::Result<(Asking, Vec<u8>)> {
+    let prologue = opening.prologue();
+    let cipher = opening.suite.cipher;
+    let mut builder = builder(security, cipher, &prologue, randomness)?;
+    if let Security::Keys { peers, .. } = security {
+        let [peer] = &peers[..] else {
+            let text = format!("{} keys of peers: whoever opens a connection needs to know one", peers.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        };
+        builder = builder.remote_public_key(peer).map_err(broken)?;
+    }
+    let mut state = builder.build_initiator().map_err(broken)?;
+    let mut message = vec![0; MOST];
+    let length = state.write_message(&[], &mut message).map_err(broken)?;
+    message.truncate(length);
+    Ok((Asking(state, cipher), message))
+}
+
+/// Answers `message` of the request `opening` with `repeated`, inside Noise's second message.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::PermissionDenied`] if the message was made with other keys, or by a peer that is not known.
+pub(crate) fn answer(
+    security: &Security,
+    opening: &Opening,
+    message: &[u8],
+    repeated: &[u8],
+    randomness: &mut (impl Randomness + ?Sized),
+) -> io::Result<(Keys, Vec<u8>)> {
+    let prologue = opening.prologue();
+    let cipher = opening.suite.cipher;
+    let mut state = builder(security, cipher, &prologue, randomness)?.build_responder().map_err(broken)?;
+    state.read_message(message, &mut [0; MOST]).map_err(broken)?;
+    if let Security::Keys { peers, .. } = security {
+        let known = state.get_remote_static().is_some_and(|key| peers.iter().any(|peer| peer[..] == *key));
+        if !known {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+    }
+    let mut message = vec![0; MOST];
+    let length = state.write_message(repeated, &mut message).map_err(broken)?;
+    message.truncate(length);
+    let (receive, send) = state.dangerously_get_raw_split();
+    Ok((Keys { cipher, send, receive }, message))
+}
+
+impl Asking {
+    /// The keys, and what the peer says inside `message`, if that is the peer's. Once it was, there is no other.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::PermissionDenied`] if not; another message may still be.
+    pub(crate) fn finish(&mut self, message: &[u8]) -> io::Result<(Keys, Vec<u8>)> {
+        let mut said = vec![0; MOST];
+        let length = self.0.read_message(message, &mut said).map_err(broken)?;
+        said.truncate(length);
+        let (send, receive) = self.0.dangerously_get_raw_split();
+        Ok((Keys { cipher: self.1, send, receive }, said))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cipher::Suite;
+    use super::super::handshake::{Kind, Terms};
+    use super::*;
+    use meshpace_core::Rng;
+    use meshpace_core::rng::Purpose;
+    use meshpace_transport::tpa::Segment;
+
+    struct Seeded(Rng);
+
+    impl Randomness for Seeded {
+        fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+            bytes.fill_with(|| self.0.next_u64() as u8);
+            Ok(())
+        }
+    }
+
+    fn seeded() -> Seeded {
+        Seeded(Rng::stream(1, Purpose::Test, 0))
+    }
+
+    fn opening(security: &Security, aes: bool) -> Opening {
+        Opening {
+            kind: Kind::Request,
+            protection: security.protection(),
+            suite: Suite::asking(aes),
+            trains: false,
+            terms: Terms::default(),
+            opener: 5,
+            acceptor: 0,
+            cookie: [0; 16],
+            segment: Segment::default(),
+        }
+    }
+
+    fn shake(ours: &Security, theirs: &Security) -> io::Result<()> {
+        shake_with(ours, theirs, false)?;
+        shake_with(ours, theirs, true)
+    }
+
+    fn shake_with(ours: &Security, theirs: &Security, aes: bool) -> io::Result<()> {
+        let opening = opening(ours, aes);
+        let mut randomness = seeded();
+        let (mut asking, first) = ask(ours, &opening, &mut randomness)?;
+        let (accepted, second) = answer(theirs, &opening, &first, b"agreed", &mut randomness)?;
+        let mut forged = second.clone();
+        forged[40] ^= 1;
+        assert!(asking.finish(&forged).is_err());
+        let (keys, said) = asking.finish(&second)?;
+        assert_eq!(said, b"agreed");
+        assert_eq!((keys.send, keys.receive), (accepted.receive, accepted.send));
+        assert_eq!([keys.cipher, accepted.cipher], [opening.suite.cipher; 2]);
+        assert_ne!(keys.send, keys.receive);
+        Ok(())
+    }
+
+    #[test]
+    fn both_ends_have_the_same_keys() {
+        shake(&Security::Opportunistic, &Security::Opportunistic).unwrap();
+        shake(&Security::Shared([7; 32]), &Security::Shared([7; 32])).unwrap();
+        let [(a, of_a), (b, of_b), (c, of_c)] =
+            [[1; 32], [2; 32], [3; 32]].map(|key| (key, Security::public_key(&key)));
+        let known = |own: [u8; 32], peers: &[[u8; 32]]| Security::Keys { own, peers: peers.to_vec() };
+        shake(&known(a, &[of_b]), &known(b, &[of_c, of_a])).unwrap();
+        let refused = |ours, theirs| assert!(shake(&ours, &theirs).is_err());
+        refused(Security::Shared([7; 32]), Security::Shared([8; 32]));
+        refused(known(c, &[of_b]), known(b, &[of_a]));
+        refused(known(a, &[of_c]), known(b, &[of_a]));
+        refused(known(a, &[of_b, of_c]), known(b, &[of_a]));
+    }
+
+    #[test]
+    fn a_request_that_was_changed_under_way_gives_no_keys() {
+        let security = Security::Opportunistic;
+        let asked = opening(&security, true);
+        let mut randomness = seeded();
+        let (mut asking, first) = ask(&security, &asked, &mut randomness).unwrap();
+        // Other terms; an offer that was taken out, with the cipher or without.
+        for seen in [
+            Opening { terms: Terms { window: 9, ..asked.terms }, ..asked },
+            Opening { suite: Suite::asking(false), ..asked },
+            Opening { suite: asked.suite.agreed(false), ..asked },
+        ] {
+            let (_, second) = answer(&security, &seen, &first, b"agreed", &mut randomness).unwrap();
+            assert!(asking.finish(&second).is_err(), "{seen:?}");
+        }
+        let (_, second) = answer(&security, &asked, &first, b"changed", &mut randomness).unwrap();
+        assert_eq!(asking.finish(&second).unwrap().1, b"changed", "what is inside is the peer's own");
+    }
+}

@@ -1,0 +1,200 @@
+//! Two ends, the wire between them, and strangers: one schedule from its beginning to its end.
+
+use super::end::{End, Ending, MARK};
+use super::plan::{Mishap, Plan, stream};
+use super::wire::{Flight, Wire};
+use crate::tpa::session::handshake::{Kind, Opening, tag_of};
+use meshpace_core::{Rng, Time};
+use std::net::SocketAddr;
+
+/// By then everything has ended: the wire is hostile for 30 s at most, and what waits longest are a peer's silence (120 s) before
+/// which a retransmission may have waited, the peer of an application that is gone (60 s), and TIME-WAIT (10 s).
+const LATEST: Time = Time(900_000_000_000);
+
+/// Steps of a schedule, at most.
+const MOST_STEPS: usize = 300_000;
+
+/// What became of a schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Of the applications of each end, in the order in which their connections ended: bytes read, and how it ended.
+    pub applications: [Vec<(u64, Ending)>; 2],
+    /// Connections that the listener accepted.
+    pub accepted: usize,
+    /// Datagrams that were forged or played again.
+    pub forged: u64,
+    /// Payload was seen on the wire.
+    pub shows_payload: bool,
+    /// Datagrams were seen after which a key was replaced.
+    pub rekeys: bool,
+    /// When it was over.
+    pub at: Time,
+}
+
+/// The world.
+struct World {
+    plan: Plan,
+    now: Time,
+    ends: [End; 2],
+    strangers: Vec<(Time, End)>,
+    wire: Wire,
+    /// For looking only.
+    looker: Rng,
+    mishap: Mishap,
+    shows_payload: bool,
+    rekeys: bool,
+}
+
+fn address(host: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host], 4000 + u16::from(host)))
+}
+
+/// Whether 16 bytes of a stream, or more, stand in `bytes` as they are.
+fn shows_payload(bytes: &[u8]) -> bool {
+    bytes.windows(12).any(|window| window[0] == MARK[0] && window[..4] == MARK && window[8..] == MARK)
+}
+
+/// Runs a schedule.
+pub fn run(plan: &Plan) -> Outcome {
+    let mut world = World::new(plan.clone());
+    world.ends[0].open(Time::ZERO, address(2));
+    let mut steps = 0;
+    while world.step() {
+        steps += 1;
+        assert!(steps < MOST_STEPS, "it turns in a circle at {:?}", world.now);
+        let parties = || world.ends.each_ref().map(|end| end.parties.values().collect::<Vec<_>>());
+        assert!(world.now < LATEST, "not over: {:#?}", parties());
+    }
+    for end in &world.ends {
+        assert!(end.parties.is_empty(), "nobody will wake {:?}", end.parties);
+        assert_eq!(end.endpoint.unfinished(), 0, "places of unfinished handshakes");
+        assert_eq!(end.endpoint.connections().count(), 0, "tags of connections");
+        assert_eq!(end.endpoint.in_use(), (0, 0), "places of sources");
+    }
+    let of = |end: &End| end.applications().map(|one| (one.read, one.ending.clone())).collect();
+    Outcome {
+        applications: [of(&world.ends[0]), of(&world.ends[1])],
+        accepted: world.ends[1].accepted,
+        forged: world.wire.forged,
+        shows_payload: world.shows_payload,
+        rekeys: world.rekeys,
+        at: world.now,
+    }
+}
+
+impl World {
+    fn new(plan: Plan) -> World {
+        let ends = [0, 1].map(|end| World::end(&plan, end, 0, Time::ZERO));
+        let mut rng = stream(plan.seed, 3);
+        let count = if plan.strangers { 1 + rng.below(4) } else { 0 };
+        let strangers = (0..count).map(|index| {
+            let at = Time(rng.below(5_000_000_000));
+            let settings = plan.settings[0].clone();
+            let habits = (0, Time::ZERO);
+            (at, End::new(at, address(10 + index as u8), settings, (plan.seed, 100 + index), false, habits))
+        });
+        let strangers = strangers.collect();
+        let wire = Wire::new(&plan);
+        let (looker, mishap) = (stream(plan.seed, 4), plan.mishap);
+        World { now: Time::ZERO, ends, strangers, wire, looker, mishap, shows_payload: false, rekeys: false, plan }
+    }
+
+    /// End `end` in its life `life`.
+    fn end(plan: &Plan, end: usize, life: u64, now: Time) -> End {
+        let habits = (plan.bytes[end], plan.reads_at[end]);
+        let randomness = (plan.seed, 10 + 2 * life + end as u64);
+        End::new(now, address(1 + end as u8), plan.settings[end].clone(), randomness, end == 1, habits)
+    }
+
+    /// Goes to the next time at which something happens; false if nothing will.
+    fn step(&mut self) -> bool {
+        let mishap_at = match self.mishap {
+            Mishap::None => Time::NEVER,
+            Mishap::Restart(_, at) | Mishap::Abort(_, at) => at,
+        };
+        let ends = self.ends.iter().map(|end| end.next_wakeup(self.now));
+        let strangers = self.strangers.iter().map(|(at, _)| *at);
+        let next = ends.chain(strangers).fold(self.wire.next().min(mishap_at), Time::min);
+        if next == Time::NEVER {
+            return false;
+        }
+        self.now = self.now.max(next);
+        let now = self.now;
+        if mishap_at <= now {
+            self.suffer();
+        }
+        while let Some(flight) = self.wire.arrival(now) {
+            self.deliver(flight);
+            self.drain();
+        }
+        self.ends.iter_mut().for_each(|end| end.wake(now));
+        for (at, stranger) in &mut self.strangers {
+            if *at <= now {
+                // Asks, and answers a challenge; an acceptance it never hears.
+                stranger.open(now, address(2));
+                *at = Time::NEVER;
+            }
+        }
+        self.drain();
+        true
+    }
+
+    fn suffer(&mut self) {
+        let now = self.now;
+        match std::mem::replace(&mut self.mishap, Mishap::None) {
+            Mishap::None => {}
+            Mishap::Restart(end, _) => {
+                self.ends[end] = World::end(&self.plan, end, 1, now);
+                if end == 0 {
+                    self.ends[0].open(now, address(2));
+                }
+            }
+            Mishap::Abort(end, _) => self.ends[end].abort(now),
+        }
+    }
+
+    /// A datagram arrives.
+    fn deliver(&mut self, mut flight: Flight) {
+        let Flight { from, to, forged, .. } = flight;
+        let is_opening = tag_of(&flight.bytes).is_none_or(|tag| tag == 0);
+        let now = self.now;
+        if let Some((_, stranger)) = self.strangers.iter_mut().find(|(_, stranger)| stranger.address() == to) {
+            if matches!(Opening::decode(&flight.bytes), Some((Opening { kind: Kind::Challenge, .. }, _))) {
+                stranger.receive(now, from, &mut flight.bytes);
+            }
+            return;
+        }
+        let Some(end) = self.ends.iter_mut().find(|end| end.address() == to) else { return };
+        if !forged || is_opening || self.looker.below(8) > 0 {
+            end.receive(now, from, &mut flight.bytes);
+            return;
+        }
+        // To the byte: what the peer did not send, or sent before, changes nothing that a connection knows.
+        let state = |end: &End| format!("{:?}", end.parties.values().map(|party| &party.session).collect::<Vec<_>>());
+        let before = state(end);
+        end.receive(now, from, &mut flight.bytes);
+        assert_eq!(before, state(end), "changed by what nobody sent");
+    }
+
+    /// What the ends have to say leaves.
+    fn drain(&mut self) {
+        let now = self.now;
+        for end in self.ends.iter_mut().chain(self.strangers.iter_mut().map(|(_, stranger)| stranger)) {
+            let from = end.address();
+            for (to, bytes) in end.leaving() {
+                self.shows_payload |= shows_payload(&bytes);
+                if let Some(number) =
+                    bytes[8..].first_chunk().filter(|_| self.plan.is_sealed() && tag_of(&bytes) != Some(0))
+                {
+                    self.rekeys |= u64::from_be_bytes(*number) >> self.plan.settings[0].key_life == 1;
+                }
+                self.wire.send(&self.plan, now, Flight { from, to, bytes, forged: false });
+            }
+        }
+        for notice in std::mem::take(&mut self.wire.notices) {
+            if let Some(end) = self.ends.iter_mut().find(|end| end.address() == notice.from) {
+                end.complain(now, notice.to, &notice.quoted, notice.complaint);
+            }
+        }
+    }
+}

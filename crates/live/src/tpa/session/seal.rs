@@ -1,0 +1,321 @@
+//! Datagrams of an encrypted connection: sealed and opened in place.
+//!
+//! ```text
+//! bytes 0-7    tag of the receiver
+//! bytes 8-15   number of the datagram in its direction, from 0
+//! then         TPA's header and the payload, encrypted
+//! last 16      authentication of all of it
+//! ```
+//!
+//! ChaCha20-Poly1305 (RFC 8439) or AES-256-GCM with Noise's transport keys; the nonce is the number (Noise, sections 12.3 and 12.4), tag and
+//! number are authenticated with it. After every 2^20 datagrams of a direction its key is replaced by Noise's REKEY (section 4.2), so that
+//! a key that is found opens nothing older.
+
+use super::cipher::Cipher;
+use super::handshake::Tag;
+use super::noise::Keys;
+use meshpace_transport::tpa::replay::Replay;
+use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+
+/// Bytes before what is encrypted.
+pub(crate) const HEAD: usize = 16;
+
+/// Bytes of the authentication.
+pub(crate) const AUTHENTICATION: usize = 16;
+
+/// A key serves two to the power of this many datagrams.
+pub(crate) const KEY_LIFE: u32 = 20;
+
+struct Key {
+    key: LessSafeKey,
+    cipher: Cipher,
+}
+
+impl Key {
+    fn new(cipher: Cipher, secret: [u8; 32]) -> Key {
+        let algorithm = match cipher {
+            Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+            Cipher::Aes256Gcm => &AES_256_GCM,
+        };
+        // Only a wrong length is refused.
+        let key = UnboundKey::new(algorithm, &secret).expect("32 bytes");
+        Key { key: LessSafeKey::new(key), cipher }
+    }
+
+    /// Noise's nonce: 32 bits of zero, then the number, with ChaChaPoly the least byte first, with AESGCM the greatest.
+    fn nonce(&self, number: u64) -> Nonce {
+        let mut bytes = [0; 12];
+        bytes[4..].copy_from_slice(&match self.cipher {
+            Cipher::ChaCha20Poly1305 => number.to_le_bytes(),
+            Cipher::Aes256Gcm => number.to_be_bytes(),
+        });
+        Nonce::assume_unique_for_key(bytes)
+    }
+
+    /// Encrypts `text` in its place as message `number`, and authenticates `head` with it; the authentication.
+    fn seal(&self, number: u64, head: &[u8], text: &mut [u8]) -> [u8; AUTHENTICATION] {
+        let sealed = self.key.seal_in_place_separate_tag(self.nonce(number), Aad::from(head), text);
+        let mut authentication = [0; AUTHENTICATION];
+        authentication.copy_from_slice(sealed.expect("a datagram is not too long").as_ref());
+        authentication
+    }
+
+    /// How long the text is that `text`, which ends with its authentication, was made of; it is there then.
+    fn open(&self, number: u64, head: &[u8], text: &mut [u8]) -> Option<usize> {
+        self.key.open_in_place(self.nonce(number), Aad::from(head), text).ok().map(|text| text.len())
+    }
+
+    /// Noise's REKEY: the first 32 bytes of zeros encrypted with the highest nonce.
+    fn next(&self) -> Key {
+        let mut secret = [0; 32];
+        self.seal(u64::MAX, &[], &mut secret);
+        Key::new(self.cipher, secret)
+    }
+}
+
+/// What both directions of a connection are sealed and opened with.
+pub(crate) struct Seal {
+    sending: Key,
+    /// The number of the next datagram.
+    number: u64,
+    /// The peer's keys of the epoch before, of this one, and of the next.
+    receiving: [Key; 3],
+    epoch: u64,
+    replay: Replay,
+    key_life: u32,
+}
+
+impl std::fmt::Debug for Seal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Seal").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Seal {
+    /// With `keys`, of which each serves two to the power of `key_life` datagrams.
+    pub(crate) fn new(keys: &Keys, key_life: u32) -> Seal {
+        let [send, receive, unused] = [keys.send, keys.receive, keys.receive].map(|key| Key::new(keys.cipher, key));
+        let next = receive.next();
+        Seal {
+            sending: send,
+            number: 0,
+            // There is no epoch before the first; its place is not looked at.
+            receiving: [unused, receive, next],
+            epoch: 0,
+            replay: Replay::default(),
+            key_life,
+        }
+    }
+
+    /// The number of the next datagram.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Appends a datagram to `out`; `write` appends what is to be encrypted.
+    pub(crate) fn seal(&mut self, to: Tag, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEAD]);
+        write(out);
+        out.extend_from_slice(&[0; AUTHENTICATION]);
+        self.close(to, &mut out[start..]);
+    }
+
+    /// Seals a datagram in its place: what is to be encrypted is there, the head and the authentication are not.
+    pub(crate) fn close(&mut self, to: Tag, datagram: &mut [u8]) {
+        if self.number > 0 && self.number.is_multiple_of(1 << self.key_life) {
+            self.sending = self.sending.next();
+        }
+        let (head, rest) = datagram.split_at_mut(HEAD);
+        let (text, authentication) = rest.split_at_mut(rest.len() - AUTHENTICATION);
+        head[..8].copy_from_slice(&to.to_be_bytes());
+        head[8..].copy_from_slice(&self.number.to_be_bytes());
+        authentication.copy_from_slice(&self.sending.seal(self.number, head, text));
+        self.number += 1;
+    }
+
+    /// What the peer sealed, if it did and it was not here before.
+    pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        if datagram.len() < HEAD + AUTHENTICATION {
+            return None;
+        }
+        let (head, text) = datagram.split_at_mut(HEAD);
+        let number = u64::from_be_bytes(*head.last_chunk()?);
+        if !self.replay.is_new(number) || number == u64::MAX {
+            return None;
+        }
+        let epoch = number >> self.key_life;
+        let index = (epoch + 1).checked_sub(self.epoch).filter(|index| *index < 3)?;
+        let key = &self.receiving[index as usize];
+        let length = key.open(number, head, text)?;
+        self.replay.see(number);
+        if index == 2 {
+            let next = self.receiving[2].next();
+            self.receiving.rotate_left(1);
+            self.receiving[2] = next;
+            self.epoch += 1;
+        }
+        Some(&mut datagram[HEAD..HEAD + length])
+    }
+}
+
+/// Most keys in a row that a reader goes through: more than 2^36 datagrams of one direction are no capture.
+const MOST_KEYS: u64 = 1 << 16;
+
+/// Opens what one direction carried, in any order and as often as asked: for captures.
+pub(crate) struct Reader {
+    keys: Vec<Key>,
+    key_life: u32,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reader")
+    }
+}
+
+impl Reader {
+    /// From the first key of the direction.
+    pub(crate) fn new(cipher: Cipher, secret: [u8; 32]) -> Reader {
+        Reader { keys: vec![Key::new(cipher, secret)], key_life: KEY_LIFE }
+    }
+
+    /// What was sealed, if it is whole.
+    pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        if datagram.len() < HEAD + AUTHENTICATION {
+            return None;
+        }
+        let (head, text) = datagram.split_at_mut(HEAD);
+        let number = u64::from_be_bytes(*head.last_chunk()?);
+        let epoch = Some(number >> self.key_life).filter(|epoch| *epoch < MOST_KEYS)? as usize;
+        while self.keys.len() <= epoch {
+            let next = self.keys.last()?.next();
+            self.keys.push(next);
+        }
+        let length = self.keys[epoch].open(number, head, text)?;
+        Some(&mut datagram[HEAD..HEAD + length])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CIPHERS: [Cipher; 2] = [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm];
+
+    fn pair(cipher: Cipher, key_life: u32) -> [Seal; 2] {
+        let (a, b) = ([1; 32], [2; 32]);
+        let keys = [Keys { cipher, send: a, receive: b }, Keys { cipher, send: b, receive: a }];
+        keys.map(|keys| Seal::new(&keys, key_life))
+    }
+
+    fn sealed(seal: &mut Seal, text: &[u8]) -> Vec<u8> {
+        let mut out = b"before".to_vec();
+        seal.seal(7, &mut out, |out| out.extend_from_slice(text));
+        out.split_off(6)
+    }
+
+    #[test]
+    fn what_is_sealed_is_opened_once_and_only_as_it_was() {
+        for cipher in CIPHERS {
+            let [mut a, mut b] = pair(cipher, 20);
+            let datagram = sealed(&mut a, b"hello");
+            assert_eq!(datagram[..16], [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(datagram.len(), HEAD + 5 + AUTHENTICATION);
+            for bit in 0..datagram.len() * 8 {
+                let mut forged = datagram.clone();
+                forged[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(b.open(&mut forged), None, "bit {bit}");
+            }
+            for length in 0..datagram.len() {
+                assert_eq!(b.open(&mut datagram[..length].to_vec()), None);
+            }
+            assert_eq!(a.open(&mut datagram.clone()), None, "sent back to whoever sealed it");
+            assert_eq!(b.open(&mut datagram.clone()).unwrap(), b"hello");
+            assert_eq!(b.open(&mut datagram.clone()), None, "a second time");
+        }
+    }
+
+    #[test]
+    fn keys_change_under_way_in_any_order_within_the_window() {
+        for cipher in CIPHERS {
+            let [mut a, mut b] = pair(cipher, 3);
+            let datagrams: Vec<_> = (0..100u8).map(|i| sealed(&mut a, &[i])).collect();
+            let mut order: Vec<usize> = (0..100).collect();
+            order.chunks_mut(5).for_each(|chunk| chunk.reverse());
+            for i in order {
+                assert_eq!(b.open(&mut datagrams[i].clone()).unwrap(), [i as u8]);
+            }
+            // Both directions have keys of their own.
+            let back = sealed(&mut b, b"back");
+            assert_eq!(a.open(&mut back.clone()).unwrap(), b"back");
+            // Somebody who misses a whole key's datagrams has lost the connection: the next one's key is not tried.
+            let [mut a, mut b] = pair(cipher, 3);
+            let late: Vec<_> = (0..20u8).map(|i| sealed(&mut a, &[i])).collect();
+            assert_eq!(b.open(&mut late[17].clone()), None);
+            assert_eq!(b.open(&mut late[15].clone()).unwrap(), [15]);
+            assert_eq!(b.open(&mut late[17].clone()).unwrap(), [17]);
+        }
+    }
+
+    #[test]
+    fn a_reader_of_captures_follows_the_keys_in_any_order() {
+        for cipher in CIPHERS {
+            // The last datagram of the first key and the first of the next.
+            let [mut a, _] = pair(cipher, KEY_LIFE);
+            a.number = (1 << KEY_LIFE) - 1;
+            let around = [&b"last"[..], b"first"].map(|text| sealed(&mut a, text));
+            assert_eq!(around[1][8..16], (1u64 << 20).to_be_bytes());
+            let mut reader = Reader::new(cipher, [1; 32]);
+            for _ in 0..2 {
+                assert_eq!(reader.open(&mut around[1].clone()).unwrap(), b"first");
+                assert_eq!(reader.open(&mut around[0].clone()).unwrap(), b"last");
+            }
+            // A capture that begins late, backwards.
+            let [mut a, _] = pair(cipher, 3);
+            let datagrams: Vec<_> = (0..100u8).map(|i| sealed(&mut a, &[i])).collect();
+            let mut reader = Reader { key_life: 3, ..Reader::new(cipher, [1; 32]) };
+            for i in (50..100).rev() {
+                assert_eq!(reader.open(&mut datagrams[i].clone()).unwrap(), [i as u8]);
+            }
+            let mut of_the_other_direction = Reader { key_life: 3, ..Reader::new(cipher, [2; 32]) };
+            assert!(datagrams.iter().all(|datagram| of_the_other_direction.open(&mut datagram.clone()).is_none()));
+        }
+    }
+
+    #[test]
+    fn noise_transport_messages_are_the_same() {
+        for cipher in CIPHERS {
+            // The first message of snow's transport state under the same keys, without associated data as Noise has it.
+            let name = match cipher {
+                Cipher::ChaCha20Poly1305 => "Noise_NN_25519_ChaChaPoly_BLAKE2s",
+                Cipher::Aes256Gcm => "Noise_NN_25519_AESGCM_BLAKE2s",
+            };
+            let params: snow::params::NoiseParams = name.parse().unwrap();
+            let [mut i, mut r] = [true, false].map(|initiator| {
+                let builder = snow::Builder::new(params.clone());
+                if initiator { builder.build_initiator().unwrap() } else { builder.build_responder().unwrap() }
+            });
+            let (mut message, mut payload) = ([0; 256], [0; 256]);
+            let length = i.write_message(&[], &mut message).unwrap();
+            r.read_message(&message[..length], &mut payload).unwrap();
+            let length = r.write_message(&[], &mut message).unwrap();
+            i.read_message(&message[..length], &mut payload).unwrap();
+            let (send, _) = i.dangerously_get_raw_split();
+            let mut transport = i.into_transport_mode().unwrap();
+            let mut key = Key::new(cipher, send);
+            for rekeyed in [false, true] {
+                if rekeyed {
+                    transport.rekey_outgoing();
+                    key = key.next();
+                }
+                let number = transport.sending_nonce();
+                let length = transport.write_message(b"hello", &mut message).unwrap();
+                let mut ours = b"hello".to_vec();
+                let authentication = key.seal(number, &[], &mut ours);
+                ours.extend_from_slice(&authentication);
+                assert_eq!(ours, message[..length], "rekeyed: {rekeyed}");
+            }
+        }
+    }
+}

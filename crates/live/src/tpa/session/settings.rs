@@ -1,0 +1,106 @@
+//! What a session is told about the connections that it opens and accepts.
+
+use super::path::PathSource;
+use super::security::Security;
+use meshpace_core::Duration;
+use meshpace_transport::{tpa, train};
+use std::sync::Arc;
+
+/// What holds for the connections of a port, as far as a session has to know. `Options` says what each is for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The transport.
+    pub transport: tpa::Config,
+    /// Quiet trains instead of TPA.
+    pub trains: Option<train::Config>,
+    /// With trains: whether a listener takes TPA as well.
+    pub takes_tpa: bool,
+    /// Where path information comes from.
+    pub path: Option<Arc<dyn PathSource>>,
+    /// Whether segments are made smaller where the way is too narrow for them.
+    pub fit_mtu: bool,
+    /// Bytes written that wait to be sent or acknowledged; at least two blocks.
+    pub send_buffer: usize,
+    /// Bytes received that wait to be read; at least three blocks.
+    pub receive_buffer: usize,
+    /// How long to try to open a connection.
+    pub connect_timeout: Duration,
+    /// How datagrams are protected.
+    pub security: Security,
+    /// Whether AES-256-GCM is offered and agreed to.
+    pub aes: bool,
+    /// A key serves two to the power of this many datagrams. Both ends need the same.
+    pub key_life: u32,
+    /// Silence after which the peer is asked for a sign of life; none for never.
+    pub keep_alive: Option<Duration>,
+    /// How long a connection may carry no data; none for ever.
+    pub idle_timeout: Option<Duration>,
+    /// What a listener grants.
+    pub limits: Limits,
+    /// How long to send without hearing anything from the peer.
+    pub silence_timeout: Duration,
+}
+
+impl Settings {
+    /// Whether a listener takes connections of this kind.
+    pub fn takes(&self, trains: bool) -> bool {
+        trains == self.trains.is_some() || (!trains && self.takes_tpa)
+    }
+}
+
+/// What a listener grants, altogether and per source: an IPv4 address, or an IPv6 network of 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections open at a time. Default 16,384.
+    pub connections: usize,
+    /// The same from one source. Default 4096.
+    pub connections_per_source: usize,
+    /// Handshakes that are not finished. Default 1024: some hundred bytes each.
+    pub half_open: usize,
+    /// The same from one source. Default 256.
+    pub half_open_per_source: usize,
+    /// Handshakes begun per second and source, in the long run; as many at once. Default 256. Each costs two
+    /// multiplications on the curve.
+    pub handshakes_per_second: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 16_384,
+            connections_per_source: 4096,
+            half_open: 1024,
+            half_open_per_source: 256,
+            handshakes_per_second: 256,
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// TPA without encryption, with the values of `Options`.
+    pub fn plain() -> Settings {
+        let mut transport = tpa::Config { ack_block_end: true, close_with_peer: false, ..tpa::Config::default() };
+        transport.rto.margin = Duration::from_millis(150);
+        transport.rto.initial = Duration::from_secs(1);
+        Settings {
+            transport,
+            trains: None,
+            takes_tpa: false,
+            path: None,
+            fit_mtu: true,
+            send_buffer: 256 << 10,
+            receive_buffer: 256 << 10,
+            connect_timeout: Duration::from_secs(30),
+            security: Security::Plain,
+            aes: true,
+            key_life: 20,
+            keep_alive: Some(Duration::from_secs(30)),
+            idle_timeout: None,
+            limits: Limits::default(),
+            silence_timeout: Duration::from_secs(120),
+        }
+    }
+}

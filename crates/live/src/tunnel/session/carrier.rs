@@ -1,0 +1,15 @@
+//! The two connections that carry a session.
+
+/// A connection that carries frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::tunnel) enum Carrier {
+    /// For what is small.
+    Express = 0,
+    /// For all else.
+    Bulk = 1,
+}
+
+impl Carrier {
+    /// Both, the one that is looked at first first.
+    pub(in crate::tunnel) const ALL: [Carrier; 2] = [Carrier::Express, Carrier::Bulk];
+}

@@ -1,0 +1,251 @@
+//! Frames of a session: what stands in the byte streams of its two carriers, in network order.
+//!
+//! ```text
+//! byte 0       kind: 1 OPEN, 2 ANSWER, 3 DATA, 4 CREDIT, 5 FIN, 6 RESET
+//! bytes 1-4    stream, numbered from 1 by who opens
+//! OPEN         length of the target in a byte, the target, "host:port"
+//! ANSWER       one byte: 0 connected, or why not
+//! DATA         offset of the first byte in the stream (8), length (2, not 0), the bytes
+//! CREDIT       offset up to which the peer may send (8)
+//! FIN          offset at which the stream ends (8)
+//! RESET        nothing
+//! ```
+
+use super::Violation;
+
+/// Bytes of a frame's head: kind and stream.
+const HEAD: usize = 5;
+/// Bytes before the payload of DATA.
+pub(super) const DATA_HEAD: usize = HEAD + 10;
+/// Bytes of a CREDIT or a FIN.
+pub(super) const OFFSET: usize = HEAD + 8;
+/// Bytes of the longest frame but DATA.
+pub(super) const LONGEST: usize = HEAD + 1 + u8::MAX as usize;
+
+const OPEN: u8 = 1;
+const ANSWER: u8 = 2;
+const DATA: u8 = 3;
+const CREDIT: u8 = 4;
+const FIN: u8 = 5;
+const RESET: u8 = 6;
+
+/// A frame, or a part of the payload of one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Frame<'a> {
+    Open { stream: u32, target: String },
+    Answer { stream: u32, code: u8 },
+    Data { stream: u32, offset: u64, bytes: &'a [u8] },
+    Credit { stream: u32, limit: u64 },
+    Fin { stream: u32, end: u64 },
+    Reset { stream: u32 },
+}
+
+impl Frame<'_> {
+    /// Appends it. A target has 255 bytes at most, DATA 1 to 65535.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut head = |kind: u8, stream: u32| {
+            out.push(kind);
+            out.extend_from_slice(&stream.to_be_bytes());
+        };
+        match self {
+            Frame::Open { stream, target } => {
+                head(OPEN, *stream);
+                out.push(target.len() as u8);
+                out.extend_from_slice(target.as_bytes());
+            }
+            Frame::Answer { stream, code } => {
+                head(ANSWER, *stream);
+                out.push(*code);
+            }
+            Frame::Data { stream, offset, bytes } => {
+                write_data_head(out, *stream, *offset, bytes.len());
+                out.extend_from_slice(bytes);
+            }
+            Frame::Credit { stream, limit } => {
+                head(CREDIT, *stream);
+                out.extend_from_slice(&limit.to_be_bytes());
+            }
+            Frame::Fin { stream, end } => {
+                head(FIN, *stream);
+                out.extend_from_slice(&end.to_be_bytes());
+            }
+            Frame::Reset { stream } => head(RESET, *stream),
+        }
+    }
+}
+
+/// Appends what stands before the `length` bytes of a DATA.
+pub(super) fn write_data_head(out: &mut Vec<u8>, stream: u32, offset: u64, length: usize) {
+    out.push(DATA);
+    out.extend_from_slice(&stream.to_be_bytes());
+    out.extend_from_slice(&offset.to_be_bytes());
+    out.extend_from_slice(&(length as u16).to_be_bytes());
+}
+
+/// The payload of a DATA that is being read.
+#[derive(Clone, Copy, Debug)]
+struct Payload {
+    stream: u32,
+    offset: u64,
+    left: usize,
+}
+
+/// Reads frames from bytes that come in any pieces. It keeps [`LONGEST`] bytes at most: a payload is handed on as it comes.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    head: Vec<u8>,
+    payload: Option<Payload>,
+}
+
+impl Reader {
+    /// The next frame of `bytes`, which loses what was taken; none if the rest has to come first.
+    pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Frame<'a>>, Violation> {
+        if let Some(Payload { stream, offset, left }) = self.payload {
+            let Some((taken, rest)) =
+                bytes.split_at_checked(left.min(bytes.len())).filter(|(taken, _)| !taken.is_empty())
+            else {
+                return Ok(None);
+            };
+            *bytes = rest;
+            let left = left - taken.len();
+            self.payload = (left > 0).then_some(Payload { stream, offset: offset + taken.len() as u64, left });
+            return Ok(Some(Frame::Data { stream, offset, bytes: taken }));
+        }
+        loop {
+            let wanted = wanted(&self.head)?;
+            if wanted == self.head.len() {
+                break;
+            }
+            let (taken, rest) = bytes.split_at((wanted - self.head.len()).min(bytes.len()));
+            self.head.extend_from_slice(taken);
+            *bytes = rest;
+            if self.head.len() < wanted {
+                return Ok(None);
+            }
+        }
+        let head = std::mem::take(&mut self.head);
+        let frame = self.frame(&head, bytes);
+        self.head = head;
+        self.head.clear();
+        frame
+    }
+
+    /// A head that is whole. Of DATA the payload begins.
+    fn frame<'a>(&mut self, head: &[u8], bytes: &mut &'a [u8]) -> Result<Option<Frame<'a>>, Violation> {
+        let stream = u32::from_be_bytes(array(head, 1));
+        let body = &head[HEAD..];
+        Ok(Some(match head[0] {
+            OPEN => {
+                let target = std::str::from_utf8(&body[1..]).ok().filter(|target| target.rsplit_once(':').is_some());
+                Frame::Open { stream, target: target.ok_or(Violation("a target that is none"))?.to_owned() }
+            }
+            ANSWER => Frame::Answer { stream, code: body[0] },
+            DATA => {
+                let offset = u64::from_be_bytes(array(body, 0));
+                let left = usize::from(u16::from_be_bytes(array(body, 8)));
+                if left == 0 || offset > u64::MAX / 2 {
+                    return Err(Violation("data without bytes, or beyond the end of every stream"));
+                }
+                self.payload = Some(Payload { stream, offset, left });
+                return self.next(bytes);
+            }
+            CREDIT => Frame::Credit { stream, limit: u64::from_be_bytes(array(body, 0)) },
+            FIN => Frame::Fin { stream, end: u64::from_be_bytes(array(body, 0)) },
+            _ => Frame::Reset { stream },
+        }))
+    }
+
+    /// Bytes it keeps.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.head.len()
+    }
+}
+
+/// The bytes at a place of a head that has them.
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[at..at + N]);
+    array
+}
+
+/// How long the head has to be to be whole, or to tell more of its length.
+fn wanted(head: &[u8]) -> Result<usize, Violation> {
+    let Some(kind) = head.first() else { return Ok(1) };
+    Ok(match *kind {
+        OPEN if head.len() <= HEAD => HEAD + 1,
+        OPEN => HEAD + 1 + usize::from(head[HEAD]),
+        ANSWER => HEAD + 1,
+        DATA => DATA_HEAD,
+        CREDIT | FIN => OFFSET,
+        RESET => HEAD,
+        _ => return Err(Violation("a frame of no known kind")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames() -> Vec<Frame<'static>> {
+        vec![
+            Frame::Open { stream: 1, target: "host:80".into() },
+            Frame::Answer { stream: 1, code: 2 },
+            Frame::Data { stream: 0x0102_0304, offset: 5, bytes: b"hello" },
+            Frame::Credit { stream: 1, limit: 1 << 40 },
+            Frame::Fin { stream: 1, end: 10 },
+            Frame::Reset { stream: 7 },
+        ]
+    }
+
+    #[test]
+    fn frames_are_read_as_they_were_written_in_whatever_pieces() {
+        let mut bytes = Vec::new();
+        frames().iter().for_each(|frame| frame.write(&mut bytes));
+        assert_eq!(bytes[..13], *b"\x01\0\0\0\x01\x07host:80");
+        assert_eq!(bytes[19..39], *b"\x03\x01\x02\x03\x04\0\0\0\0\0\0\0\x05\0\x05hello");
+        for piece in 1..bytes.len() {
+            let (mut reader, mut got) = (Reader::default(), Vec::new());
+            let mut hello = Vec::new();
+            for mut chunk in bytes.chunks(piece) {
+                while let Some(frame) = reader.next(&mut chunk).unwrap() {
+                    match frame {
+                        Frame::Data { stream: 0x0102_0304, offset, bytes } if bytes.len() < 5 => {
+                            assert_eq!(offset, 5 + hello.len() as u64);
+                            hello.extend_from_slice(bytes);
+                            if hello.len() == 5 {
+                                got.push(Frame::Data { stream: 0x0102_0304, offset: 5, bytes: b"hello" });
+                            }
+                        }
+                        Frame::Data { bytes, stream, offset } => {
+                            assert_eq!(bytes, b"hello");
+                            got.push(Frame::Data { stream, offset, bytes: b"hello" });
+                        }
+                        Frame::Open { stream, target } => got.push(Frame::Open { stream, target }),
+                        Frame::Answer { stream, code } => got.push(Frame::Answer { stream, code }),
+                        Frame::Credit { stream, limit } => got.push(Frame::Credit { stream, limit }),
+                        Frame::Fin { stream, end } => got.push(Frame::Fin { stream, end }),
+                        Frame::Reset { stream } => got.push(Frame::Reset { stream }),
+                    }
+                }
+                assert!(chunk.is_empty() && reader.kept() <= LONGEST);
+            }
+            assert_eq!(got, frames(), "pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_told() {
+        for bad in
+            [&b"\0"[..], b"\x07", b"\xff", b"\x01\0\0\0\x01\0", b"\x01\0\0\0\x01\x04host", b"\x01\0\0\0\x01\x03\xff:1"]
+        {
+            assert!(Reader::default().next(&mut &*bad).is_err(), "{bad:?}");
+        }
+        // Without bytes, and at an offset that no stream has.
+        for (offset, length) in [(0, 0), (u64::MAX, 1)] {
+            let mut bytes = Vec::new();
+            write_data_head(&mut bytes, 1, offset, length);
+            assert!(Reader::default().next(&mut &bytes[..]).is_err(), "{offset}, {length}");
+        }
+    }
+}

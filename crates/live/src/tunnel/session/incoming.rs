@@ -1,0 +1,233 @@
+//! The direction of a stream that comes from the far end: bytes by offset, put together, and the credit for more.
+//!
+//! The two carriers of a session know nothing of each other, so that bytes may come before those in front of them. No byte comes twice: who
+//! sends cuts a stream once. What contradicts that is no peer of ours.
+
+use super::Violation;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes that a stream may send before anybody has read from it.
+pub(super) const FIRST: u64 = 16 << 10;
+/// Bytes that it may send beyond what was read, as soon as somebody reads, and at most, once as much was read. Credit crosses the trains that
+/// it is for and costs them more than its bytes: it is to be seldom.
+const EARLY: u64 = 64 << 10;
+pub(super) const WINDOW: u64 = 1 << 20;
+/// Pieces behind a gap that are kept: who sends changes from one carrier to the other and back eight times at most while bulk is under way.
+const PIECES: usize = 32;
+
+/// One direction.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    /// In order, not read yet.
+    arrived: VecDeque<u8>,
+    /// Offset after it.
+    next: u64,
+    /// What has come behind a gap; none touches another.
+    pieces: BTreeMap<u64, Vec<u8>>,
+    /// Bytes read.
+    taken: u64,
+    /// Offset up to which the peer may send.
+    granted: u64,
+    /// Bytes that were promised beyond what was read when credit was given last.
+    window: u64,
+    /// Where the stream ends, once the peer has said so.
+    end: Option<u64>,
+}
+
+impl Incoming {
+    pub(super) fn new() -> Incoming {
+        Incoming {
+            arrived: VecDeque::new(),
+            next: 0,
+            pieces: BTreeMap::new(),
+            taken: 0,
+            granted: FIRST,
+            window: FIRST,
+            end: None,
+        }
+    }
+
+    /// Bytes came; whether there is more to read than before.
+    pub(super) fn place(&mut self, offset: u64, bytes: &[u8]) -> Result<bool, Violation> {
+        let end = offset + bytes.len() as u64;
+        if end > self.granted {
+            return Err(Violation("more than there is credit for"));
+        }
+        if self.end.is_some_and(|last| end > last) {
+            return Err(Violation("bytes behind the end of a stream"));
+        }
+        if offset < self.next {
+            return Err(Violation("bytes that have come before"));
+        }
+        if offset > self.next {
+            return self.keep(offset, end, bytes).map(|()| false);
+        }
+        if self.pieces.first_key_value().is_some_and(|(at, _)| *at < end) {
+            return Err(Violation("bytes that have come before"));
+        }
+        self.arrived.extend(bytes);
+        self.next = end;
+        if let Some(piece) = self.pieces.remove(&self.next) {
+            self.next += piece.len() as u64;
+            self.arrived.extend(piece);
+        }
+        Ok(true)
+    }
+
+    /// What lies behind a gap.
+    fn keep(&mut self, offset: u64, end: u64, bytes: &[u8]) -> Result<(), Violation> {
+        let before = self.pieces.range(..=offset).next_back().map(|(at, piece)| (*at, at + piece.len() as u64));
+        let after = self.pieces.range(offset..).next().map(|(at, _)| *at);
+        if before.is_some_and(|(_, its_end)| its_end > offset) || after.is_some_and(|at| at < end) {
+            return Err(Violation("bytes that have come before"));
+        }
+        let rest = if after == Some(end) { self.pieces.remove(&end).unwrap_or_default() } else { Vec::new() };
+        let at = match before {
+            Some((at, its_end)) if its_end == offset => at,
+            _ if self.pieces.len() >= PIECES => return Err(Violation("a stream in too many pieces")),
+            _ => offset,
+        };
+        let piece = self.pieces.entry(at).or_default();
+        piece.extend_from_slice(bytes);
+        piece.extend_from_slice(&rest);
+        Ok(())
+    }
+
+    /// The peer says where the stream ends.
+    pub(super) fn finish(&mut self, end: u64) -> Result<(), Violation> {
+        let highest = self.pieces.last_key_value().map_or(self.next, |(at, piece)| at + piece.len() as u64);
+        if self.end.is_some() || end < highest || end > self.granted {
+            return Err(Violation("an end that is none"));
+        }
+        self.end = Some(end);
+        Ok(())
+    }
+
+    /// Reads what is there.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> usize {
+        let length = into.len().min(self.arrived.len());
+        let (a, b) = self.arrived.as_slices();
+        let first = length.min(a.len());
+        into[..first].copy_from_slice(&a[..first]);
+        into[first..length].copy_from_slice(&b[..length - first]);
+        self.arrived.drain(..length);
+        if self.arrived.is_empty() {
+            // A stream that is silent keeps no memory.
+            self.arrived = VecDeque::new();
+        }
+        self.taken += length as u64;
+        length
+    }
+
+    /// Nothing more will come: what lies behind a gap is forgotten, what is in order may still be read.
+    pub(super) fn forget(&mut self) {
+        self.pieces = BTreeMap::new();
+    }
+
+    /// Whether everything was read, the end included.
+    pub(super) fn is_over(&self) -> bool {
+        self.end == Some(self.taken)
+    }
+
+    /// Bytes that the peer may still send, or that wait to be read.
+    pub(super) fn promised(&self) -> u64 {
+        self.granted - self.taken
+    }
+
+    /// How much beyond what was read the peer may be promised, where all streams may be promised `left` bytes more.
+    pub(super) fn window(&self, left: u64) -> u64 {
+        self.taken.clamp(EARLY, WINDOW).min(left / 8).max(FIRST)
+    }
+
+    /// Whether the peer should be told of new credit, if `window` bytes are to be promised: when a quarter is left of the last, or less than that
+    /// may be under way.
+    pub(super) fn is_due(&self, window: u64) -> bool {
+        let spare = (self.window / 4).max(EARLY / 2).min(self.window / 2);
+        self.end.is_none() && self.taken + window > self.granted && self.promised() <= spare
+    }
+
+    /// Promises `window` bytes beyond what was read: the offset up to which the peer may send, and by how much that is more than before.
+    pub(super) fn grant(&mut self, window: u64) -> (u64, u64) {
+        let before = self.granted;
+        if self.taken + window > before {
+            (self.granted, self.window) = (self.taken + window, window);
+        }
+        (self.granted, self.granted - before)
+    }
+
+    /// Bytes kept.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.arrived.len() + self.pieces.values().map(Vec::len).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(incoming: &mut Incoming) -> Vec<u8> {
+        let mut into = [0; 64];
+        let length = incoming.read(&mut into);
+        into[..length].to_vec()
+    }
+
+    #[test]
+    fn pieces_are_put_together() {
+        let mut incoming = Incoming::new();
+        assert_eq!(incoming.place(6, b"gh"), Ok(false));
+        assert_eq!(incoming.place(2, b"cd"), Ok(false));
+        assert_eq!(incoming.place(4, b"ef"), Ok(false));
+        assert_eq!((incoming.pieces.len(), incoming.kept()), (1, 6));
+        assert_eq!(incoming.finish(8), Ok(()));
+        assert_eq!(incoming.place(0, b"ab"), Ok(true));
+        assert!(!incoming.is_over());
+        assert_eq!(read(&mut incoming), b"abcdefgh");
+        assert!(incoming.is_over() && incoming.kept() == 0);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_told() {
+        let begun = || {
+            let mut incoming = Incoming::new();
+            incoming.place(0, b"abcd").unwrap();
+            incoming.place(8, b"ij").unwrap();
+            incoming
+        };
+        for (offset, bytes) in [(3, &b"x"[..]), (0, b"abcd"), (8, b"i"), (9, b"x"), (7, b"xx"), (4, b"xxxxx")] {
+            assert!(begun().place(offset, bytes).is_err(), "{offset}");
+        }
+        assert!(begun().place(FIRST - 1, b"xx").is_err(), "beyond the credit");
+        assert!(begun().place(FIRST - 1, b"x").is_ok());
+        for end in [0, 3, 9, FIRST + 1] {
+            assert!(begun().finish(end).is_err(), "{end}");
+        }
+        let mut ended = begun();
+        ended.finish(11).unwrap();
+        assert!(ended.finish(11).is_err() && ended.place(11, b"x").is_err() && ended.place(10, b"x").is_ok());
+        let mut crumbs = Incoming::new();
+        let kept = (1..100).take_while(|place| crumbs.place(2 * place, b"x").is_ok()).count();
+        assert_eq!(kept, PIECES);
+    }
+
+    #[test]
+    fn credit_follows_reading() {
+        let mut incoming = Incoming::new();
+        let all = vec![7; FIRST as usize];
+        incoming.place(0, &all).unwrap();
+        assert!(!incoming.is_due(FIRST));
+        incoming.read(&mut vec![0; FIRST as usize / 2]);
+        assert!(incoming.is_due(FIRST) && incoming.is_due(WINDOW));
+        assert_eq!(incoming.grant(WINDOW), (FIRST / 2 + WINDOW, WINDOW - FIRST / 2));
+        assert_eq!(incoming.promised(), WINDOW);
+        assert!(!incoming.is_due(WINDOW));
+        // It is never taken back.
+        assert_eq!(incoming.grant(FIRST), (FIRST / 2 + WINDOW, 0));
+        // Who reads more may be promised more, as long as there is enough for all.
+        assert_eq!([incoming.window(u64::MAX), incoming.window(0)], [EARLY, FIRST]);
+        let more = vec![7; 200_000];
+        incoming.place(FIRST, &more).unwrap();
+        incoming.read(&mut vec![0; 300_000]);
+        assert_eq!([incoming.window(u64::MAX), incoming.window(1_000_000)], [FIRST + 200_000, 125_000]);
+    }
+}

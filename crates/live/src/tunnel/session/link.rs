@@ -1,0 +1,260 @@
+//! A session in real time: two connections, a thread that reads them, and the threads of the streams.
+
+use super::carrier::Carrier;
+use super::machine::{STREAMS, Session, Side};
+use super::meter::Meter;
+use crate::Clock;
+use crate::tpa::{Selector, TpaStream};
+use meshpace_core::Time;
+use meshpace_transport::Stats;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::thread;
+
+/// Bytes read from a carrier at a time, and how often before the other one is looked at.
+const BLOCK: usize = 32 << 10;
+const BLOCKS: usize = 4;
+
+/// How long the express carrier's ACKs wait for an answer to ride on.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// What streams share. Cloning gives another handle.
+#[derive(Clone, Debug)]
+pub(in crate::tunnel) struct Link(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    /// By [`Carrier`].
+    carriers: [TpaStream; 2],
+    peer: SocketAddr,
+    selector: Selector,
+}
+
+/// A stream by its number, and where its users wait.
+pub(super) type Place = (u32, Arc<Condvar>);
+
+/// The state machine, and who waits for it.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) session: Session,
+    /// Why the session is over.
+    failure: Option<(io::ErrorKind, String)>,
+    /// Where the users of each stream wait.
+    waiting: BTreeMap<u32, Arc<Condvar>>,
+    meters: [Meter; 2],
+    out: Vec<u8>,
+}
+
+impl Link {
+    /// A session over two connections whose preambles have passed; [`Link::run`] has it begin.
+    ///
+    /// # Errors
+    ///
+    /// None: the result is that of `std::net`.
+    pub(in crate::tunnel) fn new(side: Side, carriers: [TpaStream; 2]) -> io::Result<Link> {
+        // Nobody waits when they are dropped: what has not arrived is told to nobody any more.
+        for carrier in &carriers {
+            carrier.set_nonblocking(true)?;
+        }
+        let express = &carriers[Carrier::Express as usize];
+        express.hold_acks(HOLD);
+        let peer = express.peer_addr()?;
+        let state = State {
+            session: Session::new(side),
+            failure: None,
+            waiting: BTreeMap::new(),
+            meters: Carrier::ALL.map(Meter::new),
+            out: Vec::new(),
+        };
+        Ok(Link(Arc::new(Inner { state: Mutex::new(state), carriers, peer, selector: Selector::default() })))
+    }
+
+    /// [`Link::run`], with streams by their places.
+    ///
+    /// # Errors
+    ///
+    /// No thread can be had.
+    pub(super) fn begin(
+        &self,
+        mut asked: impl FnMut(Place, String) + Send + 'static,
+        over: impl FnOnce(&io::Error) + Send + 'static,
+    ) -> io::Result<()> {
+        let link = self.clone();
+        thread::Builder::new().name("session".into()).spawn(move || {
+            let error = link.drive(&mut asked);
+            let error = io::Error::new(error.kind(), format!("the session with {} is over: {error}", link.0.peer));
+            link.fail(&error);
+            over(&error);
+        })?;
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The machine, while the session lasts.
+    ///
+    /// # Errors
+    ///
+    /// Why it is over.
+    pub(super) fn enter(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.lock();
+        state.check()?;
+        Ok(state)
+    }
+
+    /// The machine, also once the session is over.
+    pub(super) fn look(&self) -> MutexGuard<'_, State> {
+        self.lock()
+    }
+
+    /// Opens a stream to a target; its place.
+    ///
+    /// # Errors
+    ///
+    /// The session is over, or has too many streams.
+    pub(super) fn place(&self, target: &str) -> io::Result<Place> {
+        let mut state = self.enter()?;
+        let crowded = || io::Error::other(format!("{STREAMS} streams are open, which is the most"));
+        let number = state.session.open(Clock.now(), target).ok_or_else(crowded)?;
+        let place = (number, state.wait_at(number));
+        self.hand_over(&mut state);
+        Ok(place)
+    }
+
+    /// Whether streams can be opened.
+    pub(in crate::tunnel) fn is_alive(&self) -> bool {
+        self.lock().failure.is_none()
+    }
+
+    /// Whether no stream is open.
+    pub(in crate::tunnel) fn is_idle(&self) -> bool {
+        self.lock().session.count() == 0
+    }
+
+    /// Ends the session.
+    pub(in crate::tunnel) fn abort(&self) {
+        self.0.carriers.iter().for_each(TpaStream::abort);
+    }
+
+    /// What both carriers have counted.
+    pub(in crate::tunnel) fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        self.0.carriers.iter().for_each(|carrier| stats += carrier.stats());
+        stats
+    }
+
+    /// Hops that the peer's last packet seems to have come.
+    pub(in crate::tunnel) fn hops(&self) -> Option<u8> {
+        self.0.carriers.iter().find_map(TpaStream::hops)
+    }
+
+    /// Hands to the carriers what they can send soon, and wakes whom that concerns.
+    pub(super) fn hand_over(&self, state: &mut State) {
+        for carrier in Carrier::ALL {
+            let connection = &self.0.carriers[carrier as usize];
+            let (stats, under_way) = (connection.stats(), connection.unacknowledged());
+            state.session.on_under_way(carrier, under_way);
+            let meter = &mut state.meters[carrier as usize];
+            let room = meter.room(under_way, &stats);
+            state.out.clear();
+            state.session.fill(carrier, room, &mut state.out);
+            if state.out.is_empty() {
+                continue;
+            }
+            meter.on_handed(state.out.len());
+            // Its buffer holds more than may be under way; should it fail, the thread that reads it is told, too.
+            if connection.try_write(&state.out).is_ok_and(|written| written < state.out.len()) {
+                connection.abort();
+            }
+        }
+        for number in state.session.take_touched() {
+            if let Some(waiting) = state.waiting.get(&number) {
+                waiting.notify_all();
+            }
+        }
+    }
+
+    /// Until the session is over; why.
+    fn drive(&self, asked: &mut dyn FnMut(Place, String)) -> io::Error {
+        let waker = self.0.selector.waker(0);
+        let context = Context::from_waker(&waker);
+        let mut buffer = vec![0; BLOCK];
+        loop {
+            // First whom to wake, then what there is: nothing is missed in between.
+            let mut more = false;
+            for carrier in Carrier::ALL {
+                let connection = &self.0.carriers[carrier as usize];
+                if let Poll::Ready(Err(error)) = connection.poll_finished(&context) {
+                    return error;
+                }
+                match self.receive(carrier, &context, &mut buffer) {
+                    Ok(all) => more |= !all,
+                    Err(error) => return error,
+                }
+            }
+            let mut state = self.lock();
+            self.hand_over(&mut state);
+            let wanted = state.session.take_asked();
+            let places: Vec<(Place, String)> =
+                wanted.into_iter().map(|(number, target)| ((number, state.wait_at(number)), target)).collect();
+            drop(state);
+            places.into_iter().for_each(|(place, target)| asked(place, target));
+            if !more {
+                self.0.selector.wait(Time::NEVER);
+            }
+        }
+    }
+
+    /// Takes what has come by a carrier; whether that was all.
+    fn receive(&self, carrier: Carrier, context: &Context<'_>, buffer: &mut [u8]) -> io::Result<bool> {
+        for _ in 0..BLOCKS {
+            match self.0.carriers[carrier as usize].poll_read(context, buffer) {
+                Poll::Pending => return Ok(true),
+                Poll::Ready(Ok(0)) => {
+                    return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the far end has left"));
+                }
+                Poll::Ready(Ok(length)) => {
+                    let taken = self.lock().session.on_bytes(Clock.now(), carrier, &buffer[..length]);
+                    taken.map_err(|violation| io::Error::new(io::ErrorKind::InvalidData, violation.to_string()))?;
+                }
+                Poll::Ready(Err(error)) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn fail(&self, error: &io::Error) {
+        self.abort();
+        let mut state = self.lock();
+        state.failure = Some((error.kind(), error.to_string()));
+        state.waiting.values().for_each(|waiting| waiting.notify_all());
+    }
+}
+
+impl State {
+    /// # Errors
+    ///
+    /// Why the session is over.
+    pub(super) fn check(&self) -> io::Result<()> {
+        match &self.failure {
+            None => Ok(()),
+            Some((kind, text)) => Err(io::Error::new(*kind, text.clone())),
+        }
+    }
+
+    fn wait_at(&mut self, number: u32) -> Arc<Condvar> {
+        Arc::clone(self.waiting.entry(number).or_default())
+    }
+
+    /// Nobody uses a stream any more.
+    pub(super) fn release(&mut self, number: u32) {
+        self.session.release(number);
+        self.waiting.remove(&number);
+    }
+}

@@ -1,0 +1,48 @@
+//! Many streams inside one session with the far end.
+//!
+//! A session has two carriers, which are connections of their own: *express*, TPA, for what is small, and *bulk*, quiet trains, for what fills
+//! trains. A train is silent until its ACK is back; what goes by express does not wait for that. TPA and not a second pair of trains: a lost
+//! keystroke is sent again after the round trip and 150 ms instead of 400 ms, and a small segment that finds the queues full of our own bulk
+//! is no reason to send the next one later, as the trains' control law would have it.
+//!
+//! Each stream has two directions of bytes with offsets, so that a stream may change its carrier at any byte: the receiver puts it together
+//! (`incoming`). Per direction the receiver gives credit, so that a reader that is slow holds back its own stream alone. A stream whose queue is no
+//! longer than what it may send in haste ([`outgoing::BURST`] bytes, refilled by [`outgoing::HASTE`] per second) goes by express, all else by
+//! bulk, where streams take turns of [`machine::TURN`] bytes. A carrier is handed no more than it can send soon (`meter`), so that it is decided late what goes first.
+//!
+//! `frame` is what stands in the carriers' streams, `machine` decides, and knows no socket, clock or thread; `link` gives it those, `stream` is
+//! the end of one stream that the tunnel reads and writes.
+
+mod carrier;
+mod frame;
+mod incoming;
+mod link;
+mod machine;
+mod meter;
+mod outgoing;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub(super) use carrier::Carrier;
+pub(super) use link::Link;
+pub(super) use machine::Side;
+pub(super) use stream::Stream;
+
+/// What the peer did that no peer of this version does: it ends the session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Violation(pub(super) &'static str);
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the far end breaks the rules of a session: {}", self.0)
+    }
+}
+
+/// Bytes of a name that a session has while its two carriers look for each other.
+pub(super) const NAME: usize = 16;
+
+/// What stands at the beginning of a carrier.
+pub(super) fn preamble(carrier: Carrier, name: &[u8; NAME]) -> Vec<u8> {
+    [&[super::SESSION, carrier as u8][..], name].concat()
+}

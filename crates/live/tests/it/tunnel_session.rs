@@ -1,0 +1,319 @@
+//! TCP connections through one session of a tunnel, whose bulk goes by quiet trains.
+#![expect(clippy::disallowed_methods, reason = "transfers take their time")]
+
+use crate::common::{ms, noise, nowhere, quick};
+use crate::tunnel::{echo, flood, page, page_bytes, parrot, server};
+use meshpace_core::{Duration, Rate};
+use meshpace_live::testbed::{Impairment, Loss, Relay};
+use meshpace_live::tpa::path::Fixed;
+use meshpace_live::tpa::{Options, TpaPort};
+use meshpace_live::tunnel::{Allowed, CarriedBy, Connector, Counters, Exit, Forward, Totals};
+use meshpace_transport::{Config, PathInfo, names};
+use sha2::{Digest, Sha256};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Options of both ends: a radio of one hop, for whoever asks.
+fn options() -> Options {
+    let Some(Config::Train(trains)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
+    let path = PathInfo { hops: 1, rate: Rate::from_mbps(54), received_power_dbm: None };
+    Options {
+        trains: Some(trains),
+        takes_tpa: true,
+        path: Some(Arc::new(Fixed(path))),
+        ..meshpace_live::tunnel::options(quick().transport)
+    }
+}
+
+fn port() -> TpaPort {
+    TpaPort::with_options((HERE, 0), options()).unwrap()
+}
+
+/// Both ends in this process, over a relay if there is one.
+struct Tunnel {
+    connector: Connector,
+    exit: Exit,
+    far: SocketAddr,
+    _relay: Option<Relay>,
+}
+
+impl Tunnel {
+    fn new(options: &Options, allowed: Allowed, over: Option<[Impairment; 2]>) -> Tunnel {
+        let port = TpaPort::with_options((HERE, 0), options.clone()).unwrap();
+        let far = port.local_addr().unwrap();
+        let exit = Exit::new(allowed);
+        exit.serve(port.listen(1024).unwrap(), |_| {}).unwrap();
+        let relay = over.map(|[there, back]| Relay::new(far, there, back, false).unwrap());
+        let by = relay.as_ref().map_or(far, Relay::address);
+        let own = TpaPort::with_options((HERE, 0), options.clone()).unwrap();
+        Tunnel { connector: Connector::in_session(own, by), exit, far, _relay: relay }
+    }
+
+    fn to(&self, target: SocketAddr) -> SocketAddr {
+        to(&self.connector, target)
+    }
+
+    /// What both ends have counted once no stream is open.
+    fn totals(&self) -> [Totals; 2] {
+        [settled(&self.connector.counters()), settled(&self.exit.counters())]
+    }
+}
+
+/// Where connections for `target` are taken.
+fn to(connector: &Connector, target: SocketAddr) -> SocketAddr {
+    let forward = Forward { local: "127.0.0.1:0".into(), target: target.to_string() };
+    connector.serve(&forward, |_| {}).unwrap()
+}
+
+fn settled(counters: &Counters) -> Totals {
+    let start = Instant::now();
+    while counters.totals().open > 0 && start.elapsed() < ms(30_000) {
+        std::thread::sleep(ms(5));
+    }
+    let totals = counters.totals();
+    assert_eq!(totals.open, 0, "{totals:?}");
+    totals
+}
+
+/// What comes back of what is said once all is said.
+fn exchange(at: SocketAddr, said: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(at)?;
+    stream.set_read_timeout(Some(ms(60_000)))?;
+    stream.write_all(said)?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got)?;
+    Ok(got)
+}
+
+#[test]
+fn two_hundred_streams_of_one_session_closed_by_halves() {
+    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let at = tunnel.to(server(echo));
+    std::thread::scope(|scope| {
+        for seed in 0..200 {
+            scope.spawn(move || {
+                let sent = noise(seed, 5000 + 100 * seed as usize);
+                assert!(exchange(at, &sent).unwrap() == sent, "stream {seed}");
+            });
+        }
+    });
+    let sent: u64 = (0..200).map(|seed| 5000 + 100 * seed).sum();
+    for totals in tunnel.totals() {
+        assert_eq!((totals.open, totals.opened, totals.refused, totals.aborted), (0, 200, 0, 0), "{totals:?}");
+        assert_eq!((totals.sent, totals.received), (sent, sent));
+        assert_eq!((totals.carried_by, totals.hops), (Some(CarriedBy::Session), Some(1)));
+        assert!(totals.stats.segments_sent > 0, "{totals:?}");
+    }
+}
+
+#[test]
+fn much_at_once_arrives_whole() {
+    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let at = tunnel.to(server(echo));
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            scope.spawn(move || {
+                let sent = noise(seed, 1_500_000);
+                assert!(exchange(at, &sent).unwrap() == sent, "stream {seed}");
+            });
+        }
+    });
+    let [near, far] = tunnel.totals();
+    assert_eq!((near.sent, near.received, far.aborted), (6_000_000, 6_000_000, 0));
+}
+
+#[test]
+fn who_connects_decides_and_one_listener_serves_both() {
+    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let target = server(echo);
+    let plain = Connector::new(TpaPort::with_options((HERE, 0), quick()).unwrap(), tunnel.far);
+    let (by_session, by_tpa) = (tunnel.to(target), to(&plain, target));
+    for round in 0..3 {
+        for at in [by_session, by_tpa] {
+            let sent = noise(round, 50_000);
+            assert!(exchange(at, &sent).unwrap() == sent);
+        }
+    }
+    assert_eq!(settled(&plain.counters()).carried_by, Some(CarriedBy::Tpa));
+    let [near, far] = tunnel.totals();
+    assert_eq!((near.opened, far.opened, far.aborted, near.carried_by), (3, 6, 0, Some(CarriedBy::Session)));
+}
+
+#[test]
+fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
+    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    // Reads nothing until the test has seen what it wants to.
+    static SEEN: AtomicBool = AtomicBool::new(false);
+    let slow = tunnel.to(server(|stream| {
+        while !SEEN.load(Ordering::Relaxed) {
+            std::thread::sleep(ms(10));
+        }
+        echo(stream);
+    }));
+    let mut writer = TcpStream::connect(slow).unwrap();
+    writer.set_write_timeout(Some(ms(1000))).unwrap();
+    let sent = noise(1, 40_000_000);
+    let mut written = 0;
+    while written < sent.len()
+        && let Ok(length) = writer.write(&sent[written..])
+    {
+        written += length;
+    }
+    assert!(written < sent.len(), "somebody takes without end");
+    let said = noise(2, 300_000);
+    assert!(exchange(tunnel.to(server(echo)), &said).unwrap() == said);
+    SEEN.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn what_is_broken_off_is_not_taken_for_an_end() {
+    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let broken = tunnel.to(server(|mut stream| {
+        stream.write_all(b"half of it").unwrap();
+        let _ = stream.read(&mut [0]);
+        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+        nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::Linger, &linger).unwrap();
+    }));
+    // Another stream of the same session has begun before and goes on afterwards.
+    let mut other = TcpStream::connect(tunnel.to(server(parrot))).unwrap();
+    other.write_all(b"x").unwrap();
+    other.read_exact(&mut [0]).unwrap();
+    let mut stream = TcpStream::connect(broken).unwrap();
+    stream.read_exact(&mut [0; 10]).unwrap();
+    stream.write_all(b"?").unwrap();
+    let error = stream.read(&mut [0; 10]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+    other.write_all(b"y").unwrap();
+    let mut got = [0];
+    other.read_exact(&mut got).unwrap();
+    assert_eq!(got, *b"y");
+    drop(other);
+    let totals = tunnel.totals();
+    assert!(totals.iter().all(|totals| (totals.opened, totals.aborted) == (2, 1)), "{totals:?}");
+}
+
+#[test]
+fn what_is_broken_off_does_not_wait_for_a_client_that_reads_nothing() {
+    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let mut client = TcpStream::connect(tunnel.to(server(flood))).unwrap();
+    client.read_exact(&mut [0]).unwrap();
+    let [near, far] = [tunnel.connector.counters(), tunnel.exit.counters()];
+    let ended = (0..1000).any(|_| {
+        let _ = client.write(b"?");
+        std::thread::sleep(ms(20));
+        (near.totals().aborted, far.totals().aborted) == (1, 1)
+    });
+    assert!(ended, "{:?}, {:?}", near.totals(), far.totals());
+    let error = std::io::copy(&mut client, &mut std::io::sink()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+}
+
+#[test]
+fn targets_that_are_not_there_or_not_allowed() {
+    let [echoes, other] = [server(echo), server(echo)];
+    let nobody = nowhere();
+    let allowed = Allowed::These(vec![echoes.to_string(), nobody.to_string()]);
+    let tunnel = Tunnel::new(&options(), allowed, None);
+    for target in [other, nobody] {
+        let mut stream = TcpStream::connect(tunnel.to(target)).unwrap();
+        assert!(stream.read(&mut [0]).is_err(), "{target}: a reset and no end");
+    }
+    assert_eq!(exchange(tunnel.to(echoes), b"in").unwrap(), b"in");
+    let [near, far] = tunnel.totals();
+    assert_eq!((near.opened, near.refused, far.refused, far.aborted), (3, 2, 2, 0), "{near:?} {far:?}");
+}
+
+#[test]
+fn a_page_over_a_lossy_link_that_goes_down_meanwhile() {
+    let bad = |seed| Impairment {
+        delay: Duration::from_millis(5),
+        loss: Loss::Random(0.02),
+        duplicate: 0.01,
+        reorder: 0.02,
+        outage: Some((Duration::from_millis(500), Duration::from_millis(1500))),
+        seed,
+        ..Impairment::default()
+    };
+    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, Some([bad(1), bad(2)]));
+    let at = tunnel.to(server(page));
+    let start = Instant::now();
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.write_all(b"GET /page HTTP/1.0\r\n\r\n").unwrap();
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).unwrap();
+    drop(stream);
+    let body = got.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    assert_eq!(Sha256::digest(&got[body..]), Sha256::digest(noise(7, page_bytes())));
+    assert!(start.elapsed() >= ms(1500), "the link was not down: {:?}", start.elapsed());
+    let [near, far] = tunnel.totals();
+    assert!(far.stats.retransmissions > 0, "the link lost nothing");
+    assert_eq!((near.aborted, far.aborted), (0, 0));
+}
+
+#[test]
+fn where_the_far_end_is_gone_every_stream_is_reset_and_the_next_opens_a_session() {
+    let options =
+        Options { keep_alive: Some(Duration::from_secs(1)), silence_timeout: Duration::from_secs(3), ..options() };
+    // Nothing gets through from the fourth second to the twelfth, either way.
+    let down =
+        || Impairment { outage: Some((Duration::from_secs(4), Duration::from_secs(12))), ..Impairment::default() };
+    let tunnel = Tunnel::new(&options, Allowed::Anywhere, Some([down(), down()]));
+    let at = tunnel.to(server(parrot));
+    let mut streams: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(at).unwrap()).collect();
+    for stream in &mut streams {
+        stream.set_read_timeout(Some(ms(60_000))).unwrap();
+        stream.write_all(b"x").unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+    }
+    for stream in &mut streams {
+        let error = stream.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+    }
+    let [near, far] = tunnel.totals();
+    assert_eq!((near.open, near.aborted, far.open, far.aborted), (0, 20, 0, 20), "{near:?} {far:?}");
+    // The next one waits for a session, and has one when the way is there again.
+    assert_eq!(exchange(tunnel.to(server(echo)), b"again").unwrap(), b"again");
+    let [near, far] = tunnel.totals();
+    assert_eq!((near.opened, near.refused, far.opened, far.aborted), (21, 0, 21, 20), "{near:?} {far:?}");
+}
+
+#[test]
+fn nobody_at_the_far_end_is_told_with_the_first_connection() {
+    let far = nowhere();
+    let connector = Connector::in_session(port(), far);
+    // All that come while it is tried share what comes of it.
+    let at = to(&connector, nowhere());
+    std::thread::scope(|scope| {
+        for _ in 0..5 {
+            scope.spawn(move || assert!(TcpStream::connect(at).unwrap().read(&mut [0]).is_err(), "a reset and no end"));
+        }
+    });
+    let totals = settled(&connector.counters());
+    assert_eq!((totals.opened, totals.refused), (0, 5), "{totals:?}");
+}
+
+#[test]
+fn what_is_no_session_is_answered_or_left() {
+    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let plain = TpaPort::with_options((HERE, 0), quick()).unwrap();
+    // Garbage in a session's carrier: it alone ends. Half a preamble, a carrier of no kind, and frames of no kind behind a good one.
+    let beginnings = [&[2, 9][..], &[2, 0, 7][..], &[[2, 1].as_slice(), &[7; 16], &[0xff; 100]].concat()];
+    for said in beginnings {
+        let mut stream = plain.connect(tunnel.far).unwrap();
+        stream.write_all(said).unwrap();
+        stream.set_read_timeout(Some(ms(40_000))).unwrap();
+        let mut got = [0; 8];
+        assert!(!matches!(stream.read(&mut got), Ok(2..)), "{said:?}");
+        stream.abort();
+    }
+    assert_eq!(exchange(tunnel.to(server(echo)), b"still there").unwrap(), b"still there");
+    // A second session with the same exit is another one's, too.
+    let another = Connector::in_session(port(), tunnel.far);
+    assert_eq!(exchange(to(&another, server(echo)), b"both").unwrap(), b"both");
+}

@@ -1,0 +1,115 @@
+//! What may be written for a key, and the words for it.
+
+use crate::diagnostic::one_of;
+use crate::quantity::Dimension;
+use meshpace_core::parameter::Range;
+
+/// What may be written for a key.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Form {
+    /// A string.
+    Text,
+    /// true or false.
+    Flag,
+    /// A whole number.
+    Whole {
+        /// From the least to the largest.
+        range: Range,
+        /// Of what.
+        what: String,
+    },
+    /// A list of whole numbers.
+    Wholes {
+        /// How many.
+        count: usize,
+        /// Of what.
+        what: String,
+    },
+    /// A number without a unit.
+    Number {
+        /// From the least to the largest.
+        range: Range,
+    },
+    /// A number with a unit, as a string.
+    Quantity {
+        /// What it is, and its units.
+        dimension: &'static Dimension,
+        /// From the least to the largest, in base units.
+        range: Range,
+    },
+    /// One of these strings.
+    Choice(Vec<&'static str>),
+    /// A table with keys of its own.
+    Table,
+}
+
+/// Takes in another range: from the least to the largest of both.
+fn widen(range: &mut Range, other: &Range) {
+    if other.least < range.least || other.least == range.least && !other.is_above {
+        (range.least, range.is_above) = (other.least, other.is_above);
+    }
+    if other.most > range.most || other.most == range.most && !other.is_below {
+        (range.most, range.is_below) = (other.most, other.is_below);
+    }
+}
+
+impl Form {
+    /// Forms, those of one sort taken together: what any of them takes.
+    pub fn merged(forms: impl Iterator<Item = Form>) -> Vec<Form> {
+        let mut found: Vec<Form> = Vec::new();
+        for form in forms {
+            if !found.iter_mut().any(|earlier| earlier.widen(&form)) {
+                found.push(form);
+            }
+        }
+        found
+    }
+
+    /// Takes in `other`; false if it is of another kind.
+    fn widen(&mut self, other: &Form) -> bool {
+        match (self, other) {
+            (Form::Whole { range, what }, Form::Whole { range: r, what: w }) if what == w => widen(range, r),
+            (Form::Number { range }, Form::Number { range: r }) => widen(range, r),
+            (Form::Quantity { dimension, range }, Form::Quantity { dimension: d, range: r })
+                if dimension.name == d.name =>
+            {
+                widen(range, r);
+            }
+            (Form::Choice(names), Form::Choice(more)) => {
+                for name in more {
+                    if !names.contains(name) {
+                        names.push(name);
+                    }
+                }
+            }
+            (one, other) => return one == other,
+        }
+        true
+    }
+
+    /// In words.
+    pub fn describe(&self) -> String {
+        let plain = |range: &Range| range.words(|number| number.to_string());
+        match self {
+            Form::Text => "string".to_owned(),
+            Form::Flag => "true or false".to_owned(),
+            Form::Whole { range, what } if range.most >= i64::MAX as f64 => {
+                format!("whole number from {} ({what})", range.least)
+            }
+            Form::Whole { range, what } => format!("whole number, {} ({what})", plain(range)),
+            Form::Wholes { count, what } => format!("list of {count} {what}"),
+            Form::Number { range } => format!("number, {}", plain(range)),
+            Form::Quantity { dimension, range } => {
+                let name = dimension.name.split_once(' ').map_or(dimension.name, |(_, name)| name);
+                let bound = Some(dimension.bound(range)).filter(|bound| !bound.is_empty());
+                let bound = bound.map(|bound| format!("{bound}, ")).unwrap_or_default();
+                format!("{name}, {bound}as \"{}\" ({})", dimension.example, dimension.units().join(", "))
+            }
+            Form::Choice(names) => {
+                let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+                one_of(&names.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            Form::Table => "table".to_owned(),
+        }
+    }
+}

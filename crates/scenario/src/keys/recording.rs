@@ -1,0 +1,171 @@
+//! What a reader asks for, recorded while it reads the scenarios of `prototypes`: what may be written for each key, and the declarations of
+//! those that a piece declares.
+
+use super::Form;
+use meshpace_core::Parameter;
+use meshpace_core::parameter::{Level, Value};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// Of which kind the table of a key is, where its kinds have keys of their own.
+pub type Kind = Option<&'static str>;
+
+/// What was asked for one key.
+#[derive(Clone, Default, Debug)]
+pub struct Asked {
+    /// How many keys were asked for before it.
+    place: usize,
+    /// What may be written.
+    forms: Vec<(Kind, Form)>,
+    /// Its declarations, each with the value that it has where it is not written.
+    declared: Vec<(Kind, &'static Parameter, Option<Value>)>,
+}
+
+/// What a reader asked for.
+#[derive(Default, Debug)]
+pub struct Recording(pub(super) RefCell<BTreeMap<String, Asked>>);
+
+impl Recording {
+    fn change(&self, path: &str, change: impl FnOnce(&mut Asked)) {
+        let mut asked = self.0.borrow_mut();
+        let place = asked.len();
+        change(asked.entry(without_numbers(path).into_owned()).or_insert_with(|| Asked { place, ..Asked::default() }));
+    }
+
+    /// Notes that the key at `path` is read for a thing of this kind, as `form` if that is known.
+    pub fn note(&self, path: &str, kind: Kind, form: Option<Form>) {
+        self.change(path, |asked| asked.forms.extend(form.map(|form| (kind, form))));
+    }
+
+    /// Notes the declaration of the key at `path`, which is `unset` where it is not written.
+    pub fn declare(&self, path: &str, kind: Kind, parameter: &'static Parameter, unset: Option<Value>) {
+        self.change(path, |asked| asked.declared.push((kind, parameter, unset)));
+    }
+
+    /// Takes in what another reader asked for.
+    pub(super) fn add(&self, path: &str, other: Asked) {
+        self.change(path, |asked| {
+            asked.forms.extend(other.forms);
+            asked.declared.extend(other.declared);
+        });
+    }
+}
+
+/// Values by the kinds that have them, kinds that have the same together.
+fn by_kind<T: PartialEq>(all: impl Iterator<Item = (Kind, T)>) -> Vec<(Vec<&'static str>, T)> {
+    let mut groups: Vec<(Vec<&'static str>, T)> = Vec::new();
+    for (kind, value) in all {
+        match groups.iter_mut().find(|group| group.1 == value) {
+            Some((kinds, _)) => kinds.extend(kind.filter(|kind| !kinds.contains(kind))),
+            None => groups.push((kind.into_iter().collect(), value)),
+        }
+    }
+    groups
+}
+
+/// `adaptive: 0.7; dcc: 0.1`.
+pub(super) fn in_words(groups: &[(Vec<&'static str>, String)]) -> String {
+    let words = |(kinds, text): &(Vec<&'static str>, String)| match kinds.is_empty() {
+        true => text.clone(),
+        false => format!("{}: {text}", kinds.join(", ")),
+    };
+    groups.iter().map(words).collect::<Vec<_>>().join("; ")
+}
+
+impl Asked {
+    /// In which order keys were asked for.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Whether a piece declares it.
+    pub fn is_declared(&self) -> bool {
+        !self.declared.is_empty()
+    }
+
+    /// Its declarations, each with the kind of thing that has it.
+    pub fn declarations(&self) -> impl Iterator<Item = (Kind, &'static Parameter)> {
+        self.declared.iter().map(|(kind, parameter, _)| (*kind, *parameter))
+    }
+
+    /// What may be written, kinds taken together.
+    pub fn forms(&self) -> Vec<Form> {
+        Form::merged(self.forms.iter().map(|(_, form)| form.clone()))
+    }
+
+    /// The same by kind; nothing if all take the same.
+    pub fn by_kind(&self) -> Vec<(Vec<&'static str>, Vec<Form>)> {
+        let mut kinds: Vec<&'static str> = Vec::new();
+        for kind in self.forms.iter().filter_map(|(kind, _)| *kind) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        let of =
+            |kind| Form::merged(self.forms.iter().filter(|(of, _)| *of == Some(kind)).map(|(_, form)| form.clone()));
+        let groups = by_kind(kinds.into_iter().map(|kind| (Some(kind), of(kind))));
+        if groups.len() > 1 { groups } else { Vec::new() }
+    }
+
+    /// What its absence means: TOML, or words in parentheses.
+    pub fn unset(&self) -> Option<String> {
+        let mut unset: Vec<(Kind, String)> = Vec::new();
+        for (kind, parameter, value) in &self.declared {
+            let form = &parameter.form;
+            let text = match value {
+                // A default that depends on something else is told in words.
+                Some(value) if form.absence.is_empty() || (parameter.default)().is_none() => form.write(value),
+                None if form.or_none => "\"none\"".to_owned(),
+                _ => format!("({})", form.absence),
+            };
+            match unset.iter_mut().find(|(of, _)| of == kind) {
+                Some((_, before)) if *before != text => *before = "(by name)".to_owned(),
+                Some(_) => {}
+                None => unset.push((*kind, text)),
+            }
+        }
+        match &mut by_kind(unset.into_iter())[..] {
+            [] => None,
+            [(_, all)] => Some(std::mem::take(all)),
+            several => {
+                for (_, text) in several.iter_mut() {
+                    *text = text.trim_matches(['(', ')', '"']).to_owned();
+                }
+                Some(format!("({})", in_words(several)))
+            }
+        }
+    }
+
+    /// What its declarations say that it is for.
+    pub fn meaning(&self) -> String {
+        in_words(&by_kind(self.declared.iter().map(|(kind, parameter, _)| (*kind, parameter.meaning.to_owned()))))
+    }
+
+    /// Where they say that it is from.
+    pub fn source(&self) -> String {
+        let sources = by_kind(self.declared.iter().map(|(kind, parameter, _)| (*kind, parameter.source.to_owned())));
+        match &sources[..] {
+            [(_, all)] => all.clone(),
+            several => {
+                let known: Vec<_> = several.iter().filter(|(_, source)| !source.is_empty()).cloned().collect();
+                in_words(&known)
+            }
+        }
+    }
+
+    /// For whom the simplest of its declarations is.
+    pub fn level(&self) -> Option<Level> {
+        self.declared.iter().map(|(_, parameter, _)| parameter.level).min()
+    }
+}
+
+/// `flow.0.transport` is `flow.transport`.
+pub(super) fn without_numbers(path: &str) -> Cow<'_, str> {
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if path.split('.').any(is_number) {
+        let parts: Vec<&str> = path.split('.').filter(|part| !is_number(part)).collect();
+        return Cow::Owned(parts.join("."));
+    }
+    Cow::Borrowed(path)
+}
