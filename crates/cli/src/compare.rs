@@ -1,42 +1,59 @@
-//! `meshpace compare`: two scenarios, two directories of records or two variants of one scenario against each other; or one value of
-//! a swept key against all others.
+//! `meshpace compare`: scenarios, directories of records or variants of one scenario against each other; one value of a swept key against all
+//! others; and whether what comes out holds under other models.
 
+mod print;
 mod rivals;
+mod robust;
+mod sides;
 
-use crate::output::{alarm, complain, finish};
+use crate::output::{complain, finish, note};
 use crate::progress::Progress;
-use crate::run::load;
 use crate::runner::{self, Failure, Runner, processors};
-use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
+use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, Run};
-use meshpace_lab::compare::{Line, Rank, ranking, words};
+use meshpace_lab::compare::Line;
 use meshpace_lab::record::Record;
-use meshpace_lab::record::directory::Archive;
 use meshpace_lab::record::line;
 use meshpace_lab::rivals::rivals;
-use meshpace_lab::summary::starvation::{self, Tally};
-use meshpace_scenario::{MAX_SEEDS, Point, Scenario};
+use meshpace_lab::robust::{Asked, Robust};
+use meshpace_lab::summary::starvation::Tally;
+use meshpace_report::comparison::{self, Pair};
+use meshpace_scenario::{MAX_SEEDS, Point};
 use serde_json::Value;
+use sides::{Side, Sides};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// The arguments of `meshpace compare`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// A scenario, which is run, or a directory of records, which is read.
     a: PathBuf,
-    /// What it is compared with; without it, --set names two variants of the first.
-    b: Option<PathBuf>,
-    /// With two scenarios: a key that is set in both. With one, given twice: the two variants.
-    #[arg(long, value_name = "KEY=VALUE")]
+    /// What it is compared with; without it the variants of the first are those of --set, or the values of a key that it sweeps.
+    #[arg(value_name = "B")]
+    others: Vec<PathBuf>,
+    /// With one scenario: values that are compared, such as flow.transport=newreno,cubic,tcp-ap; several such keys in all combinations, and
+    /// a key with one value is set in all variants. Where no key has several values, each of two --set or more is a variant. With several scenarios, or --by: a key that is
+    /// set in all of them.
+    #[arg(long, value_name = "KEY=VALUE[,...]")]
     set: Vec<String>,
+    /// With one scenario or directory that sweeps several keys: the one whose values are compared [default: the only one, or
+    /// flow.transport].
+    #[arg(long, value_name = "KEY", conflicts_with = "others")]
+    by: Option<String>,
     /// With one scenario or directory that sweeps this key: the value that every other value of it is compared with, point by
     /// point, such as flow.transport=quiet-train
-    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "b")]
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["others", "by", "robust", "report"])]
     against: Option<String>,
+    /// Compare again under other models, one choice at a time (MAC, routing and its repair, reception, RTS, carrier sense, windows, queues), and say
+    /// with which of them the answer holds: docs/robust.md. `auto`: in reports, where that is short.
+    #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true, default_value_t = When::Auto, default_missing_value = "always")]
+    robust: When,
+    /// Show what came out as a page.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -63,10 +80,22 @@ pub enum Format {
     Md,
 }
 
-/// One side: what people call it, and its records.
-struct Side {
-    name: String,
-    records: Vec<Value>,
+/// When other models are tried.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum When {
+    /// Whatever it costs.
+    Always,
+    /// In reports, where few frames have to be simulated.
+    Auto,
+    /// Not at all.
+    Never,
+}
+
+/// Two variants against each other.
+struct Compared<'a> {
+    names: [&'a str; 2],
+    lines: Vec<Line>,
+    robust: Option<&'a Robust>,
 }
 
 /// Runs the command.
@@ -84,124 +113,115 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn compare(arguments: &Arguments) -> Result<String, Failure> {
-    let refused = |message: String| (REFUSED, message);
-    if let Some(given) = &arguments.against {
-        return against(arguments, given);
+    if let Some(Err(message)) = arguments.report.as_deref().map(crate::run::picture::check) {
+        return Err((REFUSED, message));
     }
-    let sides = match (&arguments.b, &arguments.set[..]) {
-        (Some(b), sets) => {
-            let names = [arguments.a.display().to_string(), b.display().to_string()];
-            [(arguments.a.clone(), sets.to_vec(), names[0].clone()), (b.clone(), sets.to_vec(), names[1].clone())]
-        }
-        (None, [one, other]) => [one, other].map(|set| (arguments.a.clone(), vec![set.clone()], set.clone())),
-        (None, _) => {
-            let message = "give a second scenario or directory, or --set twice: the two variants of the first, such as \
-                           --set flow.transport=newreno --set flow.transport=tcp-ap";
-            return Err(refused(message.to_owned()));
-        }
-    };
     let stop = runner::stop_on_interrupt();
     runner::silence_panics();
-    let mut read = Vec::new();
-    for (place, sets, name) in &sides {
-        read.push(Side { name: name.clone(), records: records(arguments, place, sets, &stop)? });
+    let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
+    let machine = sides::Machine { arguments, jobs, stop: &stop };
+    if let Some(given) = &arguments.against {
+        return against(arguments, given, &machine);
     }
-    let [a, b] = &read[..] else { return Err(refused("two sides are compared".to_owned())) };
-    warn_of_other_times(a, b);
-    let lines = meshpace_lab::compare::compare(&a.records, &b.records).map_err(refused)?;
-    if lines.is_empty() {
-        return Err((FAILED, "no metric was measured on both sides".to_owned()));
-    }
+    let sides = machine.sides()?;
+    sides.sides.iter().skip(1).for_each(|other| warn_of_other_times(&sides.sides[0], other));
+    let lines = pairs(&sides.sides)?;
+    let asked = robust::ask(&machine, &sides)?;
+    let found: Option<&[Robust]> = match &asked {
+        Asked::Answered(found) => Some(found),
+        Asked::TooMuch { .. } | Asked::No => None,
+    };
+    let compared: Vec<Compared<'_>> = lines
+        .into_iter()
+        .enumerate()
+        .map(|(number, lines)| Compared {
+            names: [&sides.sides[0].name, &sides.sides[number + 1].name],
+            lines,
+            robust: found.and_then(|found| found.get(number)),
+        })
+        .collect();
     let mut starved = Tally::default();
-    for (name, side) in [("a", a), ("b", b)] {
-        side.records.iter().for_each(|record| starved.add(name, record));
+    for side in &sides.sides {
+        side.records.iter().for_each(|record| starved.add(&side.name, record));
     }
-    let before = first(&starved.sentences(), arguments.format);
+    if let Some(page) = &arguments.report {
+        write_page(page, arguments, &sides, &compared, &asked).map_err(|why| (FAILED, why))?;
+        note(&format!("the page is {}", page.display()));
+    }
+    let before = print::first(&starved.sentences(), arguments.format);
     Ok(before
         + &match arguments.format {
-            Format::Json => lines.iter().map(|line| format!("{}\n", json(line))).collect(),
-            Format::Csv => csv(&lines),
-            Format::Md => markdown(&lines, a, b),
+            Format::Json => print::json(&compared, sides.is_named),
+            Format::Csv => print::csv(&compared, sides.is_named),
+            Format::Md => print::markdown(&compared, &sides),
         })
 }
 
+/// Each side but the first compared with the first, metric by metric.
+fn pairs(sides: &[Side]) -> Result<Vec<Vec<Line>>, Failure> {
+    let Some((first, others)) = sides.split_first() else { return Ok(Vec::new()) };
+    let compared = |other: &Side| {
+        let lines = meshpace_lab::compare::compare(&first.records, &other.records).map_err(|why| (REFUSED, why))?;
+        match lines.is_empty() {
+            true => Err((FAILED, "no metric was measured on both sides".to_owned())),
+            false => Ok(lines),
+        }
+    };
+    others.iter().map(compared).collect()
+}
+
+fn write_page(
+    page: &Path,
+    arguments: &Arguments,
+    sides: &Sides,
+    compared: &[Compared<'_>],
+    asked: &Asked,
+) -> Result<(), String> {
+    let variants: Vec<(&str, &[Value])> =
+        sides.sides.iter().map(|side| (side.name.as_str(), side.records.as_slice())).collect();
+    let pairs: Vec<Pair<'_>> = compared.iter().map(|pair| Pair { names: pair.names, lines: &pair.lines }).collect();
+    let subject = comparison::Subject {
+        title: &sides.title,
+        command: &command(arguments),
+        common: &sides.common,
+        variants: &variants,
+        pairs: &pairs,
+        asked,
+    };
+    comparison::write(page, &subject)
+}
+
+/// The command that makes the same comparison again.
+fn command(arguments: &Arguments) -> String {
+    let places = std::iter::once(&arguments.a).chain(&arguments.others).map(|place| place.display().to_string());
+    let mut words: Vec<String> = ["meshpace", "compare"].map(str::to_owned).into_iter().chain(places).collect();
+    let quoted = |text: &str| match text.chars().all(|c| c.is_ascii_alphanumeric() || "=.,_-+/".contains(c)) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    };
+    arguments.set.iter().for_each(|set| words.extend(["--set".to_owned(), quoted(set)]));
+    if let Some(by) = &arguments.by {
+        words.extend(["--by".to_owned(), by.clone()]);
+    }
+    if arguments.seed != 1 {
+        words.extend(["--seed".to_owned(), arguments.seed.to_string()]);
+    }
+    if let Some(seeds) = arguments.seeds {
+        words.extend(["--seeds".to_owned(), seeds.to_string()]);
+    }
+    words.join(" ") + if arguments.robust == When::Always { " --robust" } else { "" }
+}
+
 /// One value of a key that is swept against every other one.
-fn against(arguments: &Arguments, given: &str) -> Result<String, Failure> {
+fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> Result<String, Failure> {
     let (key, value) = given.split_once('=').ok_or_else(|| {
         (REFUSED, format!("--against {given}: give a key and a value, such as flow.transport=quiet-train"))
     })?;
-    let stop = runner::stop_on_interrupt();
-    runner::silence_panics();
-    let records = records(arguments, &arguments.a, &arguments.set, &stop)?;
+    let records = machine.records(&arguments.a, &arguments.set)?;
     let starved = Tally::of(&records).sentences();
     let rivals = rivals(&records, key, value).map_err(|why| (REFUSED, format!("{}: {why}", arguments.a.display())))?;
     let text = rivals::text(&rivals, given, arguments.format);
-    Ok(first(&starved, arguments.format) + &text)
-}
-
-/// What is said of starved flows before anything else: in the text for people, beside what is for programs.
-fn first(sentences: &[String], format: Format) -> String {
-    if format != Format::Md {
-        alarm(sentences);
-        return String::new();
-    }
-    let line = |sentence: &String| format!("> {}\n>\n", starvation::coloured(sentence, console::colors_enabled()));
-    let text: String = sentences.iter().map(line).collect();
-    text.trim_end_matches(">\n").to_owned() + if sentences.is_empty() { "" } else { "\n" }
-}
-
-/// The records of a directory, or of a scenario with `sets`, which is run.
-fn records(
-    arguments: &Arguments,
-    place: &Path,
-    sets: &[String],
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<Value>, Failure> {
-    match place.is_dir() {
-        true if !sets.is_empty() => Err((REFUSED, format!("{}: records cannot be changed by --set", place.display()))),
-        true => stored(place).map_err(|message| (REFUSED, message)),
-        false => made(arguments, place, sets, stop),
-    }
-}
-
-/// The records of a directory.
-fn stored(directory: &Path) -> Result<Vec<Value>, String> {
-    let archive = Archive::read(directory)?;
-    let archive = archive.ok_or_else(|| format!("{}: no run here is finished", directory.display()))?;
-    Ok(archive.records)
-}
-
-/// The records of a scenario, which is run.
-fn made(arguments: &Arguments, file: &Path, sets: &[String], stop: &Arc<AtomicBool>) -> Result<Vec<Value>, Failure> {
-    let scenario = load(file, sets).map_err(|_| (REFUSED, String::new()))?;
-    let seeds = arguments.seeds.unwrap_or(scenario.seeds.max(meshpace_lab::compare::LEAST as u64));
-    let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
-    simulated(scenario, arguments.seed, seeds, jobs, file, stop)
-}
-
-/// The records of the scenario that `file` is or gives, which is run with `seeds` seeds from the first on.
-fn simulated(
-    scenario: Scenario,
-    first_seed: u64,
-    seeds: u64,
-    jobs: usize,
-    file: &Path,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<Value>, Failure> {
-    if first_seed.checked_add(seeds - 1).is_none() {
-        return Err((REFUSED, format!("--seed {first_seed} leaves no room for {seeds} seeds")));
-    }
-    let campaign = Arc::new(Campaign { scenario, first_seed, seeds });
-    if let Some(why) = prospect::too_much(&campaign, jobs) {
-        return Err((
-            REFUSED,
-            format!("{}: {why}; run it by itself with --out, and compare the directories", file.display()),
-        ));
-    }
-    let progress = Progress::new(campaign.work());
-    let records = records_of(&campaign, &Runner { jobs, stop, progress: &progress }, file);
-    progress.finish();
-    records
+    Ok(print::first(&starved, arguments.format) + &text)
 }
 
 /// The records of a campaign, which `runner` makes; `file` is what its scenario is from.
@@ -236,56 +256,4 @@ fn warn_of_other_times(a: &Side, b: &Side) {
             ));
         }
     }
-}
-
-fn json(line: &Line) -> String {
-    serde_json::to_string(line).unwrap_or_default()
-}
-
-/// The columns of a metric in CSV.
-pub const COLUMNS: &str = "metric,a,b,difference,low,high,seeds,better,a_starved_runs,b_starved_runs";
-
-/// A metric in these columns. A delay of which there is none is `inf`, above every number.
-pub fn cells(line: &Line) -> String {
-    let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
-    let better = line.better.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
-    let difference = if line.difference.is_nan() { String::new() } else { line.difference.to_string() };
-    let Line { metric, a, b, seeds, counts, .. } = line;
-    let [a_starved, b_starved] = counts.map(|of| of.starved_runs);
-    format!("{metric},{a},{b},{difference},{},{},{seeds},{better},{a_starved},{b_starved}", end(0), end(1))
-}
-
-fn csv(lines: &[Line]) -> String {
-    let rows = lines.iter().map(|line| cells(line) + "\n");
-    format!("{COLUMNS}\n{}", rows.collect::<String>())
-}
-
-fn markdown(lines: &[Line], a: &Side, b: &Side) -> String {
-    let mut text = format!("# a: {}, b: {}\n\n", a.name, b.name);
-    for line in lines.iter().filter(|line| line.is_shown) {
-        text.push_str(&format!("- {}\n", words(line, ["a", "b"])));
-    }
-    let all: Vec<&Value> = a.records.iter().chain(&b.records).collect();
-    let rankings = ranking(&all);
-    if rankings.is_empty() {
-        return text;
-    }
-    text.push_str("\n## Transports, the best first\n\n");
-    text.push_str("`=` before one that is no worse for sure than the one before it; `✗` before one that starves a flow, which has no place.\n\n");
-    text.push_str("| metric | ranking (mean, 95 % interval) |\n|---|---|\n");
-    for (metric, ranks) in rankings {
-        let (unit, scale) = metric.unit;
-        let ranked = ranks.iter().enumerate().map(|(number, rank)| {
-            let place = match rank {
-                Rank { starved: (1.., _), .. } => "✗".to_owned(),
-                Rank { ties: true, .. } => "=".to_owned(),
-                _ => format!("{}.", number + 1),
-            };
-            format!("{place} {} {}", rank.transport, rank.mean.times(scale).told(|value| format!("{value:.3}")))
-        });
-        let ranked: Vec<String> = ranked.collect();
-        let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
-        text.push_str(&format!("| {}{unit} | {} |\n", metric.noun, ranked.join(", ")));
-    }
-    text
 }

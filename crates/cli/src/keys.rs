@@ -1,7 +1,7 @@
 //! `meshpace keys`: every key that a scenario may have, and a JSON Schema of scenarios.
 
-use crate::REFUSED;
-use crate::output::{complain, finish};
+use crate::output::{complain, finish, note};
+use crate::{REFUSED, words};
 use clap::{Args, ValueEnum};
 use meshpace_lab::record::table::listing;
 use meshpace_scenario::keys::{self, Form, Key, Level};
@@ -13,6 +13,10 @@ use std::process::ExitCode;
 pub struct Arguments {
     /// A section such as `radio` or `flow.transport`, or one key [default: all].
     section: Option<String>,
+    /// Only keys with this word in their name, meaning, values or source; also finds what other programs call otherwise, such as reno,
+    /// 802.11n, Mbps, bulk.
+    #[arg(long, value_name = "WORD", conflicts_with_all = ["section", "schema"])]
+    search: Option<String>,
     /// `table` for people, `json` one object per key and line.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -32,11 +36,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     if arguments.schema {
         return finish(&format!("{:#}\n", keys::schema()));
     }
-    let found = match &arguments.section {
-        None => Ok(keys::all()),
-        Some(section) => keys::of(section),
+    let found = match (&arguments.search, &arguments.section) {
+        (Some(word), _) => search(word),
+        (None, None) => Ok(keys::all()),
+        (None, Some(section)) => keys::of(section),
     };
     let found = match found {
+        // The order of a search says more.
+        Ok(found) if arguments.search.is_some() => found,
         Ok(mut found) => {
             found.sort_by_key(|key| key.level);
             found
@@ -57,6 +64,34 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             }
         }
     })
+}
+
+/// The keys that a word is about: those that it means, those that have it in their name, and then those that have it anywhere.
+fn search(word: &str) -> Result<Vec<Key>, String> {
+    let (small, meant) = (word.trim().to_lowercase(), words::keys(word));
+    let place = |key: &Key| {
+        let anywhere = [key.takes(), key.meaning.clone(), key.source.clone(), key.default.clone().unwrap_or_default()];
+        match () {
+            () if meant.contains(&key.name.as_str()) => meant.iter().position(|name| *name == key.name),
+            () if key.name.to_lowercase().contains(&small) => Some(meant.len()),
+            () if anywhere.iter().any(|text| text.to_lowercase().contains(&small)) => Some(meant.len() + 1),
+            () => None,
+        }
+    };
+    let mut found: Vec<(usize, Key)> =
+        keys::all().into_iter().filter_map(|key| place(&key).map(|place| (place, key))).collect();
+    // In their order otherwise.
+    found.sort_by_key(|(place, _)| *place);
+    let instead = words::instead(word);
+    if let Some(write) = &instead {
+        note(&format!("{word}: {write}"));
+    }
+    match (found.is_empty(), instead) {
+        (true, None) => {
+            Err(format!("no key has to do with {word}; meshpace keys lists all, meshpace transports the transports"))
+        }
+        _ => Ok(found.into_iter().map(|(_, key)| key).collect()),
+    }
 }
 
 fn table(keys: Vec<Key>) -> String {

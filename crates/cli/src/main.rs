@@ -36,6 +36,7 @@ mod transports;
 mod tunnel;
 mod validate;
 mod view;
+mod words;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

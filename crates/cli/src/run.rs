@@ -1,6 +1,6 @@
 //! `meshpace run`: one scenario or its sweep.
 
-mod picture;
+pub mod picture;
 pub mod recording;
 
 use crate::captures::Captures;
@@ -8,7 +8,7 @@ use crate::dask::Bridge;
 use crate::output::{alarm, complain, failed, note, results, tell};
 use crate::progress::Progress;
 use crate::runner::{self, Failure, Runner, processors};
-use crate::{FAILED, INTERRUPTED, REFUSED, prospect};
+use crate::{FAILED, INTERRUPTED, REFUSED, prospect, words};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_lab::campaign::{Campaign, End, InOrder, Run, Work};
 use meshpace_lab::record::directory::Manifest;
@@ -16,6 +16,7 @@ use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{self, NodeRecord, Record, csv, nodes, silence, summary, table};
 use meshpace_lab::summary::starvation::Tally;
+use meshpace_lab::variants;
 use meshpace_scenario::{MAX_SEEDS, Point, Refusal, Scenario, Source};
 use meshpace_sim::Outcome;
 use recording::Recording;
@@ -35,6 +36,9 @@ pub struct Arguments {
     /// Set a key of the scenario: topology.hops=4, flow.transport=newreno (every flow), flow.0.segment=512 (the first).
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Sweep a key over values, whatever the scenario sweeps besides: topology.hops=2,4,6; may be given again for another key.
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    sweep: Vec<String>,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -89,7 +93,17 @@ enum Format {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let scenario = match load(&arguments.file, &arguments.set) {
+    let mut sets = arguments.set.clone();
+    for sweep in &arguments.sweep {
+        match variants::sweep(sweep) {
+            Ok(set) => sets.push(set),
+            Err(message) => {
+                complain(&message);
+                return ExitCode::from(REFUSED);
+            }
+        }
+    }
+    let scenario = match load(&arguments.file, &sets) {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
@@ -206,7 +220,8 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
             ));
             Err(ExitCode::from(REFUSED))
         }
-        Err(refusal) => {
+        Err(mut refusal) => {
+            words::advise(&mut refusal);
             let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             tell(&format!("{}\n", refusal.render(color)));
             Err(ExitCode::from(REFUSED))

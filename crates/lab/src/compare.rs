@@ -101,6 +101,11 @@ pub const METRICS: [Metric; 9] = [
     },
 ];
 
+/// The metric of that name.
+pub fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
 fn field(record: &Value, name: &str) -> Option<f64> {
     record.get(name)?.as_f64()
 }
@@ -170,6 +175,14 @@ pub struct Line {
     /// Whether it says something to people: Jain's index of files beside other traffic does not.
     #[serde(skip)]
     pub is_shown: bool,
+}
+
+impl Line {
+    /// Which side is ahead for sure, whatever it starves and wherever it was measured.
+    pub fn ahead(&self) -> Option<Side> {
+        let metric = metric(self.metric)?;
+        ahead(self.interval, self.counts, self.seeds, metric.more_is_better)
+    }
 }
 
 /// What there is to know of the runs of a side.
@@ -295,7 +308,7 @@ fn ahead(interval: Option<[f64; 2]>, counts: [Counts; 2], seeds: usize, more_is_
 
 /// The mean of the first side in words.
 pub fn mean(line: &Line) -> String {
-    let Some(metric) = METRICS.iter().find(|metric| metric.name == line.metric) else { return String::new() };
+    let Some(metric) = metric(line.metric) else { return String::new() };
     let (unit, scale) = metric.unit;
     let value = scale * line.a;
     if value.is_infinite() {
@@ -305,9 +318,37 @@ pub fn mean(line: &Line) -> String {
     format!("{} {value:.digits$} {unit}", metric.noun).trim_end().to_owned()
 }
 
+/// How far the two are from each other, with the interval: "12.3 ± 4.0 kbit/s"; none where there is no interval.
+pub fn amount(line: &Line) -> Option<String> {
+    let metric = metric(line.metric)?;
+    let [low, high] = line.interval?;
+    let (unit, scale) = metric.unit;
+    let digits = digits(scale * line.difference.abs().clamp(1e-9, 1e9));
+    let (size, half) = (scale * line.difference.abs(), scale * (high - low) / 2.0);
+    Some(format!("{size:.digits$} ± {half:.digits$} {unit}").trim_end().to_owned())
+}
+
+/// The second less the first, for a column of a table whose head has the unit: "+12.3 ± 4.0". What is said where a side has none: `none`, for both, for
+/// the first and for the second.
+pub fn cell(line: &Line, none: [&str; 3]) -> String {
+    match line.counts.map(|of| of.none > 0) {
+        [true, true] => return none[0].to_owned(),
+        [true, false] => return none[1].to_owned(),
+        [false, true] => return none[2].to_owned(),
+        [false, false] => {}
+    }
+    let scale = metric(line.metric).map_or(1.0, |metric| metric.unit.1);
+    let digits = if scale * line.a.abs() < 10.0 { 3 } else { 1 };
+    let difference = scale * line.difference;
+    match line.interval {
+        Some([low, high]) => format!("{difference:+.digits$} ± {:.digits$}", scale * (high - low) / 2.0),
+        None => format!("{difference:+.digits$}, too few seeds"),
+    }
+}
+
 /// A line in plain words: which of `names` is better, by how much, in how many seeds.
 pub fn words(line: &Line, names: [&str; 2]) -> String {
-    let Some(metric) = METRICS.iter().find(|metric| metric.name == line.metric) else { return String::new() };
+    let Some(metric) = metric(line.metric) else { return String::new() };
     let (unit, scale) = metric.unit;
     let size = if line.difference.is_finite() { line.difference } else { line.a.min(line.b) };
     let digits = digits(scale * size.abs().clamp(1e-9, 1e9));
@@ -360,8 +401,8 @@ fn digits(value: f64) -> usize {
 /// A place in a ranking.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rank {
-    /// The transports of the flows.
-    pub transport: String,
+    /// The transports of the flows, or whatever else is ranked.
+    pub name: String,
     /// The mean over the runs.
     pub mean: Mean,
     /// Whether it is no worse for sure than the one before it.
@@ -377,21 +418,28 @@ pub fn ranking(records: &[&Value]) -> Vec<(&'static Metric, Vec<Rank>)> {
     for record in records {
         groups.entry(transports(record)).or_default().push(record);
     }
+    ranking_of(&groups.into_iter().collect::<Vec<_>>())
+}
+
+/// The same of groups of records that have these names.
+pub fn ranking_of(groups: &[(String, Vec<&Value>)]) -> Vec<(&'static Metric, Vec<Rank>)> {
     if groups.len() < 2 {
         return Vec::new();
     }
-    let says_something =
-        |metric: &&Metric| !metric.name.starts_with("jain") || records.iter().all(|record| summary::has_shares(record));
+    let says_something = |metric: &&Metric| {
+        !metric.name.starts_with("jain")
+            || groups.iter().flat_map(|group| &group.1).all(|record| summary::has_shares(record))
+    };
     let mut rankings = Vec::new();
     for metric in METRICS.iter().filter(says_something) {
         let mut ranks: Vec<(BTreeMap<u64, f64>, Rank)> = groups
             .iter()
-            .filter_map(|(transport, records)| {
+            .filter_map(|(name, records)| {
                 let values = by_seed(metric, records);
                 let counts = Counts::of(metric, records);
                 let mean = Mean::of(&values.values().copied().collect::<Vec<_>>())?;
                 let starved = (counts.starved_runs, counts.runs);
-                Some((values, Rank { transport: transport.clone(), mean, ties: false, starved }))
+                Some((values, Rank { name: name.clone(), mean, ties: false, starved }))
             })
             .collect();
         let sign = if metric.more_is_better { -1.0 } else { 1.0 };
@@ -492,7 +540,7 @@ mod tests {
         all.extend(b);
         let records: Vec<&Value> = all.iter().collect();
         let rankings = ranking(&records);
-        assert_eq!(rankings[0].1[0].transport, "tcp-ap");
+        assert_eq!(rankings[0].1[0].name, "tcp-ap");
         assert!(rankings[0].1[0].mean.numbers.half_width > 0.0 && rankings[0].1[0].starved == (0, 4));
     }
 
@@ -538,7 +586,7 @@ mod tests {
         all.extend(b);
         let rankings = ranking(&all.iter().collect::<Vec<_>>());
         let goodput = &rankings[0].1;
-        assert_eq!((goodput[0].transport.as_str(), goodput[1].starved), ("honest + t", (1, 4)));
+        assert_eq!((goodput[0].name.as_str(), goodput[1].starved), ("honest + t", (1, 4)));
         let (metric, jain) = rankings.iter().find(|(metric, _)| metric.name == "jain").unwrap();
         assert!(jain[1].ties, "{}: both have 0.5", metric.name);
     }

@@ -25,11 +25,11 @@ mod _native {
     #[pymodule_export]
     use super::pacing::Sample;
     #[pymodule_export]
-    use super::records::{Records, compare, open, records, report};
+    use super::records::{Records, compare, compare_robustly, open, records, report};
     #[pymodule_export]
     use super::reproduce::{experiments, reproduce};
     #[pymodule_export]
-    use super::scenario::Scenario;
+    use super::scenario::{Scenario, models};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::sockets::{TpaListener, TpaOptions, TpaPort, TpaStream, tpa_new_key};

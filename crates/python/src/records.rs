@@ -4,6 +4,7 @@ use crate::errors;
 use crate::frame::{Rows, Table};
 use meshpace_lab::record::directory::{Archive, RECORDS};
 use meshpace_lab::record::line;
+use meshpace_lab::robust::{Robust, Trial};
 use meshpace_lab::summary::starvation::Tally;
 use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
@@ -116,17 +117,47 @@ pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String)> {
 /// What distinguishes two sets of records, seed by seed, as JSON: one object per metric, each with the sentence for people.
 #[pyfunction]
 pub fn compare(py: Python<'_>, a: &Records, b: &Records, names: [String; 2]) -> PyResult<String> {
+    let compared = py.detach(|| Ok::<_, String>(told(&trial("as written", a, b)?, &names, |_| None)));
+    compared.map_err(|why| errors::records(py, why))
+}
+
+/// The same with what becomes of each answer under other models: `others` has the name and the records of each, `not_applicable` the name and the
+/// reason of those that cannot be.
+#[pyfunction]
+pub fn compare_robustly(
+    py: Python<'_>,
+    a: &Records,
+    b: &Records,
+    others: Vec<(String, Py<Records>, Py<Records>)>,
+    not_applicable: Vec<(String, String)>,
+    names: [String; 2],
+) -> PyResult<String> {
     let compared = py.detach(|| -> Result<String, String> {
-        let [a, b] = [a, b].map(|side| side.lines.values().map_err(|error| error.to_string()));
-        let lines = meshpace_lab::compare::compare(&a?, &b?)?;
-        let told = lines.iter().map(|line| {
-            let mut value = serde_json::to_value(line).map_err(|error| error.to_string())?;
-            value["words"] = meshpace_lab::compare::words(line, [&names[0], &names[1]]).into();
-            Ok(value)
-        });
-        told.collect::<Result<Vec<Value>, String>>().map(|lines| Value::Array(lines).to_string())
+        let written = trial("as written", a, b)?;
+        let others = others.iter().map(|(model, a, b)| trial(model, a.get(), b.get()));
+        let robust = Robust { written, others: others.collect::<Result<_, _>>()?, not_applicable };
+        let of = |metric: &str| Some(robust.json(metric, [&names[0], &names[1]]));
+        Ok(told(&robust.written, &names, of))
     });
     compared.map_err(|why| errors::records(py, why))
+}
+
+fn trial(model: &str, a: &Records, b: &Records) -> Result<Trial, String> {
+    let [a, b] = [a, b].map(|side| side.lines.values().map_err(|error| error.to_string()));
+    Ok(Trial { model: model.to_owned(), lines: meshpace_lab::compare::compare(&a?, &b?)? })
+}
+
+/// Lines as JSON, each with its sentence and what `robust` has of its metric.
+fn told(trial: &Trial, names: &[String; 2], robust: impl Fn(&str) -> Option<Value>) -> String {
+    let told = trial.lines.iter().map(|line| {
+        let mut value = serde_json::to_value(line).unwrap_or_default();
+        value["words"] = meshpace_lab::compare::words(line, [&names[0], &names[1]]).into();
+        if let Some(robust) = robust(line.metric) {
+            value["robust"] = robust;
+        }
+        value
+    });
+    Value::Array(told.collect()).to_string()
 }
 
 /// Writes the page of plots that `meshpace report` writes, as the scenario of that text and those `sets` wants them.

@@ -1,6 +1,7 @@
 //! A scenario as it was read.
 
 use crate::{errors, pacing};
+use meshpace_lab::robust::{self, Choice};
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Scenario as Read, Source};
 use pyo3::exceptions::PyValueError;
@@ -13,8 +14,62 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct Scenario {
     pub read: Read,
+    /// As it was read, without pacing rules of Python.
+    plain: Read,
     /// The pacing rules of Python in it.
-    rules: Vec<String>,
+    rules: Vec<Paced>,
+}
+
+/// A pacing rule of Python, and the flows that have it: all of them if there is no list.
+#[derive(Clone)]
+struct Paced {
+    name: String,
+    rule: Arc<Py<PyAny>>,
+    flows: Option<Vec<usize>>,
+}
+
+impl Paced {
+    fn apply(&self, read: &mut Read) -> PyResult<()> {
+        for point in &mut read.points {
+            let count = point.config.flows.len();
+            for index in self.flows.clone().unwrap_or_else(|| (0..count).collect()) {
+                let Some(flow) = point.config.flows.get_mut(index) else {
+                    return Err(PyValueError::new_err(format!(
+                        "flows: there is no flow {index}; there are {count}, from 0 on"
+                    )));
+                };
+                pacing::pace(&mut flow.transport, &self.name, &self.rule).map_err(|what| {
+                    PyValueError::new_err(format!("flow {index} is {what}: a pacing rule needs TCP or TPA"))
+                })?;
+                self.name.clone_into(&mut point.transports[index]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What people call a model, why it is not applicable if it is not, and the scenarios with it if it is.
+type Model = (String, Option<String>, Vec<Scenario>);
+
+/// The other choices of the model under which scenarios are compared ([`meshpace_lab::robust::choices`]).
+#[pyfunction]
+pub fn models(py: Python<'_>, scenarios: Vec<Py<Scenario>>) -> PyResult<Vec<Model>> {
+    let plain: Vec<Read> = scenarios.iter().map(|scenario| scenario.get().plain.clone()).collect();
+    let choices = py.detach(|| robust::choices(&plain));
+    let with_rules = |(plain, scenario): (Read, &Py<Scenario>)| {
+        let rules = scenario.get().rules.clone();
+        let mut read = plain.clone();
+        rules.iter().try_for_each(|paced| paced.apply(&mut read))?;
+        Ok(Scenario { read, plain, rules })
+    };
+    let model = |choice: Choice| match choice.scenarios {
+        Err(why) => Ok((choice.name, Some(why), Vec::new())),
+        Ok(changed) => {
+            let changed = changed.into_iter().zip(&scenarios).map(with_rules).collect::<PyResult<_>>()?;
+            Ok((choice.name, None, changed))
+        }
+    };
+    choices.into_iter().map(model).collect()
 }
 
 #[pymethods]
@@ -32,7 +87,7 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let source = Source { name: file, text, sets };
         match py.detach(|| Read::read(source, &directory, stem)) {
-            Ok(read) => Ok(Scenario { read, rules: Vec::new() }),
+            Ok(read) => Ok(Scenario { plain: read.clone(), read, rules: Vec::new() }),
             Err(refusal) => Err(errors::refusal(py, &refusal)),
         }
     }
@@ -41,30 +96,17 @@ impl Scenario {
     /// its segments. `digest` tells the scenario from others.
     fn paced(&self, name: &str, rule: Py<PyAny>, flows: Option<Vec<usize>>, digest: String) -> PyResult<Scenario> {
         let mut read = self.read.clone();
-        let rule = Arc::new(rule);
-        for point in &mut read.points {
-            let count = point.config.flows.len();
-            for index in flows.clone().unwrap_or_else(|| (0..count).collect()) {
-                let Some(flow) = point.config.flows.get_mut(index) else {
-                    return Err(PyValueError::new_err(format!(
-                        "flows: there is no flow {index}; there are {count}, from 0 on"
-                    )));
-                };
-                pacing::pace(&mut flow.transport, name, &rule).map_err(|what| {
-                    PyValueError::new_err(format!("flow {index} is {what}: a pacing rule needs TCP or TPA"))
-                })?;
-                name.clone_into(&mut point.transports[index]);
-            }
-        }
+        let paced = Paced { name: name.to_owned(), rule: Arc::new(rule), flows };
+        paced.apply(&mut read)?;
         read.digest = digest;
-        let rules = self.rules.iter().cloned().chain([name.to_owned()]).collect();
-        Ok(Scenario { read, rules })
+        let rules = self.rules.iter().cloned().chain([paced]).collect();
+        Ok(Scenario { read, plain: self.plain.clone(), rules })
     }
 
     /// The pacing rules of Python in it: a run needs this process then.
     #[getter]
     fn rules(&self) -> Vec<String> {
-        self.rules.clone()
+        self.rules.iter().map(|paced| paced.name.clone()).collect()
     }
 
     #[getter]

@@ -1,8 +1,9 @@
-//! Reports of records on disk: one self-contained page for everything in a directory.
+//! Reports of records on disk: one self-contained page for everything in a directory, of a scenario, of a comparison.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod book;
 mod chart;
+pub mod comparison;
 mod decomposition;
 mod figure;
 pub mod findings;

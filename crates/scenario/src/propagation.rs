@@ -32,6 +32,9 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
         usual.reference_loss_db = 20.0 * libm::log10(ofdm.band.frequency_hz() / 1e6) - 28.0;
     }
     keys.parameters(radio);
+    if !is_log_distance && keys.value("carrier_sense_threshold").is_some() {
+        radio.two_ray_sense_dbm = Some(radio.carrier_sense_dbm);
+    }
     let model = log_distance(keys, usual);
     if is_log_distance {
         radio.propagation = Propagation::LogDistance(model);
@@ -47,7 +50,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
 /// Keys without effect under two-ray.
 fn log_distance_only() -> Vec<&'static str> {
     let declared = LogDistance::PARAMETERS.iter().map(|parameter| parameter.key);
-    declared.chain(["attenuator", "carrier_sense_threshold"]).collect()
+    declared.chain(["attenuator"]).collect()
 }
 
 /// Refuses keys that belong to something else.

@@ -1,12 +1,16 @@
 //! What `meshpace compare --against` prints: one value of a swept key and every other one, point by point.
 
-use super::{COLUMNS, Format, cells};
-use meshpace_lab::compare::{Line, METRICS, Metric};
+use super::Format;
+use super::print::{COLUMNS, cells};
+use meshpace_lab::compare::{Line, METRICS, Metric, cell};
 use meshpace_lab::rivals::Rival;
 use serde_json::Value;
 
 /// The metrics of the table; the other formats have all.
 const SHOWN: [&str; 3] = ["aggregate_goodput_bps", "jain_2s", "delay_p95_s"];
+
+/// What is said of a delay of which there is none on a side, so that there is no difference.
+const NONE: [&str; 3] = ["none in both", "none in the given", "none"];
 
 /// A metric of one comparison.
 struct Row<'a> {
@@ -69,7 +73,7 @@ fn markdown(rivals: &[Rival], given: &str) -> String {
         text.push_str(&format!("| {} | {} |", rival.place(), rival.value));
         for metric in &shown {
             let star = if rival.is_better(metric.name) { " *" } else { "" };
-            let cell = rival.line(metric.name).map_or_else(String::new, |line| cell(line, metric.unit.1));
+            let cell = rival.line(metric.name).map_or_else(String::new, |line| cell(line, NONE));
             text.push_str(&format!(" {cell}{star} |"));
         }
         text.push('\n');
@@ -96,25 +100,4 @@ fn in_both(rivals: &[Rival]) -> String {
         text.push_str(&format!("- {}{at}{place}\n", rival.value));
     }
     text
-}
-
-fn cell(line: &Line, scale: f64) -> String {
-    // A delay of which there is none on a side has no difference.
-    let [a, b] = line.counts.map(|of| of.none > 0);
-    if a || b {
-        return if a && b {
-            "none in both"
-        } else if a {
-            "none in the given"
-        } else {
-            "none"
-        }
-        .to_owned();
-    }
-    let digits = if scale * line.a.abs() < 10.0 { 3 } else { 1 };
-    let difference = scale * line.difference;
-    match line.interval {
-        Some([low, high]) => format!("{difference:+.digits$} ± {:.digits$}", scale * (high - low) / 2.0),
-        None => format!("{difference:+.digits$}, too few seeds"),
-    }
 }

@@ -70,7 +70,7 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
 ];
 
 /// A command line, and what the message must say.
-const COMMANDS: [(&[&str], &[&str]); 29] = [
+const COMMANDS: [(&[&str], &[&str]); 33] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
     (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
     (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
@@ -95,7 +95,11 @@ const COMMANDS: [(&[&str], &[&str]); 29] = [
     (&["scenarios", "AP05"], &["AP05", "meshpace reproduce AP05", "without a directory"]),
     (&["report", "nowhere"], &["nowhere", "No such file"]),
     (&["report", "empty"], &["empty", "no manifest.json"]),
-    (&["compare", "good.toml"], &["give a second scenario or directory, or --set twice"]),
+    (&["compare", "plain.toml"], &["give a second scenario or directory", "--set twice"]),
+    (&["compare", "good.toml", "--by", "radio.rate"], &["good.toml", "--by radio.rate", "topology.hops is"]),
+    (&["compare", "empty", "empty", "--robust"], &["empty", "no manifest.json"]),
+    (&["run", "good.toml", "--sweep", "topology.hops"], &["no =", "--sweep topology.hops=2,4,6"]),
+    (&["keys", "--search", "zeppelin"], &["zeppelin", "meshpace keys"]),
     (&["compare", "good.toml", "nowhere.toml"], &["nowhere.toml", "No such file"]),
     (&["compare", "empty", "good.toml"], &["empty", "no manifest.json"]),
     (&["keys", "radoi"], &["radoi", "Did you mean radio?"]),
@@ -140,6 +144,7 @@ fn a_bad_command_line_is_refused_by_what_is_wrong_in_it() {
     let place = scratch.path();
     fs::create_dir(place.join("empty")).unwrap();
     fs::write(place.join("good.toml"), "[[flow]]\n[sweep]\n'topology.hops' = [1, 2]\n").unwrap();
+    fs::write(place.join("plain.toml"), "[[flow]]\n").unwrap();
     fs::write(place.join("map.csv"), "name,lat,lon\nhall,52.5,13.4\n").unwrap();
     fs::write(place.join("records.jsonl"), "{\"scenario\":\"s\"}\n").unwrap();
     let mut wrong = Vec::new();

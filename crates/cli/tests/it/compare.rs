@@ -65,9 +65,19 @@ fn what_cannot_be_compared_says_what_to_do() {
     let place = scratch.path();
     fs::write(place.join("one.toml"), format!("{SCENARIO}[sweep]\n'flow.max_window' = [2, 4]\n")).unwrap();
     fs::write(place.join("other.toml"), format!("{SCENARIO}[sweep]\n'flow.max_window' = [6, 8]\n")).unwrap();
+    fs::write(place.join("plain.toml"), SCENARIO).unwrap();
+    fs::write(
+        place.join("two.toml"),
+        format!("{SCENARIO}[sweep]\n'flow.max_window' = [2, 4]\n'flow.segment' = [500, 900]\n"),
+    )
+    .unwrap();
     fs::create_dir(place.join("empty")).unwrap();
     for (arguments, told) in [
-        (&["compare", "one.toml"][..], "--set twice"),
+        (&["compare", "plain.toml"][..], "--set twice"),
+        (&["compare", "plain.toml", "--set", "duration=6 s"], "--set twice"),
+        (&["compare", "two.toml"], "flow.max_window, flow.segment are swept"),
+        (&["compare", "one.toml", "--by", "flow.segment"], "flow.max_window is"),
+        (&["compare", "plain.toml", "--set", "flow.max_window=1,2,x"], "flow.max_window"),
         (&["compare", "one.toml", "nothing.toml"], "nothing.toml"),
         (&["compare", "one.toml", "other.toml", "--seeds", "1", "--set", "duration=6 s"], "different values"),
         (&["compare", "empty", "one.toml"], "manifest.json"),
@@ -156,9 +166,9 @@ fn a_variant_that_starves_a_flow_is_better_in_nothing() {
         (stdout, stderr)
     };
     let (told, _) = compare(&[]);
-    assert!(told.starts_with("> STARVED: a flow was starved in ") && told.contains("b 3 of 3"), "{told}");
-    assert!(told.contains("none (a flow was starved in 3 of 3 runs) for b"), "{told}");
-    assert!(!told.lines().any(|line| line.starts_with("- b is ")), "{told}");
+    assert!(told.starts_with("> STARVED: a flow was starved in ") && told.contains("to 4 3 of 3"), "{told}");
+    assert!(told.contains("none (a flow was starved in 3 of 3 runs) for to 4"), "{told}");
+    assert!(!told.lines().any(|line| line.starts_with("- to 4 is ")), "{told}");
     let (text, stderr) = compare(&["--format", "json"]);
     assert!(stderr.contains("STARVED"), "{stderr}");
     for line in lines(&text) {
@@ -167,4 +177,211 @@ fn a_variant_that_starves_a_flow_is_better_in_nothing() {
     let (table, _) = compare(&["--format", "csv"]);
     assert!(table.lines().next().unwrap().ends_with(",better,a_starved_runs,b_starved_runs"), "{table}");
     assert!(table.lines().any(|row| row.starts_with("delay_p95_s,") && row.contains(",inf,")), "{table}");
+}
+
+/// Values in one --set, a swept key and a set of records of it say the same of the same variants.
+#[test]
+fn any_number_of_variants_is_compared_and_named_by_what_differs() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    let short = SCENARIO.replace("30 s", "12 s").replace("5 s", "2 s");
+    fs::write(place.join("cross.toml"), &short).unwrap();
+    let names = ["newreno", "tcp-ap", "few"];
+    let sweep = format!("{short}[sweep]\n'flow.transport' = ['newreno', 'tcp-ap', 'few']\nseeds = 3\n");
+    fs::write(place.join("sweep.toml"), sweep).unwrap();
+    let run = |arguments: &[&str]| {
+        let (status, text, stderr) = meshpace(place, &[&["compare"][..], arguments, &["--seeds", "3"]].concat());
+        assert_eq!(status, 0, "{arguments:?}: {stderr}");
+        text
+    };
+    let set = ["--set", "flow.transport=newreno,tcp-ap,few"];
+    let by_set = run(&[&["cross.toml", "--format", "json"][..], &set].concat());
+    assert_eq!(run(&["sweep.toml", "--format", "json"]), by_set);
+    let (status, _, stderr) = meshpace(place, &["run", "sweep.toml", "--out", "records"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(run(&["records", "--by", "flow.transport", "--format", "json"]), by_set);
+    let compared = lines(&by_set);
+    for (number, name) in names.iter().enumerate().skip(1) {
+        let of: Vec<&Value> =
+            compared.iter().filter(|line| line["variants"] == serde_json::json!(["newreno", name])).collect();
+        assert!(of.len() > 4, "{name}");
+        // The same as of the two alone.
+        let pair = run(&[
+            "cross.toml",
+            "--format",
+            "json",
+            "--set",
+            "flow.transport=newreno",
+            "--set",
+            &format!("flow.transport={name}"),
+        ]);
+        for (line, mut named) in lines(&pair).into_iter().zip(of.into_iter().cloned()) {
+            named.as_object_mut().unwrap().remove("variants");
+            assert_eq!(line, named, "{name} {number}: two --set say nothing more than they always did");
+        }
+    }
+    let told = run(&[&["cross.toml", "--set", "flow.segment=700"][..], &set].concat());
+    assert!(told.contains("# newreno, tcp-ap and few\n\nIn all of them: flow.segment=700.\n"), "{told}");
+    assert!(told.contains("## newreno and few") && told.contains("## Variants, the best first"), "{told}");
+    let table = run(&[&["cross.toml", "--format", "csv"][..], &set].concat());
+    assert!(
+        table.starts_with("first,second,metric,") && table.contains("\"newreno\",\"few\",aggregate_goodput_bps,"),
+        "{table}"
+    );
+}
+
+/// One hop without loss: the rate of the radio decides, whatever the model. No other choice can make half the rate carry more.
+const HOP: &str = "duration = '6 s'\nwarmup = '2 s'\n[topology]\nhops = 1\n[[flow]]\ntransport = 'newreno'\n";
+
+/// What `--robust` says of the metrics of two variants of a scenario.
+fn robust(text: &str, sets: [&str; 2]) -> Vec<Value> {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("s.toml"), text).unwrap();
+    let arguments = ["compare", "s.toml", "--robust", "--format", "json", "--set", sets[0], "--set", sets[1]];
+    let (status, stdout, stderr) = meshpace(scratch.path(), &arguments);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("other models, ") && stderr.contains(" frames"), "the cost is stated: {stderr}");
+    let found = lines(&stdout);
+    for line in &found {
+        let robust = &line["robust"];
+        let count = |field: &str| robust[field].as_array().unwrap().len() as u64;
+        let others = count("flips_with") + count("starves_with") + count("cannot_be_told_with");
+        assert_eq!(robust["holds"].as_u64().unwrap() + others, robust["of"].as_u64().unwrap(), "{line}");
+        assert_eq!(count("models"), robust["of"].as_u64().unwrap());
+    }
+    found
+}
+
+fn of<'a>(lines: &'a [Value], metric: &str) -> &'a Value {
+    lines.iter().find(|line| line["metric"] == metric).unwrap()
+}
+
+#[test]
+fn half_the_rate_loses_under_every_model() {
+    let found = robust(HOP, ["radio.rate=1 Mbit/s", "radio.rate=2 Mbit/s"]);
+    let goodput = of(&found, "aggregate_goodput_bps");
+    let robust = &goodput["robust"];
+    assert_eq!((&goodput["better"], &robust["holds"]), (&"b".into(), &robust["of"]), "{robust}");
+    assert!(robust["of"].as_u64().unwrap() >= 8, "{robust}");
+    let told = robust["words"].as_str().unwrap();
+    assert!(told.starts_with("2 Mbit/s is faster by"), "{told}");
+    // Static routes have no repair, whose choice is told with its reason.
+    let reasons = robust["not_applicable"].as_array().unwrap();
+    assert!(
+        reasons
+            .iter()
+            .any(|of| of["model"] == "routing.local_repair = off" && of["why"].as_str().unwrap().contains("AODV"))
+    );
+}
+
+#[test]
+fn a_pair_of_the_same_is_a_tie_under_every_model() {
+    let found = robust(HOP, ["radio.queue=50", "flow.segment=1460"]);
+    for line in &found {
+        let robust = &line["robust"];
+        assert_eq!((&line["difference"], &line["better"]), (&0.0.into(), &Value::Null), "{line}");
+        // The queue is what is compared, or so it is said: that choice is not there.
+        assert_eq!(robust["holds"], robust["of"], "{line}");
+        assert!(robust["words"].as_str().unwrap().contains("no clear difference"), "{line}");
+        let refused = robust["not_applicable"].as_array().unwrap();
+        assert!(
+            refused.iter().any(|of| of["model"] == "radio.queue = 10" && of["why"] == "it is what is compared"),
+            "{line}"
+        );
+    }
+}
+
+/// The second variant sends to a node that no radio reaches: no choice of the model makes it deliver anything.
+#[test]
+fn a_variant_that_sends_nothing_starves_under_every_model() {
+    let text = "duration = '6 s'\n[topology]\nkind = 'nodes'\nallow_partition = true\npositions = [['0 m', '0 m'], ['200 m', '0 m'], ['9000 m', '0 m']]\n\
+        [[flow]]\nfrom = 0\nto = 1\n";
+    let found = robust(text, ["flow.to=1", "flow.to=2"]);
+    let goodput = of(&found, "aggregate_goodput_bps");
+    let robust = &goodput["robust"];
+    assert_eq!((&goodput["better"], &robust["holds"]), (&"a".into(), &robust["of"]));
+    for model in robust["models"].as_array().unwrap() {
+        assert_eq!(model["counts"][1]["starved_runs"], model["counts"][1]["runs"], "{model}");
+        assert_eq!(model["counts"][0]["starved_runs"], 0, "{model}");
+    }
+    // The delay of the dead flow is none, everywhere, and not the shorter one.
+    let delay = &of(&found, "delay_p95_s");
+    assert_eq!((&delay["better"], &delay["robust"]["holds"]), (&"a".into(), &robust["of"]));
+}
+
+/// RTS and CTS cost air time and save nothing where everybody hears everybody. Two variants that differ in them are not tried with either.
+#[test]
+fn what_is_compared_is_no_model() {
+    let found = robust(HOP, ["radio.rts_cts=true", "radio.rts_cts=false"]);
+    let robust = &of(&found, "aggregate_goodput_bps")["robust"];
+    assert_eq!(robust["holds"], robust["of"], "{robust}");
+    let refused = robust["not_applicable"].as_array().unwrap();
+    for choice in ["radio.rts_cts = true", "radio.rts_cts = false"] {
+        assert!(
+            refused.iter().any(|of| of["model"] == choice && of["why"].as_str().unwrap().contains("compared")),
+            "{choice}"
+        );
+    }
+}
+
+/// The attempts of a frame are counted by the short limit, but after RTS and CTS by the long one (IEEE 802.11-1999, 9.2.4). Over a link that loses half of the long frames and no short
+/// ones, seven attempts for long frames are worth something with RTS and nothing without, and seven for short frames the other way round.
+#[test]
+fn an_answer_that_rests_on_one_choice_of_the_model_flips_with_it() {
+    // 11 Mbit/s at the end of its range: every other frame of 1500 bytes arrives; RTS and CTS at 1 Mbit/s always do.
+    let text = "duration = '12 s'\nwarmup = '2 s'\n[mac]\nshort_retry_limit = 1\nlong_retry_limit = 1\n[radio]\nmodel = 'log-distance'\n\
+        rate = '11 Mbit/s'\n[topology]\nhops = 1\nspacing = '116 m'\n[[flow]]\ntraffic = 'cbr'\nrate = '200 kbit/s'\ntransport = 'udp'\nsegment = 1460\n";
+    let found = robust(text, ["mac.short_retry_limit=7", "mac.long_retry_limit=7"]);
+    let goodput = of(&found, "aggregate_goodput_bps");
+    let robust = &goodput["robust"];
+    assert_eq!(goodput["better"], "b", "{goodput}");
+    assert!(robust["flips_with"].as_array().unwrap().contains(&"radio.rts_cts = false".into()), "{}", robust["words"]);
+    let verdict = |model: &str| {
+        let row = robust["models"].as_array().unwrap().iter().find(|row| row["model"] == model);
+        row.unwrap_or_else(|| panic!("{model} in {robust}"))["verdict"].clone()
+    };
+    // What the sender waits in has nothing to do with it; without noise nothing is lost, and both carry the same.
+    assert_eq!((verdict("radio.queue = 10"), verdict("radio.queue = 200")), ("holds".into(), "holds".into()));
+    assert_eq!(verdict("radio.reception = ns2"), "cannot be told");
+    let told = robust["words"].as_str().unwrap();
+    assert!(told.contains("flips with") && told.contains("where short_retry_limit 7 is faster"), "{told}");
+}
+
+#[test]
+fn robustness_is_told_in_words_columns_and_on_the_page() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    fs::write(place.join("s.toml"), HOP).unwrap();
+    let sets = ["--set", "radio.rate=1 Mbit/s,2 Mbit/s"];
+    let run = |more: &[&str]| {
+        let (status, text, stderr) = meshpace(place, &[&["compare", "s.toml"][..], &sets, more].concat());
+        assert_eq!(status, 0, "{stderr}");
+        (text, stderr)
+    };
+    let (told, _) = run(&["--robust"]);
+    assert!(told.contains("## Does it hold? 1 Mbit/s and 2 Mbit/s"), "{told}");
+    let (table, _) = run(&["--robust", "--format", "csv"]);
+    let models = told.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| model")).count() - 1;
+    let head = table.lines().next().unwrap();
+    assert!(head.starts_with("first,second,model,metric,") && head.ends_with(",verdict"), "{head}");
+    let goodput = table.lines().filter(|row| row.contains(",aggregate_goodput_bps,"));
+    assert_eq!(goodput.clone().count(), 1 + models, "{told}\n{table}");
+    assert_eq!(goodput.filter(|row| row.ends_with(",holds")).count(), models);
+    assert!(table.lines().all(|row| row.split(',').count() == head.split(',').count()), "{table}");
+    // A short comparison asks by itself where it is shown as a page, and not otherwise.
+    let (told, stderr) = run(&["--report", "page.html"]);
+    assert!(told.contains("Does it hold?") && stderr.contains("the page is page.html"), "{told}{stderr}");
+    let page = fs::read_to_string(place.join("page.html")).unwrap();
+    assert!(
+        page.contains("routing.protocol = aodv") && page.contains("✓ holds") && !page.contains("<script"),
+        "{page}"
+    );
+    assert!(page.contains("meshpace compare s.toml --set 'radio.rate=1 Mbit/s,2 Mbit/s'"), "{page}");
+    assert!(!run(&[]).0.contains("Does it hold?"));
+    assert!(!run(&["--report", "page.html", "--robust=never"]).0.contains("Does it hold?"));
+    // Records are no scenarios.
+    let (status, _, stderr) = meshpace(place, &["run", "s.toml", "--seeds", "3", "--out", "kept"]);
+    assert_eq!(status, 0, "{stderr}");
+    let (status, _, stderr) = meshpace(place, &["compare", "kept", "kept", "--robust"]);
+    assert!(status == 2 && stderr.contains("compare their scenarios"), "{stderr}");
 }

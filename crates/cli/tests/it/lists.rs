@@ -33,6 +33,33 @@ fn every_transport_that_is_listed_runs() {
 }
 
 #[test]
+fn keys_are_found_by_their_words_and_by_those_of_other_programs() {
+    let here = std::env::current_dir().unwrap();
+    let found = |word: &str| -> Vec<String> {
+        let listed = lines(&["keys", "--search", word, "--format", "json"], &here);
+        listed.iter().map(|key| key["key"].as_str().unwrap().to_owned()).collect()
+    };
+    // By the name first, then by what is said of it.
+    let sense = found("carrier_sense");
+    assert_eq!(sense[0], "radio.carrier_sense_threshold");
+    assert!(found("medium is busy").contains(&"radio.carrier_sense_threshold".to_owned()));
+    assert!(found("RFC 3561").contains(&"routing.local_repair".to_owned()));
+    for (word, key) in
+        [("reno", "flow.transport"), ("802.11n", "mac.profile"), ("bulk", "flow.traffic"), ("buffer", "radio.queue")]
+    {
+        assert_eq!(found(word)[0], key, "{word}");
+    }
+    let search = |word: &str| {
+        let output = Command::cargo_bin("meshpace").unwrap().args(["keys", "--search", word]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, told) = search("Mbps");
+    assert!(status == Some(0) && told.contains("Mbit/s"), "{told}");
+    let (status, told) = search("zeppelin");
+    assert!(status == Some(2) && told.contains("zeppelin"), "{told}");
+}
+
+#[test]
 fn scenarios_are_found_from_below_with_what_is_wrong_with_them() {
     let directory = tempfile::tempdir().unwrap();
     let scenarios = directory.path().join("scenarios");

@@ -55,6 +55,27 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
 }
 
 #[test]
+fn a_sweep_of_the_command_line_is_that_of_the_file() {
+    // Beside what the file sweeps, and in place of its values of the same key.
+    let values = |arguments: &[&str]| -> Vec<String> {
+        let more = [arguments, &["--seeds", "1", "--set", "duration=2 s"]].concat();
+        records(&json(&more)).iter().map(|record| record["point"].to_string()).collect()
+    };
+    let swept =
+        values(&["--sweep", "flow.transport=newreno", "--sweep", "topology.hops=1,2", "--sweep", "flow.segment=500"]);
+    let point = |hops: u8| format!("{{\"flow.transport\":\"newreno\",\"topology.hops\":{hops},\"flow.segment\":500}}");
+    assert_eq!(swept, [point(1), point(2)]);
+    assert_refused(&["run", "-", "--sweep", "topology.hops"], SCENARIO, &["no =", "--sweep topology.hops=2,4,6"]);
+    assert_refused(&["run", "-", "--sweep", "topology.hops=2,x"], SCENARIO, &["topology.hops", "found the string"]);
+}
+
+#[test]
+fn words_of_other_programs_are_answered_with_what_to_write() {
+    assert_refused(&["run", "-", "--set", "flow.transport=Reno"], SCENARIO, &["write flow.transport = \"newreno\""]);
+    assert_refused(&["run", "-", "--set", "radio.rate=2 Mbps"], SCENARIO, &["Mbit/s"]);
+}
+
+#[test]
 fn another_seed_gives_another_run() {
     let first = records(&json(&["--seed", "1", "--seeds", "1"]));
     let second = records(&json(&["--seed", "2", "--seeds", "1"]));

@@ -5,7 +5,7 @@
 //! | | two-ray | log-distance, given links |
 //! |---|---|---|
 //! | a link, "decodable" | 250 m | long data frames pass on a quiet medium at least half of the times, and their preamble is detected |
-//! | sensed | 550 m | T_cs |
+//! | sensed | 550 m, or T_cs if that is given | T_cs |
 //! | detected preamble, `sinr` | 250 m | `detect_ratio` above the noise |
 //!
 //! With `sinr` receivers frames count as interference down to 10 dB below the noise; what is weaker is left out.
@@ -61,9 +61,10 @@ impl Channel {
     /// matter.
     pub fn new(config: &RadioConfig) -> Channel {
         let (noise_w, detect_ratio) = (watts(config.noise_dbm), ratio(config.detect_ratio_db));
-        let (sense_w, detect_w) = match &config.propagation {
-            Propagation::TwoRay => (two_ray::SENSE_THRESHOLD_W, two_ray::DECODE_THRESHOLD_W),
-            _ => (watts(config.carrier_sense_dbm), noise_w * detect_ratio),
+        let sense_w = config.sense_w();
+        let detect_w = match &config.propagation {
+            Propagation::TwoRay => two_ray::DECODE_THRESHOLD_W,
+            _ => noise_w * detect_ratio,
         };
         let (rates, header) = rates(config);
         let receiver = SinrConfig { noise_w, sense_w, detect_w, detect_ratio, rates, header };
@@ -260,6 +261,20 @@ mod tests {
         // -93.6 dBm of noise less 10 dB: fourth power of the distance, -64.37 dBm at 250 m.
         let expected = 250.0 * libm::pow(10.0, (103.6 - 64.374) / 40.0);
         assert!((sinr.reach() / expected - 1.0).abs() < 1e-3, "{} {expected}", sinr.reach());
+    }
+
+    #[test]
+    fn a_threshold_of_carrier_sense_moves_the_range_by_the_fourth_power() {
+        // 6 dB are a factor of 10^(6 / 40) in the distance, whichever rule receives; links stay.
+        let of = |dbm: f64, reception| {
+            Channel::new(&RadioConfig { two_ray_sense_dbm: Some(dbm), reception, ..RadioConfig::default() })
+        };
+        for (dbm, range) in [(-78.07 - 6.0, 776.9), (-78.07 + 6.0, 389.4)] {
+            let channel = of(dbm, Reception::Ns2);
+            assert!((channel.reach() - range).abs() < 0.5, "{dbm} dBm: {} m", channel.reach());
+            assert!(channel.is_link(A, B, 249.9) && !channel.is_link(A, B, 250.1));
+            assert!((watts(dbm) / of(dbm, Reception::Sinr).sinr().sense_w - 1.0).abs() < 1e-12);
+        }
     }
 
     fn log_distance(rate: Rate) -> RadioConfig {

@@ -6,6 +6,7 @@ use super::links::Links;
 use super::log_distance::LogDistance;
 use super::ofdm::Ofdm;
 use super::plcp::{Preamble, plcp};
+use super::power::watts;
 use super::two_ray;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, ParameterError, Rate, parameters};
@@ -59,9 +60,9 @@ parameters! {
         noise_dbm as noise: f64 = -93.6 => POWER.from(-200.0).to(100.0).or("-93.6 dBm; -94 dBm with OFDM"), Expert;
         /// how far a frame must stand out for its preamble to be detected; with sinr
         detect_ratio_db as preamble_sinr: f64 = 4.0 => GAIN.from(-50.0).to(50.0), Basic, "ns-3.44";
-        /// T_cs, power from which the medium is busy; not with two-ray, which has that of 550 m
+        /// T_cs, power from which the medium is busy
         carrier_sense_dbm as carrier_sense_threshold: f64 = -70.0
-            => POWER.from(-200.0).to(100.0).or("-70 dBm; -62 dBm with OFDM"), Basic, "IEEE 802.11b-1999, 18.4.8.4";
+            => POWER.from(-200.0).to(100.0).or("-70 dBm; -62 dBm with OFDM; that of 550 m, -78.07 dBm, under two-ray"), Basic, "IEEE 802.11b-1999, 18.4.8.4";
     }
     others {
         /// Rate of unicast data frames.
@@ -78,6 +79,9 @@ parameters! {
         reception: Reception = Reception::Ns2;
         /// How power falls with distance.
         propagation: Propagation = Propagation::TwoRay;
+        /// T_cs under two-ray, in place of the other: power from which the medium is busy, and below which a frame has no effect with [`Reception::Ns2`],
+        /// dBm, -200 to 100. None: that of ns-2, which is received over 550 m ([`two_ray::SENSE_THRESHOLD_W`]).
+        two_ray_sense_dbm: Option<f64> = None;
     }
     also |config| config.check_others();
 }
@@ -89,6 +93,15 @@ impl RadioConfig {
             (Some(ofdm), _) => ofdm.band.frequency_hz(),
             (None, Propagation::TwoRay) => two_ray::FREQUENCY_HZ,
             (None, _) => 2437e6,
+        }
+    }
+
+    /// Power from which the medium is busy, W.
+    pub fn sense_w(&self) -> f64 {
+        match (&self.propagation, self.two_ray_sense_dbm) {
+            (Propagation::TwoRay, None) => two_ray::SENSE_THRESHOLD_W,
+            (Propagation::TwoRay, Some(dbm)) => watts(dbm),
+            _ => watts(self.carrier_sense_dbm),
         }
     }
 
@@ -119,6 +132,8 @@ impl RadioConfig {
                 "log-distance or links with the rates of 802.11a and 802.11n",
             )?;
         }
+        let sense = self.two_ray_sense_dbm.unwrap_or(self.carrier_sense_dbm);
+        require((-200.0..=100.0).contains(&sense), "radio.carrier_sense_threshold", sense, "-200 dBm to 100 dBm")?;
         match &self.propagation {
             Propagation::TwoRay => Ok(()),
             Propagation::LogDistance(model) => model.check().map_err(|error| error.inside("radio")),

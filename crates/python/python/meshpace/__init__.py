@@ -8,7 +8,7 @@
 """
 
 from ._campaign import Campaign
-from ._compare import Difference, compare
+from ._compare import Difference, Robustness, compare
 from ._errors import (
     CarrierError,
     Error,
@@ -33,6 +33,7 @@ __all__ = [
     "Problem",
     "RecordsError",
     "Results",
+    "Robustness",
     "RunError",
     "Sample",
     "Scenario",

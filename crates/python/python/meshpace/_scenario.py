@@ -47,6 +47,13 @@ class Scenario:
             warnings.warn(f"{native.file}: {warning}", stacklevel=3)
 
     @classmethod
+    def _of(cls, native: _native.Scenario) -> Scenario:
+        """One made of another, whose warnings have been given."""
+        scenario = cls.__new__(cls)
+        scenario._native = native
+        return scenario
+
+    @classmethod
     def load(cls, file: str | os.PathLike[str], set: Mapping[str, Setting] | None = None) -> Scenario:
         """Reads a file. ``set`` changes keys of it, as ``--set`` of the command does: ``{"topology.hops": 4}``.
 
@@ -146,7 +153,7 @@ class Scenario:
     def sweep(
         self,
         *,
-        seed: int = 1,
+        seed: int | None = None,
         seeds: int | None = None,
         out: str | os.PathLike[str] | None = None,
         force: bool = False,
@@ -155,10 +162,15 @@ class Scenario:
         chunk_seconds: float | None = None,
         progress: ProgressArgument = None,
     ) -> Results:
-        """Makes every run of every point: :class:`meshpace.Campaign` in one call."""
+        """Makes every run of every point: :class:`meshpace.Campaign` in one call.
+
+        ``seed=3`` alone makes one run of each point, with that seed; ``seed=3, seeds=5`` those with the seeds 3 to 7.
+        """
         from ._campaign import Campaign
 
-        campaign = Campaign(self, seed=seed, seeds=seeds, out=out, force=force)
+        if seed is not None and seeds is None:
+            seeds = 1
+        campaign = Campaign(self, seed=1 if seed is None else seed, seeds=seeds, out=out, force=force)
         return campaign.run(jobs=jobs, executor=executor, chunk_seconds=chunk_seconds, progress=progress)
 
     def __repr__(self) -> str:

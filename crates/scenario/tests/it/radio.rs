@@ -82,6 +82,15 @@ fn every_key_of_the_radio_reaches_the_run() {
 }
 
 #[test]
+fn two_ray_has_a_threshold_of_carrier_sense_too() {
+    let radio = |keys: &str| read(&format!("[radio]\n{keys}[[flow]]\n"), &[]).points[0].config.mesh.radio.clone();
+    let set = radio("carrier_sense_threshold = '-72 dBm'\n");
+    assert_eq!(set.two_ray_sense_dbm, Some(-72.0));
+    assert!((set.sense_w() / 6.3096e-11 - 1.0).abs() < 1e-4, "-72 dBm");
+    assert_eq!(radio("").sense_w(), meshpace_mesh::radio::two_ray::SENSE_THRESHOLD_W, "that of ns-2 to the bit");
+}
+
+#[test]
 fn received_power_reaches_the_pacing() {
     // H_cs + 1 hops of delay: sensed over one hop, so that H_cs = 2, three; over none, so that H_cs = 1, two.
     let text = "duration = '20 s'\nwarmup = '10 s'\n[topology]\nkind = 'chain'\nhops = 5\nspacing = '70 m'\n\

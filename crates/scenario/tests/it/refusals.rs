@@ -244,7 +244,7 @@ fn the_radio_s_parameters_have_their_ranges_and_units() {
 
 #[test]
 fn what_belongs_to_another_radio_is_refused() {
-    for key in ["attenuator = '3 dB'", "path_loss_exponent = 3", "carrier_sense_threshold = '-80 dBm'"] {
+    for key in ["attenuator = '3 dB'", "path_loss_exponent = 3", "shadowing = '3 dB'"] {
         let name = key.split(' ').next().unwrap();
         let text = format!("[radio]\n{key} #!\n[[flow]]\n");
         assert_refused(&text, &format!("radio.{name}"), &["log-distance"]);

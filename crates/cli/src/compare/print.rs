@@ -1,0 +1,207 @@
+//! What `meshpace compare` prints, for people and for programs.
+
+use super::{Compared, Format, Sides};
+use crate::output::alarm;
+use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking, ranking_of, words};
+use meshpace_lab::robust::{Robust, Row, answer, starving, verdict};
+use meshpace_lab::summary::starvation;
+use serde_json::{Value, json};
+
+/// What is said of starved flows before anything else: in the text for people, beside what is for programs.
+pub fn first(sentences: &[String], format: Format) -> String {
+    if format != Format::Md {
+        alarm(sentences);
+        return String::new();
+    }
+    let line = |sentence: &String| format!("> {}\n>\n", starvation::coloured(sentence, console::colors_enabled()));
+    let text: String = sentences.iter().map(line).collect();
+    text.trim_end_matches(">\n").to_owned() + if sentences.is_empty() { "" } else { "\n" }
+}
+
+/// An object for each metric of each pair, in a line. `is_named`: with the names of the two.
+pub fn json(compared: &[Compared<'_>], is_named: bool) -> String {
+    let lines = compared.iter().flat_map(|pair| pair.lines.iter().map(move |line| (pair, line)));
+    lines.map(|(pair, line)| object(pair, line, is_named) + "\n").collect()
+}
+
+fn object(pair: &Compared<'_>, line: &Line, is_named: bool) -> String {
+    if !is_named && pair.robust.is_none() {
+        return serde_json::to_string(line).unwrap_or_default();
+    }
+    let mut object = serde_json::to_value(line).unwrap_or_default();
+    if is_named {
+        object["variants"] = json!(pair.names);
+    }
+    if let Some(robust) = pair.robust {
+        object["robust"] = robust.json(line.metric, pair.names);
+    }
+    object.to_string()
+}
+
+/// The columns of a metric in CSV.
+pub const COLUMNS: &str = "metric,a,b,difference,low,high,seeds,better,a_starved_runs,b_starved_runs";
+
+/// A metric in these columns. A delay of which there is none is `inf`, above every number.
+pub fn cells(line: &Line) -> String {
+    let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
+    let better = line.better.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
+    let difference = if line.difference.is_nan() { String::new() } else { line.difference.to_string() };
+    let Line { metric, a, b, seeds, counts, .. } = line;
+    let [a_starved, b_starved] = counts.map(|of| of.starved_runs);
+    format!("{metric},{a},{b},{difference},{},{},{seeds},{better},{a_starved},{b_starved}", end(0), end(1))
+}
+
+/// A row for each metric of each pair, and under other models one for each of those. `is_named`: with the names of the two.
+pub fn csv(compared: &[Compared<'_>], is_named: bool) -> String {
+    let is_robust = compared.iter().any(|pair| pair.robust.is_some());
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let mut text = String::new();
+    let mut row = |names: [&str; 2], model: &str, cells: &str, verdict: &str| {
+        if is_named {
+            text.push_str(&format!("{},{},", quoted(names[0]), quoted(names[1])));
+        }
+        match is_robust {
+            true => text.push_str(&format!("{},{cells},{verdict}\n", quoted(model))),
+            false => text.push_str(&format!("{cells}\n")),
+        }
+    };
+    for pair in compared {
+        pair.lines.iter().for_each(|line| row(pair.names, "as written", &cells(line), ""));
+        let Some(robust) = pair.robust else { continue };
+        for line in &pair.lines {
+            for under in robust.rows(line.metric) {
+                let of = under.line.map_or_else(|| format!("{}{}", line.metric, ",".repeat(9)), cells);
+                row(pair.names, under.model, &of, under.verdict.name());
+            }
+        }
+    }
+    let (names, model) = (if is_named { "first,second," } else { "" }, if is_robust { "model," } else { "" });
+    format!("{names}{model}{COLUMNS}{}\n{text}", if is_robust { ",verdict" } else { "" })
+}
+
+/// "newreno, cubic and tcp-ap"
+fn listed(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// For people.
+pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
+    let names: Vec<&str> = sides.sides.iter().map(|side| side.name.as_str()).collect();
+    let mut text = format!("# {}\n\n", listed(&names));
+    if !sides.common.is_empty() {
+        text.push_str(&format!("In all of them: {}.\n\n", sides.common.join(", ")));
+    }
+    for pair in compared {
+        if compared.len() > 1 {
+            text.push_str(&format!("## {}\n\n", listed(&pair.names)));
+        }
+        for line in pair.lines.iter().filter(|line| line.is_shown) {
+            text.push_str(&format!("- {}\n", words(line, pair.names)));
+        }
+        text.push('\n');
+    }
+    text.push_str(&ranked(sides));
+    for pair in compared {
+        if let Some(robust) = pair.robust {
+            text.push_str(&robustness(robust, pair.names));
+        }
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+/// Who is best in what: the variants where they are several, the transports in them otherwise.
+fn ranked(sides: &Sides) -> String {
+    let (rankings, what) = if sides.sides.len() > 2 {
+        let groups: Vec<(String, Vec<&Value>)> =
+            sides.sides.iter().map(|side| (side.name.clone(), side.records.iter().collect())).collect();
+        (ranking_of(&groups), "Variants")
+    } else {
+        let all: Vec<&Value> = sides.sides.iter().flat_map(|side| &side.records).collect();
+        (ranking(&all), "Transports")
+    };
+    if rankings.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("## {what}, the best first\n\n");
+    text.push_str("`=` before one that is no worse for sure than the one before it; `✗` before one that starves a flow, which has no place.\n\n");
+    text.push_str("| metric | ranking (mean, 95 % interval) |\n|---|---|\n");
+    for (metric, ranks) in rankings {
+        let (unit, scale) = metric.unit;
+        let ranked = ranks.iter().enumerate().map(|(number, rank)| {
+            let place = match rank {
+                Rank { starved: (1.., _), .. } => "✗".to_owned(),
+                Rank { ties: true, .. } => "=".to_owned(),
+                _ => format!("{}.", number + 1),
+            };
+            format!("{place} {} {}", rank.name, rank.mean.times(scale).told(|value| format!("{value:.3}")))
+        });
+        let ranked: Vec<String> = ranked.collect();
+        let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+        text.push_str(&format!("| {}{unit} | {} |\n", metric.noun, ranked.join(", ")));
+    }
+    text + "\n"
+}
+
+/// What becomes of a pair under other models: a row for each, and the sentences.
+fn robustness(robust: &Robust, names: [&str; 2]) -> String {
+    let mut text = format!("## Does it hold? {}\n\n", listed(&names));
+    text.push_str("The same comparison with one other choice of the model at a time, in pairs of equal seeds (docs/robust.md).\n\n");
+    let metrics: Vec<&Metric> = robust.told().filter_map(metric).collect();
+    let heads: String = metrics
+        .iter()
+        .map(|metric| match metric.unit.0 {
+            "" => format!(" {} |", metric.noun),
+            unit => format!(" {}, {unit} |", metric.noun),
+        })
+        .collect();
+    text.push_str(&format!(
+        "`*`: better for sure, and starves no flow. Differences: {} less {}.\n\n",
+        names[1], names[0]
+    ));
+    text.push_str(&format!("| model |{heads} starves a flow |\n|---|{}---|\n", "---|".repeat(metrics.len())));
+    let trials = std::iter::once(&robust.written).chain(&robust.others);
+    for (number, trial) in trials.enumerate() {
+        let of = |metric: &&Metric| {
+            let row: Option<Row<'_>> = match number {
+                0 => Some(robust.first(metric.name)),
+                _ => robust.rows(metric.name).nth(number - 1),
+            };
+            row.map_or_else(String::new, |row| format!(" {} |", shown(&row, names)))
+        };
+        let columns: String = metrics.iter().map(of).collect();
+        text.push_str(&format!("| {} |{columns} {} |\n", trial.model, starved(trial.starved(), names)));
+    }
+    text.push('\n');
+    for (model, why) in &robust.not_applicable {
+        text.push_str(&format!("- Not applicable: {model}: {why}.\n"));
+    }
+    for metric in metrics {
+        text.push_str(&format!("- **{}**: {}.\n", metric.noun, answer(robust, metric.name, names)));
+    }
+    if let Some(sentence) = starving(robust, names) {
+        text.push_str(&format!("- **who starves**: {sentence}.\n"));
+    }
+    text + "\n"
+}
+
+/// The difference of a row, with a star and the name of who is better.
+fn shown(row: &Row<'_>, names: [&str; 2]) -> String {
+    let none = ["none in both".to_owned(), format!("none for {}", names[0]), format!("none for {}", names[1])];
+    let Some(line) = row.line else { return "–".to_owned() };
+    let difference = cell(line, [&none[0], &none[1], &none[2]]);
+    match line.better {
+        Some(_) => format!("{difference} * {}", verdict(row, names)),
+        None => difference,
+    }
+}
+
+/// "tcp-ap 3 of 10"
+fn starved(starved: Option<[(usize, usize); 2]>, names: [&str; 2]) -> String {
+    let sides = starved.unwrap_or_default();
+    let told = sides.iter().zip(names).filter(|((starved, _), _)| *starved > 0);
+    let told: Vec<String> = told.map(|((starved, runs), name)| format!("{name} {starved} of {runs}")).collect();
+    if told.is_empty() { "–".to_owned() } else { told.join(", ") }
+}

@@ -1,0 +1,72 @@
+//! `--robust`: the runs under other models, what they cost, and what comes out.
+
+use super::sides::{Machine, Sides, parted};
+use super::{Arguments, Progress, When, pairs};
+use crate::REFUSED;
+use crate::output::note;
+use crate::runner::Failure;
+use meshpace_lab::campaign::Work;
+use meshpace_lab::robust::{Asked, Choice, FRAMES, Robust, Trial, choices, count, frames};
+
+/// Whether the comparison holds, if that is asked for.
+pub fn ask(machine: &Machine<'_>, sides: &Sides) -> Result<Asked, Failure> {
+    let Arguments { robust, report, .. } = machine.arguments;
+    let by_itself = *robust == When::Auto;
+    if *robust == When::Never || by_itself && report.is_none() {
+        return Ok(Asked::No);
+    }
+    if sides.scenarios.is_empty() {
+        let message = "--robust: records cannot be made again under another model; compare their scenarios";
+        return if by_itself { Ok(Asked::No) } else { Err((REFUSED, message.to_owned())) };
+    }
+    let choices = choices(&sides.scenarios);
+    let models = choices.iter().filter(|choice| choice.scenarios.is_ok()).count();
+    let once: u64 = sides.sides.iter().map(|side| frames(&side.records)).sum();
+    let all = once * models as u64;
+    if by_itself && all > FRAMES {
+        return Ok(Asked::TooMuch { models, frames: all });
+    }
+    let mut work = Work::default();
+    choices
+        .iter()
+        .filter_map(|choice| choice.scenarios.as_ref().ok())
+        .for_each(|scenarios| work += machine.work(scenarios));
+    note(&format!(
+        "--robust: {models} other models, {} runs, about {} frames, as many in each as the comparison itself had",
+        work.runs,
+        count(all)
+    ));
+    let progress = Progress::new(work);
+    let found = trials(machine, sides, choices, &progress);
+    progress.finish();
+    found.map(Asked::Answered)
+}
+
+/// Every pair under every model.
+fn trials(
+    machine: &Machine<'_>,
+    sides: &Sides,
+    choices: Vec<Choice>,
+    progress: &Progress,
+) -> Result<Vec<Robust>, Failure> {
+    let trial = |model: &str, lines| Trial { model: model.to_owned(), lines };
+    let written = pairs(&sides.sides)?.into_iter().map(|lines| trial("as written", lines));
+    let mut found: Vec<Robust> =
+        written.map(|written| Robust { written, others: Vec::new(), not_applicable: Vec::new() }).collect();
+    let names: Vec<&str> = sides.sides.iter().map(|side| side.name.as_str()).collect();
+    for choice in choices {
+        match choice.scenarios {
+            Err(why) => {
+                found.iter_mut().for_each(|robust| robust.not_applicable.push((choice.name.clone(), why.clone())))
+            }
+            Ok(scenarios) => {
+                let records = machine.run(&scenarios, &sides.files, progress)?;
+                let compared = pairs(&parted(records, sides.axis.as_deref(), &names))?;
+                for (robust, lines) in found.iter_mut().zip(compared) {
+                    robust.others.push(trial(&choice.name, lines));
+                }
+            }
+        }
+    }
+    Ok(found)
+}

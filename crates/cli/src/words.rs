@@ -1,0 +1,167 @@
+//! Words that people try, from other programs and papers, and what is written here instead: for `meshpace keys --search`, and beside what is wrong in a scenario.
+
+use meshpace_scenario::{Problem, Refusal};
+use meshpace_transport::names;
+
+/// A word, and what is written for it.
+struct Word {
+    /// In small letters.
+    tried: &'static [&'static str],
+    /// What to write, or what there is to know.
+    write: &'static str,
+    /// The keys that it is about.
+    keys: &'static [&'static str],
+}
+
+const fn word(tried: &'static [&'static str], write: &'static str, keys: &'static [&'static str]) -> Word {
+    Word { tried, write, keys }
+}
+
+/// What people have tried.
+const WORDS: [Word; 20] = [
+    word(&["reno", "tcp-reno", "new reno"], "flow.transport = \"newreno\"", &["flow.transport"]),
+    word(
+        &["tcp", "sack"],
+        "flow.transport = \"newreno\", or \"newreno+sack\"",
+        &["flow.transport", "flow.transport.sack"],
+    ),
+    word(
+        &["bbr", "vegas", "westwood", "dctcp"],
+        "it is not here; meshpace transports lists what is",
+        &["flow.transport"],
+    ),
+    word(&["bulk", "endless", "greedy", "iperf"], "flow.traffic = \"ftp\", which is the default", &["flow.traffic"]),
+    word(
+        &["web", "www", "downloads"],
+        "flow.traffic = \"http\", with flow.file_size and flow.pause",
+        &["flow.traffic", "flow.file_size", "flow.pause"],
+    ),
+    word(&["voice", "speech", "audio"], "flow.traffic = \"voip\", or \"mp3\"", &["flow.traffic"]),
+    word(
+        &["802.11n", "80211n", "11n"],
+        "mac.profile = \"ht\" and radio.rate = \"MCS 7\"",
+        &["mac.profile", "radio.rate"],
+    ),
+    word(
+        &["802.11a", "80211a", "11a"],
+        "mac.profile = \"ieee\" and radio.rate = \"6 Mbit/s\" to \"54 Mbit/s\"",
+        &["mac.profile", "radio.rate"],
+    ),
+    word(
+        &["802.11g", "80211g", "11g"],
+        "mac.profile = \"ieee\", radio.rate = \"6 Mbit/s\" to \"54 Mbit/s\" and radio.band = \"2.4 GHz\"",
+        &["mac.profile", "radio.rate", "radio.band"],
+    ),
+    word(&["802.11b", "80211b", "11b"], "radio.rate = \"11 Mbit/s\"", &["radio.rate"]),
+    word(&["mbps", "mb/s", "mbit", "mbits/s"], "the unit is Mbit/s: \"2 Mbit/s\"", &["radio.rate", "flow.rate"]),
+    word(&["kbps", "kb/s", "kbit", "kbits/s"], "the unit is kbit/s: \"64 kbit/s\"", &["flow.rate"]),
+    word(&["time", "stop_time", "simulation_time"], "duration = \"200 s\"", &["duration", "warmup"]),
+    word(&["seed", "runs", "repetitions", "replications"], "sweep.seeds = 10, or --seeds 10", &["sweep.seeds"]),
+    word(&["buffer", "queue_length", "ifq"], "radio.queue = 50, in packets", &["radio.queue", "link.queue"]),
+    word(
+        &["retries", "retry"],
+        "mac.short_retry_limit and mac.long_retry_limit",
+        &["mac.short_retry_limit", "mac.long_retry_limit"],
+    ),
+    word(
+        &["rts", "cts", "rtscts"],
+        "radio.rts_cts = false, or radio.rts_threshold = \"500 B\"",
+        &["radio.rts_cts", "radio.rts_threshold"],
+    ),
+    word(&["mss", "mtu", "packet_size", "packetsize"], "flow.segment = 1460, bytes of payload", &["flow.segment"]),
+    word(
+        &["window", "cwnd", "maxcwnd"],
+        "flow.max_window = 8, in segments",
+        &["flow.max_window", "flow.transport.window"],
+    ),
+    word(
+        &["distance", "range", "txrange"],
+        "topology.spacing = \"200 m\"; how far nodes reach: radio.model, radio.carrier_sense_threshold",
+        &["topology.spacing", "radio.model", "radio.carrier_sense_threshold"],
+    ),
+];
+
+fn find(tried: &str) -> Option<&'static Word> {
+    WORDS.iter().find(|word| word.tried.contains(&tried))
+}
+
+/// What to write instead of what somebody tried; none if it is no word that is known.
+pub fn instead(tried: &str) -> Option<String> {
+    let small = tried.trim().to_lowercase();
+    // A transport in other letters: "CUBIC", "TCP AP".
+    let name = small.replace([' ', '_'], "-");
+    if name != tried && names::lookup(&name).is_some() {
+        return Some(format!("flow.transport = \"{name}\""));
+    }
+    // A number may be before its unit.
+    let word = find(&small).or_else(|| small.split_whitespace().rev().find_map(find))?;
+    Some(word.write.to_owned())
+}
+
+/// The keys that a word is about.
+pub fn keys(tried: &str) -> &'static [&'static str] {
+    find(&tried.trim().to_lowercase()).map_or(&[], |word| word.keys)
+}
+
+/// Tells beside each problem what is written instead of the word that was tried.
+pub fn advise(refusal: &mut Refusal) {
+    refusal.problems.iter_mut().for_each(|problem| {
+        if let Some(write) = tried(problem).and_then(|word| instead(&word)) {
+            problem.help = Some(format!("write {write}"));
+        }
+    });
+}
+
+/// The word that is at the bottom of a problem: the key that is not known, the transport that is not there, or the text that was found.
+fn tried(problem: &Problem) -> Option<String> {
+    let message = problem.message.as_str();
+    let quoted = |after: &str| {
+        let rest = &message[message.find(after)? + after.len()..];
+        Some(rest[..rest.find('"')?].to_owned())
+    };
+    if let Some((key, _)) = message.split_once(": unknown key") {
+        return Some(key.rsplit('.').next().unwrap_or(key).to_owned());
+    }
+    quoted("there is no transport \"").or_else(|| quoted("found the string \""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_scenario::{Scenario, Source, keys};
+    use std::path::Path;
+
+    /// The help of the first problem of a scenario.
+    fn help(text: &str) -> String {
+        let source = Source { name: "test".to_owned(), text: text.to_owned(), sets: Vec::new() };
+        let mut refusal = Scenario::read(source, Path::new("."), "test").unwrap_err();
+        advise(&mut refusal);
+        refusal.problems[0].help.clone().unwrap_or_default()
+    }
+
+    #[test]
+    fn words_that_people_try_are_answered() {
+        for (text, write) in [
+            ("[[flow]]\ntransport = 'reno'\n", "flow.transport = \"newreno\""),
+            ("[[flow]]\ntransport = 'CUBIC'\n", "flow.transport = \"cubic\""),
+            ("[[flow]]\ntransport = 'TCP AP'\n", "flow.transport = \"tcp-ap\""),
+            ("[[flow]]\ntraffic = 'bulk'\n", "flow.traffic = \"ftp\""),
+            ("[[flow]]\ntraffic = 'web'\n", "flow.traffic = \"http\""),
+            ("[radio]\nrate = '2 Mbps'\n[[flow]]\n", "Mbit/s"),
+            ("[mac]\nprofile = '802.11n'\n[[flow]]\n", "mac.profile = \"ht\""),
+            ("time = '9 s'\n[[flow]]\n", "duration = "),
+        ] {
+            assert!(help(text).contains(write), "{text}: {}", help(text));
+        }
+        assert!(help("[[flow]]\ntransport = 'newrena'\n").contains("newreno"), "a slip is told as before");
+    }
+
+    #[test]
+    fn what_is_written_instead_exists() {
+        let all: Vec<String> = keys::all().into_iter().map(|key| key.name).collect();
+        for word in WORDS {
+            assert!(word.keys.iter().all(|key| all.contains(&(*key).to_owned())), "{:?}", word.keys);
+        }
+        assert_eq!(instead("newreno"), None, "that is its name");
+    }
+}

@@ -1,0 +1,133 @@
+use super::*;
+use crate::compare::compare;
+
+/// Four seeds that differ far more from each other than the sides do; the second side has so much `more` goodput, and starves its flow in
+/// `starved` runs.
+fn trial(model: &str, more: f64, starved: u64) -> Trial {
+    let side = |more: f64, starved: u64| -> Vec<Value> {
+        (1..=4)
+            .map(|seed| {
+                let flow = json!({"delivered_bytes": u64::from(seed > starved), "timeouts": 0, "rtt_mean_s": null});
+                let goodput = 1e5 * (seed * seed % 7) as f64 + more * (1.0 + 0.01 * seed as f64);
+                json!({"seed": seed, "fingerprint": "f", "duration_s": 9.0, "aggregate_goodput_bps": goodput, "frames": 10,
+                       "retransmission_index": if seed == 2 { json!(null) } else { json!(0.5 - more / 1e6) }, "flows": [flow]})
+            })
+            .collect()
+    };
+    Trial { model: model.to_owned(), lines: compare(&side(0.0, 0), &side(more, starved)).unwrap() }
+}
+
+fn robust(written: Trial, others: &[(&str, f64, u64)]) -> Robust {
+    let others = others.iter().map(|(model, more, starved)| trial(model, *more, *starved)).collect();
+    Robust { written, others, not_applicable: vec![("radio.x = 1".to_owned(), "it is swept".to_owned())] }
+}
+
+const GOODPUT: &str = "aggregate_goodput_bps";
+
+fn verdicts(robust: &Robust, metric: &str) -> Vec<Verdict> {
+    robust.rows(metric).map(|row| row.verdict).collect()
+}
+
+#[test]
+fn what_holds_everywhere_holds() {
+    let all = robust(trial("as written", 100.0, 0), &[("x", 200.0, 0), ("y", 5.0, 0)]);
+    assert_eq!(all.written(GOODPUT), Answer::Better(Side::B));
+    assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds; 2]);
+    let told = answer(&all, GOODPUT, ["old", "new"]);
+    assert!(told.starts_with("new is faster by 0.10") && told.ends_with("this holds in 2 of 2 other models"), "{told}");
+    assert_eq!(starving(&all, ["old", "new"]), None);
+}
+
+#[test]
+fn an_answer_flips_starves_or_cannot_be_told() {
+    let all = robust(
+        trial("as written", 100.0, 0),
+        &[("same", 50.0, 0), ("other", -100.0, 0), ("greedy", 100.0, 2), ("tie", 0.0, 0), ("other greedy", -100.0, 1)],
+    );
+    use Verdict::{Flips, Holds, Starves, Untold};
+    // Who loses and starves besides does not keep the other from being better.
+    assert_eq!(verdicts(&all, GOODPUT), [Holds, Flips, Starves, Untold, Flips]);
+    let told = answer(&all, GOODPUT, ["old", "new"]);
+    for part in [
+        "this holds in 1 of 5 other models",
+        "flips with other, other greedy, where old is faster",
+        "new is ahead, but starves a flow, with greedy",
+        "cannot be told with tie",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let starving = starving(&all, ["old", "new"]).unwrap();
+    assert_eq!(
+        starving,
+        "as written nobody starves a flow; so it is in 3 of 5 other models; new starves a flow with greedy, other greedy"
+    );
+    let object = all.json(GOODPUT, ["old", "new"]);
+    assert_eq!((&object["holds"], &object["of"], &object["flips_with"][0]), (&json!(1), &json!(5), &json!("other")));
+    assert_eq!(object["not_applicable"][0]["why"], "it is swept");
+    assert_eq!((&object["models"][2]["verdict"], &object["models"][2]["better"]), (&json!("starves"), &Value::Null));
+}
+
+#[test]
+fn a_tie_as_written_is_a_tie_where_it_stays_one() {
+    let all = robust(trial("as written", 0.0, 0), &[("x", 0.0, 0), ("y", 0.0, 0), ("z", -9.0, 0)]);
+    assert_eq!(all.written(GOODPUT), Answer::Open);
+    assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds, Verdict::Holds, Verdict::Flips]);
+    let told = answer(&all, GOODPUT, ["old", "new"]);
+    assert!(told.contains("no clear difference in goodput, nor is there in 2 of 3 other models"), "{told}");
+    assert!(told.contains("becomes clear with z, where old is faster"), "{told}");
+}
+
+#[test]
+fn who_is_ahead_and_starves_has_nothing_that_could_hold_but_that() {
+    let all = robust(trial("as written", 100.0, 4), &[("x", 100.0, 4), ("y", 100.0, 0)]);
+    assert_eq!(all.written(GOODPUT), Answer::Ahead(Side::B));
+    assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds, Verdict::Flips]);
+    let told = answer(&all, GOODPUT, ["old", "new"]);
+    assert!(
+        told.contains("nobody is called faster as written: new is ahead") && told.contains("in 4 of 4 runs"),
+        "{told}"
+    );
+    assert_eq!(
+        starving(&all, ["old", "new"]).unwrap(),
+        "as written new starves a flow in 4 of 4 runs; so it is in 1 of 2 other models; nobody starves a flow with y"
+    );
+}
+
+#[test]
+fn what_was_not_measured_in_all_runs_is_not_better_and_what_nowhere_was_is_unknown() {
+    let all = robust(trial("as written", 100.0, 0), &[("x", 100.0, 0)]);
+    // The index of one run is missing.
+    assert_eq!(all.written("retransmission_index"), Answer::Unknown);
+    assert!(
+        answer(&all, "retransmission_index", ["old", "new"]).contains("nothing can be said of the retransmissions")
+    );
+    assert_eq!((all.written("rtt_mean_s"), verdicts(&all, "rtt_mean_s")), (Answer::Unknown, vec![Verdict::Untold]));
+    let told: Vec<&str> = all.told().collect();
+    assert_eq!(told, [GOODPUT], "neither an index of one flow nor what was not measured");
+}
+
+#[test]
+fn frames_are_those_of_the_records() {
+    assert_eq!(frames(&[json!({"frames": 3}), json!({"frames": 4}), json!({})]), 7);
+}
+
+#[test]
+fn delays_of_starved_flows_on_both_sides_are_no_tie_of_delays() {
+    let side = || -> Vec<Value> {
+        let flow = json!({"delivered_bytes": 0, "delay_p95_s": null});
+        (1..=3).map(|seed| json!({"seed": seed, "fingerprint": "f", "duration_s": 9.0, "flows": [flow]})).collect()
+    };
+    let lines = compare(&side(), &side()).unwrap();
+    let dead = |model: &str| Trial { model: model.to_owned(), lines: lines.clone() };
+    let all = Robust { written: dead("as written"), others: vec![dead("x")], not_applicable: Vec::new() };
+    let told = answer(&all, "delay_p95_s", ["old", "new"]);
+    assert!(
+        told.starts_with("neither has a 95th percentile of the delay as written: a flow is starved in all runs"),
+        "{told}"
+    );
+    assert!(told.ends_with("so it is in 1 of 1 other models"), "{told}");
+    assert_eq!(
+        starving(&all, ["old", "new"]).unwrap(),
+        "as written both old and new starve a flow in 3 of 3 runs each; so it is in 1 of 1 other models"
+    );
+}

@@ -1,0 +1,124 @@
+//! Robustness in words: one sentence for each metric, one for who starves, one for each cell of the table.
+
+use super::{Answer, Robust, Row, Verdict};
+use crate::compare::{Side, amount, metric};
+
+/// "mac.profile = ieee, routing.protocol = static"
+fn listed<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> String {
+    rows.map(|row| row.model).collect::<Vec<_>>().join(", ")
+}
+
+/// How much, with its interval: "12.0 ± 3.1 kbit/s", or nothing where there is no interval.
+fn by(row: &Row<'_>) -> String {
+    row.line.and_then(amount).map(|amount| format!(" by {amount}")).unwrap_or_default()
+}
+
+/// Whether the answer of a metric holds, in one sentence: "tcp-ap is faster as written, by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
+pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
+    let Some(metric) = metric(name) else { return String::new() };
+    let rows: Vec<Row<'_>> = robust.rows(name).collect();
+    let of = |verdict: Verdict| rows.iter().filter(move |row| row.verdict == verdict);
+    let (holds, all) = (of(Verdict::Holds).count(), rows.len());
+    let written = robust.first(name);
+    let called = |side: Side| names[side as usize];
+    let mut parts = Vec::new();
+    let held = format!("in {holds} of {all} other models");
+    parts.push(match written.answer {
+        Answer::Better(side) => {
+            format!("{} is {}{} as written; this holds {held}", called(side), metric.praise, by(&written))
+        }
+        Answer::Ahead(side) => format!(
+            "nobody is called {} as written: {} is ahead{}, but starves a flow{}; so it is {held}",
+            metric.praise,
+            called(side),
+            by(&written),
+            starved(&written, side)
+        ),
+        Answer::Open if written.line.is_some_and(|line| line.counts.iter().all(|of| of.none == of.runs)) => {
+            format!("neither has a {} as written: a flow is starved in all runs; so it is {held}", metric.noun)
+        }
+        Answer::Open => format!("as written there is no clear difference in {}, nor is there {held}", metric.noun),
+        Answer::Unknown => format!("nothing can be said of the {} as written", metric.noun),
+    });
+    for side in [Side::A, Side::B] {
+        let flips = of(Verdict::Flips).filter(|row| row.answer == Answer::Better(side));
+        let told = listed(flips);
+        if !told.is_empty() {
+            let verb = if matches!(written.answer, Answer::Better(_)) { "flips with" } else { "becomes clear with" };
+            parts.push(format!("{verb} {told}, where {} is {}", called(side), metric.praise));
+        }
+        let told = listed(of(Verdict::Starves).filter(|row| row.answer == Answer::Ahead(side)));
+        if !told.is_empty() {
+            parts.push(format!("{} is ahead, but starves a flow, with {told}", called(side)));
+        }
+    }
+    let told = listed(of(Verdict::Untold));
+    if !told.is_empty() {
+        parts.push(format!("cannot be told with {told}"));
+    }
+    parts.join("; ")
+}
+
+/// In how many runs a side starves a flow: " in 3 of 10 runs".
+fn starved(row: &Row<'_>, side: Side) -> String {
+    let of = row.line.map(|line| line.counts[side as usize]);
+    of.map(|of| format!(" in {} of {} runs", of.starved_runs, of.runs)).unwrap_or_default()
+}
+
+/// Who starves a flow as written and where that changes, in one sentence; nothing if nobody ever does.
+pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
+    let who = |starved: Option<[(usize, usize); 2]>| starved.map(|sides| sides.map(|(starved, _)| starved > 0));
+    let trials = || std::iter::once(&robust.written).chain(&robust.others);
+    if trials().all(|trial| who(trial.starved()).is_none_or(|sides| sides == [false, false])) {
+        return None;
+    }
+    let told = |sides: [bool; 2]| match sides {
+        [false, false] => "nobody starves a flow".to_owned(),
+        [true, false] => format!("{} starves a flow", names[0]),
+        [false, true] => format!("{} starves a flow", names[1]),
+        [true, true] => format!("both {} and {} starve a flow", names[0], names[1]),
+    };
+    let written = who(robust.written.starved())?;
+    let same = robust.others.iter().filter(|trial| who(trial.starved()) == Some(written)).count();
+    let runs: Vec<(usize, usize)> =
+        robust.written.starved().unwrap_or_default().into_iter().filter(|(starved, _)| *starved > 0).collect();
+    let runs = match runs[..] {
+        [] => String::new(),
+        [(starved, runs)] => format!(" in {starved} of {runs} runs"),
+        [(one, runs), (other, _), ..] if one == other => format!(" in {one} of {runs} runs each"),
+        [(one, runs), (other, others), ..] => format!(" in {one} of {runs} runs and in {other} of {others}"),
+    };
+    let mut parts =
+        vec![format!("as written {}{runs}; so it is in {same} of {} other models", told(written), robust.others.len())];
+    for sides in [[false, false], [true, false], [false, true], [true, true]] {
+        let models: Vec<&str> = robust
+            .others
+            .iter()
+            .filter(|trial| sides != written && who(trial.starved()) == Some(sides))
+            .map(|trial| trial.model.as_str())
+            .collect();
+        if !models.is_empty() {
+            parts.push(format!("{} with {}", told(sides), models.join(", ")));
+        }
+    }
+    Some(parts.join("; "))
+}
+
+/// Who is better in a row: "tcp-ap", or a dash.
+pub fn verdict(row: &Row<'_>, names: [&str; 2]) -> String {
+    match row.answer {
+        Answer::Better(side) => names[side as usize].to_owned(),
+        Answer::Ahead(side) => format!("– ({} starves)", names[side as usize]),
+        Answer::Open | Answer::Unknown => "–".to_owned(),
+    }
+}
+
+/// A number of frames for people: "83 million", "640,000".
+pub fn count(frames: u64) -> String {
+    match frames {
+        10_000_000.. => format!("{} million", (frames + 500_000) / 1_000_000),
+        1_000_000.. => format!("{:.1} million", frames as f64 / 1e6),
+        1_000.. => format!("{},{:03}", frames / 1_000, frames % 1_000),
+        _ => frames.to_string(),
+    }
+}

@@ -1,0 +1,302 @@
+//! What is compared: values of keys (`--set key=a,b,c`), or the values of a key that a scenario or its records sweep, named by what differs.
+
+use crate::record::told_values;
+use serde_json::{Map, Value};
+
+/// Variants at most: each is a column of tables.
+pub const MOST: usize = 24;
+/// The key that is meant where several are swept.
+const USUAL: &str = "flow.transport";
+
+/// A variant of a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variant {
+    /// What people call it: its values.
+    pub name: String,
+    /// What makes it, as arguments of `--set`.
+    pub sets: Vec<String>,
+}
+
+/// Variants and what they have in common.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Variants {
+    /// What differs; none if the arguments name no two.
+    pub variants: Vec<Variant>,
+    /// The arguments of `--set` that all have.
+    pub common: Vec<String>,
+}
+
+/// The variants that arguments of `--set` make. A key with several values (`key=a,b,c`, or given several times among three arguments or more) is one that
+/// is compared, and several such keys in all combinations; the other arguments are common. Where no key has several values each of two arguments or more is a variant.
+///
+/// # Errors
+/// If they are too many.
+pub fn of_sets(sets: &[String]) -> Result<Variants, String> {
+    let mut keys: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut malformed = Vec::new();
+    for set in sets {
+        match set.split_once('=') {
+            None => malformed.push(set.clone()),
+            Some((key, values)) => match keys.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, known)) => known.extend(split(values)),
+                None => keys.push((key, split(values))),
+            },
+        }
+    }
+    let has_list = sets.iter().any(|set| set.split_once('=').is_some_and(|(_, values)| split(values).len() > 1));
+    let repeats = keys.len() + malformed.len() < sets.len();
+    let each_is_one = !has_list && (sets.len() == 2 || !repeats);
+    if each_is_one {
+        // One that is no key and value is told by the scenario.
+        let one_key = keys.len() == 1 && malformed.is_empty();
+        let name = |set: &String| match set.split_once('=') {
+            Some((key, value)) if one_key => told(key, value),
+            Some((key, value)) => format!("{} {}", last(key), bare(value)),
+            None => set.clone(),
+        };
+        let variants: Vec<Variant> =
+            sets.iter().map(|set| Variant { name: name(set), sets: vec![set.clone()] }).collect();
+        return Ok(match variants.len() {
+            0 | 1 => Variants { variants: Vec::new(), common: sets.to_vec() },
+            _ => Variants { variants: distinct(variants), common: Vec::new() },
+        });
+    }
+    let (compared, common): (Vec<_>, Vec<_>) = keys.into_iter().partition(|(_, values)| values.len() > 1);
+    let count = compared.iter().fold(1usize, |count, (_, values)| count.saturating_mul(values.len()));
+    if count > MOST {
+        return Err(format!(
+            "{count} variants are more than can be read side by side: {MOST} at most; sweep them with meshpace run --report"
+        ));
+    }
+    let mut variants = vec![Variant { name: String::new(), sets: Vec::new() }];
+    for (key, values) in &compared {
+        let with = |variant: &Variant, value: &String| {
+            let told = told(key, value);
+            let name = if variant.name.is_empty() { told } else { format!("{}, {told}", variant.name) };
+            let sets = variant.sets.iter().cloned().chain([format!("{key}={value}")]).collect();
+            Variant { name, sets }
+        };
+        variants = variants.iter().flat_map(|variant| values.iter().map(move |value| with(variant, value))).collect();
+    }
+    let common = common.into_iter().map(|(key, values)| format!("{key}={}", values.concat()));
+    Ok(Variants { variants: distinct(variants), common: malformed.into_iter().chain(common).collect() })
+}
+
+/// Names that are there twice get a number.
+fn distinct(mut variants: Vec<Variant>) -> Vec<Variant> {
+    let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
+    for (variant, name) in variants.iter_mut().zip(numbered(&names)) {
+        variant.name = name;
+    }
+    variants
+}
+
+/// The same names, with numbers behind those that are there more than once.
+pub fn numbered(names: &[String]) -> Vec<String> {
+    let of = |(number, name): (usize, &String)| match names.iter().filter(|other| *other == name).count() {
+        1 => name.clone(),
+        _ => format!("{name} ({})", 1 + names[..number].iter().filter(|other| *other == name).count()),
+    };
+    names.iter().enumerate().map(of).collect()
+}
+
+/// A value as people call it: texts as they are, other values behind the last part of their key.
+fn told(key: &str, value: &str) -> String {
+    let value = value.trim();
+    let is_text = value.parse::<f64>().is_err() && !["true", "false"].contains(&value) && !value.starts_with('[');
+    if is_text { bare(value).to_owned() } else { format!("{} {value}", last(key)) }
+}
+
+fn last(key: &str) -> &str {
+    key.trim().rsplit('.').next().unwrap_or(key)
+}
+
+/// A text without the quotes around it.
+fn bare(value: &str) -> &str {
+    let value = value.trim();
+    let unquoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    unquoted('"').or_else(|| unquoted('\'')).unwrap_or(value)
+}
+
+/// The values between the commas that stand in no brackets and no quotes.
+fn split(values: &str) -> Vec<String> {
+    let (mut parts, mut depth, mut quote) = (vec![String::new()], 0usize, None);
+    for c in values.chars() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            (_, Some(_)) => {}
+            ('"' | '\'', None) => quote = Some(c),
+            ('[' | '{', None) => depth += 1,
+            (']' | '}', None) => depth = depth.saturating_sub(1),
+            (',', None) if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    // A comma too many, or a text that is no list: as it is.
+    if parts.iter().any(|part| part.trim().is_empty()) { vec![values.to_owned()] } else { parts }
+}
+
+/// The argument of `--set` that makes a scenario sweep a key, from `key=a,b,c`.
+///
+/// # Errors
+/// If there is no key or no value in it.
+pub fn sweep(argument: &str) -> Result<String, String> {
+    let way = "write --sweep key=a,b,c, such as --sweep topology.hops=2,4,6";
+    let (key, values) = argument.split_once('=').ok_or_else(|| format!("{argument}: there is no = in it; {way}"))?;
+    if values.trim().is_empty() {
+        return Err(format!("{argument}: there is no value; {way}"));
+    }
+    let written = |value: &String| match value.trim() {
+        value if is_toml(value) => value.to_owned(),
+        text => Value::from(text).to_string(),
+    };
+    let values: Vec<String> = split(values).iter().map(written).collect();
+    Ok(format!("sweep.{}=[{}]", Value::from(key.trim()), values.join(", ")))
+}
+
+/// Whether a value is TOML as it stands: a number, a truth value, a list, a table, a text in quotes. Anything else is a text.
+fn is_toml(value: &str) -> bool {
+    toml::from_str::<toml::Table>(&format!("value = {value}")).is_ok()
+}
+
+/// Which of the swept `keys` is compared: that of `by`, the only one, or that of the transports.
+///
+/// # Errors
+/// If it is none of them, or there is no saying which.
+pub fn axis(keys: &[&str], by: Option<&str>) -> Result<String, String> {
+    let listed = if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
+    match (by, keys) {
+        (Some(by), _) if keys.contains(&by) => Ok(by.to_owned()),
+        (Some(by), _) => Err(format!("--by {by}: it is not swept, but {listed} is")),
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) if keys.contains(&USUAL) => Ok(USUAL.to_owned()),
+        (None, []) => Err("nothing is swept whose values could be compared".to_owned()),
+        (None, _) => Err(format!("say which key's values are compared, with --by: {listed} are swept")),
+    }
+}
+
+/// The keys that records sweep: those of which there are two values or more.
+pub fn swept(records: &[Value]) -> Vec<&str> {
+    let points = || records.iter().filter_map(|record| record.get("point")?.as_object());
+    let Some(first) = points().next() else { return Vec::new() };
+    let is_swept = |key: &&String| points().any(|point| point.get(*key) != first.get(*key));
+    first.keys().filter(is_swept).map(String::as_str).collect()
+}
+
+/// Records by the values of a swept key, which leaves their points: each value with its name, in the order in which they come.
+pub fn by(records: Vec<Value>, key: &str) -> Vec<(String, Vec<Value>)> {
+    let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+    for mut record in records {
+        let point = record.get_mut("point").and_then(Value::as_object_mut);
+        // The order of the other keys stays.
+        let value = point.and_then(|point| point.shift_remove(key)).unwrap_or_default();
+        match groups.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, group)) => group.push(record),
+            None => groups.push((value, vec![record])),
+        }
+    }
+    let name = |value: Value| told_values(Some(&Map::from_iter([(key.to_owned(), value)])), |_| true);
+    let (names, groups): (Vec<String>, Vec<Vec<Value>>) =
+        groups.into_iter().map(|(value, group)| (name(value), group)).unzip();
+    numbered(&names).into_iter().zip(groups).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(sets: &[&str]) -> (Vec<(String, Vec<String>)>, Vec<String>) {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let found = of_sets(&sets).unwrap();
+        (found.variants.into_iter().map(|variant| (variant.name, variant.sets)).collect(), found.common)
+    }
+
+    fn names(sets: &[&str]) -> Vec<String> {
+        of(sets).0.into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn two_arguments_are_two_variants_as_they_always_were() {
+        let (variants, common) = of(&["flow.transport=newreno", "flow.transport=tcp-ap"]);
+        let one = |name: &str| (name.to_owned(), vec![format!("flow.transport={name}")]);
+        assert_eq!((variants, common), (vec![one("newreno"), one("tcp-ap")], vec![]));
+        assert_eq!(names(&["flow.max_window=4", "flow.transport=cubic"]), ["max_window 4", "transport cubic"]);
+        assert_eq!(names(&["flow.1.to=3", "flow.1.to=4"]), ["to 3", "to 4"]);
+        assert_eq!(names(&["radio.rts_cts=true", "radio.rts_cts=true"]), ["rts_cts true (1)", "rts_cts true (2)"]);
+        let table = "flow.transport={ name = \"tcp-ap\", pacing = { alpha = 0.5 } }";
+        assert_eq!(of(&[table, "flow.transport=newreno"]).0[0].1, [table], "commas in brackets separate nothing");
+    }
+
+    #[test]
+    fn values_in_one_argument_are_variants_and_the_others_are_common() {
+        let (variants, common) = of(&["flow.transport=newreno,cubic,tcp-ap", "duration=20 s"]);
+        assert_eq!(variants.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["newreno", "cubic", "tcp-ap"]);
+        assert_eq!(
+            (variants[2].1.as_slice(), common),
+            (&["flow.transport=tcp-ap".to_owned()][..], vec!["duration=20 s".to_owned()])
+        );
+        assert_eq!(
+            names(&["flow.transport=newreno,cubic", "flow.max_window=4,8"]),
+            ["newreno, max_window 4", "newreno, max_window 8", "cubic, max_window 4", "cubic, max_window 8"]
+        );
+        assert_eq!(names(&["radio.noise='-90 dBm',\"-80 dBm\""]), ["-90 dBm", "-80 dBm"]);
+        assert!(
+            of_sets(&[format!("flow.max_window={}", vec!["1"; 25].join(","))]).unwrap_err().contains("25 variants")
+        );
+    }
+
+    #[test]
+    fn a_key_that_is_given_again_has_several_values() {
+        let (variants, common) =
+            of(&["flow.transport=newreno", "duration=9 s", "flow.transport=cubic", "flow.transport=cwl"]);
+        assert_eq!(variants.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["newreno", "cubic", "cwl"]);
+        assert_eq!(common, ["duration=9 s"]);
+        assert_eq!(names(&["a.b=1", "a.c=2", "a.d=x"]), ["b 1", "c 2", "d x"], "three keys are three variants");
+        assert_eq!(of(&["duration=9 s"]), (vec![], vec!["duration=9 s".to_owned()]));
+        assert_eq!(of(&["title=a, "]).1, ["title=a, "], "a comma too many is no list");
+    }
+
+    #[test]
+    fn records_are_parted_by_a_key_that_leaves_their_points() {
+        let record = |hops: u64, transport: &str| json!({"seed": 1, "point": {"topology.hops": hops, "flow.transport": transport, "x": 1}});
+        let records = vec![record(2, "cubic"), record(2, "cwl"), record(4, "cubic"), record(4, "cwl")];
+        assert_eq!(swept(&records), ["topology.hops", "flow.transport"], "one value is not swept");
+        let parted = by(records.clone(), "flow.transport");
+        assert_eq!((parted[0].0.as_str(), parted[1].0.as_str(), parted[1].1.len()), ("cubic", "cwl", 2));
+        assert_eq!(parted[1].1[1]["point"], json!({"topology.hops": 4, "x": 1}));
+        assert_eq!(by(records, "topology.hops")[1].0, "hops 4");
+    }
+
+    #[test]
+    fn a_sweep_is_a_list_of_values_in_toml() {
+        assert_eq!(sweep("topology.hops=2,4").unwrap(), "sweep.\"topology.hops\"=[2, 4]");
+        assert_eq!(
+            sweep("flow.rate = 20 kbit/s,40 kbit/s").unwrap(),
+            "sweep.\"flow.rate\"=[\"20 kbit/s\", \"40 kbit/s\"]"
+        );
+        assert_eq!(
+            sweep("a.b={ name = 'x', y = [1, 2] },true").unwrap(),
+            "sweep.\"a.b\"=[{ name = 'x', y = [1, 2] }, true]"
+        );
+        assert!(
+            sweep("topology.hops").unwrap_err().contains("no =") && sweep("a.b=").unwrap_err().contains("no value")
+        );
+    }
+
+    #[test]
+    fn the_key_is_the_only_one_that_of_transports_or_the_one_that_is_said() {
+        assert_eq!(axis(&["a.b"], None), Ok("a.b".to_owned()));
+        assert_eq!(axis(&["a.b", "flow.transport"], None), Ok("flow.transport".to_owned()));
+        assert_eq!(axis(&["a.b", "a.c"], Some("a.c")), Ok("a.c".to_owned()));
+        assert!(axis(&["a.b", "a.c"], None).unwrap_err().contains("a.b, a.c are swept"));
+        assert!(axis(&[], None).unwrap_err().contains("nothing is swept"));
+        assert!(axis(&["a.b"], Some("x")).unwrap_err().contains("not swept"));
+    }
+}

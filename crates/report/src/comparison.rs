@@ -1,0 +1,309 @@
+//! The page of a comparison: who starves, who is better in what, and with which other models of medium access, routing and reception that holds.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking_of, words};
+use meshpace_lab::record::write_whole;
+use meshpace_lab::robust::{Answer, Asked, FRAMES, Robust, Row, Verdict, answer, count, starving, verdict};
+use meshpace_lab::statistics;
+use meshpace_lab::summary::starvation::Tally;
+use serde_json::Value;
+use std::path::Path;
+
+/// Two variants against each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// What people call them.
+    pub names: [&'a str; 2],
+    /// Metric by metric.
+    pub lines: &'a [Line],
+}
+
+/// What a page is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// What it is about.
+    pub title: &'a str,
+    /// What makes it again.
+    pub command: &'a str,
+    /// Settings that all variants have.
+    pub common: &'a [String],
+    /// The variants with their runs.
+    pub variants: &'a [(&'a str, &'a [Value])],
+    /// Each but the first against the first.
+    pub pairs: &'a [Pair<'a>],
+    /// Whether it holds under other models, pair by pair.
+    pub asked: &'a Asked,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// If it cannot be written, with its name.
+pub fn write(page: &Path, subject: &Subject<'_>) -> Result<(), String> {
+    let directory = page.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let name = page.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    write_whole(directory, &name, render(subject)).map_err(|error| format!("{}: {error}", page.display()))
+}
+
+fn render(subject: &Subject<'_>) -> String {
+    let mut tally = Tally::default();
+    for (name, records) in subject.variants {
+        records.iter().for_each(|record| tally.add(name, record));
+    }
+    let starved = tally.sentences();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (subject.title) }
+                style { (PreEscaped(include_str!("comparison/style.css"))) }
+            }
+            body { main {
+                h1 { (subject.title) }
+                @if let Some((first, others)) = starved.split_first() {
+                    div class="starved" role="note" { p { strong { (first) } } @for sentence in others { p { (sentence) } } }
+                }
+                p { "Runs: " (subject.variants.iter().map(|(_, records)| records.len()).sum::<usize>()) ". "
+                    @if !subject.common.is_empty() { "In all variants: " code { (subject.common.join(", ")) } ". " }
+                    code { (subject.command) } }
+                @if subject.variants.len() > 2 { (ranked(subject)) }
+                @for pair in subject.pairs { (compared(pair)) }
+                (held(subject))
+            } }
+        }
+    };
+    page.into_string()
+}
+
+/// One pair, in sentences.
+fn compared(pair: &Pair<'_>) -> Markup {
+    let [a, b] = pair.names;
+    html! {
+        h2 { (b) " against " (a) }
+        ul { @for line in pair.lines.iter().filter(|line| line.is_shown) {
+            li class=[line.better.map(|_| "clear")] { (words(line, pair.names)) }
+        } }
+    }
+}
+
+/// Who is best in what.
+fn ranked(subject: &Subject<'_>) -> Markup {
+    let groups: Vec<(String, Vec<&Value>)> =
+        subject.variants.iter().map(|(name, records)| ((*name).to_owned(), records.iter().collect())).collect();
+    let place = |number: usize, rank: &Rank| match rank {
+        Rank { starved: (1.., _), .. } => "✗".to_owned(),
+        Rank { ties: true, .. } => "=".to_owned(),
+        _ => format!("{}.", number + 1),
+    };
+    html! {
+        h2 { "The best first" }
+        p { "Means with 95 % intervals. “=” is before one that is no worse for sure than the one before it, “✗” before one that starves a flow, which has no place." }
+        dl class="ranks" { @for (metric, ranks) in ranking_of(&groups) {
+            dt { (head(metric)) }
+            dd { ol { @for (number, rank) in ranks.iter().enumerate() {
+                li class=[(rank.starved.0 > 0).then_some("starves")] {
+                    span class="place" { (place(number, rank)) } " " (rank.name) " "
+                    span class="number" { (rank.mean.times(metric.unit.1).told(statistics::digits)) }
+                }
+            } } }
+        } }
+    }
+}
+
+/// A metric with its unit.
+fn head(metric: &Metric) -> String {
+    if metric.unit.0.is_empty() { metric.noun.to_owned() } else { format!("{}, {}", metric.noun, metric.unit.0) }
+}
+
+/// Whether it holds.
+fn held(subject: &Subject<'_>) -> Markup {
+    match subject.asked {
+        Asked::No => html! {},
+        Asked::TooMuch { models, frames } => html! {
+            h2 { "Does it hold?" }
+            p { "That was not asked: " (models) " other models would put about " (count(*frames)) " frames on the air, more than "
+                (count(FRAMES)) ". " code { (subject.command) " --robust" } " asks it." }
+        },
+        Asked::Answered(found) => html! {
+            h2 { "Does it hold?" }
+            p { "The same comparison with one other choice of the model at a time, in pairs of equal seeds. An answer holds where it is the same: of a variant that is better, the "
+                "difference has the same sign, its 95 % interval has no zero in it, and that variant starves no flow in any run." }
+            @for (pair, robust) in subject.pairs.iter().zip(found) {
+                @if found.len() > 1 { h3 { (pair.names[1]) " against " (pair.names[0]) } }
+                (answers(robust, pair.names))
+            }
+            @if let Some(robust) = found.first().filter(|robust| !robust.not_applicable.is_empty()) {
+                details { summary { "Choices that are not applicable (" (robust.not_applicable.len()) ")" }
+                    ul { @for (model, why) in &robust.not_applicable { li { code { (model) } ": " (why) } } } }
+            }
+        },
+    }
+}
+
+/// The sentences of a pair, and a table for each metric.
+fn answers(robust: &Robust, names: [&str; 2]) -> Markup {
+    let metrics: Vec<&Metric> = robust.told().filter_map(metric).collect();
+    html! {
+        ul class="answers" {
+            @for metric in &metrics { li { strong { (metric.noun) } ": " (answer(robust, metric.name, names)) "." } }
+            @if let Some(sentence) = starving(robust, names) { li { strong { "who starves" } ": " (sentence) "." } }
+        }
+        @for (number, metric) in metrics.iter().enumerate() {
+            details open[number == 0] { summary { (head(metric)) ": " (names[1]) " less " (names[0]) } (models(robust, metric, names)) }
+        }
+    }
+}
+
+/// The models of a metric, each with its difference on one scale for all.
+fn models(robust: &Robust, metric: &Metric, names: [&str; 2]) -> Markup {
+    let rows: Vec<Row<'_>> = std::iter::once(robust.first(metric.name)).chain(robust.rows(metric.name)).collect();
+    let ends = |row: &Row<'_>| row.line.and_then(|line| line.interval).filter(|_| row.line.is_some_and(is_number));
+    let low = rows.iter().filter_map(ends).map(|[low, _]| low).fold(0.0, f64::min);
+    let high = rows.iter().filter_map(ends).map(|[_, high]| high).fold(0.0, f64::max);
+    let trials = std::iter::once(&robust.written).chain(&robust.others);
+    html! {
+        div class="models" role="table" { @for (number, (row, trial)) in rows.iter().zip(trials).enumerate() {
+            div role="row" class=(if number == 0 { "row written" } else { class(row.verdict) }) {
+                span role="cell" class="model" { (row.model) }
+                span role="cell" class="bar" { (bar(ends(row), row.line.map(|line| line.difference), [low, high])) }
+                span role="cell" class="number" { (difference(row, names)) }
+                span role="cell" class="who" { (verdict(row, names)) }
+                span role="cell" class="verdict" { @if number > 0 { (said(row, robust.written(metric.name))) } }
+                span role="cell" class="starves" { @for ((starved, runs), name) in trial.starved().unwrap_or_default().iter().zip(names) {
+                    @if *starved > 0 { span { "✗ " (name) " " (starved) " of " (runs) } }
+                } }
+            }
+        } }
+    }
+}
+
+fn is_number(line: &Line) -> bool {
+    line.difference.is_finite()
+}
+
+fn difference(row: &Row<'_>, names: [&str; 2]) -> String {
+    let none = ["none in both".to_owned(), format!("none for {}", names[0]), format!("none for {}", names[1])];
+    row.line.map_or_else(|| "–".to_owned(), |line| crate::parts::signs(&cell(line, [&none[0], &none[1], &none[2]])))
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "row holds",
+        Verdict::Flips => "row flips",
+        Verdict::Starves => "row greedy",
+        Verdict::Untold => "row untold",
+    }
+}
+
+/// The verdict with its sign. Where nobody is better as written there is nothing that could hold.
+fn said(row: &Row<'_>, written: Answer) -> String {
+    let sign = match (row.verdict, written) {
+        (Verdict::Holds, Answer::Better(_)) => "✓",
+        (Verdict::Holds, _) => return "= the same".to_owned(),
+        (Verdict::Flips, _) => "⇄",
+        (Verdict::Starves, _) => "✗",
+        (Verdict::Untold, _) => "?",
+    };
+    format!("{sign} {}", row.verdict.name())
+}
+
+/// Width of the drawing of a difference, in its own units.
+const WIDTH: f64 = 200.0;
+
+/// A difference with its interval between `low` and `high`, without text, so that it may be stretched; a line stands at zero.
+fn bar(interval: Option<[f64; 2]>, mean: Option<f64>, [low, high]: [f64; 2]) -> Markup {
+    let span = if high > low { high - low } else { 1.0 };
+    let x = |value: f64| format!("{:.1}", 4.0 + (WIDTH - 8.0) * (value - low) / span);
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} 16")) preserveAspectRatio="none" aria-hidden="true" {
+            line class="zero" x1=(x(0.0)) x2=(x(0.0)) y1="0" y2="16" {}
+            @if let (Some([from, to]), Some(mean)) = (interval, mean) {
+                line class="interval" x1=(x(from)) x2=(x(to)) y1="8" y2="8" {}
+                line class="mean" x1=(x(mean)) x2=(x(mean)) y1="2" y2="14" {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_lab::compare::compare;
+    use meshpace_lab::robust::Trial;
+    use serde_json::json;
+
+    /// Four seeds with so much goodput more than seed for seed, the first flow dead or not.
+    fn records(more: f64, is_dead: bool) -> Vec<Value> {
+        let flow = json!({"from": 0, "to": 6, "transport": "t", "delivered_bytes": u64::from(!is_dead), "timeouts": 0});
+        let goodput = |seed: u64| 1e5 * (seed % 3) as f64 + more + seed as f64;
+        (1..=4)
+            .map(|seed| json!({"seed": seed, "point": {}, "fingerprint": "f", "duration_s": 9.0, "aggregate_goodput_bps": goodput(seed), "flows": [flow]}))
+            .collect()
+    }
+
+    fn trial(model: &str, more: f64, is_dead: bool) -> Trial {
+        Trial { model: model.to_owned(), lines: compare(&records(0.0, false), &records(more, is_dead)).unwrap() }
+    }
+
+    fn page(asked: &Asked, is_dead: bool) -> String {
+        let (a, b) = (records(0.0, false), records(500.0, is_dead));
+        let lines = compare(&a, &b).unwrap();
+        let (variants, pairs) =
+            ([("old", &a[..]), ("<new>", &b[..])], [Pair { names: ["old", "<new>"], lines: &lines }]);
+        let common = ["duration=9 s".to_owned()];
+        render(&Subject {
+            title: "T",
+            command: "meshpace compare x",
+            common: &common,
+            variants: &variants,
+            pairs: &pairs,
+            asked,
+        })
+    }
+
+    #[test]
+    fn who_starves_comes_first_and_nothing_is_hidden() {
+        let text = page(&Asked::No, true);
+        let (alarm, sentence) = (text.find("STARVED").unwrap(), text.find("neither is called faster").unwrap());
+        assert!(alarm < sentence && text.contains("&lt;new&gt; 4 of 4") && !text.contains("Does it hold"), "{text}");
+        assert!(!page(&Asked::No, false).contains("STARVED"));
+    }
+
+    #[test]
+    fn every_model_has_its_row_and_every_reason_is_there() {
+        let others = vec![
+            trial("x = 1", 400.0, false),
+            trial("x = 2", -400.0, false),
+            trial("x = 3", 400.0, true),
+            trial("x = 4", 0.0, false),
+        ];
+        let written = trial("as written", 500.0, false);
+        let robust = Robust { written, others, not_applicable: vec![("y = 1".to_owned(), "it is swept".to_owned())] };
+        let text = page(&Asked::Answered(vec![robust]), false);
+        for (model, verdict) in
+            [("x = 1", "✓ holds"), ("x = 2", "⇄ flips"), ("x = 3", "✗ starves"), ("x = 4", "? cannot be told")]
+        {
+            let row = &text[text.find(&format!(">{model}<")).unwrap()..];
+            assert!(row[..row.find("</div>").unwrap()].contains(verdict), "{model}: {row}");
+        }
+        assert!(text.contains("this holds in 1 of 4 other models") && text.contains("it is swept"), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_asked_says_why_and_how() {
+        let text = page(&Asked::TooMuch { models: 11, frames: 83_000_000 }, false);
+        assert!(
+            text.contains("83 million") && text.contains("50 million") && text.contains("meshpace compare x --robust")
+        );
+    }
+
+    #[test]
+    fn a_scale_has_zero_and_both_ends() {
+        let drawn = bar(Some([-1.0, 3.0]), Some(1.0), [-1.0, 3.0]).into_string();
+        // A quarter of the 192 units between the margins.
+        assert!(drawn.contains("class=\"zero\" x1=\"52.0\"") && drawn.contains("x1=\"4.0\" x2=\"196.0\""), "{drawn}");
+    }
+}
