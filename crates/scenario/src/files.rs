@@ -22,7 +22,7 @@ pub fn from_disk(directory: &Path, name: &str) -> Result<Vec<u8>, String> {
 /// The content of a file that a person named.
 ///
 /// # Errors
-/// Those of [`from_disk`], without the name.
+/// Whatever the file system refuses, and a file of more than [`MOST`] bytes; the name is not in it.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     File::open(path)?.take(MOST + 1).read_to_end(&mut content)?;

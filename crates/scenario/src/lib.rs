@@ -31,7 +31,7 @@ pub mod value;
 mod warnings;
 
 pub use diagnostic::{Problem, Refusal, Source, nearest};
-pub use files::{Load, read as read_file};
+pub use files::{Load, MOST as LARGEST_FILE, read as read_file};
 pub use plot::{METRICS as PLOTTED, Plot};
 pub use programs::Program;
 pub use topology::{Draw, Unplaced};
