@@ -276,6 +276,8 @@ fn a_session_of_quiet_trains_carries_a_file_and_outlives_its_far_end() {
     connect.reports(|object| object["streams"] == 1);
     listening.child.kill().unwrap();
     listening.child.wait().unwrap();
+    // What is said to nobody is answered by the far end's kernel; an end that says nothing asks every 15 s.
+    waiting.write_all(b"anybody?").unwrap();
     assert_eq!(waiting.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     connect.says("is over");
     connect.reports(|object| object["aborted"] == 1 && object["streams"] == 0);
