@@ -329,7 +329,10 @@ fn what_a_transparent_end_changes_is_cleaned_up_after_kill_minus_nine() {
         let tables = || meshpace_live::tcp::filter::tables().unwrap().len();
         let before = rules();
         let mut connect = End::start(&["connect", "127.0.0.1", "--transparent", "10.200.0.0/24"]);
-        let line = connect.complaints.recv_timeout(PATIENCE).expect("a word");
+        // First it says what carries the streams, and why.
+        let carried = connect.complaints.recv_timeout(PATIENCE).expect("a word");
+        assert!(carried.contains("transport "), "{carried}");
+        let line = connect.complaints.recv_timeout(PATIENCE).expect("another");
         if !line.contains("connections to 10.200.0.0/24 go through") {
             skipped(Class::Rights, format_args!("no transparent sockets here ({line})"));
             return;

@@ -134,7 +134,7 @@ def compare(
 
 
 def _difference(line: dict[str, Any]) -> Difference:
-    fields = {name: line.get(name) for name in Difference.__dataclass_fields__}
+    fields: dict[str, Any] = {name: line.get(name) for name in Difference.__dataclass_fields__}
     interval = line.get("interval")
     fields["interval"] = tuple(interval) if isinstance(interval, list) else None
     fields["starved"] = tuple(side["starved_runs"] for side in line["counts"])
