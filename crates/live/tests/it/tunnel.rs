@@ -6,7 +6,7 @@ use meshpace_core::{Duration, Rate};
 use meshpace_live::testbed::tun_link::ADDRESSES;
 use meshpace_live::testbed::{Impairment, Link, Loss, Relay};
 use meshpace_live::tpa::{Options, TpaPort};
-use meshpace_live::tunnel::{Allowed, Connector, Counters, Exit, Forward, Totals};
+use meshpace_live::tunnel::{Allowed, CarriedBy, Connector, Counters, Exit, Forward, Totals};
 use meshpace_testing::{Class, is_slow_run, skipped};
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
@@ -16,43 +16,68 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Both ends of a tunnel in this process; over a relay if there is one.
-struct Tunnel {
-    connector: Connector,
-    exit: Exit,
+pub struct Tunnel {
+    pub connector: Connector,
+    pub exit: Exit,
+    /// Where the exit listens, past the relay.
+    pub far: SocketAddr,
     _relay: Option<Relay>,
 }
 
 impl Tunnel {
-    fn new(options: &Options, allowed: Allowed, over: Option<[Impairment; 2]>) -> Tunnel {
+    pub fn new(by: CarriedBy, options: &Options, allowed: Allowed, over: Option<[Impairment; 2]>) -> Tunnel {
         let port = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap();
-        let mut far = port.local_addr().unwrap();
+        let far = port.local_addr().unwrap();
         let exit = Exit::new(allowed);
         exit.serve(port.listen(1024).unwrap(), |_| {}).unwrap();
         let relay = over.map(|[there, back]| Relay::new(far, there, back, false).unwrap());
-        if let Some(relay) = &relay {
-            far = relay.address();
-        }
+        let address = relay.as_ref().map_or(far, Relay::address);
         let own = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap();
-        Tunnel { connector: Connector::new(own, far), exit, _relay: relay }
+        let connector = match by {
+            CarriedBy::Tpa => Connector::new(own, address),
+            CarriedBy::Session => Connector::in_session(own, address),
+        };
+        Tunnel { connector, exit, far, _relay: relay }
     }
 
     /// Where connections for `target` are taken.
-    fn to(&self, target: SocketAddr) -> SocketAddr {
-        let forward = Forward { local: "127.0.0.1:0".into(), target: target.to_string() };
-        self.connector.serve(&forward, |_| {}).unwrap()
+    pub fn to(&self, target: SocketAddr) -> SocketAddr {
+        to(&self.connector, target)
     }
 
     /// What both ends have counted once no stream is open.
-    fn totals(&self) -> [Totals; 2] {
-        let of = |counters: Counters| {
-            let start = Instant::now();
-            while counters.totals().open > 0 && start.elapsed() < ms(20_000) {
-                std::thread::sleep(ms(5));
-            }
-            counters.totals()
-        };
-        [of(self.connector.counters()), of(self.exit.counters())]
+    pub fn totals(&self) -> [Totals; 2] {
+        [settled(&self.connector.counters()), settled(&self.exit.counters())]
     }
+}
+
+/// Where connections for `target` are taken.
+pub fn to(connector: &Connector, target: SocketAddr) -> SocketAddr {
+    let forward = Forward { local: "127.0.0.1:0".into(), target: target.to_string() };
+    connector.serve(&forward, |_| {}).unwrap()
+}
+
+/// What has been counted once no stream is open.
+pub fn settled(counters: &Counters) -> Totals {
+    let start = Instant::now();
+    while counters.totals().open > 0 && start.elapsed() < ms(30_000) {
+        std::thread::sleep(ms(5));
+    }
+    let totals = counters.totals();
+    assert_eq!(totals.open, 0, "{totals:?}");
+    totals
+}
+
+/// What comes back of what is said once all is said.
+pub fn exchange(at: SocketAddr, said: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(at)?;
+    stream.set_read_timeout(Some(ms(60_000)))?;
+    stream.write_all(said)?;
+    // The echo comes only after this: one direction is over, the other begins.
+    stream.shutdown(Shutdown::Write)?;
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got)?;
+    Ok(got)
 }
 
 /// Serves every connection on a thread of its own.
@@ -77,18 +102,13 @@ pub fn echo(mut stream: TcpStream) {
 
 #[test]
 fn two_hundred_streams_at_once_closed_by_halves() {
-    let tunnel = Tunnel::new(&Options::default(), Allowed::Anywhere, None);
+    let tunnel = Tunnel::new(CarriedBy::Tpa, &Options::default(), Allowed::Anywhere, None);
     let at = tunnel.to(server(echo));
     std::thread::scope(|scope| {
         for seed in 0..200 {
             scope.spawn(move || {
-                let mut stream = TcpStream::connect(at).unwrap();
                 let sent = noise(seed, 5000 + 100 * seed as usize);
-                stream.write_all(&sent).unwrap();
-                // The echo comes only after this: one direction is over, the other begins.
-                stream.shutdown(Shutdown::Write).unwrap();
-                let mut got = Vec::new();
-                stream.read_to_end(&mut got).unwrap();
+                let got = exchange(at, &sent).unwrap();
                 assert!(got == sent, "stream {seed}: {} bytes", got.len());
             });
         }
@@ -102,7 +122,7 @@ fn two_hundred_streams_at_once_closed_by_halves() {
 
 #[test]
 fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
-    let tunnel = Tunnel::new(&Options::default(), Allowed::Anywhere, None);
+    let tunnel = Tunnel::new(CarriedBy::Tpa, &Options::default(), Allowed::Anywhere, None);
     // Reads nothing until the test has seen what it wants to.
     static SEEN: AtomicBool = AtomicBool::new(false);
     let slow = tunnel.to(server(|stream| {
@@ -121,19 +141,14 @@ fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
         written += length;
     }
     assert!(written < sent.len(), "somebody takes without end");
-    let mut other = TcpStream::connect(tunnel.to(server(echo))).unwrap();
-    other.write_all(b"quick").unwrap();
-    other.shutdown(Shutdown::Write).unwrap();
-    let mut text = String::new();
-    other.read_to_string(&mut text).unwrap();
-    assert_eq!(text, "quick");
+    assert_eq!(exchange(tunnel.to(server(echo)), b"quick").unwrap(), b"quick");
     SEEN.store(true, Ordering::Relaxed);
     drop(writer);
 }
 
 #[test]
 fn what_is_broken_off_is_not_taken_for_an_end() {
-    let tunnel = Tunnel::new(&quick(), Allowed::Anywhere, None);
+    let tunnel = Tunnel::new(CarriedBy::Tpa, &quick(), Allowed::Anywhere, None);
     // Sends something and breaks off.
     let at = tunnel.to(server(|mut stream| {
         stream.write_all(b"half of it").unwrap();
@@ -151,7 +166,7 @@ fn what_is_broken_off_is_not_taken_for_an_end() {
 }
 
 /// Writes until nobody takes any more, and breaks off.
-pub fn flood(mut stream: TcpStream) {
+fn flood(mut stream: TcpStream) {
     stream.set_write_timeout(Some(ms(500))).unwrap();
     while stream.write(&[7; 1 << 16]).is_ok() {}
     let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
@@ -160,7 +175,10 @@ pub fn flood(mut stream: TcpStream) {
 
 #[test]
 fn what_is_broken_off_does_not_wait_for_a_client_that_reads_nothing() {
-    let tunnel = Tunnel::new(&quick(), Allowed::Anywhere, None);
+    breaks_off_before_a_client_that_reads_nothing(&Tunnel::new(CarriedBy::Tpa, &quick(), Allowed::Anywhere, None));
+}
+
+pub fn breaks_off_before_a_client_that_reads_nothing(tunnel: &Tunnel) {
     let mut client = TcpStream::connect(tunnel.to(server(flood))).unwrap();
     client.read_exact(&mut [0]).unwrap();
     // What the client says meets a target that has broken off, once nobody takes what that writes; it goes on to read nothing.
@@ -178,22 +196,21 @@ fn what_is_broken_off_does_not_wait_for_a_client_that_reads_nothing() {
 
 #[test]
 fn targets_that_are_not_there_or_not_allowed() {
+    refuses_targets_that_are_not_there_or_not_allowed(CarriedBy::Tpa, &quick());
+}
+
+pub fn refuses_targets_that_are_not_there_or_not_allowed(by: CarriedBy, options: &Options) {
     let [echoes, other] = [server(echo), server(echo)];
     let nobody = crate::common::nowhere();
     let allowed = Allowed::These(vec![echoes.to_string(), nobody.to_string()]);
-    let tunnel = Tunnel::new(&quick(), allowed, None);
+    let tunnel = Tunnel::new(by, options, allowed, None);
     for target in [other, nobody] {
         let mut stream = TcpStream::connect(tunnel.to(target)).unwrap();
         assert!(stream.read(&mut [0]).is_err(), "{target}: a reset and no end");
     }
-    let mut stream = TcpStream::connect(tunnel.to(echoes)).unwrap();
-    stream.write_all(b"in").unwrap();
-    stream.shutdown(Shutdown::Write).unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    assert_eq!(text, "in");
+    assert_eq!(exchange(tunnel.to(echoes), b"in").unwrap(), b"in");
     let [near, far] = tunnel.totals();
-    assert_eq!((near.refused, far.refused, far.aborted), (2, 2, 0), "{near:?} {far:?}");
+    assert_eq!((near.opened, near.refused, far.refused, far.aborted), (3, 2, 2, 0), "{near:?} {far:?}");
 }
 
 /// A client of SOCKS 5 that asks for a target by name or number; what it is told, and the connection.
@@ -216,7 +233,7 @@ fn clients_of_socks_say_where_they_go() {
     let nobody = crate::common::nowhere();
     let name = |port: u16| format!("localhost:{port}");
     let allowed = [echoes.port(), nobody.port()].map(name).to_vec();
-    let tunnel = Tunnel::new(&quick(), Allowed::These(allowed), None);
+    let tunnel = Tunnel::new(CarriedBy::Tpa, &quick(), Allowed::These(allowed), None);
     let at = tunnel.connector.serve_socks("127.0.0.1:0", |_| {}).unwrap();
     let (told, mut stream) = by_socks(at, "localhost", echoes.port());
     assert_eq!(told, 0);
@@ -357,7 +374,7 @@ fn curl_over_a_lossy_link_that_goes_down_meanwhile() {
     };
     let mut options = quick();
     options.transport.congestion.window = 12;
-    let tunnel = Tunnel::new(&options, Allowed::Anywhere, Some([bad(1), bad(2)]));
+    let tunnel = Tunnel::new(CarriedBy::Tpa, &options, Allowed::Anywhere, Some([bad(1), bad(2)]));
     let at = tunnel.to(server(page));
     let start = Instant::now();
     let output =
@@ -414,7 +431,7 @@ fn typist(at: SocketAddr) -> TcpStream {
 
 #[test]
 fn a_keystroke_does_not_wait_for_others() {
-    let tunnel = Tunnel::new(&meshpace_live::tunnel::options(quick().transport), Allowed::Anywhere, None);
+    let tunnel = Tunnel::new(CarriedBy::Tpa, &meshpace_live::tunnel::options(quick().transport), Allowed::Anywhere, None);
     let at = tunnel.to(server(parrot));
     // With blocks that wait to be filled, 100 ms there and 100 ms back, none is faster than 200 ms. However late a busy machine is, it is
     // not with every one of them.
@@ -434,7 +451,7 @@ fn narrow_tunnels() -> impl Iterator<Item = (u8, Tunnel)> {
     [3, 12].into_iter().map(move |window| {
         let mut options = meshpace_live::tunnel::options(Options::default().transport);
         options.transport.congestion.window = window;
-        (window, Tunnel::new(&options, Allowed::Anywhere, Some([bad(1), bad(2)])))
+        (window, Tunnel::new(CarriedBy::Tpa, &options, Allowed::Anywhere, Some([bad(1), bad(2)])))
     })
 }
 

@@ -2,16 +2,19 @@
 #![expect(clippy::disallowed_methods, reason = "transfers take their time")]
 
 use crate::common::{ms, noise, nowhere, quick};
-use crate::tunnel::{echo, flood, page, page_bytes, parrot, server};
+use crate::tunnel::{
+    Tunnel, breaks_off_before_a_client_that_reads_nothing, echo, exchange, page, page_bytes, parrot,
+    refuses_targets_that_are_not_there_or_not_allowed, server, settled, to,
+};
 use meshpace_core::{Duration, Rate};
-use meshpace_live::testbed::{Impairment, Loss, Relay};
+use meshpace_live::testbed::{Impairment, Loss};
 use meshpace_live::tpa::path::Fixed;
 use meshpace_live::tpa::{Options, TpaPort};
-use meshpace_live::tunnel::{Allowed, CarriedBy, Connector, Counters, Exit, Forward, Totals};
+use meshpace_live::tunnel::{Allowed, CarriedBy, Connector};
 use meshpace_transport::{Config, PathInfo, names};
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -34,66 +37,13 @@ fn port() -> TpaPort {
     TpaPort::with_options((HERE, 0), options()).unwrap()
 }
 
-/// Both ends in this process, over a relay if there is one.
-struct Tunnel {
-    connector: Connector,
-    exit: Exit,
-    far: SocketAddr,
-    _relay: Option<Relay>,
-}
-
-impl Tunnel {
-    fn new(options: &Options, allowed: Allowed, over: Option<[Impairment; 2]>) -> Tunnel {
-        let port = TpaPort::with_options((HERE, 0), options.clone()).unwrap();
-        let far = port.local_addr().unwrap();
-        let exit = Exit::new(allowed);
-        exit.serve(port.listen(1024).unwrap(), |_| {}).unwrap();
-        let relay = over.map(|[there, back]| Relay::new(far, there, back, false).unwrap());
-        let by = relay.as_ref().map_or(far, Relay::address);
-        let own = TpaPort::with_options((HERE, 0), options.clone()).unwrap();
-        Tunnel { connector: Connector::in_session(own, by), exit, far, _relay: relay }
-    }
-
-    fn to(&self, target: SocketAddr) -> SocketAddr {
-        to(&self.connector, target)
-    }
-
-    /// What both ends have counted once no stream is open.
-    fn totals(&self) -> [Totals; 2] {
-        [settled(&self.connector.counters()), settled(&self.exit.counters())]
-    }
-}
-
-/// Where connections for `target` are taken.
-fn to(connector: &Connector, target: SocketAddr) -> SocketAddr {
-    let forward = Forward { local: "127.0.0.1:0".into(), target: target.to_string() };
-    connector.serve(&forward, |_| {}).unwrap()
-}
-
-fn settled(counters: &Counters) -> Totals {
-    let start = Instant::now();
-    while counters.totals().open > 0 && start.elapsed() < ms(30_000) {
-        std::thread::sleep(ms(5));
-    }
-    let totals = counters.totals();
-    assert_eq!(totals.open, 0, "{totals:?}");
-    totals
-}
-
-/// What comes back of what is said once all is said.
-fn exchange(at: SocketAddr, said: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect(at)?;
-    stream.set_read_timeout(Some(ms(60_000)))?;
-    stream.write_all(said)?;
-    stream.shutdown(Shutdown::Write)?;
-    let mut got = Vec::new();
-    stream.read_to_end(&mut got)?;
-    Ok(got)
+fn tunnel(over: Option<[Impairment; 2]>) -> Tunnel {
+    Tunnel::new(CarriedBy::Session, &options(), Allowed::Anywhere, over)
 }
 
 #[test]
 fn two_hundred_streams_of_one_session_closed_by_halves() {
-    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let tunnel = tunnel(None);
     let at = tunnel.to(server(echo));
     std::thread::scope(|scope| {
         for seed in 0..200 {
@@ -114,7 +64,7 @@ fn two_hundred_streams_of_one_session_closed_by_halves() {
 
 #[test]
 fn much_at_once_arrives_whole() {
-    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let tunnel = tunnel(None);
     let at = tunnel.to(server(echo));
     std::thread::scope(|scope| {
         for seed in 0..4 {
@@ -130,7 +80,7 @@ fn much_at_once_arrives_whole() {
 
 #[test]
 fn who_connects_decides_and_one_listener_serves_both() {
-    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let tunnel = tunnel(None);
     let target = server(echo);
     let plain = Connector::new(TpaPort::with_options((HERE, 0), quick()).unwrap(), tunnel.far);
     let (by_session, by_tpa) = (tunnel.to(target), to(&plain, target));
@@ -147,7 +97,7 @@ fn who_connects_decides_and_one_listener_serves_both() {
 
 #[test]
 fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
-    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let tunnel = tunnel(None);
     // Reads nothing until the test has seen what it wants to.
     static SEEN: AtomicBool = AtomicBool::new(false);
     let slow = tunnel.to(server(|stream| {
@@ -173,7 +123,7 @@ fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
 
 #[test]
 fn what_is_broken_off_is_not_taken_for_an_end() {
-    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let tunnel = tunnel(None);
     let broken = tunnel.to(server(|mut stream| {
         stream.write_all(b"half of it").unwrap();
         let _ = stream.read(&mut [0]);
@@ -200,33 +150,12 @@ fn what_is_broken_off_is_not_taken_for_an_end() {
 
 #[test]
 fn what_is_broken_off_does_not_wait_for_a_client_that_reads_nothing() {
-    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
-    let mut client = TcpStream::connect(tunnel.to(server(flood))).unwrap();
-    client.read_exact(&mut [0]).unwrap();
-    let [near, far] = [tunnel.connector.counters(), tunnel.exit.counters()];
-    let ended = (0..1000).any(|_| {
-        let _ = client.write(b"?");
-        std::thread::sleep(ms(20));
-        (near.totals().aborted, far.totals().aborted) == (1, 1)
-    });
-    assert!(ended, "{:?}, {:?}", near.totals(), far.totals());
-    let error = std::io::copy(&mut client, &mut std::io::sink()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+    breaks_off_before_a_client_that_reads_nothing(&tunnel(None));
 }
 
 #[test]
 fn targets_that_are_not_there_or_not_allowed() {
-    let [echoes, other] = [server(echo), server(echo)];
-    let nobody = nowhere();
-    let allowed = Allowed::These(vec![echoes.to_string(), nobody.to_string()]);
-    let tunnel = Tunnel::new(&options(), allowed, None);
-    for target in [other, nobody] {
-        let mut stream = TcpStream::connect(tunnel.to(target)).unwrap();
-        assert!(stream.read(&mut [0]).is_err(), "{target}: a reset and no end");
-    }
-    assert_eq!(exchange(tunnel.to(echoes), b"in").unwrap(), b"in");
-    let [near, far] = tunnel.totals();
-    assert_eq!((near.opened, near.refused, far.refused, far.aborted), (3, 2, 2, 0), "{near:?} {far:?}");
+    refuses_targets_that_are_not_there_or_not_allowed(CarriedBy::Session, &options());
 }
 
 #[test]
@@ -240,7 +169,7 @@ fn a_page_over_a_lossy_link_that_goes_down_meanwhile() {
         seed,
         ..Impairment::default()
     };
-    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, Some([bad(1), bad(2)]));
+    let tunnel = tunnel(Some([bad(1), bad(2)]));
     let at = tunnel.to(server(page));
     let start = Instant::now();
     let mut stream = TcpStream::connect(at).unwrap();
@@ -263,7 +192,7 @@ fn where_the_far_end_is_gone_every_stream_is_reset_and_the_next_opens_a_session(
     // Nothing gets through from the fourth second to the twelfth, either way.
     let down =
         || Impairment { outage: Some((Duration::from_secs(4), Duration::from_secs(12))), ..Impairment::default() };
-    let tunnel = Tunnel::new(&options, Allowed::Anywhere, Some([down(), down()]));
+    let tunnel = Tunnel::new(CarriedBy::Session, &options, Allowed::Anywhere, Some([down(), down()]));
     let at = tunnel.to(server(parrot));
     let mut streams: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(at).unwrap()).collect();
     for stream in &mut streams {
@@ -300,7 +229,7 @@ fn nobody_at_the_far_end_is_told_with_the_first_connection() {
 
 #[test]
 fn what_is_no_session_is_answered_or_left() {
-    let tunnel = Tunnel::new(&options(), Allowed::Anywhere, None);
+    let tunnel = tunnel(None);
     let plain = TpaPort::with_options((HERE, 0), quick()).unwrap();
     // Garbage in a session's carrier: it alone ends. Half a preamble, a carrier of no kind, and frames of no kind behind a good one.
     let beginnings = [&[2, 9][..], &[2, 0, 7][..], &[[2, 1].as_slice(), &[7; 16], &[0xff; 100]].concat()];
