@@ -1,0 +1,20 @@
+"""The command: what ``meshpace`` and ``python -m meshpace`` run."""
+
+import os
+import pathlib
+import sys
+
+
+def main() -> None:
+    """Runs the command that the wheel has inside, in place of this process."""
+    command = pathlib.Path(__file__).parent / "bin" / "meshpace"
+    if not command.exists():
+        sys.exit(
+            "meshpace: this package was built from its sources and has no command inside, released wheels have;\n"
+            "in a copy of the sources `cargo install --path crates/cli` builds it"
+        )
+    os.execv(command, [str(command), *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()
