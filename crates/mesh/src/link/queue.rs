@@ -81,6 +81,9 @@ impl<P> DropTail<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routing::aodv;
+    use alloc::vec::Vec;
+    use meshpace_core::Time;
 
     fn arp(to: u16) -> Queued<()> {
         Queued { next_hop: NodeId(to), body: Body::Arp { request: true, sender: NodeId(0), target: NodeId(to) } }
@@ -96,6 +99,32 @@ mod tests {
         assert_eq!(queue.len(), 49);
         let mut ieee = DropTail::new(50, MacProfile::Ieee);
         assert_eq!((0..60).filter(|&i| ieee.push(arp(i)).is_none()).count(), 50);
+    }
+
+    fn route_reply(to: u16) -> Queued<()> {
+        let reply = aodv::Reply {
+            origin: NodeId(0),
+            destination: NodeId(to),
+            destination_sequence: 2,
+            hop_count: 1,
+            ttl: 1,
+            lifetime: 10,
+            asked: Time::ZERO,
+        };
+        Queued { next_hop: NodeId(to), body: Body::Routing(aodv::Message::Reply(reply).into()) }
+    }
+
+    /// ns-2.35, `queue/priqueue.cc`: packets of the routing protocol go to the head, and a queue that is full drops its tail for them.
+    #[test]
+    fn routing_packets_go_first_and_push_out_the_last() {
+        let mut queue = DropTail::new(3, MacProfile::Ieee);
+        for to in [1, 2] {
+            assert!(queue.push(arp(to)).is_none());
+        }
+        assert!(queue.push(route_reply(8)).is_none());
+        assert_eq!(queue.push(route_reply(9)).map(|q| q.next_hop), Some(NodeId(2)));
+        let order: Vec<u16> = core::iter::from_fn(|| queue.pop()).map(|q| q.next_hop.0).collect();
+        assert_eq!(order, [9, 8, 1]);
     }
 
     #[test]

@@ -179,3 +179,58 @@ impl Congestion {
         self.state == State::Frozen && self.config.notices == Notices::FailureAndRecovery
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn congestion(notices: Notices, route_timeouts: u32, congestion_timeouts: u32, acks: u32) -> Congestion {
+        Congestion::new(&Config { notices, route_timeouts, congestion_timeouts, acks, ..Config::default() })
+    }
+
+    /// TPA, section 3.5: th_CONG timeouts in a row begin congestion and th_ACK ACKs in a row end it.
+    #[test]
+    fn congestion_begins_and_ends_at_its_thresholds() {
+        for threshold in 1..=3 {
+            let mut ours = congestion(Notices::Failure, 1, threshold, threshold);
+            for _ in 1..threshold {
+                ours.on_timeout(false);
+            }
+            assert_eq!(ours.state(), State::Normal, "{threshold}");
+            ours.on_ack(true);
+            // The ACK came between: counting begins anew.
+            for _ in 0..threshold {
+                assert_eq!((ours.state(), ours.window(3)), (State::Normal, 3), "{threshold}");
+                ours.on_timeout(false);
+            }
+            assert_eq!((ours.state(), ours.window(3)), (State::Congested, 1), "{threshold}");
+            for _ in 1..threshold {
+                ours.on_ack(true);
+            }
+            // So does a timeout between ACKs.
+            ours.on_timeout(false);
+            for _ in 0..threshold {
+                assert_eq!(ours.state(), State::Congested, "{threshold}");
+                ours.on_ack(true);
+            }
+            assert_eq!(ours.state(), State::Normal, "{threshold}");
+        }
+    }
+
+    /// TPA, section 3.5: without ELFN the two conditions are one, entered at th_ROUTE timeouts and left at th_ACK ACKs.
+    #[test]
+    fn without_notices_there_is_one_condition() {
+        let mut ours = congestion(Notices::None, 2, 1, 2);
+        ours.on_timeout(false);
+        assert_eq!(ours.state(), State::Normal);
+        ours.on_timeout(false);
+        assert_eq!(ours.state(), State::Frozen);
+        ours.on_timeout(true);
+        assert_eq!(ours.backoff(), 2, "a probe that expires doubles the RTO");
+        assert!(!ours.on_ack(true));
+        assert_eq!(ours.state(), State::Frozen);
+        assert!(ours.on_ack(true));
+        assert_eq!((ours.state(), ours.backoff()), (State::Normal, 1));
+        assert!(!ours.on_route_failure(), "nobody listens to notices");
+    }
+}
