@@ -158,6 +158,11 @@ impl Store {
             .map_err(|error| named(&self.directory.join(name), &error))
     }
 
+    /// The manifest of the campaign, before its end.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
     /// What was found damaged and will be run again, one sentence each.
     pub fn damaged(&self) -> &[String] {
         &self.damaged
