@@ -11,9 +11,10 @@ mod numbers;
 mod quantity;
 
 use crate::chart::{Chart, Line, Point};
+use crate::parts;
 use data::{Group, groups};
 pub use map::Map;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use meshpace_lab::record::write_whole;
 use meshpace_lab::statistics::Estimate;
 use meshpace_lab::summary::starvation::{self, Tally};
@@ -97,43 +98,34 @@ fn render(
     let has = |quantity: &&Quantity| subject.records.iter().any(|record| quantity.of(record).is_some());
     let told = || quantity::chosen(&quantity::USUAL).filter(|quantity| quantity.name != "delay").filter(has);
     let tally = Tally::of(subject.records);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (subject.title) }
-                style { (PreEscaped(include_str!("picture/style.css"))) }
-            }
-            body { main {
-                h1 { (subject.title) }
-                (starved(&tally))
-                p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give intervals. " }
-                    code { (subject.command) } }
-                @for panel in panels { (ranking(panel, axis)) }
-                div class="plots" { @for plot in plots {
-                    figure class=[plot.tall.then_some("tall")] {
-                        (PreEscaped(&plot.svg))
-                        figcaption { (plot.title) " (" a href=(file(plot, "svg")) { "SVG" }
-                            @if !plot.csv.is_empty() { ", " a href=(file(plot, "csv")) { "CSV" } } ")" }
-                    }
-                } }
-                details { summary { "Numbers of every point" }
-                    div class="wide" { table {
-                        tr { th { "point" } @for quantity in told() { th { (quantity.title) } } th { "seeds" } @if tally.starved_runs() > 0 { th { "runs that starve a flow" } } }
-                        @for group in groups { tr {
-                            td { (group.told()) }
-                            @for quantity in told() { td { (data::told(group.mean(|record| quantity.of(record)).as_ref())) } }
-                            td { (group.records.len()) }
-                            @if tally.starved_runs() > 0 { td { (starved_runs(group)) } }
-                        } }
-                    } }
+    let body = html! {
+        body { main {
+            h1 { (subject.title) }
+            (starved(&tally))
+            p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give intervals. " }
+                code { (subject.command) } }
+            @for panel in panels { (ranking(panel, axis)) }
+            div class="plots" { @for plot in plots {
+                figure class=[plot.tall.then_some("tall")] {
+                    (PreEscaped(&plot.svg))
+                    figcaption { (plot.title) " (" a href=(file(plot, "svg")) { "SVG" }
+                        @if !plot.csv.is_empty() { ", " a href=(file(plot, "csv")) { "CSV" } } ")" }
                 }
             } }
-        }
+            details { summary { "Numbers of every point" }
+                div class="wide" { table {
+                    tr { th { "point" } @for quantity in told() { th { (quantity.title) } } th { "seeds" } @if tally.starved_runs() > 0 { th { "runs that starve a flow" } } }
+                    @for group in groups { tr {
+                        td { (group.told()) }
+                        @for quantity in told() { td { (data::told(group.mean(|record| quantity.of(record)).as_ref())) } }
+                        td { (group.records.len()) }
+                        @if tally.starved_runs() > 0 { td { (starved_runs(group)) } }
+                    } }
+                } }
+            }
+        } }
     };
-    page.into_string()
+    parts::page(subject.title, include_str!("picture/style.css"), &body)
 }
 
 /// Who starved, before anything else; nothing if nobody did.
