@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Runs at most that are handed on together.
 const AT_ONCE: usize = 256;
 
-/// How the making of runs ended.
+/// End of the making of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// All runs were made, those that failed among them.
@@ -20,7 +20,7 @@ pub enum End {
     Stopped,
 }
 
-/// What a backend tells while it is at work.
+/// Is told what a backend does while it is at work.
 pub trait Watch {
     /// Runs have ended: for each its record, or why it failed. They come in any order, and together those that were ready
     /// together, such as the runs of one chunk. Whoever keeps records has these on the disk when it counts them as done.

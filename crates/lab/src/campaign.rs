@@ -29,7 +29,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// What tells it from the others of its campaign, whose points have these `keys`.
+    /// Its key among the runs of its campaign, whose points have these `keys`.
     pub fn key(&self, keys: &[String]) -> Key {
         (keys[self.point].clone(), self.seed)
     }
@@ -38,7 +38,7 @@ impl Run {
 /// Runs, and what they cost by the estimate.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Work {
-    /// How many.
+    /// Number of runs.
     pub runs: usize,
     /// Seconds of CPU time.
     pub cost_s: f64,
@@ -63,7 +63,7 @@ impl AddAssign for Work {
 /// A scenario with its seeds: every point with each of `seeds` seeds from `first_seed` on.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// What is run.
+    /// The scenario.
     pub scenario: Scenario,
     /// The first seed of every point.
     pub first_seed: u64,
@@ -72,7 +72,7 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// How many runs there are.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.scenario.points.len() * self.seeds as usize
     }
@@ -106,12 +106,12 @@ impl Campaign {
         format!("run with {}seed {}", values.concat(), run.seed)
     }
 
-    /// What each point costs, about.
+    /// Estimated cost of each point.
     pub fn estimates(&self) -> Vec<Estimate> {
         self.scenario.points.iter().map(Estimate::of).collect()
     }
 
-    /// What a run of each point costs, about, seconds of CPU time.
+    /// Estimated cost of a run of each point, seconds of CPU time.
     pub fn costs(&self) -> Vec<f64> {
         self.estimates().iter().map(|estimate| estimate.cpu_s).collect()
     }
@@ -143,7 +143,7 @@ impl Campaign {
     }
 }
 
-/// What comes in any order leaves in that of its numbers, from 0.
+/// Items that come in any order and leave in that of their numbers, from 0.
 #[derive(Debug)]
 pub struct InOrder<T> {
     next: usize,

@@ -24,13 +24,13 @@ pub struct Session {
     /// The cost of a run of each point, seconds of CPU time.
     costs: Vec<f64>,
     records: Records,
-    /// Why runs failed, by their places.
+    /// Reasons of the runs that failed, by their places.
     failed: BTreeMap<usize, String>,
     /// Time that runs were made, seconds.
     wall_time_s: f64,
 }
 
-/// Where the records are.
+/// Place of the records.
 #[derive(Debug)]
 enum Records {
     /// Lines without their newlines.
@@ -60,7 +60,7 @@ pub trait Observer {
     fn on_idle(&mut self) {}
 }
 
-/// Why runs are missing.
+/// Reason for missing runs.
 #[derive(Debug)]
 pub enum Broken {
     /// It was stopped.
@@ -162,7 +162,7 @@ impl Session {
         runs.into_iter().partition(|run| self.has(*run))
     }
 
-    /// What `runs` cost by the estimate.
+    /// Estimated cost of `runs`.
     pub fn work(&self, runs: &[Run]) -> Work {
         Work::of(runs, &self.costs)
     }

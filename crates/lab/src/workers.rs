@@ -16,9 +16,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a chunk costs at most, seconds of CPU time: so much is lost with a worker.
+/// Greatest cost of a chunk, seconds of CPU time: so much is lost with a worker.
 const LONGEST_S: f64 = 60.0;
-/// What it costs at least if there is so much: handing one out takes milliseconds.
+/// Least cost of a chunk if there is so much: handing one out takes milliseconds.
 const SHORTEST_S: f64 = 2.0;
 /// Chunks per worker, so that none waits long for the last one.
 const PER_WORKER: f64 = 8.0;
@@ -49,7 +49,7 @@ pub struct Job {
 /// A whole campaign in pieces, for a batch system.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Exported {
-    /// What is run.
+    /// The job.
     pub job: Job,
     /// The first seed of every point.
     pub first_seed: u64,
@@ -59,7 +59,7 @@ pub struct Exported {
     pub pieces: Vec<Vec<Key>>,
 }
 
-/// What came of a run: its line without the newline, or why it failed.
+/// Result of a run: its line without the newline, or why it failed.
 pub type Made = (Key, Result<String, String>);
 
 impl Job {
@@ -183,7 +183,7 @@ pub trait Carrier {
     /// If there is nobody to take them.
     fn send(&mut self, job: &Job, chunks: &[Vec<Key>]) -> io::Result<()>;
 
-    /// What came of another chunk; none if about 0.1 s pass without.
+    /// Results of another chunk; none if about 0.1 s pass without.
     ///
     /// # Errors
     /// If there will be nothing more: a worker refused, a chunk was lost twice, or the scheduler went away.
@@ -197,7 +197,7 @@ pub struct Workers<'a, C> {
     pub carrier: C,
     /// Set to stop.
     pub stop: &'a Arc<AtomicBool>,
-    /// What a chunk costs, seconds of CPU time, if it is not to follow from the number of workers.
+    /// Cost of a chunk, seconds of CPU time, if it is not to follow from the number of workers.
     pub chunk_s: Option<f64>,
 }
 

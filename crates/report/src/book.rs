@@ -17,13 +17,13 @@ use std::path::Path;
 /// Everything a page is made from.
 #[derive(Debug)]
 pub struct Book<'a> {
-    /// What was published.
+    /// The register of what was published.
     pub register: &'a Register,
-    /// What was run.
+    /// The collections of runs.
     pub collections: &'a [Collection],
     /// The directory of the page, if it links to the records in it; none if it is read elsewhere.
     pub links: Option<&'a Path>,
-    /// Where the page of `meshpace view --export` is, if scenarios are linked to it.
+    /// Place of the page of `meshpace view --export`, if scenarios are linked to it.
     pub viewer: Option<&'a str>,
 }
 

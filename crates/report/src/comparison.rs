@@ -13,18 +13,18 @@ use std::path::Path;
 /// Two variants against each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// What people call them.
+    /// Their names for people.
     pub names: [&'a str; 2],
     /// Metric by metric.
     pub lines: &'a [Line],
 }
 
-/// What a page is made from.
+/// Subject of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// What it is about.
+    /// Its title.
     pub title: &'a str,
-    /// What makes it again.
+    /// Command that makes it again.
     pub command: &'a str,
     /// Settings that all variants have.
     pub common: &'a [String],
@@ -80,7 +80,7 @@ fn compared(pair: &Pair<'_>) -> Markup {
     }
 }
 
-/// Who is best in what.
+/// Ranking of the variants by metric.
 fn ranked(subject: &Subject<'_>) -> Markup {
     let groups: Vec<(String, Vec<&Value>)> =
         subject.variants.iter().map(|(name, records)| ((*name).to_owned(), records.iter().collect())).collect();

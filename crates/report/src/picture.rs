@@ -27,7 +27,7 @@ use std::path::Path;
 
 /// One plot: its SVG, complete in itself, and its numbers.
 struct Plot {
-    /// What its files are called.
+    /// Name of its files.
     name: String,
     title: String,
     svg: String,
@@ -36,24 +36,24 @@ struct Plot {
     tall: bool,
 }
 
-/// What a page is made from.
+/// Subject of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The scenario's title.
     pub title: &'a str,
-    /// What makes it again.
+    /// Command that makes it again.
     pub command: &'a str,
     /// The runs.
     pub records: &'a [Value],
-    /// Where nodes are, if that is known.
+    /// Positions of the nodes, if they are known.
     pub map: Option<&'a Map>,
-    /// What the scenario says about its plots.
+    /// The scenario's settings of plots.
     pub settings: &'a Settings,
 }
 
 /// Plots that share what is neither axis nor line.
 struct Panel<'a> {
-    /// What they share, in words; empty for all.
+    /// Their common values, in words; empty for all.
     told: String,
     groups: Vec<&'a Group<'a>>,
 }
@@ -128,7 +128,7 @@ fn render(
     parts::page(subject.title, include_str!("picture/style.css"), &body)
 }
 
-/// Who starved, before anything else; nothing if nobody did.
+/// Starved flows, before anything else; nothing if there are none.
 fn starved(tally: &Tally) -> Markup {
     let sentences = tally.sentences();
     html! { @if let Some((first, others)) = sentences.split_first() {
@@ -141,7 +141,7 @@ fn starved_runs(group: &Group) -> usize {
     group.records.iter().filter(|record| starvation::starves(record)).count()
 }
 
-/// Which line is best: for each quantity the mean over the axis, seed by seed; the best one is marked if it is better than every other for sure and
+/// The best line: for each quantity the mean over the axis, seed by seed; the best one is marked if it is better than every other for sure and
 /// starves no flow.
 fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
