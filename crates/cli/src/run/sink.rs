@@ -86,7 +86,7 @@ impl<'a> Sink<'a> {
     /// Takes runs that have ended, and writes what is next in order.
     pub fn put(&mut self, session: &mut Session, runs: &[Run]) -> io::Result<()> {
         runs.iter().for_each(|run| self.order.put(run.index, *run));
-        while let Some(run) = self.order.next() {
+        for run in self.order.by_ref() {
             // A run that failed has no record.
             let Some(line) = session.take(run)? else { continue };
             let record = read(&line)?;
