@@ -3,10 +3,11 @@
 use crate::compare::records_of;
 use crate::output::{complain, finish};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, Runner, processors};
+use crate::runner::{self, Failure, processors};
 use crate::{FAILED, REFUSED, prospect};
 use clap::Args;
 use meshpace_lab::advise::{self, Answer, Choice, LEFT_OUT, Mesh, QUESTIONS};
+use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::Campaign;
 use meshpace_lab::field::{path, results};
 use meshpace_scenario::dumps::{self, Dump};
@@ -113,8 +114,8 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     // One bar for everything: a choice by itself is soon tried.
     let progress = Progress::new(usual.work());
     tried.iter().flatten().for_each(|(_, campaign)| progress.more(campaign.work()));
-    let runner = Runner { jobs, stop: &stop, progress: &progress };
-    let run = |campaign| records_of(campaign, &runner, &arguments.map);
+    let mut threads = Threads::new(jobs, &stop);
+    let mut run = |campaign| records_of(campaign, &mut threads, &progress, &arguments.map);
     let usual = run(&usual)?;
     advise::hops_within(&usual).map_err(refused)?;
     for (question, tried) in QUESTIONS.iter().zip(&tried) {

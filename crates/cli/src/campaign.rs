@@ -6,16 +6,17 @@
 
 use crate::output::{complain, finish};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, Runner};
+use crate::runner::{self, Failure, Told};
 use crate::{FAILED, REFUSED, run};
 use clap::{ArgGroup, Args, Subcommand};
-use meshpace_lab::campaign::{Campaign, End, Run, Work};
+use meshpace_lab::backend::Threads;
+use meshpace_lab::campaign::{Campaign, Run};
 use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::write_whole;
 use meshpace_lab::workers::{Exported, Job, Worker, chunks};
-use meshpace_scenario::{MAX_SEEDS, Point};
+use meshpace_scenario::MAX_SEEDS;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -131,8 +132,7 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     }
     let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
     let keys = campaign.keys();
-    let all = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
-    let pieces: Vec<Vec<Key>> = chunks(&campaign, all, 1, Some(arguments.piece))
+    let pieces: Vec<Vec<Key>> = chunks(&campaign, campaign.all().collect(), 1, Some(arguments.piece))
         .into_iter()
         .map(|chunk| chunk.into_iter().map(|run| run.key(&keys)).collect())
         .collect();
@@ -188,32 +188,24 @@ fn piece(arguments: &Piece) -> Result<String, Failure> {
     let Some(piece) = exported.pieces.get(number) else {
         return Err((REFUSED, format!("there is no piece {number}: they are 0 to {}", exported.pieces.len() - 1)));
     };
-    let keys = campaign.keys();
     let campaign = Arc::new(campaign);
     let place = arguments.directory.join(PIECES).join(number.to_string());
-    let mut store = runner::open(&place, &Manifest::of(&campaign, 1), false)?;
-    let points: BTreeMap<&str, usize> = keys.iter().enumerate().map(|(point, key)| (key.as_str(), point)).collect();
+    let mut session = runner::open(&campaign, Some(&place), &Manifest::of(&campaign, 1), false)?;
+    let points: BTreeMap<&str, usize> =
+        session.keys().iter().enumerate().map(|(point, key)| (key.as_str(), point)).collect();
     let run =
         |(index, (point, seed)): (usize, &Key)| Some(Run { index, point: *points.get(point.as_str())?, seed: *seed });
-    let (known, todo): (Vec<Run>, Vec<Run>) =
-        piece.iter().enumerate().filter_map(run).partition(|run| store.has(&run.key(&keys)));
-    let costs = campaign.costs();
-    let progress = Progress::new(Work::of(known.iter().chain(&todo), &costs));
-    progress.known(Work::of(&known, &costs));
+    let runs: Vec<Run> = piece.iter().enumerate().filter_map(run).collect();
+    let progress = Progress::new(session.work(&runs));
+    let (known, todo) = session.partition(runs);
+    progress.known(session.work(&known));
     let stop = runner::stop_on_interrupt();
     runner::silence_panics();
-    let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
-    let end = Runner { jobs: 1, stop: &stop, progress: &progress }.make(&campaign, todo, simulate, |made| {
-        for (run, record) in made {
-            record.map_or(Ok(()), |record| store.add(run.key(&keys), &record.json_line()))?;
-        }
-        store.sync()
-    });
+    let made = session.make(todo, &mut Threads::new(1, &stop), &mut Told(&progress));
     progress.finish();
-    match end.map_err(|error| runner::broken(&error))? {
-        End::Complete { failed: 0 } => Ok(String::new()),
-        End::Complete { failed } => Err((FAILED, format!("{failed} runs failed"))),
-        End::Stopped => Err(runner::interrupted(store.len(), &place)),
+    match made.map_err(|broken| runner::broken(broken, Some(&place)))? {
+        0 => Ok(String::new()),
+        failed => Err((FAILED, format!("{failed} runs failed"))),
     }
 }
 
@@ -241,10 +233,9 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
     }
     let count =
         meshpace_lab::record::merge::merge(&there, &arguments.out, arguments.force).map_err(|why| (REFUSED, why))?;
-    let manifest = Manifest::of(&campaign, 1);
-    let store = runner::open(&arguments.out, &manifest, false)?;
-    let keys = campaign.keys();
-    let missing = missing(&exported, &store);
+    let campaign = Arc::new(campaign);
+    let mut session = runner::open(&campaign, Some(&arguments.out), &Manifest::of(&campaign, 1), false)?;
+    let missing = session.store().map(|store| missing(&exported, store)).unwrap_or_default();
     if !missing.is_empty() {
         let told: Vec<String> = missing.iter().map(usize::to_string).collect();
         return Err((
@@ -256,9 +247,7 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
             ),
         ));
     }
-    if !store.is_finished() {
-        store.finish(&keys, &manifest).map_err(|error| runner::broken(&error))?;
-    }
+    session.finish(1).map_err(|error| runner::broken(error.into(), None))?;
     Ok(format!("{}: {count} runs\n", arguments.out.display()))
 }
 

@@ -8,18 +8,19 @@ mod sides;
 
 use crate::output::{complain, finish, note};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, Runner, processors};
-use crate::{FAILED, INTERRUPTED, REFUSED};
+use crate::runner::{self, Failure, Told, processors};
+use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
-use meshpace_lab::campaign::{Campaign, End, Run};
+use meshpace_lab::backend::Threads;
+use meshpace_lab::campaign::Campaign;
 use meshpace_lab::compare::Line;
-use meshpace_lab::record::Record;
 use meshpace_lab::record::line;
 use meshpace_lab::rivals::rivals;
 use meshpace_lab::robust::{Asked, Robust};
+use meshpace_lab::session::Session;
 use meshpace_lab::summary::starvation::Tally;
 use meshpace_report::comparison::{self, Pair};
-use meshpace_scenario::{MAX_SEEDS, Point};
+use meshpace_scenario::MAX_SEEDS;
 use serde_json::Value;
 use sides::{Side, Sides};
 use std::path::{Path, PathBuf};
@@ -224,23 +225,21 @@ fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> 
     Ok(print::first(&starved, arguments.format) + &text)
 }
 
-/// The records of a campaign, which `runner` makes; `file` is what its scenario is from.
-pub fn records_of(campaign: &Arc<Campaign>, runner: &Runner, file: &Path) -> Result<Vec<Value>, Failure> {
-    let runs = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
-    let simulate = |point: &Point, run: Run| meshpace_sim::run(&point.config, run.seed);
-    let mut records = Vec::new();
-    let end = runner.make(campaign, runs, simulate, |made| {
-        let read =
-            |(run, record): (Run, Option<Record>)| Some((run.index, line::open(record?.json_line().trim_end()).ok()?));
-        records.extend(made.into_iter().filter_map(read));
-        Ok(())
-    });
-    records.sort_by_key(|(index, _)| *index);
-    match end {
-        Ok(End::Complete { failed: 0 }) => Ok(records.into_iter().map(|(_, record)| record).collect()),
-        Ok(End::Complete { failed }) => Err((FAILED, format!("{}: {failed} runs failed", file.display()))),
-        Ok(End::Stopped) => Err((INTERRUPTED, "interrupted".to_owned())),
-        Err(error) => Err((FAILED, error.to_string())),
+/// The records of a campaign, which `threads` make; `file` is what its scenario is from.
+pub fn records_of(
+    campaign: &Arc<Campaign>,
+    threads: &mut Threads<'_>,
+    progress: &Progress,
+    file: &Path,
+) -> Result<Vec<Value>, Failure> {
+    let mut session = Session::in_memory(Arc::clone(campaign));
+    match session.make(campaign.all().collect(), threads, &mut Told(progress)) {
+        Ok(0) => {
+            let lines = session.lines().map_err(|error| runner::broken(error.into(), None))?;
+            Ok(lines.iter().filter_map(|line| line::open(line).ok()).collect())
+        }
+        Ok(failed) => Err((FAILED, format!("{}: {failed} runs failed", file.display()))),
+        Err(broken) => Err(runner::broken(broken, None)),
     }
 }
 

@@ -2,21 +2,19 @@
 
 mod price;
 
-use crate::dask::Bridge;
-use crate::output::{complain, is_quiet, note, results, tell};
+use crate::output::{complain, is_quiet, results, tell};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, processors, silence_panics, stop_on_interrupt};
+use crate::runner::{self, Failure, Told, processors, silence_panics, stop_on_interrupt};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
-use meshpace_lab::backend::{Backend, Threads};
-use meshpace_lab::campaign::{Campaign, Run, Work};
+use meshpace_lab::campaign::{self, Work};
 use meshpace_lab::register::reference::Resolver;
-use meshpace_lab::register::reproduction::{Broken, Listener, Reproduction};
+use meshpace_lab::register::reproduction::Reproduction;
 use meshpace_lab::register::{Account, Effort, Register, Runs, collection, consistency, verdicts};
-use meshpace_lab::workers::Workers;
 use meshpace_scenario::MAX_SEEDS;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// The arguments of `meshpace reproduce`.
 #[derive(Args, Debug)]
@@ -122,17 +120,9 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let mut all = Work::default();
     plans.iter().for_each(|runs| all += runs.work());
     let progress = Progress::new(all);
-    let mut threads = Threads { jobs, stop: &stop };
-    let mut workers = match &arguments.dask {
-        Some(address) => Some(Workers { carrier: Bridge::start(address)?, stop: &stop, chunk_s: None }),
-        None => None,
-    };
+    let mut backend = runner::backend(arguments.dask.as_deref(), jobs, &stop, Arc::new(campaign::simulate))?;
     let mut failed = 0;
     for runs in plans {
-        let backend: &mut dyn Backend = match &mut workers {
-            Some(workers) => workers,
-            None => &mut threads,
-        };
         let reproduction = Reproduction {
             directory: out.join(&runs.id),
             register: &register,
@@ -140,13 +130,9 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
             force: arguments.force,
             jobs,
         };
-        let made = reproduction.make(runs, backend, &mut Told(&progress));
-        failed += made.map_err(|broken| {
+        failed += reproduction.make(runs, &mut *backend, &mut Told(&progress)).map_err(|broken| {
             progress.finish();
-            match broken {
-                Broken::Stopped { kept } => runner::interrupted(kept, &reproduction.directory),
-                Broken::Store(error) => runner::broken(&error),
-            }
+            runner::broken(broken, Some(&reproduction.directory))
         })?;
     }
     progress.finish();
@@ -211,32 +197,4 @@ fn estimate(plans: &[Runs], jobs: usize, as_json: bool) -> Result<(), Failure> {
     let prices = prices.map_err(|why| (FAILED, why))?;
     let text = if as_json { format!("{}\n", price::json(&prices, jobs)) } else { price::table(prices, jobs) };
     results(&text).map_err(|error| (FAILED, error.to_string()))
-}
-
-/// The bar and standard error.
-struct Told<'a>(&'a Progress);
-
-impl Listener for Told<'_> {
-    fn on_known(&mut self, work: Work) {
-        self.0.known(work);
-    }
-
-    fn on_more(&mut self, work: Work) {
-        self.0.more(work);
-    }
-
-    fn on_run(&mut self, campaign: &Campaign, run: Run, cost_s: f64, failure: Option<&str>) {
-        if let Some(why) = failure {
-            self.0.suspend(|| complain(&format!("{} failed: {why}", campaign.describe(run))));
-        }
-        self.0.done(Work { runs: 1, cost_s });
-    }
-
-    fn on_idle(&mut self) {
-        self.0.tick();
-    }
-
-    fn say(&mut self, sentence: &str) {
-        self.0.suspend(|| note(sentence));
-    }
 }

@@ -2,30 +2,26 @@
 
 pub mod picture;
 pub mod recording;
+mod sink;
 
 use crate::captures::Captures;
-use crate::dask::Bridge;
-use crate::output::{alarm, complain, failed, note, results, tell};
+use crate::output::{alarm, complain, failed, note, tell};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, Runner, processors};
-use crate::{FAILED, INTERRUPTED, REFUSED, prospect, words};
+use crate::runner::{self, Failure, Told, processors};
+use crate::{FAILED, REFUSED, prospect, words};
 use clap::{ArgGroup, Args, ValueEnum};
-use meshpace_lab::campaign::{Campaign, End, InOrder, Run, Work};
+use meshpace_lab::campaign::{self, Campaign, Run, Simulate};
 use meshpace_lab::record::directory::Manifest;
-use meshpace_lab::record::line::Key;
-use meshpace_lab::record::store::Store;
-use meshpace_lab::record::{self, NodeRecord, Record, csv, nodes, silence, summary, table};
-use meshpace_lab::summary::starvation::Tally;
+use meshpace_lab::record::{nodes, summary, table};
+use meshpace_lab::session::{Broken, Session};
 use meshpace_lab::variants;
 use meshpace_scenario::{MAX_SEEDS, Point, Refusal, Scenario, Source};
-use meshpace_sim::Outcome;
 use recording::Recording;
-use std::collections::BTreeMap;
+use sink::Sink;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
 
 /// The arguments of `meshpace run`.
 #[derive(Args, Debug)]
@@ -244,109 +240,42 @@ fn is_of_records(text: &str) -> bool {
 }
 
 fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Watchers) -> Result<ExitCode, Failure> {
-    #[expect(clippy::disallowed_methods, reason = "wall time for people and the manifest, never for a record")]
-    let begun = Instant::now();
-    let campaign = Arc::new(campaign);
-    let mut manifest = Manifest::of(&campaign, jobs);
-    let keys = campaign.keys();
-    let open = |directory: &PathBuf| runner::open(directory, &manifest, arguments.force);
-    let mut store = arguments.out.as_ref().map(open).transpose()?;
+    let (campaign, out) = (Arc::new(campaign), arguments.out.as_deref());
+    let mut session = runner::open(&campaign, out, &Manifest::of(&campaign, jobs), arguments.force)?;
     let stop = runner::stop_on_interrupt();
     let progress = Progress::new(campaign.work());
     runner::silence_panics();
-    let watchers = Arc::new(watchers);
-    let looking = Arc::clone(&watchers);
-    let watch = picture::Watch::default();
-    let nodes = PerNode::default();
-    let counting = arguments.per_node.then(|| nodes.clone());
-    let watching = arguments.report.as_ref().map(|_| (watch.clone(), Arc::clone(&campaign)));
-    let simulate = move |point: &Point, run: Run| match (&looking.captures, &looking.recording, &counting, &watching) {
-        (Some(captures), ..) => captures.run(point, run),
-        (_, Some(recording), ..) => recording.run(point, run),
-        (.., Some(nodes), _) => nodes.run(point, run),
-        (.., Some((watch, campaign))) if picture::Watch::is_of(campaign, run) => watch.run(point, run),
-        _ => meshpace_sim::run(&point.config, run.seed),
-    };
-    let shown = arguments.report.as_ref().map(|_| Vec::new());
-    let files = arguments.out.is_some() || arguments.report.is_some() || watchers.want_runs();
-    let reader = if files { Reader::MayLeave } else { Reader::Needed };
-    let mut sink = Sink {
-        format: arguments.format,
-        table: Vec::new(),
-        shown,
-        header: true,
-        starved: Tally::default(),
-        order: InOrder::default(),
-        reader,
-    };
     // What an earlier start has left is not made again, but for its captures.
-    let is_there = |run: &Run| store.as_ref().is_some_and(|store| store.has(&run.key(&keys)));
-    let all = (0..campaign.runs()).map(|index| campaign.run(index));
-    let (known, todo): (Vec<Run>, Vec<Run>) = all.partition(|run| !watchers.want_runs() && is_there(run));
-    for run in &known {
-        let made = Made::Kept(run.key(&keys));
-        if arguments.per_node && made.record(store.as_ref()).map_err(|error| runner::broken(&error))?.nodes.is_none() {
-            let why = "the records that are there were made without --per-node; --force makes them anew, --out writes elsewhere";
-            return Err((REFUSED, why.to_owned()));
-        }
-        sink.order.put(run.index, Some(made));
+    let (known, todo) = match watchers.want_runs() {
+        true => (Vec::new(), campaign.all().collect()),
+        false => session.partition(campaign.all()),
+    };
+    if arguments.per_node {
+        refuse_without_nodes(&session, &known)?;
     }
-    progress.known(Work::of(&known, &campaign.costs()));
-    let mut silent = Silent::default();
-    let mut end = sink.drain(store.as_ref()).map(|()| End::Complete { failed: 0 });
-    if end.is_ok() && !todo.is_empty() {
-        let bridge = arguments.dask.as_deref().map(Bridge::start).transpose()?;
-        let runner = Runner { jobs, stop: &stop, progress: &progress };
-        let keep = |made: Vec<(Run, Option<Record>)>| {
-            if let Some(failure) = watchers.failure() {
-                return Err(io::Error::other(failure));
-            }
-            for (run, record) in made {
-                if let Some(record) = &record {
-                    silent.note(campaign.point(run), record);
-                }
-                let record = record.map(|record| Record { nodes: nodes.take(run), ..record });
-                let made = match (&mut store, record) {
-                    (Some(store), Some(record)) => {
-                        let key = run.key(&keys);
-                        if !store.has(&key) {
-                            store.add(key.clone(), &record.json_line())?;
-                        }
-                        Some(Made::Kept(key))
-                    }
-                    (_, record) => record.map(|record| Made::Here(Box::new(record))),
-                };
-                sink.order.put(run.index, made);
-            }
-            store.as_mut().map_or(Ok(()), Store::sync)?;
-            sink.drain(store.as_ref())
-        };
-        end = match bridge {
-            Some(bridge) => runner.hand_out(bridge, &campaign, todo, keep),
-            None => runner.make(&campaign, todo, simulate, keep),
-        };
+    progress.known(session.work(&known));
+    let files = arguments.out.is_some() || arguments.report.is_some() || watchers.want_runs();
+    let (watchers, watch) = (Arc::new(watchers), picture::Watch::default());
+    let mut sink = Sink::new(arguments.format, Told(&progress), Arc::clone(&watchers), files);
+    sink.shown = arguments.report.as_ref().map(|_| Vec::new());
+    let mut made = sink.put(&mut session, &known).map(|()| 0).map_err(Broken::from);
+    if made.is_ok() && !todo.is_empty() {
+        let simulate = simulate(arguments, &campaign, watchers, &watch);
+        let mut backend = runner::backend(arguments.dask.as_deref(), jobs, &stop, simulate)?;
+        made = session.make(todo, &mut *backend, &mut sink);
     }
     progress.finish();
-    silent.tell();
+    sink.tell_silent();
     // The table has it on top.
     if arguments.format != Format::Table {
         alarm(&sink.starved.sentences());
     }
-    let failures = match end {
-        Ok(End::Complete { failed }) => failed,
-        Ok(End::Stopped) => {
-            return Err(match (&store, &arguments.out) {
-                (Some(store), Some(directory)) => runner::interrupted(store.len(), directory),
-                _ => (INTERRUPTED, "interrupted".to_owned()),
-            });
-        }
-        Err(error) => return Ok(failed(&error)),
+    let failures = match made {
+        Ok(failures) => failures,
+        Err(Broken::Io(error)) => return Ok(failed(&error)),
+        Err(stopped) => return Err(runner::broken(stopped, out)),
     };
-    if let Some(store) = store.filter(|store| !store.is_finished()) {
-        manifest.failed_runs = failures;
-        manifest.wall_time_s = begun.elapsed().as_secs_f64();
-        store.finish(&keys, &manifest).map_err(|error| runner::broken(&error))?;
-    }
+    session.finish(jobs).map_err(|error| runner::broken(error.into(), out))?;
     let at_the_end = if arguments.format == Format::Summary { summary::render } else { table::render };
     if let Err(error) = sink.reader.take(&at_the_end(&sink.table)) {
         return Ok(failed(&error));
@@ -358,127 +287,35 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// What nodes lost and sent, by run, until its record takes it.
-#[derive(Clone, Default)]
-struct PerNode(Arc<Mutex<BTreeMap<usize, Vec<NodeRecord>>>>);
-
-impl PerNode {
-    fn run(&self, point: &Point, run: Run) -> Outcome {
-        let (outcome, counted) = nodes::run(&point.config, run.seed);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.index, counted);
-        outcome
-    }
-
-    fn take(&self, run: Run) -> Option<Vec<NodeRecord>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&run.index)
-    }
-}
-
-/// Flows that delivered nothing, and why.
-#[derive(Default)]
-struct Silent {
-    told: Vec<String>,
-}
-
-impl Silent {
-    /// The most sentences that are told.
-    const SHOWN: usize = 5;
-
-    fn note(&mut self, point: &Point, record: &Record) {
-        if record.flows.iter().all(|flow| flow.delivered_bytes > 0) {
-            return;
-        }
-        let Ok(drawn) = point.drawn(record.seed) else { return };
-        for sentence in silence::of(&drawn, record) {
-            if self.told.len() < Silent::SHOWN {
-                self.told.push(format!("seed {}: {sentence}", record.seed));
-            }
+/// Refuses to add runs with nodes to `known` ones without.
+fn refuse_without_nodes(session: &Session, known: &[Run]) -> Result<(), Failure> {
+    for run in known {
+        let record = session.line(*run).and_then(|line| sink::read(&line.unwrap_or_default()));
+        if record.map_err(|error| runner::broken(error.into(), None))?.nodes.is_none() {
+            let why = "the records that are there were made without --per-node; --force makes them anew, --out writes elsewhere";
+            return Err((REFUSED, why.to_owned()));
         }
     }
-
-    fn tell(&self) {
-        self.told.iter().for_each(|sentence| note(sentence));
-    }
+    Ok(())
 }
 
-/// Where records go, in the order of the campaign.
-struct Sink {
-    format: Format,
-    /// The records so far, when they are needed at the end.
-    table: Vec<Record>,
-    /// The records so far, if they are to be shown.
-    shown: Option<Vec<serde_json::Value>>,
-    /// Who starved in what was written so far.
-    starved: Tally,
-    /// Whether a CSV header is still to be written.
-    header: bool,
-    /// What waits for what is before it; none for a run that failed.
-    order: InOrder<Option<Made>>,
-    reader: Reader,
-}
-
-/// Who reads standard output.
-enum Reader {
-    /// Without a reader nothing of the runs is left: they end with it.
-    Needed,
-    /// The runs also go into files, which are written to the end although nobody reads standard output any more.
-    MayLeave,
-    /// It was one that may leave, and has.
-    Gone,
-}
-
-impl Reader {
-    fn take(&mut self, text: &str) -> io::Result<()> {
-        if matches!(self, Reader::Gone) {
-            return Ok(());
+/// Makes each run, with what watches it.
+fn simulate(
+    arguments: &Arguments,
+    campaign: &Arc<Campaign>,
+    watchers: Arc<Watchers>,
+    watch: &picture::Watch,
+) -> Arc<Simulate> {
+    let per_node = arguments.per_node;
+    let watching = arguments.report.as_ref().map(|_| (watch.clone(), Arc::clone(campaign)));
+    Arc::new(move |point: &Point, run: Run| match (&watchers.captures, &watchers.recording, &watching) {
+        (Some(captures), ..) => (captures.run(point, run), None),
+        (_, Some(recording), _) => (recording.run(point, run), None),
+        _ if per_node => {
+            let (outcome, nodes) = nodes::run(&point.config, run.seed);
+            (outcome, Some(nodes))
         }
-        match results(text) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && matches!(self, Reader::MayLeave) => {
-                *self = Reader::Gone;
-                Ok(())
-            }
-            written => written,
-        }
-    }
-}
-
-/// A record that was made.
-enum Made {
-    /// It is here.
-    Here(Box<Record>),
-    /// It is in the store, and memory does not hold it.
-    Kept(Key),
-}
-
-impl Made {
-    fn record(&self, store: Option<&Store>) -> io::Result<Record> {
-        match self {
-            Made::Here(record) => Ok((**record).clone()),
-            Made::Kept(key) => {
-                let line = store.map_or(Ok(None), |store| store.line(key))?.unwrap_or_default();
-                Record::from_line(&line).map_err(|why| io::Error::other(format!("the record {why}")))
-            }
-        }
-    }
-}
-
-impl Sink {
-    /// Writes what is next in order.
-    fn drain(&mut self, store: Option<&Store>) -> io::Result<()> {
-        for made in self.order.by_ref() {
-            let Some(made) = made else { continue };
-            let record = made.record(store)?;
-            let value = serde_json::to_value(&record)?;
-            self.starved.add(&record::told(&value), &value);
-            if let Some(shown) = &mut self.shown {
-                shown.push(value);
-            }
-            match self.format {
-                Format::Json => self.reader.take(&record.json_line())?,
-                Format::Csv => self.reader.take(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
-                Format::Table | Format::Summary => self.table.push(record),
-            }
-        }
-        Ok(())
-    }
+        (.., Some((watch, campaign))) if picture::Watch::is_of(campaign, run) => (watch.run(point, run), None),
+        _ => campaign::simulate(point, run),
+    })
 }

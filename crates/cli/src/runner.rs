@@ -1,17 +1,16 @@
-//! Runs a campaign, for all commands that have one: on a pool, with progress, each record stored as soon as its run ends.
+//! What all commands that make runs share: who makes them, what is told meanwhile, and how it ends.
 
-use crate::output::complain;
+use crate::dask::Bridge;
+use crate::output::{complain, note};
 use crate::progress::Progress;
 use crate::{FAILED, INTERRUPTED, REFUSED};
-use meshpace_lab::backend::{self, Backend, Watch};
-use meshpace_lab::campaign::{Campaign, End, Run, Work};
+use meshpace_lab::backend::{Backend, Threads};
+use meshpace_lab::campaign::{Campaign, Run, Simulate, Work};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Manifest;
-use meshpace_lab::record::store::Store;
-use meshpace_lab::workers::{Carrier, Workers};
-use meshpace_scenario::Point;
-use meshpace_sim::Outcome;
-use std::cell::RefCell;
+use meshpace_lab::register::reproduction::Listener;
+use meshpace_lab::session::{Broken, Observer, Session};
+use meshpace_lab::workers::Workers;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,97 +19,94 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// An exit status and what is said with it.
 pub type Failure = (u8, String);
 
-/// Makes runs.
-pub struct Runner<'a> {
-    /// Runs at a time.
-    pub jobs: usize,
-    /// Set to stop.
-    pub stop: &'a Arc<AtomicBool>,
-    /// Goes on with every run.
-    pub progress: &'a Progress,
+/// The workers of a Dask scheduler, if there is its address, or else threads of this process.
+///
+/// # Errors
+/// As [`Bridge::start`].
+pub fn backend<'a>(
+    dask: Option<&str>,
+    jobs: usize,
+    stop: &'a Arc<AtomicBool>,
+    simulate: Arc<Simulate>,
+) -> Result<Box<dyn Backend + 'a>, Failure> {
+    Ok(match dask {
+        Some(address) => Box::new(Workers { carrier: Bridge::start(address)?, stop, chunk_s: None }),
+        None => Box::new(Threads { jobs, stop, simulate }),
+    })
 }
 
-impl Runner<'_> {
-    /// Makes the runs of `todo`; `keep` gets records as they are there, in any order, those together that were ready together.
-    /// A run that fails is told on standard error.
-    pub fn make(
-        &self,
-        campaign: &Arc<Campaign>,
-        todo: Vec<Run>,
-        simulate: impl Fn(&Point, Run) -> Outcome + Send + Sync + 'static,
-        keep: impl FnMut(Vec<(Run, Option<Record>)>) -> io::Result<()>,
-    ) -> io::Result<End> {
-        let keeper = RefCell::new(Keeper { runner: self, campaign, costs: campaign.costs(), keep });
-        campaign.each(
-            self.jobs,
-            self.stop,
-            todo,
-            simulate,
-            |ended| keeper.borrow_mut().on_runs(backend::records(campaign, ended)),
-            || keeper.borrow_mut().on_idle(),
-        )
+/// The bar and standard error: every run goes into the progress, and one that fails is told.
+pub struct Told<'a>(pub &'a Progress);
+
+impl Observer for Told<'_> {
+    fn on_made(&mut self, campaign: &Campaign, made: &[(Run, Result<Record, String>)]) -> io::Result<()> {
+        for (run, result) in made {
+            if let Err(why) = result {
+                self.0.suspend(|| complain(&format!("{} failed: {why}", campaign.describe(*run))));
+            }
+        }
+        Ok(())
     }
 
-    /// The same on the workers behind `carrier`.
-    pub fn hand_out(
-        &self,
-        carrier: impl Carrier,
-        campaign: &Arc<Campaign>,
-        todo: Vec<Run>,
-        keep: impl FnMut(Vec<(Run, Option<Record>)>) -> io::Result<()>,
-    ) -> io::Result<End> {
-        let mut keeper = Keeper { runner: self, campaign, costs: campaign.costs(), keep };
-        Workers { carrier, stop: self.stop, chunk_s: None }.make(campaign, todo, &mut keeper)
-    }
-}
-
-/// What a runner does with each run.
-struct Keeper<'a, K> {
-    runner: &'a Runner<'a>,
-    campaign: &'a Campaign,
-    costs: Vec<f64>,
-    keep: K,
-}
-
-impl<K: FnMut(Vec<(Run, Option<Record>)>) -> io::Result<()>> Watch for Keeper<'_, K> {
-    fn on_runs(&mut self, made: Vec<(Run, Result<Record, String>)>) -> io::Result<()> {
-        let progress = self.runner.progress;
-        let work = Work::of(made.iter().map(|(run, _)| run), &self.costs);
-        let told = |(run, result): (Run, Result<Record, String>)| {
-            let failed = |why| complain(&format!("{} failed: {why}", self.campaign.describe(run)));
-            (run, result.map_err(failed).ok())
-        };
-        progress.suspend(|| (self.keep)(made.into_iter().map(told).collect()))?;
-        progress.done(work);
+    fn on_kept(&mut self, _session: &mut Session, _runs: &[Run], work: Work) -> io::Result<()> {
+        self.0.done(work);
         Ok(())
     }
 
     fn on_idle(&mut self) {
-        self.runner.progress.tick();
+        self.0.tick();
     }
 }
 
-/// Opens a campaign's directory and tells what in it is damaged.
+impl Listener for Told<'_> {
+    fn on_known(&mut self, work: Work) {
+        self.0.known(work);
+    }
+
+    fn on_more(&mut self, work: Work) {
+        self.0.more(work);
+    }
+
+    fn say(&mut self, sentence: &str) {
+        self.0.suspend(|| note(sentence));
+    }
+}
+
+/// Opens a campaign's directory, or a session in memory without one, and tells what in the directory is damaged.
 ///
 /// # Errors
-/// As [`Store::open`], with the exit status.
-pub fn open(directory: &Path, manifest: &Manifest, force: bool) -> Result<Store, Failure> {
+/// As [`Session::open`], with the exit status.
+pub fn open(
+    campaign: &Arc<Campaign>,
+    directory: Option<&Path>,
+    manifest: &Manifest,
+    force: bool,
+) -> Result<Session, Failure> {
+    let campaign = Arc::clone(campaign);
+    let Some(directory) = directory else { return Ok(Session::in_memory(campaign)) };
     // Nothing was run yet: whatever it is, the command is refused.
-    let store = Store::open(directory, manifest, force).map_err(|error| (REFUSED, error.to_string()))?;
-    store.damaged().iter().for_each(|what| complain(what));
-    Ok(store)
+    let session = Session::open(campaign, directory, manifest, force);
+    let session = session.map_err(|error| (REFUSED, error.to_string()))?;
+    session.store().iter().flat_map(|store| store.damaged()).for_each(|what| complain(what));
+    Ok(session)
 }
 
-/// The exit status of a store that cannot be opened or written.
-pub fn broken(error: &io::Error) -> Failure {
-    let is_refusal = matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::WouldBlock);
-    (if is_refusal { REFUSED } else { FAILED }, error.to_string())
-}
-
-/// What is said when a campaign that keeps its records is interrupted.
-pub fn interrupted(kept: usize, directory: &Path) -> Failure {
-    let place = directory.display();
-    (INTERRUPTED, format!("interrupted; {kept} runs are kept in {place}, and the same command goes on from there"))
+/// The exit status of a session that did not come to its end, and what is said: where its records are, if they are kept in a directory.
+pub fn broken(broken: Broken, directory: Option<&Path>) -> Failure {
+    match (broken, directory) {
+        (Broken::Stopped { kept }, Some(directory)) => {
+            let place = directory.display();
+            (
+                INTERRUPTED,
+                format!("interrupted; {kept} runs are kept in {place}, and the same command goes on from there"),
+            )
+        }
+        (Broken::Stopped { .. }, None) => (INTERRUPTED, "interrupted".to_owned()),
+        (Broken::Io(error), _) => {
+            let is_refusal = matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::WouldBlock);
+            (if is_refusal { REFUSED } else { FAILED }, error.to_string())
+        }
+    }
 }
 
 /// A panic in a run is told in one line with its run; the default hook would print it a second time without.

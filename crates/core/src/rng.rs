@@ -4,7 +4,7 @@
 //! 2021), its state filled by SplitMix64. Both the algorithm and the mappings to ranges are fixed here: a change would
 //! change every result.
 
-/// What a stream is drawn for. Streams of different purposes are independent, so that drawing more in one place leaves
+/// Purpose of a random stream. Streams of different purposes are independent, so that drawing more in one place leaves
 /// the others as they were.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]

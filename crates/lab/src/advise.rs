@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// Something that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// What people call it.
+    /// Its name for people.
     pub name: &'static str,
     /// It as arguments of `--set`.
     pub sets: &'static [&'static str],
@@ -23,11 +23,11 @@ pub struct Choice {
 /// A question, and what can be answered to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Question {
-    /// What is asked.
+    /// The question.
     pub name: &'static str,
-    /// What is usual.
+    /// The usual choice.
     pub usual: Choice,
-    /// What is tried instead.
+    /// The choices that are tried instead.
     pub others: &'static [Choice],
 }
 
@@ -75,7 +75,7 @@ pub const QUESTIONS: [Question; 4] = [
     },
 ];
 
-/// What an answer is given for.
+/// Limits within which an answer is given.
 pub mod limits {
     /// Nodes at most: cells of up to 50 stations were held against theory.
     pub const NODES: usize = 50;
@@ -211,22 +211,22 @@ pub fn metrics(dump: &Dump) -> Links {
     dump.links.iter().flat_map(both).collect()
 }
 
-/// What came of a choice.
+/// Result of a choice.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
     /// The question.
     pub question: &'static str,
     /// The choice.
     pub choice: &'static str,
-    /// What is usual instead.
+    /// The usual choice instead.
     pub usual: &'static str,
     /// Its place among the choices of its question by goodput; those that cannot be told from what is usual share its place.
     pub rank: usize,
-    /// What was compared; the first is what is usual.
+    /// The comparisons with the usual choice.
     pub lines: Vec<Line>,
 }
 
-/// What is compared: an advice says no more of a choice.
+/// Metrics that are compared: an advice says no more of a choice.
 const SAID: [&str; 3] = ["aggregate_goodput_bps", "jain", "delay_p95_s"];
 
 /// The answers to one question, the best first: `tried` has each choice with its records. What is usual is among them, compared with itself.
@@ -293,7 +293,7 @@ pub fn told(answer: &Answer) -> String {
     text
 }
 
-/// What an advice leaves out.
+/// Note on what an advice leaves out.
 pub const LEFT_OUT: &str = "Of the mesh only who hears whom is in this model. Every link has one rate; rates are not adapted, links do not fade, loss comes from \
     collisions alone, queues are drop-tail, everything is best effort, other networks are silent. In measurements of a testbed (docs/field.md) such a \
     model was wrong by more than a factor of two for single flows: rely on the order where intervals are clear, not on the numbers.";

@@ -14,18 +14,18 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Metric {
     /// Its name, that of the record's field.
     pub name: &'static str,
-    /// What is said of the side that has more, or less, of it, whichever is better.
+    /// Praise of the side that has more, or less, of it, whichever is better.
     pub praise: &'static str,
     /// Its noun.
     pub noun: &'static str,
-    /// What people read it in, and the factor.
+    /// Unit for people, and the factor.
     pub unit: (&'static str, f64),
     /// Whether more of it is better.
     pub more_is_better: bool,
     of: fn(&Value) -> Option<f64>,
 }
 
-/// What is compared.
+/// The metrics that are compared.
 pub const METRICS: [Metric; 9] = [
     Metric {
         name: "aggregate_goodput_bps",
@@ -139,7 +139,7 @@ fn file_time(record: &Value) -> Option<f64> {
     summary::median(files.filter_map(time).collect())
 }
 
-/// Which side is better.
+/// The better side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -149,7 +149,7 @@ pub enum Side {
     B,
 }
 
-/// What came of one metric.
+/// Result of one metric.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Line {
     /// Its name.
@@ -158,19 +158,19 @@ pub struct Line {
     pub a: f64,
     /// The mean of the second.
     pub b: f64,
-    /// How much more the second has.
+    /// Difference, second less first.
     pub difference: f64,
     /// The ends of the 95 % interval of the difference; none with fewer than three runs on a side.
     pub interval: Option<[f64; 2]>,
     /// Seeds that were compared, or runs of the side with fewer of them.
     pub seeds: usize,
-    /// Which side is better, if the interval says so.
+    /// The better side, if the interval says so.
     pub better: Option<Side>,
     /// Whether runs of the same seed were compared with each other.
     pub paired: bool,
     /// Of the seeds, those in which the second is better.
     pub b_wins: usize,
-    /// What there is to know of the runs of both sides.
+    /// Counts of the runs of both sides.
     pub counts: [Counts; 2],
     /// Whether it says something to people: Jain's index of files beside other traffic does not.
     #[serde(skip)]
@@ -178,17 +178,17 @@ pub struct Line {
 }
 
 impl Line {
-    /// Which side is ahead for sure, whatever it starves and wherever it was measured.
+    /// The side that is ahead for sure, whatever it starves and wherever it was measured.
     pub fn ahead(&self) -> Option<Side> {
         let metric = metric(self.metric)?;
         ahead(self.interval, self.counts, self.seeds, metric.more_is_better)
     }
 }
 
-/// What there is to know of the runs of a side.
+/// Counts of the runs of a side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counts {
-    /// How many there are.
+    /// Their number.
     pub runs: usize,
     /// Those in which a flow was starved.
     pub starved_runs: usize,
@@ -291,7 +291,7 @@ fn line(metric: &Metric, a: &[&Value], b: &[&Value], is_paired: bool) -> Option<
     Some(Line { metric: metric.name, a, b, difference, interval, seeds, better, paired, b_wins, counts, is_shown })
 }
 
-/// Which side is ahead for sure, whatever it starves: by the interval of the difference; or where one has no value in any run and the other has one in
+/// The side that is ahead for sure, whatever it starves: by the interval of the difference; or where one has no value in any run and the other has one in
 /// every run.
 fn ahead(interval: Option<[f64; 2]>, counts: [Counts; 2], seeds: usize, more_is_better: bool) -> Option<Side> {
     if let Some([low, high]) = interval {
@@ -318,7 +318,7 @@ pub fn mean(line: &Line) -> String {
     format!("{} {value:.digits$} {unit}", metric.noun).trim_end().to_owned()
 }
 
-/// How far the two are from each other, with the interval: "12.3 ± 4.0 kbit/s"; none where there is no interval.
+/// Distance between the two, with the interval: "12.3 ± 4.0 kbit/s"; none where there is no interval.
 pub fn amount(line: &Line) -> Option<String> {
     let metric = metric(line.metric)?;
     let [low, high] = line.interval?;

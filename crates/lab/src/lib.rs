@@ -11,6 +11,7 @@ pub mod register;
 pub mod rivals;
 pub mod robust;
 pub mod routes;
+pub mod session;
 pub mod statistics;
 pub mod stream;
 pub mod summary;

@@ -4,7 +4,7 @@ use crate::compare::{Line, Side, compare};
 use crate::record::plain;
 use serde_json::{Map, Value};
 
-/// What was to be better in both.
+/// Metrics in which a rival must be better.
 const BOTH: [&str; 2] = ["aggregate_goodput_bps", "jain_2s"];
 
 /// Another value of the key at one point of the other keys. Its lines have the given value as the first side.
@@ -19,7 +19,7 @@ pub struct Rival {
 }
 
 impl Rival {
-    /// Where it is, for people: "topology.hops = 10"; empty without other keys.
+    /// Its point, for people: "topology.hops = 10"; empty without other keys.
     pub fn place(&self) -> String {
         let parts = self.point.iter().map(|(key, value)| format!("{key} = {}", plain(value)));
         parts.collect::<Vec<_>>().join(", ")
@@ -78,7 +78,7 @@ pub fn rivals(records: &[Value], key: &str, value: &str) -> Result<Vec<Rival>, S
     Ok(found)
 }
 
-/// What belongs to `name`; a new name comes last.
+/// The member called `name`; a new one comes last.
 fn member<N: PartialEq, T: Default>(members: &mut Vec<(N, T)>, name: N) -> &mut T {
     let place = members.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
         members.push((name, T::default()));

@@ -14,7 +14,7 @@ pub struct Estimate {
     pub deviation: f64,
     /// Half width of the interval; NaN with fewer than two values.
     pub half_width: f64,
-    /// How many values there were.
+    /// Number of values.
     pub count: usize,
 }
 

@@ -11,16 +11,16 @@ const USUAL: &str = "flow.transport";
 /// A variant of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variant {
-    /// What people call it: its values.
+    /// Its name for people: its values.
     pub name: String,
-    /// What makes it, as arguments of `--set`.
+    /// The arguments of `--set` that make it.
     pub sets: Vec<String>,
 }
 
 /// Variants and what they have in common.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Variants {
-    /// What differs; none if the arguments name no two.
+    /// The variants; none if the arguments name no two.
     pub variants: Vec<Variant>,
     /// The arguments of `--set` that all have.
     pub common: Vec<String>,
@@ -165,7 +165,7 @@ fn is_toml(value: &str) -> bool {
     toml::from_str::<toml::Table>(&format!("value = {value}")).is_ok()
 }
 
-/// Which of the swept `keys` is compared: that of `by`, the only one, or that of the transports.
+/// The one of the swept `keys` that is compared: that of `by`, the only one, or that of the transports.
 ///
 /// # Errors
 /// If it is none of them, or there is no saying which.

@@ -4,8 +4,8 @@
 //! files it names, and the keys of its runs; it returns the lines of their records. A [`Carrier`] transports both: Dask, a pool of
 //! processes or a batch system.
 
-use crate::backend::{Backend, Watch};
-use crate::campaign::{Campaign, End, Run};
+use crate::backend::{Backend, End, Watch};
+use crate::campaign::{self, Campaign, Run};
 use crate::record::Record;
 use crate::record::line::{FORMAT, Key};
 use meshpace_scenario::{Scenario, Source};
@@ -16,9 +16,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a chunk costs at most, seconds of CPU time: so much is lost with a worker.
+/// Greatest cost of a chunk, seconds of CPU time: so much is lost with a worker.
 const LONGEST_S: f64 = 60.0;
-/// What it costs at least if there is so much: handing one out takes milliseconds.
+/// Least cost of a chunk if there is so much: handing one out takes milliseconds.
 const SHORTEST_S: f64 = 2.0;
 /// Chunks per worker, so that none waits long for the last one.
 const PER_WORKER: f64 = 8.0;
@@ -49,7 +49,7 @@ pub struct Job {
 /// A whole campaign in pieces, for a batch system.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Exported {
-    /// What is run.
+    /// The job.
     pub job: Job,
     /// The first seed of every point.
     pub first_seed: u64,
@@ -59,7 +59,7 @@ pub struct Exported {
     pub pieces: Vec<Vec<Key>>,
 }
 
-/// What came of a run: its line without the newline, or why it failed.
+/// Result of a run: its line without the newline, or why it failed.
 pub type Made = (Key, Result<String, String>);
 
 impl Job {
@@ -144,8 +144,7 @@ impl Worker {
     fn line(&self, (point, seed): &Key) -> Result<String, String> {
         let number = *self.points.get(point).ok_or_else(|| format!("the scenario has no point {point}"))?;
         let run = Run { index: 0, point: number, seed: *seed };
-        let outcome = self.campaign.make(run, &|point, run| meshpace_sim::run(&point.config, run.seed))?;
-        let record = Record::new(&self.campaign.scenario, self.campaign.point(run), *seed, &outcome);
+        let record = self.campaign.make(run, &campaign::simulate)?;
         Ok(record.json_line().trim_end().to_owned())
     }
 }
@@ -184,7 +183,7 @@ pub trait Carrier {
     /// If there is nobody to take them.
     fn send(&mut self, job: &Job, chunks: &[Vec<Key>]) -> io::Result<()>;
 
-    /// What came of another chunk; none if about 0.1 s pass without.
+    /// Results of another chunk; none if about 0.1 s pass without.
     ///
     /// # Errors
     /// If there will be nothing more: a worker refused, a chunk was lost twice, or the scheduler went away.
@@ -198,7 +197,7 @@ pub struct Workers<'a, C> {
     pub carrier: C,
     /// Set to stop.
     pub stop: &'a Arc<AtomicBool>,
-    /// What a chunk costs, seconds of CPU time, if it is not to follow from the number of workers.
+    /// Cost of a chunk, seconds of CPU time, if it is not to follow from the number of workers.
     pub chunk_s: Option<f64>,
 }
 
@@ -211,7 +210,6 @@ impl<C: Carrier> Backend for Workers<'_, C> {
             chunks.into_iter().map(|chunk| chunk.into_iter().map(|run| run.key(&keys)).collect()).collect();
         let job = Job::of(&campaign.scenario).map_err(io::Error::other)?;
         self.carrier.send(&job, &keyed)?;
-        let mut failed = 0;
         while !waiting.is_empty() {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(End::Stopped);
@@ -228,11 +226,9 @@ impl<C: Carrier> Backend for Workers<'_, C> {
                 });
                 Some((run, result))
             };
-            let made: Vec<_> = made.into_iter().filter_map(read).collect();
-            failed += made.iter().filter(|(_, result)| result.is_err()).count();
-            watch.on_runs(made)?;
+            watch.on_runs(made.into_iter().filter_map(read).collect())?;
         }
-        Ok(End::Complete { failed })
+        Ok(End::Complete)
     }
 }
 
@@ -289,15 +285,15 @@ mod tests {
     #[test]
     fn workers_make_the_same_bytes_as_threads() {
         let campaign = campaign(SHORT, 2);
-        let todo: Vec<Run> = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
+        let todo: Vec<Run> = campaign.all().collect();
         let stop = Arc::default();
         let (mut here, mut there) = (Lines::default(), Lines::default());
-        let end = Threads { jobs: 1, stop: &stop }.make(&campaign, todo.clone(), &mut here).unwrap();
+        let end = Threads::new(1, &stop).make(&campaign, todo.clone(), &mut here).unwrap();
         assert_eq!(
             end,
             Workers { carrier: Here::default(), stop: &stop, chunk_s: None }.make(&campaign, todo, &mut there).unwrap()
         );
-        assert_eq!((end, here.0.len()), (End::Complete { failed: 0 }, 6));
+        assert_eq!((end, here.0.len()), (End::Complete, 6));
         assert_eq!(here.0, there.0);
     }
 
@@ -317,7 +313,7 @@ mod tests {
         // A run of 4 hours of simulated time next to many of 20 minutes: it is a chunk of its own.
         let text = "[[flow]]\n[sweep]\nduration = ['1200 s', '14400 s']\n";
         let campaign = campaign(text, 200);
-        let todo: Vec<Run> = (0..campaign.runs()).map(|index| campaign.run(index)).collect();
+        let todo: Vec<Run> = campaign.all().collect();
         let costs = campaign.costs();
         let chunks = chunks(&campaign, todo, 4, None);
         assert_eq!(chunks.iter().map(Vec::len).sum::<usize>(), 400);

@@ -8,7 +8,7 @@ use meshpace_core::NodeId;
 /// Bytes of an ARP request or reply (RFC 826, with Ethernet and IPv4 addresses).
 pub const ARP_BYTES: u32 = 28;
 
-/// What a link-layer data frame holds.
+/// Content of a link-layer data frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Body<P> {
     /// A packet of the user.
@@ -48,7 +48,7 @@ impl<P: Packet> Body<P> {
         }
     }
 
-    /// How urgent it is where the MAC has categories: routing is network control (CS6).
+    /// Its category where the MAC has some: routing is network control (CS6).
     pub fn category(&self) -> Category {
         match self {
             Body::Data(packet) => packet.category(),
@@ -63,6 +63,6 @@ impl<P: Packet> Body<P> {
 pub struct Queued<P> {
     /// The neighbour, or broadcast.
     pub next_hop: NodeId,
-    /// What to send.
+    /// Content to send.
     pub body: Body<P>,
 }

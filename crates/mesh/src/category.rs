@@ -19,7 +19,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// How many there are.
+    /// Their number.
     pub const COUNT: usize = 4;
     /// All, the most urgent first.
     pub const URGENT_FIRST: [Category; Category::COUNT] =

@@ -18,6 +18,6 @@ pub struct MeshConfig {
     pub mac: MacConfig,
     /// The routing protocol.
     pub routing: RoutingConfig,
-    /// What happens to packets between routing and MAC.
+    /// The link layer between routing and MAC.
     pub link: LinkConfig,
 }

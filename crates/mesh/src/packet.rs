@@ -5,9 +5,9 @@ use meshpace_core::{FlowId, NodeId};
 
 /// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP packet in the emulator.
 pub trait Packet: Clone {
-    /// Where it comes from.
+    /// Its source.
     fn source(&self) -> NodeId;
-    /// Where it goes.
+    /// Its destination.
     fn destination(&self) -> NodeId;
     /// The flow it belongs to, for statistics and per-flow marking.
     fn flow(&self) -> FlowId;
@@ -27,7 +27,7 @@ pub trait Packet: Clone {
     }
     /// Marks it "congestion experienced" (RFC 3168, section 5). Only if it is [`Packet::ecn_capable`].
     fn mark_ce(&mut self) {}
-    /// How urgent it is where the MAC has categories (EDCA).
+    /// Its category where the MAC has some (EDCA).
     fn category(&self) -> Category {
         Category::BestEffort
     }

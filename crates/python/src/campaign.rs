@@ -4,63 +4,17 @@ use crate::errors;
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::scenario::Scenario;
-use crate::workers::Remote;
-use meshpace_lab::backend::{Backend, Threads, Watch};
-use meshpace_lab::campaign::{Campaign as Runs, End, Run, Work};
-use meshpace_lab::record::Record;
+use crate::workers::backend;
+use meshpace_lab::campaign::Campaign as Runs;
 use meshpace_lab::record::directory::{Manifest, RECORDS};
-use meshpace_lab::record::line::Key;
-use meshpace_lab::record::store::Store;
-use meshpace_lab::workers::Workers;
+use meshpace_lab::session::{Broken, Session};
 use pyo3::prelude::*;
-use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::Instant;
-
-/// Where records are.
-enum Kept {
-    Memory(BTreeMap<Key, String>),
-    Open(Box<Store>),
-    /// The directory has them all.
-    Finished,
-}
-
-impl Kept {
-    fn has(&self, key: &Key) -> bool {
-        match self {
-            Kept::Memory(lines) => lines.contains_key(key),
-            Kept::Open(store) => store.has(key),
-            Kept::Finished => true,
-        }
-    }
-
-    fn add(&mut self, key: Key, record: &Record) -> io::Result<()> {
-        let line = record.json_line();
-        match self {
-            Kept::Memory(lines) => {
-                lines.insert(key, line.trim_end().to_owned());
-                Ok(())
-            }
-            Kept::Open(store) => store.add(key, &line),
-            Kept::Finished => Ok(()),
-        }
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        match self {
-            Kept::Open(store) => store.sync(),
-            Kept::Memory(_) | Kept::Finished => Ok(()),
-        }
-    }
-}
 
 struct State {
-    kept: Kept,
-    /// Why runs failed, by their places.
-    failed: BTreeMap<usize, String>,
+    session: Session,
     /// What was found damaged in the directory.
     damaged: Vec<String>,
 }
@@ -69,7 +23,6 @@ struct State {
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct Campaign {
     runs: Arc<Runs>,
-    keys: Vec<String>,
     directory: Option<PathBuf>,
     state: Mutex<State>,
 }
@@ -97,21 +50,17 @@ impl Campaign {
         directory: Option<PathBuf>,
         force: bool,
     ) -> PyResult<Campaign> {
-        let runs = Runs { scenario: scenario.read.clone(), first_seed: seed, seeds };
-        let mut damaged = Vec::new();
-        let kept = match &directory {
-            None => Kept::Memory(BTreeMap::new()),
+        let runs = Arc::new(Runs { scenario: scenario.read.clone(), first_seed: seed, seeds });
+        let session = match &directory {
+            None => Session::in_memory(Arc::clone(&runs)),
             Some(directory) => {
                 let manifest = Manifest::of(&runs, 1);
-                let store = py.detach(|| Store::open(directory, &manifest, force));
-                let store = store.map_err(|error| errors::of_io(py, error))?;
-                damaged.extend_from_slice(store.damaged());
-                Kept::Open(Box::new(store))
+                let session = py.detach(|| Session::open(Arc::clone(&runs), directory, &manifest, force));
+                session.map_err(|error| errors::of_io(py, error))?
             }
         };
-        let keys = runs.keys();
-        let state = Mutex::new(State { kept, failed: BTreeMap::new(), damaged });
-        Ok(Campaign { runs: Arc::new(runs), keys, directory, state })
+        let damaged = session.store().map(|store| store.damaged().to_vec()).unwrap_or_default();
+        Ok(Campaign { runs, directory, state: Mutex::new(State { session, damaged }) })
     }
 
     /// How many runs there are.
@@ -123,7 +72,7 @@ impl Campaign {
     /// How many are made.
     fn done(&self, py: Python<'_>) -> PyResult<usize> {
         let state = self.state(py)?;
-        Ok(self.all().filter(|run| state.kept.has(&run.key(&self.keys))).count())
+        Ok(self.runs.all().filter(|run| state.session.has(*run)).count())
     }
 
     /// What was found damaged in the directory and is run again.
@@ -135,7 +84,7 @@ impl Campaign {
     fn failed(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let state = self.state(py)?;
         let told = |(index, why): (&usize, &String)| (self.runs.describe(self.runs.run(*index)), why.clone());
-        Ok(state.failed.iter().map(told).collect())
+        Ok(state.session.failed().iter().map(told).collect())
     }
 
     /// Makes the runs that are missing, on `jobs` threads or by the workers behind `carrier`, in chunks of `chunk_s` seconds. `progress` is called with the runs
@@ -149,8 +98,8 @@ impl Campaign {
         chunk_s: Option<f64>,
     ) -> PyResult<()> {
         let mut state = self.state(py)?;
-        let held = &mut *state;
-        let made = py.detach(move || self.make(held, jobs, progress, carrier, chunk_s));
+        let session = &mut state.session;
+        let made = py.detach(move || self.make(session, jobs, progress, carrier, chunk_s));
         drop(state);
         made.map_err(|error| errors::of_io(py, error))
     }
@@ -158,27 +107,16 @@ impl Campaign {
     /// The records that are there, in the order of the campaign.
     fn records(&self, py: Python<'_>) -> PyResult<Records> {
         let state = self.state(py)?;
-        match (&state.kept, &self.directory) {
-            (Kept::Finished, Some(directory)) => Records::in_file(directory.join(RECORDS)),
-            (Kept::Open(store), _) => {
-                let line = |run: Run| store.line(&run.key(&self.keys)).transpose();
-                self.all().filter_map(line).collect::<io::Result<_>>().map(Records::of)
-            }
-            (Kept::Memory(lines), _) => {
-                let line = |run: Run| lines.get(&run.key(&self.keys)).cloned();
-                Ok(Records::of(self.all().filter_map(line).collect()))
-            }
-            (Kept::Finished, None) => Ok(Records::of(Vec::new())),
+        match (state.session.store(), &self.directory) {
+            // A session without its directory has finished it.
+            (None, Some(directory)) => Records::in_file(directory.join(RECORDS)),
+            _ => state.session.lines().map(Records::of),
         }
         .map_err(|error: io::Error| errors::of_io(py, error))
     }
 }
 
 impl Campaign {
-    fn all(&self) -> impl Iterator<Item = Run> + '_ {
-        (0..self.runs.runs()).map(|index| self.runs.run(index))
-    }
-
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
@@ -189,80 +127,23 @@ impl Campaign {
 
     fn make(
         &self,
-        state: &mut State,
+        session: &mut Session,
         jobs: usize,
         progress: Option<Py<PyAny>>,
         carrier: Option<Py<PyAny>>,
         chunk_s: Option<f64>,
     ) -> io::Result<()> {
-        #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
-        let begun = Instant::now();
-        let costs = self.runs.costs();
-        let (there, todo): (Vec<Run>, Vec<Run>) = self.all().partition(|run| state.kept.has(&run.key(&self.keys)));
-        let all = Work::of(there.iter().chain(&todo), &costs);
-        let progress = Progress::new(progress, all, Work::of(&there, &costs));
-        let stop = Arc::new(AtomicBool::new(false));
-        state.failed.clear();
-        if !todo.is_empty() {
-            let mut keeper = Keeper { campaign: self, state, costs: &costs, progress, stop: &stop, raised: None };
-            let end = match carrier {
-                None => Threads { jobs, stop: &stop }.make(&self.runs, todo, &mut keeper),
-                Some(carrier) => {
-                    Workers { carrier: Remote(carrier), stop: &stop, chunk_s }.make(&self.runs, todo, &mut keeper)
-                }
-            };
-            // Threads that are in the middle of a run begin no other.
-            stop.store(true, std::sync::atomic::Ordering::Relaxed);
-            match (keeper.raised.take(), end?) {
-                (Some(raised), _) => return Err(raised),
-                (None, End::Stopped) => return Err(io::Error::other("the campaign was stopped")),
-                (None, End::Complete { .. }) => {}
-            }
-        }
-        self.finish(state, jobs, begun.elapsed().as_secs_f64())
-    }
-
-    fn finish(&self, state: &mut State, jobs: usize, wall_time_s: f64) -> io::Result<()> {
-        if !matches!(&state.kept, Kept::Open(_)) {
-            return Ok(());
-        }
-        let Kept::Open(store) = std::mem::replace(&mut state.kept, Kept::Finished) else { return Ok(()) };
-        if store.is_finished() {
-            return Ok(());
-        }
-        let manifest = Manifest { failed_runs: state.failed.len(), wall_time_s, ..Manifest::of(&self.runs, jobs) };
-        store.finish(&self.keys, &manifest)
-    }
-}
-
-/// Keeps what is made.
-struct Keeper<'a> {
-    campaign: &'a Campaign,
-    state: &'a mut State,
-    costs: &'a [f64],
-    progress: Progress,
-    stop: &'a Arc<AtomicBool>,
-    /// An exception that came while nothing was to be kept.
-    raised: Option<io::Error>,
-}
-
-impl Watch for Keeper<'_> {
-    fn on_runs(&mut self, made: Vec<(Run, Result<Record, String>)>) -> io::Result<()> {
-        let work = Work::of(made.iter().map(|(run, _)| run), self.costs);
-        for (run, result) in made {
-            match result {
-                Ok(record) => self.state.kept.add(run.key(&self.campaign.keys), &record)?,
-                Err(why) => drop(self.state.failed.insert(run.index, why)),
-            }
-        }
-        self.state.kept.sync()?;
-        self.progress.done(work)
-    }
-
-    fn on_idle(&mut self) {
-        if let Err(exception) = self.progress.look(false) {
-            self.raised.get_or_insert(exception);
-            self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        let (known, todo) = session.partition(self.runs.all());
+        let stop = Arc::default();
+        let mut progress = Progress::new(progress, self.runs.work(), session.work(&known), &stop);
+        let made = match todo.is_empty() {
+            true => Ok(0),
+            false => session.make(todo, &mut *backend(carrier, jobs, chunk_s, &stop), &mut progress),
+        };
+        match (progress.raised.take(), made) {
+            (Some(raised), _) | (None, Err(Broken::Io(raised))) => Err(raised),
+            (None, Err(Broken::Stopped { .. })) => Err(io::Error::other("the campaign was stopped")),
+            (None, Ok(_)) => session.finish(jobs),
         }
     }
 }

@@ -1,52 +1,92 @@
 //! What happens in Python while runs are made: reports of progress, and checks for Ctrl-C.
 
-use meshpace_lab::campaign::Work;
+use meshpace_lab::campaign::{Campaign, Run, Work};
+use meshpace_lab::record::Record;
+use meshpace_lab::register::reproduction::Listener;
+use meshpace_lab::session::{Observer, Session};
 use pyo3::prelude::*;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The least time between two looks at Python, so that short runs do not wait for its lock.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A callable of Python that is told how far a campaign is.
-pub struct Progress {
+/// A callable of Python that is told how far a campaign is; an exception in it, or Ctrl-C, stops the campaign.
+pub struct Progress<'a> {
     told: Option<Py<PyAny>>,
     done: Work,
     total: Work,
     looked: Option<Instant>,
+    stop: &'a Arc<AtomicBool>,
+    /// The exception.
+    pub raised: Option<io::Error>,
+    /// Sentences for people, and the runs that failed.
+    pub said: Vec<String>,
 }
 
-impl Progress {
-    /// For so much work in all, of which some is done.
-    pub fn new(told: Option<Py<PyAny>>, total: Work, done: Work) -> Progress {
-        Progress { told, done, total, looked: None }
+impl Progress<'_> {
+    /// For so much work in all, of which some is done; sets `stop` to stop.
+    pub fn new(told: Option<Py<PyAny>>, total: Work, done: Work, stop: &Arc<AtomicBool>) -> Progress<'_> {
+        Progress { told, done, total, looked: None, stop, raised: None, said: Vec::new() }
     }
 
-    /// So many more are needed.
-    pub fn add(&mut self, work: Work) {
-        self.total += work;
-    }
-
-    /// So much is done.
-    pub fn done(&mut self, work: Work) -> io::Result<()> {
+    fn done(&mut self, work: Work) {
         self.done += work;
-        self.look(self.done.runs >= self.total.runs)
+        self.look(self.done.runs >= self.total.runs);
     }
 
-    /// Tells Python if it is time, and asks whether it has been interrupted: an error then is Python's exception.
-    pub fn look(&mut self, at_once: bool) -> io::Result<()> {
+    /// Tells Python if it is time, and asks whether it has been interrupted.
+    fn look(&mut self, at_once: bool) {
         if !at_once && self.looked.is_some_and(|looked| looked.elapsed() < PAUSE) {
-            return Ok(());
+            return;
         }
         self.looked = Some(now());
-        Python::attach(|py| {
+        let looked = Python::attach(|py| {
             py.check_signals()?;
             let Some(told) = &self.told else { return Ok(()) };
             let (done, total) = (self.done, self.total);
             let share = if total.cost_s > 0.0 { (done.cost_s / total.cost_s).min(1.0) } else { 1.0 };
             told.call1(py, (done.runs, total.runs, share)).map(drop)
-        })
-        .map_err(|exception: PyErr| io::Error::other(exception))
+        });
+        if let Err(exception) = looked {
+            self.raised.get_or_insert(io::Error::other(exception));
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Observer for Progress<'_> {
+    fn on_made(&mut self, campaign: &Campaign, made: &[(Run, Result<Record, String>)]) -> io::Result<()> {
+        let failed = |(run, result): &(Run, Result<Record, String>)| {
+            Some(format!("{} failed: {}", campaign.describe(*run), result.as_ref().err()?))
+        };
+        self.said.extend(made.iter().filter_map(failed));
+        Ok(())
+    }
+
+    fn on_kept(&mut self, _session: &mut Session, _runs: &[Run], work: Work) -> io::Result<()> {
+        self.done(work);
+        Ok(())
+    }
+
+    fn on_idle(&mut self) {
+        self.look(false);
+    }
+}
+
+impl Listener for Progress<'_> {
+    fn on_known(&mut self, work: Work) {
+        self.done(work);
+    }
+
+    fn on_more(&mut self, work: Work) {
+        self.total += work;
+    }
+
+    fn say(&mut self, sentence: &str) {
+        self.said.push(sentence.to_owned());
     }
 }
 

@@ -1,10 +1,12 @@
 //! Runs made by other processes: the campaign's end and the worker's end. The carrier between them is a Python object.
 
 use crate::errors;
+use meshpace_lab::backend::{Backend, Threads};
 use meshpace_lab::record::line::{FORMAT, Key};
-use meshpace_lab::workers::{Carrier, Job, Made, Worker};
+use meshpace_lab::workers::{Carrier, Job, Made, Worker, Workers};
 use pyo3::prelude::*;
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The last job and its worker: chunks of one campaign come one after another.
@@ -39,8 +41,21 @@ pub fn identity() -> (&'static str, u32, u32) {
     (env!("CARGO_PKG_VERSION"), meshpace_sim::MODEL_REVISION, FORMAT)
 }
 
+/// The workers behind `carrier`, with chunks of `chunk_s` seconds, or else threads of this process.
+pub fn backend(
+    carrier: Option<Py<PyAny>>,
+    jobs: usize,
+    chunk_s: Option<f64>,
+    stop: &Arc<AtomicBool>,
+) -> Box<dyn Backend + '_> {
+    match carrier {
+        Some(carrier) => Box::new(Workers { carrier: Remote(carrier), stop, chunk_s }),
+        None => Box::new(Threads::new(jobs, stop)),
+    }
+}
+
 /// A carrier of Python: `workers`, `send` and `receive` of `meshpace._remote.Carrier`.
-pub struct Remote(pub Py<PyAny>);
+struct Remote(Py<PyAny>);
 
 impl Remote {
     fn ask<R>(&self, ask: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<R>) -> io::Result<R> {

@@ -5,7 +5,8 @@ mod front;
 mod lead;
 mod section;
 
-use maud::{DOCTYPE, PreEscaped, html};
+use crate::parts;
+use maud::{PreEscaped, html};
 use meshpace_lab::register::collection::Collection;
 use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::verdicts::{self, Entry};
@@ -16,13 +17,13 @@ use std::path::Path;
 /// Everything a page is made from.
 #[derive(Debug)]
 pub struct Book<'a> {
-    /// What was published.
+    /// The register of what was published.
     pub register: &'a Register,
-    /// What was run.
+    /// The collections of runs.
     pub collections: &'a [Collection],
     /// The directory of the page, if it links to the records in it; none if it is read elsewhere.
     pub links: Option<&'a Path>,
-    /// Where the page of `meshpace view --export` is, if scenarios are linked to it.
+    /// Place of the page of `meshpace view --export`, if scenarios are linked to it.
     pub viewer: Option<&'a str>,
 }
 
@@ -91,27 +92,18 @@ impl Book<'_> {
         let is_one = judged().count() == 1;
         let shown: Vec<&Chapter> = if is_one { judged().collect() } else { chapters.iter().collect() };
         let resolver = Resolver::new(self.register, self.collections);
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { (title) }
-                    style { (PreEscaped(include_str!("style.css"))) }
+        let body = html! {
+            body { main id="top" {
+                @if !is_one { (front::page(self, &shown, &entries)) }
+                @for (number, chapter) in shown.iter().enumerate() {
+                    (section::of(chapter, is_one, self, &resolver))
+                    @if !is_one { (front::onward(&shown, number)) }
                 }
-                body { main id="top" {
-                    @if !is_one { (front::page(self, &shown, &entries)) }
-                    @for (number, chapter) in shown.iter().enumerate() {
-                        (section::of(chapter, is_one, self, &resolver))
-                        @if !is_one { (front::onward(&shown, number)) }
-                    }
-                    footer { "Written by meshpace. Colours: Okabe and Ito; Tol." }
-                }
-                @if !is_one { a.up href="#top" aria-label="back to the top" { "↑" } script { (PreEscaped(include_str!("book/find.js"))) } } }
+                footer { "Written by meshpace. Colours: Okabe and Ito; Tol." }
             }
+            @if !is_one { a.up href="#top" aria-label="back to the top" { "↑" } script { (PreEscaped(include_str!("book/find.js"))) } } }
         };
-        page.into_string()
+        parts::page(&title, include_str!("style.css"), &body)
     }
 
     fn collection(&self, experiment: &Experiment) -> Option<&Collection> {

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A value at an x, with the ends of its interval; NaN without one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// Where it is.
+    /// Its position.
     pub x: f64,
     /// The value; infinite where there is none that a number could stand for, which is written instead of drawn.
     pub value: f64,
@@ -24,7 +24,7 @@ impl Point {
     }
 }
 
-/// How a line looks.
+/// Look of a line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Style {
     /// Of line and marker, as CSS writes it.
@@ -33,7 +33,7 @@ pub struct Style {
     pub dashes: String,
     /// The marker.
     pub shape: Shape,
-    /// How it is filled.
+    /// Its fill.
     pub fill: Fill,
 }
 
@@ -47,9 +47,9 @@ impl From<Look> for Style {
 /// A line of a chart.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Line {
-    /// What it is.
+    /// Its label.
     pub label: String,
-    /// How it looks.
+    /// Its look.
     pub style: Style,
     /// Ascending in x.
     pub points: Vec<Point>,
@@ -60,13 +60,13 @@ pub struct Line {
 /// Lines over one pair of axes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Chart {
-    /// What a reader who cannot see it is told.
+    /// Description for a reader who cannot see it.
     pub description: String,
     /// Below.
     pub x_title: String,
     /// Above.
     pub y_title: String,
-    /// What is drawn.
+    /// The lines.
     pub lines: Vec<Line>,
     /// The largest value that there can be, if there is one: the axis ends there, and so do intervals.
     pub most: Option<f64>,

@@ -1,6 +1,7 @@
 //! The page of a comparison: who starves, who is better in what, and with which other models of medium access, routing and reception that holds.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use crate::parts;
+use maud::{Markup, html};
 use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking_of, words};
 use meshpace_lab::record::write_whole;
 use meshpace_lab::robust::{Answer, Asked, FRAMES, Robust, Row, Verdict, answer, count, starving, verdict};
@@ -12,18 +13,18 @@ use std::path::Path;
 /// Two variants against each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// What people call them.
+    /// Their names for people.
     pub names: [&'a str; 2],
     /// Metric by metric.
     pub lines: &'a [Line],
 }
 
-/// What a page is made from.
+/// Subject of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// What it is about.
+    /// Its title.
     pub title: &'a str,
-    /// What makes it again.
+    /// Command that makes it again.
     pub command: &'a str,
     /// Settings that all variants have.
     pub common: &'a [String],
@@ -51,31 +52,21 @@ fn render(subject: &Subject<'_>) -> String {
         records.iter().for_each(|record| tally.add(name, record));
     }
     let starved = tally.sentences();
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (subject.title) }
-                style { (PreEscaped(include_str!("comparison/style.css"))) }
+    let body = html! {
+        body { main {
+            h1 { (subject.title) }
+            @if let Some((first, others)) = starved.split_first() {
+                div class="starved" role="note" { p { strong { (first) } } @for sentence in others { p { (sentence) } } }
             }
-            body { main {
-                h1 { (subject.title) }
-                @if let Some((first, others)) = starved.split_first() {
-                    div class="starved" role="note" { p { strong { (first) } } @for sentence in others { p { (sentence) } } }
-                }
-                p { "Runs: " (subject.variants.iter().map(|(_, records)| records.len()).sum::<usize>()) ". "
-                    @if !subject.common.is_empty() { "In all variants: " code { (subject.common.join(", ")) } ". " }
-                    code { (subject.command) } }
-                @if subject.variants.len() > 2 { (ranked(subject)) }
-                @for pair in subject.pairs { (compared(pair)) }
-                (held(subject))
-            } }
-        }
+            p { "Runs: " (subject.variants.iter().map(|(_, records)| records.len()).sum::<usize>()) ". "
+                @if !subject.common.is_empty() { "In all variants: " code { (subject.common.join(", ")) } ". " }
+                code { (subject.command) } }
+            @if subject.variants.len() > 2 { (ranked(subject)) }
+            @for pair in subject.pairs { (compared(pair)) }
+            (held(subject))
+        } }
     };
-    page.into_string()
+    parts::page(subject.title, include_str!("comparison/style.css"), &body)
 }
 
 /// One pair, in sentences.
@@ -89,7 +80,7 @@ fn compared(pair: &Pair<'_>) -> Markup {
     }
 }
 
-/// Who is best in what.
+/// Ranking of the variants by metric.
 fn ranked(subject: &Subject<'_>) -> Markup {
     let groups: Vec<(String, Vec<&Value>)> =
         subject.variants.iter().map(|(name, records)| ((*name).to_owned(), records.iter().collect())).collect();

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// Draws the figures of one experiment.
 pub struct Painter<'a> {
-    /// What is drawn.
+    /// The observations.
     pub observations: &'a Observations<'a>,
 }
 
@@ -35,7 +35,7 @@ impl Painter<'_> {
         self.observations.published.curves.iter().filter(shown).collect()
     }
 
-    /// How a curve looks: as the transport it is named after or says, or else grey.
+    /// Look of a curve: as the transport it is named after or says, or else grey.
     pub fn look(&self, curve: &Curve) -> Look {
         let named = |curve: &Curve| palette::look(curve.look.as_ref().unwrap_or(&curve.id));
         let strangers = self.observations.published.curves.iter().filter(|other| named(other).is_none());
@@ -421,7 +421,7 @@ fn spans(lines: &[Line]) -> bool {
     values().fold(0.0, f64::max) > LINEAR * values().fold(f64::MAX, f64::min)
 }
 
-/// How the lines of flows differ besides their colour.
+/// Dashes that tell the lines of flows apart besides their colour.
 const FLOW_DASHES: [&str; 6] = ["", "7 3", "2 3", "12 4", "5 5", "1 5"];
 
 /// A flow over time: the first has the colour of its transport, every other is grey.

@@ -35,7 +35,7 @@ fn filled(text: &str, register: &Register, entries: &[Entry]) -> String {
     page
 }
 
-/// How many hold, by paper.
+/// Number of claims that hold, by paper.
 fn verdicts(entries: &[Entry]) -> String {
     let mut text =
         "| Claims and published numbers | All | Reproduced | In shape | Differ | Cannot be told | Cannot be judged |\n|---|---|---|---|---|---|---|\n"
@@ -55,7 +55,7 @@ fn verdicts(entries: &[Entry]) -> String {
     text
 }
 
-/// Why claims differ, by cause and paper.
+/// Causes of differing claims, by paper.
 fn causes(entries: &[Entry]) -> String {
     let titles: Vec<&str> = papers().collect();
     let mut text = format!("| Cause | {} | All |\n|---|{}---|\n", titles.join(" | "), "---|".repeat(titles.len()));
@@ -74,7 +74,7 @@ fn causes(entries: &[Entry]) -> String {
     text
 }
 
-/// What came out of each claim of a paper.
+/// Verdict on each claim of a paper.
 fn claims(register: &Register, entries: &[Entry], paper: &str) -> String {
     let mut text = String::new();
     for experiment in register.experiments.iter().filter(|experiment| experiment.paper() == paper) {

@@ -40,7 +40,7 @@ pub enum Shape {
     Chevron,
 }
 
-/// How a marker is filled and its line is drawn.
+/// Fill of a marker and dash of its line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fill {
     /// Filled; the line is solid.
@@ -65,14 +65,14 @@ impl Fill {
     }
 }
 
-/// How a transport is shown.
+/// Look of a transport.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Look {
     /// Its colour.
     pub color: Color,
     /// Its marker.
     pub shape: Shape,
-    /// Which member of the family it is.
+    /// Its place in the family.
     pub fill: Fill,
 }
 
@@ -146,7 +146,7 @@ const FAMILIES: &[Family] = &[
 const OTHERS: [Shape; 6] = [Shape::Bow, Shape::Disc, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Funnel];
 const GREY: Color = Color(0x77, 0x77, 0x77);
 
-/// How the transport called `name` is shown, none of its parameters in the name; None if it has no look of its own.
+/// Look of the transport called `name`, none of its parameters in the name; None if it has no look of its own.
 pub fn look(name: &str) -> Option<Look> {
     FAMILIES.iter().find_map(|(color, shape, members)| {
         let number = members.iter().position(|other| *other == name)?;

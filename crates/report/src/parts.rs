@@ -2,9 +2,26 @@
 
 use super::chart::{self, Style};
 use super::palette::Look;
-use maud::{Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use meshpace_lab::register::Verdict;
 use meshpace_lab::statistics::{self, Estimate};
+
+/// A page: its title, its style sheet and its element `body`.
+pub fn page(title: &str, style: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(style)) }
+            }
+            (body)
+        }
+    };
+    page.into_string()
+}
 
 /// The class of a verdict in the style sheet.
 pub fn class(verdict: Verdict) -> &'static str {

@@ -11,9 +11,10 @@ mod numbers;
 mod quantity;
 
 use crate::chart::{Chart, Line, Point};
+use crate::parts;
 use data::{Group, groups};
 pub use map::Map;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use meshpace_lab::record::write_whole;
 use meshpace_lab::statistics::Estimate;
 use meshpace_lab::summary::starvation::{self, Tally};
@@ -26,7 +27,7 @@ use std::path::Path;
 
 /// One plot: its SVG, complete in itself, and its numbers.
 struct Plot {
-    /// What its files are called.
+    /// Name of its files.
     name: String,
     title: String,
     svg: String,
@@ -35,24 +36,24 @@ struct Plot {
     tall: bool,
 }
 
-/// What a page is made from.
+/// Subject of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The scenario's title.
     pub title: &'a str,
-    /// What makes it again.
+    /// Command that makes it again.
     pub command: &'a str,
     /// The runs.
     pub records: &'a [Value],
-    /// Where nodes are, if that is known.
+    /// Positions of the nodes, if they are known.
     pub map: Option<&'a Map>,
-    /// What the scenario says about its plots.
+    /// The scenario's settings of plots.
     pub settings: &'a Settings,
 }
 
 /// Plots that share what is neither axis nor line.
 struct Panel<'a> {
-    /// What they share, in words; empty for all.
+    /// Their common values, in words; empty for all.
     told: String,
     groups: Vec<&'a Group<'a>>,
 }
@@ -97,46 +98,37 @@ fn render(
     let has = |quantity: &&Quantity| subject.records.iter().any(|record| quantity.of(record).is_some());
     let told = || quantity::chosen(&quantity::USUAL).filter(|quantity| quantity.name != "delay").filter(has);
     let tally = Tally::of(subject.records);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (subject.title) }
-                style { (PreEscaped(include_str!("picture/style.css"))) }
-            }
-            body { main {
-                h1 { (subject.title) }
-                (starved(&tally))
-                p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give intervals. " }
-                    code { (subject.command) } }
-                @for panel in panels { (ranking(panel, axis)) }
-                div class="plots" { @for plot in plots {
-                    figure class=[plot.tall.then_some("tall")] {
-                        (PreEscaped(&plot.svg))
-                        figcaption { (plot.title) " (" a href=(file(plot, "svg")) { "SVG" }
-                            @if !plot.csv.is_empty() { ", " a href=(file(plot, "csv")) { "CSV" } } ")" }
-                    }
-                } }
-                details { summary { "Numbers of every point" }
-                    div class="wide" { table {
-                        tr { th { "point" } @for quantity in told() { th { (quantity.title) } } th { "seeds" } @if tally.starved_runs() > 0 { th { "runs that starve a flow" } } }
-                        @for group in groups { tr {
-                            td { (group.told()) }
-                            @for quantity in told() { td { (data::told(group.mean(|record| quantity.of(record)).as_ref())) } }
-                            td { (group.records.len()) }
-                            @if tally.starved_runs() > 0 { td { (starved_runs(group)) } }
-                        } }
-                    } }
+    let body = html! {
+        body { main {
+            h1 { (subject.title) }
+            (starved(&tally))
+            p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give intervals. " }
+                code { (subject.command) } }
+            @for panel in panels { (ranking(panel, axis)) }
+            div class="plots" { @for plot in plots {
+                figure class=[plot.tall.then_some("tall")] {
+                    (PreEscaped(&plot.svg))
+                    figcaption { (plot.title) " (" a href=(file(plot, "svg")) { "SVG" }
+                        @if !plot.csv.is_empty() { ", " a href=(file(plot, "csv")) { "CSV" } } ")" }
                 }
             } }
-        }
+            details { summary { "Numbers of every point" }
+                div class="wide" { table {
+                    tr { th { "point" } @for quantity in told() { th { (quantity.title) } } th { "seeds" } @if tally.starved_runs() > 0 { th { "runs that starve a flow" } } }
+                    @for group in groups { tr {
+                        td { (group.told()) }
+                        @for quantity in told() { td { (data::told(group.mean(|record| quantity.of(record)).as_ref())) } }
+                        td { (group.records.len()) }
+                        @if tally.starved_runs() > 0 { td { (starved_runs(group)) } }
+                    } }
+                } }
+            }
+        } }
     };
-    page.into_string()
+    parts::page(subject.title, include_str!("picture/style.css"), &body)
 }
 
-/// Who starved, before anything else; nothing if nobody did.
+/// Starved flows, before anything else; nothing if there are none.
 fn starved(tally: &Tally) -> Markup {
     let sentences = tally.sentences();
     html! { @if let Some((first, others)) = sentences.split_first() {
@@ -149,7 +141,7 @@ fn starved_runs(group: &Group) -> usize {
     group.records.iter().filter(|record| starvation::starves(record)).count()
 }
 
-/// Which line is best: for each quantity the mean over the axis, seed by seed; the best one is marked if it is better than every other for sure and
+/// The best line: for each quantity the mean over the axis, seed by seed; the best one is marked if it is better than every other for sure and
 /// starves no flow.
 fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The version of the format.
 const VERSION: &str = "v1.";
-/// How well it is packed: 0 to 10.
+/// Level of compression: 0 to 10.
 const LEVEL: u8 = 9;
 
 /// A link that plays `experiment` on `page`: the first of its runs that count, with another curve's transport beside it if the

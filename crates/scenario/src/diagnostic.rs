@@ -11,9 +11,9 @@ use std::fmt;
 pub struct Problem {
     /// The sentence, beginning with the key.
     pub message: String,
-    /// Where it was written; `None` if it is about the scenario as a whole.
+    /// Its place in the file or the arguments; `None` if it is about the scenario as a whole.
     pub origin: Option<Origin>,
-    /// What was expected, shown at the place itself.
+    /// The expectation, shown at the place itself.
     pub expected: String,
     /// A way out.
     pub help: Option<String>,
@@ -26,9 +26,9 @@ pub struct Problem {
 pub struct Problems {
     found: RefCell<Vec<Problem>>,
     point: RefCell<Option<String>>,
-    /// What is allowed and should be known.
+    /// Notes on what is allowed.
     notes: RefCell<Vec<String>>,
-    /// What is read, where somebody wants to know.
+    /// The recording of what is read, where somebody wants to know.
     recording: Option<Recording>,
 }
 
@@ -43,7 +43,7 @@ impl Problems {
         self.recording.as_ref()
     }
 
-    /// What is found from now on belongs to this point of the sweep.
+    /// Problems from now on belong to this point of the sweep.
     pub fn enter(&self, point: Option<String>) {
         *self.point.borrow_mut() = point;
     }
@@ -78,7 +78,7 @@ impl Problems {
         self.notes.take()
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.found.borrow().len()
     }
@@ -89,7 +89,7 @@ impl Problems {
     }
 }
 
-/// What a scenario was read from.
+/// Source of a scenario.
 #[derive(Clone, Default, Debug)]
 pub struct Source {
     /// The file's name as it was given, or `<stdin>`.
@@ -106,9 +106,9 @@ const SHOWN: usize = 10;
 /// A scenario that is refused, with everything that is wrong with it.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// What it was read from.
+    /// Its source.
     pub source: Source,
-    /// What is wrong; not empty.
+    /// The problems; not empty.
     pub problems: Vec<Problem>,
 }
 

@@ -19,9 +19,9 @@ use serde_json::{Map as Object, Value};
 /// One direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Heard {
-    /// Who sends, a place in [`Dump::nodes`].
+    /// The sender, a place in [`Dump::nodes`].
     pub from: usize,
-    /// Who receives.
+    /// The receiver.
     pub to: usize,
     /// The share of the packets that arrive, above 0, at most 1.
     pub delivery: f64,
@@ -30,9 +30,9 @@ pub struct Heard {
 /// A dump.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dump {
-    /// What the nodes are called there, in the order in which they are named.
+    /// Names of the nodes there, in the order in which they are named.
     pub nodes: Vec<String>,
-    /// What is known of their links; a direction twice means that two told of it.
+    /// Their links; a direction twice means that two told of it.
     pub links: Vec<Heard>,
 }
 
@@ -65,7 +65,7 @@ impl Dump {
     }
 }
 
-/// What is wrong with a dump: the place (a line, an entry) and the sentence.
+/// An error in a dump: the place (a line, an entry) and the sentence.
 pub type Wrong = (String, String);
 
 const KNOWN: &str = "expected NetJSON (NetworkGraph or NetworkRoutes), jsoninfo or txtinfo of olsrd, a dump of babeld, or \

@@ -16,9 +16,9 @@ const FRAMES_PER_PATCH: f64 = 1_300.0;
 /// CPU seconds per frame, and per node that senses it.
 const FRAME_S: f64 = 0.4e-6;
 const SENSED_S: f64 = 0.05e-6;
-/// What movement adds per node that senses a frame: its table is made anew.
+/// Cost of movement per node that senses a frame: its table is made anew.
 const MOVING_S: f64 = 0.3e-6;
-/// What OLSR costs per node, second and node of the mesh: every node keeps a map of all.
+/// Cost of OLSR per node, second and node of the mesh: every node keeps a map of all.
 const MAP_S: f64 = 10e-6;
 /// Bytes per node, per pair of nodes that sense each other, per flow, and per entry of a map of all nodes.
 const NODE_BYTES: f64 = 4_000.0;
@@ -35,7 +35,7 @@ const ROUTE_BYTES: f64 = 35.0;
 /// Static routes: bytes per destination and node.
 const TREE_BYTES: f64 = 4.0;
 
-/// What a run costs.
+/// Cost of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// CPU time, s.
@@ -45,7 +45,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// What one run of `point` costs.
+    /// Cost of one run of `point`.
     pub fn of(point: &Point) -> Estimate {
         let config = &point.config;
         let nodes = config.positions.len() as f64;

@@ -30,25 +30,25 @@ const TABLE: &str = include_str!("keys/table.txt");
 pub struct Key {
     /// Its dotted name, without the numbers of flows and the like.
     pub name: String,
-    /// What may be written: any of these.
+    /// Accepted forms: any of these.
     pub forms: Vec<Form>,
     /// The same by the kinds of thing that have the key (of pacing, of topology, ...), where they take different values; empty
     /// where all take the same.
     pub by_kind: Vec<(Vec<&'static str>, Vec<Form>)>,
-    /// What may be written where the reader does not say it by itself: this counts, then.
+    /// Accepted values in words where the reader does not say it by itself: this counts, then.
     pub written: Option<String>,
-    /// What its absence means: TOML, or words in parentheses; `None` if there is no default.
+    /// Meaning of its absence: TOML, or words in parentheses; `None` if there is no default.
     pub default: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub meaning: String,
-    /// Where it is from: a paper's section, an RFC, a standard, another program; empty for what is this program's own.
+    /// Its source: a paper's section, an RFC, a standard, another program; empty for what is this program's own.
     pub source: String,
-    /// Whom it is for.
+    /// Its audience.
     pub level: Level,
 }
 
 impl Key {
-    /// What may be written, in words.
+    /// Accepted values, in words.
     pub fn takes(&self) -> String {
         let all = |forms: &[Form]| forms.iter().map(Form::describe).collect::<Vec<_>>().join("; or ");
         match &self.written {
@@ -116,7 +116,7 @@ pub fn is_listed(path: &str) -> bool {
     NAMES.contains(without_numbers(path).as_ref())
 }
 
-/// What the reader asks for in a scenario; `Err` if it refuses the scenario.
+/// Keys that the reader asks for in a scenario; `Err` if it refuses the scenario.
 ///
 /// # Errors
 /// The scenario is refused.

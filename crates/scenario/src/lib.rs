@@ -77,11 +77,11 @@ pub struct Scenario {
     pub points: Vec<Point>,
     /// Seeds per point.
     pub seeds: u64,
-    /// How its report shows it.
+    /// The settings of its report.
     pub plot: Plot,
-    /// What is allowed but hardly meant, one sentence each.
+    /// Warnings about what is allowed but hardly meant, one sentence each.
     pub warnings: Vec<String>,
-    /// What it was read from.
+    /// Its source.
     pub source: Source,
     /// The files it names, with their contents, by name.
     pub files: Files,
@@ -95,13 +95,13 @@ pub type Files = Vec<(PathBuf, Vec<u8>)>;
 pub struct Point {
     /// The values of the sweep, in its order.
     pub values: Vec<(String, serde_json::Value)>,
-    /// What is run; what is drawn for each seed is that of seed 1, see [`Point::drawn`].
+    /// The configuration of the runs; what is drawn for each seed is that of seed 1, see [`Point::drawn`].
     pub config: meshpace_sim::Config,
-    /// What records call each flow's transport.
+    /// Name of each flow's transport in records.
     pub transports: Vec<String>,
-    /// What is drawn for each seed: places, ends of flows.
+    /// The draw for each seed: places, ends of flows.
     pub draw: Option<Draw>,
-    /// What an emulation runs, in the order of start.
+    /// Programs of an emulation, in the order of start.
     pub programs: Vec<Program>,
 }
 

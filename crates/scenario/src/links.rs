@@ -12,7 +12,7 @@ use meshpace_mesh::config::{Propagation, RadioConfig};
 use meshpace_mesh::radio::{Channel, Links, LogDistance};
 use std::path::PathBuf;
 
-/// What a line tells of a link.
+/// Measure of a link in a line.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
     Loss,

@@ -6,7 +6,7 @@ use super::path::Path;
 use super::value::{Kind, Origin, Table, Value};
 use toml::de::DeValue;
 
-/// How an argument is written.
+/// Form of an argument.
 const FORM: &str = "write --set key=value, such as --set topology.hops=4";
 
 /// Applies the arguments in order.

@@ -7,7 +7,7 @@ use super::value::{Entry, Kind, Table, Value};
 use super::{Source, overrides};
 use meshpace_core::{Parameter, parameter};
 
-/// What can be drawn against the axis, by the names that `plot.metrics` takes, in the order in which it is drawn.
+/// Metrics that can be drawn against the axis, by the names that `plot.metrics` takes, in the order in which it is drawn.
 pub const METRICS: [&str; 13] = [
     "goodput",
     "jain",
@@ -27,7 +27,7 @@ pub const METRICS: [&str; 13] = [
 static LOGARITHMIC: Parameter =
     parameter!(logarithmic: bool = false => FLAG, Basic, "whether the vertical axes are logarithmic");
 
-/// What a scenario says about its plots.
+/// Settings of a scenario's plots.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plot {
     /// The swept key of the horizontal axis; guessed if it is none.
@@ -42,7 +42,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// What the text of a scenario says, which may be one that is refused today: what is wrong is as if it were not there.
+    /// The settings in the text of a scenario, which may be one that is refused today: what is wrong is as if it were not there.
     pub fn of(source: &Source) -> Plot {
         let problems = Problems::default();
         let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);

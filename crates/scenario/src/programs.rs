@@ -9,7 +9,7 @@ use meshpace_core::NodeId;
 pub struct Program {
     /// The node it runs in.
     pub node: NodeId,
-    /// What a shell is given.
+    /// The command line for a shell.
     pub command: String,
 }
 

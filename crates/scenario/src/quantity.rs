@@ -6,7 +6,7 @@ use meshpace_core::parameter::{Range, Unit};
 /// A kind of quantity and its units.
 #[derive(PartialEq, Debug)]
 pub struct Dimension {
-    /// What it is, with its article.
+    /// Its name, with its article.
     pub name: &'static str,
     /// The unit of the example in messages.
     pub usual: &'static str,
@@ -14,7 +14,7 @@ pub struct Dimension {
     pub example: &'static str,
     /// The units and how many base units (m, s, bit/s, B) each is.
     units: &'static [(&'static str, f64)],
-    /// What declarations call it.
+    /// Its unit in declarations.
     unit: Unit,
 }
 

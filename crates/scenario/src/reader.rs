@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 /// A table being read. A key that is missing or wrong gives `None`; what is wrong is noted, and the scenario refused.
 pub struct Reader<'a> {
     table: &'a Table,
-    /// Where the table was written, if it was.
+    /// Place of the table, if it was written.
     origin: Option<&'a Origin>,
     /// The table's own dotted path; empty at the root.
     path: String,
@@ -20,7 +20,7 @@ pub struct Reader<'a> {
     problems: &'a Problems,
 }
 
-/// Which sign a quantity may have.
+/// Sign that a quantity may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sign {
     /// Above zero.
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         Reader { table, origin, path, kind: None, known: Vec::new(), problems }
     }
 
-    /// Where problems go.
+    /// The list of problems.
     pub fn problems(&self) -> &'a Problems {
         self.problems
     }
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         self.value(key).is_some()
     }
 
-    /// What is read from now on belongs to a table of this kind: the list of keys tells what each kind takes.
+    /// Keys that are read from now on belong to a table of this kind: the list of keys tells what each kind takes.
     pub fn is_of(&mut self, kind: &'static str) {
         self.kind = Some(kind);
     }
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
-    /// Where `key` was written, or else its table.
+    /// Place of `key`, or else of its table.
     pub fn origin(&self, key: &str) -> Option<Origin> {
         self.table.get(key).map(|value| &value.origin).or(self.origin).cloned()
     }

@@ -7,7 +7,7 @@ use super::path::Path;
 use super::value::{Kind, Origin, Table, Value};
 use super::{MAX_POINTS, MAX_SEEDS};
 
-/// What a sweep varies.
+/// Axes of a sweep.
 #[derive(Default, Debug)]
 pub struct Sweep {
     products: Vec<Product>,
@@ -71,7 +71,7 @@ impl Sweep {
         self.products.first().into_iter().flat_map(|product| &product.axes).map(|axis| axis.key.as_str()).collect()
     }
 
-    /// How many points there are.
+    /// Number of points.
     pub fn points(&self) -> usize {
         self.products.iter().fold(0usize, |points, product| points.saturating_add(product.points()))
     }

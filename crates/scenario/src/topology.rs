@@ -24,7 +24,7 @@ pub const DEFAULT_HOPS: u64 = 7;
 const MAX_COORDINATE: f64 = 1e7;
 const MAX_NODES: u64 = NodeId::MAX_NODES as u64;
 
-/// Where the nodes are and between which of them the flows run that do not say.
+/// Positions of the nodes, and ends of the flows that do not say theirs.
 #[derive(Default, Debug)]
 pub struct Topology {
     /// By node number; where they are drawn, those of seed 1.
@@ -37,9 +37,9 @@ pub struct Topology {
     pub links: Option<Vec<(u64, u64)>>,
     /// Whether frames from others than scripted neighbours are dropped.
     pub firewall: bool,
-    /// How nodes move.
+    /// Movement of the nodes.
     pub mobility: Mobility,
-    /// How places or flows are drawn for each seed.
+    /// Draw of places or flows for each seed.
     pub draw: Option<Draw>,
     /// Whether flows may have ends that no path connects.
     pub allow_partition: bool,

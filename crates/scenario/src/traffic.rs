@@ -27,10 +27,10 @@ static PAUSE: Parameter = parameter!(pause: Option<Duration> = None => TIME.to(M
 static PERSISTENT: Parameter =
     parameter!(persistent: bool = false => FLAG, Expert, "http: one connection for all files");
 
-/// What was read.
+/// The application of a flow, as read.
 #[derive(Debug)]
 pub struct Application {
-    /// What the simulator needs; a trace has number 0 until all are counted.
+    /// Traffic for the simulator; a trace has number 0 until all are counted.
     pub traffic: Traffic,
     /// The writes of a trace.
     pub trace: Option<Vec<TraceWrite>>,

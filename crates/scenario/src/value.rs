@@ -3,7 +3,7 @@
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// Where a key or value was written.
+/// Place of a key or value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// Bytes of the scenario file.
@@ -17,11 +17,11 @@ pub enum Origin {
 pub struct Value {
     /// The value.
     pub kind: Kind,
-    /// Where it was written.
+    /// Its place.
     pub origin: Origin,
 }
 
-/// What TOML can express.
+/// Values of TOML.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Kind {
     /// A string.
@@ -52,9 +52,9 @@ pub struct Table {
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key was written.
+    /// Place of the key.
     pub origin: Origin,
-    /// What it is set to.
+    /// Its value.
     pub value: Value,
 }
 
@@ -148,7 +148,7 @@ impl Value {
         }
     }
 
-    /// What was found, for "expected ..., found ...".
+    /// The value in words, for "expected ..., found ...".
     pub fn describe(&self) -> String {
         match &self.kind {
             Kind::String(text) => format!("the string \"{text}\""),

@@ -46,7 +46,7 @@ pub struct Watch {
 }
 
 parameters! {
-    /// How a run is cut into batches.
+    /// Batches of a run.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Batches {
         /// packets of a batch: data segments, of all flows together, that arrive for the first time
@@ -65,19 +65,19 @@ pub struct Flow {
     pub to: NodeId,
     /// The transport with its parameters.
     pub transport: meshpace_transport::Config,
-    /// What the application does.
+    /// Traffic of the application.
     pub traffic: Traffic,
-    /// When the application starts.
+    /// Time at which the application starts.
     pub start: Time,
     /// A delay uniform on [0, this) is added to `start`, drawn from the flow's own stream.
     pub start_jitter: Duration,
-    /// When the application stops writing.
+    /// Time at which the application stops writing.
     pub stop: Option<Time>,
     /// The code point of differentiated services of its packets, in both directions, 0 to 63.
     pub dscp: u8,
 }
 
-/// What an application writes.
+/// Traffic of an application.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Traffic {
     /// Always data to send.
@@ -105,7 +105,7 @@ pub enum Traffic {
         /// Whether one connection serves all files, instead of one each.
         persistent: bool,
     },
-    /// What was recorded somewhere.
+    /// A recorded trace.
     Trace {
         /// Its place in [`Config::traces`].
         number: u16,

@@ -45,7 +45,7 @@ const ARP_DELAY: Duration = Duration::from_micros(5);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TimerId(pub u32);
 
-/// What the engine tells its driver.
+/// Indication of the engine to its driver.
 ///
 /// The word is that of the reference models of OSI and IEEE 802: what a layer passes up to its user is an indication.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -64,7 +64,7 @@ pub enum Indication<P> {
     Route {
         /// The node whose routing tells.
         node: NodeId,
-        /// Where the route leads.
+        /// Destination of the route.
         destination: NodeId,
         /// Whether it was found; lost otherwise.
         found: bool,
@@ -76,7 +76,7 @@ pub enum Indication<P> {
     },
 }
 
-/// How it stands with a station, as of its own last event: what other stations did since is not reckoned in yet.
+/// State of a station as of its own last event: the effect of other stations since is not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Station {
     /// Packets that wait in its interface queue.
@@ -111,7 +111,7 @@ pub struct Engine<P, O> {
     motion: Option<Motion>,
     /// By node, the neighbours from which it accepts frames, sorted; empty if all accept everything.
     firewall: Vec<Vec<NodeId>>,
-    /// Who can exchange frames with whom, by node.
+    /// Nodes that can exchange frames, by node.
     links: Vec<Vec<NodeId>>,
     router: Router<P>,
     nodes: Vec<Node<P>>,
@@ -121,7 +121,7 @@ pub struct Engine<P, O> {
     /// How many of the next packets in `link` have had routing's state read ahead.
     read_ahead_left: usize,
     delayed: Slab<Delayed<P>>,
-    /// How many there have been.
+    /// Number of them so far.
     delays: u32,
     /// The frames of which somebody is still to be told.
     on_air: Slab<OnAir<P>>,
@@ -132,7 +132,7 @@ pub struct Engine<P, O> {
     repeats: Repeats,
     /// Notices of routes that the driver has not been told yet.
     notices: VecDeque<(NodeId, NodeId, bool)>,
-    /// What routing has asked for and does not have yet.
+    /// Actions that routing has asked for and that are not done yet.
     actions: ActionList<P>,
     counters: Counters,
     frames: u64,
@@ -257,12 +257,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.frames
     }
 
-    /// How many of them were broadcasts.
+    /// Number of broadcasts among them.
     pub fn broadcasts(&self) -> u64 {
         self.broadcasts
     }
 
-    /// What was lost and what routing sent so far.
+    /// Counters of losses and of routing's packets so far.
     pub fn counters(&self) -> Counters {
         let collisions = self.nodes.iter().map(|node| node.mac.collisions()).sum();
         let internal_collisions = self.nodes.iter().map(|node| node.mac.internal_collisions()).sum();
@@ -295,13 +295,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.router.next_hop(self.now, from, to)
     }
 
-    /// What the link layer of `node` knows about the way toward `destination`; None without a route.
+    /// State of the way toward `destination` in the link layer of `node`; None without a route.
     pub fn link_state(&mut self, node: NodeId, destination: NodeId) -> Option<LinkState> {
         let (next_hop, hops) = (self.next_hop(node, destination)?, self.hops(node, destination)?);
         Some(self.nodes[node.index()].queue.link_state(self.now, next_hop, destination, hops))
     }
 
-    /// How it stands with the station of `node`.
+    /// State of the station of `node`.
     pub fn station(&self, node: NodeId) -> Station {
         let Node { mac, queue, .. } = &self.nodes[node.index()];
         Station { queue: queue.len(), nav_until: mac.nav_until(), backoff: mac.backoff() }
@@ -351,7 +351,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(Queued { next_hop, body: Body::Data(packet) })));
     }
 
-    /// When something happens next, whomever it concerns. [`Time::NEVER`] if nothing ever does.
+    /// Time at which something happens next, whomever it concerns. [`Time::NEVER`] if nothing ever does.
     pub fn next_event(&self) -> Time {
         self.queue.time().min(self.link_key().time())
     }

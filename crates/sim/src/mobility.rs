@@ -40,13 +40,13 @@ pub enum Mobility {
 /// One leg of a node: it leaves where it is at `start` and goes straight to `to`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Move {
-    /// Who moves.
+    /// The node that moves.
     pub node: NodeId,
-    /// When it leaves.
+    /// Time at which it leaves.
     pub start: Time,
-    /// When it arrives; later than `start`.
+    /// Time at which it arrives; later than `start`.
     pub end: Time,
-    /// Where it arrives.
+    /// Position of arrival.
     pub to: Position,
 }
 
@@ -91,7 +91,7 @@ impl Waypoint {
         Position { x, y: rng.uniform_in(0.0, self.height) }
     }
 
-    /// What a node does at time zero.
+    /// First leg of a node, from time zero.
     fn first_leg(&self, rng: &mut Rng) -> Leg {
         if rng.uniform() < self.paused_share() {
             let left = self.pause.as_secs_f64() * rng.uniform();
@@ -110,7 +110,7 @@ impl Waypoint {
         Leg::trip(here, to, Time::ZERO, speed)
     }
 
-    /// What a node does after `leg`.
+    /// Leg of a node after `leg`.
     fn next_leg(&self, leg: &Leg, rng: &mut Rng) -> Leg {
         if leg.is_trip && self.pause > Duration::ZERO {
             return Leg::rest(leg.to, leg.end, self.pause);
@@ -168,7 +168,7 @@ impl Leg {
     }
 }
 
-/// Where a node's next leg comes from.
+/// Plan of the next legs of a node.
 #[derive(Clone, Debug)]
 enum Plan {
     /// The rest of a script, the next move last.
@@ -183,7 +183,7 @@ struct Walker {
 }
 
 impl Walker {
-    /// Where the node is at `now`; never asked about the past.
+    /// Position of the node at `now`; never asked about the past.
     fn at(&mut self, now: Time) -> Position {
         match &mut self.plan {
             Plan::Script(moves) => {
@@ -212,7 +212,7 @@ pub struct Motion {
     vicinity: Option<Vicinity>,
     /// How long a filled grid is good for.
     lifetime: Duration,
-    /// When it has to be filled anew.
+    /// Time at which it has to be filled anew.
     expires: Time,
 }
 
@@ -254,17 +254,17 @@ impl Motion {
         Some(Motion { walkers, vicinity: None, lifetime, expires: Time::ZERO })
     }
 
-    /// Where `node` is at `now`.
+    /// Position of `node` at `now`.
     pub fn position(&mut self, node: NodeId, now: Time) -> Position {
         self.walkers[node.index()].at(now)
     }
 
-    /// Where everybody is at `now`.
+    /// Positions of all nodes at `now`.
     pub fn positions(&mut self, now: Time) -> Vec<Position> {
         self.walkers.iter_mut().map(|walker| walker.at(now)).collect()
     }
 
-    /// How fast `node` is on the leg it was last asked about, m/s; 0 at rest.
+    /// Speed of `node` on the leg it was last asked about, m/s; 0 at rest.
     pub fn speed(&self, node: NodeId) -> f64 {
         self.walkers[node.index()].leg.speed()
     }

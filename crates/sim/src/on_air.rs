@@ -53,9 +53,9 @@ pub struct OnAir<P> {
     pub frame: Frame<P>,
     /// The number of its transmission.
     pub number: u32,
-    /// When it left its sender.
+    /// Time at which it left its sender.
     pub began: Time,
-    /// Who is told.
+    /// The stations that are told.
     pub audience: Audience,
     /// Cursor of the next of them in the sender's neighbour table.
     pub listener: u32,
@@ -64,7 +64,7 @@ pub struct OnAir<P> {
 }
 
 impl<P> OnAir<P> {
-    /// When the frame ends at `receiver`.
+    /// Time at which the frame ends at `receiver`.
     #[inline]
     pub fn ends_at(&self, receiver: &Neighbour) -> Time {
         self.began + self.frame.air_time + receiver.delay

@@ -23,11 +23,11 @@ pub struct Outcome {
     pub retransmission_index: f64,
     /// Transmissions put on the air in the whole run, control frames included.
     pub frames: u64,
-    /// How many of them were broadcasts.
+    /// Number of broadcasts among them.
     pub broadcasts: u64,
     /// Stations that sensed a transmission, summed over all: what a transmission costs goes by it.
     pub sensed: u64,
-    /// What was lost and what routing sent, in the whole run.
+    /// Counters of losses and of routing's packets, in the whole run.
     pub counters: Counters,
     /// Hash of every transmission and delivery.
     pub fingerprint: u64,
@@ -69,7 +69,7 @@ pub struct Batch {
     pub flows: Vec<FlowWindow>,
 }
 
-/// What one flow did in a piece of a run. Means are NaN where there was nothing to average.
+/// Measurements of one flow in a piece of a run. Means are NaN where there was nothing to average.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowWindow {
     /// Goodput, bit/s.
@@ -94,7 +94,7 @@ pub struct FlowWindow {
     pub hops: Option<u8>,
 }
 
-/// What one flow achieved.
+/// Results of one flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowOutcome {
     /// Goodput in the measured interval, bit/s.
@@ -147,9 +147,9 @@ pub struct DelayOutcome {
     pub mean_s: f64,
     /// Median, seconds, as all quantiles to 1.6 %.
     pub p50_s: f64,
-    /// What 95 % do not exceed, seconds.
+    /// 95th percentile, seconds.
     pub p95_s: f64,
-    /// What 99 % do not exceed, seconds.
+    /// 99th percentile, seconds.
     pub p99_s: f64,
     /// Mean absolute difference between packets that arrive one after another (IPDV, RFC 3393), seconds.
     pub jitter_s: f64,

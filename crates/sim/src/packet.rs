@@ -16,7 +16,7 @@ pub struct SimPacket {
     pub destination: NodeId,
     /// Its flow.
     pub flow: FlowId,
-    /// Which of its flow's connections it belongs to, from 0.
+    /// Number of its connection within the flow, from 0.
     pub connection: u16,
     /// Hops left.
     pub ttl: u8,
@@ -26,7 +26,7 @@ pub struct SimPacket {
     pub ce: bool,
     /// Its code point of differentiated services.
     pub dscp: u8,
-    /// What the transport sent.
+    /// The transport's segment.
     pub segment: Segment,
 }
 

@@ -10,7 +10,7 @@ use meshpace_mesh::link::discipline::QueueLoss;
 use meshpace_mesh::mac::Frame;
 use meshpace_mesh::routing::DropReason;
 
-/// Why a packet was lost below the transport.
+/// Reason of a loss below the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
     /// The queue discipline or its marker gave it up.
@@ -23,7 +23,7 @@ pub enum Loss {
     Routing(DropReason),
 }
 
-/// Which of the events that cost more than their telling a probe wants to be told of.
+/// Events that cost more than their telling and that a probe wants to be told of.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Interests {
     /// [`Event::Decoded`] and [`Event::Collision`]: every station that can decode a frame is then looked at when the frame
@@ -38,12 +38,12 @@ impl Interests {
     pub const ALL: Interests = Interests { receptions: true };
 }
 
-/// What happened in a run. All that it refers to is the engine's.
+/// An event of a run. All that it refers to is the engine's.
 #[derive(Debug)]
 pub enum Event<'a, P> {
     /// A node begins to transmit.
     OnAir {
-        /// What it transmits.
+        /// The frame that it transmits.
         frame: &'a Frame<P>,
     },
     /// A node has decoded a frame; whether it was meant for it or not. Told if [`Interests::receptions`].
@@ -72,9 +72,9 @@ pub enum Event<'a, P> {
     },
     /// Routing has lost a route while in use, or has found one again.
     Route {
-        /// Whose routing.
+        /// The node of the routing protocol.
         node: NodeId,
-        /// Where the route leads.
+        /// Destination of the route.
         destination: NodeId,
         /// Whether it was found; lost otherwise.
         found: bool,
@@ -95,11 +95,11 @@ pub enum Event<'a, P> {
     },
     /// A frame on its way to a neighbour was lost before it left, or the packet in it has no way on.
     Loss {
-        /// Where.
+        /// The node.
         node: NodeId,
-        /// What was lost, with the neighbour it was for.
+        /// The lost packet, with the neighbour it was for.
         lost: &'a Queued<P>,
-        /// What lost it.
+        /// Reason of the loss.
         why: Loss,
     },
 }
@@ -116,7 +116,7 @@ impl<P> Copy for Event<'_, P> {}
 
 /// An observer.
 pub trait Probe<P> {
-    /// What it wants to be told of beside what costs nothing; the same whenever it is asked.
+    /// Events that it wants to be told of beside those that cost nothing; the same whenever it is asked.
     fn interests(&self) -> Interests {
         Interests::NONE
     }

@@ -49,7 +49,7 @@ impl Key {
 /// Places among a node's timers of equal time, after those of MAC and routing: packets that were held back, in the order in
 /// which they were, then discipline and link layer, then the driver's timers.
 pub const DELAYED_RANK: u32 = 2;
-/// How many packets are held back before their places repeat: more than ever are at a time.
+/// Number of packets that are held back before their places repeat: more than ever are at a time.
 pub const DELAYED_RANKS: u32 = 1 << 28;
 /// The place of discipline and link layer.
 pub const LINK_RANK: u32 = DELAYED_RANK + DELAYED_RANKS;
@@ -58,7 +58,7 @@ const REORDER_RANK: u32 = LINK_RANK + 1;
 /// The place of the driver's first timer.
 pub const HOST_RANK: u32 = REORDER_RANK + 1;
 
-/// Whose event it is.
+/// Owner of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// The MAC of a node.
@@ -101,7 +101,7 @@ const OFTEN: usize = 3;
 pub struct Event {
     /// When, and its place among those of the same time. [`Key::NEVER`] or another key of [`Time::NEVER`]: there is none.
     pub key: Key,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
     /// The number of the node, transmission, packet or timer.
     pub index: u32,
@@ -138,7 +138,7 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// When the next event is, or [`Time::NEVER`].
+    /// Time at which the next event is, or [`Time::NEVER`].
     pub fn time(&self) -> Time {
         let [mac, frame_end, host, ..] = self.earliest;
         mac.min(frame_end).min(host.min(self.rest))
@@ -153,7 +153,7 @@ impl EventQueue {
         self.first
     }
 
-    /// When the timer of `owner` at `node` is due; for timers of which each node has one.
+    /// Time at which the timer of `owner` at `node` is due; for timers of which each node has one.
     #[inline]
     pub fn timer(&self, owner: Owner, node: NodeId) -> Time {
         self.tournaments[owner as usize].get(u32::from(node.0))

@@ -50,7 +50,7 @@ impl Default for Tournament {
 }
 
 impl Tournament {
-    /// When slot `slot` is due.
+    /// Time at which slot `slot` is due.
     #[inline]
     pub fn get(&self, slot: u32) -> Time {
         let place = self.slots + slot as usize;

@@ -15,16 +15,16 @@ use meshpace_transport::Endpoint;
 pub struct TraceWrite {
     /// When, counted from the start of the flow.
     pub after: Duration,
-    /// How much, bytes.
+    /// Size, bytes.
     pub bytes: u64,
 }
 
 /// A file that was transferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// When its application began to connect or, on a connection that was there, to write.
+    /// Time at which its application began to connect or, on a connection that was there, to write.
     pub start: Time,
-    /// When its last byte reached the receiver's application.
+    /// Time at which its last byte reached the receiver's application.
     pub end: Time,
     /// Its size.
     pub bytes: u64,

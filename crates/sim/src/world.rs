@@ -57,7 +57,7 @@ pub struct World<'a, O> {
     next_packet: u32,
     /// Since measuring began; empty if nodes stay where they are.
     absences: Vec<Absence>,
-    /// When they are looked at next.
+    /// Time at which they are looked at next.
     next_sample: Time,
 }
 
@@ -101,7 +101,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// What every flow has counted, and the hops of its route.
+    /// Counters of every flow, and the hops of its route.
     fn counted(&self, now: Time) -> Vec<(Counted, Option<u8>)> {
         let ends = self.config.flows.iter().map(|flow| (flow.from, flow.to));
         self.flows.iter().zip(ends).map(|(flow, (from, to))| (flow.counted(now), self.engine.hops(from, to))).collect()
@@ -248,7 +248,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         &mut self.engine
     }
 
-    /// What flow `number` has counted since time zero.
+    /// Counters of flow `number` since time zero.
     pub fn flow_counted(&self, number: usize) -> Counted {
         self.flows[number].counted(self.engine.now())
     }
@@ -374,7 +374,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// What an application has to do now.
+    /// Does what is due for an application now.
     fn application(&mut self, number: usize) {
         let now = self.engine.now();
         let config = &self.config.flows[number];

@@ -8,14 +8,14 @@ use meshpace_core::parameter::{self, Parameter, ParameterError, Parameters, Slot
 /// The most parameters a rule can have.
 pub const MOST_PARAMETERS: usize = 4;
 
-/// What a rule is called, and its parameters.
+/// Name and parameters of a rule.
 #[derive(Clone, Debug)]
 pub struct About {
     /// The name of the rule and of the transport that uses it.
     pub name: &'static str,
     /// One line for people.
     pub description: &'static str,
-    /// Where it comes from: paper and section.
+    /// Its source: paper and section.
     pub source: &'static str,
     /// At most [`MOST_PARAMETERS`], all of them numbers.
     pub parameters: &'static [Parameter],
@@ -28,7 +28,7 @@ pub struct Named<T> {
     pub name: &'static str,
     /// One line for people.
     pub description: &'static str,
-    /// Where it comes from: paper or RFC, and section.
+    /// Its source: paper or RFC, and section.
     pub source: &'static str,
     /// Its parameters.
     pub config: fn() -> T,
@@ -36,7 +36,7 @@ pub struct Named<T> {
 
 /// One of a list of rules.
 pub trait Kind: Copy {
-    /// What it is called, and its parameters.
+    /// Its name and its parameters.
     fn about(self) -> &'static About;
 }
 
@@ -59,7 +59,7 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: &[Kind] = &[$(Kind::$Rule,)*];
 
-            /// What it is called, and its parameters.
+            /// Its name and its parameters.
             pub const fn about(self) -> &'static $crate::about::About {
                 match self {
                     $(Kind::$Rule => const { &<$module::$Rule as $Trait>::ABOUT },)*

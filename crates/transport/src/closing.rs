@@ -18,7 +18,7 @@ pub const CHALLENGES: u32 = 10;
 /// The time after which they may again.
 pub const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// Both ends closed, everything is acknowledged.
@@ -33,7 +33,7 @@ pub enum End {
     Aborted,
 }
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// Not opened yet.
@@ -50,7 +50,7 @@ pub enum State {
     Ended(End),
 }
 
-/// How many suspect segments were answered lately.
+/// Number of suspect segments that were answered lately.
 #[derive(Clone, Debug, Default)]
 pub struct Challenges {
     count: u32,

@@ -4,7 +4,7 @@ use crate::{tcp, tpa, train, udp};
 use alloc::string::String;
 use meshpace_core::ParameterError;
 
-/// Which transport a flow uses, with all its parameters.
+/// The transport of a flow, with all its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Config {
     /// A TCP.

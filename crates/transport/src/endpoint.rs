@@ -181,7 +181,7 @@ impl Endpoint {
         }
     }
 
-    /// What was counted.
+    /// The counters.
     #[inline]
     pub fn stats(&self) -> &Stats {
         match self {

@@ -19,7 +19,7 @@ pub struct Entry {
     pub name: &'static str,
     /// One line for people.
     pub description: &'static str,
-    /// Where it comes from.
+    /// Its source.
     pub source: &'static str,
     /// Builds its parameters.
     pub build: fn() -> Config,
@@ -164,7 +164,7 @@ pub struct Modifier {
     pub name: &'static str,
     /// One line for people.
     pub description: &'static str,
-    /// Where it comes from.
+    /// Its source.
     pub source: &'static str,
     /// Changes a TCP's parameters.
     pub apply: fn(&mut tcp::Config),

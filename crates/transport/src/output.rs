@@ -2,7 +2,7 @@
 
 use meshpace_core::Time;
 
-/// What a protocol does next.
+/// Next action of a protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output<S> {
     /// This segment leaves now.

@@ -11,7 +11,7 @@ pub enum Role {
     Receiver,
 }
 
-/// What the network knows about a packet that arrives.
+/// Properties of an arriving packet that the network knows.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Arrival {
     /// Hops the packet travelled; 0 if unknown.
@@ -22,7 +22,7 @@ pub struct Arrival {
     pub received_power_dbm: Option<f32>,
 }
 
-/// What the routing table and the radio know about the path to the peer.
+/// Properties of the path to the peer, from the routing table and the radio.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathInfo {
     /// Hops to the peer, at least 1.

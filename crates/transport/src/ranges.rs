@@ -23,7 +23,7 @@ impl Range {
 pub struct Received {
     /// Everything before this offset has arrived.
     next: u64,
-    /// What lies beyond a gap: sorted, disjoint, not touching.
+    /// Ranges beyond a gap: sorted, disjoint, not touching.
     beyond: Vec<Range>,
 }
 
@@ -44,7 +44,7 @@ impl Received {
         self.beyond.last().map_or(self.next, |last| last.end)
     }
 
-    /// What lies beyond a gap, in order.
+    /// Ranges beyond a gap, in order.
     pub fn beyond(&self) -> &[Range] {
         &self.beyond
     }

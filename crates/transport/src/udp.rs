@@ -63,7 +63,7 @@ pub struct Source {
     backlog: u64,
     /// Number of the next datagram.
     number: u64,
-    /// When the next datagram may leave.
+    /// Time at which the next datagram may leave.
     earliest: Time,
     opened: bool,
     closed: bool,
@@ -140,7 +140,7 @@ impl Source {
         self.closed && self.backlog == 0
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
@@ -174,7 +174,7 @@ impl Sink {
         self.received
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }

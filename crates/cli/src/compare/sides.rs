@@ -1,9 +1,10 @@
 //! What is compared: several scenarios or directories, variants of one, or the values of a key that it sweeps.
 
-use super::{Arguments, Progress, Runner, records_of};
+use super::{Arguments, Progress, records_of};
 use crate::run::load;
 use crate::runner::Failure;
 use crate::{REFUSED, prospect};
+use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Work};
 use meshpace_lab::compare::LEAST;
 use meshpace_lab::record::directory::Archive;
@@ -192,7 +193,7 @@ impl Machine<'_> {
         files: &[PathBuf],
         progress: &Progress,
     ) -> Result<Vec<Vec<Value>>, Failure> {
-        let runner = Runner { jobs: self.jobs, stop: self.stop, progress };
+        let mut threads = Threads::new(self.jobs, self.stop);
         let one = |(scenario, file): (&Scenario, &PathBuf)| {
             let campaign = Arc::new(self.campaign(scenario.clone()));
             if campaign.first_seed.checked_add(campaign.seeds - 1).is_none() {
@@ -203,7 +204,7 @@ impl Machine<'_> {
                 let way = "run it by itself with --out, and compare the directories";
                 return Err((REFUSED, format!("{}: {why}; {way}", file.display())));
             }
-            records_of(&campaign, &runner, file)
+            records_of(&campaign, &mut threads, progress, file)
         };
         scenarios.iter().zip(files).map(one).collect()
     }

@@ -11,7 +11,7 @@ pub struct ParameterError {
     pub name: Cow<'static, str>,
     /// The value that was given.
     pub value: String,
-    /// What would have been accepted.
+    /// The values that are accepted.
     pub expected: Cow<'static, str>,
 }
 

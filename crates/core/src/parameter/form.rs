@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-/// What a value is counted in. Quantities are numbers of their base unit.
+/// Unit of a value. Quantities are numbers of their base unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// True or false.
@@ -103,10 +103,10 @@ impl Range {
     }
 }
 
-/// What a parameter may be.
+/// Values that a parameter may have.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Form {
-    /// What it is counted in.
+    /// Its unit.
     pub unit: Unit,
     /// Between which numbers, in the base unit; of no meaning for flags and words.
     pub range: Range,

@@ -17,12 +17,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Whom a parameter is for.
+/// Audience of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// Everybody: a scenario or an example of the project sets it.
     Basic,
-    /// Who studies the piece itself; others leave it as it is.
+    /// For those who study the piece itself; others leave it as it is.
     Expert,
 }
 
@@ -35,11 +35,11 @@ pub struct Parameter {
     pub form: Form,
     /// Its value unless told otherwise; `None` where it has none.
     pub default: fn() -> Option<Value>,
-    /// What it is for, as a part of a sentence.
+    /// Its purpose, as a part of a sentence.
     pub meaning: &'static str,
-    /// Where it is from: a paper's section, an RFC, a standard, another program; empty for what is this program's own.
+    /// Its source: a paper's section, an RFC, a standard, another program; empty for what is this program's own.
     pub source: &'static str,
-    /// Whom it is for.
+    /// Its audience.
     pub level: Level,
 }
 
@@ -90,7 +90,7 @@ pub fn check(piece: &mut dyn Parameters) -> Result<(), ParameterError> {
     piece.slots().iter().try_for_each(check)
 }
 
-/// What a scenario has to write to make `piece` of `usual`: `marks = 6`, `rto.min = "1 s"`.
+/// Text that a scenario has to contain to make `piece` of `usual`: `marks = 6`, `rto.min = "1 s"`.
 pub fn changes(piece: &mut dyn Parameters, usual: &mut dyn Parameters) -> Vec<String> {
     let usual = usual.slots();
     let change = |slot: Slot<'_>| {

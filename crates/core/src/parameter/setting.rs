@@ -23,7 +23,7 @@ pub trait Kind: Sized {
     /// The value; `None` if there is none.
     fn value(&self) -> Option<Value>;
 
-    /// What has this value; `None` if the value is of another kind.
+    /// The setting with this value; `None` if the value is of another kind.
     fn of(value: &Value) -> Option<Self>;
 }
 
@@ -143,10 +143,10 @@ impl<T: Kind> Kind for Option<T> {
 macro_rules! words {
     ($Type:ident: $($word:literal = $Variant:ident),+ $(,)?) => {
         impl $Type {
-            /// What scenarios call each of them.
+            /// Their names in scenarios.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// What scenarios call it.
+            /// Its name in scenarios.
             pub const fn word(&self) -> &'static str {
                 match self {
                     $($Type::$Variant => $word,)+

@@ -42,7 +42,7 @@ pub fn metrics(links: &Links, path: &[usize]) -> Vec<f64> {
     path.windows(2).filter_map(|hop| links.get(&(hop[0], hop[1])).copied()).collect()
 }
 
-/// What the path carries alone by the goodputs of its hops, in their unit.
+/// Goodput of the path alone by the goodputs of its hops, in their unit.
 pub fn alone(hops: &[f64]) -> f64 {
     let time = |window: &[f64]| window.iter().map(|goodput| goodput.recip()).sum::<f64>();
     hops.windows(REUSE.min(hops.len())).map(time).fold(0.0, f64::max).recip()

@@ -15,13 +15,13 @@ const MAX_BYTES: usize = 256 << 20;
 /// A measured goodput.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// What the program calls it.
+    /// Its name in the program.
     pub name: String,
     /// Payload that arrived, bit/s.
     pub goodput_bps: f64,
 }
 
-/// What a file tells, one entry per run or series; its content says of which kind it is.
+/// Measurements in a file, one entry per run or series; its content says of which kind it is.
 ///
 /// # Errors
 /// What is wrong with it, and where.
@@ -46,7 +46,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, String> {
     Ok(found)
 }
 
-/// What a file of gzip holds (RFC 1952, 2.3): header, its optional fields, deflated data, CRC-32 and length.
+/// Content of a file of gzip (RFC 1952, 2.3): header, its optional fields, deflated data, CRC-32 and length.
 fn gunzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
     const EXTRA: u8 = 4;
     const NAME: u8 = 8;

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 /// The records, one line of JSON each.
 pub const RECORDS: &str = "records.jsonl";
-/// What made them.
+/// Their manifest.
 pub const MANIFEST: &str = "manifest.json";
 
-/// What made a directory of records.
+/// Manifest of a directory of records.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// The scenario's name.
@@ -71,7 +71,7 @@ fn yes() -> bool {
 }
 
 impl Manifest {
-    /// What the manifest of a campaign says before anything is run, with so many runs at a time.
+    /// Manifest of a campaign before anything is run, with so many runs at a time.
     pub fn of(campaign: &Campaign, jobs: usize) -> Manifest {
         let scenario = &campaign.scenario;
         Manifest {
@@ -196,7 +196,7 @@ fn model_told(model: u32) -> String {
 /// A directory's records, each line whole, as many as its manifest counts, none twice, all of this program's model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Archive {
-    /// What made them.
+    /// Their manifest.
     pub manifest: Manifest,
     /// The records, in the order of the file.
     pub records: Vec<Value>,

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 /// The format of records and manifests. 1 had neither this number nor checksums.
 pub const FORMAT: u32 = 2;
-/// What stands between a record and its checksum.
+/// Separator between a record and its checksum.
 const CHECK: &str = ",\"check\":\"";
 
-/// What tells a run from the others of its campaign: the values of its point, and its seed.
+/// Key of a run in its campaign: the values of its point, and its seed.
 pub type Key = (String, u64);
 
 /// The line of `object`, a JSON object: the same with a last member `check`, the CRC-32 of the object in hexadecimal, and a

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Rows of a group, at least, but in the last one: what is in memory at a time.
 const GROUP: usize = 16_384;
 
-/// What a column has in it.
+/// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Kind {
     /// Nothing but null so far: numbers.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
-/// Which of a directory's files a line is in.
+/// File of a directory that a line is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum In {
     /// The finished one.
@@ -20,7 +20,7 @@ pub enum In {
 pub struct Place {
     /// Its file.
     pub file: In,
-    /// Where it begins, bytes.
+    /// Its offset, bytes.
     pub offset: u64,
     /// Its length without the newline, bytes.
     pub length: u32,
@@ -34,7 +34,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -54,7 +54,7 @@ impl Places {
         self.count -= usize::from(gone.is_some());
     }
 
-    /// Where the line of a run is.
+    /// Place of a run's line.
     pub fn get(&self, (point, seed): &Key) -> Option<Place> {
         self.by_point.get(point)?.get(seed).copied()
     }

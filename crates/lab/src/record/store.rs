@@ -158,7 +158,12 @@ impl Store {
             .map_err(|error| named(&self.directory.join(name), &error))
     }
 
-    /// What was found damaged and will be run again, one sentence each.
+    /// The manifest of the campaign, before its end.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Damaged records, whose runs are made again, one sentence each.
     pub fn damaged(&self) -> &[String] {
         &self.damaged
     }
@@ -195,7 +200,7 @@ impl Store {
         self.places.seeds()
     }
 
-    /// How many runs are there.
+    /// Number of runs that are there.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -297,7 +302,7 @@ fn told(path: &Path, (line, why): (usize, &str)) -> String {
     format!("{}:{line}: the record {why}; its run is made again", path.display())
 }
 
-/// What a directory holds of a campaign already.
+/// Records of a campaign that a directory holds already.
 #[derive(Default)]
 struct There {
     /// The finished file, with the manifest beside it.
@@ -307,7 +312,7 @@ struct There {
 }
 
 impl There {
-    /// What of the campaign of `manifest` is in `directory`.
+    /// Looks for records of the campaign of `manifest` in `directory`.
     fn find(directory: &Path, manifest: &Manifest) -> io::Result<There> {
         let occupied = |what: &str| {
             let message = format!("{} holds {what}; --force replaces it, --out writes elsewhere", directory.display());

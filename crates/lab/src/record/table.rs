@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle
 
 /// Columns of characters where no terminal says how many there are.
 const WIDTH: u16 = 80;
-/// What a row of a starved flow begins with.
+/// Beginning of a row of a starved flow.
 const MARK: &str = "! ";
 
 /// The table of records that come in the order of their points. It is as wide as the terminal at most, elsewhere 80 columns of characters. What
@@ -76,7 +76,7 @@ fn render_within(width: u16, records: &[Record]) -> String {
     format!("{head}{starved}{}{indices}", finished(table, numbers_from, width))
 }
 
-/// What is to be said of starved flows before anything else.
+/// Sentences about starved flows that come before anything else.
 pub fn sentences(records: &[Record]) -> Vec<String> {
     let values: Vec<serde_json::Value> =
         records.iter().filter_map(|record| serde_json::to_value(record).ok()).collect();
@@ -107,7 +107,7 @@ fn short(key: &str, record: &Record) -> String {
     if is_alone { last(key) } else { key.to_owned() }
 }
 
-/// What a row is of.
+/// Subject of a row.
 enum Row {
     /// This flow.
     Flow(usize),
@@ -115,7 +115,7 @@ enum Row {
     Total,
 }
 
-/// What a column has.
+/// Content of a column.
 #[derive(Clone, Copy)]
 enum Column {
     Goodput,
@@ -260,7 +260,7 @@ impl Column {
     }
 }
 
-/// How long the files of these flows took, seconds.
+/// Transfer times of the files of these flows, seconds.
 fn file_times(flows: &[FlowRecord]) -> Vec<f64> {
     flows.iter().flat_map(|flow| flow.completions.iter().flatten()).map(|file| file.end_s - file.start_s).collect()
 }

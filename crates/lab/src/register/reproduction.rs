@@ -5,16 +5,16 @@ use super::judge;
 use super::observations::Observations;
 use super::replication;
 use super::{Register, Runs};
-use crate::backend::{Backend, Watch};
-use crate::campaign::{Campaign, End, Run, Work};
+use crate::backend::Backend;
+use crate::campaign::{Campaign, Run, Work};
 use crate::record::directory::Manifest;
 use crate::record::store::Store;
-use crate::record::{PARQUET, Record, TABLE, csv, parquet, write_whole_by};
+use crate::record::{PARQUET, TABLE, csv, parquet, write_whole_by};
+use crate::session::{Broken, Observer, Session};
 use serde_json::Value;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Where the runs of an experiment go, and how.
 #[derive(Debug)]
@@ -31,64 +31,14 @@ pub struct Reproduction<'a> {
     pub jobs: usize,
 }
 
-/// What a reproduction tells while it is at work.
-pub trait Listener {
-    /// These runs were there from an earlier start.
+/// Is told what a reproduction does besides making runs.
+pub trait Listener: Observer {
+    /// So much was there from an earlier start.
     fn on_known(&mut self, work: Work);
-    /// So many more are needed for an interval that is narrow enough.
+    /// So much more is needed for an interval that is narrow enough.
     fn on_more(&mut self, work: Work);
-    /// A run of that cost has ended and is kept; why, if it failed.
-    fn on_run(&mut self, campaign: &Campaign, run: Run, cost_s: f64, failure: Option<&str>);
-    /// About every 0.1 s.
-    fn on_idle(&mut self);
     /// A sentence for people.
     fn say(&mut self, sentence: &str);
-}
-
-/// Why runs are missing.
-#[derive(Debug)]
-pub enum Broken {
-    /// It was stopped; so many runs are kept.
-    Stopped {
-        /// Runs in the directory.
-        kept: usize,
-    },
-    /// The store cannot be opened or written, or the backend makes no more runs.
-    Store(io::Error),
-}
-
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Broken {
-        Broken::Store(error)
-    }
-}
-
-/// Puts records where they belong.
-struct Keeper<'a> {
-    campaign: &'a Campaign,
-    keys: &'a [String],
-    costs: &'a [f64],
-    store: &'a mut Store,
-    listener: &'a mut dyn Listener,
-}
-
-impl Watch for Keeper<'_> {
-    fn on_runs(&mut self, made: Vec<(Run, Result<Record, String>)>) -> io::Result<()> {
-        for (run, result) in &made {
-            if let Ok(record) = result {
-                self.store.add(run.key(self.keys), &record.json_line())?;
-            }
-        }
-        self.store.sync()?;
-        for (run, result) in made {
-            self.listener.on_run(self.campaign, run, self.costs[run.point], result.err().as_deref());
-        }
-        Ok(())
-    }
-
-    fn on_idle(&mut self) {
-        self.listener.on_idle();
-    }
 }
 
 impl Reproduction<'_> {
@@ -97,77 +47,58 @@ impl Reproduction<'_> {
     /// # Errors
     /// What keeps it from the end.
     pub fn make(&self, runs: Runs, backend: &mut dyn Backend, listener: &mut dyn Listener) -> Result<usize, Broken> {
-        #[expect(clippy::disallowed_methods, reason = "wall time for the manifest, never for a record")]
-        let begun = Instant::now();
-        let (base, times) = (runs.work(), runs.times);
+        let times = runs.times;
         let campaign = Arc::new(Campaign { first_seed: 1, seeds: runs.scenario.seeds, scenario: runs.scenario });
-        let mut manifest = Manifest {
+        let manifest = Manifest {
             experiment: Some(runs.id.clone()),
             quality: self.quality.map(str::to_owned),
             ..Manifest::of(&campaign, self.jobs)
         };
-        let mut store = Store::open(&self.directory, &manifest, self.force)?;
-        store.damaged().iter().for_each(|what| listener.say(what));
-        let (keys, costs) = (campaign.keys(), campaign.costs());
-        let mut seeds = vec![campaign.seeds; keys.len()];
-        let mut failed = 0;
+        let mut session = Session::open(Arc::clone(&campaign), &self.directory, &manifest, self.force)?;
+        session.store().iter().flat_map(|store| store.damaged()).for_each(|what| listener.say(what));
+        let mut seeds = vec![campaign.seeds; session.keys().len()];
         let mut is_first = true;
-        loop {
-            let every = (0..keys.len()).flat_map(|point| (1..=seeds[point]).map(move |seed| (point, seed)));
-            let todo: Vec<Run> = every
-                .filter(|(point, seed)| !store.has(&(keys[*point].clone(), *seed)))
-                .enumerate()
-                .map(|(index, (point, seed))| Run { index, point, seed })
-                .collect();
+        let failed = loop {
+            let every = seeds.iter().enumerate().flat_map(|(point, seeds)| (1..=*seeds).map(move |seed| (point, seed)));
+            let every = every.enumerate().map(|(index, (point, seed))| Run { index, point, seed });
+            let (known, todo) = session.partition(every);
             // What an earlier start has left counts as done; what an interval still needs comes on top.
-            let left = Work::of(&todo, &costs);
             match std::mem::replace(&mut is_first, false) {
-                true => listener.on_known(Work { runs: base.runs - left.runs, cost_s: base.cost_s - left.cost_s }),
-                false => listener.on_more(left),
+                true => listener.on_known(session.work(&known)),
+                false => listener.on_more(session.work(&todo)),
             }
             // Of a finished campaign every point has the seeds it needs.
-            if todo.is_empty() && store.is_finished() {
-                break;
+            if todo.is_empty() && session.store().is_some_and(Store::is_finished) {
+                let place = self.directory.display();
+                listener
+                    .say(&format!("{}: the records in {place} are complete; only the report is written anew", runs.id));
+                return Ok(0);
             }
-            let mut keeper =
-                Keeper { campaign: &campaign, keys: &keys, costs: &costs, store: &mut store, listener: &mut *listener };
-            match backend.make(&campaign, todo, &mut keeper)? {
-                End::Complete { failed: number } => failed = number,
-                End::Stopped => return Err(Broken::Stopped { kept: store.len() }),
-            }
-            if failed > 0 {
-                break;
-            }
+            let failed = session.make(todo, backend, listener)?;
+            let Some(store) = session.store().filter(|_| failed == 0) else { break failed };
+            let keys = session.keys();
             let is_wanting = match &runs.until {
-                Some((rule, level)) => self.add_seeds(rule, *level, &runs.id, &keys, &mut seeds, &store)?,
+                Some((rule, level)) => self.add_seeds(rule, *level, &runs.id, keys, &mut seeds, store)?,
                 None => false,
             };
-            if !is_wanting && !self.add_for_verdicts(&runs.id, times, &campaign, &keys, &mut seeds, &store)? {
-                break;
+            if !is_wanting && !self.add_for_verdicts(&runs.id, times, &campaign, keys, &mut seeds, store)? {
+                break failed;
             }
-        }
-        if store.is_finished() {
-            let place = self.directory.display();
-            listener.say(&format!("{}: the records in {place} are complete; only the report is written anew", runs.id));
-            return Ok(0);
-        }
-        manifest.failed_runs = failed;
-        manifest.wall_time_s = begun.elapsed().as_secs_f64();
-        self.finish(store, &keys, &manifest)?;
+        };
+        session.store().map_or(Ok(()), |store| self.write_tables(store, session.keys()))?;
+        session.finish(self.jobs)?;
         Ok(failed)
     }
 
-    /// Puts the records in place, and the same as tables beside them, one record after the other: memory does not grow with
-    /// their number.
-    fn finish(&self, store: Store, keys: &[String], manifest: &Manifest) -> io::Result<()> {
+    /// Writes the records as tables, one record after the other: memory does not grow with their number.
+    fn write_tables(&self, store: &Store, keys: &[String]) -> io::Result<()> {
         let records = || store.in_order(keys).map(|line| Ok(serde_json::from_str(&line?)?));
         write_whole_by(&self.directory, TABLE, |file| {
             let mut header = true;
             records()
                 .try_for_each(|record| file.write_all(csv::rows_of(&record?, std::mem::take(&mut header))?.as_bytes()))
         })?;
-        write_whole_by(&self.directory, PARQUET, |file| parquet::write(file, records))?;
-        store.finish(keys, manifest)
+        write_whole_by(&self.directory, PARQUET, |file| parquet::write(file, records))
     }
 
     /// One more seed for each point whose interval is too wide; whether there is such a point.

@@ -10,7 +10,7 @@ use meshpace_sim::Config;
 use meshpace_transport::Config as Transport;
 use std::path::Path;
 
-/// What a choice means for one point.
+/// Effect of a choice on one point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fit {
     /// It changes something.
@@ -22,7 +22,7 @@ enum Fit {
 }
 use Fit::{Changes, IsSo, MeansNothing};
 
-/// What a key is set to.
+/// New value of a key.
 enum Setting {
     To(&'static str),
     /// The threshold of carrier sense, moved by so many dB.
@@ -143,7 +143,7 @@ fn queue(point: &Config, packets: usize) -> Fit {
 /// A choice as it is for scenarios that are compared.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// What people call it: `mac.profile = ieee`.
+    /// Its name for people: `mac.profile = ieee`.
     pub name: String,
     /// The scenarios with it, in their order, or why it is not applicable.
     pub scenarios: Result<Vec<Scenario>, String>,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// Frames up to which a report asks whether its comparison holds without being told to: a minute or so of one processor.
 pub const FRAMES: u64 = 50_000_000;
-/// What people are told; programs get all metrics.
+/// Metrics that people are told; programs get all.
 pub const TOLD: [&str; 5] = ["aggregate_goodput_bps", "jain_2s", "loss_ratio", "delay_p95_s", "completion_median_s"];
 
 /// The frames that runs put on the air.
@@ -25,7 +25,7 @@ pub fn frames(records: &[Value]) -> u64 {
     records.iter().filter_map(|record| record.get("frames")?.as_u64()).sum()
 }
 
-/// What a comparison says in one metric.
+/// Answer of a comparison in one metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// This side is better for sure, and starves no flow.
@@ -55,7 +55,7 @@ impl Answer {
     }
 }
 
-/// What becomes of the answer with another choice.
+/// Verdict on the answer under another choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Verdict {
     /// It is the same.
@@ -87,7 +87,7 @@ impl Verdict {
 /// A comparison of two variants under one model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trial {
-    /// What people call the model: `mac.profile = ieee`.
+    /// Name of the model for people: `mac.profile = ieee`.
     pub model: String,
     /// Metric by metric.
     pub lines: Vec<Line>,

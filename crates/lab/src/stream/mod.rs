@@ -16,7 +16,7 @@ pub const FORMAT: u32 = 2;
 const OF_RUN: u32 = 1;
 /// The format of an emulation, whose flows begin when programs talk.
 const OF_EMULATION: u32 = 2;
-/// What kind of file it is.
+/// Kind of the file.
 const STREAM: &str = "meshpace";
 
 /// The first line: what was run.
@@ -38,7 +38,7 @@ pub struct Header {
     pub point: Map<String, Value>,
     /// Length of the run.
     pub duration_ns: u64,
-    /// When measuring begins.
+    /// Start of the measured interval.
     pub warmup_ns: u64,
     /// Time between two samples.
     pub sample_ns: u64,

@@ -4,7 +4,7 @@ use super::{FORMAT, Header, STREAM};
 use serde_json::Value;
 use std::io::BufRead;
 
-/// What a line says. Times are nanoseconds from the start of the run; `docs/record-stream.md` has the meanings.
+/// Content of a line. Times are nanoseconds from the start of the run; `docs/record-stream.md` has the meanings.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(missing_docs, reason = "the page of the format has the meaning and unit of every place")]
 pub enum Event {
@@ -51,7 +51,7 @@ pub enum Event {
         rtt_ns: Option<f64>,
         cov: Option<f64>,
     },
-    /// Where a node that moves is, metres.
+    /// Position of a moving node, metres.
     Place { time: u64, node: u16, x: f64, y: f64 },
     /// The run is over.
     End { time: u64, frames: u64, fingerprint: String },

@@ -187,7 +187,7 @@ fn body(body: Option<&Body<impl Packet>>) -> String {
     }
 }
 
-/// Why a packet was lost, as the format calls it.
+/// Reason of a loss, as the format calls it.
 fn why(loss: Loss) -> &'static str {
     match loss {
         Loss::Queue(QueueLoss::Full) => "queue-full",
@@ -282,7 +282,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What samples say only when it has changed.
+/// State that samples report only when it has changed.
 #[derive(Debug)]
 pub struct Changes {
     queues: Vec<usize>,
@@ -316,7 +316,7 @@ impl Changes {
         }
     }
 
-    /// Where a node is.
+    /// Position of a node.
     pub fn place<W: Write>(&mut self, out: &mut Writer<W>, now: Time, node: usize, place: Position) {
         let place = [(place.x * 100.0).round() / 100.0, (place.y * 100.0).round() / 100.0];
         if std::mem::replace(&mut self.places[node], place) != place {
@@ -326,7 +326,7 @@ impl Changes {
     }
 }
 
-/// What the sample before said.
+/// State in the sample before.
 struct Samples {
     changes: Changes,
     counted: Vec<Counted>,

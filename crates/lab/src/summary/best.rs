@@ -4,7 +4,7 @@ use super::{LEAST, LEVEL};
 use crate::statistics::estimate;
 use std::collections::BTreeMap;
 
-/// What is compared: a transport, a variant, a line of a plot.
+/// A candidate for the best: a transport, a variant, a line of a plot.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Candidate {
     /// Its values by seed: infinite for "none", NaN where nothing was measured.

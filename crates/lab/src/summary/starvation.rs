@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The share of the measured interval beyond which a gap is long.
 pub const LONG: f64 = 0.1;
 
-/// How a flow was starved.
+/// Kind of starvation of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Starved {
     /// It delivered nothing in the measured interval although it had data to send.
@@ -68,7 +68,7 @@ pub struct Tally {
 /// The runs of one group.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Group {
-    /// What people call it; empty if it is the only one.
+    /// Its name for people; empty if it is the only one.
     name: String,
     runs: usize,
     starved_runs: usize,
@@ -143,7 +143,7 @@ impl Tally {
         self.groups.iter().find(|group| group.name == name).map_or(0, |group| group.starved_runs)
     }
 
-    /// What is to be said first, a sentence each; nothing if nobody was starved. The first says how many runs, the others which flows, where.
+    /// Sentences to be said first; nothing if nobody was starved. The first says how many runs, the others which flows, where.
     pub fn sentences(&self) -> Vec<String> {
         let starved = self.starved_runs();
         if starved == 0 {
@@ -175,7 +175,7 @@ impl Tally {
         self.groups.iter().filter_map(|group| group.flows.get(&id)).map(|flow| flow.nothing + flow.gaps).sum()
     }
 
-    /// What befell a flow.
+    /// Starvation of a flow in words.
     fn of_flow(&self, id: usize) -> String {
         let of: Vec<(&Group, &Flow)> =
             self.groups.iter().filter_map(|group| Some((group, group.flows.get(&id)?))).collect();

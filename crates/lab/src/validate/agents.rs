@@ -64,7 +64,7 @@ struct MeansRow {
     mean_interval_ms: Option<f64>,
 }
 
-/// What is averaged: its name, the reference if there is one, and where it is in an outcome.
+/// A quantity that is averaged: its name, the reference if there is one, and where it is in an outcome.
 type Quantity = (&'static str, Option<f64>, fn(&Outcome) -> f64);
 
 /// Compares the means of the pacing estimator on frozen routes.

@@ -17,7 +17,7 @@
 //! - after a collision the others wait for EIFS, the colliding stations for the ACK (CTS) time-out and DIFS, which is one
 //!   slot more: the next slot of the chain begins then.
 
-/// Which account of a slot.
+/// Account of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Account {
     /// Bianchi's equations 7 and 13 as printed: no limit of attempts, counters that run through busy slots. What a
@@ -38,7 +38,7 @@ pub struct Cell {
     pub collision: f64,
     /// The smallest window: a first backoff is uniform on 0 to this minus 1.
     pub window: f64,
-    /// How often the window doubles.
+    /// Number of doublings of the window.
     pub doublings: i32,
     /// Attempts until a frame is given up.
     pub attempts: i32,

@@ -40,7 +40,7 @@ impl Probe<SimPacket> for Seen {
     }
 }
 
-/// What one run has of a quantity of the reference.
+/// Value of a quantity of the reference in one run.
 type Quantity = fn(&Outcome, &Seen) -> f64;
 
 /// The quantities by their names in the reference; rates are over the 200 s of the run.

@@ -109,7 +109,7 @@ impl Row {
     }
 }
 
-/// What a value must meet.
+/// Rule for a value.
 #[derive(Clone, Copy)]
 enum Rule {
     FivePerCent,

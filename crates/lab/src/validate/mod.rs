@@ -28,7 +28,7 @@ use crate::pool;
 use meshpace_sim::{Config, Outcome};
 use std::sync::Arc;
 
-/// How a comparison is run.
+/// Options of a comparison.
 pub struct Options<'a> {
     /// Runs per point; `None`: as many as the reference has, at least 10.
     pub seeds: Option<usize>,
@@ -85,7 +85,7 @@ impl Options<'_> {
     }
 }
 
-/// What became of a point.
+/// Verdict on a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The rule holds.
@@ -108,7 +108,7 @@ pub const NS2: &str = "ns-2.35";
 /// One compared value.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// What was run and which value of it.
+    /// The run and the value of it.
     pub case: String,
     /// The reference, where there is one.
     pub reference: Option<Sample>,
@@ -125,9 +125,9 @@ pub struct Point {
 pub struct Table {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What is compared.
+    /// Title of the comparison.
     pub title: &'static str,
-    /// Where the reference comes from.
+    /// Source of the reference.
     pub source: &'static str,
     /// Unit of the values.
     pub unit: &'static str,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 const COLLAPSED: f64 = 0.95;
 /// Resolution of the search for the critical rate, bit/s.
 const STEP: u64 = 5_000;
-/// Where the search begins and ends, bit/s.
+/// Bounds of the search, bit/s.
 const SEARCH: (u64, u64) = (200_000, 480_000);
 /// Offered rate at which the collapsed goodput is compared, bit/s.
 const ABOVE: u64 = 400_000;

@@ -3,7 +3,7 @@
 use super::{Point, Sample, Table, Verdict};
 use std::fmt::Write;
 
-/// What the page says about how it came to be.
+/// Heading of the page: how it came to be.
 pub struct Heading<'a> {
     /// The command that makes the page again.
     pub command: &'a str,

@@ -6,7 +6,7 @@ use meshpace_transport::Segment;
 use meshpace_transport::tcp::Flags;
 use std::collections::BTreeMap;
 
-/// Where the data comes from.
+/// The sender of the data.
 const SENDER: NodeId = NodeId(0);
 
 /// For each ACK of new data: the time since the last segment it acknowledges was sent, if that was sent once. (Not the sender's own
@@ -16,7 +16,7 @@ pub struct RoundTrips {
     begin: Time,
     /// By the offset after a segment: when it was sent; None if more than once.
     sent: BTreeMap<u64, Option<Time>>,
-    /// What is acknowledged.
+    /// Acknowledged segments.
     acknowledged: u64,
     /// Milliseconds.
     samples: Vec<f64>,

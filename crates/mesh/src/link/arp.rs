@@ -27,7 +27,7 @@ pub struct Arp<P> {
     entries: Vec<Entry<P>>,
 }
 
-/// What to do with a packet that wants to leave.
+/// Decision on a packet that wants to leave.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Resolve<P> {
     /// The address is known: send it.
@@ -48,7 +48,7 @@ pub enum Resolve<P> {
     },
 }
 
-/// What a received ARP packet leads to, in this order.
+/// Consequences of a received ARP packet, in this order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Heard<P> {
     /// A packet that was held for the sender.

@@ -18,7 +18,7 @@ pub struct CodelParameters {
     pub interval: Duration,
 }
 
-/// What is to happen to the packet at the head.
+/// Decision on the packet at the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CodelDecision {
     /// It may leave.
@@ -30,10 +30,10 @@ pub enum CodelDecision {
 /// The controller of one queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Codel {
-    /// When the waiting time will have been above the target for an interval.
+    /// Time at which the waiting time will have been above the target for an interval.
     first_above: Option<Time>,
     dropping: bool,
-    /// When the next packet is dropped.
+    /// Time at which the next packet is dropped.
     drop_next: Time,
     /// Drops since the dropping state was entered; 1 is the first.
     count: u32,

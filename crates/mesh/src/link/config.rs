@@ -8,7 +8,7 @@ use super::lred::LredConfig;
 use meshpace_core::parameter::{ParameterError, Parameters, Slots};
 use meshpace_core::{Duration, parameters};
 
-/// Which packet waits where.
+/// Queue discipline.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum QueueConfig {
     /// One queue of `radio.queue` packets ([`LinkConfig::limit`]), drop-tail, routing packets first.
@@ -68,7 +68,7 @@ impl QueueConfig {
     }
 }
 
-/// What marks or drops packets as they leave for the MAC.
+/// Marker that marks or drops packets as they leave for the MAC.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum MarkerConfig {
     /// Nothing does.
@@ -104,7 +104,7 @@ impl MarkerConfig {
 }
 
 parameters! {
-    /// How often a broadcast of routing or ARP leaves again. A broadcast has no acknowledgement (IEEE 802.11-1999, section 9.2.7): on
+    /// Number of times that a broadcast of routing or ARP leaves again. A broadcast has no acknowledgement (IEEE 802.11-1999, section 9.2.7): on
     /// a busy path hardly one of four gets through, and nobody notices. Not in ns-2, where it leaves once.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Repeats {

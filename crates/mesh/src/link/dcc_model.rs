@@ -41,7 +41,7 @@ impl Exchange {
     }
 }
 
-/// What the first links of the two flows suffer.
+/// Collisions on the first links of the two flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Collisions {
     /// Collision probability of link 1.

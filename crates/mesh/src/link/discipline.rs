@@ -17,7 +17,7 @@ use crate::packet::Packet;
 use alloc::boxed::Box;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
-/// Why a packet was lost between routing and MAC.
+/// Reason of a loss between routing and MAC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum QueueLoss {
     /// No room.
@@ -33,17 +33,17 @@ pub enum QueueLoss {
 pub struct Attempt<'a, P> {
     /// The neighbour it was for.
     pub next_hop: NodeId,
-    /// What was to be sent.
+    /// Content that was to be sent.
     pub body: &'a Body<P>,
     /// Time this station was on the air in the attempt, preambles included: the data frame, and the RTS if there was one.
     pub air_time: Duration,
     /// Whether the ACK has come; after an aggregate, any answer.
     pub acknowledged: bool,
-    /// What it carried.
+    /// Content and result of the attempt.
     pub carried: Carried,
 }
 
-/// What the link layer of a node knows about a link and a destination behind it. NaN where its queue or marker does not
+/// State of a link and of a destination behind it in the link layer of a node. NaN where its queue or marker does not
 /// measure that.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkState {
@@ -74,7 +74,7 @@ enum Marker {
     Dcc(Box<(Dcc, Rng)>),
 }
 
-/// What stands between routing and the MAC of one node.
+/// Queue and marker between routing and the MAC of one node.
 ///
 /// The caller's duties: [`Discipline::push`] what routing sends, [`Discipline::pop`] when the MAC wants a packet,
 /// [`Discipline::on_timer`] at [`Discipline::next_wakeup`], and report what the MAC did to the packet popped last:
@@ -162,7 +162,7 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// What is known about the link to `next_hop` and the way to `destination`, `hops` away.
+    /// State of the link to `next_hop` and of the way to `destination`, `hops` away.
     pub fn link_state(&mut self, now: Time, next_hop: NodeId, destination: NodeId, hops: u8) -> LinkState {
         let (collision_probability, air_time) = match &mut self.marker {
             Marker::Dcc(marker) => marker.0.link_state(now, next_hop),
@@ -258,7 +258,7 @@ impl<P: Packet> Discipline<P> {
         queue.take_if(|q| q.next_hop == next_hop, |q| q.body.size() <= bytes)
     }
 
-    /// When [`Discipline::on_timer`] must be called next; [`Time::NEVER`] if it need not.
+    /// Time at which [`Discipline::on_timer`] must be called next; [`Time::NEVER`] if it need not.
     #[inline]
     pub fn next_wakeup(&self) -> Time {
         match &self.queue {

@@ -5,7 +5,7 @@
 //! are more than [`FqCodelConfig::flows`]; everything that is not a user's packet (routing, ARP) is one flow more, which
 //! as a thin flow comes first without a rule of its own; 5.2.7 (CE threshold) is left out.
 //!
-//! A MAC that sends aggregates takes further packets for the neighbour in hand out of turn, from the first flow that has one at its head. The flow is
+//! A MAC that sends aggregates takes further packets for the neighbour of its current batch out of turn, from the first flow that has one at its head. The flow is
 //! charged, and so waits longer for its next turn: flows get equal bytes, as without aggregates. It may be ahead by one aggregate, 65,535 bytes.
 
 use super::codel::{Codel, CodelDecision, CodelParameters};
@@ -42,7 +42,7 @@ parameters! {
     also |config| require(config.interval >= config.target, "interval", config.interval, "at least target");
 }
 
-/// What tells flows apart: source, destination, flow number; None for what is not a user's packet.
+/// Key of a flow: source, destination, flow number; None for what is not a user's packet.
 type FlowKey = Option<(NodeId, NodeId, FlowId)>;
 
 /// One flow's queue.
@@ -95,7 +95,7 @@ impl<P: Packet> Flow<P> {
     }
 }
 
-/// What becomes of the head of a flow.
+/// Decision on the head of a flow.
 enum Judged<P> {
     /// It may leave.
     Passes(Queued<P>),

@@ -87,7 +87,7 @@ impl FqCodelAirtimeConfig {
     }
 }
 
-/// What is known of a neighbour, whatever the category.
+/// State of a neighbour over all categories.
 #[derive(Clone, Copy, Debug)]
 struct Neighbour {
     node: NodeId,
@@ -98,7 +98,7 @@ struct Neighbour {
     is_slow: bool,
 }
 
-/// What waits for a neighbour, of a category.
+/// Queue for a neighbour, of a category.
 #[derive(Clone, Debug)]
 struct Waiting<P> {
     queue: FqCodel<P>,
@@ -250,7 +250,7 @@ impl<P: Packet> FqCodelAirtime<P> {
         packet
     }
 
-    /// Whose turn it is: the first neighbour that has air time left and something to send.
+    /// The neighbour whose turn it is: the first one that has air time left and something to send.
     fn turn(&mut self, class: usize) -> Option<usize> {
         let quantum = self.config.airtime_quantum.0 as i64;
         let Class { waiting, new, old, .. } = &mut self.classes[class];

@@ -19,7 +19,7 @@ use meshpace_core::{Duration, parameters, words};
 /// Weight of a new number of retries in the average.
 const WEIGHT: f64 = 0.125;
 
-/// What happens to a chosen packet.
+/// Action on a chosen packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LredAction {
     /// It is dropped.
@@ -73,7 +73,7 @@ impl Lred {
         self.average
     }
 
-    /// What happens to a chosen packet.
+    /// Action on a chosen packet.
     pub fn action(&self) -> LredAction {
         self.config.action
     }
@@ -98,7 +98,7 @@ impl Lred {
         self.config.pacing && self.average >= self.config.min_threshold
     }
 
-    /// What is added to the backoff after a success; the data frame was `data_air` on the air.
+    /// Addition to the backoff after a success; the data frame was `data_air` on the air.
     pub fn extra_backoff(&self, data_air: Duration) -> Duration {
         if self.paces() { data_air + self.overhead } else { Duration::ZERO }
     }

@@ -53,13 +53,13 @@ impl OrderedTime {
 /// A frame on its way to a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrival {
-    /// When it begins to arrive. [`Time::NEVER`], as its end: there is no such frame.
+    /// Time at which it begins to arrive. [`Time::NEVER`], as its end: there is no such frame.
     pub start: Time,
-    /// What the receiver learns of it.
+    /// The frame as the receiver learns of it.
     pub frame: Arriving,
     /// Its duration field, ns: whole microseconds in 16 bits, so that it fits.
     pub nav_ns: u32,
-    /// Who sent it.
+    /// Its sender.
     pub sender: NodeId,
     /// Whether [`super::Dcf::on_frame_end`] will be called for its end. Required if it is for this station, or for all, or an RTS
     /// under `ieee` (which may *shorten* a NAV); never needed where it cannot be decoded.
@@ -171,12 +171,12 @@ impl NextArrival {
     }
 }
 
-/// What the MAC has to know of the frame that the receiver has locked onto; the receiver knows the rest.
+/// Properties, for the MAC, of the frame that the receiver has locked onto; the receiver knows the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockedFrame {
     /// Its duration field, ns.
     pub nav_ns: u32,
-    /// Who sent it.
+    /// Its sender.
     pub sender: NodeId,
     /// As in [`Arrival`].
     pub is_notified: bool,

@@ -19,7 +19,7 @@ pub enum Backoff {
     },
     /// The medium is idle.
     Running {
-        /// When counting down begins: the end of the interframe space.
+        /// Time at which counting down begins: the end of the interframe space.
         from: Time,
         /// What remains to be counted down from then, ns.
         remaining_ns: u32,
@@ -39,7 +39,7 @@ impl Backoff {
         self != Backoff::Off
     }
 
-    /// When the timer expires if the medium stays idle.
+    /// Time at which the timer expires if the medium stays idle.
     #[inline]
     pub fn expiry(self) -> Option<Time> {
         match self {

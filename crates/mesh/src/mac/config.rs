@@ -93,7 +93,7 @@ pub struct MacConfig {
     pub profile: MacProfile,
     /// When RTS/CTS is used.
     pub rts: RtsPolicy,
-    /// How often it tries.
+    /// Limits of its attempts.
     pub retries: RetryLimits,
     /// Whether it is that of 802.11n, over [`MacProfile::Ieee`].
     pub ht: Option<HtConfig>,

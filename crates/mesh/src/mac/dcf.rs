@@ -42,7 +42,7 @@ use alloc::vec::Vec;
 use categories::Categories;
 use meshpace_core::{Duration, NodeId, Rate, Rng, Time};
 
-/// What the MAC asks for.
+/// Request of the MAC to its driver.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action<P> {
     /// Nothing.
@@ -53,19 +53,19 @@ pub enum Action<P> {
     Deliver {
         /// The transmitter.
         from: NodeId,
-        /// What it sent, hop counted.
+        /// Content that it sent, with this hop counted.
         body: Body<P>,
     },
     /// The retry limit is reached; routing is told that the link failed.
     Failed {
-        /// What was to be sent, and to whom.
+        /// Content that was to be sent, and its next hop.
         queued: Queued<P>,
         /// Attempts without an answer: RTS without CTS, data without ACK.
         retries: u32,
     },
     /// The packet was acknowledged, or broadcast.
     Sent {
-        /// Whom it was for.
+        /// The next hop that it was for.
         next_hop: NodeId,
         /// Attempts without an answer before.
         retries: u32,
@@ -77,17 +77,17 @@ pub enum Action<P> {
 /// The end of one attempt to send a unicast packet, kept for those who ask ([`Dcf::reporting_attempts`]).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Attempted<P> {
-    /// What was to be sent, and to whom.
+    /// Content that was to be sent, and its next hop.
     pub queued: Queued<P>,
     /// Time this station was on the air: the data frame, and the RTS if there was one.
     pub air_time: Duration,
     /// Whether the ACK came; after an aggregate, any answer.
     pub acknowledged: bool,
-    /// What it carried.
+    /// Content and result of the attempt.
     pub carried: Carried,
 }
 
-/// What an attempt carried, and what became of it.
+/// Content of an attempt, and its result.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Carried {
     /// The category of the frame.
@@ -111,11 +111,11 @@ pub struct Heard<'a, P> {
     pub power: f64,
     /// The frame.
     pub frame: &'a Frame<P>,
-    /// What it holds if it is an aggregate; else nothing.
+    /// MPDUs of an aggregate; empty for any other frame.
     pub mpdus: &'a [Mpdu<P>],
 }
 
-/// What this station has on the air or waits for.
+/// Exchange of frames that this station takes part in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Exchange {
     Idle,
@@ -197,7 +197,7 @@ struct Sequences {
     heard: Vec<LastHeard>,
 }
 
-/// What is kept of attempts, if somebody asks for them.
+/// Log of attempts, if somebody asks for it.
 #[derive(Clone, Copy, Debug)]
 struct Attempts<P> {
     are_reported: bool,
@@ -327,7 +327,7 @@ impl<P: Packet> Dcf<P> {
         Dcf { receiver, single_arrival, ..self }
     }
 
-    /// How the category in front gets the medium.
+    /// Access of the category in front to the medium.
     #[inline]
     fn access<'t>(&self, t: &'t Timing) -> &'t Access {
         &t.access[self.category as usize]
@@ -394,7 +394,7 @@ impl<P: Packet> Dcf<P> {
         self.transmitting_until
     }
 
-    /// When the exchange under way times out; [`Time::NEVER`] if nothing is waited for.
+    /// Time at which the exchange under way times out; [`Time::NEVER`] if nothing is waited for.
     #[inline]
     pub fn timeout(&self) -> Time {
         self.timeout

@@ -34,14 +34,14 @@ pub struct Mpdu<P> {
     pub bytes: u32,
     /// Whether it was on the air before.
     pub retry: bool,
-    /// What it carries.
+    /// Its content.
     pub body: Body<P>,
 }
 
 /// A frame. Those of an aggregate lie beside it ([`super::Heard::mpdus`]), so that it is plain data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Frame<P> {
-    /// What it is.
+    /// Its kind.
     pub kind: FrameKind,
     /// The transmitter. CTS and ACK do not carry it on the air; observers and pcap leave it out there.
     pub from: NodeId,
@@ -62,7 +62,7 @@ pub struct Frame<P> {
     pub retry: bool,
     /// The category of a data frame, a block ACK or the request for one: each has its own sequence numbers.
     pub category: Category,
-    /// What a data frame carries that is no aggregate.
+    /// Content of a data frame that is no aggregate.
     pub body: Option<Body<P>>,
     /// Of a block ACK: which MPDUs have arrived, a bit for each of 64 from `sequence` on, the lowest first.
     pub bitmap: u64,

@@ -30,7 +30,7 @@ const NS2_PLCP_BYTES: u32 = 24;
 /// What ns-2 adds for propagation to every time-out, once per direction.
 const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
 
-/// How frames of a category get the medium.
+/// Access of a category to the medium.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Access {
     /// How long the medium must be idle before (AIFS; without categories DIFS).
@@ -88,7 +88,7 @@ pub struct Timing {
     pub ofdm: Option<Ofdm>,
     /// The rates that stations choose from, if they do.
     pub rates: Option<RateSet>,
-    /// What 802.11n adds, if it is that.
+    /// Parameters of 802.11n; none without it.
     pub ht: Option<HtConfig>,
     /// Air time of a block ACK; zero without OFDM.
     pub block_ack_air: Duration,
@@ -249,7 +249,7 @@ impl Timing {
         self.rts_air + self.cts_air + self.sifs * 2
     }
 
-    /// What a rate of the mesh is in bits per second.
+    /// A rate of the mesh in bits per second.
     pub fn rate_of(&self, rate: FrameRate) -> Rate {
         match (&self.ofdm, rate) {
             (Some(ofdm), _) => ofdm.rate_of(rate).rate(),

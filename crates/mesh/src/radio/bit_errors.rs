@@ -21,7 +21,7 @@ pub const CHANNEL_WIDTH_HZ: f64 = 22e6;
 /// From this ratio on (20 dB) errors are rarer than one in 10^40 bits at every rate.
 const CLEAN: f64 = 100.0;
 
-/// How a rate is modulated.
+/// Modulation of a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Modulation {
     /// 1 Mbit/s.

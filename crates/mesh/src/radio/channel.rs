@@ -204,7 +204,7 @@ impl Channel {
     }
 }
 
-/// How frames of each rate, and their headers, are modulated.
+/// Modulations of frames of each rate, and of their headers.
 fn rates(config: &RadioConfig) -> (Rates, Modulation) {
     if let Some(ofdm) = config.ofdm {
         let (data, basic, response) = (ofdm.data.model(), ofdm.basic.model(), ofdm.data.response().model());

@@ -11,7 +11,7 @@ use super::two_ray;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, ParameterError, Rate, parameters};
 
-/// Which frame a receiver that hears several keeps.
+/// Reception model: the frame that a receiver keeps if it hears several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reception {
     /// ns-2: the first frame locks the receiver and survives a later one only if it is at least 10 dB stronger.
@@ -21,7 +21,7 @@ pub enum Reception {
     Sinr,
 }
 
-/// How power falls with distance.
+/// Propagation model: power by distance.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Propagation {
     /// Two-ray ground with the constants of ns-2: links to 250 m, sensed to 550 m.

@@ -17,7 +17,7 @@ pub struct FirstLock {
     held: u32,
     /// Its power, W.
     power: f64,
-    /// When it ends here. [`Time::ZERO`] while the receiver is free.
+    /// Time at which it ends here. [`Time::ZERO`] while the receiver is free.
     end: Time,
     damaged: bool,
     collided: bool,
@@ -36,7 +36,7 @@ impl FirstLock {
         self.end != Time::ZERO
     }
 
-    /// When the medium will be idle if nothing else arrives; [`Time::ZERO`] if it is.
+    /// Time at which the medium will be idle if nothing else arrives; [`Time::ZERO`] if it is.
     #[inline]
     pub fn busy_until(&self) -> Time {
         self.end
@@ -86,7 +86,7 @@ impl FirstLock {
         self.holds(id).then(|| self.release())
     }
 
-    /// What held the receiver ends.
+    /// The frame that held the receiver ends.
     #[inline]
     pub fn release(&mut self) -> FrameEnd {
         self.end = Time::ZERO;

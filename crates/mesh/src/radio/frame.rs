@@ -45,7 +45,7 @@ impl FrameRate {
         FrameRate(ANSWERING | mcs)
     }
 
-    /// Which it is.
+    /// Its kind.
     #[inline]
     pub const fn kind(self) -> RateKind {
         match self.0 {
@@ -78,11 +78,11 @@ pub struct Arriving {
     pub decodable: bool,
     /// Its rate.
     pub rate: FrameRate,
-    /// When it ends here.
+    /// Time at which it ends here.
     pub end: Time,
 }
 
-/// What the start of a frame did to the receiver.
+/// Effect of a frame's start on the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameStart {
     /// The receiver was free and is now held by this frame.
@@ -100,7 +100,7 @@ pub enum FrameStart {
     Quiet,
 }
 
-/// What became of a frame that ends.
+/// Result of a frame that ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameEnd {
     /// Received without error.

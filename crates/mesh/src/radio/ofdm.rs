@@ -37,7 +37,7 @@ pub const LONGEST_FRAME: Duration = Duration::from_micros(5_484);
 /// aSlotTime; in the band of 2.4 GHz the short one.
 pub const SLOT: Duration = Duration::from_micros(9);
 
-/// Where the channel is.
+/// Band of the channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Band {
     /// 5 GHz, channel 44.
@@ -121,7 +121,7 @@ impl OfdmRate {
         }
     }
 
-    /// How its bits are modulated and protected.
+    /// Its modulation and code.
     pub fn modulation(self) -> Modulation {
         use {CodeRate::*, Constellation::*};
         let (constellation, code) = match self {
@@ -154,12 +154,12 @@ impl OfdmRate {
         })
     }
 
-    /// How a receiver takes its frames.
+    /// Its model of reception.
     pub fn model(self) -> RateModel {
         RateModel { modulation: self.modulation(), header: self.preamble() }
     }
 
-    /// What precedes the first data symbol.
+    /// Time before the first data symbol.
     pub fn preamble(self) -> Duration {
         match self {
             OfdmRate::NonHt(_) => NON_HT_PREAMBLE,
@@ -206,7 +206,7 @@ impl OfdmRate {
 /// The OFDM radio of a mesh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ofdm {
-    /// Where the channel is.
+    /// Band of the channel.
     pub band: Band,
     /// The rate of unicast data.
     pub data: OfdmRate,

@@ -7,7 +7,7 @@ pub const PLCP: Duration = Duration::from_micros(192);
 /// Short PLCP preamble and header: 72 bits at 1 Mbit/s and 48 bits at 2 Mbit/s.
 pub const SHORT_PLCP: Duration = Duration::from_micros(96);
 
-/// What precedes a frame on the air.
+/// Preamble of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Preamble {
     /// 192 us before every frame.

@@ -34,7 +34,7 @@ impl Receiver {
         }
     }
 
-    /// When the medium will be idle if nothing else arrives: [`Time::ZERO`] if it is, [`Time::NEVER`] if only the ends of
+    /// Time at which the medium will be idle if nothing else arrives: [`Time::ZERO`] if it is, [`Time::NEVER`] if only the ends of
     /// frames can tell.
     #[inline]
     pub fn busy_until(&self) -> Time {
@@ -110,7 +110,7 @@ impl Receiver {
         }
     }
 
-    /// When the frame being received ends, if there is one.
+    /// Time at which the frame being received ends, if there is one.
     pub fn held_until(&self) -> Option<Time> {
         match self {
             Receiver::FirstLock(receiver) => receiver.busy().then(|| receiver.busy_until()),

@@ -38,9 +38,9 @@ pub struct SinrConfig {
     pub detect_w: f64,
     /// Least ratio of such a frame to noise and interference, a number.
     pub detect_ratio: f64,
-    /// How frames are modulated, by their rate.
+    /// Modulations of frames, by their rate.
     pub rates: Rates,
-    /// How preambles and headers are.
+    /// Modulation of preambles and headers.
     pub header: Modulation,
 }
 
@@ -88,9 +88,9 @@ pub fn success(rate: RateModel, header: Modulation, air_time: Duration, sinr: f6
 struct Held {
     id: u32,
     power: f64,
-    /// When its preamble is detected for good.
+    /// Time at which its preamble is detected for good.
     detected: Time,
-    /// When its header and it itself end here.
+    /// Time at which its header and it itself end here.
     header_end: Time,
     end: Time,
     modulation: Modulation,
@@ -221,7 +221,7 @@ impl Sinr {
         matches!(self.config.header, Modulation::Coded(_))
     }
 
-    /// When the frame being received ends, if there is one.
+    /// Time at which the frame being received ends, if there is one.
     pub fn held_until(&self) -> Option<Time> {
         self.held.map(|held| held.end)
     }

@@ -2,7 +2,7 @@
 
 use meshpace_core::{Duration, NodeId};
 
-/// Why routing gave up a packet.
+/// Reason why routing gave up a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DropReason {
     /// No route and, at the source, no hope of one soon: under AODV four network-wide requests without an answer.
@@ -85,7 +85,7 @@ pub enum Action<P, M> {
     Drop {
         /// The packet.
         packet: P,
-        /// Why.
+        /// The reason.
         reason: DropReason,
     },
     /// [`Actions::flush_queue`].
@@ -95,7 +95,7 @@ pub enum Action<P, M> {
     },
     /// [`Actions::route_lost`] or [`Actions::route_found`].
     Notice {
-        /// Where the route leads.
+        /// Destination of the route.
         destination: NodeId,
         /// Whether it was found; lost otherwise.
         found: bool,

@@ -30,7 +30,7 @@ pub trait RoutingMessage: Copy {
     fn kind(&self) -> MessageKind;
 }
 
-/// What a scenario says about a routing protocol.
+/// Parameters of a routing protocol in a scenario.
 pub trait RoutingParameters: Copy + Default {
     /// The time to live of a packet when it leaves its source: the most hops it travels.
     const TIME_TO_LIVE: u8 = IP_TIME_TO_LIVE;
@@ -50,9 +50,9 @@ impl RoutingMessage for Infallible {
 /// One node's routing protocol. It is told of packets, messages, link failures and time, and answers through [`Actions`].
 /// Any call may change [`Protocol::next_wakeup`].
 pub trait Protocol<P: Packet>: Sized {
-    /// What a scenario says about it.
+    /// Its parameters in a scenario.
     type Config: RoutingParameters;
-    /// What its nodes tell each other.
+    /// Messages between its nodes.
     type Message: RoutingMessage;
 
     /// The protocol at node `me`, at time zero. `rng` is the node's own stream for routing jitter
@@ -94,7 +94,7 @@ pub trait Protocol<P: Packet>: Sized {
     /// The time of [`Protocol::next_wakeup`] has come.
     fn on_timer(&mut self, _now: Time, _out: &mut impl Actions<P, Self::Message>) {}
 
-    /// When [`Protocol::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
+    /// Time at which [`Protocol::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
     fn next_wakeup(&self) -> Time {
         Time::NEVER
     }

@@ -10,10 +10,10 @@ use crate::packet::Packet;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
-/// What routing asked of a node, in order.
+/// Actions that routing asks of a node, in order.
 #[derive(Clone, Debug)]
 pub struct ActionList<P> {
-    /// What is to be done.
+    /// The actions.
     pub actions: Vec<Action<P, Message>>,
     /// Searches for routes that have begun so far, at all nodes.
     pub searches: u64,

@@ -70,7 +70,7 @@ fn papers(book: &Book, entries: &[Entry]) -> Markup {
     } }
 }
 
-/// Why claims are not reproduced, each cause with its count; a press shows only those.
+/// Causes of claims that are not reproduced, each cause with its count; a press shows only those.
 fn whys(entries: &[Entry]) -> Markup {
     let found = causes(entries.iter());
     html! { @if !found.is_empty() { section.causes aria-label="why the others are not reproduced" {

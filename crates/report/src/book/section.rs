@@ -75,7 +75,7 @@ pub fn bar(chapter: &Chapter) -> Markup {
     } }
 }
 
-/// What was found beside what was published, how many claims hold, and which do not.
+/// Findings beside the published text: how many claims hold, and which do not.
 fn account(chapter: &Chapter, resolver: &Resolver) -> Markup {
     if let Some(why) = &chapter.experiment.published.unjudged {
         return html! { p.sentence { "It cannot be judged: " (why) } };
@@ -123,7 +123,7 @@ pub fn citation(experiment: &Experiment) -> &str {
     &source[..end.unwrap_or(source.len())]
 }
 
-/// Where the paper is found: its DOI, or else its page, or else a search for its title. Nothing for what is no paper.
+/// Link to the paper: its DOI, or else its page, or else a search for its title. Nothing for what is no paper.
 pub fn link(experiment: &Experiment) -> Markup {
     let published = &experiment.published;
     let title = citation(experiment).split_once(": ").map(|(_, rest)| rest.split(". ").next().unwrap_or(rest));

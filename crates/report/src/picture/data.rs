@@ -45,7 +45,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// What follows the number.
+/// Unit that follows the number.
 fn unit(value: &Value) -> &str {
     value.as_str().and_then(|text| text.split_once(' ')).map_or("", |(_, unit)| unit)
 }
@@ -137,7 +137,7 @@ impl Group<'_> {
         names.join(" + ")
     }
 
-    /// Where the group stands on the axis.
+    /// Position of the group on the axis.
     pub fn x(&self, axis: &str) -> Option<f64> {
         number(self.point.get(axis)?)
     }

@@ -15,7 +15,7 @@ fn own(part: &str) -> Option<palette::Look> {
     palette::look(name).or_else(|| palette::look(name.split('+').next()?))
 }
 
-/// What a line without a transport's look is of: its label without the number of a flow.
+/// Subject of a line without a transport's look: its label without the number of a flow.
 fn subject(label: &str) -> &str {
     label.rsplit_once(", flow ").map_or(label, |(subject, _)| subject)
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub struct Map {
     /// Places.
     pub nodes: Vec<(f64, f64)>,
-    /// Who is connected with whom.
+    /// Pairs of nodes that are connected.
     pub links: Vec<(usize, usize)>,
     /// From whom to whom, with which transport.
     pub flows: Vec<(usize, usize, String)>,

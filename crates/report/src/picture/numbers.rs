@@ -5,7 +5,7 @@ pub type Place = (f64, f64);
 /// A straight line on the page.
 pub type Segment = (Place, Place);
 
-/// What is drawn under the numbers.
+/// Lines under the numbers.
 #[derive(Default)]
 pub struct Lines {
     /// Thin lines.
@@ -18,7 +18,7 @@ pub struct Lines {
 const HALF: (f64, f64) = (3.6, 6.0);
 /// From a node to the nearest edge of its number: beyond the ring of a flow's end.
 const BESIDE: f64 = 9.0;
-/// How much worse a number over a flow is than one over a link.
+/// Penalty of a number over a flow against one over a link.
 const FLOW: usize = 5;
 
 /// A number's rectangle: its middle, and half its width and height.

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub struct Quantity {
     /// Its name in a scenario, and in the names of files.
     pub name: &'static str,
-    /// What people read, with its unit.
+    /// Title for people, with its unit.
     pub title: &'static str,
     /// From the record's unit to that one.
     scale: f64,

@@ -4,7 +4,7 @@ use crate::diagnostic::one_of;
 use crate::quantity::Dimension;
 use meshpace_core::parameter::Range;
 
-/// What may be written for a key.
+/// Form of a key's value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Form {
     /// A string.
@@ -20,7 +20,7 @@ pub enum Form {
     },
     /// A list of whole numbers.
     Wholes {
-        /// How many.
+        /// Number of values.
         count: usize,
         /// Of what.
         what: String,
@@ -32,7 +32,7 @@ pub enum Form {
     },
     /// A number with a unit, as a string.
     Quantity {
-        /// What it is, and its units.
+        /// Its dimension, with the units.
         dimension: &'static Dimension,
         /// From the least to the largest, in base units.
         range: Range,

@@ -46,7 +46,7 @@ const TOPOLOGIES: [&str; 11] = [
     "kind = 'waypoint'\nnodes = 8\nwidth = '400 m'\nheight = '400 m'\nflows = { count = 1 }",
 ];
 
-/// Where nodes are that have no flows of their own.
+/// Positions of nodes that have no flows of their own.
 const PLACES: [&str; 2] = ["positions = [['0 m', '0 m'], ['200 m', '0 m']]", "file = 'map.csv'"];
 
 /// Flows over a chain.

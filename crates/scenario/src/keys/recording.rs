@@ -11,18 +11,18 @@ use std::collections::BTreeMap;
 /// Of which kind the table of a key is, where its kinds have keys of their own.
 pub type Kind = Option<&'static str>;
 
-/// What was asked for one key.
+/// Requests for one key.
 #[derive(Clone, Default, Debug)]
 pub struct Asked {
-    /// How many keys were asked for before it.
+    /// Number of keys that were asked for before it.
     place: usize,
-    /// What may be written.
+    /// Accepted forms.
     forms: Vec<(Kind, Form)>,
     /// Its declarations, each with the value that it has where it is not written.
     declared: Vec<(Kind, &'static Parameter, Option<Value>)>,
 }
 
-/// What a reader asked for.
+/// Requests of a reader.
 #[derive(Default, Debug)]
 pub struct Recording(pub(super) RefCell<BTreeMap<String, Asked>>);
 
@@ -89,7 +89,7 @@ impl Asked {
         self.declared.iter().map(|(kind, parameter, _)| (*kind, *parameter))
     }
 
-    /// What may be written, kinds taken together.
+    /// Accepted forms, kinds taken together.
     pub fn forms(&self) -> Vec<Form> {
         Form::merged(self.forms.iter().map(|(_, form)| form.clone()))
     }
@@ -108,7 +108,7 @@ impl Asked {
         if groups.len() > 1 { groups } else { Vec::new() }
     }
 
-    /// What its absence means: TOML, or words in parentheses.
+    /// Meaning of its absence: TOML, or words in parentheses.
     pub fn unset(&self) -> Option<String> {
         let mut unset: Vec<(Kind, String)> = Vec::new();
         for (kind, parameter, value) in &self.declared {
@@ -137,12 +137,12 @@ impl Asked {
         }
     }
 
-    /// What its declarations say that it is for.
+    /// Purpose by its declarations.
     pub fn meaning(&self) -> String {
         in_words(&by_kind(self.declared.iter().map(|(kind, parameter, _)| (*kind, parameter.meaning.to_owned()))))
     }
 
-    /// Where they say that it is from.
+    /// Source by its declarations.
     pub fn source(&self) -> String {
         let sources = by_kind(self.declared.iter().map(|(kind, parameter, _)| (*kind, parameter.source.to_owned())));
         match &sources[..] {

@@ -28,7 +28,7 @@ const TRIES_FOR_PAIR: u32 = 1_000;
 const PLACES: u64 = 0;
 const PAIRS: u64 = 1;
 
-/// What a scenario leaves to the seed.
+/// Parts of a scenario that the seed decides.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Draw {
     /// Draws instead of the run's seed.
@@ -55,7 +55,7 @@ enum Places {
     },
 }
 
-/// How the ends of flows are drawn.
+/// Draw of the ends of flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pairs {
     /// `count` pairs of nodes that are all different, each pair this many hops apart.
@@ -64,10 +64,10 @@ pub enum Pairs {
     Sides { rows: u64, columns: u64, per_side: u64 },
 }
 
-/// What was drawn.
+/// Result of a draw.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Drawn {
-    /// Where the nodes are at time zero, if that was drawn.
+    /// Positions at time zero, if they were drawn.
     pub positions: Option<Vec<Position>>,
     /// The ends of all flows, if they were drawn.
     pub ends: Option<Vec<(u64, u64)>>,
@@ -93,7 +93,7 @@ impl Draw {
         Draw { placement, places: Places::Given, pairs: Some(pairs), channel: channel.clone() }
     }
 
-    /// What a run with `seed` gets.
+    /// The draw for `seed`.
     ///
     /// # Errors
     /// If no placement was good enough.

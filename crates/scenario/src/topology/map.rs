@@ -21,11 +21,11 @@ const EARTH_RADIUS_M: f64 = 6_371_008.8;
 pub struct Map {
     /// By node number, in the order of the file.
     pub positions: Vec<Position>,
-    /// Who has a link with whom, if the file tells.
+    /// The links, if the file has them.
     pub links: Option<Vec<(u64, u64)>>,
 }
 
-/// What is wrong with a map: the place (a line, a node) and the sentence.
+/// An error in a map: the place (a line, a node) and the sentence.
 pub type Wrong = (String, String);
 
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -29,7 +29,7 @@ pub(super) fn lose<P: Packet, O: Probe<P>>(
     }
 }
 
-/// When a station acts next, with categories or without. Out of line: the loop over those who sense a frame needs its registers.
+/// Time at which a station acts next, with categories or without. Out of line: the loop over those who sense a frame needs its registers.
 #[inline(never)]
 fn next_wakeup<P: Packet, const EDCA: bool>(mac: &Dcf<P>, timing: &Timing) -> Time {
     if EDCA { mac.next_wakeup_of_all(timing) } else { mac.next_wakeup(timing) }
@@ -141,7 +141,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.feed(node);
     }
 
-    /// What else the aggregates of a station ask for; sets the timer of its reordering buffers when that is all.
+    /// Next request of a station's aggregates; sets the timer of its reordering buffers when that is all.
     #[cold]
     fn follow_up(&mut self, node: NodeId) -> Option<Action<P>> {
         let mac = &mut self.nodes[node.index()].mac;
@@ -242,7 +242,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         };
         if let Some(Neighbour { power, .. }) = neighbour {
             let snr = power / self.neighbours.channel().sinr().noise_w;
-            self.nodes[node.index()].mac.note_quality(next_hop, snr, &self.timing);
+            self.nodes[node.index()].mac.on_link_snr(next_hop, snr, &self.timing);
         }
     }
 

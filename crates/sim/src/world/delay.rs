@@ -103,7 +103,7 @@ impl Delays {
         f64::NAN
     }
 
-    /// What they come to.
+    /// The resulting delays.
     pub fn outcome(&self) -> DelayOutcome {
         DelayOutcome {
             mean_s: self.sum_us as f64 * 1e-6 / self.count as f64,

@@ -16,7 +16,7 @@ pub struct End {
     pub endpoint: Endpoint,
     pub node: NodeId,
     pub peer: NodeId,
-    /// When the engine's timer is set for this end.
+    /// Time at which the engine's timer is set for this end.
     pub timer: Time,
     /// The hops that the endpoint was last told.
     pub path: Option<u8>,
@@ -45,14 +45,14 @@ impl Connection {
     }
 }
 
-/// What a flow has counted so far; what happened in an interval is a difference.
+/// Counters of a flow so far; those of an interval are a difference.
 #[derive(Clone, Copy, Default)]
 pub struct Counted {
     /// Payload delivered to the receiver's application, bytes.
     pub delivered: u64,
-    /// What its senders counted.
+    /// Counters of its senders.
     pub sender: Stats,
-    /// What its receivers counted.
+    /// Counters of its receivers.
     pub receiver: Stats,
     /// How long files were under way.
     pub transferring: Duration,
@@ -71,13 +71,13 @@ impl Counted {
 #[derive(Clone)]
 pub struct FlowState {
     pub application: Application,
-    /// When the application starts.
+    /// Time at which the application starts.
     pub begin: Time,
     /// Connection `n` is at place `n % 2`.
     pub connections: [Option<Connection>; CONNECTIONS],
     /// The number of the present one.
     present: u16,
-    /// What earlier connections counted.
+    /// Counters of earlier connections.
     past: Counted,
     /// When it waited and got nothing.
     pub gaps: Gaps,
@@ -147,7 +147,7 @@ impl FlowState {
         self.past.delivered + self.connections.iter().flatten().map(delivered).sum::<u64>()
     }
 
-    /// What has been counted by `now`.
+    /// Counters at `now`.
     pub fn counted(&self, now: Time) -> Counted {
         let mut counted = self.past;
         self.connections.iter().flatten().for_each(|connection| counted.add(connection));

@@ -22,11 +22,11 @@ pub struct Measurement {
     recorder: Option<Recorder>,
     /// From `begin` on.
     measured: Option<Measured>,
-    /// When it was over before `end`.
+    /// Time at which it was over before `end`.
     ended: Option<Time>,
 }
 
-/// What has been measured since the warm-up.
+/// Measurements since the warm-up.
 #[derive(Clone)]
 struct Measured {
     baseline: Vec<Counted>,
@@ -80,7 +80,7 @@ impl Measurement {
         }
     }
 
-    /// What came out, until the end or, of a run under way, until now. Before the measured interval it has no rates.
+    /// Outcome until the end or, of a run under way, until now. Before the measured interval it has no rates.
     pub fn outcome<O: Probe<SimPacket>>(&self, world: &World<'_, O>) -> Outcome {
         let now = self.ended.unwrap_or(world.engine().now().min(self.end));
         let Some(measured) = &self.measured else {

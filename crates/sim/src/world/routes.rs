@@ -5,7 +5,7 @@ use meshpace_core::Duration;
 /// The time between two samples. A node at 9 m/s moves 0.9 m in it.
 pub const SAMPLE: Duration = Duration::from_millis(100);
 
-/// What was counted of a flow, in samples.
+/// Absence of a flow's route, counted in samples.
 #[derive(Clone, Copy, Default)]
 pub struct Absence {
     /// The source's routing knew no route.

@@ -41,7 +41,7 @@ impl Config {
         Config { name: name.into(), make: Arc::new(make) }
     }
 
-    /// What people call it.
+    /// Its name for people.
     pub fn name(&self) -> &str {
         &self.name
     }

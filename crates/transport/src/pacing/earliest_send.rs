@@ -28,7 +28,7 @@ impl Release {
 pub struct EarliestSend {
     pub(super) interval: Interval,
     recovery: Recovery,
-    /// When the next segment may leave.
+    /// Time at which the next segment may leave.
     next: Time,
     /// A timeout has switched pacing off until the next ACK.
     off: bool,

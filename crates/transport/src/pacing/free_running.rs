@@ -16,7 +16,7 @@ const SHORTEST_TICK: Duration = Duration::from_micros(100);
 pub struct FreeRunning {
     pub(super) interval: Interval,
     recovery: Recovery,
-    /// When the timer ticks; never if it is stopped.
+    /// Time at which the timer ticks; never if it is stopped.
     tick: Time,
     /// Whether the timer has been started since pacing was last switched on.
     started: bool,
@@ -48,7 +48,7 @@ impl FreeRunning {
         !self.off
     }
 
-    /// When the timer ticks; never if it is stopped.
+    /// Time at which the timer ticks; never if it is stopped.
     #[inline]
     pub fn tick(&self) -> Time {
         self.tick

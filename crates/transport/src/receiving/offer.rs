@@ -5,7 +5,7 @@
 
 use super::reassembly::Reassembly;
 
-/// What an application does with what is delivered.
+/// Reading of delivered data by an application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reading {
     /// It takes everything at once: the whole window is always open (ns-2).

@@ -6,7 +6,7 @@ use crate::ranges::{Range, Received};
 /// stamps (RFC 2018, section 3).
 const REMEMBERED: usize = 4;
 
-/// What has arrived.
+/// The ranges that have arrived.
 #[derive(Clone, Debug)]
 pub struct Reassembly {
     received: Received,

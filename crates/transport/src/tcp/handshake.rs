@@ -5,7 +5,7 @@
 
 use meshpace_core::{Duration, Time};
 
-/// What the options of the two SYNs agree on.
+/// Result of the options of the two SYNs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Agreed {
     /// Payload of a full segment that both ends and the path take, in bytes, options subtracted; 1 or more.
@@ -17,7 +17,7 @@ pub struct Agreed {
     pub sack: bool,
 }
 
-/// What the handshake has to say next.
+/// Next segment of the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
     /// Nothing.
@@ -33,9 +33,9 @@ pub enum Due {
 pub struct Handshake {
     /// What is to be sent.
     pub due: Due,
-    /// When our SYN or SYN-ACK was sent first.
+    /// Time at which our SYN or SYN-ACK was sent first.
     pub sent_at: Time,
-    /// How often it was sent.
+    /// Number of times that it was sent.
     pub times: u32,
     /// The time after which a SYN-ACK is sent again for the first time.
     timeout: Duration,

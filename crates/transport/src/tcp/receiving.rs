@@ -15,12 +15,12 @@ use crate::ranges::Range;
 use crate::receiving::{Offer, Reassembly};
 use meshpace_core::Time;
 
-/// What ACKs report besides what is acknowledged.
+/// Report of an ACK besides the cumulative acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Report {
     /// Nothing.
     Nothing,
-    /// What lies beyond a gap (RFC 2018).
+    /// Blocks of data beyond a gap (RFC 2018).
     Blocks,
     /// The one-way delay of the segment that brings the ACK about, microseconds (AP05, section 5, figure 15).
     OneWayDelay(u32),

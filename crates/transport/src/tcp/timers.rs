@@ -20,7 +20,7 @@ pub enum Timer {
     TimeWait,
 }
 
-/// How many there are.
+/// Their number.
 const COUNT: usize = Timer::TimeWait as usize + 1;
 
 /// When each of them expires; never if it does not run.
@@ -46,7 +46,7 @@ impl Timers {
         self.set(timer, Time::NEVER);
     }
 
-    /// When `timer` expires; never if it does not run.
+    /// Time at which `timer` expires; never if it does not run.
     #[inline]
     pub fn at(&self, timer: Timer) -> Time {
         self.0[timer as usize]
@@ -64,19 +64,19 @@ impl Timers {
         self.at(timer) <= now
     }
 
-    /// When the first one expires.
+    /// Time at which the first one expires.
     #[inline]
     pub fn next(&self) -> Time {
         self.0.iter().copied().fold(Time::NEVER, Time::min)
     }
 }
 
-/// What both halves of a connection share.
+/// State that both halves of a connection share.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
     /// The time as last told.
     pub now: Time,
-    /// What is counted.
+    /// The counters.
     pub stats: Stats,
     /// The timers.
     pub timers: Timers,

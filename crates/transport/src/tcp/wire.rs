@@ -39,7 +39,7 @@ pub struct Addresses {
     pub destination: [u8; 4],
 }
 
-/// Why bytes are not a TCP segment.
+/// Reason why bytes are not a TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
     /// Fewer bytes than the header says it has, or than any header has.
@@ -115,7 +115,7 @@ pub struct Options {
     pub blocks: Blocks,
     /// The one-way delay echoed, microseconds.
     pub one_way_us: Option<u32>,
-    /// What quiet trains say.
+    /// The option of quiet trains.
     pub train: Option<train::Content>,
 }
 
@@ -299,7 +299,7 @@ fn decode_options(mut bytes: &[u8]) -> Result<Options, Error> {
     Ok(options)
 }
 
-/// What the two SYNs fixed about the numbers of a connection.
+/// Sequence numbers of a connection, as the two SYNs fixed them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
     /// Our initial sequence number.
@@ -435,7 +435,7 @@ pub fn answer(mss: u16, window: u32, syn: &Options) -> Options {
     }
 }
 
-/// What two SYNs agree on, if a path takes segments of `path_mss` bytes, options included; at least one byte.
+/// Result of two SYNs if a path takes segments of `path_mss` bytes, options included; at least one byte.
 pub fn agreed(path_mss: u16, peer: &Options) -> Agreed {
     let timestamps = peer.timestamps.is_some();
     let mss = u32::from(path_mss.min(peer.mss.unwrap_or(DEFAULT_MSS)));

@@ -6,7 +6,7 @@
 
 use meshpace_core::{Duration, Time, words};
 
-/// How many segments share an ACK.
+/// Number of segments that share an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
     /// Two (TPA-2, TPA-3).
@@ -35,7 +35,7 @@ pub struct Acknowledger {
     /// Segments since the last ACK.
     pending: u8,
     due: bool,
-    /// When the timer expires.
+    /// Time at which the timer expires.
     at: Time,
 }
 
@@ -90,7 +90,7 @@ impl Acknowledger {
         self.due || self.pending > 0
     }
 
-    /// When [`Acknowledger::on_timer`] is due.
+    /// Time at which [`Acknowledger::on_timer`] is due.
     pub fn next_wakeup(&self) -> Time {
         self.at
     }

@@ -14,7 +14,7 @@
 use meshpace_core::parameter::require;
 use meshpace_core::{parameters, words};
 
-/// What the network tells about routes.
+/// Notices of the network about routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notices {
     /// Nothing, or nothing that is listened to.
@@ -70,7 +70,7 @@ pub struct Congestion {
     timeouts: u32,
     /// ACKs in a row.
     acks: u32,
-    /// What the RTO is multiplied with.
+    /// Factor of the RTO.
     backoff: u64,
 }
 
@@ -169,7 +169,7 @@ impl Congestion {
         self.state
     }
 
-    /// What the RTO is multiplied with.
+    /// Factor of the RTO.
     pub fn backoff(&self) -> u64 {
         self.backoff
     }

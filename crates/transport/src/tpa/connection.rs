@@ -19,7 +19,7 @@ use meshpace_core::{Duration, Time};
 /// repeated for at least the longest RTO: with an RTO near the RTT six attempts are soon over.
 const ATTEMPTS: u32 = 6;
 
-/// Where the connection stands.
+/// State of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// Not opened yet.
@@ -51,7 +51,7 @@ pub struct Connection {
     /// A SYN or SYN+ACK is to be sent.
     syn_due: bool,
     syn_times: u32,
-    /// When it is repeated.
+    /// Time at which it is repeated.
     syn_at: Time,
     syn_timeout: Duration,
     max_timeout: Duration,
@@ -374,12 +374,12 @@ impl Connection {
         matches!(self.state, State::Done | State::Reset)
     }
 
-    /// Where the connection stands.
+    /// State of the connection.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }

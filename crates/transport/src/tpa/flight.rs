@@ -23,7 +23,7 @@ struct Transmission {
 /// The timer of one segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
-    /// When it expires.
+    /// Time at which it expires.
     pub at: Time,
     /// Whether the segment was sent while frozen.
     pub probe: bool,
@@ -81,7 +81,7 @@ impl Flight {
         self.age(tx) < self.count.min(NUMBERS)
     }
 
-    /// When the last transmission of `place` left, if it is remembered.
+    /// Time at which the last transmission of `place` left, if it is remembered.
     pub fn sent_at(&self, place: u8) -> Option<Time> {
         let remembered = self.count.min(KEPT as u32);
         let mut ages = (0..remembered).map(|age| &self.ring[(self.count - age) as usize % KEPT]);

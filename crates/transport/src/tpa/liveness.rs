@@ -12,7 +12,7 @@ const PROBES: u64 = 4;
 /// Probes are not closer together than this.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// What is to be done now.
+/// Action that is due now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Nothing.
@@ -23,7 +23,7 @@ pub enum Verdict {
     Gone,
 }
 
-/// What is known of the peer's life.
+/// Signs of life of the peer.
 #[derive(Clone, Debug)]
 pub struct Liveness {
     /// Silence after which the peer is asked; [`Duration::MAX`] for never.
@@ -31,7 +31,7 @@ pub struct Liveness {
     /// Silence after which it is gone, if something was expected of it.
     silence: Duration,
     heard: Time,
-    /// When it is asked next.
+    /// Time at which it is asked next.
     probe_at: Time,
     /// It has been asked since it was heard.
     asked: bool,
@@ -52,12 +52,12 @@ impl Liveness {
         self.probe_at = self.heard.saturating_add(self.keep_alive);
     }
 
-    /// When it was last heard.
+    /// Time at which it was last heard.
     pub fn heard(&self) -> Time {
         self.heard
     }
 
-    /// What is to be done at `now`; `expects` is whether something of ours waits for an answer.
+    /// Action that is due at `now`; `expects` is whether something of ours waits for an answer.
     pub fn poll(&mut self, now: Time, expects: bool) -> Verdict {
         if now >= self.gone_at(expects) {
             return Verdict::Gone;
@@ -75,7 +75,7 @@ impl Liveness {
         Duration(left / PROBES).max(SHORTEST)
     }
 
-    /// When the peer is taken for gone; never while nothing is expected.
+    /// Time at which the peer is taken for gone; never while nothing is expected.
     fn gone_at(&self, expects: bool) -> Time {
         // Asked late, it has time for an answer all the same.
         let asked = Duration(self.keep_alive.0.saturating_add(PROBES * SHORTEST.0));
@@ -86,7 +86,7 @@ impl Liveness {
         }
     }
 
-    /// When [`Liveness::poll`] has something to say.
+    /// Time at which [`Liveness::poll`] has something to say.
     pub fn next_wakeup(&self, expects: bool) -> Time {
         self.probe_at.min(self.gone_at(expects))
     }

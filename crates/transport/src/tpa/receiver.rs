@@ -201,12 +201,12 @@ impl Receiver {
         self.acks.set_delay(delay);
     }
 
-    /// When to acknowledge.
+    /// The acknowledger.
     pub fn acks(&mut self) -> &mut Acknowledger {
         &mut self.acks
     }
 
-    /// When the ACK timer expires.
+    /// Time at which the ACK timer expires.
     pub fn next_wakeup(&self) -> Time {
         self.acks.next_wakeup()
     }

@@ -23,7 +23,7 @@ use crate::path::{Arrival, ENDLESS, PathInfo};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
-/// What the application has handed over.
+/// Data that the application has handed over.
 #[derive(Clone, Debug)]
 struct Supply {
     /// Bytes.
@@ -37,13 +37,13 @@ struct Supply {
 /// The FIN.
 #[derive(Clone, Debug)]
 struct Fin {
-    /// When it was first sent.
+    /// Time at which it was first sent.
     since: Time,
     /// It is acknowledged.
     acknowledged: bool,
 }
 
-/// What the receiver takes and how it answers.
+/// Window of the receiver and its way of acknowledging.
 #[derive(Clone, Debug)]
 struct Peer {
     /// Segments it lets share an ACK, and how long an ACK may wait.
@@ -51,7 +51,7 @@ struct Peer {
     ack_delay: Duration,
     /// WinSize.
     window: u8,
-    /// When a closed window is probed next; never if it is open or something is outstanding.
+    /// Time at which a closed window is probed next; never if it is open or something is outstanding.
     persist_at: Time,
     /// One segment may leave although the window is closed.
     probe: bool,
@@ -307,7 +307,7 @@ impl Sender {
         }
     }
 
-    /// When the oldest of `places` that were acknowledged for the first time was last sent.
+    /// Time at which the oldest of `places` that were acknowledged for the first time was last sent.
     fn oldest_of(&self, places: u16) -> Option<Time> {
         bits(places).filter_map(|place| self.flight.sent_at(place)).min()
     }
@@ -372,7 +372,7 @@ impl Sender {
         }
     }
 
-    /// When [`Sender::on_timer`] is due, or a segment may leave.
+    /// Time at which [`Sender::on_timer`] is due, or a segment may leave.
     pub fn next_wakeup(&self, now: Time) -> Time {
         let mut next = self.peer.persist_at;
         for place in bits(self.block.outstanding()) {
@@ -416,12 +416,12 @@ impl Sender {
         self.fin.acknowledged
     }
 
-    /// How often the FIN has been sent.
+    /// Number of times that the FIN has been sent.
     pub fn fin_times(&self) -> u32 {
         if self.block.fin { self.flight.count() } else { 0 }
     }
 
-    /// When the FIN was first sent; never if it was not.
+    /// Time at which the FIN was first sent; never if it was not.
     pub fn fin_since(&self) -> Time {
         self.fin.since
     }

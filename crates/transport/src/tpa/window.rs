@@ -77,9 +77,9 @@ pub struct Window {
     /// The least round trips, seconds, of the last full span and of the one under way, and when that began.
     round_trips: [f32; 2],
     since: Time,
-    /// When the block under way began to leave.
+    /// Time at which the block under way began to leave.
     begun: Time,
-    /// When an ACK for a segment alone is asked for next.
+    /// Time at which an ACK for a segment alone is asked for next.
     ask_at: Time,
 }
 

@@ -35,7 +35,7 @@ pub struct Ports {
     pub destination: u16,
 }
 
-/// Why bytes are not a segment.
+/// Reason why bytes are not a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
     /// Fewer bytes than a header.

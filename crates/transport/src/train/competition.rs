@@ -38,9 +38,9 @@ impl Competition {
         Competition { tolerance, share: 0.0, active: false }
     }
 
-    /// A train is over; something of it is missing if it was `hurt`.
-    pub fn on_train(&mut self, hurt: bool) {
-        self.share += WEIGHT * (f64::from(u8::from(hurt)) - self.share);
+    /// A train is over; something of it is missing if it was `lossy`.
+    pub fn on_train(&mut self, lossy: bool) {
+        self.share += WEIGHT * (f64::from(u8::from(lossy)) - self.share);
         self.active = self.share > if self.active { ENDS } else { BEGINS };
     }
 
@@ -54,11 +54,11 @@ impl Competition {
 mod tests {
     use super::*;
 
-    /// How many trains in a row, all `hurt` or none, it takes until the tolerance is `expected`.
-    fn trains_until(competition: &mut Competition, hurt: bool, expected: f64) -> usize {
+    /// How many trains in a row, all `lossy` or none, it takes until the tolerance is `expected`.
+    fn trains_until(competition: &mut Competition, lossy: bool, expected: f64) -> usize {
         (1..100)
             .find(|_| {
-                competition.on_train(hurt);
+                competition.on_train(lossy);
                 competition.tolerance() == expected
             })
             .unwrap()

@@ -23,7 +23,7 @@ use meshpace_core::Time;
 
 /// How often an agent sends a SYN-ACK before it listens again: for two minutes with the default timer.
 const AGENT_SYN_ATTEMPTS: u32 = 60;
-/// How often an agent sends a FIN that nobody acknowledges after the peer's own.
+/// Number of times that an agent sends a FIN that nobody acknowledges after the peer's own.
 const FIN_ATTEMPTS: u32 = 6;
 
 /// One end of a connection.
@@ -39,7 +39,7 @@ pub struct Connection {
     /// A SYN or SYN-ACK is to be sent.
     syn_due: bool,
     syn_times: u32,
-    /// When it is repeated.
+    /// Time at which it is repeated.
     syn_at: Time,
     syn_timeout: Timeout,
     /// Timeouts of the closing FIN in a row, after the peer's own.
@@ -49,7 +49,7 @@ pub struct Connection {
     established: bool,
     /// Whether the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
     peer_closed_first: bool,
-    /// When a host gives up a peer that owes an answer.
+    /// Time at which a host gives up a peer that owes an answer.
     give_up_at: Time,
     /// Until when a host answers late segments.
     forget_at: Time,
@@ -371,7 +371,7 @@ impl Connection {
         })
     }
 
-    /// When a timer is due, or the next segment may leave.
+    /// Time at which a timer is due, or the next segment may leave.
     fn wakeup(&self, now: Time) -> Time {
         match self.state {
             State::SynSent | State::SynReceived => self.syn_at.min(self.give_up_at),

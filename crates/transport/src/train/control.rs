@@ -77,7 +77,7 @@ parameters! {
 }
 
 /// How long nothing may have been lost for that to be believed, seconds.
-const UNHURT: f64 = 60.0;
+const LOSSLESS_S: f64 = 60.0;
 
 /// I / tau at most; more than any floor.
 const SLOWEST: f64 = 30.0;
@@ -112,7 +112,7 @@ pub struct Control {
     hops: u8,
     reuse: f64,
     /// How long nothing has been lost, seconds.
-    unhurt: f64,
+    lossless_s: f64,
     competition: Competition,
     aggregates: Option<Aggregates>,
 }
@@ -131,7 +131,7 @@ impl Control {
             sampled: false,
             hops: u8::MAX,
             reuse: 0.05,
-            unhurt: f64::INFINITY,
+            lossless_s: f64::INFINITY,
             competition: Competition::new(config.competitive),
             aggregates: None,
         }
@@ -161,7 +161,7 @@ impl Control {
 
     /// Whether all who send data on the path hear each other, as far as can be told.
     fn is_near(&self) -> bool {
-        self.hops <= NEAR_HOPS && self.unhurt >= UNHURT
+        self.hops <= NEAR_HOPS && self.lossless_s >= LOSSLESS_S
     }
 
     /// A train came back `dt` seconds after the last one, which is `None` for the first: tau and d are now `tau` and `queueing`.
@@ -175,7 +175,7 @@ impl Control {
             self.interval = self.interval.min(most).max(floor);
             return;
         };
-        self.unhurt += dt;
+        self.lossless_s += dt;
         self.penalty *= libm::exp(-FORGIVENESS * dt);
         let scale = 1.0 + self.config.length * (f64::from(hops) / reuse_hops(hops) - 1.0);
         let delay = queueing + self.config.marks * marked * tau;
@@ -188,14 +188,14 @@ impl Control {
         self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(floor, SLOWEST * tau);
     }
 
-    /// A train is over; something of it is missing if it was `hurt`.
-    pub fn on_train(&mut self, hurt: bool) {
-        self.competition.on_train(hurt);
+    /// A train is over; something of it is missing if it was `lossy`.
+    pub fn on_train(&mut self, lossy: bool) {
+        self.competition.on_train(lossy);
     }
 
     /// Something was lost at `now`, seconds. At most every half second one loss counts.
     pub fn on_loss(&mut self, now: f64) {
-        self.unhurt = 0.0;
+        self.lossless_s = 0.0;
         if now - self.lost_at > 0.5 {
             self.lost_at = now;
             self.penalty += self.config.loss;

@@ -91,7 +91,7 @@ impl Least {
 /// A clock that has jumped by more was set, or its machine slept, seconds.
 const JUMP: f64 = 1.0;
 
-/// What is known of the path.
+/// Estimate of the path.
 #[derive(Clone, Debug)]
 pub struct Estimator {
     config: Config,
@@ -130,7 +130,7 @@ impl Estimator {
         }
     }
 
-    /// What `path` is taken for.
+    /// `path` with assumptions in place of what is not known.
     pub fn assumed(&self, path: &PathInfo) -> PathInfo {
         let hops = libm::round(f64::from(path.hops) + self.config.hop_error).clamp(1.0, 255.0) as u8;
         PathInfo { hops, rate: self.config.rate.unwrap_or(path.rate), ..*path }

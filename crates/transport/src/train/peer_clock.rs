@@ -14,10 +14,10 @@ const COARSEST: f64 = 4e-3;
 const SPAN: f64 = 0.15;
 /// How far from a unit a clock may seem: stamps are those of ACKs, whose delays vary meanwhile.
 const TOLERANCE: f64 = 0.35;
-/// How often a clock may fit no unit.
+/// Number of times that a clock may fit no unit.
 const ATTEMPTS: u32 = 5;
 
-/// What a stamp says.
+/// Meaning of a time stamp.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reading {
     /// The peer's time, seconds from a beginning of its own.

@@ -46,7 +46,7 @@ impl Batch {
         self.newest = relative;
     }
 
-    /// What is reported.
+    /// The report.
     fn feedback(&self) -> Feedback {
         if self.segments == 0 {
             return Feedback::default();
@@ -72,11 +72,11 @@ pub struct Receiver {
     arrived: Reassembly,
     offer: Offer,
     batch: Batch,
-    /// When the newest segment arrived, and its time stamp.
+    /// Time at which the newest segment arrived, and its time stamp.
     arrived_at: Time,
     ts_recent: u32,
     ack_due: bool,
-    /// When an ACK leaves without a TAIL.
+    /// Time at which an ACK leaves without a TAIL.
     deadline: Time,
 }
 
@@ -139,7 +139,7 @@ impl Receiver {
         self.ack_due
     }
 
-    /// When an ACK leaves without a TAIL.
+    /// Time at which an ACK leaves without a TAIL.
     pub fn next_wakeup(&self) -> Time {
         self.deadline
     }

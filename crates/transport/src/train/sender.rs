@@ -20,7 +20,7 @@ use crate::flags::Flags;
 use crate::stats::Stats;
 use meshpace_core::{Duration, Rate, Time};
 
-/// Where the train is.
+/// Phase of the train.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// So many segments of it may still be sent.
@@ -46,9 +46,9 @@ pub struct Sender {
     /// The most it has ever taken beyond what it acknowledged (RFC 5961, section 5.2: MAX.SND.WND).
     largest_window: u64,
     phase: Phase,
-    /// When the next segment may leave.
+    /// Time at which the next segment may leave.
     earliest: Time,
-    /// When the TAIL is given up, or a closed window is probed.
+    /// Time at which the TAIL is given up, or a closed window is probed.
     timeout_at: Time,
     /// The forward delay of the first TAIL by the two clocks, microseconds, wrapping.
     first_delay: Option<u32>,
@@ -390,7 +390,7 @@ impl Sender {
         !self.stream.cuts.is_empty() || self.stream.has_data()
     }
 
-    /// When [`Sender::on_timer`] or a poll is due.
+    /// Time at which [`Sender::on_timer`] or a poll is due.
     pub fn next_wakeup(&self) -> Time {
         let waits = matches!(self.phase, Phase::Sending(_)) && self.can_send();
         self.timeout_at.min(if waits { self.earliest } else { Time::NEVER })

@@ -34,7 +34,7 @@ const FEW_PAIRS: f64 = 0.15;
 pub struct Config {
     /// Interval and length of a train.
     pub control: control::Config,
-    /// What is known of the path.
+    /// Estimate of the path.
     pub estimator: estimator::Config,
 }
 
@@ -79,14 +79,14 @@ impl Parameters for Config {
     }
 }
 
-/// What an ACK of new data tells.
+/// Progress that an ACK of new data reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// When it arrived.
+    /// Time at which it arrived.
     pub now: Time,
-    /// When the newest segment that it acknowledges was sent; none if one of them was sent twice.
+    /// Time at which the newest segment that it acknowledges was sent; none if one of them was sent twice.
     pub sent_at: Option<Time>,
-    /// How many segments it acknowledges.
+    /// Number of segments that it acknowledges.
     pub segments: u64,
     /// Its time stamp, if it has one.
     pub stamp: Option<u32>,
@@ -94,7 +94,7 @@ pub struct Progress {
     pub outstanding: bool,
 }
 
-/// Where the train is.
+/// Phase of the train.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// So many segments of it may still leave.
@@ -114,16 +114,16 @@ pub struct Solo {
     patience: Timeout,
     peer_clock: PeerClock,
     phase: Phase,
-    /// When the last pair began, if its second segment is still to leave.
+    /// Time at which the last pair began, if its second segment is still to leave.
     pair: Option<Time>,
-    /// When the next segment may leave.
+    /// Time at which the next segment may leave.
     earliest: Time,
-    /// When the last one left.
+    /// Time at which the last one left.
     left_at: Time,
     /// Share of ACKs of two segments or more, lately.
     pairs: f64,
     /// Nothing came back until the retransmission timer expired, and nothing has since.
-    dark: bool,
+    in_timeout: bool,
 }
 
 impl Solo {
@@ -149,7 +149,7 @@ impl Solo {
             earliest: Time::ZERO,
             left_at: Time::ZERO,
             pairs: 1.0,
-            dark: false,
+            in_timeout: false,
         }
     }
 
@@ -163,7 +163,7 @@ impl Solo {
         self.path = path;
     }
 
-    /// When the next segment may leave.
+    /// Time at which the next segment may leave.
     pub fn release_at(&self) -> Time {
         match self.phase {
             Phase::Sending(_) => self.earliest,
@@ -171,7 +171,7 @@ impl Solo {
         }
     }
 
-    /// When one that is known to be lost may leave again: a train waits for it.
+    /// Time at which one that is known to be lost may leave again: a train waits for it.
     pub fn release_again_at(&self) -> Time {
         self.earliest
     }
@@ -199,7 +199,7 @@ impl Solo {
         self.phase = if left > 0 {
             Phase::Sending(left)
         } else {
-            let patience = if self.dark { Time::NEVER } else { now.saturating_add(self.patience.rto()) };
+            let patience = if self.in_timeout { Time::NEVER } else { now.saturating_add(self.patience.rto()) };
             Phase::Quiet(patience)
         };
     }
@@ -218,9 +218,9 @@ impl Solo {
         if let Some(sent_at) = progress.sent_at {
             self.sample(progress, sent_at, stats);
         }
-        let was_dark = core::mem::take(&mut self.dark);
-        if !progress.outstanding || was_dark {
-            let whole = !was_dark && progress.sent_at.is_some();
+        let was_in_timeout = core::mem::take(&mut self.in_timeout);
+        if !progress.outstanding || was_in_timeout {
+            let whole = !was_in_timeout && progress.sent_at.is_some();
             if let Phase::Quiet(_) = self.phase {
                 self.phase = Phase::Sending(self.control.next_pairs(whole));
             }
@@ -267,7 +267,7 @@ impl Solo {
     pub fn on_timeout(&mut self) {
         self.control.on_timeout();
         self.on_loss();
-        self.dark = true;
+        self.in_timeout = true;
         self.pair = None;
         self.phase = Phase::Quiet(Time::NEVER);
         self.earliest = self.left_at;
@@ -275,8 +275,8 @@ impl Solo {
 
     /// The handshake is over: a SYN that was repeated says nothing of trains.
     pub fn on_open(&mut self) {
-        if self.dark && self.left_at == Time::ZERO {
-            self.dark = false;
+        if self.in_timeout && self.left_at == Time::ZERO {
+            self.in_timeout = false;
             self.phase = Phase::Sending(self.control.next_pairs(false));
         }
     }

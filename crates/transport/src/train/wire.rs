@@ -20,7 +20,7 @@ pub const LONGEST: usize = 16;
 /// Does nothing, fills a word.
 const NOP: u8 = 1;
 
-/// What an option says.
+/// Content of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
     /// Its sender knows quiet trains.
@@ -31,7 +31,7 @@ pub enum Content {
         feedback: Feedback,
         /// How long the ACK has waited.
         wait: u8,
-        /// What lies beyond a gap.
+        /// Data beyond a gap.
         beyond: u32,
     },
 }

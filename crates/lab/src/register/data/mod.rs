@@ -15,13 +15,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What a paper says about one figure, table or statement, and how each part is held against records.
+/// Publication of one figure, table or statement, and how each part is held against records.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// The id: the paper's tag, a dash, and F, T or X with a number.
     pub id: String,
-    /// What is shown, in one line.
+    /// Its title, in one line.
     pub title: String,
     /// Paper, section, figure.
     pub source: String,
@@ -34,19 +34,19 @@ pub struct Published {
     /// The experiment whose runs these are too; without it, the scenario beside this file.
     #[serde(default)]
     pub runs: Option<String>,
-    /// Why nothing can be run or judged at all; then there is no scenario.
+    /// Reason why nothing can be run or judged at all; then there is no scenario.
     #[serde(default)]
     pub unjudged: Option<String>,
-    /// What a reader must know: readings taken, what was tried.
+    /// Notes for the reader: readings taken, what was tried.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What was found where a claim differs: what was tried, which assumption decides it.
+    /// Finding where a claim differs: what was tried, which assumption decides it.
     #[serde(default)]
     pub finding: Option<String>,
-    /// What nobody may miss who reads only the end of the command or the top of the page, in a sentence.
+    /// Sentence for those who read only the end of the command or the top of the page, in a sentence.
     #[serde(default)]
     pub caution: Option<String>,
-    /// Why what differs does, where a claim does not say it for itself.
+    /// Cause of differences, where a claim does not have its own.
     #[serde(default)]
     pub cause: Option<Cause>,
     /// The readings of the paper that were tried, with what they gave.
@@ -77,10 +77,10 @@ pub struct Published {
     /// Quantities besides the standard ones, or instead of them.
     #[serde(rename = "metric", default)]
     pub metrics: Vec<Metric>,
-    /// What is drawn, in this order.
+    /// Figures, in this order.
     #[serde(rename = "figure", default)]
     pub figures: Vec<Figure>,
-    /// Where the gain of one curve over another comes from.
+    /// Decomposition of the gain of one curve over another.
     #[serde(default)]
     pub decomposition: Option<Decomposition>,
     /// Published numbers by curve and metric.
@@ -108,7 +108,7 @@ pub struct Reading {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beside {
-    /// What people read: "as printed".
+    /// Title for people: "as printed".
     pub title: String,
     /// For curves of the reading that counts, the curve that this one has in their place.
     pub curves: BTreeMap<String, String>,
@@ -179,7 +179,7 @@ pub struct Panel {
     pub id: String,
     /// A title for people.
     pub title: String,
-    /// What it is good for.
+    /// Note on its use.
     #[serde(default)]
     pub note: String,
     /// Values of the sweep that its records have.
@@ -192,7 +192,7 @@ pub struct Panel {
 pub struct Curve {
     /// Its name in terms. Colour and marker go by it.
     pub id: String,
-    /// What people read, if it is not the usual label of `id`.
+    /// Label for people, if it is not the usual one of `id`.
     #[serde(default)]
     pub label: Option<String>,
     /// The transport whose colour and marker it has, if they are not those of `id`.
@@ -225,7 +225,7 @@ pub struct Tuned {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// How.
+    /// Kind of the figure.
     pub kind: FigureKind,
     /// Above it; the metric's title without.
     #[serde(default)]
@@ -246,7 +246,7 @@ pub struct Figure {
     pub panels: Vec<String>,
 }
 
-/// How something is drawn.
+/// Kind of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
@@ -268,7 +268,7 @@ pub enum FigureKind {
 pub struct Decomposition {
     /// The curves that gain, each for itself.
     pub of: Vec<String>,
-    /// What they are compared with.
+    /// The curve that they are compared with.
     pub over: String,
     /// The causes; the panel of the last has all of them.
     #[serde(rename = "step")]
@@ -281,9 +281,9 @@ pub struct Decomposition {
 pub struct Step {
     /// The panel that has it besides those before.
     pub panel: String,
-    /// What it is called.
+    /// Its name.
     pub noun: String,
-    /// What it is.
+    /// Its meaning.
     pub meaning: String,
 }
 
@@ -333,7 +333,7 @@ pub struct Claim {
     /// Where it is made; the experiment's source without.
     #[serde(default)]
     pub source: Option<String>,
-    /// How it is judged.
+    /// Its check.
     pub check: Check,
     /// Curves put in the place of the curve of the check's first term: other readings of it, shown but not counted.
     #[serde(default)]
@@ -341,7 +341,7 @@ pub struct Claim {
     /// The panel that counts; the first without.
     #[serde(default)]
     pub panel: Option<String>,
-    /// Why it differs; the experiment's cause without.
+    /// Cause of its difference; the experiment's cause without.
     #[serde(default)]
     pub cause: Option<Cause>,
     /// The same in a short sentence, for the end of the command and the top of the page; the cause in words without.

@@ -21,11 +21,11 @@ pub struct Cell {
     pub metric: String,
     /// The x.
     pub x: X,
-    /// What was published.
+    /// The published number.
     pub published: Number,
     /// Ours.
     pub ours: Estimate,
-    /// How they agree.
+    /// The verdict.
     pub verdict: Verdict,
     /// Rows to which ours stands otherwise than published.
     pub against: Vec<String>,

@@ -4,7 +4,7 @@ use crate::register::gain::Gain;
 use crate::register::observations::Sample;
 use crate::statistics::{difference, estimate};
 
-/// How much more the first is than the second, per cent, with a 95 % interval. Infinite where the second is zero.
+/// Excess of the first over the second, per cent, with a 95 % interval. Infinite where the second is zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Comparison {
     /// The difference.

@@ -20,7 +20,7 @@ pub(super) use compare::{Comparison, pairs, percent, told};
 use super::data::{Check, Claim, Term};
 use super::observations::{Observations, Sample};
 
-/// How a statement fared, the most favourable first.
+/// Verdict on a statement, the most favourable first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
     /// The numbers agree.
@@ -70,7 +70,7 @@ pub struct Judgement {
 /// A claim judged: as it counts, for other readings, and in the other panels.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// What counts.
+    /// The judgement that counts.
     pub own: Judgement,
     /// The same for other readings of its subject, by curve, and for whole readings, by their titles.
     pub readings: Vec<(String, Judgement)>,
@@ -104,7 +104,7 @@ pub struct Measured {
     pub high: f64,
     /// Their unit.
     pub unit: String,
-    /// Where it is: " at 7 hops"; empty without an axis.
+    /// Its place on the axis: " at 7 hops"; empty without an axis.
     pub at: String,
 }
 
@@ -137,7 +137,7 @@ pub struct Untold {
     pub x: Option<f64>,
 }
 
-/// What of an experiment needs more seeds before it is given up as something that cannot be told.
+/// Points of an experiment that need more seeds before it is given up as something that cannot be told.
 pub fn untold(observations: &Observations) -> Vec<Untold> {
     let published = observations.published;
     let mut found = Vec::new();
@@ -197,7 +197,7 @@ fn check(check: &Check, panel: usize, observations: &Observations) -> Judgement 
     Judgement { verdict, evidence: capital(&evidence) }
 }
 
-/// What a check looks at.
+/// Subject of a check.
 struct Look<'a> {
     observations: &'a Observations<'a>,
     panel: usize,

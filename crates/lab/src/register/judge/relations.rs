@@ -44,7 +44,7 @@ pub fn decisive_gain(look: &Look, of: &Term, over: &Term, place: At, core: Optio
     Some(Measured { value: gain.pct, low: gain.low, high: gain.high, unit: "%".to_owned(), at: look.at(x) })
 }
 
-/// How much the first gains.
+/// Gain of the first.
 pub fn gain(
     look: &Look,
     of: &Term,

@@ -7,7 +7,7 @@ use super::compare::Comparison;
 /// A difference below this, per cent, the papers themselves call none: TPA, on its Fig. 5.
 pub const NO_DIFFERENCE_PCT: f64 = 2.0;
 
-/// What an interval says about a statement, the most favourable first.
+/// Answer of an interval to a statement, the most favourable first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Said {
     /// The whole interval is on its side.

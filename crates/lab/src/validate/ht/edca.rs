@@ -76,7 +76,7 @@ impl Row {
         categories(How { ht, retries: 8, ..how }, &self.senders(), self.duration - self.warmup)
     }
 
-    /// What each flow has in ns-3.
+    /// Goodput of each flow in ns-3.
     fn reference(&self) -> Vec<Sample> {
         let pairs = numbers(&self.goodput).zip(numbers(&self.ci95));
         pairs.map(|(mean, half_width)| Sample { mean, half_width, n: self.runs }).collect()

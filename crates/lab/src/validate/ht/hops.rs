@@ -53,7 +53,7 @@ impl Probe<SimPacket> for Sizes {
     }
 }
 
-/// What a run carried in Mbit/s, and the mean number of MPDUs in a frame of the nodes that sent any.
+/// Goodput of a run in Mbit/s, and the mean number of MPDUs in a frame of the nodes that sent any.
 struct Seen {
     carried: f64,
     mpdus: f64,

@@ -33,7 +33,7 @@ fn how(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> How {
     How { ht: Some(ht), ..How::mcs(mcs, mpdus, rts) }
 }
 
-/// What distinguishes the rows of a reference, in words.
+/// Parameters of a row of a reference, in words.
 fn words(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> String {
     let size = if aggregates { "aggregates" } else { "one MPDU" };
     let access = if rts { "RTS/CTS" } else { "basic access" };

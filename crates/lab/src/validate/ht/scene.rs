@@ -20,12 +20,12 @@ pub const PAYLOAD: u32 = 1470;
 /// What its headers of IP and UDP have beside the 20 bytes that are counted here.
 const MORE_HEADERS: u32 = 8;
 
-/// How the stations send.
+/// Settings of the stations.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
     /// Rate of data.
     pub rate: OfdmRate,
-    /// What 802.11n adds; none: 802.11a.
+    /// Parameters of 802.11n; none: 802.11a.
     pub ht: Option<HtConfig>,
     /// Whether RTS/CTS comes before every unicast data frame.
     pub rts: bool,

@@ -32,7 +32,7 @@ pub enum DelayBase {
     Waited,
 }
 
-/// What the queue limit counts (item 10).
+/// Packets that the queue limit counts (item 10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueueLimit {
     /// Every input queue has the limit to itself.

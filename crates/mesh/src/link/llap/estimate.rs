@@ -35,7 +35,7 @@ impl Estimate {
         self.nht
     }
 
-    /// What a relay adds to a packet's stay; never negative.
+    /// Delay that a relay adds to a packet's stay; never negative.
     pub fn relay_delay(&self) -> f64 {
         self.pd.max(0.0)
     }
@@ -45,7 +45,7 @@ impl Estimate {
         self.nht.map(|nht| f64::from(hops.min(super::REUSE_HOPS)) * nht)
     }
 
-    /// How often PD ran into its upper bound: then the sum of differences does not follow the delays any more.
+    /// Number of times that PD ran into its upper bound: then the sum of differences does not follow the delays any more.
     pub fn ceiling_hits(&self) -> u32 {
         self.ceiling_hits
     }

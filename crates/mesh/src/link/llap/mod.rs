@@ -40,7 +40,7 @@ fn is_routing<P>(body: &Body<P>) -> bool {
     matches!(body, Body::Routing(_))
 }
 
-/// What is remembered of a packet that takes part in the scheme.
+/// State of a packet that takes part in the scheme.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
     id: u32,
@@ -66,7 +66,7 @@ struct Input<P> {
     destination: NodeId,
     local: bool,
     waiting: VecDeque<(Entry, Queued<P>)>,
-    /// When the last packet left for the transmission queue.
+    /// Time at which the last packet left for the transmission queue.
     released: Option<Time>,
     /// Hops to the destination, as last told.
     hops: u8,
@@ -83,7 +83,7 @@ pub struct Llap<P> {
     sending: Option<Entry>,
     estimates: Vec<(NodeId, Estimate)>,
     overhearing: Overhearing,
-    /// When the next packet may move; [`Time::NEVER`] if none waits or there is no room.
+    /// Time at which the next packet may move; [`Time::NEVER`] if none waits or there is no room.
     wakeup: Time,
 }
 
@@ -117,7 +117,7 @@ impl<P: Packet> Llap<P> {
         self.estimates.iter().find(|(node, _)| *node == destination).map(|(_, estimate)| estimate)
     }
 
-    /// When the scheduler must run next.
+    /// Time at which the scheduler must run next.
     #[inline]
     pub fn next_wakeup(&self) -> Time {
         self.wakeup
@@ -218,7 +218,7 @@ impl<P: Packet> Llap<P> {
         }
     }
 
-    /// When the first packet of `input` may move.
+    /// Time at which the first packet of `input` may move.
     fn due(&self, input: &Input<P>) -> Option<Time> {
         let (entry, _) = input.waiting.front()?;
         if !entry.goes_on() {

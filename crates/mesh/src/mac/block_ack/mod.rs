@@ -3,7 +3,7 @@
 //! Source: IEEE Std 802.11-2016, 10.24.7 (HT-immediate block ACK), 9.7 (A-MPDU), 9.3.1.8, 9.3.1.9. Channel access is that of
 //! [`super::Dcf`], which asks here what the next attempt carries and tells what became of it:
 //!
-//! - An aggregate is what is in hand for one neighbour: packets that were waiting when it was taken, and those that come while it
+//! - An aggregate is made of the current batch, which is for one neighbour: packets that were waiting when it was taken, and those that come while it
 //!   waits for the medium, within the limits. One MPDU alone goes as a plain frame and gets an ACK.
 //! - What was not acknowledged goes again, first, in one window of 64 sequence numbers.
 //! - A missed block ACK is asked for (if the mesh does that), with a frame that contends anew and has no RTS.
@@ -50,7 +50,7 @@ fn wrap(sequence: u32) -> u16 {
     (sequence % SEQUENCES) as u16
 }
 
-/// What becomes of what is kept.
+/// Result of an MPDU that was kept.
 #[derive(Clone, Debug)]
 pub enum Outcome<P> {
     /// It has come in turn from that neighbour, hop counted.
@@ -65,21 +65,21 @@ pub type Sender = (NodeId, Category);
 /// The aggregates of one station.
 #[derive(Clone, Debug)]
 pub struct BlockAck<P> {
-    /// What it sends; with EDCA that of the category in front.
+    /// Sending side; with EDCA that of the category in front.
     pub originator: Originator<P>,
-    /// What it receives, by neighbour.
+    /// Receiving sides, by neighbour.
     recipients: Vec<Recipient<P>>,
     config: HtConfig,
     /// The MPDUs of the aggregate that goes on the air.
     pub leaving: Vec<Mpdu<P>>,
     /// The MPDUs of the aggregate that ended last, as far as they were received.
     pub decoded: Vec<Mpdu<P>>,
-    /// What has not been told yet.
+    /// Results that have not been told yet.
     outcomes: VecDeque<Outcome<P>>,
 }
 
 impl<P: Packet> BlockAck<P> {
-    /// Nothing in hand; None if the MAC makes no aggregates.
+    /// With an empty batch; None if the MAC makes no aggregates.
     pub fn new(t: &Timing) -> Option<BlockAck<P>> {
         Some(BlockAck {
             originator: BlockAck::originator_of(Category::BestEffort, t)?,
@@ -130,7 +130,7 @@ impl<P: Packet> BlockAck<P> {
         recipient.on_request(start, &mut |body| outcomes.push_back(Outcome::Deliver(from.0, body)));
     }
 
-    /// What a block ACK for a neighbour says.
+    /// Content of a block ACK for a neighbour.
     pub fn received_from(&mut self, from: Sender) -> (u16, u64) {
         self.recipient(from).0.received()
     }
@@ -142,12 +142,12 @@ impl<P: Packet> BlockAck<P> {
         }
     }
 
-    /// What became of the next MPDU.
+    /// Result of the next MPDU.
     pub fn next_outcome(&mut self) -> Option<Outcome<P>> {
         self.outcomes.pop_front()
     }
 
-    /// When [`BlockAck::on_timer`] must be called: something missing is waited for no longer.
+    /// Time at which [`BlockAck::on_timer`] must be called: something missing is waited for no longer.
     pub fn next_wakeup(&self) -> Time {
         self.recipients.iter().map(Recipient::next_wakeup).min().unwrap_or(Time::NEVER)
     }

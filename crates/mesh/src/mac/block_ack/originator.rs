@@ -11,7 +11,7 @@ use meshpace_core::NodeId;
 /// Bytes of a delimiter between MPDUs.
 const DELIMITER_BYTES: u32 = 4;
 
-/// What an attempt sends.
+/// Content of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
     /// A request for the block ACK.
@@ -39,7 +39,7 @@ impl<P> InHand<P> {
     }
 }
 
-/// What is known of a neighbour.
+/// State of a neighbour.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     node: NodeId,
@@ -56,11 +56,11 @@ pub struct Originator<P> {
     /// Bytes of an aggregate at most.
     most: u32,
     peers: Vec<Peer>,
-    /// Place of the neighbour in hand among them.
+    /// Place among them of the neighbour that the current batch is for.
     peer: usize,
     /// Ascending.
     window: VecDeque<InHand<P>>,
-    /// Bytes of an aggregate of all in hand, each padded.
+    /// Bytes of an aggregate of the current batch, each MPDU padded.
     bytes: u32,
     attempt: Attempt,
     /// How many of the window, from its front, the attempt under way carries.
@@ -72,7 +72,7 @@ pub struct Originator<P> {
 }
 
 impl<P: Clone> Originator<P> {
-    /// Nothing in hand. `most`: bytes of an aggregate.
+    /// With an empty batch. `most`: bytes of an aggregate.
     pub fn new(config: HtConfig, most: u32) -> Originator<P> {
         Originator {
             config,
@@ -88,7 +88,7 @@ impl<P: Clone> Originator<P> {
         }
     }
 
-    /// Whether nothing is in hand.
+    /// Whether the current batch is empty.
     pub fn is_empty(&self) -> bool {
         self.window.is_empty()
     }
@@ -98,7 +98,7 @@ impl<P: Clone> Originator<P> {
         self.has_begun
     }
 
-    /// Bytes of an aggregate of all that is in hand.
+    /// Bytes of an aggregate of the whole current batch.
     pub fn bytes(&self) -> u32 {
         self.bytes
     }
@@ -132,7 +132,7 @@ impl<P: Clone> Originator<P> {
         fits.then(|| (peer.node, self.most - self.bytes - DELIMITER_BYTES))
     }
 
-    /// Decides what the next attempt sends: an aggregate of `most` bytes at most, but one MPDU at least. Something must be in hand.
+    /// Decides what the next attempt sends: an aggregate of `most` bytes at most, but one MPDU at least. The batch must not be empty.
     pub fn prepare(&mut self, most: u32) -> Attempt {
         let (mut carried, mut bytes, mut padding) = (self.window.len(), self.bytes, 0);
         while let Some(last) = carried.checked_sub(1).and_then(|place| self.window.get(place)) {
@@ -159,7 +159,7 @@ impl<P: Clone> Originator<P> {
         self.attempt
     }
 
-    /// What was decided last.
+    /// The last decision.
     pub fn attempt(&self) -> Attempt {
         self.attempt
     }

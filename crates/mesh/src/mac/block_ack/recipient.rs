@@ -22,7 +22,7 @@ pub struct Recipient<P> {
     /// What has come before its turn and when, by sequence number modulo the window.
     waiting: Vec<Option<(Time, Body<P>)>>,
     held: u32,
-    /// When the first of those came; [`Time::NEVER`] if nothing waits.
+    /// Time at which the first of those came; [`Time::NEVER`] if nothing waits.
     since: Time,
     patience: Duration,
 }
@@ -39,7 +39,7 @@ impl<P: Packet> Recipient<P> {
         self.from
     }
 
-    /// What a block ACK says: the starting sequence number and the bitmap.
+    /// Content of a block ACK: the starting sequence number and the bitmap.
     pub fn received(&self) -> (u16, u64) {
         (wrap(self.start), self.bitmap)
     }
@@ -83,7 +83,7 @@ impl<P: Packet> Recipient<P> {
         self.hand_up(up);
     }
 
-    /// When the first that waits has waited long enough for what is missing before it.
+    /// Time at which the first that waits has waited long enough for what is missing before it.
     pub fn next_wakeup(&self) -> Time {
         self.since.saturating_add(self.patience)
     }

@@ -1,6 +1,6 @@
 //! The exchanges of 802.11n: aggregates, block acknowledgements and requests for them, over the channel access of the DCF.
 //!
-//! Source: IEEE Std 802.11-2016, 10.24.7 (HT-immediate block ACK), 10.22.2.11 (retries). What is in hand, and what became of it, is kept by
+//! Source: IEEE Std 802.11-2016, 10.24.7 (HT-immediate block ACK), 10.22.2.11 (retries). The current batch, and the result of it, is kept by
 //! [`crate::mac::block_ack`]. The contention window doubles after each attempt without an answer. It is the smallest again after a block ACK or an ACK, and after as
 //! many attempts as the retry limit that got no answer at all, or that got a CTS and no more (10.22.2.2).
 
@@ -15,14 +15,14 @@ use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 
 impl<P: Packet> Dcf<P> {
-    /// The neighbour for which another packet can join those in hand, and the most bytes that it may have.
+    /// The neighbour for which another packet can join the current batch, and the most bytes that it may have.
     #[inline]
     pub fn room(&self, t: &Timing) -> Option<(NodeId, u32)> {
         let (node, bytes) = self.block_ack.as_ref()?.originator.room()?;
         Some((node, bytes.checked_sub(t.data_overhead)?))
     }
 
-    /// One more packet for the neighbour in hand, which [`Dcf::room`] allows.
+    /// One more packet for the current batch, which [`Dcf::room`] allows.
     pub fn join(&mut self, packet: Queued<P>, t: &Timing) {
         let bytes = packet.body.size() + t.data_overhead;
         if let Some(block_ack) = &mut self.block_ack {
@@ -30,7 +30,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// What the station asks for beside what its last call returned. Call until None.
+    /// The next of the requests that follow the one that the last call returned. Call until None.
     pub fn next_action(&mut self) -> Option<Action<P>> {
         let given_up = |(queued, retries)| Action::Failed { queued, retries };
         if let Some(failed) = self.categories.as_mut().and_then(|categories| categories.next_given_up()) {
@@ -47,7 +47,7 @@ impl<P: Packet> Dcf<P> {
         self.block_ack.as_mut().map_or_else(Vec::new, |block_ack| core::mem::take(&mut block_ack.leaving))
     }
 
-    /// When [`Dcf::on_reorder_timer`] must be called.
+    /// Time at which [`Dcf::on_reorder_timer`] must be called.
     pub fn next_reorder_wakeup(&self) -> Time {
         self.block_ack.as_ref().map_or(Time::NEVER, |block_ack| block_ack.next_wakeup())
     }
@@ -69,7 +69,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether what is in hand goes by block acknowledgement.
+    /// Whether the current batch goes by block acknowledgement.
     #[inline]
     pub(super) fn is_aggregating(&self) -> bool {
         self.block_ack.as_ref().is_some_and(|block_ack| !block_ack.originator.is_empty())

@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 use core::mem::swap;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// What a station keeps of a category that is not in front.
+/// State of a category that is not in front.
 #[derive(Clone, Debug)]
 struct Parked<P> {
     category: Category,
@@ -50,7 +50,7 @@ pub(super) struct Categories<P> {
 }
 
 impl<P: Packet> Categories<P> {
-    /// Nothing in hand, best effort in front; None without EDCA.
+    /// Current batches empty, best effort in front; None without EDCA.
     pub fn new(t: &Timing) -> Option<Categories<P>> {
         t.ht?.edca?;
         let parked = |category| Parked {
@@ -95,7 +95,7 @@ impl<P: Packet> Dcf<P> {
         self.in_front(category, |mac| mac.send(now, packet, t));
     }
 
-    /// Whom the packet in hand of that category is for.
+    /// Next hop of that category's current batch.
     pub fn holds_for(&self, category: Category) -> Option<NodeId> {
         let outgoing = match self.parked(category) {
             Some(parked) => &parked.outgoing,
@@ -116,7 +116,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether an attempt for the neighbour in hand of that category has been made.
+    /// Whether an attempt with that category's current batch has been made.
     pub fn has_begun(&self, category: Category) -> bool {
         let originator = match self.parked(category) {
             Some(parked) => parked.originator.as_ref(),
@@ -204,7 +204,7 @@ impl<P: Packet> Dcf<P> {
         self.categories = Some(categories);
     }
 
-    /// When a parked backoff ends, at the earliest.
+    /// Time at which a parked backoff ends, at the earliest.
     fn parked_wakeup(&self, t: &Timing) -> Time {
         let Some(categories) = &self.categories else { return Time::NEVER };
         let can_resume = self.exchange == Exchange::Idle && !self.receiver.busy();
@@ -279,7 +279,7 @@ impl<P: Packet> Dcf<P> {
         self.backoff.pause(now, t.slot, Duration::ZERO);
     }
 
-    /// What is left of the TXOP of the category in front; None if it has no limit but one exchange.
+    /// Rest of the TXOP of the category in front; None if it has no limit but one exchange.
     fn txop_left(&self, now: Time, t: &Timing) -> Option<Duration> {
         let limit = self.access(t).txop;
         let until = self.categories.as_ref()?.txop_until;
@@ -296,7 +296,7 @@ impl<P: Packet> Dcf<P> {
         self.categories.as_ref().is_some_and(|categories| categories.txop_until > now + t.sifs) && self.answer.is_none()
     }
 
-    /// The TXOP goes on: what is in hand a SIFS later follows.
+    /// The TXOP goes on: the batch that is current a SIFS later follows.
     #[cold]
     pub(super) fn hold_txop(&mut self, now: Time, t: &Timing) {
         if self.outgoing.is_none() && self.packets == PacketState::Sending {
@@ -306,7 +306,7 @@ impl<P: Packet> Dcf<P> {
         self.defer = now + t.sifs;
     }
 
-    /// A SIFS has passed, after a CTS or within a TXOP: whether what is in hand goes on the air. If not, the TXOP is over.
+    /// A SIFS has passed, after a CTS or within a TXOP: whether the current batch goes on the air. If not, the TXOP is over.
     #[cold]
     pub(super) fn goes_on(&mut self, now: Time, t: &Timing) -> bool {
         if self.outgoing.as_ref().is_some_and(|outgoing| outgoing.uses_rts && !outgoing.rts_next) {

@@ -12,13 +12,13 @@ use meshpace_core::{NodeId, Time};
 
 impl<P: Packet> Dcf<P> {
     /// Neighbour `node` hears this station with that ratio of signal to noise, a number.
-    pub fn note_quality(&mut self, node: NodeId, snr: f64, t: &Timing) {
+    pub fn on_link_snr(&mut self, node: NodeId, snr: f64, t: &Timing) {
         if let (Some(rates), Some(set)) = (&mut self.rates, &t.rates) {
-            rates.on_quality(set, node, snr);
+            rates.on_link_snr(set, node, snr);
         }
     }
 
-    /// Chooses the rate of the next attempt with what is in hand, and how much of it that carries.
+    /// Chooses the rate of the next attempt with the current batch, and how much of the batch that carries.
     #[cold]
     pub(super) fn choose_rate(&mut self, now: Time, t: &Timing) {
         let (Some(rates), Some(set), Some(outgoing)) = (&mut self.rates, &t.rates, &self.outgoing) else { return };
@@ -43,7 +43,7 @@ impl<P: Packet> Dcf<P> {
         outgoing.rts_next = outgoing.uses_rts;
     }
 
-    /// An attempt with the packet in hand is over: so many MPDUs were on the air, and so many of them are acknowledged.
+    /// An attempt with the current batch is over: so many MPDUs were on the air, and so many of them are acknowledged.
     #[inline]
     pub(super) fn note_result(&mut self, sent: u32, acknowledged: u32) {
         // A collision inside the station says nothing about its links.

@@ -123,7 +123,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// An attempt to send the packet in hand is over.
+    /// An attempt to send the current batch is over.
     pub(super) fn note_attempt(&mut self, acknowledged: bool, t: &Timing) {
         let Some(outgoing) = &mut self.outgoing else { return };
         outgoing.retries += u32::from(!acknowledged);

@@ -24,7 +24,7 @@ fn least_nav(frame: &LockedFrame, t: &Timing) -> Duration {
 }
 
 impl<P: Packet> Dcf<P> {
-    /// When [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not. What becomes of the frames that the station
+    /// Time at which [`Dcf::on_timer`] must be called next; [`Time::NEVER`] if it need not. What becomes of the frames that the station
     /// has been told of can only move it to later: then the call finds nothing to do.
     #[inline(always)]
     pub fn next_wakeup(&self, t: &Timing) -> Time {
@@ -87,7 +87,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Begins to contend for the medium with the frame in hand.
+    /// Begins to contend for the medium with the current frame.
     pub(super) fn contend(&mut self, now: Time, t: &Timing) {
         // OFDM: idle means that the NAV is over, too. 802.11b here asks for the physical medium alone.
         let idle_since = if t.ofdm.is_some() { self.idle_since.max(self.nav_until) } else { self.idle_since };

@@ -22,7 +22,7 @@ impl RateRule for Ideal {
         Ideal { snr: f64::NAN, mcs: 0 }
     }
 
-    fn on_quality(&mut self, set: &RateSet, snr: f64) {
+    fn on_link_snr(&mut self, set: &RateSet, snr: f64) {
         if snr != self.snr {
             let goodput = |&mcs: &u8| set.speed(mcs) * set.delivery(mcs, snr);
             // The last of equal ones would be a faster one: the more robust one is taken.

@@ -30,7 +30,7 @@ const SLOW_TURNS: u32 = 20;
 /// Attempts with each rate of the chain.
 const ATTEMPTS: u32 = 2;
 
-/// What is known of a rate.
+/// Statistics of a rate.
 #[derive(Clone, Copy, Default, Debug)]
 struct Tried {
     sent: u32,

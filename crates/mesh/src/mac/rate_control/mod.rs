@@ -16,7 +16,7 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 /// Makes of each line (a choice of [`RateControl`], and its rule) a rule of a neighbour.
 macro_rules! rules {
     ($($name:ident $rule:ty;)*) => {
-        /// What a station knows of a neighbour.
+        /// State of rate control for a neighbour.
         #[derive(Clone, Debug)]
         #[expect(clippy::large_enum_variant, reason = "a mesh has one rule, and a station few neighbours")]
         enum Rule {
@@ -31,9 +31,9 @@ macro_rules! rules {
                 }
             }
 
-            fn on_quality(&mut self, set: &RateSet, snr: f64) {
+            fn on_link_snr(&mut self, set: &RateSet, snr: f64) {
                 match self {
-                    $(Rule::$name(rule) => rule.on_quality(set, snr),)*
+                    $(Rule::$name(rule) => rule.on_link_snr(set, snr),)*
                 }
             }
 
@@ -66,7 +66,7 @@ struct Query<'a> {
     rng: &'a mut Rng,
 }
 
-/// What is chosen for an attempt.
+/// Choice for an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
     /// The rate.
@@ -80,7 +80,7 @@ trait RateRule {
     /// For a neighbour of which nothing is known.
     fn new(set: &RateSet) -> Self;
     /// The ratio of signal to noise with which the neighbour hears this station, a number.
-    fn on_quality(&mut self, _set: &RateSet, _snr: f64) {}
+    fn on_link_snr(&mut self, _set: &RateSet, _snr: f64) {}
     /// The rate of the next attempt.
     fn choose(&mut self, query: Query<'_>) -> Choice;
     /// So many MPDUs went at a rate, and so many of them were acknowledged.
@@ -99,7 +99,7 @@ pub struct RateSet {
     most: [u32; 16],
 }
 
-/// What bounds aggregates.
+/// Limits of aggregates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes.
@@ -172,13 +172,13 @@ impl RateSet {
     }
 }
 
-/// What a station knows of one neighbour.
+/// State of rate control for one neighbour.
 #[derive(Clone, Debug)]
 struct Peer {
     node: NodeId,
     rule: Rule,
     failures: u32,
-    /// What the attempt that is prepared or under way has.
+    /// Choice for the attempt that is prepared or under way.
     chosen: Option<Choice>,
 }
 
@@ -201,9 +201,9 @@ impl Rates {
     }
 
     /// The neighbour hears this station with that ratio of signal to noise, a number.
-    pub fn on_quality(&mut self, set: &RateSet, node: NodeId, snr: f64) {
+    pub fn on_link_snr(&mut self, set: &RateSet, node: NodeId, snr: f64) {
         if let Some(peer) = self.peer(set, node) {
-            peer.rule.on_quality(set, snr);
+            peer.rule.on_link_snr(set, snr);
         }
     }
 
@@ -278,7 +278,7 @@ mod tests {
                 let air = OfdmRate::mcs(mcs as u8, false).unwrap().air_time(1538, Band::Five);
                 n * 12_000.0 / time * receivers[mcs].sinr().success(air, snr)
             };
-            rates.on_quality(&set, PEER, snr);
+            rates.on_link_snr(&set, PEER, snr);
             let Choice { mcs, probes } = rates.choose(Time::ZERO, &set, PEER, &mut rng);
             rates.on_result(PEER, 1, 1);
             let best = (0..8).map(goodput).fold(0.0, f64::max);

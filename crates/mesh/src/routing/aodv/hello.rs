@@ -42,11 +42,11 @@ const PATIENCE: Duration = Duration(HELLO_INTERVAL.0 * ALLOWED_HELLO_LOSS + SLAC
 pub(super) struct Neighbours {
     /// When each falls silent, in the order in which they were first heard.
     heard: Vec<(NodeId, Time)>,
-    /// When this node says HELLO; [`Time::NEVER`] if it does not.
+    /// Time at which this node says HELLO; [`Time::NEVER`] if it does not.
     next_hello: Time,
     /// The first of the times in `heard`, or earlier.
     first_silence: Time,
-    /// When this node last broadcast something else.
+    /// Time at which this node last broadcast something else.
     last_broadcast: Option<Time>,
 }
 
@@ -102,7 +102,7 @@ impl Neighbours {
         None
     }
 
-    /// When this node may have to say HELLO.
+    /// Time at which this node may have to say HELLO.
     pub fn next_hello(&self) -> Time {
         self.next_hello
     }

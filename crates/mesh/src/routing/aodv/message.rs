@@ -38,7 +38,7 @@ pub struct Request {
     pub hop_count: u8,
     /// Hops this may still travel, counting the one it is on.
     pub ttl: u8,
-    /// When the origin asked.
+    /// Time at which the origin asked.
     pub asked: Time,
 }
 
@@ -49,7 +49,7 @@ pub struct Reply {
     pub origin: NodeId,
     /// The node the route leads to.
     pub destination: NodeId,
-    /// How new the route is.
+    /// Sequence number of the route.
     pub destination_sequence: u32,
     /// Hops from the node that receives this to the destination.
     pub hop_count: u8,
@@ -57,7 +57,7 @@ pub struct Reply {
     pub ttl: u8,
     /// How long the route may be used, in whole seconds.
     pub lifetime: u32,
-    /// When the origin asked, copied from the request.
+    /// Time at which the origin asked, copied from the request.
     pub asked: Time,
 }
 

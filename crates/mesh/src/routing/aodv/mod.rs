@@ -75,7 +75,7 @@ pub struct Aodv<P> {
     seen: Seen,
     /// The first of the times at which something is due; as of the end of the last call.
     next_wakeup: Time,
-    /// What it knows of routes.
+    /// The routing table.
     routes: Table,
     /// Packets without a route.
     buffer: Buffer<P>,
@@ -227,7 +227,7 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
         }
     }
 
-    /// When [`Self::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
+    /// Time at which [`Self::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
     #[inline]
     fn next_wakeup(&self) -> Time {
         self.next_wakeup
@@ -271,7 +271,7 @@ impl<P: Packet> Aodv<P> {
         self.next_wakeup = repair.min(self.next_tick).min(self.neighbours.next_wakeup());
     }
 
-    /// What a purge tick does for the packets that wait: asks for their routes, as far as the searches allow.
+    /// Work of a purge tick for the packets that wait: asks for their routes, as far as the searches allow.
     fn ask_again(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         // A request changes neither the number nor the order of the entries.
         for place in 0..self.routes.len() {

@@ -11,9 +11,9 @@ const COUNT: usize = 4;
 pub(super) struct Recent {
     /// Their numbers.
     ids: [u32; COUNT],
-    /// Who asked.
+    /// The origin of the request.
     origins: [NodeId; COUNT],
-    /// How many there are.
+    /// Their number.
     filled: u8,
     /// Which one gives way next.
     oldest: u8,

@@ -56,9 +56,9 @@ pub(super) enum State {
 pub(super) struct Route {
     /// A valid route is lost at the first purge tick after this.
     pub expires: Time,
-    /// How new it is.
+    /// Its sequence number.
     pub sequence: u32,
-    /// Where it leads.
+    /// Its destination.
     pub destination: NodeId,
     /// The neighbour to send to; meaningless when down.
     pub next_hop: NodeId,
@@ -163,7 +163,7 @@ impl Route {
     }
 }
 
-/// What routes have that are asked for or used.
+/// Use of routes that are asked for or used.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
     /// Asking for a route to this destination.

@@ -43,7 +43,7 @@ pub(super) struct Search {
     next_latency: u8,
 }
 
-/// What may be done now.
+/// The next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// Nothing yet.

@@ -16,7 +16,7 @@ const NUMBERS: u32 = u8::BITS;
 /// Room for blocks at first: a cache line.
 const FIRST_ROOM: usize = 8;
 
-/// When sweep `number` is made.
+/// Time at which sweep `number` is made.
 #[inline]
 fn sweep_at(number: u32) -> Time {
     Time(u64::from(number).saturating_mul(BCAST_ID_SAVE.0))
@@ -27,7 +27,7 @@ fn sweep_at(number: u32) -> Time {
 struct Block {
     /// The numbers divided by [`NUMBERS`].
     numbers: u32,
-    /// Who asked.
+    /// The origin of the request.
     origin: NodeId,
     /// Which of them are forgotten at the next sweep, one bit each.
     next: u8,

@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// What the table is to know of a destination.
+    /// A route as the table is to hold it.
     #[derive(Default)]
     struct Plain {
         sequence: u32,

@@ -23,7 +23,7 @@ struct Link {
     until: Time,
     /// L_LOST_LINK_TIME: until when the MAC's word holds that the link is lost.
     lost_until: Time,
-    /// What was made of these times when they were last looked at.
+    /// State by these times when they were last looked at.
     symmetric: bool,
     /// The neighbour's HELLOs that arrive here.
     quality: Quality,
@@ -49,7 +49,7 @@ impl Link {
     }
 }
 
-/// What a call changed.
+/// Changes by a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Change {
     /// Neighbours, two-hop neighbours or costs: relays and routes are to be computed again.
@@ -60,7 +60,7 @@ pub(super) struct Change {
     pub selector_lost: bool,
 }
 
-/// What a node knows of the nodes around it.
+/// Links of a node and its neighbourhood.
 #[derive(Clone, Debug)]
 pub(super) struct Links {
     me: NodeId,
@@ -86,7 +86,7 @@ impl Links {
         }
     }
 
-    /// What a listed link costs.
+    /// Cost of a listed link.
     pub fn cost_of(metric: OlsrMetric, listed: &Listed) -> Option<u32> {
         match metric {
             OlsrMetric::Hops => Some(1),
@@ -252,7 +252,7 @@ impl Links {
         own.chain(behind.filter_map(|(&(from, to), &(_, cost))| Some(Edge { from, to, cost: cost? })))
     }
 
-    /// How this node lists a neighbour.
+    /// The entry of this node for a neighbour.
     fn listed(&self, node: NodeId) -> Listed {
         match (self.metric, self.links.get(&node)) {
             (OlsrMetric::Etx, Some(link)) => Listed { node, quality: link.quality.ratio(), reverse: link.reverse },
@@ -261,13 +261,13 @@ impl Links {
         }
     }
 
-    /// What the next HELLO says.
+    /// Content of the next HELLO.
     pub fn hello(&self, now: Time) -> Vec<(LinkCode, Listed)> {
         let code = |node, link: &Link| link.code(now, self.relays.binary_search(&node).is_ok());
         self.links.iter().map(|(&node, link)| (code(node, link), self.listed(node))).collect()
     }
 
-    /// What the next TC says: the selectors, ascending.
+    /// Content of the next TC: the selectors, ascending.
     pub fn advertised(&self) -> Vec<Listed> {
         self.selectors.keys().map(|&node| self.listed(node)).collect()
     }

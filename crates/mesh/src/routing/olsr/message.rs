@@ -82,7 +82,7 @@ pub struct Tc {
     list: [Listed; Listed::CAPACITY],
 }
 
-/// What a message says.
+/// Content of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
     /// To the neighbours only.
@@ -94,7 +94,7 @@ pub enum Content {
 /// An OLSR message on one hop, alone in its packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Who made it.
+    /// Its originator.
     pub originator: NodeId,
     /// Tells the messages of one originator apart.
     pub sequence: u16,
@@ -106,7 +106,7 @@ pub struct Message {
     pub hop_count: u8,
     /// The metric of its originator: with ETX delivery ratios follow each address.
     pub metric: OlsrMetric,
-    /// What it says.
+    /// Its content.
     pub content: Content,
 }
 

@@ -213,7 +213,7 @@ impl<P: Packet> Protocol<P> for Olsr {
         }
     }
 
-    /// When [`Self::on_timer`] wants to be called.
+    /// Time at which [`Self::on_timer`] wants to be called.
     #[inline]
     fn next_wakeup(&self) -> Time {
         self.next_hello.min(self.next_tc).min(self.next_expiry)

@@ -24,14 +24,14 @@ pub(super) const PATIENCE: Duration = Duration(HELLO_INTERVAL.0 * 3 / 2);
 /// Cost of a link that loses nothing, and so the unit of ETX.
 pub const ONE: u32 = 1024;
 
-/// What became of the last HELLOs of a neighbour.
+/// Reception of the last HELLOs of a neighbour.
 #[derive(Clone, Debug)]
 pub(super) struct Quality {
     /// One bit per HELLO, the newest lowest; set if received.
     history: u16,
-    /// When the last HELLO came.
+    /// Time at which the last HELLO came.
     heard: Time,
-    /// When the next one counts as missed.
+    /// Time at which the next one counts as missed.
     misses: Time,
 }
 
@@ -63,7 +63,7 @@ impl Quality {
         missed && before != self.history
     }
 
-    /// When the next HELLO counts as missed.
+    /// Time at which the next HELLO counts as missed.
     pub fn next_miss(&self) -> Time {
         self.misses
     }

@@ -27,7 +27,7 @@ pub struct Edge {
     pub from: NodeId,
     /// Where it ends.
     pub to: NodeId,
-    /// What it costs.
+    /// Its cost.
     pub cost: u32,
 }
 

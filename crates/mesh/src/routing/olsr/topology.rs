@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
-/// What all nodes have advertised.
+/// Links that all nodes have advertised.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Topology {
     advertisers: BTreeMap<NodeId, Advertiser>,

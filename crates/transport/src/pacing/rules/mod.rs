@@ -24,7 +24,7 @@ pub(crate) use every_rule;
 
 /// A pacing rule.
 pub trait Rule: Sized {
-    /// What it is called, and its parameters.
+    /// Its name and its parameters.
     const ABOUT: About;
 
     /// Nothing known yet. `parameters` are in the order of [`About::parameters`] and in their ranges.

@@ -62,7 +62,7 @@ impl Config {
         ]
     }
 
-    /// What it is called in a sentence.
+    /// Its name in a sentence.
     pub fn noun(&self) -> &'static str {
         match self {
             Config::EverySegment => "acknowledging every segment",
@@ -124,7 +124,7 @@ pub struct Policy {
     limit: u32,
     /// Segments in order since the last ACK.
     waiting: u32,
-    /// When they are acknowledged at the latest.
+    /// Time at which they are acknowledged at the latest.
     deadline: Time,
 }
 
@@ -153,7 +153,7 @@ impl Policy {
         self.deadline = Time::NEVER;
     }
 
-    /// When an ACK is due; [`Time::NEVER`] if nothing waits.
+    /// Time at which an ACK is due; [`Time::NEVER`] if nothing waits.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.deadline

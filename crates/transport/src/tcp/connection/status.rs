@@ -28,7 +28,7 @@ impl Connection {
         self.receiver.is_closed()
     }
 
-    /// How the connection ended, if it has.
+    /// End of the connection, if it has ended.
     pub fn end(&self) -> Option<End> {
         match self.state {
             State::Ended(end) => Some(end),
@@ -57,7 +57,7 @@ impl Connection {
         self.receiver.expected()
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
     }

@@ -8,13 +8,13 @@ use meshpace_core::Time;
 pub struct Cut {
     /// Offset of its first byte in the stream.
     pub offset: u64,
-    /// When it was last sent.
+    /// Time at which it was last sent.
     pub sent_at: Time,
     /// Payload bytes.
     pub payload: u16,
     /// Whether a FIN follows its payload.
     pub fin: bool,
-    /// How often it was sent, counted up to 255.
+    /// Number of times that it was sent, counted up to 255.
     pub times: u8,
     /// Whether a selective acknowledgement has reported it.
     pub reported: bool,
@@ -42,13 +42,13 @@ impl Cuts {
         Cuts { base: 0, cuts: VecDeque::with_capacity(capacity) }
     }
 
-    /// How many segments have been acknowledged.
+    /// Number of segments that have been acknowledged.
     #[inline]
     pub fn base(&self) -> u64 {
         self.base
     }
 
-    /// How many segments have been cut.
+    /// Number of segments that have been cut.
     #[inline]
     pub fn cut(&self) -> u64 {
         self.base + self.cuts.len() as u64

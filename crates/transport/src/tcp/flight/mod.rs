@@ -10,7 +10,7 @@ pub use cuts::{Cut, Cuts};
 use crate::path::ENDLESS;
 use meshpace_core::Time;
 
-/// What is known of the end of the stream.
+/// State of the end of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     /// The application may write more.
@@ -35,7 +35,7 @@ pub struct Flight {
     cuts: Cuts,
     /// Number of the next segment the window releases.
     next: u64,
-    /// How many segments have been sent at least once, the skipped ones among them included.
+    /// Number of segments that have been sent at least once, the skipped ones among them included.
     highest: u64,
     /// Everything before this offset is acknowledged.
     una: u64,
@@ -45,7 +45,7 @@ pub struct Flight {
     largest_peer_window: u64,
 }
 
-/// What an ACK acknowledges.
+/// Result of an ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
     /// Payload bytes.
@@ -128,7 +128,7 @@ impl Flight {
         self.end == End::Cut && self.highest == self.cuts.cut()
     }
 
-    /// How often the FIN was sent, if nothing else is unacknowledged.
+    /// Number of times that the FIN was sent, if nothing else is unacknowledged.
     pub fn fin_times(&self) -> u8 {
         let last = self.cuts.get(self.cuts.base()).filter(|cut| cut.fin);
         last.map_or(0, |cut| cut.times)
@@ -156,7 +156,7 @@ impl Flight {
         self.next
     }
 
-    /// How many segments have been sent at least once.
+    /// Number of segments that have been sent at least once.
     #[inline]
     pub fn highest(&self) -> u64 {
         self.highest

@@ -11,7 +11,7 @@ use crate::tcp::window::Window;
 /// Segments one ACK may release during recovery (ns-2 `send_much(0, 0, 2)`).
 const BURST_IN_RECOVERY: u32 = 2;
 
-/// What last changed the window.
+/// Cause of the last change of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cause {
     /// Nothing, or a recovery that has ended.
@@ -22,7 +22,7 @@ enum Cause {
     Timeout,
 }
 
-/// What an ACK asks the sender to do.
+/// Reaction of the sender to an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// New data is acknowledged: go on, restart the timer.
@@ -45,7 +45,7 @@ pub struct NewReno {
     duplicates: u32,
     /// Segments the window is inflated by.
     inflation: u32,
-    /// How many segments had been sent at the last loss.
+    /// Number of segments that had been sent at the last loss.
     recover: u64,
     cause: Cause,
     /// Whether this recovery has seen a partial ACK.

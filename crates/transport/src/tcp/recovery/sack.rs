@@ -40,11 +40,11 @@ pub struct Plan {
 pub struct Sack {
     /// Consecutive duplicate ACKs.
     duplicates: u32,
-    /// How many segments had been sent when the recovery that lasts started.
+    /// Number of segments that had been sent when the recovery that lasts started.
     point: Option<u64>,
     /// Segments below this have been sent again in this recovery, or need not be.
     again_from: u64,
-    /// How many segments had been sent at the last timeout.
+    /// Number of segments that had been sent at the last timeout.
     timeout_at: u64,
     /// Whether the first duplicate ACKs release a new segment each (RFC 3042).
     limits: bool,

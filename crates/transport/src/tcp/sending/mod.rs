@@ -25,7 +25,7 @@ use timing::Timing;
 /// in [`PATIENCE`], or a few, do not make it look like one that is gone.
 const PROBE_INTERVAL: Duration = Duration(PATIENCE.0 / 10);
 
-/// Where the half stands.
+/// State of this half of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// The handshake is not over.
@@ -36,7 +36,7 @@ enum State {
     Finished,
 }
 
-/// What leaves before anything else.
+/// A segment that leaves before all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Urgent {
     /// Nothing does.
@@ -60,7 +60,7 @@ pub struct Sender {
     marks: ecn::Reaction,
     path: PathInfo,
     urgent: Urgent,
-    /// When something was last sent or acknowledged, for the idle restart.
+    /// Time at which something was last sent or acknowledged, for the idle restart.
     active_at: Time,
 }
 
@@ -355,7 +355,7 @@ impl Sender {
     }
 }
 
-/// What window and recovery allow, as the pacing sees it.
+/// The segments that window and recovery allow, as the pacing sees them.
 struct Allowed<'a> {
     flight: &'a mut Flight,
     recovery: &'a mut Recovery,

@@ -155,7 +155,7 @@ impl Config {
         }
     }
 
-    /// What it is called in a sentence.
+    /// Its name in a sentence.
     pub fn noun(&self) -> &'static str {
         match self {
             Config::NewReno => "a window",

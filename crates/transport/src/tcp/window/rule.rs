@@ -9,7 +9,7 @@ use meshpace_core::Time;
 pub struct Ack {
     /// Segments that it covers and none before did.
     pub segments: u64,
-    /// When it arrived.
+    /// Time at which it arrived.
     pub now: Time,
     /// The smoothed RTT then, seconds; 0 before the first sample.
     pub rtt: f64,
@@ -53,7 +53,7 @@ pub trait Rule {
 
 /// A rule of one file: its name and its parameters stand in it too.
 pub trait Described: Rule {
-    /// What it is called, and its parameters.
+    /// Its name and its parameters.
     const ABOUT: About;
 
     /// No loss yet. `parameters` are in the order of [`About::parameters`] and in their ranges.

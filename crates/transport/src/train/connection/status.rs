@@ -42,7 +42,7 @@ impl Connection {
         self.end().is_some()
     }
 
-    /// How the connection ended, if it has.
+    /// End of the connection, if it has ended.
     pub fn end(&self) -> Option<End> {
         match self.state {
             State::Ended(end) => Some(end),
@@ -55,7 +55,7 @@ impl Connection {
         self.is_done() && !self.reset_due && (self.forget_at == Time::NEVER || now >= self.forget_at)
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }

@@ -1,0 +1,146 @@
+//! Where the records of `meshpace run` go: to standard output in the order of the campaign, and into what is shown at the end.
+
+use super::{Format, Watchers};
+use crate::output::{note, results};
+use crate::runner::Told;
+use meshpace_lab::campaign::{Campaign, InOrder, Run, Work};
+use meshpace_lab::record::{self, Record, csv, silence};
+use meshpace_lab::session::{Observer, Session};
+use meshpace_lab::summary::starvation::Tally;
+use meshpace_scenario::Point;
+use std::io;
+use std::sync::Arc;
+
+/// The most sentences that are told of flows that delivered nothing.
+const SILENT: usize = 5;
+
+/// Prints records.
+pub struct Sink<'a> {
+    format: Format,
+    told: Told<'a>,
+    watchers: Arc<Watchers>,
+    /// The records so far, when they are needed at the end.
+    pub table: Vec<Record>,
+    /// The records so far, if they are to be shown.
+    pub shown: Option<Vec<serde_json::Value>>,
+    /// Who starved in what was written so far.
+    pub starved: Tally,
+    /// Flows that delivered nothing, and why.
+    silent: Vec<String>,
+    /// Whether a CSV header is still to be written.
+    header: bool,
+    /// Runs that wait for those before them.
+    order: InOrder<Run>,
+    /// Where the results go.
+    pub reader: Reader,
+}
+
+/// Who reads standard output.
+pub enum Reader {
+    /// Without a reader nothing of the runs is left: they end with it.
+    Needed,
+    /// The runs also go into files, which are written to the end although nobody reads standard output any more.
+    MayLeave,
+    /// It was one that may leave, and has.
+    Gone,
+}
+
+impl Reader {
+    /// Writes `text`, unless the reader has left and may.
+    pub fn take(&mut self, text: &str) -> io::Result<()> {
+        if matches!(self, Reader::Gone) {
+            return Ok(());
+        }
+        match results(text) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && matches!(self, Reader::MayLeave) => {
+                *self = Reader::Gone;
+                Ok(())
+            }
+            written => written,
+        }
+    }
+}
+
+/// The record in a line.
+pub fn read(line: &str) -> io::Result<Record> {
+    Record::from_line(line).map_err(|why| io::Error::other(format!("the record {why}")))
+}
+
+impl<'a> Sink<'a> {
+    /// Prints in this format; `files` if the runs also go into files.
+    pub fn new(format: Format, told: Told<'a>, watchers: Arc<Watchers>, files: bool) -> Sink<'a> {
+        Sink {
+            format,
+            told,
+            watchers,
+            table: Vec::new(),
+            shown: None,
+            starved: Tally::default(),
+            silent: Vec::new(),
+            header: true,
+            order: InOrder::default(),
+            reader: if files { Reader::MayLeave } else { Reader::Needed },
+        }
+    }
+
+    /// Takes runs that have ended, and writes what is next in order.
+    pub fn put(&mut self, session: &mut Session, runs: &[Run]) -> io::Result<()> {
+        runs.iter().for_each(|run| self.order.put(run.index, *run));
+        for run in self.order.by_ref() {
+            // A run that failed has no record.
+            let Some(line) = session.take(run)? else { continue };
+            let record = read(&line)?;
+            let value = serde_json::to_value(&record)?;
+            self.starved.add(&record::told(&value), &value);
+            if let Some(shown) = &mut self.shown {
+                shown.push(value);
+            }
+            match self.format {
+                Format::Json => self.reader.take(&(line + "\n"))?,
+                Format::Csv => self.reader.take(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
+                Format::Table | Format::Summary => self.table.push(record),
+            }
+        }
+        Ok(())
+    }
+
+    fn note_silent(&mut self, point: &Point, record: &Record) {
+        if record.flows.iter().all(|flow| flow.delivered_bytes > 0) {
+            return;
+        }
+        let Ok(drawn) = point.drawn(record.seed) else { return };
+        let room = SILENT - self.silent.len();
+        let sentences = silence::of(&drawn, record).into_iter().take(room);
+        self.silent.extend(sentences.map(|sentence| format!("seed {}: {sentence}", record.seed)));
+    }
+
+    /// Says which flows delivered nothing.
+    pub fn tell_silent(&self) {
+        self.silent.iter().for_each(|sentence| note(sentence));
+    }
+}
+
+impl Observer for Sink<'_> {
+    fn on_made(&mut self, campaign: &Campaign, made: &[(Run, Result<Record, String>)]) -> io::Result<()> {
+        self.told.on_made(campaign, made)?;
+        if let Some(failure) = self.watchers.failure() {
+            return Err(io::Error::other(failure));
+        }
+        for (run, result) in made {
+            if let Ok(record) = result {
+                self.note_silent(campaign.point(*run), record);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_kept(&mut self, session: &mut Session, runs: &[Run], work: Work) -> io::Result<()> {
+        let progress = self.told.0;
+        progress.suspend(|| self.put(session, runs))?;
+        self.told.on_kept(session, runs, work)
+    }
+
+    fn on_idle(&mut self) {
+        self.told.on_idle();
+    }
+}
