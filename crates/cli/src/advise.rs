@@ -1,9 +1,9 @@
 //! `meshpace advise`: what to set in a mesh that is known by a map, a list of links or a dump of its routing daemon.
 
 use crate::compare::records_of;
-use crate::output::{complain, finish};
+use crate::output::{Failure, end, finish};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, processors};
+use crate::runner::{self, processors};
 use crate::{FAILED, REFUSED, prospect};
 use clap::Args;
 use meshpace_lab::advise::{self, Answer, Choice, LEFT_OUT, Mesh, QUESTIONS};
@@ -55,13 +55,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    match advice(arguments) {
-        Ok(text) => finish(&text),
-        Err((status, message)) => {
-            complain(&message);
-            ExitCode::from(status)
-        }
-    }
+    end(advice(arguments).map(|text| finish(&text)))
 }
 
 /// What is known of the mesh.

@@ -4,9 +4,9 @@
 //! for Slurm. Each task of the array is `piece`, which writes a directory of records and resumes if it was killed. `merge` makes the
 //! directory that `run --out` would have made.
 
-use crate::output::{complain, finish};
+use crate::output::{self, Failure, finish};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, Told};
+use crate::runner::{self, Told};
 use crate::{FAILED, REFUSED, run};
 use clap::{ArgGroup, Args, Subcommand};
 use meshpace_lab::backend::Threads;
@@ -108,16 +108,7 @@ pub fn merge_main(arguments: &Merge) -> ExitCode {
 }
 
 fn end(done: Result<String, Failure>) -> ExitCode {
-    match done {
-        Ok(text) => finish(&text),
-        Err((status, message)) => {
-            // What is wrong with a scenario has been told.
-            if !message.is_empty() {
-                complain(&message);
-            }
-            ExitCode::from(status)
-        }
-    }
+    output::end(done.map(|text| finish(&text)))
 }
 
 fn export(arguments: &Export) -> Result<String, Failure> {

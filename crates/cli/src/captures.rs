@@ -31,7 +31,7 @@ impl Captures {
             failure: Mutex::new(None),
         };
         if !replace {
-            for run in (0..campaign.runs()).map(|index| campaign.run(index)) {
+            for run in campaign.all() {
                 let point = campaign.point(run);
                 let nodes = point.config.positions.len();
                 if let Some(path) = PcapProbe::existing(&captures.directory_of(point, run), nodes) {

@@ -6,9 +6,9 @@ mod rivals;
 mod robust;
 mod sides;
 
-use crate::output::{complain, finish, note};
+use crate::output::{Failure, complain, end, finish, note};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, Told, processors};
+use crate::runner::{self, Told, processors};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_lab::backend::Threads;
@@ -101,16 +101,7 @@ struct Compared<'a> {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    match compare(arguments) {
-        Ok(text) => finish(&text),
-        Err((status, message)) => {
-            // What is wrong with a scenario has been told.
-            if !message.is_empty() {
-                complain(&message);
-            }
-            ExitCode::from(status)
-        }
-    }
+    end(compare(arguments).map(|text| finish(&text)))
 }
 
 fn compare(arguments: &Arguments) -> Result<String, Failure> {

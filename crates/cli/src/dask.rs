@@ -2,7 +2,7 @@
 //! as lines of JSON on its standard input and writes what was made of them.
 
 use crate::REFUSED;
-use crate::runner::Failure;
+use crate::output::Failure;
 use meshpace_lab::record::line::Key;
 use meshpace_lab::workers::{Carrier, Job, Made};
 use serde_json::{Value, json};

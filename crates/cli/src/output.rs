@@ -53,6 +53,19 @@ pub fn failed(error: &io::Error) -> ExitCode {
     ExitCode::from(crate::FAILED)
 }
 
+/// An exit status and what is said with it.
+pub type Failure = (u8, String);
+
+/// The exit status of a command, whose failure is told. An empty message has been told before: what is wrong with a scenario.
+pub fn end(done: Result<ExitCode, Failure>) -> ExitCode {
+    done.unwrap_or_else(|(status, message)| {
+        if !message.is_empty() {
+            complain(&message);
+        }
+        ExitCode::from(status)
+    })
+}
+
 /// Says what went wrong, on standard error.
 pub fn complain(message: &str) {
     tell(&format!("meshpace: {message}\n"));

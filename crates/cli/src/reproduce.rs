@@ -2,9 +2,9 @@
 
 mod price;
 
-use crate::output::{complain, is_quiet, results, tell};
+use crate::output::{Failure, end, is_quiet, results, tell};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, Told, processors, silence_panics, stop_on_interrupt};
+use crate::runner::{self, Told, processors, silence_panics, stop_on_interrupt};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_lab::campaign::{self, Work};
@@ -91,13 +91,7 @@ pub fn register(directory: Option<&Path>) -> Result<Register, String> {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    match reproduce(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err((status, message)) => {
-            complain(&message);
-            ExitCode::from(status)
-        }
-    }
+    end(reproduce(arguments).map(|()| ExitCode::SUCCESS))
 }
 
 fn reproduce(arguments: &Arguments) -> Result<(), Failure> {

@@ -5,9 +5,9 @@ pub mod recording;
 mod sink;
 
 use crate::captures::Captures;
-use crate::output::{alarm, complain, failed, note, tell};
+use crate::output::{Failure, alarm, complain, end, failed, note, tell};
 use crate::progress::Progress;
-use crate::runner::{self, Failure, Told, processors};
+use crate::runner::{self, Told, processors};
 use crate::{FAILED, REFUSED, prospect, words};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_lab::campaign::{self, Campaign, Run, Simulate};
@@ -89,62 +89,32 @@ enum Format {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let mut sets = arguments.set.clone();
-    for sweep in &arguments.sweep {
-        match variants::sweep(sweep) {
-            Ok(set) => sets.push(set),
-            Err(message) => {
-                complain(&message);
-                return ExitCode::from(REFUSED);
-            }
-        }
-    }
-    let scenario = match load(&arguments.file, &sets) {
-        Ok(loaded) => loaded,
-        Err(status) => return status,
-    };
+    end(run(arguments))
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let refused = |why: String| (REFUSED, why);
+    let sweeps = arguments.sweep.iter().map(|sweep| variants::sweep(sweep));
+    let sets = arguments.set.iter().cloned().map(Ok).chain(sweeps).collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    let scenario = load(&arguments.file, &sets).map_err(|_| refused(String::new()))?;
     if scenario.points.iter().any(|point| point.config.flows.is_empty()) {
-        complain("the scenario has no flow; its programs run under `meshpace emulate`");
-        return ExitCode::from(REFUSED);
+        return Err(refused("the scenario has no flow; its programs run under `meshpace emulate`".to_owned()));
     }
     let seeds = arguments.seeds.unwrap_or(scenario.seeds);
     if arguments.seed.checked_add(seeds - 1).is_none() {
-        complain(&format!("--seed {} leaves no room for {seeds} seeds", arguments.seed));
-        return ExitCode::from(REFUSED);
+        return Err(refused(format!("--seed {} leaves no room for {seeds} seeds", arguments.seed)));
     }
     let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
     if let Some(why) = prospect::too_much(&campaign, jobs).filter(|_| !arguments.anyway && arguments.dask.is_none()) {
-        complain(&format!("{why}; --anyway starts it all the same"));
-        return ExitCode::from(REFUSED);
+        return Err(refused(format!("{why}; --anyway starts it all the same")));
     }
-    if let Some(Err(message)) = arguments.report.as_deref().map(picture::check) {
-        complain(&message);
-        return ExitCode::from(REFUSED);
-    }
+    arguments.report.as_deref().map_or(Ok(()), picture::check).map_err(refused)?;
     let captures = arguments.pcap.as_deref().map(|directory| Captures::new(directory, &campaign, arguments.force));
-    let captures = match captures.transpose() {
-        Ok(captures) => captures,
-        Err(error) => {
-            complain(&format!("--pcap: {error}"));
-            return ExitCode::from(REFUSED);
-        }
-    };
+    let captures = captures.transpose().map_err(|error| refused(format!("--pcap: {error}")))?;
     let recording = arguments.record.as_deref().map(|path| Recording::new(path, &campaign, arguments.force));
-    let recording = match recording.transpose() {
-        Ok(recording) => recording,
-        Err(message) => {
-            complain(&message);
-            return ExitCode::from(REFUSED);
-        }
-    };
-    match execute(arguments, campaign, jobs, Watchers { captures, recording }) {
-        Ok(status) => status,
-        Err((status, message)) => {
-            complain(&message);
-            ExitCode::from(status)
-        }
-    }
+    let recording = recording.transpose().map_err(refused)?;
+    execute(arguments, campaign, jobs, Watchers { captures, recording })
 }
 
 /// What looks on while runs are made, and writes what it sees.

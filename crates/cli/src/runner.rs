@@ -1,7 +1,7 @@
 //! What all commands that make runs share: who makes them, what is told meanwhile, and how it ends.
 
 use crate::dask::Bridge;
-use crate::output::{complain, note};
+use crate::output::{Failure, complain, note};
 use crate::progress::Progress;
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use meshpace_lab::backend::{Backend, Threads};
@@ -15,9 +15,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// An exit status and what is said with it.
-pub type Failure = (u8, String);
 
 /// The workers of a Dask scheduler, if there is its address, or else threads of this process.
 ///

@@ -68,21 +68,9 @@ pub fn difference(a: &Estimate, b: &Estimate, level: f64) -> f64 {
     student_t(level, freedom.floor().max(1.0) as usize + 1) * variance.sqrt()
 }
 
-/// Batch means: the first batch is the transient and dropped (AP05, section 5: 11 batches of 5,000 packets).
-pub fn batch_means(batches: &[f64], level: f64) -> Estimate {
-    estimate(batches.get(1..).unwrap_or(&[]), level)
-}
-
 /// Jain's index of fairness: 1 if all shares are equal, 1/n if one has everything, NaN if nobody has anything.
 pub fn jain(shares: &[f64]) -> f64 {
     meshpace_sim::outcome::jain(shares).unwrap_or(f64::NAN)
-}
-
-/// The mean retransmission index of several connections, each (index, distinct segments received): weighted by what was
-/// received, so that it equals total retransmissions over total receptions.
-pub fn mean_retransmission_index(connections: &[(f64, f64)]) -> f64 {
-    let received: f64 = connections.iter().map(|(_, received)| received).sum();
-    connections.iter().map(|(index, received)| index * received).sum::<f64>() / received
 }
 
 #[cfg(test)]
@@ -121,13 +109,6 @@ mod tests {
     }
 
     #[test]
-    fn batch_means_drop_the_transient() {
-        let mut batches = vec![9000.0];
-        batches.extend(BATCHES);
-        assert_eq!(batch_means(&batches, 0.95), estimate(&BATCHES, 0.95));
-    }
-
-    #[test]
     fn quantiles_of_the_printed_tables() {
         // Two-sided 95 % and 90 % values as any table of Student's t prints them.
         for (level, count, expected) in [(0.95, 2, 12.706), (0.95, 5, 2.776), (0.95, 10, 2.262), (0.90, 5, 2.132)] {
@@ -140,10 +121,5 @@ mod tests {
         let one = estimate(&[5.0], 0.95);
         assert_eq!((one.mean, one.count), (5.0, 1));
         assert!(one.half_width.is_nan());
-    }
-
-    #[test]
-    fn retransmission_indices_are_weighted_by_what_was_received() {
-        assert_near(mean_retransmission_index(&[(0.05, 1000.0), (0.10, 3000.0)]), 0.0875, 1e-12);
     }
 }

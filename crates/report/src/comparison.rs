@@ -3,7 +3,6 @@
 use crate::parts;
 use maud::{Markup, html};
 use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking_of, words};
-use meshpace_lab::record::write_whole;
 use meshpace_lab::robust::{Answer, Asked, FRAMES, Robust, Row, Verdict, answer, count, starving, verdict};
 use meshpace_lab::statistics;
 use meshpace_lab::summary::starvation::Tally;
@@ -41,9 +40,7 @@ pub struct Subject<'a> {
 /// # Errors
 /// If it cannot be written, with its name.
 pub fn write(page: &Path, subject: &Subject<'_>) -> Result<(), String> {
-    let directory = page.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let name = page.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    write_whole(directory, &name, render(subject)).map_err(|error| format!("{}: {error}", page.display()))
+    parts::write(page, &render(subject))
 }
 
 fn render(subject: &Subject<'_>) -> String {

@@ -14,7 +14,6 @@ pub mod view;
 
 pub use book::Book;
 
-use meshpace_lab::record::write_whole;
 use meshpace_lab::register::Register;
 use meshpace_lab::register::collection::Collection;
 use std::path::{Path, PathBuf};
@@ -46,10 +45,6 @@ pub fn write(
     let links = page.is_none().then_some(root);
     let text = Book { register, collections, links, viewer }.render();
     let path = page.map_or_else(|| root.join(PAGE), Path::to_owned);
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-        return Err(format!("{}: this is no name of a file", path.display()));
-    };
-    let directory = if directory == Path::new("") { Path::new(".") } else { directory };
-    write_whole(directory, name, &text).map_err(|error| format!("{}: {error}", path.display()))?;
+    parts::write(&path, &text)?;
     Ok(path)
 }

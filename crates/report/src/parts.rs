@@ -3,8 +3,10 @@
 use super::chart::{self, Style};
 use super::palette::Look;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use meshpace_lab::record::write_whole;
 use meshpace_lab::register::Verdict;
 use meshpace_lab::statistics::{self, Estimate};
+use std::path::Path;
 
 /// A page: its title, its style sheet and its element `body`.
 pub fn page(title: &str, style: &str, body: &Markup) -> String {
@@ -21,6 +23,18 @@ pub fn page(title: &str, style: &str, body: &Markup) -> String {
         }
     };
     page.into_string()
+}
+
+/// Writes a file of a page whole or not at all.
+///
+/// # Errors
+/// If it cannot be written, with its path.
+pub fn write(path: &Path, text: &str) -> Result<(), String> {
+    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return Err(format!("{}: this is no name of a file", path.display()));
+    };
+    write_whole(directory, name, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The class of a verdict in the style sheet.

@@ -15,7 +15,6 @@ use crate::parts;
 use data::{Group, groups};
 pub use map::Map;
 use maud::{Markup, PreEscaped, html};
-use meshpace_lab::record::write_whole;
 use meshpace_lab::statistics::Estimate;
 use meshpace_lab::summary::starvation::{self, Tally};
 use meshpace_lab::summary::{self, Candidate, Mean};
@@ -71,18 +70,13 @@ pub fn write(page: &Path, subject: &Subject) -> Result<(), String> {
         return Err(format!("{}: there are no records to show", page.display()));
     }
     let stem = page.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let directory = page.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let put = |name: &str, text: &str| {
-        write_whole(directory, name, text).map_err(|error| format!("{}: {error}", directory.join(name).display()))
-    };
     for plot in &plots {
-        put(&format!("{stem}-{}.svg", plot.name), &plot.svg)?;
+        parts::write(&page.with_file_name(format!("{stem}-{}.svg", plot.name)), &plot.svg)?;
         if !plot.csv.is_empty() {
-            put(&format!("{stem}-{}.csv", plot.name), &plot.csv)?;
+            parts::write(&page.with_file_name(format!("{stem}-{}.csv", plot.name)), &plot.csv)?;
         }
     }
-    let name = page.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    put(&name, &render(subject, &groups, &panels, axis.as_deref(), &plots, &stem))
+    parts::write(page, &render(subject, &groups, &panels, axis.as_deref(), &plots, &stem))
 }
 
 fn render(

@@ -3,8 +3,7 @@
 use super::sides::{Machine, Sides, parted};
 use super::{Arguments, Progress, When, pairs};
 use crate::REFUSED;
-use crate::output::note;
-use crate::runner::Failure;
+use crate::output::{Failure, note};
 use meshpace_lab::campaign::Work;
 use meshpace_lab::robust::{Asked, Choice, FRAMES, Robust, Trial, choices, count, frames};
 

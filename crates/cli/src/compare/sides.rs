@@ -1,8 +1,8 @@
 //! What is compared: several scenarios or directories, variants of one, or the values of a key that it sweeps.
 
 use super::{Arguments, Progress, records_of};
+use crate::output::Failure;
 use crate::run::load;
-use crate::runner::Failure;
 use crate::{REFUSED, prospect};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Work};

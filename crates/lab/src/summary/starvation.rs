@@ -138,11 +138,6 @@ impl Tally {
         self.groups.iter().map(|group| group.starved_runs).sum()
     }
 
-    /// Runs of a group in which some flow was starved.
-    pub fn starved_runs_of(&self, name: &str) -> usize {
-        self.groups.iter().find(|group| group.name == name).map_or(0, |group| group.starved_runs)
-    }
-
     /// Sentences to be said first; nothing if nobody was starved. The first says how many runs, the others which flows, where.
     pub fn sentences(&self) -> Vec<String> {
         let starved = self.starved_runs();
@@ -266,7 +261,7 @@ mod tests {
         let mut all = [runs("cubic", [&dead, &well]), runs("quiet-train", [&dead, &late])].concat();
         all[0]["flows"][0] = well.clone();
         let tally = Tally::of(&all);
-        assert_eq!((tally.runs(), tally.starved_runs(), tally.starved_runs_of("cubic")), (6, 5, 2));
+        assert_eq!((tally.runs(), tally.starved_runs()), (6, 5));
         assert_eq!(
             tally.sentences(),
             [

@@ -50,12 +50,6 @@ impl Verdict {
             Verdict::CannotBeJudged => "cannot be judged",
         }
     }
-
-    /// The verdict of several together: the least favourable of those that could be given.
-    pub fn of_all(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
-        let given = verdicts.into_iter().filter(|verdict| *verdict != Verdict::CannotBeJudged);
-        given.max().unwrap_or(Verdict::CannotBeJudged)
-    }
 }
 
 /// A verdict with the numbers that decided it.

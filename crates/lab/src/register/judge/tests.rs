@@ -407,13 +407,3 @@ fn a_whole_reading_is_shown_and_does_not_count() {
         [("as printed", Differs)]
     );
 }
-
-#[test]
-fn an_experiment_is_as_good_as_its_worst_claim() {
-    assert_eq!(Verdict::of_all([Reproduced, InShape]), InShape);
-    assert_eq!(Verdict::of_all([Reproduced, Differs, CannotBeJudged]), Differs);
-    assert_eq!(Verdict::of_all([InShape, CannotBeTold]), CannotBeTold);
-    assert_eq!(Verdict::of_all([CannotBeTold, Differs]), Differs);
-    assert_eq!(Verdict::of_all([CannotBeJudged]), CannotBeJudged);
-    assert_eq!(Verdict::of_all([]), CannotBeJudged);
-}
