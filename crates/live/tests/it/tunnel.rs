@@ -431,7 +431,8 @@ fn typist(at: SocketAddr) -> TcpStream {
 
 #[test]
 fn a_keystroke_does_not_wait_for_others() {
-    let tunnel = Tunnel::new(CarriedBy::Tpa, &meshpace_live::tunnel::options(quick().transport), Allowed::Anywhere, None);
+    let tunnel =
+        Tunnel::new(CarriedBy::Tpa, &meshpace_live::tunnel::options(quick().transport), Allowed::Anywhere, None);
     let at = tunnel.to(server(parrot));
     // With blocks that wait to be filled, 100 ms there and 100 ms back, none is faster than 200 ms. However late a busy machine is, it is
     // not with every one of them.
