@@ -8,6 +8,7 @@
 
 mod end;
 mod plan;
+mod observer;
 mod wire;
 mod world;
 
