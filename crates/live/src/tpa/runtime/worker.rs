@@ -33,6 +33,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 /// Messages taken from one socket before the timers are looked at again.
 const TURN: usize = 32;
@@ -57,6 +58,8 @@ struct Port {
     out: Outbox,
     /// Waits for room in the kernel's buffer.
     blocked: bool,
+    /// Whom to tell once all of it has left.
+    departures: Vec<SyncSender<()>>,
     /// Nobody holds it any more.
     released: bool,
 }
@@ -211,6 +214,7 @@ impl Worker {
                         lingering: 0,
                         out: Outbox::default(),
                         blocked: false,
+                        departures: Vec::new(),
                         released: false,
                     };
                     self.ports.insert(id, port);
@@ -238,6 +242,17 @@ impl Worker {
                     self.expects = true;
                     if let Some(port) = self.work(id, Clock.now()) {
                         self.flush(port);
+                    }
+                }
+                Command::Dispatch { id, left } => {
+                    let number = self.work(id, Clock.now());
+                    if let Some((number, port)) = number.and_then(|number| Some((number, self.ports.get_mut(&number)?)))
+                    {
+                        port.departures.push(left);
+                        self.flush(number);
+                    } else {
+                        // A connection that is no more has nothing left to say.
+                        let _ = left.try_send(());
                     }
                 }
                 Command::Stop => self.stopped = true,
