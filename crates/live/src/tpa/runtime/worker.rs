@@ -261,7 +261,8 @@ impl Worker {
     }
 
     fn connect(&mut self, id: u64, shared: Arc<Shared>, settings: Arc<Settings>, config: tpa::Config) {
-        let (tag, first_block) = match random_names(&mut Machine) {
+        let names = random_names(&mut Machine).and_then(|names| Ok((names, session::host::random(&mut Machine)?)));
+        let ((tag, first_block), secret) = match names {
             Ok(names) => names,
             Err(error) => return shared.fail(Failure::of(&error, format!("no random numbers: {error}"))),
         };
@@ -272,7 +273,7 @@ impl Worker {
         let Some(port) = self.ports.get_mut(&id) else { return };
         port.endpoint.connect(tag, number);
         port.connections += 1;
-        let session = session::connection::Connection::open(settings, addresses, &config, tag, now);
+        let session = session::connection::Connection::open(settings, addresses, &config, (tag, secret), now);
         self.connections.insert(number, Connection::new(id, session, shared));
         self.work(number, now);
         self.flush(id);

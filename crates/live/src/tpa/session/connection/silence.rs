@@ -190,7 +190,7 @@ mod tests {
             let config = settings.transport.clone();
             let mut exchange = Exchange::new(&settings, Terms::of(&config).block());
             let addresses = Addresses { peer: peer(), own: None };
-            let mut connection = Connection::open(Arc::new(settings), addresses, &config, 7, Time::ZERO);
+            let mut connection = Connection::open(Arc::new(settings), addresses, &config, (7, [1; 32]), Time::ZERO);
             let mut out = Outbox::default();
             connection.work(Time::ZERO, &mut exchange, &mut out);
             Scene { connection, exchange, out }

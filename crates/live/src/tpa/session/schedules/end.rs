@@ -8,7 +8,7 @@ use crate::tpa::session::counters::Counters;
 use crate::tpa::session::endpoint::{Endpoint, Route, random_names};
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
 use crate::tpa::session::handshake::{Tag, Terms};
-use crate::tpa::session::host::{Host, Randomness};
+use crate::tpa::session::host::{Host, Randomness, random};
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::settings::Settings;
 use meshpace_core::{Rng, Time};
@@ -205,10 +205,11 @@ impl End {
     /// Opens a connection.
     pub fn open(&mut self, now: Time, peer: SocketAddr) {
         let (tag, first_block) = random_names(&mut self.runner).unwrap();
+        let secret = random(&mut self.runner).unwrap();
         let config = tpa::Config { first_block, ..self.settings.transport.clone() };
         let exchange = Exchange::new(&self.settings, Terms::of(&config).block());
         let addresses = Addresses { peer, own: None };
-        let session = Connection::open(Arc::clone(&self.settings), addresses, &config, tag, now);
+        let session = Connection::open(Arc::clone(&self.settings), addresses, &config, (tag, secret), now);
         let application = Application::new(tag, true, self.habits.0, self.habits.1);
         let id = self.next;
         self.next += 1;
@@ -315,8 +316,8 @@ impl End {
     /// After anything happened to a connection: its application acts, and it may be over.
     fn after(&mut self, id: u64, now: Time) {
         let Some(Party { session, exchange, application }) = self.parties.get_mut(&id) else { return };
-        for _ in 0..1000 {
         application.rests = self.rests;
+        for _ in 0..1000 {
             if !application.act(now, exchange) {
                 break;
             }
