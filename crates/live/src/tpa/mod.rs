@@ -37,6 +37,7 @@ pub(crate) use runtime::{kernel_route, random};
 pub use runtime::{keylog, keys, socket};
 pub use session::counters::PortCounters;
 pub use session::failure::{TpaError, errno_of};
+pub(crate) use session::places;
 pub use session::security::Security;
 pub use session::settings::Limits;
 pub use session::{cipher, cookie, cover, handshake};

@@ -2,7 +2,7 @@
 //!
 //! A source is an IPv4 address or an IPv6 network of 64 bits: whoever has one address of such a network has them all. Unfinished handshakes,
 //! and those begun in the last second, are shared out by networks of several lengths (`places`). So is the last quarter of the connections:
-//! from then on a source may have as many more as are left, and a wider network seven times as many.
+//! from then on a source may have as many more as are left, and a wider network 31 times as many.
 
 use super::places::{Census, Network, Places, Verdict, networks, source_of};
 use super::settings::Limits;
@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How many times a source's handshakes per second are begun for all, so that the processor has time for what is open.
 const ALL_OVER_ONE: usize = 4;
 
-/// What is left of connections for a wider network, over what is left for a source.
-const NETWORK_OVER_SOURCE: usize = 7;
+/// How many connections a wider network may have for each that is left.
+const NETWORK_OVER_LEFT: usize = 31;
 
 /// What a source may still begin.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ impl Sources {
         }
         // Where one source may have all, it is alone or among friends.
         let is_shared_out = connections_per_source < connections && left < connections / 4;
-        let most = NETWORK_OVER_SOURCE.saturating_mul(left);
+        let most = NETWORK_OVER_LEFT.saturating_mul(left);
         !is_shared_out || (own <= left && wider.iter().all(|network| self.connected.count(*network) <= most))
     }
 

@@ -155,3 +155,19 @@ fn a_peer_that_has_begun_anew_is_given_up_soon() {
         assert!(took < Duration::from_secs(15), "{took:?}, quiet trains: {trains}");
     }
 }
+
+#[test]
+fn a_peer_that_has_begun_anew_unnoticed_is_given_up_soon_after_the_first_question() {
+    for trains in [false, true] {
+        let mut scene = Scene::new(0, trains);
+        scene.ends[0].rests = true;
+        scene.ends[1].rests = true;
+        scene.run(Time::ZERO + Duration::from_secs(20), |_| false);
+        scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
+        scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.endings()[0][0].1 != Ending::None);
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "quiet trains: {trains}");
+        // It is asked when it has been silent for 30 s, and once a second from its first answer on.
+        let took = scene.now.since(Time::ZERO);
+        assert!(took < Duration::from_secs(45), "{took:?}, quiet trains: {trains}");
+    }
+}
