@@ -25,7 +25,7 @@ mod session;
 #[cfg(feature = "tokio")]
 pub use api::asynchronous;
 pub use api::listener::{BACKLOG, TpaListener};
-pub use api::options::Options;
+pub use api::options::{MOST_BUFFER, Options};
 pub use api::path::PathSource;
 pub use api::port::TpaPort;
 pub(crate) use api::port::any_port;
