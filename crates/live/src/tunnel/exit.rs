@@ -118,9 +118,9 @@ impl Serving {
         match ready {
             None => {}
             Some(Ready::Stream(stream, peer, target)) => {
-                if stream.set_nonblocking(false).is_ok() {
-                    self.begin(Far::Tpa(stream), target, peer);
-                }
+                // None of it fails: the result is that of `std::net`.
+                let _ = stream.set_nonblocking(false);
+                self.begin(Far::Tpa(stream), target, peer);
             }
             Some(Ready::Session(carriers, peer)) => {
                 if let Err(error) = self.session(carriers, peer) {
