@@ -118,8 +118,6 @@ impl Serving {
         match ready {
             None => {}
             Some(Ready::Stream(stream, peer, target)) => {
-                // None of it fails: the result is that of `std::net`.
-                let _ = stream.set_nonblocking(false);
                 self.begin(Far::Tpa(stream), target, peer);
             }
             Some(Ready::Session(carriers, peer)) => {
@@ -147,15 +145,19 @@ impl Serving {
             let _ = far.answer(Refusal::Crowded as u8);
             return (self.complain)(&format!("{peer}: {target}: too many streams of this far end"));
         };
-        let serving = self.clone();
+        let (serving, far) = (self.clone(), Arc::new(far));
+        let own = Arc::clone(&far);
         let one = move || {
-            if let Err(error) = serving.stream(far, &target) {
+            own.wait_when_asked();
+            if let Err(error) = serving.stream(own, &target) {
                 (serving.complain)(&format!("{peer}: {error}"));
             }
             drop(place);
         };
-        // Without a thread the stream is reset.
-        let _ = thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(one);
+        if thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(one).is_err() {
+            // There is no thread for it, and none of ours is to wait for what becomes of it.
+            far.abort();
+        }
     }
 
     /// A session begins.
@@ -180,12 +182,11 @@ impl Serving {
     }
 
     /// One stream, from its beginning to its end.
-    fn stream(&self, far: Far, target: &str) -> io::Result<()> {
+    fn stream(&self, far: Arc<Far>, target: &str) -> io::Result<()> {
         let connected = match self.allowed.permits(target) {
             true => connect(target),
             false => Err((Refusal::Forbidden, io::Error::other("nobody may go there"))),
         };
-        let far = Arc::new(far);
         let number = self.counters.open(&far);
         match connected {
             Ok(tcp) => {

@@ -45,6 +45,14 @@ impl Far {
         }
     }
 
+    /// Reading and writing wait from now on.
+    pub(super) fn wait_when_asked(&self) {
+        if let Far::Tpa(stream) = self {
+            // It never fails: the result is that of `std::net`.
+            let _ = stream.set_nonblocking(false);
+        }
+    }
+
     /// Waits until the far end has connected it.
     ///
     /// # Errors
