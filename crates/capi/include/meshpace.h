@@ -157,7 +157,7 @@ int tpa_pollfd(int socket,
 
 /**
  * Sets an option. At level SOL_SOCKET: SO_RCVTIMEO and SO_SNDTIMEO (struct timeval), SO_LINGER (struct linger: how long tpa_close
- * waits, 30 s unless set; 0 s has it reset the connection), and before tpa_bind and tpa_connect SO_RCVBUF and SO_SNDBUF (int, bytes). At
+ * waits, 30 s unless set; 0 s has it reset the connection), and before tpa_bind and tpa_connect SO_RCVBUF and SO_SNDBUF (int, bytes, 1 GiB at most). At
  * level SOL_TPA: those named TPA_. Returns 0, or -1: ENOPROTOOPT for an option that cannot be set, EINVAL for a value of the wrong length or
  * out of range, or if it is too late.
  *

@@ -1,6 +1,7 @@
 //! What `send` and `recv` share: the transport by its name, our address, the path.
 
 use crate::caution;
+use crate::output::complain;
 use clap::{Args, ValueEnum};
 use meshpace_core::Rate;
 use meshpace_live::tcp::{Device, Limits, Raw, Stack};
@@ -316,6 +317,13 @@ fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
              {peer} needs a route back to {address}; or use --interface raw"
         ),
     ))
+}
+
+/// Says so if not all keys of connections could be noted.
+pub fn complain_of_lost_keys(keylog: Option<&KeyLog>) {
+    if let Some(Err(error)) = keylog.map(KeyLog::check) {
+        complain(&format!("--keylog: not all keys were noted: {error}"));
+    }
 }
 
 #[cfg(test)]

@@ -112,7 +112,10 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
         // Who only receives expects nothing, and so notices a peer that has vanished only by asking.
         (options.keep_alive, options.silence_timeout) = (Some(KEEP_ALIVE), SILENCE);
         options.idle_timeout = arguments.idle.map(meshpace_core::Duration::from_secs_f64);
-        receive::tpa(TpaPort::with_options(here, options).map_err(explain)?.listen(BACKLOG)?, look)
+        let keylog = options.keylog.clone();
+        let served = receive::tpa(TpaPort::with_options(here, options).map_err(explain)?.listen(BACKLOG)?, look);
+        network::complain_of_lost_keys(keylog.as_deref());
+        served
     };
     match transport {
         Transport::Kernel(None) => receive::kernel(TcpListener::bind(here).map_err(explain)?, look),

@@ -12,6 +12,7 @@ use meshpace_live::generator::tpa::Tpa;
 use meshpace_live::generator::udp::Udp;
 use meshpace_live::generator::{Carrier, Load, Measured, Tick, send};
 use meshpace_live::tcp::Protocol;
+use meshpace_live::tpa::Options;
 use meshpace_transport::Config;
 use meshpace_transport::tcp::window::LIMIT;
 use std::io::{self, IsTerminal, Write};
@@ -154,14 +155,21 @@ fn run(
         }
         Transport::Ours(Config::Udp(config)) => Ok((drive(arguments, Udp::new(to, config.clone())?, stop)?, hops)),
         Transport::Ours(Config::Tpa(config)) => {
-            Ok((drive(arguments, Tpa::new(to, network.tpa_options(config.clone())?)?, stop)?, hops))
+            Ok((over_udp(arguments, to, network.tpa_options(config.clone())?, stop)?, hops))
         }
         Transport::Ours(Config::Tcp(config)) => over_tcp(arguments, config, to, stop),
         Transport::Ours(Config::Train(config)) if network.interface() == Interface::Udp => {
-            Ok((drive(arguments, Tpa::new(to, network.train_options(config.clone())?)?, stop)?, hops))
+            Ok((over_udp(arguments, to, network.train_options(config.clone())?, stop)?, hops))
         }
         Transport::Ours(Config::Train(config)) => over_tcp(arguments, config, to, stop),
     }
+}
+
+fn over_udp(arguments: &Arguments, to: SocketAddr, options: Options, stop: &AtomicBool) -> io::Result<Measured> {
+    let keylog = options.keylog.clone();
+    let measured = drive(arguments, Tpa::new(to, options)?, stop);
+    network::complain_of_lost_keys(keylog.as_deref());
+    measured
 }
 
 fn over_tcp(

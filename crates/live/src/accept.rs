@@ -19,11 +19,13 @@ pub(crate) fn next(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-fn lacks_room(error: &io::Error) -> bool {
+/// Whether the process or the system has no descriptor, or no memory, for another connection now.
+pub(crate) fn lacks_room(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
+/// Waits a little for that to change.
 #[expect(clippy::disallowed_methods, reason = "nothing tells when the system has room again")]
-fn pause() {
+pub(crate) fn pause() {
     std::thread::sleep(PAUSE);
 }

@@ -149,6 +149,11 @@ def test_errors_have_pythons_types(server: tpa.socket) -> None:
     for wrong in ({"transport": "tcp-ap"}, {"key": bytes(32)}, {"secret": b"short"}, {"segment": 0}, {"keep_alive": float("nan")}):
         with pytest.raises(ValueError):
             tpa.socket(**wrong)  # type: ignore[arg-type]
+    for buffer in ("send_buffer", "receive_buffer"):
+        with pytest.raises(ValueError, match=f"{buffer}: {2**40}, expected 0 to {2**30} bytes"):
+            tpa.socket(**{buffer: 2**40})  # type: ignore[arg-type]
+    with pytest.raises(OSError, match="/dev/full"):
+        tpa.socket(keylog="/dev/full")
     with pytest.raises(TypeError):
         tpa.socket(mss=1460)  # type: ignore[call-arg]
 

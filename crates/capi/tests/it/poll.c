@@ -38,7 +38,7 @@ static int is_ready(int descriptor, int milliseconds) {
 }
 
 static void options(void) {
-    int s = tpa_socket(), zero = 0, minus = -1;
+    int s = tpa_socket(), zero = 0, minus = -1, huge = 0x7fffffff;
     char name[16];
     socklen_t length = sizeof name;
     CHECK(tpa_getsockopt(s, SOL_TPA, TPA_TRANSPORT, name, &length) == 0 && length == 6 && !strcmp(name, "tpa-2"));
@@ -47,6 +47,8 @@ static void options(void) {
     FAILS(tpa_getsockopt(s, SOL_TPA, TPA_TRANSPORT, name, &length), EINVAL);
     FAILS(tpa_setsockopt(s, SOL_TPA, TPA_TRANSPORT, "tcp-ap", 6), EINVAL);
     FAILS(tpa_setsockopt(s, SOL_TPA, TPA_SEGMENT, &zero, sizeof zero), EINVAL);
+    FAILS(tpa_setsockopt(s, SOL_SOCKET, SO_RCVBUF, &huge, sizeof huge), EINVAL);
+    FAILS(tpa_setsockopt(s, SOL_SOCKET, SO_SNDBUF, &huge, sizeof huge), EINVAL);
     FAILS(tpa_setsockopt(s, SOL_TPA, TPA_KEEP_ALIVE, &minus, sizeof minus), EINVAL);
     FAILS(tpa_setsockopt(s, SOL_TPA, TPA_KEEP_ALIVE, &minus, 2), EINVAL);
     FAILS(tpa_setsockopt(s, SOL_TPA, 4711, &zero, sizeof zero), ENOPROTOOPT);

@@ -11,6 +11,9 @@ use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
+/// How long the reset of a connection that is given up may take to leave this host.
+const FAREWELL: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// TPA connections to one host, one at a time.
 #[derive(Debug)]
 pub struct Tpa {
@@ -80,7 +83,8 @@ impl Carrier for Tpa {
 
     fn abort(&mut self) {
         if let Some(stream) = &self.stream {
-            stream.abort();
+            // The program may end next; a peer that hears nothing of it asks in 30 s.
+            let _ = stream.abort_timeout(FAREWELL);
         }
         self.ended = true;
     }

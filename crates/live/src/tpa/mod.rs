@@ -25,7 +25,7 @@ mod session;
 #[cfg(feature = "tokio")]
 pub use api::asynchronous;
 pub use api::listener::{BACKLOG, TpaListener};
-pub use api::options::Options;
+pub use api::options::{MOST_BUFFER, Options};
 pub use api::path::PathSource;
 pub use api::port::TpaPort;
 pub(crate) use api::port::any_port;
@@ -37,6 +37,7 @@ pub(crate) use runtime::{kernel_route, random};
 pub use runtime::{keylog, keys, socket};
 pub use session::counters::PortCounters;
 pub use session::failure::{TpaError, errno_of};
+pub(crate) use session::places;
 pub use session::security::Security;
 pub use session::settings::Limits;
 pub use session::{cipher, cookie, cover, handshake};

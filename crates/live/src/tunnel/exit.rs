@@ -1,20 +1,23 @@
 //! The end of a tunnel where its streams come out: connects each to its target.
 
+use super::Refusal;
 use super::counters::{Counters, End};
 use super::far::Far;
+use super::hall::{Hall, Ready};
 use super::joining::Joining;
 use super::pipe::{STACK, carry};
-use super::session::{Carrier, Link, Side, Stream};
-use super::within::Within;
-use super::{Beginning, Refusal, decode};
-use crate::tpa::{TpaListener, TpaStream};
+use super::room::Room;
+use super::session::{Link, Side};
+use crate::tpa::{Selector, TpaListener, TpaStream};
+use crate::{Clock, accept};
 use meshpace_core::Duration;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread;
 
-/// How long a stream may take to say where it is to go, and a target to answer.
+/// How long a target may take to answer, and a descriptor to become free.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where streams may go.
@@ -64,23 +67,10 @@ impl Exit {
             allowed: Arc::new(self.allowed.clone()),
             counters: self.counters.clone(),
             joining: Joining::default(),
+            room: Room::default(),
             complain,
         };
-        thread::Builder::new().name("exit".into()).spawn(move || {
-            loop {
-                let (tpa, peer) = match listener.accept() {
-                    Ok(accepted) => accepted,
-                    Err(error) => return error,
-                };
-                let serving = serving.clone();
-                // Without a thread the stream is reset.
-                let _ = thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(move || {
-                    if let Err(error) = serving.connection(tpa, peer) {
-                        complain(&format!("{peer}: {error}"));
-                    }
-                });
-            }
-        })
+        thread::Builder::new().name("exit".into()).spawn(move || serving.serve(&listener))
     }
 }
 
@@ -90,26 +80,83 @@ struct Serving {
     allowed: Arc<Allowed>,
     counters: Counters,
     joining: Joining,
+    room: Room,
     complain: fn(&str),
 }
 
+/// The token of the listener.
+const LISTENER: u64 = 0;
+
 impl Serving {
-    /// One connection, from its beginning to its end; of one that is a carrier to where its session takes it.
-    fn connection(&self, tpa: TpaStream, peer: SocketAddr) -> io::Result<()> {
-        let asked = decode(&mut Within::new(&tpa, PATIENCE));
-        tpa.set_read_timeout(None)?;
-        let patience = std::time::Duration::from_nanos(PATIENCE.0);
-        match asked {
-            Ok(Beginning::Stream(target)) => self.stream(Far::Tpa(tpa), Ok(target)),
-            Ok(Beginning::Carrier(Carrier::Bulk, name)) => {
-                tpa.set_nonblocking(true)?;
-                self.joining.leave(name, tpa, peer.ip(), patience)
+    /// Takes connections until nobody brings any; why.
+    fn serve(&self, listener: &TpaListener) -> io::Error {
+        let selector = Selector::default();
+        let mut hall = Hall::new(LISTENER + 1);
+        selector.waker(LISTENER).wake();
+        loop {
+            for token in selector.wait(hall.next_wakeup()) {
+                if token != LISTENER {
+                    self.dispatch(hall.look(&selector, token));
+                    continue;
+                }
+                let waker = selector.waker(LISTENER);
+                while let Poll::Ready(accepted) = listener.poll_accept(&Context::from_waker(&waker)) {
+                    match accepted.and_then(|(stream, peer)| hall.enter(&selector, stream, peer)) {
+                        Ok(ready) => self.dispatch(ready),
+                        Err(error) => return error,
+                    }
+                }
             }
-            Ok(Beginning::Carrier(Carrier::Express, name)) => {
-                let bulk = self.joining.take(name, peer.ip(), patience)?;
-                self.session([tpa, bulk], peer)
+            while let Some(gone) = hall.give_up() {
+                self.dispatch(Some(gone));
             }
-            Err(error) => self.stream(Far::Tpa(tpa), Err(error)),
+        }
+    }
+
+    /// Does what a connection is for.
+    fn dispatch(&self, ready: Option<Ready>) {
+        match ready {
+            None => {}
+            Some(Ready::Stream(stream, peer, target)) => {
+                self.begin(Far::Tpa(stream), target, peer);
+            }
+            Some(Ready::Session(carriers, peer)) => {
+                if let Err(error) = self.session(carriers, peer) {
+                    (self.complain)(&format!("{peer}: {error}"));
+                }
+            }
+            Some(Ready::Malformed(stream, peer, error)) => {
+                self.counters.refused();
+                // Who has said something else may want to know; nobody waits until it does.
+                let _ = Far::Tpa(stream).answer(Refusal::Malformed as u8);
+                (self.complain)(&format!("{peer}: {error}"));
+            }
+            Some(Ready::Gone(peer, error)) => {
+                self.counters.refused();
+                (self.complain)(&format!("{peer}: {error}"));
+            }
+        }
+    }
+
+    /// A stream has a thread from now on, if there is room for it.
+    fn begin(&self, far: Far, target: String, peer: SocketAddr) {
+        let Some(place) = self.room.take(peer.ip()) else {
+            self.counters.refused();
+            let _ = far.answer(Refusal::Crowded as u8);
+            return (self.complain)(&format!("{peer}: {target}: too many streams of this far end"));
+        };
+        let (serving, far) = (self.clone(), Arc::new(far));
+        let own = Arc::clone(&far);
+        let one = move || {
+            own.wait_when_asked();
+            if let Err(error) = serving.stream(own, &target) {
+                (serving.complain)(&format!("{peer}: {error}"));
+            }
+            drop(place);
+        };
+        if thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(one).is_err() {
+            // There is no thread for it, and none of ours is to wait for what becomes of it.
+            far.abort();
         }
     }
 
@@ -120,7 +167,7 @@ impl Serving {
         let number = self.counters.begin(&link);
         let (serving, over) = (self.clone(), self.clone());
         let run = link.run(
-            move |stream, target| serving.asked(stream, target, peer),
+            move |stream, target| serving.begin(Far::Session(stream), target, peer),
             move |error| {
                 over.counters.end(number);
                 over.joining.end(peer.ip());
@@ -134,26 +181,12 @@ impl Serving {
         run
     }
 
-    /// The far end of a session wants a stream.
-    fn asked(&self, stream: Stream, target: String, peer: SocketAddr) {
-        let serving = self.clone();
-        let one = move || {
-            if let Err(error) = serving.stream(Far::Session(stream), Ok(target)) {
-                (serving.complain)(&format!("{peer}: {error}"));
-            }
-        };
-        // Without a thread the stream is reset.
-        let _ = thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(one);
-    }
-
     /// One stream, from its beginning to its end.
-    fn stream(&self, far: Far, asked: io::Result<String>) -> io::Result<()> {
-        let connected = match &asked {
-            Ok(target) if self.allowed.permits(target) => connect(target),
-            Ok(_) => Err((Refusal::Forbidden, io::Error::other("nobody may go there"))),
-            Err(error) => Err((Refusal::Malformed, io::Error::new(error.kind(), error.to_string()))),
+    fn stream(&self, far: Arc<Far>, target: &str) -> io::Result<()> {
+        let connected = match self.allowed.permits(target) {
+            true => connect(target),
+            false => Err((Refusal::Forbidden, io::Error::other("nobody may go there"))),
         };
-        let far = Arc::new(far);
         let number = self.counters.open(&far);
         match connected {
             Ok(tcp) => {
@@ -167,14 +200,25 @@ impl Serving {
             Err((refusal, error)) => {
                 let told = far.answer(refusal as u8);
                 self.counters.close(number, End::Refused);
-                let target = asked.unwrap_or_default();
                 told.and(Err(io::Error::new(error.kind(), format!("{target}: {error}"))))
             }
         }
     }
 }
 
+/// A connection to the target. Where the process has no descriptor for it, it waits for one.
 fn connect(target: &str) -> Result<TcpStream, (Refusal, io::Error)> {
+    let until = Clock.now() + PATIENCE;
+    loop {
+        match connect_now(target) {
+            Err((_, error)) if accept::lacks_room(&error) && Clock.now() < until => accept::pause(),
+            Err((_, error)) if accept::lacks_room(&error) => return Err((Refusal::Crowded, error)),
+            connected => return connected,
+        }
+    }
+}
+
+fn connect_now(target: &str) -> Result<TcpStream, (Refusal, io::Error)> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no address");
     let addresses = target.to_socket_addrs().map_err(|error| (Refusal::Unreachable, error))?;
     for address in addresses {

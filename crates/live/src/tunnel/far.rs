@@ -45,6 +45,14 @@ impl Far {
         }
     }
 
+    /// Reading and writing wait from now on.
+    pub(super) fn wait_when_asked(&self) {
+        if let Far::Tpa(stream) = self {
+            // It never fails: the result is that of `std::net`.
+            let _ = stream.set_nonblocking(false);
+        }
+    }
+
     /// Waits until the far end has connected it.
     ///
     /// # Errors
@@ -64,7 +72,7 @@ impl Far {
         Err((refusal, io::Error::other(refusal.to_string())))
     }
 
-    /// Tells the far end whether its target is connected: 0, or why not.
+    /// Tells the far end whether its target is connected: 0, or why not. Nobody waits until it has heard why not.
     ///
     /// # Errors
     ///
@@ -73,7 +81,11 @@ impl Far {
         match self {
             Far::Tpa(stream) => {
                 (&mut &*stream).write_all(&[code])?;
-                if code == 0 { Ok(()) } else { stream.finish() }
+                if code != 0 {
+                    stream.shutdown(Shutdown::Write)?;
+                    stream.set_nonblocking(true)?;
+                }
+                Ok(())
             }
             Far::Session(stream) => {
                 stream.answer(code);

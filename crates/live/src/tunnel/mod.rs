@@ -19,9 +19,11 @@ mod counters;
 mod dialing;
 mod exit;
 mod far;
+mod hall;
 mod joining;
 pub mod medium;
 mod pipe;
+mod room;
 mod session;
 mod socks;
 mod transparent;
@@ -37,7 +39,7 @@ use crate::tpa::Options;
 use meshpace_core::Duration;
 use meshpace_transport::tpa;
 use session::{Carrier, NAME};
-use std::io::{self, Read};
+use std::io;
 
 /// TPA's options for a tunnel that may carry what people type: a block is begun with what there is. The paper has it wait to be filled
 /// until a timeout (TPA, section 3.2), elsewhere 100 ms here, so that a keystroke and its echo would take a fifth of a second. What is
@@ -64,7 +66,7 @@ pub enum Refusal {
     Refused = 3,
     /// The exit did not understand.
     Malformed = 4,
-    /// The exit has as many streams of this session as it takes.
+    /// The exit has as many streams of this session, or of this source, as it takes.
     Crowded = 5,
 }
 
@@ -107,28 +109,41 @@ enum Beginning {
     Carrier(Carrier, [u8; NAME]),
 }
 
-/// Reads what a connection begins with.
+/// How much more of what a connection begins with has to be read than these bytes of it, at least; 0 if that is all.
 ///
 /// # Errors
 ///
-/// The stream's; [`io::ErrorKind::InvalidData`] if it is something else.
-fn decode(stream: &mut impl Read) -> io::Result<Beginning> {
-    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not the beginning of a tunnelled stream");
-    let mut head = [0; 2];
-    stream.read_exact(&mut head)?;
-    if head[0] == SESSION {
-        let carrier = Carrier::ALL.into_iter().find(|carrier| *carrier as u8 == head[1]).ok_or_else(invalid)?;
-        let mut name = [0; NAME];
-        stream.read_exact(&mut name)?;
-        return Ok(Beginning::Carrier(carrier, name));
-    }
-    if head[0] != VERSION || head[1] == 0 {
+/// [`io::ErrorKind::InvalidData`] if it is something else.
+fn missing(bytes: &[u8]) -> io::Result<usize> {
+    let length = match bytes {
+        [] | [_] => 2,
+        [VERSION, length, ..] if *length > 0 => 2 + usize::from(*length),
+        [SESSION, carrier, ..] if Carrier::ALL.iter().any(|known| *known as u8 == *carrier) => 2 + NAME,
+        _ => return Err(invalid()),
+    };
+    Ok(length.saturating_sub(bytes.len()))
+}
+
+/// Understands what a connection begins with, all of which is there.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::InvalidData`] if it is something else.
+fn decode(bytes: &[u8]) -> io::Result<Beginning> {
+    let (head, rest) = bytes.split_first_chunk::<2>().ok_or_else(invalid)?;
+    if missing(bytes)? > 0 {
         return Err(invalid());
     }
-    let mut target = vec![0; usize::from(head[1])];
-    stream.read_exact(&mut target)?;
-    let target = String::from_utf8(target).ok().filter(|target| target.rsplit_once(':').is_some());
-    target.map(Beginning::Stream).ok_or_else(invalid)
+    if head[0] == SESSION {
+        let carrier = Carrier::ALL.into_iter().find(|carrier| *carrier as u8 == head[1]).ok_or_else(invalid)?;
+        return Ok(Beginning::Carrier(carrier, *rest.first_chunk().ok_or_else(invalid)?));
+    }
+    let target = std::str::from_utf8(rest).ok().filter(|target| target.rsplit_once(':').is_some());
+    target.map(|target| Beginning::Stream(target.to_owned())).ok_or_else(invalid)
+}
+
+fn invalid() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "not the beginning of a tunnelled stream")
 }
 
 #[cfg(test)]
@@ -140,12 +155,12 @@ mod tests {
     fn targets_are_read_as_they_are_written() {
         let bytes = encode("host:80").unwrap();
         assert_eq!(bytes, b"\x01\x07host:80");
-        assert_eq!(decode(&mut &bytes[..]).unwrap(), Beginning::Stream("host:80".into()));
+        assert_eq!(decode(&bytes).unwrap(), Beginning::Stream("host:80".into()));
         assert_eq!((encode(""), encode(&"x".repeat(256))), (None, None));
         for carrier in Carrier::ALL {
             let bytes = preamble(carrier, &[7; NAME]);
             assert_eq!(bytes[..3], [2, carrier as u8, 7]);
-            assert_eq!(decode(&mut &bytes[..]).unwrap(), Beginning::Carrier(carrier, [7; NAME]));
+            assert_eq!(decode(&bytes).unwrap(), Beginning::Carrier(carrier, [7; NAME]));
         }
         for bad in [
             &b"\x02\x07host:80"[..],
@@ -158,7 +173,15 @@ mod tests {
             b"\x01\x09host:80",
             b"",
         ] {
-            assert!(decode(&mut &*bad).is_err(), "{bad:?}");
+            assert!(decode(bad).is_err(), "{bad:?}");
+        }
+        // No byte more is read than there is of it, and none is missing in the end.
+        for whole in [encode("host:80").unwrap(), preamble(Carrier::Bulk, &[7; NAME])] {
+            let mut read = 0;
+            while let Some(more) = Some(missing(&whole[..read]).unwrap()).filter(|more| *more > 0) {
+                read += more;
+            }
+            assert_eq!(read, whole.len());
         }
         for byte in 0..=255 {
             assert!(!Refusal::of(byte).to_string().is_empty());

@@ -47,25 +47,27 @@ pub(super) fn carry(tcp: &TcpStream, far: &Arc<Far>, counters: &Counters) -> End
     let _ = tcp.set_nodelay(true);
     far.be_patient();
     let _ = tcp.set_write_timeout(Some(LOOK));
-    let Ok(from_tcp) = tcp.try_clone() else { return break_off(tcp, far) };
-    let (to_far, count) = (Arc::clone(far), counters.clone());
-    let there = thread::Builder::new().name("there".into()).stack_size(STACK).spawn(move || {
-        let copied = copy(&from_tcp, &*to_far, |bytes| count.carried(bytes, 0));
-        match copied {
-            Ok(()) => to_far.shutdown().is_ok(),
+    // Both threads use one descriptor.
+    let [there, back] = thread::scope(|scope| {
+        let carry_there = || match copy(tcp, &**far, |bytes| counters.carried(bytes, 0)) {
+            Ok(()) => far.shutdown().is_ok(),
             Err(_) => {
-                break_off(&from_tcp, &to_far);
+                break_off(tcp, far);
                 false
             }
+        };
+        let there = thread::Builder::new().name("there".into()).stack_size(STACK).spawn_scoped(scope, carry_there);
+        let Ok(there) = there else {
+            break_off(tcp, far);
+            return [false; 2];
+        };
+        let back = copy(&**far, Reader { tcp, far }, |bytes| counters.carried(0, bytes));
+        let back = back.and_then(|()| tcp.shutdown(Shutdown::Write)).is_ok();
+        if !back {
+            break_off(tcp, far);
         }
+        [there.join().unwrap_or(false), back]
     });
-    let Ok(there) = there else { return break_off(tcp, far) };
-    let back = copy(&**far, Reader { tcp, far }, |bytes| counters.carried(0, bytes));
-    let back = back.and_then(|()| tcp.shutdown(Shutdown::Write)).is_ok();
-    if !back {
-        break_off(tcp, far);
-    }
-    let there = there.join().unwrap_or(false);
     // The far end has everything, or it is an abort.
     if there && back && far.finish().is_ok() { End::Closed } else { End::Aborted }
 }

@@ -1,7 +1,6 @@
 //! Reading what has to be said within a time, however it comes: a byte now and then is not enough.
 
 use crate::Clock;
-use crate::tpa::TpaStream;
 use meshpace_core::{Duration, Time};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -17,12 +16,6 @@ pub(super) trait Limited {
 }
 
 impl Limited for TcpStream {
-    fn limit(&self, limit: Option<std::time::Duration>) -> io::Result<()> {
-        self.set_read_timeout(limit)
-    }
-}
-
-impl Limited for TpaStream {
     fn limit(&self, limit: Option<std::time::Duration>) -> io::Result<()> {
         self.set_read_timeout(limit)
     }

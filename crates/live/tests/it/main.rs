@@ -15,6 +15,7 @@ mod tcp_programs;
 mod tcp_raw;
 mod tcp_same_trace;
 mod tcp_stack;
+mod tpa_abort;
 mod tpa_acceptance;
 mod tpa_ciphers;
 mod tpa_findings;

@@ -60,7 +60,7 @@ class Options(TypedDict, total=False):
     #: Encrypted, with the holders of known keys: our private key, and the peers' public ones. See `new_key`.
     key: bytes
     peers: Sequence[bytes]
-    #: Bytes that wait to be acknowledged, and to be read. Default 262144 each.
+    #: Bytes that wait to be acknowledged, and to be read. Default 262144 each, 1073741824 at most.
     send_buffer: int
     receive_buffer: int
     #: How long to try to connect, seconds. Default 30.

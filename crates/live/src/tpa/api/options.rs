@@ -46,9 +46,9 @@ pub struct Options {
     pub fit_mtu: bool,
     /// Where path information comes from; none: one hop at 2 Mbit/s, until packets tell otherwise. Default none.
     pub path: Option<Arc<dyn PathSource>>,
-    /// Bytes written that wait to be sent or acknowledged; at least two blocks. Default 256 KiB.
+    /// Bytes written that wait to be sent or acknowledged; at least two blocks, [`MOST_BUFFER`] at most. Default 256 KiB.
     pub send_buffer: usize,
-    /// Bytes received that wait to be read; at least three blocks. Default 256 KiB.
+    /// Bytes received that wait to be read; at least three blocks, [`MOST_BUFFER`] at most. Default 256 KiB.
     pub receive_buffer: usize,
     /// How long to try to open a connection; quiet trains give up after 100 s at most. Default 30 s.
     pub connect_timeout: Duration,
@@ -148,6 +148,11 @@ impl Options {
                 format!("transport.segment: {}, at most {MOST_PAYLOAD} bytes over UDP", self.transport.segment);
             return Err(refused(message));
         }
+        for (name, bytes) in [("send_buffer", self.send_buffer), ("receive_buffer", self.receive_buffer)] {
+            if bytes > MOST_BUFFER {
+                return Err(refused(format!("{name}: {bytes}, expected 0 to {MOST_BUFFER} bytes")));
+            }
+        }
         Ok(())
     }
 
@@ -174,6 +179,9 @@ impl Options {
     }
 }
 
+/// The largest buffer of a connection, bytes: 1 GiB. Some thousand times what any path here holds.
+pub const MOST_BUFFER: usize = 1 << 30;
+
 /// Payload that fits into the largest UDP datagram behind the headers.
 const MOST_PAYLOAD: u32 = 65507 - overhead(Protection::Nn);
 
@@ -194,4 +202,27 @@ fn on_wires(mut transport: tpa::Config) -> tpa::Config {
 
 fn refused(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_that_no_memory_holds_are_refused_with_their_range() {
+        for most in [MOST_BUFFER, 0] {
+            assert!(Options { send_buffer: most, receive_buffer: most, ..Options::default() }.check().is_ok());
+        }
+        for bytes in [MOST_BUFFER + 1, 1 << 40, usize::MAX] {
+            let refused = [
+                ("send_buffer", Options { send_buffer: bytes, ..Options::default() }),
+                ("receive_buffer", Options { receive_buffer: bytes, ..Options::default() }),
+            ];
+            for (name, options) in refused {
+                let error = options.check().unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+                assert_eq!(error.to_string(), format!("{name}: {bytes}, expected 0 to 1073741824 bytes"));
+            }
+        }
+    }
 }

@@ -275,6 +275,16 @@ impl TpaStream {
         self.shared.abort();
     }
 
+    /// The same, and waits until the word of it has left this host: for who ends the process next, and the thread that runs the connection
+    /// with it.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::TimedOut`] if it has not left after `timeout`, or nobody runs the connection any more.
+    pub fn abort_timeout(&self, timeout: std::time::Duration) -> io::Result<()> {
+        if self.shared.abort_and_wait(timeout) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+    }
+
     /// Has the ACK of what the peer says wait up to `delay` for something to be written, on which it then rides: questions and answers take a
     /// packet less. For open connections whose peers do the same; trains acknowledge as before.
     pub fn hold_acks(&self, delay: std::time::Duration) {

@@ -19,6 +19,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// What is added before any keys.
+const COMMENT: &str = "# Keys of TPA over UDP: whoever has them reads what the connections carried.\n";
+
 /// What a line begins with.
 pub(crate) fn word(cipher: Cipher) -> &'static str {
     match cipher {
@@ -36,14 +39,16 @@ pub struct KeyLog {
 }
 
 impl KeyLog {
-    /// Adds to the file at `path`; makes one that only its owner may read if there is none.
+    /// Adds to the file at `path`, beginning with a comment; makes one that only its owner may read if there is none.
     ///
     /// # Errors
     ///
-    /// It cannot be opened or made.
+    /// It cannot be opened, made or written.
     pub fn append(path: &Path) -> io::Result<KeyLog> {
         let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(explain)?;
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(explain)?;
+        // A file that takes nothing is told before there are keys to be lost.
+        file.write_all(COMMENT.as_bytes()).map_err(explain)?;
         Ok(KeyLog { path: path.to_owned(), file: Mutex::new(Ok(file)) })
     }
 
@@ -69,5 +74,26 @@ impl KeyLog {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let explain = |kind: &io::ErrorKind| io::Error::new(*kind, format!("{}: {kind}", self.path.display()));
         file.as_ref().map(|_| ()).map_err(explain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_takes_nothing_is_told_before_there_are_keys() {
+        let error = KeyLog::append(Path::new("/dev/full")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().contains("/dev/full"), "{error}");
+    }
+
+    #[test]
+    fn keys_that_could_not_be_written_are_told_afterwards() {
+        let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let log = KeyLog { path: "/dev/full".into(), file: Mutex::new(Ok(file)) };
+        assert!(log.check().is_ok());
+        log.note(Cipher::Aes256Gcm, [(1, &[2; 32]), (3, &[4; 32])]);
+        assert_eq!(log.check().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

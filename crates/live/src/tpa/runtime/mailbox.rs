@@ -13,6 +13,7 @@ use nix::libc;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What applications ask of the runtime.
@@ -30,6 +31,8 @@ pub enum Command {
     Connect { port: u64, shared: Arc<Shared>, settings: Arc<Settings>, config: Box<tpa::Config> },
     /// Look at a connection.
     Touch(u64),
+    /// The same, and say so once what it then sends has left this host.
+    Dispatch { id: u64, left: SyncSender<()> },
     /// Nobody needs the runtime any more.
     Stop,
 }
@@ -133,6 +136,12 @@ impl Mailbox {
 impl Runner for Mailbox {
     fn touch(&self, id: u64) -> io::Result<()> {
         self.send(Command::Touch(id))
+    }
+
+    fn dispatch(&self, id: u64) -> io::Result<Receiver<()>> {
+        let (left, told) = sync_channel(1);
+        self.send(Command::Dispatch { id, left })?;
+        Ok(told)
     }
 
     fn check_process(&self) -> io::Result<()> {

@@ -6,8 +6,10 @@ use crate::tpa::session::failure::Failure;
 use meshpace_core::Time;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 /// How a connection's application reaches the thread that runs it.
 pub trait Runner: std::fmt::Debug + Send + Sync {
@@ -17,6 +19,13 @@ pub trait Runner: std::fmt::Debug + Send + Sync {
     ///
     /// The thread has ended.
     fn touch(&self, id: u64) -> io::Result<()>;
+
+    /// The same; where it is told once what the connection then sends has left this host.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    fn dispatch(&self, id: u64) -> io::Result<Receiver<()>>;
 
     /// Whether the thread is one of this process.
     ///
@@ -175,6 +184,12 @@ impl Shared {
         let mut state = self.lock();
         state.exchange.wishes.abort = true;
         self.call(&mut state);
+    }
+
+    /// The same, and waits for at most `patience` until the peer's word of it has left this host; whether it has.
+    pub fn abort_and_wait(&self, patience: Duration) -> bool {
+        self.lock().exchange.wishes.abort = true;
+        self.runner.dispatch(self.id).is_ok_and(|told| told.recv_timeout(patience).is_ok())
     }
 }
 

@@ -33,6 +33,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 /// Messages taken from one socket before the timers are looked at again.
 const TURN: usize = 32;
@@ -57,6 +58,8 @@ struct Port {
     out: Outbox,
     /// Waits for room in the kernel's buffer.
     blocked: bool,
+    /// Whom to tell once all of it has left.
+    departures: Vec<SyncSender<()>>,
     /// Nobody holds it any more.
     released: bool,
 }
@@ -211,6 +214,7 @@ impl Worker {
                         lingering: 0,
                         out: Outbox::default(),
                         blocked: false,
+                        departures: Vec::new(),
                         released: false,
                     };
                     self.ports.insert(id, port);
@@ -240,13 +244,25 @@ impl Worker {
                         self.flush(port);
                     }
                 }
+                Command::Dispatch { id, left } => {
+                    let number = self.work(id, Clock.now());
+                    if let Some((number, port)) = number.and_then(|number| Some((number, self.ports.get_mut(&number)?)))
+                    {
+                        port.departures.push(left);
+                        self.flush(number);
+                    } else {
+                        // A connection that is no more has nothing left to say.
+                        let _ = left.try_send(());
+                    }
+                }
                 Command::Stop => self.stopped = true,
             }
         }
     }
 
     fn connect(&mut self, id: u64, shared: Arc<Shared>, settings: Arc<Settings>, config: tpa::Config) {
-        let (tag, first_block) = match random_names(&mut Machine) {
+        let names = random_names(&mut Machine).and_then(|names| Ok((names, session::host::random(&mut Machine)?)));
+        let ((tag, first_block), secret) = match names {
             Ok(names) => names,
             Err(error) => return shared.fail(Failure::of(&error, format!("no random numbers: {error}"))),
         };
@@ -257,7 +273,7 @@ impl Worker {
         let Some(port) = self.ports.get_mut(&id) else { return };
         port.endpoint.connect(tag, number);
         port.connections += 1;
-        let session = session::connection::Connection::open(settings, addresses, &config, tag, now);
+        let session = session::connection::Connection::open(settings, addresses, &config, (tag, secret), now);
         self.connections.insert(number, Connection::new(id, session, shared));
         self.work(number, now);
         self.flush(id);

@@ -143,15 +143,16 @@ fn engine(settings: &Settings, config: &tpa::Config, role: Role) -> Engine {
 }
 
 impl Connection {
-    /// Opens one, with `tag` for its own: the request leaves with the next [`Connection::work`].
+    /// Opens one, with `tag` for its own, and a random number that encryption begins with: the request leaves with the next
+    /// [`Connection::work`].
     pub fn open(
         settings: Arc<Settings>,
         addresses: Addresses,
         config: &tpa::Config,
-        tag: Tag,
+        (tag, secret): (Tag, [u8; 32]),
         now: Time,
     ) -> Connection {
-        let request = Request::new(config, &settings, tag);
+        let request = Request::new(config, &settings, (tag, secret));
         let stage = Stage::Opening(Box::new(request));
         let mut connection = Connection::new(settings, addresses, config, (tag, Role::Sender, stage), now);
         connection.look_up_path(now);

@@ -1,6 +1,7 @@
 //! Cookies: what a listener gives to whoever asks for a connection instead of remembering the request.
 //!
-//! SipHash-2-4 with 128 bits under a random key, of both addresses and of the whole request. Keys are replaced every 8 s and
+//! SipHash-2-4 with 128 bits under a random key, of both addresses, of the whole request, and of the public key that Noise's first message
+//! begins with: whoever reads a request cannot show its cookie with a message of his own. Keys are replaced every 8 s and
 //! good for twice as long; the cookies of connections and unfinished handshakes are remembered as long as their key, so that a request
 //! that is played again opens nothing. Memory is bounded: when a key's share is full, the next key comes early.
 
@@ -61,7 +62,7 @@ impl Baker {
         self.since = now;
     }
 
-    fn bake(secret: &[u8; 16], between: Addresses, port: u16, opening: &Opening) -> Cookie {
+    fn bake(secret: &[u8; 16], (between, port): (Addresses, u16), opening: &Opening, key: &[u8]) -> Cookie {
         // SipHash-2-4 is a keyed function made for short messages: without the key nobody can tell its next value.
         let mut hasher = SipHasher24::new_with_key(secret);
         let mut address = |address: IpAddr, port: u16| {
@@ -74,21 +75,23 @@ impl Baker {
         address(between.peer.ip(), between.peer.port());
         address(between.own.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)), port);
         hasher.write(&opening.prologue());
+        hasher.write(key);
         hasher.finish128().as_bytes()
     }
 
-    /// The cookie to be shown with the request `opening` that came from and to these addresses, at the own `port`.
-    pub fn cookie(&self, between: Addresses, port: u16, opening: &Opening) -> Cookie {
-        Baker::bake(&self.keys[0].secret, between, port, opening)
+    /// The cookie to be shown with the request `opening` that came from and to these addresses, at the own port, with a message that begins
+    /// with `key`.
+    pub fn cookie(&self, at: (Addresses, u16), opening: &Opening, key: &[u8]) -> Cookie {
+        Baker::bake(&self.keys[0].secret, at, opening, key)
     }
 
     /// Whether the request shows a cookie made for it not long ago; it is then used up.
-    pub fn spend(&mut self, between: Addresses, port: u16, opening: &Opening) -> bool {
+    pub fn spend(&mut self, at: (Addresses, u16), opening: &Opening, key: &[u8]) -> bool {
         if opening.cookie == Cookie::default() {
             // It shows none: what floods consist of costs as little as can be.
             return false;
         }
-        let fits = |key: &&mut Key| Baker::bake(&key.secret, between, port, opening) == opening.cookie;
+        let fits = |secret: &&mut Key| Baker::bake(&secret.secret, at, opening, key) == opening.cookie;
         self.keys.iter_mut().find(fits).is_some_and(|key| key.used.insert(half(&opening.cookie)))
     }
 
@@ -130,14 +133,17 @@ mod tests {
     fn a_cookie_is_good_for_its_request_alone_once_and_not_for_long() {
         let ends = between("10.0.0.1:4000", "10.0.0.9");
         let fresh = || Baker::new(Time(0), [[1; 16], [2; 16]]);
-        let shown = Opening { cookie: fresh().cookie(ends, 9, &opening()), ..opening() };
+        let shown = Opening { cookie: fresh().cookie((ends, 9), &opening(), &[4; 32]), ..opening() };
         let mut ours = fresh();
-        assert!(ours.spend(ends, 9, &shown));
-        assert!(!ours.spend(ends, 9, &shown), "a second time");
+        assert!(ours.spend((ends, 9), &shown, &[4; 32]));
+        assert!(!ours.spend((ends, 9), &shown, &[4; 32]), "a second time");
         ours.give_back(&shown.cookie);
-        assert!(ours.spend(ends, 9, &shown) && !ours.spend(ends, 9, &shown), "once more after it was given back");
+        assert!(
+            ours.spend((ends, 9), &shown, &[4; 32]) && !ours.spend((ends, 9), &shown, &[4; 32]),
+            "once more after it was given back"
+        );
         let refused = |why: &str, ends: Addresses, port: u16, shown: &Opening| {
-            assert!(!fresh().spend(ends, port, shown), "{why}");
+            assert!(!fresh().spend((ends, port), shown, &[4; 32]), "{why}");
         };
         refused("another port", between("10.0.0.1:4001", "10.0.0.9"), 9, &shown);
         refused("another address", between("10.0.0.2:4000", "10.0.0.9"), 9, &shown);
@@ -147,24 +153,29 @@ mod tests {
         refused("another block", ends, 9, &Opening { segment: Segment { block: 8, ..shown.segment }, ..shown });
         refused("other terms", ends, 9, &Opening { terms: Terms { segment: 9, ..shown.terms }, ..shown });
         refused("none", ends, 9, &opening());
-        assert!(!Baker::new(Time(0), [[3; 16], [4; 16]]).spend(ends, 9, &shown), "another key");
+        assert!(!fresh().spend((ends, 9), &shown, &[5; 32]), "another key of Noise's");
+        assert!(!fresh().spend((ends, 9), &shown, &[]), "none");
+        assert!(!Baker::new(Time(0), [[3; 16], [4; 16]]).spend((ends, 9), &shown, &[4; 32]), "another key");
     }
 
     #[test]
     fn keys_are_replaced() {
         let ends = between("[fe80::1]:4000", "fe80::2");
         let mut baker = Baker::new(Time(0), [[1; 16], [2; 16]]);
-        let shown = Opening { cookie: baker.cookie(ends, 9, &opening()), ..opening() };
+        let shown = Opening { cookie: baker.cookie((ends, 9), &opening(), &[4; 32]), ..opening() };
         assert!(!baker.is_due(Time(COOKIE_LIFE.0 - 1)) && baker.is_due(Time(COOKIE_LIFE.0)));
         baker.rotate(Time(COOKIE_LIFE.0), [[3; 16], [4; 16]]);
-        assert!(baker.clone().spend(ends, 9, &shown), "one key later");
-        assert!(baker.spend(ends, 9, &shown) && !baker.spend(ends, 9, &shown), "remembered with its key");
+        assert!(baker.clone().spend((ends, 9), &shown, &[4; 32]), "one key later");
+        assert!(
+            baker.spend((ends, 9), &shown, &[4; 32]) && !baker.spend((ends, 9), &shown, &[4; 32]),
+            "remembered with its key"
+        );
         let mut late = baker.clone();
         baker.rotate(Time(2 * COOKIE_LIFE.0), [[5; 16], [6; 16]]);
-        assert!(!baker.spend(ends, 9, &shown), "too old");
+        assert!(!baker.spend((ends, 9), &shown, &[4; 32]), "too old");
         let other = Opening { opener: 6, ..opening() };
-        let other = Opening { cookie: late.cookie(ends, 9, &other), ..other };
+        let other = Opening { cookie: late.cookie((ends, 9), &other, &[4; 32]), ..other };
         late.rotate(Time(9 * COOKIE_LIFE.0), [[7; 16], [8; 16]]);
-        assert!(!late.spend(ends, 9, &other), "after a long pause");
+        assert!(!late.spend((ends, 9), &other, &[4; 32]), "after a long pause");
     }
 }

@@ -14,7 +14,7 @@ use super::host::{Host, Randomness, random};
 use super::noise;
 use super::outbox::Outbox;
 use super::settings::Settings;
-use super::sources::Sources;
+use super::sources::{Granted, Sources};
 use crate::drive::Deadlines;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::{self, Flags, Segment};
@@ -26,10 +26,6 @@ use std::sync::Arc;
 /// Answers to datagrams of unknown connections per second and port: as many as the kernel gives for datagrams to unknown
 /// ports (net.ipv4.icmp_ratelimit), so that nobody can use a port to flood others.
 const ANSWERS_PER_SECOND: u32 = 1000;
-
-/// An unfinished handshake that has been so for this long gives its place to another: its cookie was good, but whoever does
-/// not go on must not keep others out.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who has a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -288,12 +284,12 @@ impl Endpoint {
         }
         self.rotate_keys(now, host);
         let terms = request.terms.within(self.settings.receive_buffer);
-        let port = self.local.port();
+        let (at, key) = ((addresses, self.local.port()), noise::key_of(message));
         let suite = request.suite.agreed(self.settings.aes);
-        if (terms, suite) != (request.terms, request.suite) || !self.cookies.spend(addresses, port, request) {
+        if (terms, suite) != (request.terms, request.suite) || !self.cookies.spend(at, request, key) {
             count(&self.counters.challenges);
             let asked = Opening { terms, suite, ..*request };
-            let cookie = self.cookies.cookie(addresses, port, &asked);
+            let cookie = self.cookies.cookie(at, &asked, key);
             let flags = Flags::SYN.with(Flags::ACK);
             let segment = Segment { ack_block: request.segment.block, flags, ..Segment::default() };
             let challenge = Opening { kind: Kind::Challenge, cookie, segment, ..asked };
@@ -322,14 +318,17 @@ impl Endpoint {
         host: &mut dyn Host,
         out: &mut Outbox,
     ) {
-        self.make_room(now);
         let source = addresses.peer.ip();
-        if !host.has_room(source) || !self.sources.begin(now, source) {
+        let number = self.next;
+        let granted = if host.has_room(source) { self.sources.begin(now, number, source) } else { None };
+        let Some(Granted { instead_of }) = granted else {
             // The same request may find room later.
             self.cookies.give_back(&request.cookie);
             return count(&self.counters.crowded);
-        }
-        let Ok((tag, first_block)) = random_names(host) else { return self.sources.finish(source, false) };
+        };
+        self.next += 1;
+        instead_of.into_iter().for_each(|number| self.finish(number, None));
+        let Ok((tag, first_block)) = random_names(host) else { return self.sources.finish(number, source, false) };
         let flags = Flags::SYN.with(Flags::ACK);
         let settings = &self.settings;
         let window = match settings.trains.as_ref().filter(|_| request.trains) {
@@ -346,17 +345,18 @@ impl Endpoint {
             match noise::answer(&settings.security, request, message, &acceptance.repeated(), host) {
                 Ok((keys, message)) => (Some(keys), acceptance.encode(&message, 0)),
                 Err(_) => {
-                    self.sources.finish(source, false);
+                    self.sources.finish(number, source, false);
+                    // Whoever reads the request can show its cookie with a message of his own.
+                    self.cookies.give_back(&request.cookie);
                     count(&self.counters.forged);
-                    if self.answers.take(now) {
+                    // Without known keys there are none that do not fit: it is not what the peer said.
+                    if settings.security.knows_peer() && self.answers.take(now) {
                         out.push_bytes(addresses, &refusal(request).encode(&[], 0));
                     }
                     return;
                 }
             }
         };
-        let number = self.next;
-        self.next += 1;
         self.by_tag.insert(tag, Holder::HalfOpen(number));
         self.by_peer.insert((addresses.peer, request.opener), Holder::HalfOpen(number));
         let keys = (keys, settings.key_life);
@@ -433,15 +433,7 @@ impl Endpoint {
                 self.by_peer.remove(&peer);
             }
         }
-        self.sources.finish(half_open.addresses.peer.ip(), connection.is_some());
-    }
-
-    /// Lets the oldest unfinished handshake go if they are too many and it has had its time.
-    fn make_room(&mut self, now: Time) {
-        let Some((number, oldest)) = self.half_open.first_key_value() else { return };
-        if self.half_open.len() >= self.settings.limits.half_open && now.since(oldest.since) >= PATIENCE {
-            self.finish(*number, None);
-        }
+        self.sources.finish(number, half_open.addresses.peer.ip(), connection.is_some());
     }
 
     /// A connection is being opened from here, with this tag of ours.

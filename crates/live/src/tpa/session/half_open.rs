@@ -28,7 +28,6 @@ pub(crate) struct HalfOpen {
     key_life: u32,
     /// The datagram of the acceptance.
     acceptance: Box<[u8]>,
-    pub(crate) since: Time,
     /// How often the acceptance has left.
     times: u32,
     /// When it is repeated.
@@ -47,7 +46,7 @@ impl HalfOpen {
         now: Time,
     ) -> HalfOpen {
         let acceptance = acceptance.into();
-        HalfOpen { addresses, request, tag, first_block, keys, key_life, acceptance, since: now, times: 0, at: now }
+        HalfOpen { addresses, request, tag, first_block, keys, key_life, acceptance, times: 0, at: now }
     }
 
     /// The acceptance leaves; it is repeated after `initial`, doubled each time. Whoever asks for it more often does not keep his place

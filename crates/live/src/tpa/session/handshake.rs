@@ -8,7 +8,8 @@
 //!
 //! Both ends of TPA need the same segment size, and the receiver needs to know how many segments share an ACK (section 3.6).
 //! Whoever opens the connection proposes them; a listener whose buffers are smaller asks for smaller segments in its challenge. There it
-//! also chooses the cipher.
+//! also chooses the cipher. With encryption the first request already has the public key that Noise's first message will begin with, and
+//! the cookie is good for no other.
 //!
 //! ```text
 //! bytes 0-7    zero: the tag of no connection

@@ -17,6 +17,17 @@ use std::io;
 /// Longest Noise message here.
 const MOST: usize = 256;
 
+/// Bytes of a key. Every first message begins with a public one, made for it.
+const KEY: usize = 32;
+
+/// The private key that a first message is made with, each once.
+pub(crate) type Secret = [u8; KEY];
+
+/// What a first message begins with, as far as it is there.
+pub(crate) fn key_of(message: &[u8]) -> &[u8] {
+    &message[..message.len().min(KEY)]
+}
+
 /// Keys of both directions.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys {
@@ -90,15 +101,10 @@ impl CryptoResolver for Drawn {
     }
 }
 
-fn builder<'a>(
-    security: &'a Security,
-    cipher: Cipher,
-    prologue: &'a [u8],
-    randomness: &mut (impl Randomness + ?Sized),
-) -> io::Result<Builder<'a>> {
+fn builder<'a>(security: &'a Security, cipher: Cipher, prologue: &'a [u8], secret: Secret) -> io::Result<Builder<'a>> {
     // snow's own choice of implementations, but for the random numbers.
     let implementations = FallbackResolver::new(Box::new(RingResolver), Box::new(DefaultResolver));
-    let resolver = FallbackResolver::new(Box::new(Drawn(random(randomness)?)), Box::new(implementations));
+    let resolver = FallbackResolver::new(Box::new(Drawn(secret)), Box::new(implementations));
     let pattern = pattern(security.protection(), cipher)?;
     let builder = Builder::with_resolver(pattern, Box::new(resolver)).prologue(prologue).map_err(broken)?;
     match security {
@@ -108,19 +114,15 @@ fn builder<'a>(
     }
 }
 
-/// Begins: the first message for the request `opening`.
+/// Begins: the first message for the request `opening`, which no other is made with the same secret for.
 ///
 /// # Errors
 ///
-/// Keys that are none, no random numbers, or, with keys, not exactly one peer.
-pub(crate) fn ask(
-    security: &Security,
-    opening: &Opening,
-    randomness: &mut (impl Randomness + ?Sized),
-) -> io::Result<(Asking, Vec<u8>)> {
+/// Keys that are none, or, with keys, not exactly one peer.
+pub(crate) fn ask(security: &Security, opening: &Opening, secret: Secret) -> io::Result<(Asking, Vec<u8>)> {
     let prologue = opening.prologue();
     let cipher = opening.suite.cipher;
-    let mut builder = builder(security, cipher, &prologue, randomness)?;
+    let mut builder = builder(security, cipher, &prologue, secret)?;
     if let Security::Keys { peers, .. } = security {
         let [peer] = &peers[..] else {
             let text = format!("{} keys of peers: whoever opens a connection needs to know one", peers.len());
@@ -149,8 +151,11 @@ pub(crate) fn answer(
 ) -> io::Result<(Keys, Vec<u8>)> {
     let prologue = opening.prologue();
     let cipher = opening.suite.cipher;
-    let mut state = builder(security, cipher, &prologue, randomness)?.build_responder().map_err(broken)?;
-    state.read_message(message, &mut [0; MOST]).map_err(broken)?;
+    let mut state = builder(security, cipher, &prologue, random(randomness)?)?.build_responder().map_err(broken)?;
+    if state.read_message(message, &mut [0; MOST]).map_err(broken)? > 0 {
+        // Nobody says more in it, and without keys nobody could tell who did.
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     if let Security::Keys { peers, .. } = security {
         let known = state.get_remote_static().is_some_and(|key| peers.iter().any(|peer| peer[..] == *key));
         if !known {
@@ -223,7 +228,11 @@ mod tests {
     fn shake_with(ours: &Security, theirs: &Security, aes: bool) -> io::Result<()> {
         let opening = opening(ours, aes);
         let mut randomness = seeded();
-        let (mut asking, first) = ask(ours, &opening, &mut randomness)?;
+        let secret = random(&mut randomness)?;
+        let (mut asking, first) = ask(ours, &opening, secret)?;
+        assert_eq!(key_of(&first), Security::public_key(&secret));
+        let longer = [&first[..], &[0]].concat();
+        assert!(answer(theirs, &opening, &longer, b"agreed", &mut randomness).is_err());
         let (accepted, second) = answer(theirs, &opening, &first, b"agreed", &mut randomness)?;
         let mut forged = second.clone();
         forged[40] ^= 1;
@@ -256,7 +265,7 @@ mod tests {
         let security = Security::Opportunistic;
         let asked = opening(&security, true);
         let mut randomness = seeded();
-        let (mut asking, first) = ask(&security, &asked, &mut randomness).unwrap();
+        let (mut asking, first) = ask(&security, &asked, [3; KEY]).unwrap();
         // Other terms; an offer that was taken out, with the cipher or without.
         for seen in [
             Opening { terms: Terms { window: 9, ..asked.terms }, ..asked },

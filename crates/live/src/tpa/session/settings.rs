@@ -55,12 +55,13 @@ pub struct Limits {
     pub connections: usize,
     /// The same from one source. Default 4096.
     pub connections_per_source: usize,
-    /// Handshakes that are not finished. Default 1024: some hundred bytes each.
+    /// Handshakes that are not finished. Default 1024: some hundred bytes each. When all are taken, who has few gets one from the network
+    /// that has most.
     pub half_open: usize,
     /// The same from one source. Default 256.
     pub half_open_per_source: usize,
     /// Handshakes begun per second and source, in the long run; as many at once. Default 256. Each costs two
-    /// multiplications on the curve.
+    /// multiplications on the curve. All sources together begin four times as many.
     pub handshakes_per_second: u32,
 }
 

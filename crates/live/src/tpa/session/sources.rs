@@ -1,7 +1,10 @@
-//! What each source of connections has in use, so that one of them cannot take the places of all others.
+//! What each source of connections has in use, so that one of them cannot take the places of all others, and neither can a network of many.
 //!
-//! A source is an IPv4 address or an IPv6 network of 64 bits: whoever has one address of such a network has them all.
+//! A source is an IPv4 address or an IPv6 network of 64 bits: whoever has one address of such a network has them all. Unfinished handshakes,
+//! and those begun in the last second, are shared out by networks of several lengths (`places`). So is the last quarter of the connections:
+//! from then on a source may have as many more as are left, and a wider network 31 times as many.
 
+use super::places::{Census, Network, Places, Verdict, networks, source_of};
 use super::settings::Limits;
 use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
@@ -10,11 +13,20 @@ use std::net::IpAddr;
 /// Sources remembered although they have nothing in use, until the next sweep.
 const KEPT: usize = 4096;
 
+/// An unfinished handshake that has been so for this long gives its place to another of its source: its cookie was good, but whoever does
+/// not go on must not keep others out.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How many times a source's handshakes per second are begun for all, so that the processor has time for what is open.
+const ALL_OVER_ONE: usize = 4;
+
+/// How many connections a wider network may have for each that is left.
+const NETWORK_OVER_LEFT: usize = 31;
+
+/// What a source may still begin.
 #[derive(Clone, Copy, Debug)]
 struct Source {
-    half_open: usize,
-    connections: usize,
-    /// Handshakes it may still begin, and since when it has been earning more.
+    /// Handshakes, and since when it has been earning more.
     handshakes: u32,
     since: Time,
 }
@@ -23,86 +35,113 @@ struct Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     limits: Limits,
-    by_address: BTreeMap<IpAddr, Source>,
-    half_open: usize,
+    by_address: BTreeMap<Network, Source>,
+    half_open: Places,
+    /// Handshakes begun in the last second.
+    recent: Places,
     connections: usize,
+    connected: Census,
     swept: Time,
 }
 
-/// The source that an address belongs to.
-pub(crate) fn source_of(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => IpAddr::from((u128::from(address) >> 64 << 64).to_be_bytes()),
-    }
+/// A handshake that may begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Granted {
+    /// The unfinished one that gives way to it.
+    pub(crate) instead_of: Option<u64>,
 }
 
 impl Sources {
     pub(crate) fn new(limits: Limits) -> Sources {
-        Sources { limits, by_address: BTreeMap::new(), half_open: 0, connections: 0, swept: Time::ZERO }
+        let most = ALL_OVER_ONE.saturating_mul(limits.handshakes_per_second as usize);
+        Sources {
+            limits,
+            by_address: BTreeMap::new(),
+            half_open: Places::new(limits.half_open, PATIENCE),
+            recent: Places::new(most, Duration::MAX),
+            connections: 0,
+            connected: Census::default(),
+            swept: Time::ZERO,
+        }
     }
 
-    /// Whether a handshake with `address`, which has shown a cookie, may begin; it then counts.
-    pub(crate) fn begin(&mut self, now: Time, address: IpAddr) -> bool {
+    /// Whether handshake `number` with `address`, which has shown a cookie, may begin; it then counts.
+    pub(crate) fn begin(&mut self, now: Time, number: u64, address: IpAddr) -> Option<Granted> {
         let limits = self.limits;
-        if self.half_open >= limits.half_open || self.connections >= limits.connections {
-            return false;
+        if !self.may_connect(address) {
+            return None;
         }
+        let source = source_of(address);
+        let place = if self.half_open.count(source) >= limits.half_open_per_source {
+            self.half_open.late_in(now, source)
+        } else {
+            self.half_open.ask(now, address)
+        };
+        let instead_of = match place {
+            Verdict::Free => None,
+            Verdict::InsteadOf(number) => Some(number),
+            Verdict::Refused => return None,
+        };
         self.sweep(now);
-        let fresh = Source { half_open: 0, connections: 0, handshakes: limits.handshakes_per_second, since: now };
-        let source = self.by_address.entry(source_of(address)).or_insert(fresh);
-        source.earn(now, limits);
-        let may = source.handshakes > 0
-            && source.half_open < limits.half_open_per_source
-            && source.connections < limits.connections_per_source;
-        if may {
-            source.handshakes -= 1;
-            source.half_open += 1;
-            self.half_open += 1;
+        let fresh = Source { handshakes: limits.handshakes_per_second, since: now };
+        let own = self.by_address.entry(source).or_insert(fresh);
+        own.earn(now, limits);
+        if own.handshakes == 0 {
+            return None;
         }
-        may
+        self.recent.give_back_older(Time(now.0.saturating_sub(Duration::from_secs(1).0)));
+        match self.recent.ask(now, address) {
+            Verdict::Free => {}
+            Verdict::InsteadOf(number) => self.recent.give_back(number),
+            Verdict::Refused => return None,
+        }
+        own.handshakes -= 1;
+        self.recent.take(now, number, address);
+        self.half_open.take(now, number, address);
+        Some(Granted { instead_of })
     }
 
     /// A handshake is over: with a connection or without.
-    pub(crate) fn finish(&mut self, address: IpAddr, connected: bool) {
-        self.half_open = self.half_open.saturating_sub(1);
-        self.connections += usize::from(connected);
-        if let Some(source) = self.by_address.get_mut(&source_of(address)) {
-            source.half_open = source.half_open.saturating_sub(1);
-            source.connections += usize::from(connected);
+    pub(crate) fn finish(&mut self, number: u64, address: IpAddr, connected: bool) {
+        self.half_open.give_back(number);
+        if connected {
+            self.connections += 1;
+            self.connected.add(address);
         }
     }
 
     /// Whether a handshake that is finished may become a connection.
     pub(crate) fn may_connect(&self, address: IpAddr) -> bool {
-        let own = self.by_address.get(&source_of(address)).map_or(0, |source| source.connections);
-        self.connections < self.limits.connections && own < self.limits.connections_per_source
+        let Limits { connections, connections_per_source, .. } = self.limits;
+        let left = connections.saturating_sub(self.connections);
+        let [wider @ .., source] = networks(address);
+        let own = self.connected.count(source);
+        if left == 0 || own >= connections_per_source {
+            return false;
+        }
+        // Where one source may have all, it is alone or among friends.
+        let is_shared_out = connections_per_source < connections && left < connections / 4;
+        let most = NETWORK_OVER_LEFT.saturating_mul(left);
+        !is_shared_out || (own <= left && wider.iter().all(|network| self.connected.count(*network) <= most))
     }
 
     /// A connection is forgotten.
     pub(crate) fn close(&mut self, address: IpAddr) {
         self.connections = self.connections.saturating_sub(1);
-        if let Some(source) = self.by_address.get_mut(&source_of(address)) {
-            source.connections = source.connections.saturating_sub(1);
-        }
+        self.connected.remove(address);
     }
 
-    /// Unfinished handshakes and connections, by what is counted of each source.
+    /// Unfinished handshakes and connections.
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> (usize, usize) {
-        let sum = |of: fn(&Source) -> usize| self.by_address.values().map(of).sum();
-        let each = (sum(|source| source.half_open), sum(|source| source.connections));
-        assert_eq!(each, (self.half_open, self.connections), "counted twice, and differently");
-        each
+        (self.half_open.len(), self.connections)
     }
 
     fn sweep(&mut self, now: Time) {
         if self.by_address.len() >= KEPT && now.since(self.swept) >= Duration::from_secs(1) {
             self.swept = now;
-            self.by_address.retain(|_, source| {
-                let in_use = source.half_open > 0 || source.connections > 0;
-                in_use || now.since(source.since) < Duration::from_secs(1)
-            });
+            // After a second whoever has begun none has earned them all again.
+            self.by_address.retain(|_, source| now.since(source.since) < Duration::from_secs(1));
         }
     }
 }
@@ -136,45 +175,115 @@ mod tests {
         text.parse().unwrap()
     }
 
+    /// Sources, and the number of the next handshake.
+    struct Scene(Sources, u64);
+
+    impl Scene {
+        fn new(limits: Limits) -> Scene {
+            Scene(Sources::new(limits), 0)
+        }
+
+        /// The number of the handshake, if one may begin.
+        fn begin(&mut self, now: Time, address: IpAddr) -> Option<u64> {
+            self.1 += 1;
+            let granted = self.0.begin(now, self.1, address)?;
+            granted.instead_of.into_iter().for_each(|number| self.0.finish(number, address, false));
+            Some(self.1)
+        }
+    }
+
     #[test]
     fn one_source_leaves_room_for_others() {
-        let mut sources = Sources::new(limits());
+        let mut scene = Scene::new(limits());
         let [greedy, honest] = ["10.0.0.1", "10.0.0.2"].map(address);
-        assert_eq!((0..9).filter(|_| sources.begin(Time(0), greedy)).count(), 4);
-        assert!(sources.begin(Time(0), honest));
-        for _ in 0..3 {
-            assert!(sources.may_connect(greedy));
-            sources.finish(greedy, true);
+        let begun: Vec<u64> = (0..9).filter_map(|_| scene.begin(Time(0), greedy)).collect();
+        assert_eq!(begun.len(), 4);
+        assert!(scene.begin(Time(0), honest).is_some());
+        for number in &begun[..3] {
+            assert!(scene.0.may_connect(greedy));
+            scene.0.finish(*number, greedy, true);
         }
-        assert!(!sources.may_connect(greedy) && sources.may_connect(honest));
-        sources.finish(greedy, false);
-        assert!(!sources.begin(Time(0), greedy), "it has three connections");
-        sources.close(greedy);
-        assert!(sources.begin(Time(0), greedy));
-        sources.finish(greedy, false);
-        assert!(!sources.begin(Time(0), greedy), "five handshakes in this second");
-        assert!(sources.begin(Time(200_000_000), greedy), "five per second");
-        assert!(!sources.begin(Time(200_000_000), greedy));
+        assert!(!scene.0.may_connect(greedy) && scene.0.may_connect(honest));
+        scene.0.finish(begun[3], greedy, false);
+        assert_eq!(scene.begin(Time(0), greedy), None, "it has three connections");
+        scene.0.close(greedy);
+        let last = scene.begin(Time(0), greedy).unwrap();
+        scene.0.finish(last, greedy, false);
+        assert_eq!(scene.begin(Time(0), greedy), None, "five handshakes in this second");
+        assert!(scene.begin(Time(200_000_000), greedy).is_some(), "five per second");
+        assert_eq!(scene.begin(Time(200_000_000), greedy), None);
     }
 
     #[test]
     fn a_network_of_ipv6_is_one_source() {
-        let mut sources = Sources::new(limits());
+        let mut scene = Scene::new(limits());
         for host in 0..4 {
-            assert!(sources.begin(Time(0), address(&format!("2001:db8::{host}"))));
+            assert!(scene.begin(Time(0), address(&format!("2001:db8::{host}"))).is_some());
         }
-        assert!(!sources.begin(Time(0), address("2001:db8::9")));
-        assert!(sources.begin(Time(0), address("2001:db8:0:1::9")));
+        assert_eq!(scene.begin(Time(0), address("2001:db8::9")), None);
+        assert!(scene.begin(Time(0), address("2001:db8:0:1::9")).is_some());
     }
 
     #[test]
     fn sources_that_use_nothing_are_forgotten() {
-        let mut sources = Sources::new(Limits { half_open: 1 << 20, ..limits() });
+        let limits = Limits { half_open: 1 << 20, handshakes_per_second: 500, ..limits() };
+        let mut scene = Scene::new(limits);
         for number in 0..20_000u32 {
             let source = IpAddr::from(number.to_be_bytes());
-            assert!(sources.begin(Time(u64::from(number) * 1_000_000), source));
-            sources.finish(source, false);
+            let begun = scene.begin(Time(u64::from(number) * 1_000_000), source).unwrap();
+            scene.0.finish(begun, source, false);
         }
-        assert!(sources.by_address.len() < 6000, "{}", sources.by_address.len());
+        assert!(scene.0.by_address.len() < 6000, "{}", scene.0.by_address.len());
+        assert!(scene.0.recent.len() <= 1001, "{}", scene.0.recent.len());
+    }
+
+    #[test]
+    fn the_processor_is_shared_out_too() {
+        // A /58: 64 sources, each with as many handshakes as it may begin in a second.
+        let mut scene = Scene::new(Limits::default());
+        let first = u128::from("2001:db8::1".parse::<std::net::Ipv6Addr>().unwrap());
+        let mut begun = 0;
+        for step in 0..200_000u64 {
+            let source = IpAddr::from((first + (u128::from(step % 64) << 64)).to_be_bytes());
+            let now = Time(step * 20_000);
+            if let Some(number) = scene.begin(now, source) {
+                scene.0.finish(number, source, false);
+                begun += 1;
+            }
+            if step % 10_000 == 9_999 {
+                let newcomer = IpAddr::from([10, 0, 0, (step / 10_000) as u8]);
+                let number = scene.begin(now, newcomer).expect("it has begun none");
+                scene.0.finish(number, newcomer, false);
+            }
+        }
+        // In four seconds, and as many as may begin at once.
+        assert!((4000..=6 * 1024).contains(&begun), "{begun}");
+    }
+
+    #[test]
+    fn a_few_sources_leave_connections_to_others() {
+        let mut scene =
+            Scene::new(Limits { half_open_per_source: 9, handshakes_per_second: 1 << 20, ..Limits::default() });
+        let mut connect = |address: IpAddr| {
+            let begun = scene.begin(Time(0), address);
+            begun.into_iter().for_each(|number| scene.0.finish(number, address, true));
+            begun.is_some()
+        };
+        let taken: usize =
+            (0..8).map(|host| (0..5000).filter(|_| connect(IpAddr::from([10, 0, 0, host]))).count()).sum();
+        assert!((12_288..16_384).contains(&taken), "{taken}");
+        for host in 0..20 {
+            assert!(connect(IpAddr::from([192, 0, 2, host])), "{host} of another network, after {taken}");
+        }
+        // Who is alone, or among friends, has them all.
+        let mut alone = Scene::new(Limits { connections: 10, connections_per_source: 10, half_open: 20, ..limits() });
+        alone.0.limits.handshakes_per_second = 100;
+        let granted = (0..20).filter(|step| {
+            let source = IpAddr::from([10, 0, 0, 1]);
+            let begun = alone.begin(Time(step * 1_000_000_000), source);
+            begun.into_iter().for_each(|number| alone.0.finish(number, source, true));
+            begun.is_some()
+        });
+        assert_eq!(granted.count(), 10);
     }
 }

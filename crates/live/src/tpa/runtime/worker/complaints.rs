@@ -17,7 +17,16 @@ impl Worker {
         let mut tries = 0;
         while let Some(port) = self.ports.get_mut(&id) {
             port.out.seal();
-            let Some(message) = port.out.full.front().filter(|_| !port.blocked) else { return };
+            let Some(message) = port.out.full.front() else {
+                for left in port.departures.drain(..) {
+                    // Unless who asked waits no longer.
+                    let _ = left.try_send(());
+                }
+                return;
+            };
+            if port.blocked {
+                return;
+            }
             let Some((to, bytes, size)) = message.content() else { return };
             match port.socket.send(to, bytes, size) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

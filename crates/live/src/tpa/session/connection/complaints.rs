@@ -1,15 +1,16 @@
 //! What the network says about a connection's datagrams.
 //!
-//! RFC 5927's rules for UDP: a complaint counts only if it quotes a datagram of this connection, tag included (the endpoint looks), and
-//! an open connection ends by complaints only if several come and nothing else does. An MTU is believed only if it is lower
-//! than what is being sent.
+//! RFC 5927's rules for UDP: a complaint counts only if it quotes a datagram of this connection, tag included (the endpoint looks). Whoever
+//! reads the packets can forge that much. So an open connection ends by complaints only if several come over a time in which the peer,
+//! asked again and again for a sign of life, gives none; and for segments that are too big only if for as long nothing of what is under way
+//! is acknowledged. An MTU is believed only if it is lower than what is being sent.
 
 use super::Connection;
 use crate::tpa::session::cover::{Cover, headers_to};
 use crate::tpa::session::exchange::Exchange;
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::outbox::Outbox;
-use meshpace_core::Time;
+use meshpace_core::{Duration, Time};
 use nix::libc;
 
 /// Complaints about an open connection's datagrams without a sign of life, or of progress, in between that end it.
@@ -24,35 +25,93 @@ pub enum Witness {
     Network,
 }
 
-/// What was heard.
+/// How long they have to come for, without a sign of life or progress: longer than a connection that moves is silent between two packets,
+/// also where some are lost, and than its peer needs to answer a question.
+const DOUBTED: Duration = Duration::from_secs(5);
+
+/// How often the peer is asked for a sign of life in that time.
+const ASKS_EVERY: Duration = Duration::from_secs(1);
+
+/// Complaints of one kind that nothing has contradicted yet.
 #[derive(Debug, Default)]
-pub(super) struct Complaints {
-    /// Since the last sign of life, or of progress.
+struct Doubt {
     count: u8,
+    /// When the first of them came.
+    since: Time,
+}
+
+impl Doubt {
+    /// One more; whether these are enough to end an open connection.
+    fn add(&mut self, now: Time) -> bool {
+        if self.count == 0 {
+            self.since = now;
+        }
+        self.count = self.count.saturating_add(1);
+        self.count >= ENOUGH && now.since(self.since) >= DOUBTED
+    }
+}
+
+/// What was heard.
+#[derive(Debug)]
+pub(super) struct Complaints {
+    /// That the peer is not there, since its last sign of life.
+    gone: Doubt,
+    /// That segments are too big, since the last progress.
+    narrow: Doubt,
+    /// Bytes that had been acknowledged by then.
+    acked: u64,
+    /// When the peer was last asked for a sign of life because of them, and when it is asked again.
+    asked: Option<Time>,
+    asks_at: Time,
     /// What the network last complained about, as errno, in case the silence lasts.
     pub(super) last: Option<i32>,
-    /// Bytes that had been acknowledged when the network last said that segments are too big.
-    acked: u64,
+}
+
+impl Default for Complaints {
+    fn default() -> Complaints {
+        let (gone, narrow) = Default::default();
+        Complaints { gone, narrow, acked: 0, asked: None, asks_at: Time::NEVER, last: None }
+    }
 }
 
 impl Complaints {
     /// The peer gave a sign of life.
     pub(super) fn forget(&mut self) {
-        self.count = 0;
+        self.gone.count = 0;
+        self.asks_at = Time::NEVER;
     }
 
-    /// One more; whether these are enough to end an open connection.
-    fn add(&mut self) -> bool {
-        self.count = self.count.saturating_add(1);
-        self.count >= ENOUGH
-    }
-
-    /// One more, about segments that are too big, when so many bytes have been acknowledged; whether these are enough.
-    fn add_narrow(&mut self, acked: u64) -> bool {
-        if acked != self.acked {
-            (self.acked, self.count) = (acked, 0);
+    /// One more that the peer is not there; whether these are enough.
+    fn add_gone(&mut self, now: Time) -> bool {
+        if self.asks_at == Time::NEVER {
+            self.asks_at = self.asked.map_or(now, |asked| now.max(asked + ASKS_EVERY));
         }
-        self.add()
+        self.gone.add(now)
+    }
+
+    /// One more, about segments that are too big, when so many bytes have been acknowledged and others may be under way; whether these
+    /// are enough.
+    fn add_narrow(&mut self, now: Time, acked: u64, is_busy: bool) -> bool {
+        if acked != self.acked || !is_busy {
+            (self.acked, self.narrow.count) = (acked, 0);
+        }
+        is_busy && self.narrow.add(now)
+    }
+
+    /// When the peer is to be asked for a sign of life because of them.
+    pub(super) fn asks_at(&self) -> Time {
+        self.asks_at
+    }
+
+    /// Whether it is to be asked now, which then counts.
+    pub(super) fn ask(&mut self, now: Time) -> bool {
+        let asks = now >= self.asks_at;
+        if asks {
+            let is_doubted = now.since(self.gone.since) < DOUBTED;
+            self.asks_at = if is_doubted { now + ASKS_EVERY } else { Time::NEVER };
+            self.asked = Some(now);
+        }
+        asks
     }
 }
 
@@ -79,7 +138,8 @@ impl Connection {
         match errno {
             libc::EMSGSIZE => {
                 let acked = self.engine.stats().acked_bytes;
-                if witness == Witness::Network && !opening && !self.complaints.add_narrow(acked) {
+                let is_busy = self.engine.is_busy();
+                if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, is_busy) {
                     return;
                 }
                 let mtu = if mtu > 0 { mtu.to_string() } else { "less".to_owned() };
@@ -91,7 +151,7 @@ impl Connection {
                 self.engine.abort(now);
             }
             libc::ECONNREFUSED => {
-                let enough = self.complaints.add();
+                let enough = self.complaints.add_gone(now);
                 if self.awaits_final_ack() {
                     // Ours is done. The peer is told that it is over only if that is sure: it may still want to hear our end.
                     exchange.end();
@@ -126,7 +186,7 @@ impl Connection {
         if exchange.failure().is_some() || self.engine.is_done() {
             return;
         }
-        let enough = self.complaints.add();
+        let enough = self.complaints.add_gone(now);
         let sealed = self.stage.cover().is_some_and(Cover::is_sealed);
         let is_sure = !sealed || enough;
         if self.awaits_final_ack() {

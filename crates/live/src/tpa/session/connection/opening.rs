@@ -19,9 +19,10 @@ use crate::tpa::session::engine::Inside;
 use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::handshake::{Cookie, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
-use crate::tpa::session::host::Host;
-use crate::tpa::session::noise::{self, Asking};
+use crate::tpa::session::host::{Host, random};
+use crate::tpa::session::noise::{self, Asking, Secret};
 use crate::tpa::session::outbox::Outbox;
+use crate::tpa::session::security::Security;
 use crate::tpa::session::settings::Settings;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::segment::block_after;
@@ -49,6 +50,11 @@ pub(super) struct Request {
     pub(super) opening: Opening,
     /// The transport with the terms asked for.
     config: tpa::Config,
+    /// What Noise's first message will be made with, and what it then begins with: the listener's cookie is for that. Once one has been made,
+    /// another needs another.
+    secret: Secret,
+    is_spent: bool,
+    key: Vec<u8>,
     /// Noise's first message, and who waits for the second.
     noise: Vec<u8>,
     asking: Option<Asking>,
@@ -75,7 +81,7 @@ impl std::fmt::Debug for Request {
 }
 
 impl Request {
-    pub(super) fn new(config: &tpa::Config, settings: &Settings, tag: Tag) -> Request {
+    pub(super) fn new(config: &tpa::Config, settings: &Settings, (tag, secret): (Tag, Secret)) -> Request {
         let protection = settings.security.protection();
         let suite = if protection == Protection::Plain { Suite::default() } else { Suite::asking(settings.aes) };
         let segment = Segment { block: config.first_block, ..Segment::default() };
@@ -91,7 +97,9 @@ impl Request {
             segment,
         };
         let (config, probing) = (config.clone(), Probing::default());
-        Request { opening, config, noise: Vec::new(), asking: None, challenges: 0, probing }
+        let key = if protection == Protection::Plain { Vec::new() } else { Security::public_key(&secret).to_vec() };
+        let (is_spent, noise) = (false, Vec::new());
+        Request { opening, config, secret, is_spent, key, noise, asking: None, challenges: 0, probing }
     }
 }
 
@@ -112,7 +120,7 @@ impl Connection {
         let pads = shown && self.settings.fit_mtu;
         let length = overhead(request.opening.protection) + request.config.segment;
         let padded = if pads { length as usize } else { 0 };
-        let noise = if shown { &request.noise[..] } else { &[] };
+        let noise = if shown { &request.noise } else { &request.key };
         out.push_bytes(self.addresses, &request.opening.encode(noise, padded));
         let probing = &mut request.probing;
         if pads && std::mem::replace(&mut probing.waits, true) {
@@ -231,7 +239,8 @@ impl Connection {
         }
         request.opening.cookie = answer.cookie;
         if (fresh || request.asking.is_none()) && answer.protection != Protection::Plain {
-            match noise::ask(&self.settings.security, &request.opening, host) {
+            let secret = if std::mem::replace(&mut request.is_spent, true) { random(host) } else { Ok(request.secret) };
+            match secret.and_then(|secret| noise::ask(&self.settings.security, &request.opening, secret)) {
                 Ok((asking, message)) => (request.asking, request.noise) = (Some(asking), message),
                 Err(error) => return self.give_up(now, Failure::of(&error, error.to_string()), exchange),
             }

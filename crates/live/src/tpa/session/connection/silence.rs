@@ -49,7 +49,10 @@ impl Connection {
     pub fn looks_at(&self) -> Time {
         match self.engine.state() {
             tpa::State::SynSent => self.life.since + self.settings.connect_timeout,
-            tpa::State::Established => self.life.peer.next_wakeup(self.expects_peer()).min(self.idle_at()),
+            tpa::State::Established => {
+                let silent = self.life.peer.next_wakeup(self.expects_peer());
+                silent.min(self.idle_at()).min(self.complaints.asks_at())
+            }
             _ => Time::NEVER,
         }
     }
@@ -65,6 +68,9 @@ impl Connection {
             return false;
         }
         let opening = self.engine.state() == tpa::State::SynSent;
+        if !opening && self.complaints.ask(now) {
+            self.engine.probe(now);
+        }
         let verdict = if opening { Verdict::Gone } else { self.life.peer.poll(now, self.expects_peer()) };
         let idle = !opening && now >= self.idle_at();
         if verdict == Verdict::Gone || idle {
@@ -184,7 +190,7 @@ mod tests {
             let config = settings.transport.clone();
             let mut exchange = Exchange::new(&settings, Terms::of(&config).block());
             let addresses = Addresses { peer: peer(), own: None };
-            let mut connection = Connection::open(Arc::new(settings), addresses, &config, 7, Time::ZERO);
+            let mut connection = Connection::open(Arc::new(settings), addresses, &config, (7, [1; 32]), Time::ZERO);
             let mut out = Outbox::default();
             connection.work(Time::ZERO, &mut exchange, &mut out);
             Scene { connection, exchange, out }

@@ -8,7 +8,7 @@ use crate::tpa::session::counters::Counters;
 use crate::tpa::session::endpoint::{Endpoint, Route, random_names};
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
 use crate::tpa::session::handshake::{Tag, Terms};
-use crate::tpa::session::host::{Host, Randomness};
+use crate::tpa::session::host::{Host, Randomness, random};
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::settings::Settings;
 use meshpace_core::{Rng, Time};
@@ -48,6 +48,8 @@ pub struct Application {
     reads: u64,
     /// It does not read before.
     reads_at: Time,
+    /// It does not close when it has written all.
+    rests: bool,
     rng: Rng,
     written: u64,
     /// Bytes read, each of them right.
@@ -62,7 +64,8 @@ impl Application {
         let [writes, reads] = [is_opener, !is_opener].map(|ours| opener ^ u64::from(ours));
         let rng = stream(opener, 7 + u64::from(is_opener));
         let (written, read, has_read_all) = (0, 0, false);
-        Application { writes: (writes, bytes), reads, reads_at, rng, written, read, has_read_all, ending: Ending::None }
+        let (rests, ending) = (false, Ending::None);
+        Application { writes: (writes, bytes), reads, reads_at, rests, rng, written, read, has_read_all, ending }
     }
 
     /// Does what it can; whether it did anything.
@@ -76,7 +79,7 @@ impl Application {
             self.written += taken as u64;
             acted = true;
         }
-        let has_written_all = self.written == bytes && !exchange.is_opening();
+        let has_written_all = self.written == bytes && !exchange.is_opening() && !self.rests;
         if has_written_all && !exchange.wishes.write_closed {
             exchange.wishes.write_closed = true;
             acted = true;
@@ -163,6 +166,8 @@ pub struct End {
     pub out: Outbox,
     /// What an application does here: bytes written, and when it begins to read.
     habits: (u64, Time),
+    /// Whether applications do not close when they have written all.
+    pub rests: bool,
 }
 
 impl End {
@@ -189,6 +194,7 @@ impl End {
             next: 0,
             out: Outbox::default(),
             habits,
+            rests: false,
         }
     }
 
@@ -199,10 +205,11 @@ impl End {
     /// Opens a connection.
     pub fn open(&mut self, now: Time, peer: SocketAddr) {
         let (tag, first_block) = random_names(&mut self.runner).unwrap();
+        let secret = random(&mut self.runner).unwrap();
         let config = tpa::Config { first_block, ..self.settings.transport.clone() };
         let exchange = Exchange::new(&self.settings, Terms::of(&config).block());
         let addresses = Addresses { peer, own: None };
-        let session = Connection::open(Arc::clone(&self.settings), addresses, &config, tag, now);
+        let session = Connection::open(Arc::clone(&self.settings), addresses, &config, (tag, secret), now);
         let application = Application::new(tag, true, self.habits.0, self.habits.1);
         let id = self.next;
         self.next += 1;
@@ -309,6 +316,7 @@ impl End {
     /// After anything happened to a connection: its application acts, and it may be over.
     fn after(&mut self, id: u64, now: Time) {
         let Some(Party { session, exchange, application }) = self.parties.get_mut(&id) else { return };
+        application.rests = self.rests;
         for _ in 0..1000 {
             if !application.act(now, exchange) {
                 break;

@@ -6,7 +6,9 @@
 //!
 //! `MESHPACE_SCHEDULES` is how many schedules are run (100,000 with `MESHPACE_SLOW=1`); `MESHPACE_SEED` runs one again.
 
+mod crowd;
 mod end;
+mod observer;
 mod plan;
 mod wire;
 mod world;
@@ -159,6 +161,43 @@ fn an_acceptance_changed_under_way_keeps_no_connection_from_being_opened() {
         is_bit
     };
     assert!((0..).take_while(|bit| opened(*bit)).count() > 8 * 100);
+}
+
+#[test]
+fn who_shows_the_cookie_of_another_with_a_message_of_his_own_keeps_no_connection_from_being_opened() {
+    let [a, b] = [1, 2].map(|host| SocketAddr::from(([10, 0, 0, host], 4000)));
+    let keys = [[1; 32], [2; 32]];
+    let [ours, theirs] = [(0, 1), (1, 0)]
+        .map(|(own, peer)| Security::Keys { own: keys[own], peers: vec![Security::public_key(&keys[peer])] });
+    let alike = |security: Security| [security.clone(), security];
+    for securities in [alike(Security::Opportunistic), alike(Security::Shared([7; 32])), [ours, theirs]] {
+        let opened = |place: usize| {
+            let now = Time(5);
+            let [ours, theirs] = securities.clone().map(|security| Settings { security, ..settings::tests::plain() });
+            let mut opener = End::new(now, a, ours, (1, 1), false, (0, now));
+            let mut listener = End::new(now, b, theirs, (1, 2), true, (0, now));
+            opener.open(now, b);
+            assert_eq!(pass(now, &mut opener, &mut listener, Kind::Refusal), None);
+            assert_eq!(pass(now, &mut listener, &mut opener, Kind::Refusal), None);
+            let mut genuine = pass(now, &mut opener, &mut listener, Kind::Request).expect("it shows the cookie");
+            let length = usize::from(u16::from_be_bytes([genuine[60], genuine[61]]));
+            let mut changed = genuine.clone();
+            if place < length {
+                changed[62 + place] ^= 0x80;
+            } else {
+                // A byte more, of the padding.
+                changed[61] += 1;
+            }
+            listener.receive(now, a, &mut changed);
+            pass(now, &mut listener, &mut opener, Kind::Refusal);
+            listener.receive(now, a, &mut genuine);
+            pass(now, &mut listener, &mut opener, Kind::Refusal);
+            let party = opener.parties.values().next().unwrap();
+            assert!(party.exchange.is_open(), "place {place}: {:?}", party.exchange.phase);
+            place < length
+        };
+        assert!((0..).take_while(|place| opened(*place)).count() >= 32);
+    }
 }
 
 #[test]

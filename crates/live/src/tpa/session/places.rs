@@ -1,0 +1,310 @@
+//! Places that strangers compete for, shared out by network: whoever has many addresses of a network does not get more for it than one who
+//! has a single address elsewhere.
+//!
+//! An address belongs to networks of several lengths: an IPv4 address to those of 8, 16, 24 and 32 bits, an IPv6 address to those of 32,
+//! 48, 56 and 64 bits (a host's own network has 64, a customer's 56 or 48, a provider's 32; RFC 6177). When all places are taken, a newcomer
+//! gets one from the heaviest network, and in that from the heaviest within, if it is lighter than that also with one more; never one from a
+//! network that has less than its own.
+
+use meshpace_core::{Duration, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// Lengths of networks.
+const V4: [u32; LEVELS] = [8, 16, 24, 32];
+const V6: [u32; LEVELS] = [32, 48, 56, 64];
+const LEVELS: usize = 4;
+
+/// Bits before an IPv4 address written as one of IPv6.
+const MAPPED: u32 = 96;
+
+/// A network: the bits that its addresses have in common, and how many these are. IPv4's are those of IPv6 that stand for them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Network {
+    length: u32,
+    bits: u128,
+}
+
+/// All addresses.
+const ALL: Network = Network { length: 0, bits: 0 };
+
+impl Network {
+    fn of(bits: u128, length: u32) -> Network {
+        let unused = u128::BITS - length;
+        Network { length, bits: bits.checked_shr(unused).and_then(|bits| bits.checked_shl(unused)).unwrap_or(0) }
+    }
+}
+
+/// The networks of an address, the widest first.
+pub(crate) fn networks(address: IpAddr) -> [Network; LEVELS] {
+    match address.to_canonical() {
+        IpAddr::V4(address) => V4.map(|length| Network::of(u128::from(address.to_ipv6_mapped()), MAPPED + length)),
+        IpAddr::V6(address) => V6.map(|length| Network::of(u128::from(address), length)),
+    }
+}
+
+/// The source that an address belongs to: an IPv4 address, or an IPv6 network of 64 bits.
+pub(crate) fn source_of(address: IpAddr) -> Network {
+    let [.., source] = networks(address);
+    source
+}
+
+/// How many each network has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Census {
+    counts: BTreeMap<Network, usize>,
+    /// The same by the network around each, the heaviest last.
+    weights: BTreeSet<(Network, usize, Network)>,
+}
+
+impl Census {
+    /// Of a network.
+    pub(crate) fn count(&self, network: Network) -> usize {
+        self.counts.get(&network).copied().unwrap_or(0)
+    }
+
+    /// One more at `address`.
+    pub(crate) fn add(&mut self, address: IpAddr) {
+        self.change(address, |count| count + 1);
+    }
+
+    /// One less.
+    pub(crate) fn remove(&mut self, address: IpAddr) {
+        self.change(address, |count| count.saturating_sub(1));
+    }
+
+    fn change(&mut self, address: IpAddr, by: fn(usize) -> usize) {
+        let mut around = ALL;
+        for network in networks(address) {
+            let before = self.count(network);
+            let after = by(before);
+            self.weights.remove(&(around, before, network));
+            if after == 0 {
+                self.counts.remove(&network);
+            } else {
+                self.counts.insert(network, after);
+                self.weights.insert((around, after, network));
+            }
+            around = network;
+        }
+    }
+
+    /// The heaviest network in `around`, and what it has.
+    fn heaviest_in(&self, around: Network) -> Option<(usize, Network)> {
+        let last = Network { length: u32::MAX, bits: u128::MAX };
+        let mut within = self.weights.range((around, 0, ALL)..=(around, usize::MAX, last));
+        within.next_back().map(|(_, count, network)| (*count, *network))
+    }
+
+    /// The heaviest source in the heaviest network of `around`, and so on.
+    fn heaviest_source(&self, around: Network) -> Network {
+        let mut network = around;
+        while let Some((_, heaviest)) = self.heaviest_in(network) {
+            network = heaviest;
+        }
+        network
+    }
+}
+
+/// Whether somebody gets a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// One that is free.
+    Free,
+    /// That of this number.
+    InsteadOf(u64),
+    /// No.
+    Refused,
+}
+
+/// Places, each with a number that is higher than those of before.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    most: usize,
+    taken: BTreeMap<u64, (IpAddr, Time)>,
+    census: Census,
+    /// By source, the oldest first.
+    by_source: BTreeSet<(Network, u64)>,
+    /// After this time a place may be taken over by one with no less.
+    patience: Duration,
+}
+
+impl Places {
+    /// As many at most; each is its own for as long as `patience` also where the newcomer has no less.
+    pub(crate) fn new(most: usize, patience: Duration) -> Places {
+        Places { most, taken: BTreeMap::new(), census: Census::default(), by_source: BTreeSet::new(), patience }
+    }
+
+    /// How many are taken.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.taken.len()
+    }
+
+    /// How many a source has.
+    pub(crate) fn count(&self, source: Network) -> usize {
+        self.census.count(source)
+    }
+
+    /// Takes place `number`.
+    pub(crate) fn take(&mut self, now: Time, number: u64, address: IpAddr) {
+        self.taken.insert(number, (address, now));
+        self.by_source.insert((source_of(address), number));
+        self.census.add(address);
+    }
+
+    /// Gives it back.
+    pub(crate) fn give_back(&mut self, number: u64) {
+        if let Some((address, _)) = self.taken.remove(&number) {
+            self.by_source.remove(&(source_of(address), number));
+            self.census.remove(address);
+        }
+    }
+
+    /// Gives those back that were taken at `until` or before.
+    pub(crate) fn give_back_older(&mut self, until: Time) {
+        while let Some((number, (_, since))) = self.taken.first_key_value()
+            && *since <= until
+        {
+            let number = *number;
+            self.give_back(number);
+        }
+    }
+
+    /// Whether `address` gets a place.
+    pub(crate) fn ask(&self, now: Time, address: IpAddr) -> Verdict {
+        if self.taken.len() < self.most {
+            return Verdict::Free;
+        }
+        let mut around = ALL;
+        for own in networks(address) {
+            let Some((most, heaviest)) = self.census.heaviest_in(around) else { break };
+            let count = self.census.count(own);
+            if own != heaviest && count + 1 < most {
+                return self
+                    .oldest_in(self.census.heaviest_source(heaviest))
+                    .map_or(Verdict::Refused, Verdict::InsteadOf);
+            }
+            if count == 0 {
+                return self.late_in(now, self.census.heaviest_source(heaviest));
+            }
+            around = own;
+        }
+        self.late_in(now, around)
+    }
+
+    /// The oldest place of a source, if its time is over.
+    pub(crate) fn late_in(&self, now: Time, source: Network) -> Verdict {
+        let is_late =
+            |number: &u64| self.taken.get(number).is_some_and(|(_, since)| now.since(*since) >= self.patience);
+        self.oldest_in(source).filter(is_late).map_or(Verdict::Refused, Verdict::InsteadOf)
+    }
+
+    fn oldest_in(&self, source: Network) -> Option<u64> {
+        self.by_source.range((source, 0)..=(source, u64::MAX)).next().map(|(_, number)| *number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// Has these addresses ask in turn, a million times a second, until they have asked `times`; the places they then have.
+    fn flood(places: &mut Places, now: &mut Time, next: &mut u64, addresses: &[IpAddr], times: usize) {
+        for address in addresses.iter().cycle().take(times) {
+            *now += Duration::from_micros(1);
+            seat(places, *now, next, *address);
+        }
+    }
+
+    /// Whether the address got a place, which is its number.
+    fn seat(places: &mut Places, now: Time, next: &mut u64, address: IpAddr) -> Option<u64> {
+        match places.ask(now, address) {
+            Verdict::Free => {}
+            Verdict::InsteadOf(number) => places.give_back(number),
+            Verdict::Refused => return None,
+        }
+        *next += 1;
+        places.take(now, *next, address);
+        Some(*next)
+    }
+
+    /// Whether a newcomer with the address gets a place at once and keeps it for three seconds, while the others go on.
+    fn is_let_in(flooding: &[IpAddr], newcomer: &str) -> bool {
+        let (mut places, mut now, mut next) = (Places::new(1024, PATIENCE), Time(0), 0);
+        flood(&mut places, &mut now, &mut next, flooding, 20_000);
+        assert_eq!(places.len(), 1024);
+        let Some(number) = seat(&mut places, now, &mut next, address(newcomer)) else { return false };
+        for _ in 0..300 {
+            now += Duration::from_millis(10);
+            flood(&mut places, &mut now, &mut next, flooding, 200);
+        }
+        places.taken.contains_key(&number)
+    }
+
+    #[test]
+    fn a_few_addresses_keep_nobody_out() {
+        let hosts = |count: u8| (1..=count).map(|host| IpAddr::from([10, 0, 0, host])).collect::<Vec<_>>();
+        for flooding in [hosts(1), hosts(5), hosts(8)] {
+            for newcomer in ["10.0.0.200", "10.0.7.1", "10.9.0.1", "192.0.2.1", "2001:db8::1"] {
+                assert!(is_let_in(&flooding, newcomer), "{newcomer} beside {flooding:?}");
+            }
+            // Who has the same address waits for its turn.
+            assert!(!is_let_in(&flooding, "10.0.0.1"));
+        }
+    }
+
+    #[test]
+    fn a_network_keeps_nobody_out_whatever_its_length() {
+        // A /58 and a /48: an address of each network of 64 bits.
+        for count in [64, 65_536] {
+            let first = u128::from("2001:db8:7::1".parse::<std::net::Ipv6Addr>().unwrap());
+            let flooding: Vec<IpAddr> =
+                (0..count).map(|net| IpAddr::from((first + (net << 64)).to_be_bytes())).collect();
+            for newcomer in ["2001:db8:8::1", "2001:db9::1", "fd00::1", "10.0.0.1"] {
+                assert!(is_let_in(&flooding, newcomer), "{newcomer} beside {count} networks");
+            }
+            let is_neighbour = count == 64;
+            assert_eq!(is_let_in(&flooding, "2001:db8:7:f0::1"), is_neighbour, "in the same /48, not in the same /56");
+        }
+    }
+
+    #[test]
+    fn who_has_less_gives_nothing_to_who_has_more() {
+        let mut places = Places::new(4, PATIENCE);
+        for (number, host) in ["10.0.0.1", "10.0.0.1", "10.0.0.1", "192.0.2.1"].into_iter().enumerate() {
+            places.take(Time(number as u64), number as u64, address(host));
+        }
+        assert_eq!(places.ask(Time(9), address("10.0.0.1")), Verdict::Refused);
+        assert_eq!(places.ask(Time(9), address("198.51.100.1")), Verdict::InsteadOf(0), "of the heaviest, the oldest");
+        assert_eq!(places.ask(Time(9), address("10.0.0.2")), Verdict::InsteadOf(0), "also of its own network");
+        let late = Time(9 + PATIENCE.0);
+        assert_eq!(places.ask(late, address("10.0.0.1")), Verdict::InsteadOf(0), "its own, after a while");
+        places.give_back(0);
+        assert_eq!(places.ask(Time(9), address("10.0.0.1")), Verdict::Free);
+        places.take(Time(5), 5, address("198.51.100.1"));
+        places.give_back(1);
+        places.take(Time(6), 6, address("203.0.113.1"));
+        // One each: nobody has too much, and everybody has his time.
+        assert_eq!(places.ask(Time(9), address("9.9.9.9")), Verdict::Refused);
+        assert!(matches!(places.ask(late, address("9.9.9.9")), Verdict::InsteadOf(_)));
+        places.give_back_older(Time(5));
+        assert_eq!(places.len(), 1);
+        places.give_back(6);
+        assert!(places.census.counts.is_empty() && places.census.weights.is_empty() && places.by_source.is_empty());
+    }
+
+    #[test]
+    fn an_ipv4_address_is_the_same_where_it_is_written_as_one_of_ipv6() {
+        assert_eq!(source_of(address("::ffff:10.0.0.1")), source_of(address("10.0.0.1")));
+        assert_ne!(source_of(address("::ffff:10.0.0.2")), source_of(address("10.0.0.1")));
+        assert_eq!(source_of(address("2001:db8::1")), source_of(address("2001:db8::2")));
+        assert_ne!(source_of(address("2001:db8:0:1::1")), source_of(address("2001:db8::1")));
+    }
+}

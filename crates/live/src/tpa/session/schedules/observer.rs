@@ -1,0 +1,173 @@
+//! Somebody who reads all packets and forges as many others, without keys: strays, and what the network says about a datagram. And a
+//! peer that really is gone, of which the same is true.
+
+use super::end::{End, Ending};
+use super::plan::stream;
+use crate::tpa::session::handshake::{stray, tag_of};
+use crate::tpa::session::security::Security;
+use crate::tpa::session::settings::{self, Settings};
+use meshpace_core::{Duration, Time};
+use meshpace_transport::train;
+use nix::libc;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// How long a datagram takes.
+const DELAY: Duration = Duration::from_millis(200);
+
+/// Of a path that loses this share.
+const LOSS: f64 = 0.05;
+
+fn address(end: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1 + end as u8], 4000))
+}
+
+/// Two ends, encrypted, and the path between them.
+struct Scene {
+    now: Time,
+    settings: Settings,
+    ends: [End; 2],
+    flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
+    sent: u64,
+    loss: meshpace_core::Rng,
+    /// Whether somebody forges.
+    is_observed: bool,
+}
+
+impl Scene {
+    /// The first end opens a connection; both write as many bytes.
+    fn new(bytes: u64, trains: bool) -> Scene {
+        let trains = trains.then(train::Config::default);
+        let settings = Settings { security: Security::Opportunistic, trains, ..settings::tests::plain() };
+        let ends = [0, 1].map(|end| Scene::end(&settings, end, bytes, 0));
+        let mut scene = Scene {
+            now: Time::ZERO,
+            settings,
+            ends,
+            flights: BTreeMap::new(),
+            sent: 0,
+            loss: stream(1, 9),
+            is_observed: false,
+        };
+        scene.ends[0].open(scene.now, address(1));
+        scene.depart();
+        scene
+    }
+
+    fn end(settings: &Settings, end: usize, bytes: u64, life: u64) -> End {
+        End::new(
+            Time::ZERO,
+            address(end),
+            settings.clone(),
+            (1, 20 + 2 * life + end as u64),
+            end == 1,
+            (bytes, Time::ZERO),
+        )
+    }
+
+    /// What the ends say leaves; the observer says what it makes of each datagram before it arrives.
+    fn depart(&mut self) {
+        let said: Vec<(usize, Vec<u8>)> =
+            (0..2).flat_map(|end| self.ends[end].leaving().into_iter().map(move |(_, bytes)| (end, bytes))).collect();
+        for (end, bytes) in said {
+            if self.is_observed {
+                self.forge(end, &bytes);
+            }
+            self.sent += 1;
+            if self.loss.uniform() >= LOSS {
+                self.flights.insert((self.now + DELAY, self.sent), (1 - end, bytes));
+            }
+        }
+    }
+
+    /// Tells `end` three times each that nobody knows its tag, has its port, or carries its segments.
+    fn forge(&mut self, end: usize, datagram: &[u8]) {
+        let Some(tag) = tag_of(datagram).filter(|tag| *tag != 0) else { return };
+        let peer = address(1 - end);
+        for _ in 0..3 {
+            self.ends[end].receive(self.now, peer, &mut stray(tag));
+            self.ends[end].complain(self.now, peer, datagram, (libc::ECONNREFUSED, 0));
+            self.ends[end].complain(self.now, peer, datagram, (libc::EMSGSIZE, 100));
+        }
+    }
+
+    /// Goes on until `is_over`, at most to `latest`.
+    fn run(&mut self, latest: Time, is_over: impl Fn(&Scene) -> bool) {
+        while !is_over(self) && self.now < latest {
+            let flight = self.flights.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+            let next = self.ends.iter().map(|end| end.next_wakeup(self.now)).fold(flight, Time::min).min(latest);
+            self.now = self.now.max(next);
+            while let Some(entry) = self.flights.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (end, mut bytes) = entry.remove();
+                self.ends[end].receive(self.now, address(1 - end), &mut bytes);
+                self.depart();
+            }
+            let now = self.now;
+            self.ends.iter_mut().for_each(|end| end.wake(now));
+            self.depart();
+        }
+    }
+
+    fn endings(&self) -> [Vec<(u64, Ending)>; 2] {
+        self.ends.each_ref().map(|end| end.applications().map(|one| (one.read, one.ending.clone())).collect())
+    }
+
+    fn is_over(&self) -> bool {
+        self.endings().iter().flatten().all(|(_, ending)| *ending != Ending::None)
+    }
+}
+
+#[test]
+fn an_observer_ends_no_connection_that_moves() {
+    for trains in [false, true] {
+        let mut scene = Scene::new(60_000, trains);
+        scene.is_observed = true;
+        scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.now > Time(3_000_000_000) && scene.is_over());
+        let all = vec![(60_000, Ending::Well)];
+        assert_eq!(scene.endings(), [all.clone(), all], "quiet trains: {trains}");
+    }
+}
+
+#[test]
+fn an_observer_ends_no_connection_that_rests() {
+    for trains in [false, true] {
+        let mut scene = Scene::new(0, trains);
+        // Neither application closes: there is nothing to read for an hour.
+        scene.ends.iter_mut().for_each(|end| end.rests = true);
+        scene.run(Time::ZERO + Duration::from_secs(20), |_| false);
+        scene.is_observed = true;
+        scene.run(Time::ZERO + Duration::from_secs(3600), |_| false);
+        let none = vec![(0, Ending::None)];
+        assert_eq!(scene.endings(), [none.clone(), none], "quiet trains: {trains}");
+    }
+}
+
+#[test]
+fn a_peer_that_has_begun_anew_is_given_up_soon() {
+    for trains in [false, true] {
+        let mut scene = Scene::new(10_000_000, trains);
+        scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
+        let restarted = scene.now;
+        scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
+        scene.run(restarted + Duration::from_secs(60), |scene| scene.endings()[0][0].1 != Ending::None);
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "quiet trains: {trains}");
+        let took = scene.now.since(restarted);
+        assert!(took < Duration::from_secs(15), "{took:?}, quiet trains: {trains}");
+    }
+}
+
+#[test]
+fn a_peer_that_has_begun_anew_unnoticed_is_given_up_soon_after_the_first_question() {
+    for trains in [false, true] {
+        let mut scene = Scene::new(0, trains);
+        scene.ends[0].rests = true;
+        scene.ends[1].rests = true;
+        scene.run(Time::ZERO + Duration::from_secs(20), |_| false);
+        scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
+        scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.endings()[0][0].1 != Ending::None);
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "quiet trains: {trains}");
+        // It is asked when it has been silent for 30 s, and once a second from its first answer on.
+        let took = scene.now.since(Time::ZERO);
+        assert!(took < Duration::from_secs(45), "{took:?}, quiet trains: {trains}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Room for streams at an exit: each takes a descriptor and two threads.
+//!
+//! Some descriptors are kept back for all else that the process does. What is left is shared out: a source, an IPv4 address or an IPv6 network
+//! of 64 bits, may have half as many streams as are left for all, a wider network 31 times as many as are left. So whoever takes what he can
+//! get leaves twice as much to others, and so do several, one after the other.
+
+use crate::tpa::places::{Census, networks};
+use nix::sys::resource::{Resource, getrlimit};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Descriptors that streams leave alone: the ports, files, names that are looked up, what the rest of the program opens.
+const RESERVED: u64 = 64;
+
+/// Streams at most, however many descriptors there may be: twice as many threads.
+const MOST: usize = 8192;
+
+/// How many streams have to be left for each of a source.
+const LEFT_OVER_SOURCE: usize = 2;
+
+/// How many a wider network may have for each that is left.
+const NETWORK_OVER_LEFT: usize = 31;
+
+/// The room of an exit. Cloning gives another handle.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Room(Arc<Mutex<Taken>>);
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: usize,
+    census: Census,
+}
+
+/// Room for one stream, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    room: Room,
+    source: IpAddr,
+}
+
+/// Streams that the process has descriptors for.
+fn most() -> usize {
+    let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(now, _)| now);
+    usize::try_from(descriptors.saturating_sub(RESERVED)).unwrap_or(MOST).min(MOST)
+}
+
+impl Room {
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Room for another stream from `source`; none if it has enough.
+    pub(super) fn take(&self, source: IpAddr) -> Option<Place> {
+        self.take_of(most(), source)
+    }
+
+    fn take_of(&self, most: usize, source: IpAddr) -> Option<Place> {
+        let mut taken = self.lock();
+        let left = most.saturating_sub(taken.all);
+        let [wider @ .., own] = networks(source);
+        let may = left > 0
+            && taken.census.count(own) * LEFT_OVER_SOURCE < left
+            && wider.iter().all(|network| taken.census.count(*network) < left * NETWORK_OVER_LEFT);
+        may.then(|| {
+            taken.all += 1;
+            taken.census.add(source);
+            Place { room: self.clone(), source }
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.room.lock();
+        taken.all -= 1;
+        taken.census.remove(self.source);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As many places as an address can get.
+    fn all(room: &Room, source: [u8; 4]) -> Vec<Place> {
+        std::iter::from_fn(|| room.take_of(960, IpAddr::from(source))).collect()
+    }
+
+    #[test]
+    fn whoever_takes_all_he_gets_leaves_more_to_others() {
+        let room = Room::default();
+        let mut taken = vec![all(&room, [10, 0, 0, 1])];
+        assert_eq!(taken[0].len(), 320);
+        taken.extend((2..=8).map(|host| all(&room, [10, 0, 0, host])));
+        assert!(taken[1].len() > 200 && taken.iter().all(|places| places.len() > 10));
+        // Neighbours, and others.
+        assert!(!all(&room, [10, 0, 0, 9]).is_empty());
+        assert!(all(&room, [192, 0, 2, 1]).len() > 10);
+        // However many addresses a network has, others find some.
+        taken.extend((9..=255).map(|host| all(&room, [10, 0, 0, host])));
+        assert!(all(&room, [192, 0, 2, 1]).len() > 5);
+        taken.clear();
+        assert_eq!(all(&room, [10, 0, 0, 1]).len(), 320, "all is given back");
+    }
+}
