@@ -11,42 +11,50 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// Lengths of networks.
-const V4: [u32; LEVELS] = [8, 16, 24, 32];
-const V6: [u32; LEVELS] = [32, 48, 56, 64];
+const V4: [u8; LEVELS] = [8, 16, 24, 32];
+const V6: [u8; LEVELS] = [32, 48, 56, 64];
 const LEVELS: usize = 4;
 
-/// Bits before an IPv4 address written as one of IPv6.
-const MAPPED: u32 = 96;
+/// Added to the lengths of IPv4's networks.
+const IS_V4: u8 = 128;
 
-/// A network: the bits that its addresses have in common, and how many these are. IPv4's are those of IPv6 that stand for them.
+/// A network: the bits that its addresses have in common, and how many these are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Network {
-    length: u32,
-    bits: u128,
+    length: u8,
+    /// The first ones; as bytes, since a listener remembers thousands.
+    bits: [u8; 8],
 }
 
 /// All addresses.
-const ALL: Network = Network { length: 0, bits: 0 };
+const ALL: Network = Network { length: 0, bits: [0; 8] };
+/// After all others.
+const LAST: Network = Network { length: u8::MAX, bits: [u8::MAX; 8] };
 
 impl Network {
-    fn of(bits: u128, length: u32) -> Network {
-        let unused = u128::BITS - length;
-        Network { length, bits: bits.checked_shr(unused).and_then(|bits| bits.checked_shl(unused)).unwrap_or(0) }
+    fn of(bits: u64, length: u8) -> Network {
+        let unused = u64::MAX.checked_shr(u32::from(length & !IS_V4)).unwrap_or(0);
+        Network { length, bits: (bits & !unused).to_be_bytes() }
+    }
+
+    /// It and those around it, the widest first; of a source.
+    fn around(self) -> [Network; LEVELS] {
+        let lengths = if self.length & IS_V4 == 0 { V6 } else { V4.map(|length| IS_V4 | length) };
+        lengths.map(|length| Network::of(u64::from_be_bytes(self.bits), length))
     }
 }
 
 /// The networks of an address, the widest first.
 pub(crate) fn networks(address: IpAddr) -> [Network; LEVELS] {
-    match address.to_canonical() {
-        IpAddr::V4(address) => V4.map(|length| Network::of(u128::from(address.to_ipv6_mapped()), MAPPED + length)),
-        IpAddr::V6(address) => V6.map(|length| Network::of(u128::from(address), length)),
-    }
+    source_of(address).around()
 }
 
 /// The source that an address belongs to: an IPv4 address, or an IPv6 network of 64 bits.
 pub(crate) fn source_of(address: IpAddr) -> Network {
-    let [.., source] = networks(address);
-    source
+    match address.to_canonical() {
+        IpAddr::V4(address) => Network::of(u64::from(u32::from(address)) << 32, IS_V4 | 32),
+        IpAddr::V6(address) => Network::of((u128::from(address) >> 64) as u64, 64),
+    }
 }
 
 /// How many each network has.
@@ -65,17 +73,22 @@ impl Census {
 
     /// One more at `address`.
     pub(crate) fn add(&mut self, address: IpAddr) {
-        self.change(address, |count| count + 1);
+        self.change(source_of(address), |count| count + 1);
     }
 
     /// One less.
     pub(crate) fn remove(&mut self, address: IpAddr) {
-        self.change(address, |count| count.saturating_sub(1));
+        self.remove_of(source_of(address));
     }
 
-    fn change(&mut self, address: IpAddr, by: fn(usize) -> usize) {
+    /// One less of a source.
+    fn remove_of(&mut self, source: Network) {
+        self.change(source, |count| count.saturating_sub(1));
+    }
+
+    fn change(&mut self, source: Network, by: fn(usize) -> usize) {
         let mut around = ALL;
-        for network in networks(address) {
+        for network in source.around() {
             let before = self.count(network);
             let after = by(before);
             self.weights.remove(&(around, before, network));
@@ -91,8 +104,7 @@ impl Census {
 
     /// The heaviest network in `around`, and what it has.
     fn heaviest_in(&self, around: Network) -> Option<(usize, Network)> {
-        let last = Network { length: u32::MAX, bits: u128::MAX };
-        let mut within = self.weights.range((around, 0, ALL)..=(around, usize::MAX, last));
+        let mut within = self.weights.range((around, 0, ALL)..=(around, usize::MAX, LAST));
         within.next_back().map(|(_, count, network)| (*count, *network))
     }
 
@@ -121,7 +133,8 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     most: usize,
-    taken: BTreeMap<u64, (IpAddr, Time)>,
+    /// With the source of each.
+    taken: BTreeMap<u64, (Network, Time)>,
     census: Census,
     /// By source, the oldest first.
     by_source: BTreeSet<(Network, u64)>,
@@ -148,16 +161,16 @@ impl Places {
 
     /// Takes place `number`.
     pub(crate) fn take(&mut self, now: Time, number: u64, address: IpAddr) {
-        self.taken.insert(number, (address, now));
+        self.taken.insert(number, (source_of(address), now));
         self.by_source.insert((source_of(address), number));
         self.census.add(address);
     }
 
     /// Gives it back.
     pub(crate) fn give_back(&mut self, number: u64) {
-        if let Some((address, _)) = self.taken.remove(&number) {
-            self.by_source.remove(&(source_of(address), number));
-            self.census.remove(address);
+        if let Some((source, _)) = self.taken.remove(&number) {
+            self.by_source.remove(&(source, number));
+            self.census.remove_of(source);
         }
     }
 
