@@ -1,19 +1,12 @@
 /* Sockets are made, bound, set to listen, and closed: for a look at what the library does with memory. */
+#include "check.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <meshpace.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define CHECK(what) \
-    do { \
-        if (!(what)) { \
-            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #what, strerror(errno)); \
-            exit(1); \
-        } \
-    } while (0)
 
 int main(void) {
     for (int round = 0; round < 3; round++) {

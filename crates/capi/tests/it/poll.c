@@ -1,4 +1,6 @@
 /* Options, closing by halves, and descriptors to poll: a server and a client in one program that never waits but in poll. */
+#include "check.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <meshpace.h>
@@ -8,14 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
-
-#define CHECK(what) \
-    do { \
-        if (!(what)) { \
-            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #what, strerror(errno)); \
-            exit(1); \
-        } \
-    } while (0)
 
 /* The call fails with this errno. */
 #define FAILS(call, error) CHECK((call) == -1 && errno == (error))

@@ -69,7 +69,7 @@ impl Hall {
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// As [`TpaStream::set_nonblocking`].
     pub(super) fn enter(
         &mut self,
         selector: &Selector,
