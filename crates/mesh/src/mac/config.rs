@@ -1,5 +1,6 @@
 //! The configuration of the MAC.
 
+use super::rules::{ImmediateAccess, Rules};
 use crate::radio::ofdm::LONGEST_FRAME;
 use meshpace_core::parameter::{Form, TIME};
 use meshpace_core::{Duration, parameters};
@@ -97,6 +98,23 @@ pub struct MacConfig {
     pub retries: RetryLimits,
     /// Whether it is that of 802.11n, over [`MacProfile::Ieee`].
     pub ht: Option<HtConfig>,
+}
+
+impl MacConfig {
+    /// Its rules: over the radio of 802.11b, or `with_ofdm`.
+    pub fn rules(&self, with_ofdm: bool) -> Rules {
+        match (self.ht, self.profile) {
+            (Some(ht), _) => {
+                let immediate_access =
+                    if ht.immediate { ImmediateAccess::WhileIdle } else { ImmediateAccess::AfterSpace };
+                let busy_slot_counts = ht.busy_slot_counts || ht.edca.is_some();
+                Rules { immediate_access, busy_slot_counts, ..Rules::HT }
+            }
+            (None, MacProfile::Ns2) => Rules::NS2,
+            (None, MacProfile::Ieee) if with_ofdm => Rules::OFDM,
+            (None, MacProfile::Ieee) => Rules::IEEE,
+        }
+    }
 }
 
 impl From<MacProfile> for MacConfig {

@@ -106,7 +106,7 @@ impl Station {
     }
 
     fn data(&self, to: NodeId, sequence: u16) -> Frame<Parcel> {
-        let bytes = 1500 + self.timing.data_overhead;
+        let bytes = 1500 + self.timing.rules.data_overhead;
         Frame {
             kind: FrameKind::Data,
             from: PEER,
