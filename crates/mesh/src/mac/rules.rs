@@ -121,11 +121,11 @@ impl Rules {
         senses_before_sending: false,
         backoff_reaches_window: true,
         immediate_access: ImmediateAccess::AfterSpace,
-        nav_is_busy: false,
+        nav_is_busy: true,
         busy_slot_counts: false,
-        backoff_after_giving_up: false,
+        backoff_after_giving_up: true,
         one_retry_limit: false,
-        duplicate_needs_retry: false,
+        duplicate_needs_retry: true,
         error_sets_nav: false,
         ignored_sets_nav: false,
         rts_nav_resets: true,
@@ -139,12 +139,15 @@ impl Rules {
         cca_time: CCA_TIME,
         awaits_start_of_answer: true,
         awaits_data: false,
-        nav_is_busy: true,
-        backoff_after_giving_up: true,
-        duplicate_needs_retry: true,
         ..Rules::IEEE
     };
 
-    /// 802.11n. What its keys say replaces `immediate_access` and `busy_slot_counts`.
-    pub const HT: Rules = Rules { data_overhead: Rules::OFDM.data_overhead + 2, one_retry_limit: true, ..Rules::OFDM };
+    /// 802.11n. What its keys say replaces `immediate_access`, which aggregates do not have by default, and `busy_slot_counts`.
+    pub const HT: Rules = Rules {
+        data_overhead: Rules::OFDM.data_overhead + 2,
+        one_retry_limit: true,
+        immediate_access: ImmediateAccess::WhileIdle,
+        busy_slot_counts: true,
+        ..Rules::OFDM
+    };
 }
