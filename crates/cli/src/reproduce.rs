@@ -30,7 +30,8 @@ pub struct Arguments {
     /// Run the other readings of the papers too, which are shown and count for nothing; paper quality always does.
     #[arg(long)]
     readings: bool,
-    /// Only the seeds of the quality: no more of them for claims that cannot be told. Paper quality tries up to four times as many.
+    /// Only the seeds of the quality: no more of them for claims that cannot be told. Paper quality tries up to four times as many, and
+    /// so does quick quality where the experiment says so.
     #[arg(long)]
     first_seeds: bool,
     /// Runs at a time [default: the number of processors].

@@ -163,6 +163,11 @@ fn what_cannot_be_told_is_given_only_after_four_times_the_seeds() {
     }
     // The same again: what is complete is not extended anew.
     assert_eq!(reproduce("paper", &["--quality", "paper"]).0, 21);
+    // Quick quality does so where the experiment wants it: one point has six seeds.
+    self::register(&scratch.path().join("register"), 20, 3, &format!("quality.quick.times = 2\n{OPEN}"));
+    let (records, evidence, _) = reproduce("twice", &[]);
+    assert!(records == 15 && evidence.ends_with("6 seeds do not tell"), "{records}: {evidence}");
+    assert_eq!(reproduce("twice-first", &["--first-seeds"]).0, 12);
 }
 
 /// NewReno is judged, and TCP-AP is how it was read elsewhere.
