@@ -162,6 +162,7 @@ def experiments() -> list[tuple[str, str]]: ...
 def reproduce(
     ids: list[str],
     paper: bool,
+    readings: bool,
     seeds: int | None,
     out: str | None,
     force: bool,
