@@ -21,6 +21,8 @@ export class Clock {
   /** Pictures per second, smoothed. */
   pictures = 0;
   onSeek: () => void = () => {};
+  /** Where playing stops by itself, once; null at the end of the run. */
+  until: number | null = null;
 
   get now(): number {
     return this.runs.length ? Math.min(...this.runs.map((run) => run.now)) : 0;
@@ -38,12 +40,14 @@ export class Clock {
 
   use(runs: Shown[], at: number): void {
     this.runs = runs;
+    this.until = null;
     this.target = 0;
     this.goal = null;
     if (at > 0) this.seek(at);
   }
 
   seek(to: number): void {
+    this.until = null;
     const at = Math.max(0, Math.min(to, this.end, ...this.runs.map((run) => run.reach)));
     this.runs.forEach((run) => run.approach(Math.max(0, at - 0.01)));
     this.goal = at;
@@ -99,7 +103,7 @@ export class Clock {
       }
     } else {
       // A page that was hidden does not jump.
-      this.target = Math.min(this.end, this.target + Math.min(elapsed, 0.1) * speed);
+      this.target = Math.min(this.end, this.until ?? this.end, this.target + Math.min(elapsed, 0.1) * speed);
       const begun = performance.now();
       // In slices, so that a mesh that is too much for this speed is slower instead of stuck.
       while (this.now < this.target - 1e-9 && performance.now() - begun < BUDGET) {
@@ -112,7 +116,9 @@ export class Clock {
       if (this.now < this.target - 0.05 * speed) this.target = this.now;
     }
     this.reached += ((this.now - before) / Math.max(elapsed, 1e-3) - this.reached) * 0.1;
-    if (this.runs.every((run) => run.over)) this.playing = false;
+    const there = this.until !== null && this.now >= this.until - 1e-9;
+    if (there) this.until = null;
+    if (there || this.runs.every((run) => run.over)) this.playing = false;
   }
 
   private hasten(goal: number): void {

@@ -231,17 +231,21 @@ function tell(chosen: Story, number: number, opening = new Opening()): void {
   const put = (): boolean => {
     if (now.transport) settings.transport = now.transport;
     if (now.compare !== undefined) settings.compare = now.compare;
-    if (now.transport || now.compare !== undefined) start(now.seek ?? 0);
-    else if (now.seek !== undefined) clock.seek(now.seek);
-    return true;
+    return (!now.transport && now.compare === undefined) || start(0);
   };
   const base = { name: `${chosen.id}.toml`, text: chosen.scenario, files: {}, sets: [], point: 0, seed: 1 };
-  const shown = begins ? show(opening, { base, recording: null, story: chosen }, now.seek ?? 0, now.transport, now.compare) : opening.show(put);
+  const shown = begins ? show(opening, { base, recording: null, story: chosen }, 0, now.transport, now.compare) : opening.show(put);
   if (!shown) return;
-  if (now.speed !== undefined) clock.speed = now.speed;
+  clock.speed = now.speed;
   pace(0);
-  clock.playing = now.play ?? false;
   const place = part("story");
+  const scene = now.scene(runs);
+  clock.seek(scene?.from ?? 0);
+  clock.until = scene?.to ?? null;
+  clock.playing = scene !== null && now.play;
+  // Something was changed.
+  complain(scene ? "" : "What this step speaks of does not happen in this run: begin the story again, or play what there is.");
+  place.dataset.scene = scene ? `${scene.from} ${scene.to}` : "";
   const button = (text: string, to: number): HTMLButtonElement => {
     const made = Object.assign(document.createElement("button"), { type: "button", textContent: text });
     made.disabled = to < 0 || to >= chosen.steps.length;

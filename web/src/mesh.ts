@@ -108,7 +108,9 @@ export class Mesh {
     const crowded = run.stage.nodes.length > 60;
     this.links(pen, run, width, height, ratio);
     this.routes(pen, run);
-    for (const frame of this.chosen(run, speed)) this.frame(pen, run, frame, speed, crowded);
+    let drawn = 0;
+    for (const frame of this.chosen(run, speed)) if (this.frame(pen, run, frame, speed, crowded)) drawn++;
+    this.canvas.dataset.frames = String(drawn);
     this.nodes(pen, run, crowded);
     this.spots(pen, run, speed);
     this.tell();
@@ -168,11 +170,12 @@ export class Mesh {
     return this.stride === 1 ? there : there.filter((frame) => frame.number % this.stride === 0);
   }
 
-  private frame(pen: CanvasRenderingContext2D, run: Shown, frame: Frame, speed: number, crowded: boolean): void {
+  /** Whether it is to be seen now. */
+  private frame(pen: CanvasRenderingContext2D, run: Shown, frame: Frame, speed: number, crowded: boolean): boolean {
     const age = run.now - frame.start;
-    if (age < 0) return;
+    if (age < 0) return false;
     const lasts = life(frame, speed);
-    if (age > lasts) return;
+    if (age > lasts) return false;
     const progress = speed === 0 || still() ? 0.5 : age / lasts;
     const look = lookOf(frame.kind, frame.carried);
     const [x, y] = this.at(run.place(frame.from));
@@ -210,6 +213,7 @@ export class Mesh {
     }
     pen.setLineDash([]);
     pen.globalAlpha = 1;
+    return true;
   }
 
   private nodes(pen: CanvasRenderingContext2D, run: Shown, crowded: boolean): void {

@@ -11,7 +11,7 @@ const MOST_POINTS = 600;
 const MOST_FLOWS = 8;
 
 type Value = (run: Shown, sample: number, flow: number) => number | null;
-type Plot = { title: string; unit: string; perFlow: boolean; value: Value; digits: number; most?: number };
+type Plot = { id: string; title: string; unit: string; perFlow: boolean; value: Value; digits: number; most?: number };
 
 const at = (run: Shown, sample: number, flow: number, field: number): number =>
   run.samples[sample * run.sampleWidth + SAMPLE_HEAD + flow * SAMPLE_PER_FLOW + field];
@@ -24,7 +24,7 @@ const back = (run: Shown, sample: number): number => {
 
 const PLOTS: Plot[] = [
   {
-    title: "Goodput",
+    id: "goodput", title: "Goodput",
     unit: "kbit/s over 2 s",
     perFlow: true,
     digits: 0,
@@ -35,7 +35,7 @@ const PLOTS: Plot[] = [
     },
   },
   {
-    title: "Jain's index",
+    id: "jain", title: "Jain's index",
     unit: "of 2-second windows",
     perFlow: false,
     digits: 2,
@@ -43,16 +43,16 @@ const PLOTS: Plot[] = [
     // One flow alone shares with nobody.
     value: (run, sample) => (run.stage.flows.length > 1 ? known(run.samples[sample * run.sampleWidth + 1]) : null),
   },
-  { title: "Window", unit: "segments", perFlow: true, digits: 1, value: (run, sample, flow) => known(at(run, sample, flow, 1)) },
+  { id: "window", title: "Window", unit: "segments", perFlow: true, digits: 1, value: (run, sample, flow) => known(at(run, sample, flow, 1)) },
   {
-    title: "Pacing interval",
+    id: "pacing", title: "Pacing interval",
     unit: "ms between segments",
     perFlow: true,
     digits: 1,
     value: (run, sample, flow) => known(at(run, sample, flow, 2) * 1e3),
   },
   {
-    title: "Variation of the RTT",
+    id: "cov", title: "Variation of the RTT",
     unit: "cov, mean over 2 s",
     perFlow: true,
     digits: 2,
@@ -78,6 +78,7 @@ export class Plots {
     const isShared = runs.some((run) => run.stage.flows.length > 1);
     this.shown = PLOTS.filter((plot) => plot.perFlow || isShared).map((plot) => {
       const figure = document.createElement("figure");
+      figure.dataset.plot = plot.id;
       const caption = document.createElement("figcaption");
       const value = document.createElement("span");
       value.className = "now";
