@@ -48,6 +48,8 @@ export class Recording implements Shown {
   /** Frames of which the air time is in `links`. */
   private counted = 0;
   private links = new Map<string, Air>();
+  /** By node, the neighbour that it sent an RTS or data to last. */
+  private tried: number[] = [];
   /** By number, when a packet of data was sent. */
   private sentAt = new Map<number, number>();
   private delays: { sum: number; count: number }[] = [];
@@ -136,6 +138,7 @@ export class Recording implements Shown {
       case "frame": {
         const [, , number, from, to, kind, bytes, air, , retry, body] = line;
         const carried = body === null ? 0 : body[0] === "routing" ? 3 : body[0] === "arp" ? 4 : body[3] === "ack" ? 2 : 1;
+        if (to !== null && (kind === "rts" || kind === "data")) this.tried[from] = to;
         const flow = body?.[0] === "packet" && body[2] < this.stage.flows.length ? body[2] : -1;
         this.onAir.push({ at, number, from, to: to ?? -1, kind: KINDS[kind] ?? 2, start: at, air: air / SECOND, bytes, flow, carried, retry, received: false, collided: false });
         break;
@@ -152,7 +155,9 @@ export class Recording implements Shown {
       case "lost": {
         const [, , node, why, , , next] = line;
         const gone = why === "link-failure" || why === "flushed";
-        this.lost.push({ kind: gone ? "link" : "drop", node, other: gone ? (next ?? -1) : -1, at });
+        // Routing gives a packet up under the name of its destination; the neighbour is the one that the node tried last.
+        const neighbour = why === "link-failure" ? this.tried[node] : next;
+        this.lost.push({ kind: gone ? "link" : "drop", node, other: gone ? (neighbour ?? -1) : -1, at });
         if (why === "link-failure") this.marks.push([at, 2, node]);
         break;
       }
@@ -280,6 +285,10 @@ export class Recording implements Shown {
     }
     this.routes = this.ways.map((list, flow) => list[last(list, this.now)]?.value ?? [this.stage.flows[flow].from]);
   }
+  get known(): number {
+    return this.reach;
+  }
+  readMarks(): void {}
   /** The bytes of segments are not recorded. */
   sequence(): Sequence | null {
     return null;

@@ -31,7 +31,7 @@ const MOST_FRAMES = 400;
 export type Shown = Pick<
   Run,
   | "stage" | "described" | "source" | "frames" | "spots" | "nodes" | "routes" | "samples" | "marks" | "measured" | "now" | "over" | "reach" | "sampleWidth"
-  | "sequence" | "queues" | "air" | "advance" | "hasten" | "approach" | "step" | "stepBack" | "forget" | "look" | "measure" | "place" | "tell" | "free"
+  | "known" | "readMarks" | "sequence" | "queues" | "air" | "advance" | "hasten" | "approach" | "step" | "stepBack" | "forget" | "look" | "measure" | "place" | "tell" | "free"
 >;
 
 export class Run {
@@ -72,6 +72,9 @@ export class Run {
     return this.stage.duration_s;
   }
 
+  /** The time until which marks are known. */
+  known = 0;
+
   /** Runs until `to`; frames of the last stretch are kept for drawing. */
   advance(to: number): void {
     if (to - this.now > WATCHED) this.player.advance(to - WATCHED, false);
@@ -81,6 +84,7 @@ export class Run {
   /** Runs toward `to` without anything to draw. */
   hasten(to: number): void {
     this.player.advance(to, false);
+    this.known = Math.max(this.known, this.now);
   }
   /** Goes to a kept state at or before `to`. */
   approach(to: number): void {
@@ -102,6 +106,7 @@ export class Run {
   }
 
   private take(): void {
+    this.known = Math.max(this.known, this.now);
     const events = this.player.events();
     const byNumber = new Map(this.frames.map((frame) => [frame.number, frame]));
     for (let i = 0; i < events.length; i += EVENT_FIELDS) {
@@ -164,6 +169,9 @@ export class Run {
     this.measured = JSON.parse(this.player.record()) as Measured;
     const width = this.sampleWidth;
     for (const value of this.player.samples(this.samples.length / width)) this.samples.push(value);
+    this.readMarks();
+  }
+  readMarks(): void {
     const marks = this.player.marks();
     this.marks = [];
     for (let i = 0; i < marks.length; i += 3) this.marks.push([marks[i], marks[i + 1], marks[i + 2]]);
