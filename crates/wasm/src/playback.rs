@@ -215,6 +215,9 @@ impl Playback {
                 self.events.push((at, event));
             }
         }
+        for (at, passed) in probe.packets.drain(..) {
+            self.history.packet(at, passed);
+        }
         if self.state.now() > self.history.known() {
             self.history.reached(&self.state.world);
         }
