@@ -45,6 +45,8 @@ pub struct Wishes {
     pub dropped: bool,
     /// It wants a reset.
     pub abort: bool,
+    /// It wants the peer to hear something, and to answer.
+    pub probe: bool,
     /// It wants ACKs to wait so long for data to ride on; none once the connection knows.
     pub hold_acks: Option<Duration>,
 }
@@ -68,6 +70,8 @@ pub struct Exchange {
     pub busy: bool,
     /// The peer has been told to wait: reading has to be reported.
     pub window_closed: bool,
+    /// The peer's address says that nobody knows the connection there, and nothing has contradicted that yet.
+    pub doubted: bool,
     /// What was counted.
     pub stats: Stats,
     /// Hops the peer's last packet seems to have come.
@@ -86,6 +90,7 @@ impl Exchange {
             end_of_stream: false,
             busy: false,
             window_closed: false,
+            doubted: false,
             stats: Stats::default(),
             travelled: None,
         }

@@ -30,7 +30,7 @@ pub enum Witness {
 const DOUBTED: Duration = Duration::from_secs(5);
 
 /// How often the peer is asked for a sign of life in that time.
-const ASKS_EVERY: Duration = Duration::from_secs(1);
+const ASKS_EVERY: Duration = Duration::from_millis(250);
 
 /// Complaints of one kind that nothing has contradicted yet.
 #[derive(Debug, Default)]
@@ -79,6 +79,11 @@ impl Complaints {
     pub(super) fn forget(&mut self) {
         self.gone.count = 0;
         self.asks_at = Time::NEVER;
+    }
+
+    /// Whether somebody has said so, and the peer has not been heard since.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.gone.count > 0
     }
 
     /// One more that the peer is not there; whether these are enough.
