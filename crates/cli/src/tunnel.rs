@@ -294,7 +294,6 @@ fn keygen(file: &Path) -> io::Result<()> {
 
 impl Common {
     fn security(&self) -> io::Result<Security> {
-        self.key.iter().chain(&self.secret).for_each(|file| caution::of_secret(file));
         let known =
             |key: &Path, peers: &Path| Ok(Security::Keys { own: keys::read(key)?, peers: keys::read_all(peers)? });
         let security = match (&self.key, &self.peers, &self.secret) {
@@ -327,6 +326,11 @@ impl Common {
         });
         options.check()?;
         Ok(options)
+    }
+
+    /// Warns of secrets that others may read.
+    fn warn(&self) {
+        self.key.iter().chain(&self.secret).for_each(|file| caution::of_secret(file));
     }
 
     fn keylog(&self) -> io::Result<Option<Arc<KeyLog>>> {
@@ -364,6 +368,7 @@ impl Listen {
 
     fn start(&self, name: &str) -> io::Result<End> {
         let (mut options, allowed) = self.prepare()?;
+        self.common.warn();
         options.keylog = self.common.keylog()?;
         let keylog = options.keylog.clone();
         let port = TpaPort::with_options((self.address, self.port), options)?;
@@ -391,6 +396,7 @@ impl Connect {
         let far = resolve(&self.host, self.port)?;
         let (transport, why) = choose(self.common.transport.as_deref(), far.ip());
         let mut options = self.prepare(&transport)?;
+        self.common.warn();
         options.keylog = self.common.keylog()?;
         let any: IpAddr = if far.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
         let (keylog, in_session) = (options.keylog.clone(), options.trains.is_some());

@@ -242,7 +242,9 @@ impl Reader<'_> {
         origin: &Origin,
         others: &[&str],
     ) -> Option<(T, Identity)> {
-        let command = T::augment_args(Command::new("entry").no_binary_name(true).disable_help_flag(true));
+        let mut command = T::augment_args(Command::new("entry").no_binary_name(true).disable_help_flag(true));
+        // Only then arguments can be shown.
+        command.build();
         let before = self.problems.count();
         let (mut words, mut positional) = (Vec::new(), Vec::new());
         let mut identity = Identity::default();
@@ -436,7 +438,7 @@ mod tests {
         };
         assert_eq!((name.as_str(), north.as_str()), ("listen-7801", "north"));
         assert_eq!((listen.port, listen.address.to_string()), (7801, "::".to_owned()));
-        assert_eq!(listen.common.channel_rate.bps(), 11_000_000);
+        assert_eq!(listen.common.channel_rate, meshpace_core::Rate::from_mbps(11));
         // Files are found from the directory of this one.
         assert_eq!(listen.common.secret.as_deref(), Some(Path::new("/etc/meshpace/secret")));
         assert_eq!(connect.common.key.as_deref(), Some(Path::new("/keys/key")));

@@ -91,13 +91,13 @@ impl<'a> Process<'a> {
     ///
     /// The metrics cannot be served. Of a command line also: its end cannot be begun.
     pub(super) fn begin(read: File, path: Option<&'a Path>) -> io::Result<Process<'a>> {
+        // Before there is any other thread, so that only the one that waits for it gets the signal.
+        let hangups = path.map(|_| hangups()).transpose()?;
         log::set(read.watching.log, read.watching.log_level);
         let board = Board::default();
         if let Some(place) = &read.watching.metrics {
             metrics::serve_at(place, &board)?;
         }
-        // Before there is any other thread, so that only the one that waits for it gets the signal.
-        let hangups = path.map(|_| hangups()).transpose()?;
         let (_, none) = channel();
         let running = read.entries.into_iter().map(Running::new).collect();
         let mut process = Process { running, file: path, hangups: hangups.unwrap_or(none), board };
