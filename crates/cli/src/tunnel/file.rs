@@ -292,7 +292,8 @@ impl Reader<'_> {
         let known = command.get_arguments().map(|arg| arg.get_id().as_str()).filter(|id| *id != "version");
         let known: Vec<&str> = known.chain(others.iter().copied()).collect();
         let near = nearest(key, known.iter().copied());
-        let expected = near.map_or_else(|| format!("one of {}", known.join(", ")), |near| format!("did you mean {near}?"));
+        let expected =
+            near.map_or_else(|| format!("one of {}", known.join(", ")), |near| format!("did you mean {near}?"));
         self.problems.at(origin, format!("{}: no such key", at(path, key)), expected);
     }
 
@@ -306,7 +307,8 @@ impl Reader<'_> {
         let expected = expected(arg);
         let read = |value: &Value| {
             let parser = arg.get_value_parser().type_id();
-            let is_whole = [TypeId::of::<u8>(), TypeId::of::<u16>(), TypeId::of::<u32>()].iter().any(|id| parser == *id);
+            let is_whole =
+                [TypeId::of::<u8>(), TypeId::of::<u16>(), TypeId::of::<u32>()].iter().any(|id| parser == *id);
             let is_text = parser == TypeId::of::<String>() || is_file(arg);
             let fits = match &value.kind {
                 Kind::Bool(_) => is_flag(arg),
@@ -339,7 +341,9 @@ impl Reader<'_> {
         let place = table.get(&first).map_or(origin, |value| &value.origin);
         let list = |keys: &[String]| one_of(&keys.iter().map(String::as_str).collect::<Vec<_>>());
         let (message, expected) = match error.kind() {
-            ErrorKind::MissingRequiredArgument => (format!("{}: missing", at(path, &first)), format!("{} in this table", list(&keys))),
+            ErrorKind::MissingRequiredArgument => {
+                (format!("{}: missing", at(path, &first)), format!("{} in this table", list(&keys)))
+            }
             ErrorKind::ArgumentConflict => {
                 let others = strings(ContextKind::PriorArg);
                 let others: Vec<String> = others.iter().flat_map(|shown| keys_of(command, shown)).collect();
@@ -474,11 +478,17 @@ mod tests {
         wrong("[[listen]]\nallow = \"any\"\nsecret = \"x\"\nplain = true", &["does not go with", "secret"]);
         wrong("[[connect]]\nforward = \"1:a:2\"", &["connect.0.host: missing", "tunnel.toml:1"]);
         wrong("[[connect]]\nhost = \"a\"", &["forward, socks or transparent", "missing"]);
-        wrong("[[connect]]\nhost = \"a\"\nforward = [\"1:a:2\", \"x\"]", &["connect.0.forward", "[ADDRESS:]PORT:HOST:PORT"]);
+        wrong(
+            "[[connect]]\nhost = \"a\"\nforward = [\"1:a:2\", \"x\"]",
+            &["connect.0.forward", "[ADDRESS:]PORT:HOST:PORT"],
+        );
         wrong("log = \"loud\"\n[[listen]]\nallow = \"any\"", &["log", "text or json", "tunnel.toml:1"]);
         wrong("listen = 3", &["expected a table [[listen]]"]);
         wrong("[[listen]]\nname = \"a b\"\nallow = \"any\"", &["listen.0.name", "letters"]);
-        wrong("[[listen]]\nallow = \"any\"\n[[listen]]\nallow = \"any\"", &["listen-7800 is the name of another entry"]);
+        wrong(
+            "[[listen]]\nallow = \"any\"\n[[listen]]\nallow = \"any\"",
+            &["listen-7800 is the name of another entry"],
+        );
         // All that is wrong is told, not the first alone.
         wrong("[[listen]]\nport = \"x\"\nlast = 1", &["listen.0.port", "listen.0.last"]);
     }

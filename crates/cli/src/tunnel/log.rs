@@ -150,7 +150,9 @@ mod tests {
         assert_eq!((&object["level"], &object["message"]), (&"error".into(), &"x\"y".into()));
         assert!(object["tunnel"].is_null() && object["time"].is_f64(), "{object}");
         let long = "é".repeat(10 * LONGEST);
-        assert!(log(Format::Text, Level::Info).lines(Time::ZERO, Level::Info, "", &long).chars().count() < LONGEST + 20);
+        assert!(
+            log(Format::Text, Level::Info).lines(Time::ZERO, Level::Info, "", &long).chars().count() < LONGEST + 20
+        );
     }
 
     #[test]

@@ -101,8 +101,12 @@ static METRICS: [Metric; 12] = [
     ("sessions", "gauge", "Sessions open now.", |totals| Some(totals.sessions as f64)),
     ("sessions_opened_total", "counter", "Sessions opened.", |totals| Some(totals.sessions_opened as f64)),
     ("sent_bytes_total", "counter", "Payload bytes of streams to far ends.", |totals| Some(totals.sent as f64)),
-    ("received_bytes_total", "counter", "Payload bytes of streams from far ends.", |totals| Some(totals.received as f64)),
-    ("hops", "gauge", "Hops to the far end, by the time to live of what came last.", |totals| totals.hops.map(f64::from)),
+    ("received_bytes_total", "counter", "Payload bytes of streams from far ends.", |totals| {
+        Some(totals.received as f64)
+    }),
+    ("hops", "gauge", "Hops to the far end, by the time to live of what came last.", |totals| {
+        totals.hops.map(f64::from)
+    }),
     ("segments_sent_total", "counter", "Segments sent, of TPA and quiet trains.", |totals| {
         Some(totals.stats.segments_sent as f64)
     }),
@@ -137,7 +141,12 @@ fn page(rows: &[Row], reloads: [u64; 2]) -> String {
             }
         }
     }
-    head(&mut page, "carrier", "gauge", "What carries the streams, as the last one came: tpa or quiet-train; always 1.");
+    head(
+        &mut page,
+        "carrier",
+        "gauge",
+        "What carries the streams, as the last one came: tpa or quiet-train; always 1.",
+    );
     for row in rows {
         if let Some(carrier) = row.totals.as_ref().and_then(live::seen) {
             let _ = writeln!(page, "meshpace_tunnel_carrier{{{},carrier=\"{carrier}\"}} 1", row.labels);
@@ -147,7 +156,8 @@ fn page(rows: &[Row], reloads: [u64; 2]) -> String {
     for row in rows {
         for (reason, count) in &UNUSED {
             let count = count(&row.port);
-            let _ = writeln!(page, "meshpace_tunnel_datagrams_unused_total{{{},reason=\"{reason}\"}} {count}", row.labels);
+            let _ =
+                writeln!(page, "meshpace_tunnel_datagrams_unused_total{{{},reason=\"{reason}\"}} {count}", row.labels);
         }
     }
     head(&mut page, "challenges_total", "counter", "Connection requests answered with a cookie.");

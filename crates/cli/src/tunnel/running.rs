@@ -1,11 +1,11 @@
 //! The ends of a process while they run: begun, told about, changed when their file has changed, ended.
 
 use super::End;
+use super::Reporting;
 use super::file::{self, Entry, File};
+use super::live::{self, TICK};
 use super::log::{self, Level};
 use super::metrics::{self, Board};
-use super::live::{self, TICK};
-use super::Reporting;
 use crate::output::results;
 use crate::{INTERRUPTED, runner};
 use meshpace_core::{Duration, Time};
@@ -271,8 +271,8 @@ fn hangups() -> io::Result<Receiver<()>> {
     signals.add(Signal::SIGHUP);
     signals.thread_block()?;
     let (sender, hangups) = channel();
-    std::thread::Builder::new().name("reload".into()).spawn(move || {
-        while signals.wait().is_ok() && sender.send(()).is_ok() {}
-    })?;
+    std::thread::Builder::new()
+        .name("reload".into())
+        .spawn(move || while signals.wait().is_ok() && sender.send(()).is_ok() {})?;
     Ok(hangups)
 }

@@ -123,7 +123,9 @@ fn write_files(directory: &Path, more: bool) {
     let key = "secret = \"secret\"\nchannel_rate = \"54 Mbit/s\"\n";
     let far = format!("[[listen]]\nname = \"far\"\naddress = \"0.0.0.0\"\nport = 7801\n{key}");
     let near = |name: &str, port: u16| {
-        format!("[[connect]]\nname = \"{name}\"\nhost = \"10.77.0.2\"\nport = 7801\ntransport = \"quiet-train\"\nforward = \"{port}:10.77.0.2:9000\"\n{key}")
+        format!(
+            "[[connect]]\nname = \"{name}\"\nhost = \"10.77.0.2\"\nport = 7801\ntransport = \"quiet-train\"\nforward = \"{port}:10.77.0.2:9000\"\n{key}"
+        )
     };
     let second = if more { near("two", 8002) } else { String::new() };
     std::fs::write(directory.join("far.toml"), far).unwrap();
@@ -182,7 +184,8 @@ fn streams_are_whole_or_reported_while_everything_changes() {
         })
         .collect();
 
-    let length = Duration::from_secs(if is_slow_run("ten minutes of kills, address changes and reloads") { 600 } else { 30 });
+    let length =
+        Duration::from_secs(if is_slow_run("ten minutes of kills, address changes and reloads") { 600 } else { 30 });
     let (begin, mut last) = (now(), 1);
     let (mut restarts, mut moves, mut reloads) = (Vec::new(), Vec::new(), Vec::new());
     let mut lost = 0;

@@ -242,7 +242,10 @@ impl Connector {
                 let (link, is_old) = dialing.session(&self.counters, complain).map_err(unreachable)?;
                 if self.has_ended.load(Ordering::Acquire) {
                     link.abort();
-                    return Err(unreachable(io::Error::new(io::ErrorKind::NotConnected, "this end of the tunnel ends")));
+                    return Err(unreachable(io::Error::new(
+                        io::ErrorKind::NotConnected,
+                        "this end of the tunnel ends",
+                    )));
                 }
                 let stream = match link.open(target) {
                     // It has broken just now.

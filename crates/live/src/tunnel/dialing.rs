@@ -2,8 +2,8 @@
 
 use super::counters::Counters;
 use super::session::{Carrier, Link, NAME, Side, preamble};
-use crate::tpa::{PortCounters, Selector, TpaPort, TpaStream, random};
 use crate::Clock;
+use crate::tpa::{PortCounters, Selector, TpaPort, TpaStream, random};
 use meshpace_core::{Duration, Time};
 use std::io;
 use std::net::SocketAddr;

@@ -395,7 +395,9 @@ impl Worker {
             Route::Done => {}
             Route::Segment(number, datagram) => {
                 let connection = connections.get_mut(&number);
-                if !connection.is_some_and(|known| known.on_datagram(now, received.addresses, datagram, received.ttl, out)) {
+                if !connection
+                    .is_some_and(|known| known.on_datagram(now, received.addresses, datagram, received.ttl, out))
+                {
                     count(&port.endpoint.counters().forged);
                 } else if touched.last() != Some(&number) {
                     touched.push(number);

@@ -146,7 +146,9 @@ impl Seal {
 
     /// Whether the peer sealed a datagram, which is not to be opened any more: it may have been here before.
     pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
-        let Some(number) = number_of(datagram).filter(|_| datagram.len() >= HEAD + AUTHENTICATION) else { return false };
+        let Some(number) = number_of(datagram).filter(|_| datagram.len() >= HEAD + AUTHENTICATION) else {
+            return false;
+        };
         let (head, text) = datagram.split_at_mut(HEAD);
         self.key_of(number).is_some_and(|(key, _)| key.open(number, head, text).is_some())
     }

@@ -127,7 +127,10 @@ impl Scene {
     /// Whether both have read everything and know it.
     fn is_well(&self) -> bool {
         self.is_over()
-            && self.ends.iter().all(|end| end.applications().all(|one| (one.read, &one.ending) == (BYTES, &Ending::Well)))
+            && self
+                .ends
+                .iter()
+                .all(|end| end.applications().all(|one| (one.read, &one.ending) == (BYTES, &Ending::Well)))
     }
 
     /// Where the second end takes the first to be.
@@ -203,7 +206,11 @@ fn an_observer_with_the_peers_datagrams_moves_nothing() {
             assert!(scene.is_well(), "{observer:?}, quiet trains: {trains}");
             assert_eq!(scene.moves(), 0, "{observer:?}");
             let has_asked = scene.elsewhere[1] > 0;
-            assert_eq!(has_asked, observer != Observer::Replays, "what has been here before asks nothing: {observer:?}");
+            assert_eq!(
+                has_asked,
+                observer != Observer::Replays,
+                "what has been here before asks nothing: {observer:?}"
+            );
         }
     }
 }
