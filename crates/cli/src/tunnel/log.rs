@@ -109,6 +109,7 @@ impl Log {
             Format::Text if tunnel.is_empty() => format!("meshpace: {message}\n"),
             Format::Text => format!("meshpace: {tunnel}: {message}\n"),
             Format::Json => {
+                #[expect(clippy::disallowed_methods, reason = "a log tells when something happened; no result does")]
                 let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
                 let time = since.as_millis() as f64 / 1e3;
                 let tunnel = Some(tunnel).filter(|tunnel| !tunnel.is_empty());

@@ -114,8 +114,11 @@ static METRICS: [Metric; 12] = [
     ("timeouts_total", "counter", "Retransmission time-outs.", |totals| Some(totals.stats.timeouts as f64)),
 ];
 
+/// A reason, and how many datagrams were not used for it.
+type Unused = (&'static str, fn(&PortCounters) -> u64);
+
 /// Datagrams that a port has received and not used, by reason.
-static UNUSED: [(&str, fn(&PortCounters) -> u64); 4] = [
+static UNUSED: [Unused; 4] = [
     ("malformed", |port| port.malformed),
     ("stray", |port| port.strays),
     ("crowded", |port| port.crowded),

@@ -122,13 +122,15 @@ impl Dialing {
     }
 }
 
-/// Ends a session of which the far end seems to know nothing any more, if it has not contradicted after a while although it has taken another.
+/// Ends a session of which the far end seems to know nothing any more, if nothing at all was heard in it for a while although the far end, which
+/// is asked twice a second, has taken another. Who forges that it knows nothing cannot keep its answers back.
 fn give_up(former: Link, patience: Duration) {
+    let began = Clock.now();
     // Without a thread it is found out later.
     let _ = std::thread::Builder::new().name("give-up".into()).stack_size(super::pipe::STACK).spawn(move || {
         #[expect(clippy::disallowed_methods, reason = "real time: the far end is given some")]
         std::thread::sleep(std::time::Duration::from_nanos(patience.0));
-        if former.is_doubted() {
+        if former.doubted().is_some_and(|since| since <= began) {
             former.abort();
         }
     });

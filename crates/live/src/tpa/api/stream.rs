@@ -293,10 +293,10 @@ impl TpaStream {
         self.shared.call(&mut state);
     }
 
-    /// Whether the peer's address says that nobody knows the connection there, as after a restart of the peer, and the peer has not been heard
-    /// since. Whoever reads the packets can forge that: the connection goes on until it is sure. Whoever waits in
-    /// [`TpaStream::poll_finished`] is woken.
-    pub fn is_doubted(&self) -> bool {
+    /// Since when the peer's address has said that nobody knows the connection there, as after a restart of the peer, without the peer having
+    /// been heard. Whoever reads the packets can forge that, and the peer is asked: the connection goes on until it is sure. Whoever
+    /// waits in [`TpaStream::poll_finished`] is woken.
+    pub fn doubted(&self) -> Option<Time> {
         self.shared.lock().exchange.doubted
     }
 

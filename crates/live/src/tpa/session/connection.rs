@@ -470,7 +470,7 @@ impl Connection {
             // Only the engine is needed to answer a peer that is late.
             exchange.free();
         }
-        exchange.doubted = self.complaints.is_doubted();
+        exchange.doubted = self.complaints.doubted();
         (exchange.stats, exchange.travelled) = (*self.engine.stats(), self.way.travelled);
     }
 

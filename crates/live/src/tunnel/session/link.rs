@@ -139,7 +139,12 @@ impl Link {
 
     /// Whether the far end, or somebody in its place, says that it does not know the session, and nothing has contradicted that yet.
     pub(in crate::tunnel) fn is_doubted(&self) -> bool {
-        self.0.carriers.iter().any(TpaStream::is_doubted)
+        self.doubted().is_some()
+    }
+
+    /// Since when, of the carrier where it began first.
+    pub(in crate::tunnel) fn doubted(&self) -> Option<Time> {
+        self.0.carriers.iter().filter_map(TpaStream::doubted).min()
     }
 
     /// Has the far end hear from this end.
