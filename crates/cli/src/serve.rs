@@ -17,11 +17,12 @@ use std::fs::File;
 use std::future::ready;
 use std::io::{self, Read};
 use std::net::{IpAddr, TcpListener};
+use std::os::unix::net::UnixListener;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{AbortHandle, LocalSet, yield_now};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -59,25 +60,47 @@ pub fn serve(
 ) -> io::Result<Infallible> {
     listener.set_nonblocking(true)?;
     let is_loopback = listener.local_addr()?.ip().is_loopback();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let answer = Rc::new(move |request: &Request<Incoming>| match refusal(request, is_loopback) {
-        Some((status, why)) => short(status, why),
-        None => answer(request),
-    });
-    LocalSet::new().block_on(&runtime, async move {
+    run(answer, is_loopback, async move |seats, answer| {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let mut seats = Seats::default();
         loop {
-            match listener.accept().await {
-                Ok((stream, _)) => seats.take(stream, Rc::clone(&answer)),
-                // No descriptors are left, or the client is gone already.
-                Err(_) => sleep(AGAIN).await,
-            }
-            // Whoever has asked is heard before the next one comes.
-            yield_now().await;
+            seats.next(listener.accept().await.map(|(stream, _)| stream), &answer).await;
         }
     })
 }
+
+/// The same at a Unix socket, whose permissions say who may ask.
+///
+/// # Errors
+/// Those of [`serve`].
+pub fn serve_unix(
+    listener: UnixListener,
+    answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'static,
+) -> io::Result<Infallible> {
+    listener.set_nonblocking(true)?;
+    run(answer, false, async move |seats, answer| {
+        let listener = tokio::net::UnixListener::from_std(listener)?;
+        loop {
+            seats.next(listener.accept().await.map(|(stream, _)| stream), &answer).await;
+        }
+    })
+}
+
+/// Runs an event loop with what answers requests that are not refused.
+fn run<A: Fn(&Request<Incoming>) -> Response<Content> + 'static>(
+    answer: A,
+    is_loopback: bool,
+    listen: impl AsyncFnOnce(&mut Seats, Answer) -> io::Result<Infallible>,
+) -> io::Result<Infallible> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let answer: Answer = Rc::new(move |request| match refusal(request, is_loopback) {
+        Some((status, why)) => short(status, why),
+        None => answer(request),
+    });
+    LocalSet::new().block_on(&runtime, async move { listen(&mut Seats::default(), answer).await })
+}
+
+/// What answers a request.
+type Answer = Rc<dyn Fn(&Request<Incoming>) -> Response<Content>>;
 
 /// An answer of one line.
 pub fn short(status: StatusCode, line: &'static str) -> Response<Content> {
@@ -123,9 +146,20 @@ struct Seat {
 }
 
 impl Seats {
+    /// What has come of waiting for a client.
+    async fn next(&mut self, client: io::Result<impl AsyncRead + AsyncWrite + Unpin + 'static>, answer: &Answer) {
+        match client {
+            Ok(stream) => self.take(stream, Rc::clone(answer)),
+            // No descriptors are left, or the client is gone already.
+            Err(_) => sleep(AGAIN).await,
+        }
+        // Whoever has asked is heard before the next one comes.
+        yield_now().await;
+    }
+
     /// Serves a connection. If there are too many, the oldest of those that have not asked for anything makes room, or else the
     /// new one is closed.
-    fn take(&mut self, stream: TcpStream, answer: Rc<impl Fn(&Request<Incoming>) -> Response<Content> + 'static>) {
+    fn take(&mut self, stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answer: Answer) {
         self.0.retain(|seat| !seat.task.is_finished());
         if self.0.len() >= MOST_CONNECTIONS {
             let Some(silent) = self.0.iter().position(|seat| !seat.has_asked.get()) else { return };
@@ -138,11 +172,7 @@ impl Seats {
 }
 
 /// Answers the one request of a connection, as long as its client comes on.
-async fn attend(
-    stream: TcpStream,
-    answer: Rc<impl Fn(&Request<Incoming>) -> Response<Content>>,
-    has_asked: Rc<Cell<bool>>,
-) {
+async fn attend(stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, has_asked: Rc<Cell<bool>>) {
     let until = Rc::new(Cell::new(Instant::now() + HEAD_TIME));
     let service = service_fn(|request| {
         has_asked.set(true);

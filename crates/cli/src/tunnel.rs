@@ -1,31 +1,39 @@
 //! `meshpace tunnel`: ordinary TCP connections between two sites over TPA or quiet trains.
 
+mod file;
+mod live;
+mod log;
+mod metrics;
+mod running;
+mod watch;
+
 use crate::caution;
 use crate::network::{rate, resolve, seconds};
-use crate::output::{complain, results};
-use crate::{FAILED, INTERRUPTED, REFUSED, runner};
+use crate::output::{complain, results, tell};
+use crate::{FAILED, REFUSED};
 use clap::{ArgGroup, Args, Subcommand};
+use file::{Entry, File, Identity, What};
+use log::Level;
 use meshpace_core::Rate;
 use meshpace_live::tpa::keylog::KeyLog;
-use meshpace_live::tpa::{self, Security, TpaPort, keys};
-use meshpace_live::tunnel::{self, Allowed, CarriedBy, Connector, Counters, Exit, Forward, Network, Totals, medium};
+use meshpace_live::tpa::{self, PortCounters, Security, TpaPort, keys};
+use meshpace_live::tunnel::{
+    self, Allowed, Connector, Counters, Event, Exit, Forward, Network, Service, Transparent, medium,
+};
 use meshpace_scenario::nearest;
 use meshpace_transport::tpa::window;
 use meshpace_transport::{Config, PathInfo, names, train};
-use serde_json::json;
-use std::io::{self, IsTerminal, Write};
-use std::net::IpAddr;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use watch::Watching;
 
 /// The UDP port that both ends use if nothing else is said.
 const PORT: u16 = 7800;
 /// Streams that nobody has taken yet.
 const BACKLOG: usize = 1024;
-/// How often it says what it does.
-const TICK: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The arguments of `meshpace tunnel`.
 #[derive(Args, Debug)]
@@ -37,9 +45,11 @@ pub struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Let streams come out here: connect them to their targets.
-    Listen(Listen),
+    Listen(One<Listen>),
     /// Take TCP connections on ports of this machine and send them through.
-    Connect(Connect),
+    Connect(One<Connect>),
+    /// Run the ends in a file, any number of them; SIGHUP has it read again.
+    Run(FromFile),
     /// Write a private key to a file that does not exist yet, and print the public key.
     Keygen {
         /// The file.
@@ -47,8 +57,41 @@ enum Command {
     },
 }
 
-/// What both ends need.
+/// One end, as the command line has it.
 #[derive(Args, Debug)]
+struct One<E: Args> {
+    #[command(flatten)]
+    end: E,
+    #[command(flatten)]
+    watching: Watching,
+    #[command(flatten)]
+    reporting: Reporting,
+}
+
+#[derive(Args, Debug)]
+struct FromFile {
+    /// The file: TOML with tables [[listen]] and [[connect]], whose keys are the options of these commands.
+    file: PathBuf,
+    /// Only say what is wrong with it.
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    reporting: Reporting,
+}
+
+/// What is told while it runs, and how long it does.
+#[derive(Args, Debug)]
+struct Reporting {
+    /// Print an object for each end every second to standard output.
+    #[arg(long)]
+    json: bool,
+    /// End after so long [default: with Ctrl-C]
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<f64>,
+}
+
+/// What both ends need.
+#[derive(Args, Clone, Debug)]
 struct Common {
     /// Our private key, as `tunnel keygen` writes it; with --peers.
     #[arg(long, value_name = "FILE", requires = "peers")]
@@ -82,15 +125,9 @@ struct Common {
     /// The channel's data rate, for quiet trains and adaptive pacing.
     #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
     channel_rate: Rate,
-    /// Print an object every second to standard output.
-    #[arg(long)]
-    json: bool,
-    /// End after so long [default: with Ctrl-C]
-    #[arg(long, value_parser = seconds)]
-    seconds: Option<f64>,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 struct Listen {
     /// The address to listen on: `[::]` for IPv6.
     #[arg(long, default_value = "0.0.0.0")]
@@ -105,7 +142,7 @@ struct Listen {
     common: Common,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("way").required(true).multiple(true))]
 struct Connect {
     /// Where `tunnel listen` runs.
@@ -130,15 +167,48 @@ struct Connect {
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
     let done = match &arguments.command {
-        Command::Listen(arguments) => listen(arguments),
-        Command::Connect(arguments) => connect(arguments),
+        Command::Listen(One { end, watching, reporting }) => {
+            run_one(What::Listen(Box::new(end.clone())), watching, reporting)
+        }
+        Command::Connect(One { end, watching, reporting }) => {
+            run_one(What::Connect(Box::new(end.clone())), watching, reporting)
+        }
+        Command::Run(arguments) => return run_file(arguments),
         Command::Keygen { file } => keygen(file).map(|()| ExitCode::SUCCESS),
     };
-    done.unwrap_or_else(|error| {
-        complain(&error.to_string());
-        let refused = error.kind() == io::ErrorKind::InvalidInput;
-        ExitCode::from(if refused { REFUSED } else { FAILED })
-    })
+    done.unwrap_or_else(|error| failed(&error))
+}
+
+/// The exit status of a command that has failed, which is told.
+fn failed(error: &io::Error) -> ExitCode {
+    complain(&error.to_string());
+    let refused = error.kind() == io::ErrorKind::InvalidInput;
+    ExitCode::from(if refused { REFUSED } else { FAILED })
+}
+
+/// A command line is a file of one end.
+fn run_one(what: What, watching: &Watching, reporting: &Reporting) -> io::Result<ExitCode> {
+    let entry = Entry { name: String::new(), what, identity: Identity::default() };
+    running::Process::begin(File { watching: watching.clone(), entries: vec![entry] }, None)?.run(reporting)
+}
+
+fn run_file(arguments: &FromFile) -> ExitCode {
+    let read = file::read(&arguments.file).and_then(|read| match running::check(&read) {
+        Ok(()) => Ok(read),
+        Err(error) => Err(error.into()),
+    });
+    let read = match read {
+        Ok(read) => read,
+        Err(wrong) => {
+            tell(&format!("{}\n", wrong.text(console::colors_enabled_stderr())));
+            return ExitCode::from(REFUSED);
+        }
+    };
+    if arguments.check {
+        return ExitCode::SUCCESS;
+    }
+    let begun = running::Process::begin(read, Some(&arguments.file));
+    begun.and_then(|process| process.run(&arguments.reporting)).unwrap_or_else(|error| failed(&error))
 }
 
 /// Reads `[ADDRESS:]PORT`.
@@ -224,7 +294,6 @@ fn keygen(file: &Path) -> io::Result<()> {
 
 impl Common {
     fn security(&self) -> io::Result<Security> {
-        self.key.iter().chain(&self.secret).for_each(|file| caution::of_secret(file));
         let known =
             |key: &Path, peers: &Path| Ok(Security::Keys { own: keys::read(key)?, peers: keys::read_all(peers)? });
         let security = match (&self.key, &self.peers, &self.secret) {
@@ -255,81 +324,267 @@ impl Common {
             }
             None => Arc::new(tpa::path::TimeToLive { rate: self.channel_rate }),
         });
-        options.keylog = self.keylog.as_deref().map(KeyLog::append).transpose()?.map(Arc::new);
         options.check()?;
         Ok(options)
     }
+
+    /// Warns of secrets that others may read.
+    fn warn(&self) {
+        self.key.iter().chain(&self.secret).for_each(|file| caution::of_secret(file));
+    }
+
+    fn keylog(&self) -> io::Result<Option<Arc<KeyLog>>> {
+        Ok(self.keylog.as_deref().map(KeyLog::append).transpose()?.map(Arc::new))
+    }
 }
 
-fn listen(arguments: &Listen) -> io::Result<ExitCode> {
-    let common = &arguments.common;
-    let mut options = common.options(common.transport.as_deref().unwrap_or(ELSEWHERE))?;
-    // Who connects decides; the trains that are sent from here have these parameters.
-    if options.trains.is_none() {
-        options.trains = Carriage::named(OVER_RADIO)?.trains;
-    }
-    options.takes_tpa = true;
-    options.check()?;
-    let anybody = matches!(options.security, Security::Plain | Security::Opportunistic);
-    let allowed = match &arguments.allow[..] {
-        [] if anybody => {
+impl Listen {
+    /// What it is run with, and where streams may go.
+    fn prepare(&self) -> io::Result<(tpa::Options, Allowed)> {
+        let common = &self.common;
+        let mut options = common.options(common.transport.as_deref().unwrap_or(ELSEWHERE))?;
+        // Who connects decides; the trains that are sent from here have these parameters.
+        if options.trains.is_none() {
+            options.trains = Carriage::named(OVER_RADIO)?.trains;
+        }
+        options.takes_tpa = true;
+        options.check()?;
+        let anybody = matches!(options.security, Security::Plain | Security::Opportunistic);
+        if self.allow.is_empty() && anybody {
             let text =
                 "--allow: without keys or a secret anybody may use this end: say where to (--allow any: anywhere)";
             return Err(refused(text));
         }
-        [] => Allowed::Anywhere,
-        targets if targets.iter().any(|target| target == "any") => Allowed::Anywhere,
-        targets => Allowed::These(targets.to_vec()),
-    };
-    let keylog = options.keylog.clone();
-    let port = TpaPort::with_options((arguments.address, arguments.port), options)?;
-    complain(&format!("listening on UDP {}", port.local_addr()?));
-    let exit = Exit::new(allowed);
-    let serving = exit.serve(port.listen(BACKLOG)?, complain)?;
-    report(common, None, &exit.counters(), || match serving.is_finished() {
-        true => Err(io::Error::other("nobody takes streams any more")),
-        false => keylog.as_ref().map_or(Ok(()), |log| log.check()),
-    })
+        Ok((options, self.allowed()))
+    }
+
+    fn allowed(&self) -> Allowed {
+        match &self.allow[..] {
+            [] => Allowed::Anywhere,
+            targets if targets.iter().any(|target| target == "any") => Allowed::Anywhere,
+            targets => Allowed::These(targets.to_vec()),
+        }
+    }
+
+    fn start(&self, name: &str) -> io::Result<End> {
+        let (mut options, allowed) = self.prepare()?;
+        self.common.warn();
+        options.keylog = self.common.keylog()?;
+        let keylog = options.keylog.clone();
+        let port = TpaPort::with_options((self.address, self.port), options)?;
+        log::say(Level::Info, name, &format!("listening on UDP {}", port.local_addr()?));
+        let exit = Exit::new(allowed);
+        exit.counters().watch(told(name));
+        let service = exit.serve(port.listen(BACKLOG)?, log::warn)?;
+        Ok(End { transport: None, keylog, role: Role::Listens { exit, service } })
+    }
 }
 
-fn connect(arguments: &Connect) -> io::Result<ExitCode> {
-    let far = resolve(&arguments.host, arguments.port)?;
-    let (transport, why) = choose(arguments.common.transport.as_deref(), far.ip());
-    let options = arguments.common.options(&transport)?;
-    if let Security::Keys { peers, .. } = &options.security
-        && peers.len() != 1
-    {
-        return Err(refused(format!("--peers: {} keys, and who connects needs exactly one", peers.len())));
-    }
-    let any: IpAddr = if far.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
-    let keylog = options.keylog.clone();
-    let in_session = options.trains.is_some();
-    let port = TpaPort::with_options((any, 0), options)?;
-    let connector = if in_session { Connector::in_session(port, far) } else { Connector::new(port, far) };
-    complain(&format!("transport {transport}{why}"));
-    for forward in &arguments.forward {
-        let local = connector.serve(forward, complain)?;
-        caution::of_entrance(local);
-        complain(&format!("{local} goes to {} through {far}", forward.target));
-    }
-    for local in &arguments.socks {
-        let local = connector.serve_socks(local, complain)?;
-        caution::of_entrance(local);
-        complain(&format!("{local} goes where clients of SOCKS 5 want, through {far}"));
-    }
-    // Removed when this function ends.
-    let _transparent = match &arguments.transparent[..] {
-        [] => None,
-        networks => {
-            let transparent = connector.serve_networks(networks, complain)?;
-            let list = networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", ");
-            complain(&format!("connections to {list} go through {far}"));
-            Some(transparent)
+impl Connect {
+    /// What it is run with, over a transport of this name.
+    fn prepare(&self, transport: &str) -> io::Result<tpa::Options> {
+        let options = self.common.options(transport)?;
+        if let Security::Keys { peers, .. } = &options.security
+            && peers.len() != 1
+        {
+            return Err(refused(format!("--peers: {} keys, and who connects needs exactly one", peers.len())));
         }
-    };
-    report(&arguments.common, Some(&transport), &connector.counters(), || {
-        keylog.as_ref().map_or(Ok(()), |log| log.check())
-    })
+        Ok(options)
+    }
+
+    fn start(&self, name: &str) -> io::Result<End> {
+        let far = resolve(&self.host, self.port)?;
+        let (transport, why) = choose(self.common.transport.as_deref(), far.ip());
+        let mut options = self.prepare(&transport)?;
+        self.common.warn();
+        options.keylog = self.common.keylog()?;
+        let any: IpAddr = if far.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+        let (keylog, in_session) = (options.keylog.clone(), options.trains.is_some());
+        let port = TpaPort::with_options((any, 0), options)?;
+        let connector = if in_session { Connector::in_session(port, far) } else { Connector::new(port, far) };
+        connector.counters().watch(told(name));
+        log::say(Level::Info, name, &format!("transport {transport}{why}"));
+        let transparent = match &self.transparent[..] {
+            [] => None,
+            networks => {
+                let transparent = connector.serve_networks(networks, log::warn)?;
+                let list = networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", ");
+                log::say(Level::Info, name, &format!("connections to {list} go through {far}"));
+                Some(transparent)
+            }
+        };
+        let role = Role::Connects { connector, far, doors: Vec::new(), _transparent: transparent };
+        Ok(End { transport: Some(transport), keylog, role })
+    }
+}
+
+/// Who tells what happens to the streams and sessions of an end.
+fn told(name: &str) -> impl Fn(Event) + Send + Sync + use<> {
+    let name = name.to_owned();
+    move |event| match event {
+        Event::SessionBegan(peer) => log::say(Level::Info, &name, &format!("session with {peer}")),
+        // Why, is told as well, by whoever ran it.
+        Event::SessionOver(peer) => log::say(Level::Debug, &name, &format!("no session with {peer} any more")),
+        Event::StreamOpened(number) => log::say(Level::Debug, &name, &format!("stream {number} is open")),
+        Event::StreamOver(number, how) => log::say(Level::Debug, &name, &format!("stream {number} is over: {how}")),
+    }
+}
+
+/// An end that runs. It ends with [`End::end`].
+struct End {
+    /// What carries its streams, if it decides.
+    transport: Option<String>,
+    keylog: Option<Arc<KeyLog>>,
+    role: Role,
+}
+
+/// Which end it is.
+enum Role {
+    Listens {
+        exit: Exit,
+        service: Service,
+    },
+    Connects {
+        connector: Connector,
+        far: SocketAddr,
+        /// Where connections are taken, and what is done with them.
+        doors: Vec<(Door, SocketAddr)>,
+        /// Taken back when this is dropped.
+        _transparent: Option<Transparent>,
+    },
+}
+
+/// A port here where connections are taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Door {
+    To(Forward),
+    Socks(String),
+}
+
+impl End {
+    /// Whether an entry makes sense, without beginning it.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    fn prepare(entry: &Entry) -> io::Result<()> {
+        match &entry.what {
+            What::Listen(listen) => listen.prepare().map(drop),
+            What::Connect(connect) => {
+                connect.prepare(connect.common.transport.as_deref().unwrap_or(ELSEWHERE)).map(drop)
+            }
+        }
+    }
+
+    /// Begins one. [`End::adjust`] is to follow.
+    ///
+    /// # Errors
+    ///
+    /// It makes no sense, or the system does not give what it takes.
+    fn start(entry: &Entry) -> io::Result<End> {
+        match &entry.what {
+            What::Listen(listen) => listen.start(&entry.name),
+            What::Connect(connect) => connect.start(&entry.name),
+        }
+    }
+
+    /// Makes of it what its entry says now, as far as that may change under way: where streams may go, and where connections are taken.
+    ///
+    /// # Errors
+    ///
+    /// A port here cannot be had; what else there is to do is done.
+    fn adjust(&mut self, entry: &Entry) -> io::Result<()> {
+        let (connector, far, doors, connect) = match (&mut self.role, &entry.what) {
+            (Role::Listens { exit, .. }, What::Listen(listen)) => {
+                exit.allow(listen.allowed());
+                return Ok(());
+            }
+            (Role::Connects { connector, far, doors, .. }, What::Connect(connect)) => (connector, far, doors, connect),
+            _ => return Err(refused("an end that is of another kind")),
+        };
+        let forwards = connect.forward.iter().cloned().map(Door::To);
+        let wanted: Vec<Door> = forwards.chain(connect.socks.iter().cloned().map(Door::Socks)).collect();
+        doors.retain(|(door, local)| {
+            let is_wanted = wanted.contains(door);
+            if !is_wanted {
+                connector.close(*local);
+                log::say(Level::Info, &entry.name, &format!("{local} takes no more connections"));
+            }
+            is_wanted
+        });
+        let mut done = Ok(());
+        for door in wanted {
+            if doors.iter().any(|(known, _)| *known == door) {
+                continue;
+            }
+            let (opened, what) = match &door {
+                Door::To(forward) => {
+                    (connector.serve(forward, log::warn), format!("goes to {} through {far}", forward.target))
+                }
+                Door::Socks(local) => (
+                    connector.serve_socks(local, log::warn),
+                    format!("goes where clients of SOCKS 5 want, through {far}"),
+                ),
+            };
+            match opened {
+                Ok(local) => {
+                    caution::of_entrance(local);
+                    log::say(Level::Info, &entry.name, &format!("{local} {what}"));
+                    doors.push((door, local));
+                }
+                Err(error) => done = Err(error),
+            }
+        }
+        done
+    }
+
+    /// Whether it can go on.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    fn check(&self) -> io::Result<()> {
+        if let Role::Listens { service, .. } = &self.role
+            && service.is_finished()
+        {
+            return Err(io::Error::other("nobody takes streams any more"));
+        }
+        self.keylog.as_ref().map_or(Ok(()), |log| log.check())
+    }
+
+    /// What it has done.
+    fn counters(&self) -> Counters {
+        match &self.role {
+            Role::Listens { exit, .. } => exit.counters(),
+            Role::Connects { connector, .. } => connector.counters(),
+        }
+    }
+
+    /// What its UDP port has received and not used.
+    fn port_counters(&self) -> PortCounters {
+        match &self.role {
+            Role::Listens { service, .. } => service.port_counters(),
+            Role::Connects { connector, .. } => connector.port_counters(),
+        }
+    }
+
+    /// What carries its streams, if it decides.
+    fn transport(&self) -> Option<&str> {
+        self.transport.as_deref()
+    }
+
+    /// Whether far ends have to be told that it ends.
+    fn carries(&self) -> bool {
+        self.counters().totals().open > 0
+    }
+
+    /// Ends it: all streams are broken off, here and at the far ends.
+    fn end(self) {
+        match self.role {
+            Role::Listens { service, .. } => service.end(),
+            Role::Connects { connector, .. } => connector.end(),
+        }
+    }
 }
 
 /// The transport to the far end, and why it is this one.
@@ -343,91 +598,4 @@ fn choose(asked: Option<&str>, far: IpAddr) -> (String, String) {
             None => (ELSEWHERE.to_owned(), format!(", since no packets to {far} leave by 802.11")),
         },
     }
-}
-
-/// Says every second what is done, until it is to end. `transport` carries the streams, if this end decides.
-fn report(
-    common: &Common,
-    transport: Option<&str>,
-    counters: &Counters,
-    healthy: impl Fn() -> io::Result<()>,
-) -> io::Result<ExitCode> {
-    let live = io::stderr().is_terminal() && !common.json;
-    let ended = report_until_end(common, transport, counters, live, healthy);
-    if live {
-        // What the shell says next begins a line of its own.
-        let _ = writeln!(io::stderr());
-    }
-    ended
-}
-
-fn report_until_end(
-    common: &Common,
-    transport: Option<&str>,
-    counters: &Counters,
-    live: bool,
-    healthy: impl Fn() -> io::Result<()>,
-) -> io::Result<ExitCode> {
-    let stop = runner::stop_on_interrupt();
-    let mut left = common.seconds;
-    let mut before = counters.totals();
-    loop {
-        let span = left.map_or(TICK, |left| TICK.min(std::time::Duration::from_secs_f64(left)));
-        #[expect(clippy::disallowed_methods, reason = "a line for people every second")]
-        std::thread::sleep(span);
-        healthy()?;
-        let now = counters.totals();
-        if common.json {
-            results(&line(&now, transport))?;
-        } else if live {
-            show(&now, &before);
-        }
-        before = now;
-        if stop.load(Ordering::Relaxed) {
-            return Ok(ExitCode::from(INTERRUPTED));
-        }
-        left = left.map(|left| left - span.as_secs_f64());
-        if left.is_some_and(|left| left <= 0.0) {
-            return Ok(ExitCode::SUCCESS);
-        }
-    }
-}
-
-/// The mean interval between segments that pacing asked for; none without pacing.
-fn interval(totals: &Totals) -> Option<f64> {
-    (totals.stats.interval_samples > 0).then(|| totals.stats.interval_sum_s / totals.stats.interval_samples as f64)
-}
-
-fn line(totals: &Totals, transport: Option<&str>) -> String {
-    let Totals { open, opened, refused, aborted, sent, received, hops, stats, carried_by } = totals;
-    // Who listens sees of which kind it is, and not its name.
-    let seen = carried_by.map(|by| match by {
-        CarriedBy::Tpa => "tpa",
-        CarriedBy::Session => "quiet-train",
-    });
-    let object = json!({
-        "streams": open, "opened": opened, "refused": refused, "aborted": aborted, "sent_bytes": sent,
-        "received_bytes": received, "hops": hops, "segments_sent": stats.segments_sent,
-        "retransmissions": stats.retransmissions, "timeouts": stats.timeouts, "interval_s": interval(totals),
-        "transport": transport.or(seen),
-    });
-    format!("{object}\n")
-}
-
-fn show(now: &Totals, before: &Totals) {
-    let rate = |now: u64, before: u64| (now - before) as f64 * 8e-3 / TICK.as_secs_f64();
-    let text = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    // Nobody is left to be told if standard error is closed.
-    let _ = write!(
-        io::stderr(),
-        "\rstreams {:4}   out {:10.1} kbit/s   in {:10.1} kbit/s   hops {:>2}   interval {:>9}   again {:6}   aborted {:4} ",
-        now.open,
-        rate(now.sent, before.sent),
-        rate(now.received, before.received),
-        text(now.hops.map(|hops| hops.to_string())),
-        text(interval(now).map(|seconds| format!("{:.2} ms", seconds * 1e3))),
-        now.stats.retransmissions,
-        now.aborted,
-    );
-    let _ = io::stderr().flush();
 }

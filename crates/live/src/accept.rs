@@ -3,20 +3,22 @@
 use nix::libc;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long to wait for a descriptor, or for memory: the connection waits meanwhile, and asking again at once would be asking all the time.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The next connection. One that is gone already is passed over.
-pub(crate) fn next(listener: &TcpListener) -> (TcpStream, SocketAddr) {
-    loop {
+/// The next connection; none once the listener is closed, which whoever shuts it down says first. One that is gone already is passed over.
+pub(crate) fn next(listener: &TcpListener, is_closed: &AtomicBool) -> Option<(TcpStream, SocketAddr)> {
+    while !is_closed.load(Ordering::Acquire) {
         match listener.accept() {
-            Ok(accepted) => return accepted,
+            Ok(accepted) => return Some(accepted),
             Err(error) if lacks_room(&error) => pause(),
             Err(_) => {}
         }
     }
+    None
 }
 
 /// Whether the process or the system has no descriptor, or no memory, for another connection now.

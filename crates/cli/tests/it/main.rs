@@ -20,4 +20,6 @@ mod run;
 mod soak;
 mod store;
 mod tunnel;
+mod tunnel_file;
+mod tunnel_operations;
 mod view;

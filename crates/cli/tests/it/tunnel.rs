@@ -11,13 +11,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// How long anything may take that has to happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An end of a tunnel: a process, and the lines it says.
-struct End {
-    child: Child,
-    results: Receiver<String>,
-    complaints: Receiver<String>,
+pub(super) struct End {
+    pub(super) child: Child,
+    pub(super) results: Receiver<String>,
+    pub(super) complaints: Receiver<String>,
 }
 
 /// The lines of `from`, as they come.
@@ -34,7 +34,7 @@ fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 impl End {
-    fn start(arguments: &[&str]) -> End {
+    pub(super) fn start(arguments: &[&str]) -> End {
         let mut command = Command::new(env!("CARGO_BIN_EXE_meshpace"));
         command.arg("tunnel").args(arguments);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -44,7 +44,7 @@ impl End {
     }
 
     /// Waits for a line on standard error that has `what` in it.
-    fn says(&self, what: &str) -> String {
+    pub(super) fn says(&self, what: &str) -> String {
         loop {
             let line = self.complaints.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nobody says {what:?}"));
             if line.contains(what) {
@@ -54,7 +54,7 @@ impl End {
     }
 
     /// Waits for a live line that is as wanted.
-    fn reports(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(super) fn reports(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.results.recv_timeout(PATIENCE).expect("a live line every second");
             let object = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -128,7 +128,7 @@ fn fetch(at: &str) -> Option<(bool, Vec<u8>)> {
 }
 
 /// What follows `before` in a line, up to a blank.
-fn word_after(line: &str, before: &str) -> String {
+pub(super) fn word_after(line: &str, before: &str) -> String {
     let rest = line.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {line:?}")).1;
     rest.split_whitespace().next().unwrap().to_owned()
 }

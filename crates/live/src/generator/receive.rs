@@ -16,6 +16,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 
@@ -115,8 +116,9 @@ pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io:
 pub fn kernel(listener: TcpListener, look: Look<'_>) -> io::Result<()> {
     let (sender, ended) = channel();
     thread::Builder::new().name("accept".into()).spawn(move || {
-        loop {
-            let (stream, peer) = accept::next(&listener);
+        // Nobody closes it.
+        let is_closed = AtomicBool::new(false);
+        while let Some((stream, peer)) = accept::next(&listener, &is_closed) {
             let sender = sender.clone();
             // Where the system cannot ask, a peer that vanishes is kept.
             let (idle, interval, count) = KEEP_ALIVE;

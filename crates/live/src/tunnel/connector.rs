@@ -2,19 +2,21 @@
 
 use super::counters::{Counters, End};
 use super::dialing::Dialing;
+use super::entrance::Entrances;
 use super::far::Far;
 use super::pipe::{STACK, carry, reset};
 use super::socks::{self, Reply};
+use super::source;
 use super::transparent::{Network, Transparent};
 use super::within::Within;
 use super::{Refusal, encode};
-use crate::accept;
-use crate::tpa::TpaPort;
+use crate::tpa::{PortCounters, TpaPort};
 use meshpace_core::Duration;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// How long a client of SOCKS may take to say where it wants to go.
@@ -73,24 +75,42 @@ enum Through {
 pub struct Connector {
     through: Through,
     counters: Counters,
+    entrances: Entrances,
+    /// It is to open no more streams.
+    has_ended: Arc<AtomicBool>,
+    /// Somebody looks whether this machine's address changes.
+    is_watched: Arc<AtomicBool>,
 }
 
 impl Connector {
     /// Through `port` to the exit at `far`, each stream by a connection of its own.
     pub fn new(port: TpaPort, far: SocketAddr) -> Connector {
-        Connector { through: Through::Connections(port, far), counters: Counters::default() }
+        Connector::through(Through::Connections(port, far))
     }
 
     /// Through `port` to the exit at `far`, all streams in one session, whose bulk goes by the quiet trains of the port's options and what is
     /// small by their TPA. The session is opened with the first stream, and again after it has broken. Without trains in the options both go by
     /// TPA.
     pub fn in_session(port: TpaPort, far: SocketAddr) -> Connector {
-        Connector { through: Through::Session(Dialing::new(port, far)), counters: Counters::default() }
+        Connector::through(Through::Session(Dialing::new(port, far)))
+    }
+
+    fn through(through: Through) -> Connector {
+        let (counters, entrances, has_ended, is_watched) = Default::default();
+        Connector { through, counters, entrances, has_ended, is_watched }
     }
 
     /// What it does.
     pub fn counters(&self) -> Counters {
         self.counters.clone()
+    }
+
+    /// What its UDP port has received and not used.
+    pub fn port_counters(&self) -> PortCounters {
+        match &self.through {
+            Through::Connections(port, _) => port.counters(),
+            Through::Session(dialing) => dialing.port_counters(),
+        }
     }
 
     /// Begins to take connections for `forward`, on a thread of its own; the address they are taken at. `complain` is told of
@@ -127,24 +147,45 @@ impl Connector {
     }
 
     fn take(&self, listener: TcpListener, way: Way, complain: fn(&str)) -> io::Result<SocketAddr> {
-        let local = listener.local_addr()?;
+        self.watch_source()?;
         let connector = self.clone();
-        thread::Builder::new().name("forward".into()).spawn(move || {
-            loop {
-                let (tcp, _) = accept::next(&listener);
-                let (connector, way) = (connector.clone(), way.clone());
-                let one = move || {
-                    // It ends when it has been counted, so that whoever sees it end finds it counted.
-                    if let Err(error) = connector.stream(&tcp, way, complain) {
-                        connector.counters.refused();
-                        complain(&error.to_string());
-                    }
-                };
-                // Without a thread the connection is closed.
-                let _ = thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(one);
-            }
-        })?;
-        Ok(local)
+        self.entrances.open(listener, move |tcp| {
+            let (connector, way) = (connector.clone(), way.clone());
+            let one = move || {
+                // It ends when it has been counted, so that whoever sees it end finds it counted.
+                if let Err(error) = connector.stream(&tcp, way, complain) {
+                    connector.counters.refused();
+                    complain(&error.to_string());
+                }
+            };
+            // Without a thread the connection is closed.
+            let _ = thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(one);
+        })
+    }
+
+    /// Has the far end told when this machine's address changes. Once is enough.
+    fn watch_source(&self) -> io::Result<()> {
+        if self.is_watched.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let far = match &self.through {
+            Through::Connections(_, far) => *far,
+            Through::Session(dialing) => dialing.far(),
+        };
+        source::watch(far, self.counters(), Arc::downgrade(&self.has_ended))
+    }
+
+    /// Takes no more connections at an address that [`Connector::serve`] or [`Connector::serve_socks`] has returned: it is free from now on.
+    /// Streams that are open go on.
+    pub fn close(&self, local: SocketAddr) {
+        self.entrances.close(local);
+    }
+
+    /// Takes no more connections and breaks off all streams, here and at the far end. Its UDP port is free once their threads have seen it.
+    pub fn end(&self) {
+        self.entrances.close_all();
+        self.has_ended.store(true, Ordering::Release);
+        self.counters.break_off();
     }
 
     /// One connection, from its beginning to its end.
@@ -194,20 +235,27 @@ impl Connector {
                 };
                 let far = Arc::new(Far::Tpa(begin().map_err(unreachable)?));
                 let number = self.counters.open(&far);
-                let answered = far.wait_for_answer();
+                let answered = far.wait_for_answer(false);
                 self.opened(number, far, answered)
             }
             Through::Session(dialing) => loop {
                 let (link, is_old) = dialing.session(&self.counters, complain).map_err(unreachable)?;
+                if self.has_ended.load(Ordering::Acquire) {
+                    link.abort();
+                    return Err(unreachable(io::Error::new(
+                        io::ErrorKind::NotConnected,
+                        "this end of the tunnel ends",
+                    )));
+                }
                 let stream = match link.open(target) {
                     // It has broken just now.
-                    Err(_) if is_old && !link.is_alive() => continue,
+                    Err(_) if is_old && (!link.is_alive() || link.is_doubted()) => continue,
                     opened => opened.map_err(unreachable)?,
                 };
                 let far = Arc::new(Far::Session(stream));
                 let number = self.counters.open(&far);
-                let answered = far.wait_for_answer();
-                if answered.is_err() && is_old && !link.is_alive() {
+                let answered = far.wait_for_answer(is_old);
+                if answered.is_err() && is_old && (!link.is_alive() || link.is_doubted()) {
                     // The far end has begun anew, say, and nothing of this stream has left but where it goes.
                     self.counters.never_was(number);
                     continue;

@@ -4,6 +4,7 @@ use super::far::{CarriedBy, Far};
 use super::session::Link;
 use meshpace_transport::Stats;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What one end of a tunnel has done.
@@ -25,6 +26,10 @@ pub struct Totals {
     pub hops: Option<u8>,
     /// What the transport has counted.
     pub stats: Stats,
+    /// Sessions open now.
+    pub sessions: u64,
+    /// Sessions opened since the start, those now open included.
+    pub sessions_opened: u64,
     /// What streams come and go by now, or did last; none before the first.
     pub carried_by: Option<CarriedBy>,
 }
@@ -36,6 +41,31 @@ struct Inner {
     sessions: BTreeMap<u64, Link>,
     /// The number of the latest stream or session.
     latest: u64,
+    /// Who is told what happens.
+    observer: Option<Observer>,
+}
+
+/// Something that has happened to a stream, by its number, or to a session with a far end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A session has begun.
+    SessionBegan(SocketAddr),
+    /// One is over.
+    SessionOver(SocketAddr),
+    /// A stream is open.
+    StreamOpened(u64),
+    /// One is over, and how: `closed`, `aborted` or `refused`.
+    StreamOver(u64, &'static str),
+}
+
+/// Who is told.
+#[derive(Clone)]
+struct Observer(Arc<dyn Fn(Event) + Send + Sync>);
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Observer")
+    }
 }
 
 /// Counts for everybody who carries. Cloning gives another handle.
@@ -53,7 +83,30 @@ pub(super) enum End {
     Refused,
 }
 
+impl End {
+    fn name(self) -> &'static str {
+        match self {
+            End::Closed => "closed",
+            End::Aborted => "aborted",
+            End::Refused => "refused",
+        }
+    }
+}
+
 impl Counters {
+    /// Has `observer` told what happens from now on, by the threads of the streams: it is not to keep them waiting.
+    pub fn watch(&self, observer: impl Fn(Event) + Send + Sync + 'static) {
+        self.lock().observer = Some(Observer(Arc::new(observer)));
+    }
+
+    /// Tells the observer, if there is one, under no lock.
+    fn tell(&self, event: Event) {
+        let observer = self.lock().observer.clone();
+        if let Some(Observer(tell)) = observer {
+            tell(event);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,6 +119,8 @@ impl Counters {
         inner.latest += 1;
         let number = inner.latest;
         inner.streams.insert(number, Arc::clone(stream));
+        drop(inner);
+        self.tell(Event::StreamOpened(number));
         number
     }
 
@@ -97,6 +152,8 @@ impl Counters {
             inner.past.stats += stream.own_stats();
             inner.past.hops = stream.hops().or(inner.past.hops);
         }
+        drop(inner);
+        self.tell(Event::StreamOver(number, end.name()));
     }
 
     /// A session has begun; its number.
@@ -105,21 +162,46 @@ impl Counters {
         inner.latest += 1;
         let number = inner.latest;
         inner.sessions.insert(number, session.clone());
+        inner.past.sessions_opened += 1;
+        drop(inner);
+        self.tell(Event::SessionBegan(session.peer()));
         number
     }
 
     /// A session is over.
     pub(super) fn end(&self, number: u64) {
         let mut inner = self.lock();
-        if let Some(session) = inner.sessions.remove(&number) {
+        let ended = inner.sessions.remove(&number);
+        if let Some(session) = &ended {
             inner.past.stats += session.stats();
         }
+        drop(inner);
+        ended.iter().for_each(|session| self.tell(Event::SessionOver(session.peer())));
+    }
+
+    /// Has all far ends hear from this end.
+    pub(super) fn probe(&self) {
+        let inner = self.lock();
+        let (streams, sessions) = (inner.streams.values().cloned().collect::<Vec<_>>(), inner.sessions.clone());
+        drop(inner);
+        streams.iter().for_each(|stream| stream.probe());
+        sessions.values().for_each(Link::probe);
+    }
+
+    /// Breaks off all streams and sessions, here and at their far ends.
+    pub(super) fn break_off(&self) {
+        let inner = self.lock();
+        let (streams, sessions) = (inner.streams.values().cloned().collect::<Vec<_>>(), inner.sessions.clone());
+        drop(inner);
+        streams.iter().for_each(|stream| stream.abort());
+        sessions.values().for_each(Link::abort);
     }
 
     /// What has been done so far.
     pub fn totals(&self) -> Totals {
         let inner = self.lock();
-        let mut totals = Totals { open: inner.streams.len() as u64, ..inner.past };
+        let (open, sessions) = (inner.streams.len() as u64, inner.sessions.len() as u64);
+        let mut totals = Totals { open, sessions, ..inner.past };
         for stream in inner.streams.values() {
             totals.stats += stream.own_stats();
             totals.hops = stream.hops().or(totals.hops);

@@ -2,8 +2,9 @@
 
 use super::counters::Counters;
 use super::session::{Carrier, Link, NAME, Side, preamble};
-use crate::tpa::{Selector, TpaPort, TpaStream, random};
-use meshpace_core::Time;
+use crate::Clock;
+use crate::tpa::{PortCounters, Selector, TpaPort, TpaStream, random};
+use meshpace_core::{Duration, Time};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -21,9 +22,15 @@ struct Inner {
     changed: Condvar,
 }
 
+/// How long a session that seems to be dead is given to contradict once there is another, at least, and how many times as long as that took.
+const PATIENCE: Duration = Duration::from_secs(1);
+const TIMES: u64 = 2;
+
 #[derive(Debug, Default)]
 struct State {
     link: Option<Link>,
+    /// Others that are not over: no streams are opened in them.
+    former: Vec<Link>,
     /// Somebody opens one: the attempt, by its number, and the latest.
     busy: bool,
     attempt: u64,
@@ -36,6 +43,11 @@ impl Dialing {
     pub(super) fn new(port: TpaPort, far: SocketAddr) -> Dialing {
         let (state, changed) = (Mutex::default(), Condvar::new());
         Dialing(Arc::new(Inner { port, far, state, changed }))
+    }
+
+    /// What its port has received and not used.
+    pub(super) fn port_counters(&self) -> PortCounters {
+        self.0.port.counters()
     }
 
     /// The session; whether it has been open before. All who wait for one attempt share what comes of it.
@@ -55,22 +67,35 @@ impl Dialing {
                 return Err(io::Error::new(*kind, text.clone()));
             }
         }
-        if let Some(link) = state.link.as_ref().filter(|link| link.is_alive()) {
+        state.former.retain(Link::is_alive);
+        state.former.iter().filter(|link| link.is_idle()).for_each(Link::abort);
+        if let Some(link) = state.link.as_ref().filter(|link| link.is_alive() && !link.is_doubted()) {
             return Ok((link.clone(), true));
         }
         state.busy = true;
         state.attempt += 1;
         let attempt = state.attempt;
         drop(state);
+        let began = Clock.now();
         let dialled = self.dial(counters, complain);
         let mut state = inner.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.busy = false;
         match &dialled {
-            Ok(link) => state.link = Some(link.clone()),
+            Ok(link) => {
+                if let Some(former) = state.link.replace(link.clone()).filter(Link::is_alive) {
+                    state.former.push(former.clone());
+                    give_up(former, PATIENCE.max(Duration(TIMES * Clock.now().since(began).0)));
+                }
+            }
             Err(error) => state.failed = Some((attempt, error.kind(), error.to_string())),
         }
         inner.changed.notify_all();
         dialled.map(|link| (link, false))
+    }
+
+    /// The far end.
+    pub(super) fn far(&self) -> SocketAddr {
+        self.0.far
     }
 
     fn dial(&self, counters: &Counters, complain: fn(&str)) -> io::Result<Link> {
@@ -95,6 +120,20 @@ impl Dialing {
         )?;
         Ok(link)
     }
+}
+
+/// Ends a session of which the far end seems to know nothing any more, if nothing at all was heard in it for a while although the far end, which
+/// is asked twice a second, has taken another. Who forges that it knows nothing cannot keep its answers back.
+fn give_up(former: Link, patience: Duration) {
+    let began = Clock.now();
+    // Without a thread it is found out later.
+    let _ = std::thread::Builder::new().name("give-up".into()).stack_size(super::pipe::STACK).spawn(move || {
+        #[expect(clippy::disallowed_methods, reason = "real time: the far end is given some")]
+        std::thread::sleep(std::time::Duration::from_nanos(patience.0));
+        if former.doubted().is_some_and(|since| since <= began) {
+            former.abort();
+        }
+    });
 }
 
 /// Waits until a connection that was begun is open.

@@ -8,12 +8,12 @@ use super::joining::Joining;
 use super::pipe::{STACK, carry};
 use super::room::Room;
 use super::session::{Link, Side};
-use crate::tpa::{Selector, TpaListener, TpaStream};
+use crate::tpa::{PortCounters, Selector, TpaListener, TpaStream};
 use crate::{Clock, accept};
 use meshpace_core::Duration;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::thread;
 
@@ -41,14 +41,47 @@ impl Allowed {
 /// Takes streams and connects them.
 #[derive(Debug)]
 pub struct Exit {
-    allowed: Allowed,
+    allowed: Arc<RwLock<Allowed>>,
     counters: Counters,
+}
+
+/// An exit that takes streams.
+#[derive(Debug)]
+pub struct Service {
+    listener: Arc<TpaListener>,
+    thread: thread::JoinHandle<io::Error>,
+    counters: Counters,
+}
+
+impl Service {
+    /// Whether nobody takes streams any more.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// What its port has received and not used.
+    pub fn port_counters(&self) -> PortCounters {
+        self.listener.counters()
+    }
+
+    /// Takes no more streams and breaks off all there are, here and at their far ends. The UDP port is free once their threads have seen it.
+    pub fn end(self) {
+        self.listener.close();
+        // It ends with the error that the listener is closed.
+        let _ = self.thread.join();
+        self.counters.break_off();
+    }
 }
 
 impl Exit {
     /// To targets that are allowed.
     pub fn new(allowed: Allowed) -> Exit {
-        Exit { allowed, counters: Counters::default() }
+        Exit { allowed: Arc::new(RwLock::new(allowed)), counters: Counters::default() }
+    }
+
+    /// Where streams may go from now on. Those that are open go on.
+    pub fn allow(&self, allowed: Allowed) {
+        *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = allowed;
     }
 
     /// What it does.
@@ -62,22 +95,25 @@ impl Exit {
     /// # Errors
     ///
     /// No thread can be had.
-    pub fn serve(&self, listener: TpaListener, complain: fn(&str)) -> io::Result<thread::JoinHandle<io::Error>> {
+    pub fn serve(&self, listener: TpaListener, complain: fn(&str)) -> io::Result<Service> {
         let serving = Serving {
-            allowed: Arc::new(self.allowed.clone()),
+            allowed: Arc::clone(&self.allowed),
             counters: self.counters.clone(),
             joining: Joining::default(),
             room: Room::default(),
             complain,
         };
-        thread::Builder::new().name("exit".into()).spawn(move || serving.serve(&listener))
+        let listener = Arc::new(listener);
+        let taken = Arc::clone(&listener);
+        let thread = thread::Builder::new().name("exit".into()).spawn(move || serving.serve(&taken))?;
+        Ok(Service { listener, thread, counters: self.counters() })
     }
 }
 
 /// What the threads of an exit share.
 #[derive(Clone)]
 struct Serving {
-    allowed: Arc<Allowed>,
+    allowed: Arc<RwLock<Allowed>>,
     counters: Counters,
     joining: Joining,
     room: Room,
@@ -183,7 +219,8 @@ impl Serving {
 
     /// One stream, from its beginning to its end.
     fn stream(&self, far: Arc<Far>, target: &str) -> io::Result<()> {
-        let connected = match self.allowed.permits(target) {
+        let is_allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner).permits(target);
+        let connected = match is_allowed {
             true => connect(target),
             false => Err((Refusal::Forbidden, io::Error::other("nobody may go there"))),
         };

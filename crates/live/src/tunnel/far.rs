@@ -53,15 +53,15 @@ impl Far {
         }
     }
 
-    /// Waits until the far end has connected it.
+    /// Waits until the far end has connected it; in a session that `may_be_dead` only until the far end seems to have begun anew.
     ///
     /// # Errors
     ///
     /// Why it has not, as far as it says so, and the error.
-    pub(super) fn wait_for_answer(&self) -> Result<(), (Refusal, io::Error)> {
+    pub(super) fn wait_for_answer(&self, may_be_dead: bool) -> Result<(), (Refusal, io::Error)> {
         let stream = match self {
             Far::Tpa(stream) => stream,
-            Far::Session(stream) => return stream.wait_for_answer(),
+            Far::Session(stream) => return stream.wait_for_answer(may_be_dead),
         };
         let mut answer = [0];
         (&*stream).read_exact(&mut answer).map_err(|error| (Refusal::Unreachable, error))?;
@@ -130,6 +130,13 @@ impl Far {
         match self {
             Far::Tpa(stream) => stream.abort(),
             Far::Session(stream) => stream.abort(),
+        }
+    }
+
+    /// Has the far end hear from this end, if its connection is its own.
+    pub(super) fn probe(&self) {
+        if let Far::Tpa(stream) = self {
+            stream.probe();
         }
     }
 

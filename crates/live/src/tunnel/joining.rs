@@ -33,6 +33,8 @@ impl Joining {
                 || io::Error::other(format!("{SESSIONS} sessions of {source} carry streams, which is the most"));
             sessions.remove(idle.ok_or_else(crowded)?).abort();
         }
+        // Who has begun anew has left others behind: they are found out sooner if they are asked.
+        sessions.iter().for_each(Link::probe);
         sessions.push(link.clone());
         Ok(())
     }

@@ -17,6 +17,7 @@
 mod connector;
 mod counters;
 mod dialing;
+mod entrance;
 mod exit;
 mod far;
 mod hall;
@@ -26,12 +27,13 @@ mod pipe;
 mod room;
 mod session;
 mod socks;
+mod source;
 mod transparent;
 mod within;
 
 pub use connector::{Connector, Forward};
-pub use counters::{Counters, Totals};
-pub use exit::{Allowed, Exit};
+pub use counters::{Counters, Event, Totals};
+pub use exit::{Allowed, Exit, Service};
 pub use far::CarriedBy;
 pub use transparent::{Network, Transparent};
 

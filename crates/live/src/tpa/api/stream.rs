@@ -293,6 +293,20 @@ impl TpaStream {
         self.shared.call(&mut state);
     }
 
+    /// Since when the peer's address has said that nobody knows the connection there, as after a restart of the peer, without the peer having
+    /// been heard. Whoever reads the packets can forge that, and the peer is asked: the connection goes on until it is sure. Whoever
+    /// waits in [`TpaStream::poll_finished`] is woken.
+    pub fn doubted(&self) -> Option<Time> {
+        self.shared.lock().exchange.doubted
+    }
+
+    /// Asks the peer for a sign of life, so that it hears from this end: after this host's address has changed, the peer learns the new one.
+    pub fn probe(&self) {
+        let mut state = self.shared.lock();
+        state.exchange.wishes.probe = true;
+        self.shared.call(&mut state);
+    }
+
     /// Whether calls return [`io::ErrorKind::WouldBlock`] instead of waiting.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use super::backlog::Backlog;
 use super::shared::Shared;
 use crate::tpa::session;
-use crate::tpa::session::connection::Witness;
+use crate::tpa::session::addresses::Addresses;
+use crate::tpa::session::connection::{Opened, Witness};
 use crate::tpa::session::exchange::Phase;
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::handshake::{Opening, Tag};
@@ -45,6 +46,11 @@ impl Connection {
         self.session.peer_tag()
     }
 
+    /// The peer's address before, if it has changed since this was asked last.
+    pub fn take_move(&mut self) -> Option<SocketAddr> {
+        self.session.take_move()
+    }
+
     /// Whether the peer opened it.
     pub fn is_theirs(&self) -> bool {
         self.session.is_theirs()
@@ -70,10 +76,14 @@ impl Connection {
         self.session.work(now, &mut state.exchange, out);
     }
 
-    /// A datagram with its tag arrived from the address `from`; false if the peer did not send it. [`Connection::tell_application`] is to
+    /// A datagram with its tag arrived between these addresses; false if the peer did not send it. [`Connection::tell_application`] is to
     /// follow.
-    pub fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], ttl: u8, out: &mut Outbox) -> bool {
-        let Some((segment, payload)) = self.session.open_datagram(from, datagram) else { return false };
+    pub fn on_datagram(&mut self, now: Time, at: Addresses, datagram: &mut [u8], ttl: u8, out: &mut Outbox) -> bool {
+        let (segment, payload) = match self.session.open_datagram(now, at, datagram, out) {
+            Some(Opened::Segment(segment, payload)) => (segment, payload),
+            Some(Opened::Path) => return true,
+            None => return false,
+        };
         let mut state = self.shared.lock();
         state.called = false;
         self.session.on_opened(now, (&segment, payload), ttl, &mut state.exchange, out);

@@ -143,7 +143,7 @@ impl Shared {
         let news = exchange.is_over() || exchange.delivery == Delivery::Finished;
         let to_read = news || exchange.end_of_stream || exchange.receive.available() > 0;
         // Not for every block: a writer that fills a quarter of the ring at a time keeps up.
-        let to_write = news || exchange.send.room() >= exchange.send.capacity() / 4;
+        let to_write = news || exchange.doubted.is_some() || exchange.send.room() >= exchange.send.capacity() / 4;
         self.unlock_and_wake(state, to_read, to_write);
     }
 

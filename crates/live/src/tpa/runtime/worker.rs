@@ -294,6 +294,10 @@ impl Worker {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let number = connection.port;
         let Some(port) = self.ports.get_mut(&number) else { return };
+        if let Some(before) = connection.take_move() {
+            let (peer_tag, is_theirs) = (connection.peer_tag(), connection.is_theirs());
+            port.endpoint.relocate((before, connection.peer()), peer_tag, id, is_theirs);
+        }
         if connection.expire(now, &mut port.out) {
             self.flush(number);
             return self.forget(id);
@@ -391,7 +395,9 @@ impl Worker {
             Route::Done => {}
             Route::Segment(number, datagram) => {
                 let connection = connections.get_mut(&number);
-                if !connection.is_some_and(|known| known.on_datagram(now, from, datagram, received.ttl, out)) {
+                if !connection
+                    .is_some_and(|known| known.on_datagram(now, received.addresses, datagram, received.ttl, out))
+                {
                     count(&port.endpoint.counters().forged);
                 } else if touched.last() != Some(&number) {
                     touched.push(number);

@@ -2,12 +2,13 @@
 
 mod complaints;
 mod opening;
+mod roaming;
 mod silence;
 
 pub use complaints::Witness;
 
 use super::addresses::Addresses;
-use super::cover::Cover;
+use super::cover::{Content, Cover};
 use super::endpoint::Accepted;
 use super::engine::{Engine, Inside};
 use super::exchange::{Delivery, Exchange, Phase};
@@ -22,6 +23,7 @@ use meshpace_transport::tpa::liveness::Verdict;
 use meshpace_transport::{Arrival, Machine, PathInfo, Role, pump, tpa};
 use nix::libc;
 use opening::Request;
+use roaming::Roaming;
 use silence::Life;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -115,6 +117,15 @@ struct Way {
     asks_at: Time,
 }
 
+/// What was in a datagram of the peer.
+#[derive(Debug)]
+pub(crate) enum Opened<'a> {
+    /// A segment and its payload.
+    Segment(Inside, &'a [u8]),
+    /// Something about its address, which was seen to.
+    Path,
+}
+
 /// One connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -133,6 +144,7 @@ pub struct Connection {
     flow: Flow,
     life: Life,
     complaints: Complaints,
+    roaming: Roaming,
     way: Way,
     /// Segments on their way out; empty in between.
     leaving: Vec<Inside>,
@@ -205,6 +217,7 @@ impl Connection {
             flow: Flow::new(config),
             life: Life::new(now, &settings),
             complaints: Complaints::default(),
+            roaming: Roaming::default(),
             way: Way { travelled: None, path: None, asks_at: now },
             leaving: Vec::new(),
             settings,
@@ -242,11 +255,46 @@ impl Connection {
         self.told
     }
 
-    /// The segment and its payload in a datagram with our tag from the address `from`; none if the peer did not send it.
+    /// What is in a datagram with our tag that came between these addresses; none if the peer did not send it. With a segment,
     /// [`Connection::on_opened`] is to follow.
-    pub(crate) fn open_datagram<'a>(&mut self, from: SocketAddr, datagram: &'a mut [u8]) -> Option<(Inside, &'a [u8])> {
-        let cover = self.stage.cover_mut().filter(|_| from == self.addresses.peer)?;
-        cover.open(datagram)
+    pub(crate) fn open_datagram<'a>(
+        &mut self,
+        now: Time,
+        at: Addresses,
+        datagram: &'a mut [u8],
+        out: &mut Outbox,
+    ) -> Option<Opened<'a>> {
+        let is_elsewhere = at.peer != self.addresses.peer;
+        let cover = self.stage.cover_mut()?;
+        let Some((number, is_new)) = cover.number(datagram) else {
+            // Without encryption the address is all that shows who it is.
+            let content = if is_elsewhere || cover.is_sealed() { None } else { cover.open(datagram) };
+            return match content? {
+                Content::Segment(segment, payload) => Some(Opened::Segment(segment, payload)),
+                Content::Path(_) => None,
+            };
+        };
+        if !is_new {
+            if !is_elsewhere && self.roaming.is_doubted_by(number) && cover.is_authentic(datagram) {
+                self.roaming.stays(now);
+            }
+            return None;
+        }
+        let content = cover.open(datagram)?;
+        let is_newest = self.roaming.see(number);
+        if !is_elsewhere && self.roaming.is_doubted_by(number) {
+            self.roaming.stays(now);
+        }
+        if is_elsewhere && is_newest {
+            self.on_elsewhere(now, at, number, out);
+        }
+        Some(match content {
+            Content::Segment(segment, payload) => Opened::Segment(segment, payload),
+            Content::Path(frame) => {
+                self.on_path_frame(now, at, frame, out);
+                Opened::Path
+            }
+        })
     }
 
     /// A segment that the peer sent, in a datagram that arrived with `ttl`.
@@ -289,6 +337,7 @@ impl Connection {
     /// The application, a timer or an earlier event may have changed something.
     pub fn work(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) {
         let now = self.tell_time(now);
+        self.move_if_due(now);
         if now >= self.way.asks_at {
             self.look_up_path(now);
         }
@@ -327,6 +376,9 @@ impl Connection {
         if exchange.wishes.abort && !self.engine.is_done() {
             self.engine.abort(now);
             exchange.fail(Failure::new(libc::ECONNABORTED, "aborted by this end"));
+        }
+        if std::mem::take(&mut exchange.wishes.probe) && self.engine.state() == tpa::State::Established {
+            self.engine.probe(now);
         }
         if let Some(delay) = exchange.wishes.hold_acks.take() {
             self.engine.hold_acks(delay);
@@ -418,6 +470,7 @@ impl Connection {
             // Only the engine is needed to answer a peer that is late.
             exchange.free();
         }
+        exchange.doubted = self.complaints.doubted();
         (exchange.stats, exchange.travelled) = (*self.engine.stats(), self.way.travelled);
     }
 

@@ -10,6 +10,7 @@ pub struct Counters {
     pub(crate) challenges: AtomicU64,
     pub(crate) crowded: AtomicU64,
     pub(crate) forged: AtomicU64,
+    pub(crate) moves: AtomicU64,
 }
 
 /// What a port has received and not used, since it was opened.
@@ -25,6 +26,8 @@ pub struct PortCounters {
     pub crowded: u64,
     /// Datagrams with the tag of a connection that its peer did not send, or that came a second time.
     pub forged: u64,
+    /// Peers of open connections whose address has changed.
+    pub moves: u64,
 }
 
 impl Counters {
@@ -36,6 +39,7 @@ impl Counters {
             challenges: get(&self.challenges),
             crowded: get(&self.crowded),
             forged: get(&self.forged),
+            moves: get(&self.moves),
         }
     }
 }

@@ -6,13 +6,23 @@ use super::engine::Inside;
 use super::handshake::{Protection, Tag, tag_of};
 use super::noise::Keys;
 use super::outbox::Outbox;
-use super::seal::{AUTHENTICATION, HEAD, Seal};
+use super::path_frame::{self, PathFrame};
+use super::seal::{AUTHENTICATION, HEAD, Seal, number_of};
 use crate::ring::SendRing;
 use meshpace_transport::tpa::{Segment, wire};
 use std::net::SocketAddr;
 
 /// Bytes of the tag.
 const TAG: usize = 8;
+
+/// What is in a datagram.
+#[derive(Debug)]
+pub(crate) enum Content<'a> {
+    /// A segment and its payload.
+    Segment(Inside, &'a [u8]),
+    /// Something about the peer's address.
+    Path(PathFrame),
+}
 
 /// The cover of a connection's datagrams.
 #[derive(Debug)]
@@ -113,13 +123,37 @@ impl Cover {
         self.ahead.rest();
     }
 
-    /// The segment and its payload in a datagram with our tag, if the peer sent it.
-    pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<(Inside, &'a [u8])> {
+    /// What is in a datagram with our tag, if the peer sent it.
+    pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Content<'a>> {
         let content: &[u8] = match &mut self.seal {
             Some(seal) => seal.open(datagram)?,
             None => datagram.get(TAG..)?,
         };
-        Inside::read(self.trains, content)
+        if self.seal.is_some()
+            && let Some(frame) = PathFrame::read(content)
+        {
+            return Some(Content::Path(frame));
+        }
+        Inside::read(self.trains, content).map(|(segment, payload)| Content::Segment(segment, payload))
+    }
+
+    /// The number of a datagram, and whether none of that number was here before; none where datagrams have no numbers.
+    pub(crate) fn number(&self, datagram: &[u8]) -> Option<(u64, bool)> {
+        let seal = self.seal.as_ref()?;
+        number_of(datagram).map(|number| (number, seal.is_new(number)))
+    }
+
+    /// Whether the peer sent a datagram, which is not to be opened any more: it may have been here before.
+    pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
+        self.seal.as_ref().is_some_and(|seal| seal.is_authentic(datagram))
+    }
+
+    /// Sends a question about an address, or the answer to one. Without encryption there are none.
+    pub(crate) fn push_path(&mut self, to: Addresses, frame: PathFrame, out: &mut Outbox) {
+        if let Some(seal) = &mut self.seal {
+            let length = HEAD + path_frame::LENGTH + AUTHENTICATION;
+            out.push(to, length, |out| seal.seal(self.to, out, |out| out.extend_from_slice(&frame.bytes())));
+        }
     }
 }
 

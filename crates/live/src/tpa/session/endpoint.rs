@@ -6,7 +6,7 @@ use super::addresses::Addresses;
 use super::cipher::Suite;
 use super::cookie::Baker;
 use super::counters::{Counters, count};
-use super::cover::Cover;
+use super::cover::{Content, Cover};
 use super::engine::{Inside, Trains};
 use super::half_open::HalfOpen;
 use super::handshake::{Cookie, Kind, Opening, Protection, STRAY_BYTES, Tag, stray, tag_of, understand_stray};
@@ -391,7 +391,7 @@ impl Endpoint {
             return Route::Done;
         };
         let mut cover = half_open.cover();
-        let Some((segment, payload)) = cover.open(datagram) else {
+        let Some(Content::Segment(segment, payload)) = cover.open(datagram) else {
             count(&self.counters.forged);
             return Route::Done;
         };
@@ -444,6 +444,18 @@ impl Endpoint {
     /// The peer of a connection opened from here has told its tag.
     pub fn name_peer(&mut self, peer: SocketAddr, tag: Tag, id: u64) {
         self.by_peer.insert((peer, tag), Holder::Connection(id));
+    }
+
+    /// The peer of a connection, whose tag this is, has moved from one address to another; `is_theirs` is whether the peer opened it.
+    pub fn relocate(&mut self, (from, to): (SocketAddr, SocketAddr), peer_tag: Option<Tag>, id: u64, is_theirs: bool) {
+        count(&self.counters.moves);
+        if let Some(tag) = peer_tag {
+            self.by_peer.remove(&(from, tag));
+            self.by_peer.insert((to, tag), Holder::Connection(id));
+        }
+        if is_theirs {
+            self.sources.relocate(from.ip(), to.ip());
+        }
     }
 
     /// A connection with these tags, of ours and of the peer's, is no more; `is_theirs` is whether the peer opened it.

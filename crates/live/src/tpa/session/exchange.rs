@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::settings::Settings;
 use crate::ring::{ReceiveRing, SendRing};
-use meshpace_core::Duration;
+use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use std::io;
 
@@ -45,6 +45,8 @@ pub struct Wishes {
     pub dropped: bool,
     /// It wants a reset.
     pub abort: bool,
+    /// It wants the peer to hear something, and to answer.
+    pub probe: bool,
     /// It wants ACKs to wait so long for data to ride on; none once the connection knows.
     pub hold_acks: Option<Duration>,
 }
@@ -68,6 +70,8 @@ pub struct Exchange {
     pub busy: bool,
     /// The peer has been told to wait: reading has to be reported.
     pub window_closed: bool,
+    /// Since when the peer's address has said that nobody knows the connection there, without the peer having been heard.
+    pub doubted: Option<Time>,
     /// What was counted.
     pub stats: Stats,
     /// Hops the peer's last packet seems to have come.
@@ -86,6 +90,7 @@ impl Exchange {
             end_of_stream: false,
             busy: false,
             window_closed: false,
+            doubted: None,
             stats: Stats::default(),
             travelled: None,
         }

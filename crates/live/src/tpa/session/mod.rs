@@ -24,6 +24,7 @@ pub mod message;
 pub mod noise;
 pub mod outbox;
 pub mod path;
+pub mod path_frame;
 pub(crate) mod places;
 #[cfg(test)]
 mod schedules;

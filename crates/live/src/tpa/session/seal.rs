@@ -73,6 +73,11 @@ impl Key {
     }
 }
 
+/// The number of a sealed datagram.
+pub(crate) fn number_of(datagram: &[u8]) -> Option<u64> {
+    datagram.get(HEAD - 8..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
 /// What both directions of a connection are sealed and opened with.
 pub(crate) struct Seal {
     sending: Key,
@@ -134,6 +139,27 @@ impl Seal {
         self.number += 1;
     }
 
+    /// Whether no datagram of this number was here before, as far as that is known.
+    pub(crate) fn is_new(&self, number: u64) -> bool {
+        self.replay.is_new(number)
+    }
+
+    /// Whether the peer sealed a datagram, which is not to be opened any more: it may have been here before.
+    pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
+        let Some(number) = number_of(datagram).filter(|_| datagram.len() >= HEAD + AUTHENTICATION) else {
+            return false;
+        };
+        let (head, text) = datagram.split_at_mut(HEAD);
+        self.key_of(number).is_some_and(|(key, _)| key.open(number, head, text).is_some())
+    }
+
+    /// The key of a datagram of this number, and its place.
+    fn key_of(&self, number: u64) -> Option<(&Key, u64)> {
+        let epoch = number >> self.key_life;
+        let index = (epoch + 1).checked_sub(self.epoch).filter(|index| *index < 3)?;
+        Some((&self.receiving[index as usize], index))
+    }
+
     /// What the peer sealed, if it did and it was not here before.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
         if datagram.len() < HEAD + AUTHENTICATION {
@@ -144,9 +170,7 @@ impl Seal {
         if !self.replay.is_new(number) || number == u64::MAX {
             return None;
         }
-        let epoch = number >> self.key_life;
-        let index = (epoch + 1).checked_sub(self.epoch).filter(|index| *index < 3)?;
-        let key = &self.receiving[index as usize];
+        let (key, index) = self.key_of(number)?;
         let length = key.open(number, head, text)?;
         self.replay.see(number);
         if index == 2 {

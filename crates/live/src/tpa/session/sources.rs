@@ -125,6 +125,12 @@ impl Sources {
         !is_shared_out || (own <= left && wider.iter().all(|network| self.connected.count(*network) <= most))
     }
 
+    /// The peer of a connection has moved. It counts where it is now, also if that has as many as it may: it was there before.
+    pub(crate) fn relocate(&mut self, from: IpAddr, to: IpAddr) {
+        self.connected.remove(from);
+        self.connected.add(to);
+    }
+
     /// A connection is forgotten.
     pub(crate) fn close(&mut self, address: IpAddr) {
         self.connections = self.connections.saturating_sub(1);

@@ -137,6 +137,26 @@ impl Link {
         self.lock().session.count() == 0
     }
 
+    /// Whether the far end, or somebody in its place, says that it does not know the session, and nothing has contradicted that yet.
+    pub(in crate::tunnel) fn is_doubted(&self) -> bool {
+        self.doubted().is_some()
+    }
+
+    /// Since when, of the carrier where it began first.
+    pub(in crate::tunnel) fn doubted(&self) -> Option<Time> {
+        self.0.carriers.iter().filter_map(TpaStream::doubted).min()
+    }
+
+    /// Has the far end hear from this end.
+    pub(in crate::tunnel) fn probe(&self) {
+        self.0.carriers.iter().for_each(TpaStream::probe);
+    }
+
+    /// The far end's address.
+    pub(in crate::tunnel) fn peer(&self) -> SocketAddr {
+        self.0.peer
+    }
+
     /// Ends the session.
     pub(in crate::tunnel) fn abort(&self) {
         self.0.carriers.iter().for_each(TpaStream::abort);
@@ -200,6 +220,10 @@ impl Link {
             }
             let mut state = self.lock();
             self.hand_over(&mut state);
+            if self.is_doubted() {
+                // Whoever waits for an answer may have it elsewhere.
+                state.waiting.values().for_each(|waiting| waiting.notify_all());
+            }
             let wanted = state.session.take_asked();
             let places: Vec<(Place, String)> =
                 wanted.into_iter().map(|(number, target)| ((number, state.wait_at(number)), target)).collect();

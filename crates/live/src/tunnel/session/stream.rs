@@ -58,12 +58,12 @@ impl Stream {
         self.news.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the far end has connected it.
+    /// Waits until the far end has connected it; if the session `may_be_dead`, only until the far end seems to have begun anew.
     ///
     /// # Errors
     ///
     /// Why it has not, as far as it says so, and the error.
-    pub(in crate::tunnel) fn wait_for_answer(&self) -> Result<(), (Refusal, io::Error)> {
+    pub(in crate::tunnel) fn wait_for_answer(&self, may_be_dead: bool) -> Result<(), (Refusal, io::Error)> {
         let unreachable = |error| (Refusal::Unreachable, error);
         let mut state = self.link.enter().map_err(unreachable)?;
         loop {
@@ -76,6 +76,9 @@ impl Stream {
                 Phase::Reset => return Err(unreachable(broken_off())),
                 Phase::Opening => {
                     state.check().map_err(unreachable)?;
+                    if may_be_dead && self.link.is_doubted() {
+                        return Err(unreachable(io::Error::other("the far end seems to have begun anew")));
+                    }
                     state = self.wait(state);
                 }
             }

@@ -29,8 +29,8 @@ pub enum Witness {
 /// also where some are lost, and than its peer needs to answer a question.
 const DOUBTED: Duration = Duration::from_secs(5);
 
-/// How often the peer is asked for a sign of life in that time.
-const ASKS_EVERY: Duration = Duration::from_secs(1);
+/// How often the peer is asked for a sign of life in that time: trains answer ten questions in 5 s.
+const ASKS_EVERY: Duration = Duration::from_millis(500);
 
 /// Complaints of one kind that nothing has contradicted yet.
 #[derive(Debug, Default)]
@@ -79,6 +79,11 @@ impl Complaints {
     pub(super) fn forget(&mut self) {
         self.gone.count = 0;
         self.asks_at = Time::NEVER;
+    }
+
+    /// Since when somebody says so without the peer having been heard; none if nobody does.
+    pub(super) fn doubted(&self) -> Option<Time> {
+        (self.gone.count > 0).then_some(self.gone.since)
     }
 
     /// One more that the peer is not there; whether these are enough.

@@ -125,7 +125,7 @@ impl Connection {
     /// When to come back: with [`Connection::work`], then [`Connection::expire`], and to forget it.
     pub fn next_wakeup(&self) -> Time {
         let path = if self.engine.is_done() { Time::NEVER } else { self.way.asks_at };
-        self.engine_at.min(self.looks_at()).min(self.forgets_at()).min(path)
+        self.engine_at.min(self.looks_at()).min(self.forgets_at()).min(path).min(self.roaming.due())
     }
 }
 

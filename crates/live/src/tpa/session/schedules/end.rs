@@ -3,7 +3,7 @@
 use super::plan::stream;
 use crate::tpa::session::addresses::Addresses;
 use crate::tpa::session::cipher::Cipher;
-use crate::tpa::session::connection::{Connection, Witness};
+use crate::tpa::session::connection::{Connection, Opened, Witness};
 use crate::tpa::session::counters::Counters;
 use crate::tpa::session::endpoint::{Endpoint, Route, random_names};
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
@@ -226,8 +226,13 @@ impl End {
             Route::Done => return true,
             Route::Segment(id, datagram) => {
                 let Some(Party { session, exchange, .. }) = parties.get_mut(&id) else { return false };
-                let Some((segment, payload)) = session.open_datagram(from, datagram) else { return false };
-                session.on_opened(now, (&segment, payload), 64, exchange, out);
+                match session.open_datagram(now, addresses, datagram, out) {
+                    Some(Opened::Segment(segment, payload)) => {
+                        session.on_opened(now, (&segment, payload), 64, exchange, out);
+                    }
+                    Some(Opened::Path) => {}
+                    None => return false,
+                }
                 id
             }
             Route::Answer(id, answer, message) => {
@@ -307,6 +312,11 @@ impl End {
         self.parties.values().map(of).fold(self.endpoint.next_wakeup(), Time::min)
     }
 
+    /// Looks at all connections.
+    pub fn work_all(&mut self, now: Time) {
+        self.parties.keys().copied().collect::<Vec<_>>().into_iter().for_each(|id| self.work(id, now));
+    }
+
     fn work(&mut self, id: u64, now: Time) {
         let Some(Party { session, exchange, .. }) = self.parties.get_mut(&id) else { return };
         session.work(now, exchange, &mut self.out);
@@ -325,6 +335,10 @@ impl End {
         }
         if session.gather(exchange) {
             session.seal_ahead();
+        }
+        if let Some(before) = session.take_move() {
+            let (peer_tag, is_theirs) = (session.peer_tag(), session.is_theirs());
+            self.endpoint.relocate((before, session.peer()), peer_tag, id, is_theirs);
         }
         session.expire(now, exchange, &mut self.out);
         if application.act(now, exchange) {

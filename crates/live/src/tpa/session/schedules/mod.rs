@@ -10,6 +10,7 @@ mod crowd;
 mod end;
 mod observer;
 mod plan;
+mod roaming;
 mod wire;
 mod world;
 

@@ -1,0 +1,135 @@
+//! `meshpace tunnel run`: ends in a file, which is read again at SIGHUP, and the metrics of a process.
+
+use super::tunnel::{End, PATIENCE, word_after};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+
+/// A server that says what it hears.
+fn echo() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || std::io::copy(&mut &stream, &mut &stream));
+        }
+    });
+    address
+}
+
+fn open(at: &str) -> TcpStream {
+    let stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Whether what is said comes back.
+fn echoes(stream: &mut TcpStream, what: &[u8]) -> bool {
+    let mut heard = vec![0; what.len()];
+    stream.write_all(what).and_then(|()| stream.read_exact(&mut heard)).is_ok() && heard == what
+}
+
+fn hangup(end: &End) {
+    let pid = nix::unistd::Pid::from_raw(end.child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+}
+
+/// What the metrics say of a series.
+fn metric(socket: &Path, series: &str) -> f64 {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    let found = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    found.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+}
+
+#[test]
+fn a_file_that_is_read_again_disturbs_nothing_that_stayed_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("secret"), "5f".repeat(32)).unwrap();
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let target = echo();
+    let (file, metrics) = (at("tunnel.toml"), at("metrics"));
+    let ends = |names: &[&str]| {
+        let head = format!(
+            "metrics = {metrics:?}\n[[listen]]\nname = \"far\"\naddress = \"127.0.0.1\"\nport = {port}\nsecret = \"secret\"\n"
+        );
+        let connect = |name: &&str| {
+            format!(
+                "[[connect]]\nname = \"{name}\"\nhost = \"127.0.0.1\"\nport = {port}\nsecret = \"secret\"\nforward = \"0:{target}\"\n"
+            )
+        };
+        head + &names.iter().map(connect).collect::<String>()
+    };
+    std::fs::write(&file, ends(&["one", "two"])).unwrap();
+    let process = End::start(&["run", file.to_str().unwrap()]);
+    process.says("far: listening");
+    let one = word_after(&process.says("one: 127.0.0.1"), "one: ");
+    let two = word_after(&process.says("two: 127.0.0.1"), "two: ");
+    let (mut first, mut second) = (open(&one), open(&two));
+    assert!(echoes(&mut first, b"hello") && echoes(&mut second, b"hello"));
+    // One more, and one less.
+    std::fs::write(&file, ends(&["one", "three"])).unwrap();
+    hangup(&process);
+    let three = word_after(&process.says("three: 127.0.0.1"), "three: ");
+    process.says("read again: 2 ends go on, 1 ended, 1 begun");
+    assert!(echoes(&mut first, b"undisturbed"));
+    let mut third = open(&three);
+    assert!(echoes(&mut third, b"hello"));
+    // What was removed is reset, not closed, and its port is free.
+    assert_eq!(second.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    drop(TcpListener::bind(&two).unwrap());
+    // A file with a mistake changes nothing, and says where the mistake is.
+    std::fs::write(&file, ends(&["one"]) + "chanel_rate = \"2 Mbit/s\"\n").unwrap();
+    hangup(&process);
+    process.says("tunnel.toml:13: connect.0.chanel_rate: no such key: did you mean channel_rate?");
+    process.says("not taken, what ran before goes on");
+    assert!(echoes(&mut first, b"still") && echoes(&mut third, b"still"));
+    // Another port where connections are taken: the others of the same end go on.
+    std::fs::write(&file, ends(&["one", "three"]).replace("forward = \"0:", "socks = \"0\"\nforward = \"0:")).unwrap();
+    hangup(&process);
+    process.says("one: 127.0.0.1");
+    process.says("read again: 3 ends go on, 0 ended, 0 begun");
+    assert!(echoes(&mut first, b"and on") && echoes(&mut third, b"and on"));
+    for (series, value) in [
+        ("up{tunnel=\"one\",role=\"connect\"}", 1.0),
+        ("streams{tunnel=\"one\",role=\"connect\"}", 1.0),
+        ("sent_bytes_total{tunnel=\"one\",role=\"connect\"}", 5.0 + 11.0 + 5.0 + 6.0),
+        ("streams{tunnel=\"far\",role=\"listen\"}", 2.0),
+        ("streams_aborted_total{tunnel=\"far\",role=\"listen\"}", 1.0),
+        ("reloads_total{result=\"taken\"}", 2.0),
+        ("reloads_total{result=\"refused\"}", 1.0),
+    ] {
+        assert_eq!(metric(&metrics, &format!("meshpace_tunnel_{series}")), value, "{series}");
+    }
+}
+
+#[test]
+fn a_file_is_checked_without_being_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tunnel.toml");
+    let check = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let run = ["tunnel", "run", "--check", file.to_str().unwrap()];
+        let output = Command::new(env!("CARGO_BIN_EXE_meshpace")).args(run).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(check("[[listen]]\nallow = \"any\"\n"), (Some(0), String::new()));
+    for (text, what) in [
+        ("[[listen]]\nallow = \"any\"\nport = \"x\"\n", &["listen.0.port", ":3:", "expected a whole number"][..]),
+        ("[[listen]]\n", &["--allow: without keys or a secret anybody may use this end"]),
+        ("[[listen]]\nsecret = \"nowhere\"\n", &["nowhere"]),
+        ("[[connect]]\nhost = \"a\"\nsocks = \"1\"\ntransport = \"tpa3\"\n", &["did you mean tpa-3?"]),
+    ] {
+        let (code, said) = check(text);
+        assert!(code == Some(2) && what.iter().all(|what| said.contains(what)), "{text}: {code:?} {said}");
+    }
+    let nowhere = ["tunnel", "run", "/nowhere/tunnel.toml"];
+    let output = Command::new(env!("CARGO_BIN_EXE_meshpace")).args(nowhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

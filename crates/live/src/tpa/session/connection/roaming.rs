@@ -1,0 +1,181 @@
+//! A peer whose address changes, as that of a node which moves, or behind a router that translates addresses.
+//!
+//! What shows who has sent a datagram is the key that it is sealed with. So one from another address is taken like every other, and if it is the
+//! newest so far the peer may have moved: it is asked at both addresses whether it is there (RFC 9000, sections 8.2 and 9.3). The connection
+//! moves once the peer has answered from the new one and nothing so new has come from the old one for as long as that would have taken. A
+//! connection without encryption never moves.
+//!
+//! An observer who sends copies of the peer's datagrams from an address of his own, faster than the peer's own arrive, steers nothing: the
+//! originals come too, from the old address, and whether a datagram is authentic is looked at for that also if it has been here before. Who can
+//! keep back the peer's datagrams can pass them on from elsewhere; so can every router. To an address that has not answered no more is sent
+//! than has come from it: a challenge is not longer than any sealed datagram, and leaves only when one has come.
+//!
+//! Departures from RFC 9000: the congestion control and the estimate of the round trip are not begun anew, for they adapt within a few
+//! round trips and most moves keep the rest of the path; path information is asked for again.
+
+use super::{Connection, Stage};
+use crate::tpa::session::addresses::Addresses;
+use crate::tpa::session::outbox::Outbox;
+use crate::tpa::session::path_frame::PathFrame;
+use meshpace_core::{Duration, Time};
+use std::net::SocketAddr;
+
+/// Time that is given at least to what the peer may have sent from the old address, counted from the first datagram from the new one.
+const LEAST_HOLD: Duration = Duration::from_millis(200);
+
+/// The same at most: it is twice as long as the peer has taken to answer.
+const MOST_HOLD: Duration = Duration::from_secs(1);
+
+/// A challenge is repeated after so long, if more comes from there.
+const REPEATED: Duration = Duration::from_millis(100);
+
+/// An address that has not answered for so long is forgotten; as long none is asked where the peer was found at the old one.
+const FORGOTTEN: Duration = Duration::from_secs(1);
+
+/// An address where the peer may be.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    addresses: Addresses,
+    /// The number of the datagram that came first from there.
+    number: u64,
+    since: Time,
+    /// When the last challenge left.
+    asked: Time,
+    /// When the answer came, and how long it took.
+    answered: Option<(Time, Duration)>,
+}
+
+impl Candidate {
+    /// When the peer is taken to be there; never before it has answered.
+    fn due(&self) -> Time {
+        self.answered.map_or(Time::NEVER, |(at, took)| {
+            let hold = Duration(took.0.saturating_mul(2)).clamp(LEAST_HOLD, MOST_HOLD);
+            at.max(self.since + hold)
+        })
+    }
+}
+
+/// Where the peer may have moved to.
+#[derive(Debug, Default)]
+pub(super) struct Roaming {
+    /// One more than the highest number of a datagram of the peer.
+    newest: u64,
+    candidate: Option<Candidate>,
+    /// Nobody is asked before.
+    asks_from: Time,
+    /// Where the peer was before it moved, until that is told.
+    moved_from: Option<SocketAddr>,
+}
+
+impl Roaming {
+    /// An authentic datagram of this number; whether it is newer than all others.
+    pub(super) fn see(&mut self, number: u64) -> bool {
+        let is_newest = number >= self.newest;
+        self.newest = self.newest.max(number.saturating_add(1));
+        is_newest
+    }
+
+    /// Whether a datagram of this number from the old address says that the peer is still there.
+    pub(super) fn is_doubted_by(&self, number: u64) -> bool {
+        self.candidate.is_some_and(|candidate| number >= candidate.number)
+    }
+
+    /// The peer is where it was.
+    pub(super) fn stays(&mut self, now: Time) {
+        if self.candidate.take().is_some() {
+            self.asks_from = now + FORGOTTEN;
+        }
+    }
+
+    /// The newest datagram, of this number, came from `at`; the challenge that is to go there, and whether it is the first.
+    fn consider(&mut self, now: Time, at: Addresses, number: u64) -> Option<(u64, bool)> {
+        let stale = |candidate: &Candidate| candidate.answered.is_none() && now.since(candidate.asked) >= FORGOTTEN;
+        if self.candidate.as_ref().is_some_and(stale) {
+            self.candidate = None;
+        }
+        match &mut self.candidate {
+            None if now >= self.asks_from => {
+                self.candidate = Some(Candidate { addresses: at, number, since: now, asked: now, answered: None });
+                Some((number, true))
+            }
+            Some(known)
+                if known.addresses.peer == at.peer
+                    && known.answered.is_none()
+                    && now.since(known.asked) >= REPEATED =>
+            {
+                known.asked = now;
+                Some((known.number, false))
+            }
+            _ => None,
+        }
+    }
+
+    /// The peer answers this challenge from an address.
+    fn on_response(&mut self, now: Time, from: SocketAddr, number: u64) {
+        if let Some(candidate) = &mut self.candidate
+            && candidate.addresses.peer == from
+            && candidate.number == number
+            && candidate.answered.is_none()
+        {
+            candidate.answered = Some((now, now.since(candidate.asked)));
+        }
+    }
+
+    /// When the connection moves, if nothing contradicts.
+    pub(super) fn due(&self) -> Time {
+        self.candidate.as_ref().map_or(Time::NEVER, Candidate::due)
+    }
+}
+
+impl Connection {
+    /// A datagram of this number, which only the peer can have sent, has come from another address than its own.
+    pub(super) fn on_elsewhere(&mut self, now: Time, at: Addresses, number: u64, out: &mut Outbox) {
+        let (Stage::Open(cover) | Stage::Orphaned { cover, .. }) = &mut self.stage else { return };
+        let Some((number, is_first)) = self.roaming.consider(now, at, number) else { return };
+        let challenge = PathFrame::Challenge(number);
+        cover.push_path(at, challenge, out);
+        if is_first {
+            cover.push_path(self.addresses, challenge, out);
+        }
+    }
+
+    /// The peer says something about an address.
+    pub(super) fn on_path_frame(&mut self, now: Time, at: Addresses, frame: PathFrame, out: &mut Outbox) {
+        match frame {
+            PathFrame::Challenge(number) => {
+                if let Some(cover) = self.stage.cover_mut() {
+                    cover.push_path(at, PathFrame::Response(number), out);
+                }
+            }
+            PathFrame::Response(number) => {
+                self.roaming.on_response(now, at.peer, number);
+                self.move_if_due(now);
+            }
+        }
+    }
+
+    /// Moves if the time for it has come.
+    pub(super) fn move_if_due(&mut self, now: Time) {
+        if now < self.roaming.due() {
+            return;
+        }
+        let Some(candidate) = self.roaming.candidate.take() else { return };
+        let before = std::mem::replace(&mut self.addresses, candidate.addresses);
+        self.roaming.moved_from.get_or_insert(before.peer);
+        self.way.travelled = None;
+        self.look_up_path(now);
+        // What is said to whoever had the old address is said of nobody now.
+        self.complaints.forget();
+    }
+
+    /// The peer's address before, if it has changed since this was asked last.
+    pub fn take_move(&mut self) -> Option<SocketAddr> {
+        self.roaming.moved_from.take().filter(|before| *before != self.addresses.peer)
+    }
+
+    /// Whether it is looked at whether the peer has moved.
+    #[cfg(test)]
+    pub fn is_moving(&self) -> bool {
+        self.roaming.candidate.is_some()
+    }
+}

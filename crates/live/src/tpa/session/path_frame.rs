@@ -1,0 +1,67 @@
+//! What asks whether the peer is at an address, and what answers. Both stand alone in an encrypted datagram, where a segment's header would be
+//! longer; a peer that does not know them takes them for no segment, and passes them over.
+//!
+//! ```text
+//! byte 0       1 challenge, 2 response
+//! bytes 1-8    which challenge: a number of the sender of it, repeated in the response
+//! ```
+//!
+//! As QUIC's PATH_CHALLENGE and PATH_RESPONSE (RFC 9000, section 8.2). The number need not be hard to guess: nobody without the keys can read
+//! the challenge or write a response.
+
+/// Bytes of one.
+pub(crate) const LENGTH: usize = 9;
+
+const CHALLENGE: u8 = 1;
+const RESPONSE: u8 = 2;
+
+/// A challenge or a response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PathFrame {
+    /// Is the peer where this went?
+    Challenge(u64),
+    /// Yes.
+    Response(u64),
+}
+
+impl PathFrame {
+    /// As it stands in a datagram.
+    pub(crate) fn bytes(self) -> [u8; LENGTH] {
+        let (kind, number) = match self {
+            PathFrame::Challenge(number) => (CHALLENGE, number),
+            PathFrame::Response(number) => (RESPONSE, number),
+        };
+        let mut bytes = [kind; LENGTH];
+        bytes[1..].copy_from_slice(&number.to_be_bytes());
+        bytes
+    }
+
+    /// What is in a datagram, if it is one.
+    pub(crate) fn read(content: &[u8]) -> Option<PathFrame> {
+        let (kind, number) = <&[u8; LENGTH]>::try_from(content).ok()?.split_first()?;
+        let number = u64::from_be_bytes(number.try_into().ok()?);
+        match *kind {
+            CHALLENGE => Some(PathFrame::Challenge(number)),
+            RESPONSE => Some(PathFrame::Response(number)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_transport::tpa::wire;
+
+    #[test]
+    fn frames_are_read_as_they_were_written_and_are_no_segments() {
+        for frame in [PathFrame::Challenge(0x0102_0304_0506_0708), PathFrame::Response(u64::MAX)] {
+            assert_eq!(PathFrame::read(&frame.bytes()), Some(frame));
+            assert!(wire::decode_inside_udp(&frame.bytes()).is_err(), "an older peer takes it for a segment");
+            assert_eq!(PathFrame::read(&frame.bytes()[..8]), None);
+        }
+        assert_eq!(PathFrame::Challenge(258).bytes(), [1, 0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(PathFrame::read(&[3; LENGTH]), None);
+        const { assert!(LENGTH < wire::INSIDE_UDP) };
+    }
+}

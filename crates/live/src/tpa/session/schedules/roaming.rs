@@ -1,0 +1,225 @@
+//! A peer whose address changes, and somebody who wants it to look as if it had.
+
+use super::end::{End, Ending};
+use super::settings::{self, Settings};
+use crate::tpa::session::handshake::tag_of;
+use crate::tpa::session::security::Security;
+use meshpace_core::{Duration, Time};
+use meshpace_transport::train;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// How long a datagram takes.
+const DELAY: Duration = Duration::from_millis(50);
+
+/// An observer is nearer to everybody.
+const NEARER: Duration = Duration::from_millis(10);
+
+const BYTES: u64 = 400_000;
+
+fn address(last: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, last], 4000))
+}
+
+/// What an observer does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Observer {
+    /// Nothing.
+    None,
+    /// Sends a copy of what the first end says, from an address of his own, and the copy is faster.
+    Copies,
+    /// The same, and passes on what is said to that address, so that questions that are asked there are answered.
+    PassesOn,
+    /// Sends again, from an address of his own, what has arrived.
+    Replays,
+}
+
+/// Two ends. The first opens; where it is, changes.
+struct Scene {
+    now: Time,
+    ends: [End; 2],
+    /// Where the first end is.
+    place: SocketAddr,
+    flights: BTreeMap<(Time, u64), (usize, SocketAddr, Vec<u8>)>,
+    order: u64,
+    observer: Observer,
+    /// Bytes from the observer's address, and to it.
+    elsewhere: [usize; 2],
+}
+
+impl Scene {
+    fn new(security: &Security, trains: bool, observer: Observer) -> Scene {
+        let trains = trains.then(train::Config::default);
+        let settings = Settings { security: security.clone(), trains, ..settings::tests::plain() };
+        let end = |index: u64| {
+            let habits = (BYTES, Time::ZERO);
+            End::new(Time::ZERO, address(1 + index as u8), settings.clone(), (3, 20 + index), index == 1, habits)
+        };
+        let mut scene = Scene {
+            now: Time::ZERO,
+            ends: [end(0), end(1)],
+            place: address(1),
+            flights: BTreeMap::new(),
+            order: 0,
+            observer,
+            elsewhere: [0; 2],
+        };
+        scene.ends[0].open(scene.now, address(2));
+        scene.depart();
+        scene
+    }
+
+    fn send(&mut self, after: Duration, to: usize, from: SocketAddr, bytes: Vec<u8>) {
+        self.order += 1;
+        self.flights.insert((self.now + after, self.order), (to, from, bytes));
+    }
+
+    fn depart(&mut self) {
+        for (to, bytes) in self.ends[0].leaving() {
+            assert_eq!(to, address(2), "the second end stays where it is");
+            let is_segment = tag_of(&bytes) != Some(0);
+            if is_segment && self.observer != Observer::None {
+                let after = if self.observer == Observer::Replays { DELAY + NEARER } else { NEARER };
+                self.send(after, 1, address(66), bytes.clone());
+            }
+            self.send(DELAY, 1, self.place, bytes);
+        }
+        for (to, bytes) in self.ends[1].leaving() {
+            if to == self.place {
+                self.send(DELAY, 0, address(2), bytes);
+            } else if to == address(66) {
+                self.elsewhere[1] += bytes.len();
+                if self.observer == Observer::PassesOn {
+                    self.send(NEARER, 0, address(2), bytes);
+                }
+            }
+        }
+    }
+
+    /// Goes on until `latest`, or until all is over.
+    fn run(&mut self, latest: Time) {
+        while self.now < latest && !self.is_over() {
+            let flight = self.flights.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+            let next = self.ends.iter().map(|end| end.next_wakeup(self.now)).fold(flight, Time::min).min(latest);
+            self.now = self.now.max(next);
+            while let Some(entry) = self.flights.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (end, from, mut bytes) = entry.remove();
+                if from == address(66) {
+                    self.elsewhere[0] += bytes.len();
+                }
+                self.ends[end].receive(self.now, from, &mut bytes);
+                self.depart();
+                assert!(self.elsewhere[1] <= self.elsewhere[0], "more than has come from there");
+            }
+            let now = self.now;
+            self.ends.iter_mut().for_each(|end| end.wake(now));
+            self.depart();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.ends.iter().all(|end| {
+            let mut all = end.applications().peekable();
+            all.peek().is_some() && all.all(|one| one.ending != Ending::None)
+        })
+    }
+
+    /// Whether both have read everything and know it.
+    fn is_well(&self) -> bool {
+        self.is_over()
+            && self
+                .ends
+                .iter()
+                .all(|end| end.applications().all(|one| (one.read, &one.ending) == (BYTES, &Ending::Well)))
+    }
+
+    /// Where the second end takes the first to be.
+    fn believed(&self) -> SocketAddr {
+        self.ends[1].parties.values().next().expect("a connection").session.peer()
+    }
+
+    fn read(&self) -> u64 {
+        self.ends.iter().flat_map(End::applications).map(|one| one.read).sum()
+    }
+
+    fn moves(&self) -> u64 {
+        self.ends[1].endpoint.counters().read().moves
+    }
+}
+
+const MOVED: Time = Time(1_000_000_000);
+
+fn keys() -> Security {
+    Security::Shared([7; 32])
+}
+
+#[test]
+fn a_connection_follows_its_peer_within_a_second() {
+    for trains in [false, true] {
+        let mut scene = Scene::new(&keys(), trains, Observer::None);
+        scene.run(MOVED);
+        assert!(!scene.is_over(), "it is to move under way");
+        scene.place = address(5);
+        // As the tunnel does, which looks where it is.
+        scene.ends[0].parties.values_mut().for_each(|party| party.exchange.wishes.probe = true);
+        scene.ends[0].work_all(MOVED);
+        scene.run(MOVED + Duration::from_millis(900));
+        assert_eq!(scene.believed(), address(5), "quiet trains: {trains}");
+        let before = scene.read();
+        scene.run(MOVED + Duration::from_secs(3));
+        assert!(scene.read() > before || scene.is_over(), "nothing moves any more, quiet trains: {trains}");
+        scene.run(Time::ZERO + Duration::from_secs(600));
+        assert!(scene.is_well(), "quiet trains: {trains}");
+        assert_eq!(scene.moves(), 1);
+    }
+}
+
+#[test]
+fn a_connection_follows_its_peer_there_and_back() {
+    let mut scene = Scene::new(&keys(), false, Observer::None);
+    for (number, place) in [5, 1, 6, 5, 1].into_iter().enumerate() {
+        let at = MOVED + Duration::from_secs(2 * number as u64);
+        scene.run(at);
+        scene.place = address(place);
+        scene.ends[0].parties.values_mut().for_each(|party| party.exchange.wishes.probe = true);
+        scene.ends[0].work_all(at);
+        scene.run(at + Duration::from_millis(900));
+        if !scene.is_over() {
+            assert_eq!(scene.believed(), address(place));
+        }
+    }
+    scene.run(Time::ZERO + Duration::from_secs(600));
+    assert!(scene.is_well());
+}
+
+#[test]
+fn an_observer_with_the_peers_datagrams_moves_nothing() {
+    for trains in [false, true] {
+        for observer in [Observer::Copies, Observer::PassesOn, Observer::Replays] {
+            let mut scene = Scene::new(&keys(), trains, observer);
+            while !scene.is_over() && scene.now < Time::ZERO + Duration::from_secs(600) {
+                scene.run(scene.now + Duration::from_millis(100));
+                if let Some(party) = scene.ends[1].parties.values().next() {
+                    assert_eq!(party.session.peer(), address(1), "{observer:?} at {:?}", scene.now);
+                }
+            }
+            assert!(scene.is_well(), "{observer:?}, quiet trains: {trains}");
+            assert_eq!(scene.moves(), 0, "{observer:?}");
+            let has_asked = scene.elsewhere[1] > 0;
+            assert_eq!(
+                has_asked,
+                observer != Observer::Replays,
+                "what has been here before asks nothing: {observer:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_encryption_nobody_moves() {
+    let mut scene = Scene::new(&Security::Plain, false, Observer::None);
+    scene.run(MOVED);
+    scene.place = address(5);
+    scene.run(MOVED + Duration::from_secs(20));
+    assert_eq!((scene.believed(), scene.moves()), (address(1), 0));
+}
