@@ -12,9 +12,9 @@ import pytest
 from conftest import ROOT
 
 
-@pytest.mark.parametrize("page", ["python.md", "clusters.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/clusters.md", "book/tutorials/first-rule.md"])
 def test_the_examples_of_a_page_run(page: str, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.M | re.S)
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
     assert blocks
     (tmp_path / "page.py").write_text("\n".join(blocks))
     environment = os.environ | {"MPLBACKEND": "Agg"}

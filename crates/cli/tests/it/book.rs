@@ -3,8 +3,8 @@
 //!
 //! A block of `sh` is run, in the order of its page, in a directory of the page's own. A block of `text` behind it is what it prints: each
 //! line has to be among the lines that were printed, word for word, numbers within a fifth or, where both have one, within their intervals
-//! together. `sh,slow` is run by `./check slow` alone. `sh,manual` wants another machine, rights or the network, and is not run:
-//! of its `meshpace` commands `documented.rs` has the arguments understood.
+//! together. `sh,slow` is run by `./check slow` alone. `sh,manual` wants another machine, rights or the network, and is not
+//! run.
 
 use meshpace_testing::is_slow_run;
 use std::collections::BTreeSet;

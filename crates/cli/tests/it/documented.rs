@@ -54,7 +54,8 @@ fn every_command_is_understood() {
     }
     let mut pages: Vec<PathBuf> =
         fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    // `start.md` writes the scenario that it runs: `book.rs` follows it to the letter.
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md") && !path.ends_with("start.md"));
     pages.extend(["README.md", "CONTRIBUTING.md", "validation/ns3/README.md"].map(|name| root().join(name)));
     pages.sort();
     let (mut count, mut wrong) = (0, Vec::new());
