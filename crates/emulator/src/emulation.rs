@@ -419,7 +419,7 @@ impl Stage {
         }
         let lateness = report.lateness.summary();
         let mesh = Timing::new(&options.config.mesh.mac, &options.config.mesh.radio);
-        let frame = mesh.data_air(u32::from(options.setup.mtu) + mesh.data_overhead, false);
+        let frame = mesh.data_air(u32::from(options.setup.mtu) + mesh.rules.data_overhead, false);
         let frame_s = frame.as_secs_f64() * options.slowdown as f64;
         let verdict = Verdict::judge(&lateness, programs.iter().map(ProgramReport::waiting), frame_s, &options.budget);
         Ok(Emulation {

@@ -177,7 +177,7 @@ impl Medium {
             if let Indication::Delivered { node, packet, .. } = indication {
                 let due = self.engine.now();
                 self.traffic.delivered(due, &packet);
-                let bytes = packet.size() + self.timing.data_overhead;
+                let bytes = packet.size() + self.timing.rules.data_overhead;
                 let air_time = self.timing.data_air(bytes, packet.destination().is_broadcast());
                 return Some(Delivery { due, node, packet, air_time });
             }

@@ -148,6 +148,7 @@ fn what_cannot_be_told_is_given_only_after_four_times_the_seeds() {
             (&verdicts[0]["verdict"], &verdicts[0]["cause"]),
             (&"cannot be told".into(), &serde_json::Value::Null)
         );
+        assert_eq!(verdicts[0]["model"], meshpace_sim::MODEL_REVISION);
         let records = read(&out.join("AP05-F3"), "records.jsonl").lines().count();
         (records, verdicts[0]["evidence"].as_str().unwrap().to_owned(), stderr)
     };

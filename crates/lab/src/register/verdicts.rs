@@ -9,6 +9,7 @@ use super::observations::Observations;
 use super::{Verdict, labels};
 use crate::record::table::listing;
 use crate::record::write_whole;
+use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -48,6 +49,9 @@ pub struct Entry {
     /// The numbers that decided, in words.
     #[serde(default)]
     pub evidence: String,
+    /// The revision of the model that made the records, [`meshpace_sim::MODEL_REVISION`]; 0 in files written before revision 10.
+    #[serde(default)]
+    pub model: u32,
 }
 
 /// The verdicts on everything in `collections`.
@@ -79,6 +83,7 @@ fn unjudged(experiment: &Experiment) -> Entry {
         cause: Some(published.cause.unwrap_or(Cause::Open)),
         command: String::new(),
         evidence: published.unjudged.clone().unwrap_or_default(),
+        model: MODEL_REVISION,
     }
 }
 
@@ -107,6 +112,7 @@ fn judged(experiment: &Experiment, collection: &Collection, register: Option<&Pa
             cause: cause(judgement.verdict, claim.cause),
             command: command.clone(),
             evidence: judgement.evidence,
+            model: MODEL_REVISION,
         });
     }
     for cell in cells(&observations, 0).into_iter().filter(|cell| cell.counts) {
@@ -131,6 +137,7 @@ fn judged(experiment: &Experiment, collection: &Collection, register: Option<&Pa
             cause: cause(cell.verdict, None),
             command: command.clone(),
             evidence: String::new(),
+            model: MODEL_REVISION,
         });
     }
 }
