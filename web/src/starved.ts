@@ -4,20 +4,27 @@ import type { Shown } from "./run";
 const LONG = 0.1;
 const MOST_NAMED = 4;
 
+/** The rule, at the end of a run that measured so many seconds: bytes delivered, and the longest gap in seconds, null where that is not known. */
+export function kind(delivered: number, gap: number | null, measured: number): "nothing" | "gap" | null {
+  // It never had anything to send.
+  if (gap === 0) return null;
+  if (delivered === 0) return "nothing";
+  return gap !== null && gap > LONG * measured ? "gap" : null;
+}
+
 /** The flows that starved until now, in words; none before so long a silence was possible. */
-export function starved(run: Shown): string[] {
+export function starved(run: Pick<Shown, "stage" | "measured">): string[] {
   const { duration_s: duration, warmup_s: warmup, flows } = run.stage;
   const { duration_s: at, flows: measured } = run.measured;
-  const long = LONG * (duration - warmup);
   const said: string[] = [];
   flows.forEach((flow, number) => {
-    const { delivered_bytes: delivered, longest_gap_s: known } = measured[number];
-    // A recording has no gaps, but the bytes: a flow without any has been silent since it began.
-    const gap = known ?? (delivered === 0 ? Math.max(0, at - Math.max(warmup, flow.start_s)) : 0);
-    const over = at >= duration;
-    const nothing = delivered === 0 && gap > (over ? 0 : long);
-    if (nothing) said.push(`flow ${number} (${flow.from}→${flow.to}) delivered nothing`);
-    else if (gap > long) said.push(`flow ${number} (${flow.from}→${flow.to}) was silent for ${gap.toFixed(1)} s`);
+    const { delivered_bytes: delivered, longest_gap_s: gap } = measured[number];
+    const found = kind(delivered, gap, duration - warmup);
+    // Until the end, nothing is only told of when it has lasted; a recording without gaps has the bytes: a flow without any has been silent since it began.
+    const silent = gap ?? Math.max(0, at - Math.max(warmup, flow.start_s));
+    if (!found || (at < duration && silent <= LONG * (duration - warmup))) return;
+    const what = found === "nothing" ? "delivered nothing" : `was silent for ${silent.toFixed(1)} s`;
+    said.push(`flow ${number} (${flow.from}→${flow.to}) ${what}`);
   });
   return said.length > MOST_NAMED ? [...said.slice(0, MOST_NAMED), `${said.length - MOST_NAMED} more`] : said;
 }

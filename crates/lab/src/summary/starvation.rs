@@ -232,6 +232,20 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// The viewer's page has the same rule, and the same table (web/tests/starved.spec.ts).
+    #[test]
+    fn the_rule_is_that_of_the_table() {
+        let cases: Vec<Value> = serde_json::from_str(include_str!("starvation-cases.json")).unwrap();
+        assert!(cases.len() >= 9);
+        for case in cases {
+            let number = |name: &str| case[name].as_f64();
+            let found =
+                starved(case["delivered_bytes"].as_u64(), number("longest_gap_s"), number("measured_s").unwrap());
+            let told = found.map(|found| if found == Starved::Nothing { "nothing" } else { "gap" });
+            assert_eq!(told, case["starved"].as_str(), "{}", case["what"]);
+        }
+    }
+
     fn flow(delivered: u64, gap: f64) -> Value {
         json!({"from": 0, "to": 6, "delivered_bytes": delivered, "longest_gap_s": gap})
     }
