@@ -29,6 +29,16 @@ export class Player {
         wasm.player_advance(this.__wbg_ptr, seconds, watched);
     }
     /**
+     * Air time by link until now: [`air::AirTime::write`].
+     * @returns {Float64Array}
+     */
+    airTime() {
+        const ret = wasm.player_airTime(this.__wbg_ptr);
+        var v1 = getArrayF64FromWasm0(ret[0], ret[1]).slice();
+        wasm.__wbindgen_free(ret[0], ret[1] * 8, 8);
+        return v1;
+    }
+    /**
      * Goes to the latest kept state that is not later than `seconds`, if the present is later or much earlier; from there
      * [`Player::advance`] leads on.
      * @param {number} seconds
@@ -107,6 +117,18 @@ export class Player {
         return ret;
     }
     /**
+     * The queue of a node, or of all together, at each sample from number `from` on: [`history::History::queues`].
+     * @param {number} node
+     * @param {number} from
+     * @returns {Float64Array}
+     */
+    queues(node, from) {
+        const ret = wasm.player_queues(this.__wbg_ptr, node, from);
+        var v1 = getArrayF64FromWasm0(ret[0], ret[1]).slice();
+        wasm.__wbindgen_free(ret[0], ret[1] * 8, 8);
+        return v1;
+    }
+    /**
      * What has been measured until now, as JSON with the names of records: [`report::record`].
      * @returns {string}
      */
@@ -139,6 +161,19 @@ export class Player {
      */
     samples(from) {
         const ret = wasm.player_samples(this.__wbg_ptr, from);
+        var v1 = getArrayF64FromWasm0(ret[0], ret[1]).slice();
+        wasm.__wbindgen_free(ret[0], ret[1] * 8, 8);
+        return v1;
+    }
+    /**
+     * The time-sequence graph of a flow between two times, seconds: [`history::History::sequence`].
+     * @param {number} flow
+     * @param {number} from
+     * @param {number} to
+     * @returns {Float64Array}
+     */
+    sequence(flow, from, to) {
+        const ret = wasm.player_sequence(this.__wbg_ptr, flow, from, to);
         var v1 = getArrayF64FromWasm0(ret[0], ret[1]).slice();
         wasm.__wbindgen_free(ret[0], ret[1] * 8, 8);
         return v1;

@@ -21,6 +21,10 @@ export class Clock {
   /** Pictures per second, smoothed. */
   pictures = 0;
   onSeek: () => void = () => {};
+  /** What is looked for in time that was not played yet. */
+  private looking: { find: () => number | null; none: () => void } | null = null;
+  /** Where playing stops by itself, once; null at the end of the run. */
+  until: number | null = null;
 
   get now(): number {
     return this.runs.length ? Math.min(...this.runs.map((run) => run.now)) : 0;
@@ -29,7 +33,7 @@ export class Clock {
     return this.runs[0]?.stage.duration_s ?? 0;
   }
   get seeking(): boolean {
-    return this.goal !== null;
+    return this.goal !== null || this.looking !== null;
   }
   /** Simulated seconds per second, for drawing. */
   get pace(): number {
@@ -38,17 +42,35 @@ export class Clock {
 
   use(runs: Shown[], at: number): void {
     this.runs = runs;
+    this.until = null;
+    this.looking = null;
     this.target = 0;
     this.goal = null;
     if (at > 0) this.seek(at);
   }
 
   seek(to: number): void {
+    this.until = null;
+    this.looking = null;
     const at = Math.max(0, Math.min(to, this.end, ...this.runs.map((run) => run.reach)));
     this.runs.forEach((run) => run.approach(Math.max(0, at - 0.01)));
     this.goal = at;
     this.target = at;
     this.onSeek();
+  }
+
+  /** Runs on until `find` has found a time, which is gone to, or tells that there is none until the end. `find` may look at all that is known. */
+  lookFor(find: () => number | null, none: () => void): void {
+    const at = this.now;
+    this.seek(at);
+    this.playing = false;
+    this.looking = {
+      find,
+      none: () => {
+        this.seek(at);
+        none();
+      },
+    };
   }
 
   /** To the next frame, in whichever run it is. */
@@ -86,6 +108,10 @@ export class Clock {
       this.hasten(this.goal);
       return;
     }
+    if (this.looking) {
+      this.look(this.looking);
+      return;
+    }
     if (!this.playing) return;
     const speed = SPEEDS[this.speed];
     const before = this.now;
@@ -99,7 +125,7 @@ export class Clock {
       }
     } else {
       // A page that was hidden does not jump.
-      this.target = Math.min(this.end, this.target + Math.min(elapsed, 0.1) * speed);
+      this.target = Math.min(this.end, this.until ?? this.end, this.target + Math.min(elapsed, 0.1) * speed);
       const begun = performance.now();
       // In slices, so that a mesh that is too much for this speed is slower instead of stuck.
       while (this.now < this.target - 1e-9 && performance.now() - begun < BUDGET) {
@@ -112,7 +138,21 @@ export class Clock {
       if (this.now < this.target - 0.05 * speed) this.target = this.now;
     }
     this.reached += ((this.now - before) / Math.max(elapsed, 1e-3) - this.reached) * 0.1;
-    if (this.runs.every((run) => run.over)) this.playing = false;
+    const there = this.until !== null && this.now >= this.until - 1e-9;
+    if (there) this.until = null;
+    if (there || this.runs.every((run) => run.over)) this.playing = false;
+  }
+
+  private look({ find, none }: { find: () => number | null; none: () => void }): void {
+    const begun = performance.now();
+    for (;;) {
+      const found = find();
+      if (found !== null) return this.seek(found);
+      if (this.runs.every((run) => run.over || run.now >= run.reach)) return none();
+      if (performance.now() - begun > BUDGET) return;
+      const slice = Math.min(this.end, this.now + 0.25);
+      this.runs.forEach((run) => run.now < slice && run.hasten(slice));
+    }
   }
 
   private hasten(goal: number): void {

@@ -36,7 +36,9 @@ export type Measured = {
 export const EVENT_FIELDS = 12;
 export const NODE_FIELDS = 6;
 export const SAMPLE_HEAD = 2;
-export const SAMPLE_PER_FLOW = 7;
+/** Bytes delivered, window, pacing interval, sum of cov, how many, retransmissions, timeouts, sum of RTTs, how many, sum of delays, how many. */
+export const SAMPLE_PER_FLOW = 11;
+export const AIR_FIELDS = 5;
 
 /** What a view is of: a scenario as text, the files it names, `--set` arguments, the point of the sweep, the seed. */
 export type Source = { name: string; text: string; files: Record<string, string>; sets: string[]; point: number; seed: number };

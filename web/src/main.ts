@@ -1,13 +1,14 @@
 // The page: what is shown, what is changed, and the keys.
 import "./style.css";
 import { Clock, SPEEDS } from "./clock";
-import { LOOKS, shade } from "./colours";
+import * as air from "./air";
+import { LOOKS, MOST_PINS, flowColour, shade } from "./colours";
 import { load } from "./engine";
 import type { Source } from "./engine";
 import { decode, encode } from "./link";
 import { Mesh } from "./mesh";
 import { Opening } from "./opening";
-import { Plots } from "./plots";
+import { MOST_FLOWS, Plots } from "./plots";
 import { Recording } from "./recording";
 import { Run } from "./run";
 import type { Shown } from "./run";
@@ -34,6 +35,8 @@ const clock = new Clock();
 const plots = new Plots(part("plots"));
 const settings = new Settings(part<HTMLFormElement>("settings"));
 let runs: Shown[] = [];
+/** The nodes that are pinned, in both runs. */
+let pins: number[] = [];
 let meshes: Mesh[] = [];
 /** What the page shows: the scenario as it was loaded (the settings come on top) or a recording, and the story that it is of, if it is of one. */
 type View = { base: Source; recording: Recording | null; story: Story | null };
@@ -103,11 +106,12 @@ function start(at: number): boolean {
   part("link").hidden = recording !== null;
   if (!recording) settings.show(base, runs[0].described, runs[0].stage);
   part("stage").replaceChildren();
+  pins = pins.filter((node) => runs.every((run) => node < run.stage.nodes.length));
   meshes = runs.map((_, number) => {
     const figure = document.createElement("figure");
     const caption = document.createElement("figcaption");
-    const mesh = new Mesh(() => runs[number], `The mesh with ${transports(runs[number])}`);
-    figure.append(caption, mesh.canvas, mesh.told);
+    const mesh = new Mesh(() => runs[number], `The mesh with ${transports(runs[number])}`, () => pins, pin);
+    figure.append(caption, mesh.canvas, mesh.told, mesh.pinned);
     part("stage").append(figure);
     return mesh;
   });
@@ -135,7 +139,23 @@ function outline(): void {
     caption.textContent = `${runs.length > 1 ? "AB"[number] + ": " : ""}${names.join(", ")}`;
   });
   shape(part("numbers"), runs);
-  plots.use(runs);
+  lines();
+  plots.use(runs, pins);
+}
+
+/** Says under the mesh what its lines mean. */
+function lines(): void {
+  const entry = (text: string, colour: string, width: number, dash: number[] = [], twice = false): HTMLLIElement => {
+    const line = document.createElement("li");
+    const path = (y: number): string => `<path d="M1 ${y}H31" fill="none" stroke="${colour}" stroke-width="${width}" stroke-dasharray="${dash.join(" ")}"/>`;
+    line.innerHTML = `<svg width="32" height="12" aria-hidden="true">${twice ? path(4) + path(8) : path(6)}</svg> `;
+    line.append(text);
+    return line;
+  };
+  const flows = runs[0].stage.flows.slice(0, MOST_FLOWS).map((flow, number) => entry(`flow ${number}: ${flow.from}→${flow.to}`, flowColour(number), 5));
+  if (runs[0].stage.flows.length > MOST_FLOWS) flows.push(Object.assign(document.createElement("li"), { textContent: `${runs[0].stage.flows.length - MOST_FLOWS} more flows, in the same colours again` }));
+  const kinds = LOOKS.map((look, kind) => entry(look.name + (kind === 2 || kind === 3 ? ", in its flow's colour" : ""), shade(look), look.width, look.dash, kind === 3));
+  part("lines").replaceChildren(...flows, ...kinds);
 }
 
 function measure(): void {
@@ -144,6 +164,7 @@ function measure(): void {
   numbers(runs, clock.seeking);
   plots.draw(clock.now);
   timeline.draw(part<HTMLCanvasElement>("marks"), runs, clock.end);
+  if (part<HTMLDetailsElement>("air").open) air.draw(part("air-links"), runs);
 }
 
 const speedName = (speed: number): string => (speed === 0 ? "single frames" : speed < 1 ? `1/${Math.round(1 / speed)}` : `${speed} ×`);
@@ -213,15 +234,38 @@ function pace(change: number): void {
   part<HTMLSelectElement>("speed").value = String(clock.speed);
 }
 function jump(forward: boolean): void {
-  const all = timeline.moments(runs);
-  const now = clock.now;
-  const next = forward ? all.find((moment) => moment.at > now + 2e-3) : all.findLast((moment) => moment.at < now - 2e-3);
-  part("mark").textContent = next ? `${next.at.toFixed(3)} s: ${next.text}` : "no event there in the time that was played";
-  if (next) {
-    clock.playing = false;
+  if (!runs.length) return;
+  const begun = clock.now;
+  const go = (next: timeline.Moment): number => {
+    part("mark").textContent = `${next.at.toFixed(3)} s: ${next.text}`;
     // Just behind it, so that it is seen.
-    clock.seek(next.at + 1e-3);
+    return next.at + 1e-3;
+  };
+  if (!forward) {
+    const before = timeline.moments(runs).findLast((moment) => moment.at < begun - 2e-3);
+    if (!before) part("mark").textContent = "no event before";
+    clock.playing = false;
+    if (before) clock.seek(go(before));
+    return;
   }
+  part("mark").textContent = "looking for the next event …";
+  clock.lookFor(
+    () => {
+      runs.forEach((run) => run.readMarks());
+      const next = timeline.moments(runs).find((moment) => moment.at > begun + 2e-3);
+      // What one run has not come to yet may be earlier.
+      return next && runs.every((run) => run.known >= next.at || run.over) ? go(next) : null;
+    },
+    () => (part("mark").textContent = "no event from here to the end"),
+  );
+}
+
+/** Pins a node, so that its state and its queue stay on view, or lets it go. */
+function pin(node: number): void {
+  pins = pins.includes(node) ? pins.filter((one) => one !== node) : [...pins, node].slice(-MOST_PINS);
+  document.body.dataset.pins = pins.join(" ");
+  plots.use(runs, pins);
+  measure();
 }
 
 /** Shows a step of a story. */
@@ -231,17 +275,21 @@ function tell(chosen: Story, number: number, opening = new Opening()): void {
   const put = (): boolean => {
     if (now.transport) settings.transport = now.transport;
     if (now.compare !== undefined) settings.compare = now.compare;
-    if (now.transport || now.compare !== undefined) start(now.seek ?? 0);
-    else if (now.seek !== undefined) clock.seek(now.seek);
-    return true;
+    return (!now.transport && now.compare === undefined) || start(0);
   };
   const base = { name: `${chosen.id}.toml`, text: chosen.scenario, files: {}, sets: [], point: 0, seed: 1 };
-  const shown = begins ? show(opening, { base, recording: null, story: chosen }, now.seek ?? 0, now.transport, now.compare) : opening.show(put);
+  const shown = begins ? show(opening, { base, recording: null, story: chosen }, 0, now.transport, now.compare) : opening.show(put);
   if (!shown) return;
-  if (now.speed !== undefined) clock.speed = now.speed;
+  clock.speed = now.speed;
   pace(0);
-  clock.playing = now.play ?? false;
   const place = part("story");
+  const scene = now.scene(runs);
+  clock.seek(scene?.from ?? 0);
+  clock.until = scene?.to ?? null;
+  clock.playing = scene !== null && now.play;
+  // Something was changed.
+  complain(scene ? "" : "What this step speaks of does not happen in this run: begin the story again, or play what there is.");
+  place.dataset.scene = scene ? `${scene.from} ${scene.to}` : "";
   const button = (text: string, to: number): HTMLButtonElement => {
     const made = Object.assign(document.createElement("button"), { type: "button", textContent: text });
     made.disabled = to < 0 || to >= chosen.steps.length;
@@ -307,18 +355,8 @@ function wire(): void {
     made.addEventListener("click", () => tell(each, 0));
     part("stories").append(made);
   }
-  part("signs").append(
-    ...LOOKS.map((look) => {
-      const row = document.createElement("p");
-      row.innerHTML = `<svg width="44" height="14" aria-hidden="true"><path d="M2 7H42" fill="none" stroke="${shade(look)}" stroke-width="${look.width}" stroke-dasharray="${look.dash.join(" ")}"/></svg> `;
-      row.append(look.name);
-      return row;
-    }),
-    Object.assign(document.createElement("p"), {
-      textContent:
-        "× a frame lost to another one · ▼ a packet dropped · ‖ a link given up · □ a route lost or found · bar at a node: its queue · dashed node: its NAV is set · broad line: the route of a flow, dashed if there is none",
-    }),
-  );
+  part("signs").textContent =
+    "× a frame lost to another one · ▼ a packet dropped · ‖ a link given up · □ a route lost or found · bar at a node: its queue · dashed node: its NAV is set · broad line: the route of a flow, dashed if there is none · ring around a node: it is pinned";
   addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("textarea, select, input:not([type=range])")) return;
@@ -340,8 +378,13 @@ function wire(): void {
     event.preventDefault();
     act();
   });
+  part("air").addEventListener("toggle", measure);
   addEventListener("resize", measure);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => runs.length && plots.use(runs));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    if (!runs.length) return;
+    outline();
+    measure();
+  });
 }
 
 /** Plays a recorded run; whether it is shown. */

@@ -1,6 +1,7 @@
 // The mesh of one run on a canvas.
-import { LOOKS, bad, dark, faint, flowColour, ink, lookOf, paper, shade, still } from "./colours";
+import { LOOKS, bad, dark, faint, flowColour, good, ink, lookOf, paper, pinColour, shade, still } from "./colours";
 import { NODE_FIELDS } from "./engine";
+import { Labels } from "./labels";
 import type { Frame, Shown } from "./run";
 
 /** How long a ring stays at least, seconds of the clock on the wall. */
@@ -15,24 +16,51 @@ const SPOT = 0.9;
 /** How long a frame is to be seen, simulated seconds. */
 const life = (frame: Frame, speed: number): number => (speed === 0 ? frame.air + 2e-4 : Math.max(frame.air, AFTERGLOW * speed));
 
+/** A text to be written near a place. */
+type Text = { text: string; colour: string; x: number; y: number };
+
+/** The least distance between two places; what is farther apart than nodes are large does not matter. */
+function closest(places: [number, number][]): number {
+  const sorted = [...places].sort((a, b) => a[0] - b[0]);
+  let least = 20;
+  sorted.forEach(([x, y], one) => {
+    for (let other = one + 1; other < sorted.length && sorted[other][0] - x < least; other++) {
+      least = Math.min(least, Math.hypot(sorted[other][0] - x, sorted[other][1] - y));
+    }
+  });
+  return least;
+}
+
 export class Mesh {
   readonly canvas = document.createElement("canvas");
   readonly told = document.createElement("output");
+  /** How it stands with the pinned nodes. */
+  readonly pinned = document.createElement("ul");
   private ground = document.createElement("canvas");
   private made = "";
   private hovered = -1;
   private focused = -1;
+  private labels = new Labels();
+  private radius = 9;
   /** One frame in so many is drawn. */
   private stride = 1;
   private box: { scale: number; x: number; y: number } = { scale: 1, x: 0, y: 0 };
   constructor(
     private run: () => Shown,
     label: string,
+    private pins: () => number[],
+    onPin: (node: number) => void,
   ) {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
-    this.canvas.setAttribute("aria-label", `${label}. Arrow keys go from node to node.`);
+    this.canvas.setAttribute("aria-label", `${label}. Arrow keys go from node to node, Enter pins one.`);
     this.told.className = "told";
+    this.pinned.className = "pinned";
+    this.canvas.addEventListener("click", (event) => {
+      const box = this.canvas.getBoundingClientRect();
+      const node = this.nearest(event.clientX - box.left, event.clientY - box.top);
+      if (node >= 0) onPin(node);
+    });
     this.told.setAttribute("aria-live", "polite");
     this.canvas.addEventListener("pointermove", (event) => {
       const box = this.canvas.getBoundingClientRect();
@@ -43,6 +71,7 @@ export class Mesh {
     this.canvas.addEventListener("blur", () => (this.focused = -1));
     this.canvas.addEventListener("keydown", (event) => {
       const count = this.run().stage.nodes.length;
+      if (event.key === "Enter" && this.focused >= 0) onPin(this.focused);
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
@@ -86,6 +115,14 @@ export class Mesh {
     const node = this.hovered >= 0 ? this.hovered : this.focused;
     const text = node >= 0 ? this.run().tell(node) : "";
     if (this.told.textContent !== text) this.told.textContent = text;
+    const pins = this.pins();
+    while (this.pinned.children.length > pins.length) this.pinned.lastElementChild?.remove();
+    pins.forEach((pin, place) => {
+      const line = this.pinned.children[place] ?? this.pinned.appendChild(document.createElement("li"));
+      const told = this.run().tell(pin);
+      if (line.textContent !== told) line.textContent = told;
+      (line as HTMLElement).style.borderColor = pinColour(place);
+    });
   }
 
   /** Draws the run; `speed` is simulated seconds per second, 0 while it stands still. */
@@ -108,8 +145,16 @@ export class Mesh {
     const crowded = run.stage.nodes.length > 60;
     this.links(pen, run, width, height, ratio);
     this.routes(pen, run);
-    for (const frame of this.chosen(run, speed)) this.frame(pen, run, frame, speed, crowded);
-    this.nodes(pen, run, crowded);
+    const places = run.stage.nodes.map((_, node) => this.at(run.place(node)));
+    this.radius = crowded ? 4 : Math.max(4, Math.min(9, closest(places) / 2 - 1));
+    this.labels = new Labels();
+    places.forEach(([x, y]) => this.labels.take(x - this.radius - 1, y - this.radius - 1, 2 * this.radius + 2, 2 * this.radius + 2));
+    const texts: Text[] = [];
+    let drawn = 0;
+    for (const frame of this.chosen(run, speed)) if (this.frame(pen, run, frame, speed, crowded, texts)) drawn++;
+    this.canvas.dataset.frames = String(drawn);
+    this.nodes(pen, run, places, crowded, [width, height]);
+    this.write(pen, texts, [width, height]);
     this.spots(pen, run, speed);
     this.tell();
   }
@@ -168,15 +213,17 @@ export class Mesh {
     return this.stride === 1 ? there : there.filter((frame) => frame.number % this.stride === 0);
   }
 
-  private frame(pen: CanvasRenderingContext2D, run: Shown, frame: Frame, speed: number, crowded: boolean): void {
+  /** Whether it is to be seen now. */
+  private frame(pen: CanvasRenderingContext2D, run: Shown, frame: Frame, speed: number, crowded: boolean, texts: Text[]): boolean {
     const age = run.now - frame.start;
-    if (age < 0) return;
+    if (age < 0) return false;
     const lasts = life(frame, speed);
-    if (age > lasts) return;
+    if (age > lasts) return false;
     const progress = speed === 0 || still() ? 0.5 : age / lasts;
     const look = lookOf(frame.kind, frame.carried);
     const [x, y] = this.at(run.place(frame.from));
-    pen.strokeStyle = shade(look);
+    const colour = frame.flow >= 0 ? flowColour(frame.flow) : shade(look);
+    pen.strokeStyle = colour;
     pen.globalAlpha = speed === 0 ? 1 : 1 - progress * 0.8;
     pen.setLineDash(look.dash);
     pen.lineWidth = crowded ? look.width * 0.7 : look.width;
@@ -196,29 +243,43 @@ export class Mesh {
       pen.lineTo(tx, ty);
       pen.stroke();
       if (speed === 0) {
-        pen.setLineDash([]);
-        pen.font = "12px system-ui, sans-serif";
-        pen.textAlign = "center";
         const text = `${look.name}${frame.retry ? " again" : ""}${frame.flow >= 0 ? `, flow ${frame.flow}` : ""}`;
-        const [mx, my] = [(x + tx) / 2, (y + ty) / 2 - 12];
-        const wide = pen.measureText(text).width;
-        pen.fillStyle = paper();
-        pen.fillRect(mx - wide / 2 - 3, my - 12, wide + 6, 16);
-        pen.fillStyle = shade(look);
-        pen.fillText(text, mx, my);
+        texts.push({ text, colour, x: (x + tx) / 2, y: (y + ty) / 2 });
       }
     }
     pen.setLineDash([]);
     pen.globalAlpha = 1;
+    return true;
   }
 
-  private nodes(pen: CanvasRenderingContext2D, run: Shown, crowded: boolean): void {
-    const radius = crowded ? 4 : 9;
+  /** Writes what frames are beside them, where there is room. */
+  private write(pen: CanvasRenderingContext2D, texts: Text[], inside: [number, number]): void {
+    pen.font = "12px system-ui, sans-serif";
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    let written = 0;
+    for (const { text, colour, x, y } of texts) {
+      const width = pen.measureText(text).width + 6;
+      const places = [-18, 18, -34, 34, -50, 50].flatMap((dy) => [0, -0.5, 0.5].map((dx): [number, number] => [Math.max(width / 2, Math.min(inside[0] - width / 2, x + dx * width)), y + dy]));
+      const place = this.labels.place(places, width, 15, inside);
+      if (!place) continue;
+      written++;
+      pen.fillStyle = paper();
+      pen.fillRect(place[0] - width / 2, place[1] - 7.5, width, 15);
+      pen.fillStyle = colour;
+      pen.fillText(text, place[0], place[1] + 0.5);
+    }
+    pen.textBaseline = "alphabetic";
+    this.canvas.dataset.labels = `${written} of ${texts.length}`;
+  }
+
+  private nodes(pen: CanvasRenderingContext2D, run: Shown, places: [number, number][], crowded: boolean, inside: [number, number]): void {
+    const radius = this.radius;
     const chosen = this.hovered >= 0 ? this.hovered : this.focused;
+    const pins = this.pins();
     pen.font = "11px system-ui, sans-serif";
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    const places = run.stage.nodes.map((_, node) => this.at(run.place(node)));
     const rings = (nodes: [number, number][]): void => {
       pen.beginPath();
       for (const [x, y] of nodes) {
@@ -245,12 +306,25 @@ export class Mesh {
       pen.stroke();
     }
     pen.setLineDash([]);
+    pins.forEach((node, place) => {
+      if (node >= places.length) return;
+      pen.strokeStyle = pinColour(place);
+      pen.lineWidth = 3;
+      pen.beginPath();
+      pen.arc(...places[node], radius + 4, 0, 2 * Math.PI);
+      pen.stroke();
+    });
     for (let node = 0; node < places.length; node++) {
       const [x, y] = places[node];
       const queue = run.nodes[node * NODE_FIELDS + 2];
-      if (!crowded) {
-        pen.fillStyle = ink();
-        pen.fillText(String(node), x, y + 0.5);
+      pen.fillStyle = ink();
+      if (radius >= 7) pen.fillText(String(node), x, y + 0.5);
+      else if (!crowded || node === chosen || pins.includes(node)) {
+        // It does not fit in: beside it, if there is room.
+        const width = pen.measureText(String(node)).width + 2;
+        const off = radius + 7;
+        const place = this.labels.place([[x, y - off], [x, y + off], [x - off - width / 2, y], [x + off + width / 2, y]], width, 11, inside);
+        if (place) pen.fillText(String(node), place[0], place[1] + 0.5);
       }
       if (queue > 0) {
         // How full the queue is: a bar beside the node.
@@ -299,7 +373,7 @@ export class Mesh {
         }
         pen.stroke();
       } else {
-        pen.strokeStyle = spot.kind === "found" ? shade(LOOKS[3]) : bad();
+        pen.strokeStyle = spot.kind === "found" ? good() : bad();
         pen.strokeRect(x - 14, y - 14, 28, 28);
       }
     }

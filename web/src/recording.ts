@@ -2,10 +2,10 @@
 // place in sorted lists.
 import { NODE_FIELDS, SAMPLE_HEAD, SAMPLE_PER_FLOW } from "./engine";
 import type { Described, Measured, Source, Stage } from "./engine";
-import type { Frame, Shown, Spot } from "./run";
+import type { Air, Frame, Sequence, Shown, Spot } from "./run";
 
 const FORMAT = 2;
-const KINDS: Record<string, number> = { rts: 0, cts: 1, data: 2, ack: 3 };
+const KINDS: Record<string, number> = { rts: 0, cts: 1, data: 2, ack: 3, "block-ack": 5, "block-ack-request": 6 };
 const SECOND = 1e9;
 const JAIN_WINDOW = 2;
 
@@ -38,13 +38,21 @@ export class Recording implements Shown {
   /** The time of the last line. */
   private latest = 0;
   private lines = 0;
-  private air: (Frame & { at: number })[] = [];
+  private onAir: (Frame & { at: number })[] = [];
   private lost: (Spot & { at: number })[] = [];
   private collided: { at: number }[] = [];
-  private queues: Timed<number>[][] = [];
+  private waiting: Timed<number>[][] = [];
   private places: Timed<[number, number]>[][] = [];
   private ways: Timed<number[] | null>[][] = [];
   private counts: { at: number; delivered: number; sent: number; again: number; timeouts: number | null }[][] = [];
+  /** Frames of which the air time is in `links`. */
+  private counted = 0;
+  private links = new Map<string, Air>();
+  /** By node, the neighbour that it sent an RTS or data to last. */
+  private tried: number[] = [];
+  /** By number, when a packet of data was sent. */
+  private sentAt = new Map<number, number>();
+  private delays: { sum: number; count: number }[] = [];
   private fingerprint = "";
   /** Whether the run was recorded to its end. */
   complete = false;
@@ -105,7 +113,7 @@ export class Recording implements Shown {
       flows: [],
     };
     const per = <T>(count: number): T[][] => Array.from({ length: count }, () => []);
-    this.queues = per(head.nodes.length);
+    this.waiting = per(head.nodes.length);
     this.places = per(head.nodes.length);
     for (const flow of head.flows) this.begin(flow.from, flow.to, flow.transport, 0);
     this.nodes = new Float64Array(head.nodes.length * NODE_FIELDS);
@@ -117,6 +125,7 @@ export class Recording implements Shown {
     this.stage.flows.push({ from, to, transport, start_s: at });
     this.ways.push([]);
     this.counts.push([]);
+    this.delays.push({ sum: 0, count: 0 });
     const rows = this.samples.length / before;
     const nothing: number[] = new Array(SAMPLE_PER_FLOW).fill(NaN);
     this.samples = Array.from({ length: rows }, (_, row) => [...this.samples.slice(row * before, (row + 1) * before), ...nothing]).flat();
@@ -129,23 +138,26 @@ export class Recording implements Shown {
       case "frame": {
         const [, , number, from, to, kind, bytes, air, , retry, body] = line;
         const carried = body === null ? 0 : body[0] === "routing" ? 3 : body[0] === "arp" ? 4 : body[3] === "ack" ? 2 : 1;
+        if (to !== null && (kind === "rts" || kind === "data")) this.tried[from] = to;
         const flow = body?.[0] === "packet" && body[2] < this.stage.flows.length ? body[2] : -1;
-        this.air.push({ at, number, from, to: to ?? -1, kind: KINDS[kind] ?? 2, start: at, air: air / SECOND, bytes, flow, carried, retry, received: false, collided: false });
+        this.onAir.push({ at, number, from, to: to ?? -1, kind: KINDS[kind] ?? 2, start: at, air: air / SECOND, bytes, flow, carried, retry, received: false, collided: false });
         break;
       }
       case "got": {
-        const frame = this.air[line[2]];
+        const frame = this.onAir[line[2]];
         if (frame && (frame.to === line[3] || frame.to < 0)) frame.received = true;
         break;
       }
       case "collision":
         this.collided.push({ at });
-        this.lost.push({ kind: "collision", node: line[3], other: this.air[line[2]]?.from ?? -1, at });
+        this.lost.push({ kind: "collision", node: line[3], other: this.onAir[line[2]]?.from ?? -1, at });
         break;
       case "lost": {
         const [, , node, why, , , next] = line;
         const gone = why === "link-failure" || why === "flushed";
-        this.lost.push({ kind: gone ? "link" : "drop", node, other: gone ? (next ?? -1) : -1, at });
+        // Routing gives a packet up under the name of its destination; the neighbour is the one that the node tried last.
+        const neighbour = why === "link-failure" ? this.tried[node] : next;
+        this.lost.push({ kind: gone ? "link" : "drop", node, other: gone ? (neighbour ?? -1) : -1, at });
         if (why === "link-failure") this.marks.push([at, 2, node]);
         break;
       }
@@ -158,7 +170,7 @@ export class Recording implements Shown {
         break;
       }
       case "queue":
-        this.queues[line[2]].push({ at, value: line[3] });
+        this.waiting[line[2]].push({ at, value: line[3] });
         break;
       case "place":
         this.stage.moves = true;
@@ -167,6 +179,18 @@ export class Recording implements Shown {
       case "begin":
         this.begin(line[3], line[4], line[5], at);
         break;
+      case "sent":
+        if (line[5] === "data") this.sentAt.set(line[3], at);
+        break;
+      case "arrived": {
+        const [, , , packet, flow] = line;
+        const sent = this.sentAt.get(packet);
+        if (sent === undefined || !this.delays[flow]) break;
+        this.sentAt.delete(packet);
+        this.delays[flow].sum += at - sent;
+        this.delays[flow].count++;
+        break;
+      }
       case "flow":
         this.sample(at, line);
         break;
@@ -180,7 +204,7 @@ export class Recording implements Shown {
   }
 
   private sample(at: number, line: any[]): void {
-    const [, , flow, delivered, sent, again, timeouts, window, interval, , cov] = line;
+    const [, , flow, delivered, sent, again, timeouts, window, interval, rtt, cov] = line;
     const before = this.counts[flow].at(-1);
     if (timeouts > (before?.timeouts ?? 0)) this.marks.push([at, 1, flow]);
     this.counts[flow].push({ at, delivered, sent, again, timeouts });
@@ -188,9 +212,11 @@ export class Recording implements Shown {
     const start = this.samples.length - this.sampleWidth;
     const place = start + SAMPLE_HEAD + flow * SAMPLE_PER_FLOW;
     const earlier = start >= this.sampleWidth ? place - this.sampleWidth : -1;
-    const sum = (earlier >= 0 && this.samples[earlier + 3]) || 0;
-    const count = (earlier >= 0 && this.samples[earlier + 4]) || 0;
-    const values = [delivered, window ?? NaN, interval === null ? NaN : interval / SECOND, sum + (cov ?? 0), count + (cov === null ? 0 : 1), again, timeouts];
+    const so = (field: number): number => (earlier >= 0 && this.samples[earlier + field]) || 0;
+    // The recording has means of what came since the sample before.
+    const mean = (field: number, value: number | null): number[] => [so(field) + (value ?? 0), so(field + 1) + (value === null ? 0 : 1)];
+    const { sum, count } = this.delays[flow];
+    const values = [delivered, window ?? NaN, interval === null ? NaN : interval / SECOND, ...mean(3, cov), again, timeouts, ...mean(7, rtt === null ? null : rtt / SECOND), sum, count];
     values.forEach((value, field) => (this.samples[place + field] = value));
     if (flow === this.stage.flows.length - 1) this.samples[start + 1] = this.jainOfWindow(at);
   }
@@ -232,18 +258,18 @@ export class Recording implements Shown {
     this.show();
   }
   step(): void {
-    const next = this.air[last(this.air, this.now) + 1];
+    const next = this.onAir[last(this.onAir, this.now) + 1];
     this.advance(next ? next.at : this.reach);
   }
   stepBack(): void {
     const at = this.now;
-    let place = last(this.air, at);
-    while (place >= 0 && this.air[place].at >= at) place--;
-    this.approach(this.air[place]?.at ?? 0);
+    let place = last(this.onAir, at);
+    while (place >= 0 && this.onAir[place].at >= at) place--;
+    this.approach(this.onAir[place]?.at ?? 0);
   }
   private show(): void {
-    const place = last(this.air, this.now);
-    this.frames = this.air.slice(Math.max(0, place - 100), place + 1);
+    const place = last(this.onAir, this.now);
+    this.frames = this.onAir.slice(Math.max(0, place - 100), place + 1);
     const lost = last(this.lost, this.now);
     this.spots = this.lost.slice(Math.max(0, lost - 40), lost + 1);
   }
@@ -254,10 +280,45 @@ export class Recording implements Shown {
   look(): void {
     for (let node = 0; node < this.stage.nodes.length; node++) {
       const [x, y] = this.places[node][last(this.places[node], this.now)]?.value ?? this.stage.nodes[node];
-      const queue = this.queues[node][last(this.queues[node], this.now)]?.value ?? 0;
+      const queue = this.waiting[node][last(this.waiting[node], this.now)]?.value ?? 0;
       this.nodes.set([x, y, queue, 0, 0, 0], node * NODE_FIELDS);
     }
     this.routes = this.ways.map((list, flow) => list[last(list, this.now)]?.value ?? [this.stage.flows[flow].from]);
+  }
+  get known(): number {
+    return this.reach;
+  }
+  readMarks(): void {}
+  /** The bytes of segments are not recorded. */
+  sequence(): Sequence | null {
+    return null;
+  }
+  queues(node: number): Float64Array {
+    const every = this.samples.length / this.sampleWidth;
+    const lists = node < 0 ? this.waiting : [this.waiting[node]];
+    const sum = new Float64Array(every);
+    for (const list of lists) {
+      let place = -1;
+      for (let row = 0; row < every; row++) {
+        while (place + 1 < list.length && list[place + 1].at <= this.samples[row * this.sampleWidth] + 1e-9) place++;
+        sum[row] += place < 0 ? 0 : list[place].value;
+      }
+    }
+    return sum;
+  }
+  air(): Air[] {
+    const until = last(this.onAir, this.now) + 1;
+    // Counted on from where it was counted last.
+    if (until < this.counted) [this.counted, this.links] = [0, new Map()];
+    for (; this.counted < until; this.counted++) {
+      const { from, to, kind, air, retry } = this.onAir[this.counted];
+      const answers = kind === 1 || kind === 3 || kind === 5;
+      const [a, b] = answers ? [to, from] : [from, to];
+      const link = this.links.get(`${a} ${b}`) ?? { from: a, to: b, data: 0, again: 0, control: 0 };
+      this.links.set(`${a} ${b}`, link);
+      link[kind !== 2 ? "control" : retry ? "again" : "data"] += air;
+    }
+    return [...this.links.values()];
   }
   measure(): void {
     this.measured = this.measureAt(this.now);
@@ -276,7 +337,7 @@ export class Recording implements Shown {
       jain: known(jain(delivered)),
       jain_2s: counted.length ? counted.reduce((a, b) => a + b, 0) / counted.length : null,
       retransmission_index: null,
-      frames: last(this.air, at) + 1,
+      frames: last(this.onAir, at) + 1,
       collisions: last(this.collided, at) + 1,
       mac_drops: null,
       queue_drops: null,

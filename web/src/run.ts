@@ -1,5 +1,5 @@
 // One run on the page: a player of the simulator and what is drawn of it.
-import { EVENT_FIELDS, NODE_FIELDS, Player, SAMPLE_HEAD, SAMPLE_PER_FLOW, read } from "./engine";
+import { AIR_FIELDS, EVENT_FIELDS, NODE_FIELDS, Player, SAMPLE_HEAD, SAMPLE_PER_FLOW, read } from "./engine";
 import type { Described, Measured, Source, Stage } from "./engine";
 
 export type Frame = {
@@ -16,6 +16,10 @@ export type Frame = {
   received: boolean;
   collided: boolean;
 };
+/** Air time of a link until now, seconds; `to` is -1 for broadcasts. */
+export type Air = { from: number; to: number; data: number; again: number; control: number };
+/** A stretch of a time-sequence graph; each event is seconds, kind (0 sent, 1 sent again, 2 acknowledged, 3 acknowledged once more), first byte, byte after the last. */
+export type Sequence = { events: [number, number, number, number][]; /** From when on no events are kept, if it comes to that. */ full: number | null };
 /** Something that is shown at a node for a while: a collision, a lost packet, a link given up, a route lost or found. */
 export type Spot = { kind: "collision" | "drop" | "link" | "lost" | "found"; node: number; other: number; at: number };
 
@@ -27,7 +31,7 @@ const MOST_FRAMES = 400;
 export type Shown = Pick<
   Run,
   | "stage" | "described" | "source" | "frames" | "spots" | "nodes" | "routes" | "samples" | "marks" | "measured" | "now" | "over" | "reach" | "sampleWidth"
-  | "advance" | "hasten" | "approach" | "step" | "stepBack" | "forget" | "look" | "measure" | "place" | "tell" | "free"
+  | "known" | "readMarks" | "sequence" | "queues" | "air" | "advance" | "hasten" | "approach" | "step" | "stepBack" | "forget" | "look" | "measure" | "place" | "tell" | "free"
 >;
 
 export class Run {
@@ -68,6 +72,9 @@ export class Run {
     return this.stage.duration_s;
   }
 
+  /** The time until which marks are known. */
+  known = 0;
+
   /** Runs until `to`; frames of the last stretch are kept for drawing. */
   advance(to: number): void {
     if (to - this.now > WATCHED) this.player.advance(to - WATCHED, false);
@@ -77,6 +84,7 @@ export class Run {
   /** Runs toward `to` without anything to draw. */
   hasten(to: number): void {
     this.player.advance(to, false);
+    this.known = Math.max(this.known, this.now);
   }
   /** Goes to a kept state at or before `to`. */
   approach(to: number): void {
@@ -98,6 +106,7 @@ export class Run {
   }
 
   private take(): void {
+    this.known = Math.max(this.known, this.now);
     const events = this.player.events();
     const byNumber = new Map(this.frames.map((frame) => [frame.number, frame]));
     for (let i = 0; i < events.length; i += EVENT_FIELDS) {
@@ -160,9 +169,30 @@ export class Run {
     this.measured = JSON.parse(this.player.record()) as Measured;
     const width = this.sampleWidth;
     for (const value of this.player.samples(this.samples.length / width)) this.samples.push(value);
+    this.readMarks();
+  }
+  readMarks(): void {
     const marks = this.player.marks();
     this.marks = [];
     for (let i = 0; i < marks.length; i += 3) this.marks.push([marks[i], marks[i + 1], marks[i + 2]]);
+  }
+  /** The time-sequence graph of a flow between two times, of the time that was ever reached; null where it is not known. */
+  sequence(flow: number, from: number, to: number): Sequence | null {
+    const [full, ...numbers] = this.player.sequence(flow, from, to);
+    const events: Sequence["events"] = [];
+    for (let i = 0; i < numbers.length; i += 4) events.push([numbers[i], numbers[i + 1], numbers[i + 2], numbers[i + 3]]);
+    return { events, full: Number.isNaN(full) ? null : full };
+  }
+  /** Packets in the queue of a node at each sample; in all queues together, of node -1. */
+  queues(node: number): Float64Array {
+    return this.player.queues(node, 0);
+  }
+  air(): Air[] {
+    const numbers = this.player.airTime();
+    return Array.from({ length: numbers.length / AIR_FIELDS }, (_, row) => {
+      const [from, to, data, again, control] = numbers.subarray(row * AIR_FIELDS, (row + 1) * AIR_FIELDS);
+      return { from, to, data, again, control };
+    });
   }
   get sampleWidth(): number {
     return SAMPLE_HEAD + SAMPLE_PER_FLOW * this.stage.flows.length;

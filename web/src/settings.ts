@@ -2,7 +2,7 @@
 import type { Described, Source, Stage } from "./engine";
 
 /** The names a list offers; any other that `meshpace transports` tells can be written into the scenario. */
-const TRANSPORTS = ["newreno", "newreno+dyn-delack", "tcp-2", "tcp-ap", "tcp-ap-released", "tcp-ap+dyn-delack", "dcc", "tpa-3", "tpa-ap-3", "quiet-train"];
+const TRANSPORTS = ["newreno", "cubic", "newreno+dyn-delack", "tcp-2", "tcp-ap", "tcp-ap-released", "tcp-ap+dyn-delack", "dcc", "tpa-3", "tpa-ap-3", "quiet-train"];
 const ROUTINGS = ["static", "aodv", "olsr"];
 
 type Values = { transport: string; compare: string; hops: string; routing: string; load: string; seed: string; point: string };

@@ -1,5 +1,5 @@
 // The line of time with what stands out in it: timeouts, links given up, routes lost and found.
-import { LOOKS, bad, faint, ink, shade } from "./colours";
+import { bad, faint, good, ink } from "./colours";
 import type { Shown } from "./run";
 
 const NAMES: Record<number, (whose: number) => string> = {
@@ -45,7 +45,7 @@ export function draw(canvas: HTMLCanvasElement, runs: Shown[], end: number): voi
     const tall = height / runs.length / 2 - 1;
     for (const [at, kind] of run.marks) {
       const x = 8 + (at / end) * (width - 16);
-      pen.strokeStyle = kind === 1 ? ink() : kind === 4 ? shade(LOOKS[3]) : bad();
+      pen.strokeStyle = kind === 1 ? ink() : kind === 4 ? good() : bad();
       pen.lineWidth = kind === 1 ? 2 : 1;
       pen.beginPath();
       pen.moveTo(x, middle - (kind === 2 ? tall / 2 : tall));

@@ -4,44 +4,20 @@ import AxeBuilder from "@axe-core/playwright";
 import { expect, test } from "@playwright/test";
 import type { Page, Route } from "@playwright/test";
 import { execFileSync, spawn } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { Server } from "node:http";
-import { tmpdir } from "node:os";
-import { extname, join } from "node:path";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
+import { MESHPACE, exported, now, number, seek } from "./folder";
 
-const MESHPACE = process.env.MESHPACE ?? "../target/debug/meshpace";
 const SHOTS = process.env.MESHPACE_SHOTS;
-const TYPES: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json" };
 
 let place: string;
-let server: Server;
 let address: string;
+let close: () => void;
 let foreign: string[] = [];
 
-test.beforeAll(async () => {
-  place = mkdtempSync(join(tmpdir(), "meshpace-view-"));
-  const folder = join(place, "page");
-  execFileSync(MESHPACE, ["view", "--export", folder], { stdio: "ignore" });
-  server = createServer((request, answer) => {
-    const path = new URL(request.url ?? "/", "http://here").pathname.replace(/^\/below\//, "");
-    try {
-      const content = readFileSync(join(folder, path === "" ? "index.html" : path));
-      answer.writeHead(200, { "Content-Type": TYPES[extname(path)] ?? "text/html" }).end(content);
-    } catch {
-      answer.writeHead(404).end();
-    }
-  });
-  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
-  const bound = server.address();
-  // Not at the top of the server: every address must be relative.
-  address = `http://127.0.0.1:${typeof bound === "object" ? bound?.port : 0}/below/`;
-});
-test.afterAll(() => {
-  server.close();
-  rmSync(place, { recursive: true });
-});
+test.beforeAll(async () => ({ place, address, close } = await exported()));
+test.afterAll(() => close());
 
 test.beforeEach(async ({ page }) => {
   foreign = [];
@@ -60,17 +36,6 @@ function record(text: string, seed: number, sets: string[], until: number): Reco
   const line = execFileSync(MESHPACE, ["run", file, "--format", "json", "--seed", String(seed), ...changed], { stdio: ["ignore", "pipe", "ignore"] });
   return JSON.parse(line.toString());
 }
-const number = async (page: Page, field: string, run = "A"): Promise<number> =>
-  Number(await page.locator(`[data-field=${field}][data-run=${run}]`).getAttribute("data-value"));
-const now = async (page: Page): Promise<number> => Number(await page.locator("body").getAttribute("data-now"));
-const seek = async (page: Page, to: number): Promise<void> => {
-  await page.locator("#seek").evaluate((input: HTMLInputElement, value) => {
-    input.value = String(value);
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  }, to);
-  await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
-  await expect.poll(() => now(page)).toBeCloseTo(to, 6);
-};
 const open = async (page: Page, hash = ""): Promise<void> => {
   await page.goto(address + hash);
   await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
@@ -198,30 +163,6 @@ test("hops, routing and load are changed in place", async ({ page }) => {
   await seek(page, 26);
   await agrees(page, "A", record(text, 1, ['flow.transport="newreno"', "topology.hops=3", 'routing.protocol="static"', "flow.count=2"], 26));
 });
-
-for (const [id, transport] of [
-  ["collapse", "newreno"],
-  ["routes", "newreno"],
-  ["pacing", "quiet-train"],
-]) {
-  test(`the story "${id}": start, change, end`, async ({ page }) => {
-    await open(page);
-    await page.locator(`#stories [data-story=${id}]`).click();
-    const story = page.locator("#story");
-    for (let step = 1; step <= 4; step++) {
-      await expect(story).toHaveAttribute("data-step", String(step));
-      await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
-      if (SHOTS) await page.screenshot({ path: join(SHOTS, `story-${id}-${step}.png`), fullPage: true });
-      if (step < 4) await story.getByRole("button", { name: "On" }).click();
-    }
-    await expect(story).toContainText("Now change it");
-    await expect(page.locator("#stage figcaption").last()).toContainText(transport);
-    await expect(story.getByRole("button", { name: "On" })).toBeDisabled();
-    // The change that the text names.
-    await page.locator("[name=transport]").selectOption(id === "pacing" ? "newreno" : "tcp-ap");
-    await expect(page.locator("#stage figcaption").first()).toContainText(id === "pacing" ? "newreno" : "tcp-ap");
-  });
-}
 
 test("a wrong scenario and a damaged link are told with line and key", async ({ page }) => {
   await open(page);

@@ -27,7 +27,11 @@ pub struct Arguments {
     /// Seeds per point, instead of as many as the quality has.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
-    /// Only the seeds of the quality: no more of them for claims that cannot be told. Paper quality tries up to four times as many.
+    /// Run the other readings of the papers too, which are shown and count for nothing; paper quality always does.
+    #[arg(long)]
+    readings: bool,
+    /// Only the seeds of the quality: no more of them for claims that cannot be told. Paper quality tries up to four times as many, and
+    /// so does quick quality where the experiment says so.
     #[arg(long)]
     first_seeds: bool,
     /// Runs at a time [default: the number of processors].
@@ -63,8 +67,9 @@ enum Quality {
 }
 
 impl Quality {
-    fn effort(self) -> Effort {
+    fn effort(self, readings: bool) -> Effort {
         match self {
+            Quality::Quick if readings => Effort::QuickWithReadings,
             Quality::Quick => Effort::Quick,
             Quality::Paper => Effort::Paper,
         }
@@ -99,7 +104,8 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     let register = register(arguments.register.as_deref()).map_err(refused)?;
     let chosen = register.choose(&arguments.ids).map_err(refused)?;
     let expected = arguments.expect.as_deref().map_or(Ok(Vec::new()), expected).map_err(refused)?;
-    let mut plans = register.plans(&chosen, arguments.quality.effort(), arguments.seeds).map_err(refused)?;
+    let effort = arguments.quality.effort(arguments.readings);
+    let mut plans = register.plans(&chosen, effort, arguments.seeds).map_err(refused)?;
     if arguments.first_seeds {
         plans.iter_mut().for_each(|runs| runs.times = 1);
     }

@@ -113,7 +113,7 @@ fn table(experiments: Vec<Row>, files: Vec<Row>) -> String {
 fn experiments(register: &Register) -> Vec<Row> {
     let runs = |experiment: &Experiment, effort| {
         let runs = register.runs(experiment, effort).ok().flatten()?;
-        (runs.id == experiment.published.id).then(|| runs.scenario.points.len() as u64 * runs.scenario.seeds)
+        (runs.id == experiment.published.id).then(|| runs.points().count() as u64 * runs.scenario.seeds)
     };
     let row = |experiment: &Experiment| {
         let published = &experiment.published;

@@ -59,6 +59,7 @@ fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowReco
     };
     FlowRecord {
         id: 0,
+        name: None,
         from: 0,
         to: 1,
         hops: about.hops,

@@ -4,6 +4,7 @@
 mod campaign;
 mod errors;
 mod frame;
+mod lists;
 mod pacing;
 mod progress;
 mod records;
@@ -22,6 +23,8 @@ mod _native {
     use super::campaign::Campaign;
     #[pymodule_export]
     use super::frame::{Table, restored, table};
+    #[pymodule_export]
+    use super::lists::{keys, transports};
     #[pymodule_export]
     use super::pacing::Sample;
     #[pymodule_export]

@@ -38,6 +38,7 @@ pub fn reproduce(
     py: Python<'_>,
     ids: Vec<String>,
     paper: bool,
+    readings: bool,
     seeds: Option<u64>,
     out: Option<PathBuf>,
     force: bool,
@@ -46,10 +47,10 @@ pub fn reproduce(
     carrier: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<String>)> {
     let made = py.detach(|| match out {
-        Some(out) => make(&ids, paper, seeds, &out, force, jobs, progress, carrier),
+        Some(out) => make(&ids, paper, readings, seeds, &out, force, jobs, progress, carrier),
         None => {
             let scratch = tempfile::tempdir().map_err(Failure::Io)?;
-            make(&ids, paper, seeds, scratch.path(), force, jobs, progress, carrier)
+            make(&ids, paper, readings, seeds, scratch.path(), force, jobs, progress, carrier)
         }
     });
     made.map_err(|failure| match failure {
@@ -62,6 +63,7 @@ pub fn reproduce(
 fn make(
     ids: &[String],
     paper: bool,
+    readings: bool,
     seeds: Option<u64>,
     out: &Path,
     force: bool,
@@ -71,7 +73,11 @@ fn make(
 ) -> Result<(String, Vec<String>), Failure> {
     let register = Register::embedded();
     let chosen = register.choose(ids).map_err(Failure::Words)?;
-    let effort = if paper { Effort::Paper } else { Effort::Quick };
+    let effort = match (paper, readings) {
+        (true, _) => Effort::Paper,
+        (false, true) => Effort::QuickWithReadings,
+        (false, false) => Effort::Quick,
+    };
     let plans = register.plans(&chosen, effort, seeds).map_err(Failure::Words)?;
     let wanted: BTreeSet<&str> = chosen.iter().map(|experiment| experiment.published.id.as_str()).collect();
     let mut all = Work::default();

@@ -129,6 +129,40 @@ def test_a_plot_has_a_curve_for_each_transport(sweep: Path) -> None:
         results.plot("nothing_of_that_name")
 
 
+def test_a_plot_of_a_field_of_flows_has_a_curve_for_each_flow() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    flows = [{"name": "long", "transport": "tcp-ap"}, {"from": 1, "to": 2, "transport": "newreno"}]
+    tree = {"duration": "5 s", "topology": {"hops": 3}, "flow": flows, "sweep": {"flow.0.max_window": [4, 8]}}
+    results = meshpace.Scenario.build(tree).sweep(seeds=2)
+    axes = results.plot("delay_p95_s")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["long", "flow 1"]
+    rows = [row for row in results.flows if row["flow"] == 0 and row["flow.0.max_window"] == 8]
+    mean = sum(row["delay_p95_s"] for row in rows) / len(rows)
+    assert axes.containers[0].lines[0].get_ydata()[1] == pytest.approx(mean)
+    for chosen in (1, "long", ["long"]):
+        assert len(results.plot("retransmission_index", flow=chosen).containers) == 1
+    # Only the paced flow has an interval.
+    assert [text.get_text() for text in results.plot("pacing.interval_s").get_legend().get_texts()] == ["long"]
+    assert results.flows.columns.index("name") == results.flows.columns.index("flow") + 1
+    with pytest.raises(ValueError, match="of 'short'"):
+        results.plot("delay_p95_s", flow="short")
+
+
+def test_transports_and_keys_are_tables() -> None:
+    transports = {row["name"]: row for row in meshpace.transports()}
+    assert "AP05" in transports["tcp-ap"]["source"] and transports["quiet-train"]["description"]
+    keys = list(meshpace.keys())
+    names = [row["key"] for row in keys]
+    assert len(names) == len(set(names)) > 100 and {"flow.name", "topology.motion"} <= set(names)
+    levels = [row["level"] for row in keys]
+    assert levels == sorted(levels), "keys for everybody first"
+    (rate,) = [row for row in meshpace.keys("flow.name")]
+    assert "printable" in rate["takes"]
+    with pytest.raises(ValueError, match="flwo"):
+        meshpace.keys("flwo")
+
+
 def test_the_page_of_plots_is_the_command_s(sweep: Path, tmp_path: Path) -> None:
     meshpace.Scenario.load(sweep).sweep().report(tmp_path / "page.html")
     assert "<svg" in (tmp_path / "page.html").read_text()

@@ -29,9 +29,10 @@ impl Painter<'_> {
         } }
     }
 
-    /// The curves of a figure.
+    /// The curves of a figure that were run.
     fn curves(&self, figure: &Figure) -> Vec<&Curve> {
-        let shown = |curve: &&Curve| figure.curves.is_empty() || figure.curves.contains(&curve.id);
+        let is_meant = |curve: &Curve| figure.curves.is_empty() || figure.curves.contains(&curve.id);
+        let shown = |curve: &&Curve| is_meant(curve) && self.observations.has_runs(&curve.id);
         self.observations.published.curves.iter().filter(shown).collect()
     }
 

@@ -1,4 +1,4 @@
-//! `[[flow]]`: who sends what to whom, when, over which transport.
+//! `[[flow]]`: who sends what to whom, when, over which transport, and what people call it.
 
 use super::MAX_SECONDS;
 use super::diagnostic::Problem;
@@ -16,7 +16,11 @@ use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Flow, Traffic};
 use meshpace_transport::pacing::OutOfInterference;
 use meshpace_transport::{Config, names};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+/// Letters of the longest name of a flow.
+const LONGEST_NAME: usize = 40;
 
 static COUNT: Parameter = parameter!(count: u64 = 1 => whole("flows alike", 1, 1000), Basic, "flows alike");
 static SEGMENT: Parameter = parameter!(segment: Option<u32> = None => whole("bytes", 1, 65495).or("the transport's"), Basic,
@@ -37,6 +41,8 @@ pub struct Flows {
     pub flows: Vec<Flow>,
     /// The label of each flow's transport.
     pub labels: Vec<String>,
+    /// Name of each flow, if it has one.
+    pub names: Vec<Option<String>>,
     /// The traces that flows replay.
     pub traces: Vec<Vec<TraceWrite>>,
     /// The files that were read, with their contents, for the digest.
@@ -49,21 +55,31 @@ struct One {
     count: u64,
     flow: Flow,
     label: String,
+    name: Option<String>,
     trace: Option<Vec<TraceWrite>>,
     file: Option<(PathBuf, Vec<u8>)>,
 }
 
 impl Flows {
     fn add(&mut self, one: One) {
-        let One { count, mut flow, label, trace, file } = one;
+        let One { count, mut flow, label, name, trace, file } = one;
         if let (Traffic::Trace { number }, Some(trace)) = (&mut flow.traffic, trace) {
             *number = self.traces.len() as u16;
             self.traces.push(trace);
         }
         self.flows.extend(std::iter::repeat_n(flow, count as usize));
         self.labels.extend(std::iter::repeat_n(label, count as usize));
+        self.names.extend(numbered(name.as_deref(), count as usize));
         self.files.extend(file);
     }
+}
+
+/// The name of each of so many flows of one table: with a number behind it where they are several.
+fn numbered(name: Option<&str>, count: usize) -> impl Iterator<Item = Option<String>> {
+    (1..=count).map(move |number| match count {
+        1 => name.map(str::to_owned),
+        _ => name.map(|name| format!("{name} {number}")),
+    })
 }
 
 /// Where the topology says how many flows there are: one table for each of them, or one for all.
@@ -74,6 +90,7 @@ fn make_flows(all: &mut Flows, root: &Reader<'_>, topology: &Topology, tables: u
         root.wrong("flow", message, format!("expected one [[flow]] for all of them, or {}", ends.len()));
     } else if let (1, [flow], [label]) = (tables, all.flows.as_slice(), all.labels.as_slice()) {
         let (flow, label) = (flow.clone(), label.clone());
+        all.names = numbered(all.names.first().cloned().flatten().as_deref(), ends.len()).collect();
         all.labels = vec![label; ends.len()];
         let with_ends =
             |&(from, to): &(u64, u64)| Flow { from: NodeId(from as u16), to: NodeId(to as u16), ..flow.clone() };
@@ -114,6 +131,7 @@ pub fn read(
             if topology.makes_flows {
                 make_flows(&mut all, root, topology, items.len());
             }
+            refuse_shared_names(root, items, &all.names);
         }
         Some(value) => root.wrong(
             "flow",
@@ -160,6 +178,7 @@ fn read_one(
         keys.wrong("to", format!("from and to are both node {to}"), "expected another node than from");
     }
 
+    let name = name(keys);
     let count: u64 = keys.one(&COUNT);
     if topology.makes_flows && count > 1 {
         keys.wrong("count", "topology.flows says how many flows there are", "expected no count");
@@ -211,7 +230,46 @@ fn read_one(
     }
     let (from, to) = (NodeId(from? as u16), NodeId(to? as u16));
     let flow = Flow { from, to, transport: config, traffic: application.traffic, start, start_jitter, stop, dscp };
-    Some(One { count, flow, label: transport.label, trace: application.trace, file: application.file })
+    Some(One { count, flow, label: transport.label, name, trace: application.trace, file: application.file })
+}
+
+/// `name`: one line of printable characters.
+fn name(keys: &mut Reader<'_>) -> Option<String> {
+    let name = keys.text("name")?;
+    let length = name.chars().count();
+    if name.trim() != name || !(1..=LONGEST_NAME).contains(&length) || name.chars().any(is_unprintable) {
+        let expected = format!("expected 1 to {LONGEST_NAME} printable characters, no space at either end");
+        keys.wrong("name", format!("{name:?} is no name of a flow"), expected);
+    }
+    Some(name.to_owned())
+}
+
+/// Whether a character cannot stand in a line of text: control characters, and those that break lines or turn their direction.
+fn is_unprintable(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Refuses names that two flows have, also where one has its number behind it.
+fn refuse_shared_names(root: &Reader<'_>, items: &[Value], names: &[Option<String>]) {
+    let mut seen = BTreeSet::new();
+    for name in names.iter().flatten().filter(|name| !seen.insert(name.as_str())) {
+        let own = |item: &&Value| match &item.kind {
+            Kind::Table(table) => matches!(table.get("name"), Some(Value { kind: Kind::String(own), .. }) if own == name),
+            _ => false,
+        };
+        let origin = items.iter().rev().find(own).and_then(|item| match &item.kind {
+            Kind::Table(table) => table.get("name").map(|name| name.origin.clone()),
+            _ => None,
+        });
+        root.problems().add(Problem {
+            message: format!("flow.name: two flows are called \"{name}\""),
+            origin: origin.or_else(|| root.origin("flow")),
+            expected: "expected a name of its own for every flow".to_owned(),
+            help: None,
+            point: None,
+        });
+    }
 }
 
 fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: Option<u64>) -> Option<u64> {

@@ -99,6 +99,8 @@ pub struct Point {
     pub config: meshpace_sim::Config,
     /// Name of each flow's transport in records.
     pub transports: Vec<String>,
+    /// Name of each flow, if the scenario gives it one.
+    pub names: Vec<Option<String>>,
     /// The draw for each seed: places, ends of flows.
     pub draw: Option<Draw>,
     /// Programs of an emulation, in the order of start.
@@ -228,10 +230,10 @@ fn read_point(
     let (series, batches) = pieces::read(&mut root, duration);
     let (mesh, mesh_files) = mesh::read(&mut root, load);
     let channel = Channel::new(&mesh.radio);
-    let mut topology = Topology::read(&mut root, load, &channel);
+    let mut topology = Topology::read(&mut root, load, &channel, topology::usual_spacing(&mesh.radio, &channel));
     let watch = pieces::watch(&mut root, topology.positions.len());
     let programs = programs::read(&mut root, topology.positions.len());
-    let flow::Flows { flows, labels, traces, files } = flow::read(&mut root, &topology, &mesh, duration, load);
+    let flow::Flows { flows, labels, names, traces, files } = flow::read(&mut root, &topology, &mesh, duration, load);
     propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
     // Nodes that move may part and meet again.
     if topology.mobility == Mobility::Still && !topology.allow_partition {
@@ -265,7 +267,7 @@ fn read_point(
     };
     topology.files.extend(files);
     topology.files.extend(mesh_files);
-    (Point { values, config, transports: labels, draw: topology.draw, programs }, title, topology.files)
+    (Point { values, config, transports: labels, names, draw: topology.draw, programs }, title, topology.files)
 }
 
 fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, flows: &[meshpace_sim::Flow]) {

@@ -8,7 +8,7 @@ use super::quantity::RATE;
 use super::reader::{Reader, Sign};
 use super::value::{Kind, Value};
 use meshpace_core::Rate;
-use meshpace_mesh::config::{MacConfig, MacProfile, Preamble, RadioConfig, RateControl};
+use meshpace_mesh::config::{MacConfig, Preamble, RadioConfig, RateControl};
 use meshpace_mesh::radio::{Band, Ofdm, OfdmRate};
 
 /// The rates of 802.11b, bit/s.
@@ -23,7 +23,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, mac: &MacConfig) {
     let band = keys.choice("band", &[("5 GHz", Band::Five), ("2.4 GHz", Band::Two)], &[]).unwrap_or_default();
     keys.choice("channel_width", &[("20 MHz", ())], &["40 MHz"]);
     let short_guard = keys.choice("guard_interval", &[("800 ns", false), ("400 ns", true)], &[]).unwrap_or(false);
-    let data = if mac.ht.is_some() { mcs(keys, short_guard) } else { non_ht(keys, radio, mac.profile) };
+    let data = if mac.ht.is_some() { mcs(keys, short_guard) } else { non_ht(keys, radio, mac.rules(false).has_ofdm) };
     radio.rate_control = keys.choice("rate_control", RateControl::ALL, &[]).unwrap_or_default();
     if mac.ht.is_none() {
         refuse(keys, &["guard_interval", "rate_control"], "802.11n", "mac.profile = \"ht\"");
@@ -54,7 +54,7 @@ fn mcs(keys: &mut Reader<'_>, short_guard: bool) -> Option<OfdmRate> {
 }
 
 /// A bit rate; None if it is one of 802.11b, which then is in `radio`.
-fn non_ht(keys: &mut Reader<'_>, radio: &mut RadioConfig, profile: MacProfile) -> Option<OfdmRate> {
+fn non_ht(keys: &mut Reader<'_>, radio: &mut RadioConfig, has_ofdm: bool) -> Option<OfdmRate> {
     if let Some(Value { kind: Kind::String(text), .. }) = keys.get("rate")
         && number(text).is_some()
     {
@@ -66,10 +66,11 @@ fn non_ht(keys: &mut Reader<'_>, radio: &mut RadioConfig, profile: MacProfile) -
         radio.rate = found;
         return None;
     }
-    let ofdm = OfdmRate::non_ht(found).filter(|_| profile == MacProfile::Ieee);
-    let expected = match profile {
-        MacProfile::Ns2 => "1, 2, 5.5 or 11 Mbit/s, the rates of 802.11b (6 to 54 Mbit/s: mac.profile = \"ieee\")",
-        MacProfile::Ieee => "1, 2, 5.5 or 11 Mbit/s (802.11b), or 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s (802.11a)",
+    let ofdm = OfdmRate::non_ht(found).filter(|_| has_ofdm);
+    let expected = if has_ofdm {
+        "1, 2, 5.5 or 11 Mbit/s (802.11b), or 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s (802.11a)"
+    } else {
+        "1, 2, 5.5 or 11 Mbit/s, the rates of 802.11b (6 to 54 Mbit/s: mac.profile = \"ieee\")"
     };
     require(keys, "rate", ofdm.is_some(), expected);
     ofdm

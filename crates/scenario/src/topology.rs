@@ -2,11 +2,13 @@
 
 mod draw;
 mod map;
+mod motion;
 mod moves;
 mod nodes;
 mod shapes;
 
 pub use draw::{Draw, Unplaced};
+pub use shapes::usual_spacing;
 
 use super::diagnostic::Problem;
 use super::files::Load;
@@ -71,8 +73,9 @@ enum TopologyKind {
 }
 
 impl Topology {
-    /// Reads `[topology]`; the map that it names comes from `load`, `channel` says who is connected.
-    pub fn read(reader: &mut Reader<'_>, load: Load<'_>, channel: &Channel) -> Topology {
+    /// Reads `[topology]`; files that it names come from `load`, `channel` says who is connected, `spacing` is the distance of neighbours, in
+    /// metres, where the scenario has none.
+    pub fn read(reader: &mut Reader<'_>, load: Load<'_>, channel: &Channel, spacing: f64) -> Topology {
         let before = reader.problems().count();
         let set_by = reader.get("topology").and_then(Value::set_by);
         let mut keys = reader.table("topology");
@@ -99,12 +102,12 @@ impl Topology {
         kinds.iter().filter(|(_, one)| *one == kind).for_each(|(name, _)| keys.is_of(name));
         let firewall = keys.flag("firewall");
         let mut topology = match kind {
-            TopologyKind::Chain => shapes::chain(&mut keys),
-            TopologyKind::Cross => shapes::cross(&mut keys),
+            TopologyKind::Chain => shapes::chain(&mut keys, spacing),
+            TopologyKind::Cross => shapes::cross(&mut keys, spacing),
             TopologyKind::TpaCross => shapes::tpa_cross(),
-            TopologyKind::Parallel => shapes::parallel(&mut keys),
-            TopologyKind::Asymmetric => shapes::asymmetric(&mut keys),
-            TopologyKind::Grid => shapes::grid(&mut keys, channel),
+            TopologyKind::Parallel => shapes::parallel(&mut keys, spacing),
+            TopologyKind::Asymmetric => shapes::asymmetric(&mut keys, spacing),
+            TopologyKind::Grid => shapes::grid(&mut keys, channel, spacing),
             TopologyKind::Nodes => nodes::read(&mut keys, load),
             TopologyKind::Random => draw::random(&mut keys, allow_partition, channel),
             TopologyKind::Roaming => moves::roaming(&mut keys),
@@ -112,10 +115,17 @@ impl Topology {
         };
         topology.allow_partition = allow_partition;
         topology.set_by = set_by;
-        refuse_shared_places(&keys, &topology.positions);
         if !matches!(kind, TopologyKind::Random | TopologyKind::Roaming | TopologyKind::Waypoint) {
-            topology.mobility = moves::read(&mut keys, topology.positions.len());
+            topology.mobility = match (keys.text("motion"), keys.get("moves")) {
+                (None, _) => moves::read(&mut keys, topology.positions.len()),
+                (Some(_), Some(_)) => {
+                    keys.disagree(&["motion", "moves"], "two movements", "expected either motion or moves");
+                    Mobility::Still
+                }
+                (Some(name), None) => motion::read(&keys, name, load, &mut topology),
+            };
         }
+        refuse_shared_places(&keys, &topology.positions);
         // The crossing chains of the TPA testbed are chains only thanks to it.
         topology.firewall = firewall.unwrap_or(kind == TopologyKind::TpaCross);
         if topology.firewall {
@@ -193,7 +203,7 @@ fn refuse_shared_places(keys: &Reader<'_>, positions: &[Position]) {
             };
             keys.problems().add(Problem {
                 message: format!("topology: two nodes at one place: {message}"),
-                origin: origin.or_else(|| keys.origin("file")),
+                origin: origin.or_else(|| keys.origin(if keys.value("file").is_some() { "file" } else { "motion" })),
                 expected: "expected a place of its own for every node".to_owned(),
                 help: None,
                 point: None,

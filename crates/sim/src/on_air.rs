@@ -5,8 +5,7 @@
 
 use crate::queue::Key;
 use meshpace_core::{NodeId, Time};
-use meshpace_mesh::MacProfile;
-use meshpace_mesh::mac::{Frame, FrameKind};
+use meshpace_mesh::mac::{Frame, FrameKind, Rules};
 use meshpace_mesh::radio::{Neighbour, Neighbours};
 
 /// The stations at which the end of a frame is an event. To all others a frame is over when they are next touched.
@@ -23,9 +22,9 @@ pub enum Audience {
 impl Audience {
     /// Of `frame`; `everybody`, `decoders`: whether these must be told of all frames.
     #[inline]
-    pub fn of<P>(frame: &Frame<P>, everybody: bool, decoders: bool, profile: MacProfile) -> Audience {
-        // Under `ieee` an RTS may shorten the NAV of a station it is not for.
-        let shortens = frame.kind == FrameKind::Rts && profile == MacProfile::Ieee;
+    pub fn of<P>(frame: &Frame<P>, everybody: bool, decoders: bool, rules: &Rules) -> Audience {
+        // Such an RTS may shorten the NAV of a station it is not for.
+        let shortens = frame.kind == FrameKind::Rts && rules.rts_nav_resets;
         if everybody {
             Audience::Everybody
         } else if decoders || shortens || frame.to.is_broadcast() {

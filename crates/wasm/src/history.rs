@@ -1,6 +1,7 @@
 //! The history of a run, for plots and for the time line. If the run is taken back and played again, the history is the same.
 
-use meshpace_core::{Duration, Time};
+use crate::packets::{Packets, Passed};
+use meshpace_core::{Duration, NodeId, Time};
 use meshpace_sim::outcome::jain;
 use meshpace_sim::{Config, Probe, SimPacket, World};
 
@@ -31,6 +32,10 @@ pub struct History {
     /// The samples, one after the other.
     samples: Vec<f64>,
     count: u64,
+    /// Packets in the queue of each node at each sample.
+    queues: Vec<u16>,
+    nodes: usize,
+    packets: Packets,
     marks: Vec<(Time, Mark, u16)>,
     /// Until when marks are complete.
     known: Time,
@@ -46,7 +51,7 @@ impl History {
     /// Numbers per sample besides those of the flows.
     pub const HEAD: usize = 2;
     /// Numbers per sample and flow.
-    pub const PER_FLOW: usize = 7;
+    pub const PER_FLOW: usize = 11;
 
     /// Of a run of `config`.
     pub fn new(config: &Config) -> History {
@@ -58,6 +63,9 @@ impl History {
             flows,
             samples: Vec::new(),
             count: 0,
+            queues: Vec::new(),
+            nodes: config.positions.len(),
+            packets: Packets::new(config.flows.iter().map(|flow| flow.from)),
             marks: Vec::new(),
             known: Time::ZERO,
             timeouts: vec![0; flows],
@@ -84,6 +92,13 @@ impl History {
         }
     }
 
+    /// Notes what a packet did, if it is not known yet.
+    pub fn packet(&mut self, at: Time, passed: Passed) {
+        if at > self.known {
+            self.packets.note(at, passed);
+        }
+    }
+
     /// The run has come to a time beyond which nothing is known.
     pub fn reached<O: Probe<SimPacket>>(&mut self, world: &World<'_, O>) {
         let now = world.engine().now();
@@ -106,8 +121,11 @@ impl History {
         if now == Time::ZERO + self.every * (self.count + 1) {
             self.count += 1;
             self.samples.extend([now.as_secs_f64(), self.jain]);
+            let queue = |node| world.engine().station(NodeId(node as u16)).queue.min(u16::MAX as usize) as u16;
+            self.queues.extend((0..self.nodes).map(queue));
             for flow in 0..self.flows {
                 let counted = world.flow_counted(flow);
+                let (delay_sum_s, delays) = self.packets.delays(flow);
                 let sender = world.sender(flow);
                 let unknown = f64::NAN;
                 self.samples.extend([
@@ -118,6 +136,10 @@ impl History {
                     counted.sender.cov_samples as f64,
                     counted.sender.retransmissions as f64,
                     counted.sender.timeouts as f64,
+                    counted.sender.rtt_sum_s,
+                    counted.sender.rtt_samples as f64,
+                    delay_sum_s,
+                    delays as f64,
                 ]);
             }
         }
@@ -125,10 +147,25 @@ impl History {
 
     /// The samples from number `from` on: time in seconds and Jain's index of the last window of 2 s; then of every flow the bytes delivered
     /// so far, the window in segments, the pacing interval in seconds, the sum of the coefficients of variation of its RTT and their number,
-    /// retransmissions and timeouts so far. What there is not is NaN.
+    /// retransmissions and timeouts so far, the sum of its RTT samples in seconds and their number, the sum of the one-way delays of its data that
+    /// arrived, in seconds, and their number. What there is not is NaN.
     pub fn samples(&self, from: usize) -> Vec<f64> {
         let start = from * (History::HEAD + History::PER_FLOW * self.flows);
         self.samples.get(start..).unwrap_or_default().to_vec()
+    }
+
+    /// Packets in the queue of a node at each sample from number `from` on; of a negative node, in all queues together.
+    pub fn queues(&self, node: i32, from: usize) -> Vec<f64> {
+        let rows = self.queues.chunks(self.nodes.max(1)).skip(from);
+        match usize::try_from(node) {
+            Ok(node) => rows.map(|row| row.get(node).map_or(f64::NAN, |queue| f64::from(*queue))).collect(),
+            Err(_) => rows.map(|row| row.iter().map(|queue| f64::from(*queue)).sum()).collect(),
+        }
+    }
+
+    /// The time-sequence graph of a flow: [`Packets::events`].
+    pub fn sequence(&self, flow: usize, from: Time, to: Time) -> Vec<f64> {
+        self.packets.events(flow, from, to)
     }
 
     /// Time in seconds, kind (1 timeout, 2 link given up, 3 route lost, 4 route found) and whose it is: the flow's number, for the others

@@ -4,8 +4,10 @@
 //! are flat arrays whose layout stands beside the function that returns them, and everything else is JSON.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
+pub mod air;
 pub mod history;
 pub mod load;
+pub mod packets;
 pub mod playback;
 pub mod report;
 pub mod watch;
@@ -147,6 +149,22 @@ impl Player {
     /// The samples for plots from number `from` on, of the whole time that was ever reached: [`history::History::samples`].
     pub fn samples(&self, from: usize) -> Vec<f64> {
         self.playback.history().samples(from)
+    }
+
+    /// The queue of a node, or of all together, at each sample from number `from` on: [`history::History::queues`].
+    pub fn queues(&self, node: i32, from: usize) -> Vec<f64> {
+        self.playback.history().queues(node, from)
+    }
+
+    /// The time-sequence graph of a flow between two times, seconds: [`history::History::sequence`].
+    pub fn sequence(&self, flow: usize, from: f64, to: f64) -> Vec<f64> {
+        self.playback.history().sequence(flow, time(from), time(to))
+    }
+
+    /// Air time by link until now: [`air::AirTime::write`].
+    #[wasm_bindgen(js_name = airTime)]
+    pub fn air_time(&mut self) -> Vec<f64> {
+        self.playback.world().engine_mut().probe().air.write()
     }
 
     /// What stands out in the time that was ever reached, three numbers each: [`history::History::marks`].

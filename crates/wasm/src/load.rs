@@ -40,7 +40,7 @@ impl Loaded {
     pub fn describe(&self) -> Value {
         let points = self.scenario.points.iter().map(|point| {
             let values: Vec<Value> = point.values.iter().map(|(key, value)| json!([key, value])).collect();
-            json!({ "values": values, "transports": point.transports })
+            json!({ "values": values, "transports": point.transports, "names": point.names })
         });
         json!({
             "name": self.scenario.name,
@@ -66,6 +66,6 @@ impl Loaded {
             ));
         }
         let drawn = chosen.drawn(seed).map_err(|unplaced| unplaced.to_string())?;
-        Ok(Playback::new(drawn.config.clone(), drawn.transports.clone(), seed))
+        Ok(Playback::new(&drawn, seed))
     }
 }

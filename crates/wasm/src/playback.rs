@@ -3,6 +3,7 @@
 use crate::history::{History, Mark};
 use crate::watch::{Event, Watch};
 use meshpace_core::{Duration, Time};
+use meshpace_scenario::Point;
 use meshpace_sim::{Config, Measurement, Outcome, World};
 
 /// How far apart the places are at which a run is looked at for marks.
@@ -31,6 +32,7 @@ impl State {
 pub struct Playback {
     config: &'static Config,
     transports: Vec<String>,
+    names: Vec<Option<String>>,
     seed: u64,
     state: State,
     /// In the order of time; the first is that of time zero.
@@ -41,8 +43,10 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// The run at time zero.
-    pub fn new(config: Config, transports: Vec<String>, seed: u64) -> Playback {
+    /// The run of a point, drawn for `seed`, at time zero.
+    pub fn new(point: &Point, seed: u64) -> Playback {
+        let Point { transports, names, .. } = point.clone();
+        let config = point.config.clone();
         // A world borrows its scenario, and states of it come and go. A page begins some dozens of runs, whose scenarios are small.
         let config: &'static Config = Box::leak(Box::new(config));
         let world = World::new(config, seed, Watch::new(config.positions.len()));
@@ -50,6 +54,7 @@ impl Playback {
         Playback {
             config,
             transports,
+            names,
             seed,
             kept: vec![state.clone()],
             state,
@@ -67,6 +72,11 @@ impl Playback {
     /// What records call each flow's transport.
     pub fn transports(&self) -> &[String] {
         &self.transports
+    }
+
+    /// The name of each flow, if the scenario gives it one.
+    pub fn names(&self) -> &[Option<String>] {
+        &self.names
     }
 
     /// The seed.
@@ -214,6 +224,9 @@ impl Playback {
             if keeps && self.events.len() < MOST_EVENTS {
                 self.events.push((at, event));
             }
+        }
+        for (at, passed) in probe.packets.drain(..) {
+            self.history.packet(at, passed);
         }
         if self.state.now() > self.history.known() {
             self.history.reached(&self.state.world);

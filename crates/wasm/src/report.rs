@@ -16,8 +16,9 @@ pub fn stage(playback: &Playback) -> Value {
     let config = playback.config();
     let channel = Channel::new(&config.mesh.radio);
     let links = connectivity::links(&config.positions, &channel, config.firewall.as_deref());
-    let flows = config.flows.iter().zip(playback.transports()).map(|(flow, transport)| {
-        json!({ "from": flow.from.0, "to": flow.to.0, "transport": transport, "start_s": flow.start.as_secs_f64() })
+    let labels = playback.transports().iter().zip(playback.names());
+    let flows = config.flows.iter().zip(labels).map(|(flow, (transport, name))| {
+        json!({ "name": name, "from": flow.from.0, "to": flow.to.0, "transport": transport, "start_s": flow.start.as_secs_f64() })
     });
     json!({
         "model": MODEL_REVISION,
@@ -87,10 +88,11 @@ fn way(world: &World<'_, Watch>, from: NodeId, to: NodeId, most: usize) -> Vec<i
 /// What was measured until now, under the names of `meshpace run --format json`.
 pub fn record(playback: &Playback) -> Value {
     let outcome: Outcome = playback.outcome();
-    let flows = outcome.flows.iter().zip(&playback.config().flows).zip(playback.transports()).enumerate();
-    let flows = flows.map(|(id, ((measured, flow), transport))| {
+    let flows = outcome.flows.iter().zip(&playback.config().flows).zip(playback.transports().iter().zip(playback.names())).enumerate();
+    let flows = flows.map(|(id, ((measured, flow), (transport, name)))| {
         json!({
             "id": id,
+            "name": name,
             "from": flow.from.0,
             "to": flow.to.0,
             "hops": measured.hops,

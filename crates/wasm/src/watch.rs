@@ -1,7 +1,9 @@
 //! The events of a run, for drawing: a probe that keeps events while the page shows them.
 
+use crate::air::AirTime;
+use crate::packets::Passed;
 use meshpace_core::{NodeId, Time};
-use meshpace_mesh::mac::Frame;
+use meshpace_mesh::mac::{Frame, FrameKind};
 use meshpace_mesh::routing::DropReason;
 use meshpace_mesh::{Body, Packet};
 use meshpace_sim::SimPacket;
@@ -33,13 +35,13 @@ pub enum Event {
         from: NodeId,
         /// The addressee, or broadcast.
         to: NodeId,
-        /// 0 RTS, 1 CTS, 2 data, 3 ACK.
+        /// 0 RTS, 1 CTS, 2 data, 3 ACK, 5 block ACK, 6 its request.
         kind: u8,
         /// How long it takes, seconds.
         air_time_s: f64,
         /// Length of the MPDU.
         bytes: u32,
-        /// The flow of what it carries.
+        /// The flow of what it carries or, if it is an ACK, acknowledges.
         flow: Option<u16>,
         /// What that is.
         carried: Carried,
@@ -144,17 +146,23 @@ pub struct Watch {
     pub keeps_frames: bool,
     /// What happened since it was last taken.
     pub events: Vec<(Time, Event)>,
+    /// What transports sent and got since it was last taken.
+    pub packets: Vec<(Time, Passed)>,
+    /// Air time by link until now.
+    pub air: AirTime,
     /// When the last frame left its sender.
     pub last_frame: Option<Time>,
     frames: u32,
     /// By node, the number of the frame that it sent last.
     last_of: Vec<u32>,
+    /// By node, the flow of the data frame that it sent last.
+    flow_of: Vec<Option<u16>>,
 }
 
 impl Watch {
     /// For so many nodes.
     pub fn new(nodes: usize) -> Watch {
-        Watch { last_of: vec![0; nodes], ..Watch::default() }
+        Watch { last_of: vec![0; nodes], flow_of: vec![None; nodes], ..Watch::default() }
     }
 }
 
@@ -173,8 +181,15 @@ impl Watch {
         self.frames = self.frames.wrapping_add(1);
         self.last_frame = Some(now);
         self.last_of[frame.from.index()] = self.frames;
+        self.air.add(frame);
+        let (carried, mut flow) = carried(frame);
+        match frame.kind {
+            FrameKind::Data => self.flow_of[frame.from.index()] = flow,
+            // It answers the last frame of the station that it is for.
+            FrameKind::Ack | FrameKind::BlockAck => flow = self.flow_of[frame.to.index()],
+            _ => {}
+        }
         if self.keeps_frames {
-            let (carried, flow) = carried(frame);
             self.events.push((
                 now,
                 Event::OnAir {
@@ -203,6 +218,12 @@ impl Probe<SimPacket> for Watch {
             probe::Event::OnAir { frame } => return self.on_air(now, frame),
             probe::Event::LinkFailure { node, next_hop } => Event::LinkFailed { node, next_hop },
             probe::Event::Route { node, destination, found } => Event::Route { node, destination, found },
+            probe::Event::Inject { node, packet } => {
+                return self.packets.push((now, Passed { node, packet: *packet, arrived: false }));
+            }
+            probe::Event::Deliver { node, packet } => {
+                return self.packets.push((now, Passed { node, packet: *packet, arrived: true }));
+            }
             _ if !self.keeps_frames => return,
             // A station sends its next frame a SIFS later at the earliest, so its last one is this one.
             probe::Event::Decoded { node, frame, .. } if frame.to == node || frame.to.is_broadcast() => {
@@ -215,7 +236,7 @@ impl Probe<SimPacket> for Watch {
                 let flow = if let Body::Data(packet) = &lost.body { Some(packet.flow.0) } else { None };
                 Event::Lost { node, flow, why: reason(why) }
             }
-            probe::Event::Decoded { .. } | probe::Event::Inject { .. } | probe::Event::Deliver { .. } => return,
+            probe::Event::Decoded { .. } => return,
         };
         self.events.push((now, kept));
     }

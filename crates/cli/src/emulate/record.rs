@@ -134,6 +134,7 @@ fn flow(id: usize, stream: &Stream, counted: &Counted) -> FlowRecord {
     let lost = counted.packets_sent.saturating_sub(counted.packets_delivered);
     FlowRecord {
         id,
+        name: None,
         from: stream.from.0,
         to: stream.to.0,
         hops: stream.hops,

@@ -92,7 +92,7 @@ impl Observer for Recording {
         for (id, (stream, path)) in streams {
             if id >= self.flows {
                 let (from, to) = (stream.from.0, stream.to.0);
-                out.begin(now, &FlowHeader { id, from, to, transport: name(&stream.conversation) });
+                out.begin(now, &FlowHeader { id, name: None, from, to, transport: name(&stream.conversation) });
                 self.flows = id + 1;
             }
             let route = (!path.is_empty()).then(|| path.iter().map(|node| node.0).collect());

@@ -31,7 +31,7 @@ pub struct Price {
 
 /// Tries some points of `runs`.
 pub fn of(runs: &Runs) -> Result<Price, String> {
-    let mut points: Vec<&Point> = runs.scenario.points.iter().collect();
+    let mut points: Vec<&Point> = runs.points().collect();
     points.sort_by(|a, b| Estimate::of(a).cpu_s.total_cmp(&Estimate::of(b).cpu_s));
     let tried = points.len().min(TRIED);
     let mut cpu_s = 0.0;

@@ -95,6 +95,7 @@ fn map(point: &Point, seed: u64, watch: &Watch) -> Option<Map> {
         nodes,
         links: links(),
         flows,
+        names: drawn.names.clone(),
         routes: watch.hops(),
         of: match config.mobility {
             Mobility::Still => format!("seed {seed}"),

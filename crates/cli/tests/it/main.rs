@@ -3,6 +3,7 @@
 mod advise;
 mod bad_input;
 mod bench;
+mod book;
 mod campaign;
 mod compare;
 mod decrypt;

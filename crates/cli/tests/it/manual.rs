@@ -129,3 +129,45 @@ fn a_run_is_recorded_once_and_alone() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("/dev/full"), "{output:?}");
     }
 }
+
+/// The help of a command and of all below it, as parts of a page.
+fn help(words: &[&str], into: &mut String) {
+    let scratch = tempfile::tempdir().unwrap();
+    let arguments: Vec<&str> = words.iter().copied().chain(["--help"]).collect();
+    let text = String::from_utf8(meshpace(&arguments, scratch.path()).stdout).unwrap();
+    let lines = || text.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let below: Vec<String> = lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect();
+    // The list of all commands is that of the headings; the options of each are those of its parts.
+    let marks = "#".repeat(words.len() + 1);
+    let name = std::iter::once(&"meshpace").chain(words).copied().collect::<Vec<_>>().join(" ");
+    into.push_str(&format!("\n{marks} `{name}`\n\n```text\n{}\n```\n", text.trim_end()));
+    for name in below.iter().filter(|name| *name != "help") {
+        help(&[words, &[name]].concat(), into);
+    }
+}
+
+const COMMANDS: &str = "\
+# Commands
+
+Every command with its arguments and options, as `--help` prints them. Manual pages with the same words: `meshpace dev man DIRECTORY`; completions for a shell:
+`meshpace dev completions bash`. This page is written by the program.
+";
+
+/// `docs/commands.md` is what the program says, so that nobody writes it twice.
+#[test]
+fn the_page_of_commands_is_what_the_program_prints() {
+    if !cfg!(feature = "kernel") {
+        // The page has what `kernel` says where it is built, which is how `./check` builds the tests.
+        return;
+    }
+    let mut page = COMMANDS.to_owned();
+    help(&[], &mut page);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
+    if std::env::var_os("MESHPACE_WRITE_COMMANDS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap_or_default() == page,
+        "docs/commands.md: write it anew with MESHPACE_WRITE_COMMANDS=1 cargo test -p meshpace --features kernel --test it commands"
+    );
+}

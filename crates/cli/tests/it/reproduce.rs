@@ -163,6 +163,55 @@ fn what_cannot_be_told_is_given_only_after_four_times_the_seeds() {
     }
     // The same again: what is complete is not extended anew.
     assert_eq!(reproduce("paper", &["--quality", "paper"]).0, 21);
+    // Quick quality does so where the experiment wants it: one point has six seeds.
+    self::register(&scratch.path().join("register"), 20, 3, &format!("quality.quick.times = 2\n{OPEN}"));
+    let (records, evidence, _) = reproduce("twice", &[]);
+    assert!(records == 15 && evidence.ends_with("6 seeds do not tell"), "{records}: {evidence}");
+    assert_eq!(reproduce("twice-first", &["--first-seeds"]).0, 12);
+}
+
+/// NewReno is judged, and TCP-AP is how it was read elsewhere.
+const BESIDE: &str = "beside = [{ title = \"as elsewhere\", curves = { newreno = \"tcp-ap\" } }]\n";
+
+#[test]
+fn other_readings_are_run_when_they_are_asked_for() {
+    let scratch = tempfile::tempdir().unwrap();
+    let register = register(&scratch.path().join("register"), 20, 3, &format!("{BESIDE}{FALLS}"));
+    let place = |name: &str| scratch.path().join(name);
+    let reproduce = |name: &str, more: &[&str]| {
+        let out = place(name);
+        let common = ["reproduce", "all", "--register", &register, "--out", out.to_str().unwrap()];
+        let (status, _, stderr) = meshpace(&common.iter().chain(more).copied().collect::<Vec<_>>());
+        assert_eq!(status, 0, "{stderr}");
+        (records(&out), read(&out, "index.html"), read(&out, "verdicts.json"), stderr)
+    };
+    let told = format!(
+        "Other readings of the paper, which count for nothing, were not run (as elsewhere): \
+         meshpace reproduce AP05-F3 --quality quick --register {register} --readings"
+    );
+    let (judged, page, verdicts, stderr) = reproduce("out", &[]);
+    assert!(judged.lines().count() == 6 && !judged.contains("tcp-ap"), "2 hop counts, 3 seeds");
+    assert_eq!(stderr.trim_end().lines().last(), Some(told.as_str()), "{stderr}");
+    assert!(
+        page.contains(&told) && !page.contains("as elsewhere</em>") && !page.contains("TCP-AP"),
+        "not even its name"
+    );
+    let manifest: serde_json::Value = serde_json::from_str(&read(&place("out/AP05-F3"), "manifest.json")).unwrap();
+    assert_eq!((&manifest["points"], &manifest["seeds"], &manifest["records"]), (&2.into(), &3.into(), &6.into()));
+
+    // What is there is kept, and the end is the same as if they had been asked for at once.
+    let (both, page, with, stderr) = reproduce("out", &["--readings"]);
+    assert_eq!(both.lines().filter(|line| judged.lines().any(|other| other == *line)).count(), 6);
+    assert!(both.lines().count() == 12 && !stderr.contains("were not run"), "{stderr}");
+    assert!(page.contains("as elsewhere</em>") && page.contains("TCP-AP") && !page.contains("were not run"));
+    assert_eq!(with, verdicts, "they count for nothing");
+    assert_eq!(reproduce("at-once", &["--readings"]).0, both);
+    // More seeds for what is judged alone: the readings that are there stay.
+    let more = reproduce("out", &["--seeds", "4"]).0;
+    assert_eq!(more.lines().count(), 14);
+    assert!(both.lines().all(|line| more.lines().any(|other| other == line)));
+    // As much as the papers had is all of it.
+    assert_eq!(reproduce("paper", &["--quality", "paper", "--first-seeds"]).0.lines().count(), 12);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::io;
 const RUN: [&str; 7] =
     ["duration_s", "aggregate_goodput_bps", "jain", "jain_2s", "idle_windows", "retransmission_index", "frames"];
 /// Columns that were added later, behind those that programs may count: the delay and the longest gap of the flow, "nothing" or "gap" if it was
-/// starved, and the starved flows of the run.
-const ADDED: [&str; 4] = ["delay_p95_s", "longest_gap_s", "starved", "starved_flows"];
+/// starved, the starved flows of the run, and the name of the flow.
+const ADDED: [&str; 5] = ["delay_p95_s", "longest_gap_s", "starved", "starved_flows", "name"];
 /// Columns of the flow; the record calls the first "id".
 const FLOW: [&str; 13] = [
     "flow",
@@ -72,7 +72,7 @@ pub fn values_of(record: &Value) -> Vec<Vec<Value>> {
         let keys = point(record).into_iter().flat_map(|point| point.values().cloned());
         let of_run = ["scenario", "seed"].map(|name| field(record, name)).into_iter().chain(keys);
         let of_flow = FLOW.map(|name| field(flow, if name == "flow" { "id" } else { name }));
-        let added = [field(flow, ADDED[0]), field(flow, ADDED[1]), how(id), starved.len().into()];
+        let added = [field(flow, ADDED[0]), field(flow, ADDED[1]), how(id), starved.len().into(), field(flow, "name")];
         of_run.chain(RUN.map(|name| field(record, name))).chain(of_flow).chain(added).collect()
     };
     flows.iter().enumerate().map(row).collect()
@@ -99,18 +99,22 @@ mod tests {
     fn starved_flows_have_columns_behind_the_others() {
         let record = json!({
             "scenario": "s", "seed": 1, "point": {}, "duration_s": 100.0, "warmup_s": 0.0, "flows": [
-                {"id": 0, "delivered_bytes": 0, "longest_gap_s": 99.0, "delay_p95_s": null},
+                {"id": 0, "name": "long, or not", "delivered_bytes": 0, "longest_gap_s": 99.0, "delay_p95_s": null},
                 {"id": 1, "delivered_bytes": 9, "longest_gap_s": 10.5, "delay_p95_s": 0.25},
                 {"id": 2, "delivered_bytes": 9, "longest_gap_s": 9.5, "delay_p95_s": 0.25},
             ],
         });
         let text = rows_of(&record, true).unwrap();
         let ends: Vec<String> =
-            text.lines().map(|line| line.rsplitn(5, ',').take(4).collect::<Vec<_>>().join(",")).collect();
-        // From the last column on.
+            text.lines().map(|line| line.splitn(24, ',').skip(22).collect::<Vec<_>>().join(",")).collect();
         assert_eq!(
             ends,
-            ["starved_flows,starved,longest_gap_s,delay_p95_s", "2,nothing,99,", "2,gap,10.5,0.25", "2,,9.5,0.25"]
+            [
+                "delay_p95_s,longest_gap_s,starved,starved_flows,name",
+                ",99,nothing,2,\"long, or not\"",
+                "0.25,10.5,gap,2,",
+                "0.25,9.5,,2,"
+            ]
         );
         assert!(text.starts_with("scenario,seed,duration_s,"), "{text}");
     }

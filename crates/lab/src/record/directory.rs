@@ -37,9 +37,9 @@ pub struct Manifest {
     pub model: u32,
     /// The first seed.
     pub first_seed: u64,
-    /// Seeds that every point has.
+    /// Seeds that every point has of which there are records.
     pub seeds: u64,
-    /// Points of the sweep.
+    /// Points of the sweep; of a finished campaign those of which there are records.
     pub points: usize,
     /// Lines of `records.jsonl`.
     #[serde(default)]

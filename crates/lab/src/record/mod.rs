@@ -89,6 +89,9 @@ pub struct Record {
 pub struct FlowRecord {
     /// Its number.
     pub id: usize,
+    /// Its name; only if the scenario gives it one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The node that sends.
     pub from: u16,
     /// The node that receives.
@@ -236,7 +239,8 @@ impl Record {
     pub fn new(scenario: &Scenario, point: &Point, seed: u64, outcome: &Outcome) -> Record {
         // The run was made of the same draw, so there is one.
         let drawn = point.drawn(seed).unwrap_or(std::borrow::Cow::Borrowed(point));
-        let flows = drawn.config.flows.iter().zip(&point.transports).zip(&outcome.flows).enumerate();
+        let labels = point.transports.iter().zip(&point.names);
+        let flows = drawn.config.flows.iter().zip(labels).zip(&outcome.flows).enumerate();
         Record {
             scenario: scenario.name.clone(),
             seed,
@@ -248,7 +252,7 @@ impl Record {
             idle_windows: outcome.idle_windows,
             retransmission_index: outcome.retransmission_index,
             frames: outcome.frames,
-            flows: flows.map(|(id, ((flow, label), outcome))| FlowRecord::new(id, flow, label, outcome)).collect(),
+            flows: flows.map(|(id, ((flow, labels), outcome))| FlowRecord::new(id, flow, labels, outcome)).collect(),
             warmup_s: point.config.warmup.as_secs_f64(),
             fingerprint: format!("{:016x}", outcome.fingerprint),
             format: line::FORMAT,
@@ -281,14 +285,25 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 }
 
 impl FlowRecord {
-    fn new(id: usize, flow: &meshpace_sim::Flow, transport: &str, outcome: &FlowOutcome) -> FlowRecord {
+    /// Name of the flow for people: its own, or "flow 3".
+    pub fn told(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("flow {}", self.id))
+    }
+
+    fn new(
+        id: usize,
+        flow: &meshpace_sim::Flow,
+        (transport, name): (&String, &Option<String>),
+        outcome: &FlowOutcome,
+    ) -> FlowRecord {
         let pacing = outcome.pacing;
         FlowRecord {
             id,
+            name: name.clone(),
             from: flow.from.0,
             to: flow.to.0,
             hops: outcome.hops,
-            transport: transport.to_owned(),
+            transport: transport.clone(),
             goodput_bps: outcome.goodput_bps,
             delivered_bytes: outcome.delivered_bytes,
             segments_sent: outcome.segments_sent,

@@ -12,8 +12,8 @@ pub fn of(point: &Point, record: &Record) -> Vec<String> {
     silent
         .map(|flow| {
             format!(
-                "flow {} ({} {}→{}) delivered nothing: {}",
-                flow.id,
+                "{} ({} {}→{}) delivered nothing: {}",
+                flow.told(),
                 flow.transport,
                 flow.from,
                 flow.to,

@@ -272,10 +272,13 @@ impl Store {
     /// # Errors
     /// Whatever the file system refuses; the records so far stay.
     pub fn finish(self, points: &[String], manifest: &Manifest) -> io::Result<()> {
-        let seeds: Vec<usize> = points.iter().map(|point| self.places.of_point(point).count()).collect();
+        // Of a campaign without other readings some points are not run at all.
+        let seeds = points.iter().map(|point| self.places.of_point(point).count());
+        let seeds: Vec<usize> = seeds.filter(|seeds| *seeds > 0).collect();
         let manifest = Manifest {
             complete: true,
             records: seeds.iter().sum(),
+            points: seeds.len(),
             first_seed: self.seeds().first().copied().unwrap_or(manifest.first_seed),
             seeds: seeds.iter().min().map_or(0, |seeds| *seeds as u64),
             ..manifest.clone()

@@ -129,7 +129,7 @@ enum Column {
 }
 
 impl Row {
-    /// "newreno 0→7", with a mark where it was starved in some run; "newreno, ends drawn" where they are others with every seed.
+    /// "newreno 0→7", "long: newreno 0→7" of a flow with a name; with a mark where it was starved in some run; "newreno, ends drawn" where they are others with every seed.
     fn label(&self, group: &[Record]) -> String {
         let Row::Flow(id) = self else { return "total".to_owned() };
         let flow = &group[0].flows[*id];
@@ -141,11 +141,12 @@ impl Row {
             true => format!(" {}→{}", flow.from, flow.to),
             false => ", ends drawn".to_owned(),
         };
+        let name = flow.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
         // What the point says need not be said again.
         let is_told = group[0].point.values().any(|value| value.as_str() == Some(flow.transport.as_str()));
         match is_told {
-            true => format!("{mark}{}", ends.trim_start_matches(", ").trim_start()),
-            false => format!("{mark}{}{ends}", flow.transport),
+            true => format!("{mark}{name}{}", ends.trim_start_matches(", ").trim_start()),
+            false => format!("{mark}{name}{}{ends}", flow.transport),
         }
     }
 
@@ -365,6 +366,16 @@ mod tests {
         let three = wide(&[record(1, 0), record(2, 1), record(3, 0)]);
         assert!(three.contains('±') && three.contains("newreno, ends drawn"), "{three}");
         assert!(three.contains("timeouts in all"), "not of the measured interval alone");
+    }
+
+    #[test]
+    fn a_flow_is_called_by_its_name() {
+        let mut named = record(1, 0);
+        named.flows[0].name = Some("long".to_owned());
+        named.flows[0].delivered_bytes = 0;
+        let table = wide(&[with_flow(&named, |flow| (flow.name, flow.delivered_bytes) = (None, 1))]);
+        assert!(table.contains("! long: newreno 0→7") && table.contains("\n newreno 0→7"), "{table}");
+        assert!(table.contains("! long (0→7) delivered nothing"), "{table}");
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //! many claims hold, which do not and why. They end `meshpace reproduce` and begin the experiment's page.
 
 use super::Verdict;
-use super::data::{At, Check, Claim};
+use super::data::{At, Beside, Check, Claim};
 use super::judge::measured;
 use super::library::Experiment;
 use super::observations::Observations;
 use super::reference::Resolver;
 use super::verdicts::Entry;
+use std::collections::BTreeSet;
 
 /// The sentences.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +21,8 @@ pub struct Account {
     pub failing: Vec<String>,
     /// What nobody who reads only this may miss.
     pub caution: Option<String>,
+    /// Other readings that were not run, and the command that runs them too.
+    pub unrun: Option<String>,
 }
 
 /// So many of those that do not hold are named; the page has all of them.
@@ -75,13 +78,28 @@ impl Account {
             count: format!("{held} of {} published {what} hold{how}{rest}.", entries.len()),
             failing,
             caution,
+            unrun: unrun(experiment, entries, resolver),
         }
     }
 
     /// Everything, a line each.
     pub fn lines(&self) -> Vec<String> {
-        self.found.iter().chain([&self.count]).chain(&self.failing).chain(&self.caution).cloned().collect()
+        let told = self.found.iter().chain([&self.count]).chain(&self.failing);
+        told.chain(&self.caution).chain(&self.unrun).cloned().collect()
     }
+}
+
+/// The sentence on other readings that have no runs, if there are such.
+fn unrun(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Option<String> {
+    let published = &experiment.published;
+    let observations = resolver.observations(&published.id)?;
+    let left: BTreeSet<&str> =
+        published.other_readings().into_iter().filter(|curve| !observations.has_runs(curve)).collect();
+    let is_left = |whole: &&Beside| whole.curves.values().any(|curve| left.contains(curve.as_str()));
+    let titles: Vec<&str> = published.beside.iter().filter(is_left).map(|whole| whole.title.as_str()).collect();
+    let titles = if titles.is_empty() { String::new() } else { format!(" ({})", titles.join("; ")) };
+    let command = entries.iter().map(|entry| &entry.command).find(|command| !left.is_empty() && !command.is_empty())?;
+    Some(format!("Other readings of the paper, which count for nothing, were not run{titles}: {command} --readings"))
 }
 
 /// What was found where one number decides.

@@ -6,6 +6,7 @@ use super::reference::{Reference, references};
 use super::select::X;
 use meshpace_scenario::Scenario;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 impl Published {
     /// The metric called `id`: the file's own, or a standard one.
@@ -24,6 +25,18 @@ impl Published {
         let readings = self.readings.iter().flat_map(|reading| [&reading.what, &reading.result]);
         let whys = self.claims.iter().filter_map(|claim| claim.why.as_ref());
         self.finding.iter().chain(&self.caution).chain(&self.notes).chain(readings).chain(whys).map(String::as_str)
+    }
+
+    /// Curves that are other readings of what is judged, and nothing else: no claim is judged by them, and no gain is told over them.
+    pub fn other_readings(&self) -> BTreeSet<&str> {
+        let whole = self.beside.iter().flat_map(|whole| whole.curves.values()).map(String::as_str);
+        let also = self.claims.iter().flat_map(|claim| &claim.also).map(String::as_str);
+        let of_rows = self.curves.iter().filter(|curve| curve.reading_of.is_some()).map(|curve| curve.id.as_str());
+        let judged = self.claims.iter().flat_map(|claim| claim.check.terms()).map(|term| term.curve.as_str());
+        let over = self.figures.iter().filter_map(|figure| figure.over.as_deref());
+        let over = over.chain(self.decomposition.iter().map(|parts| parts.over.as_str()));
+        let counting: BTreeSet<&str> = judged.chain(over).collect();
+        whole.chain(also).chain(of_rows).filter(|id| !counting.contains(id)).collect()
     }
 
     /// The curve called `id`.

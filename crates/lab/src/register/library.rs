@@ -4,12 +4,13 @@ use super::data::Published;
 use crate::campaign::Work;
 use include_dir::{Dir, include_dir};
 use meshpace_scenario::estimate::Estimate;
-use meshpace_scenario::{Refusal, Scenario, Source, nearest};
+use meshpace_scenario::{Point, Refusal, Scenario, Source, nearest};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 /// The files that are part of the program, so that everything can be repeated from anywhere.
@@ -44,9 +45,11 @@ struct Place {
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// Minutes for everything.
+    /// What is judged: minutes for everything.
     Quick,
-    /// As much as the papers had.
+    /// The same with the other readings, which count for nothing.
+    QuickWithReadings,
+    /// As much as the papers had, with all readings.
     Paper,
 }
 
@@ -81,8 +84,10 @@ pub struct Register {
 pub struct Runs {
     /// The experiment they belong to.
     pub id: String,
-    /// What is run, with its points and seeds.
+    /// Every point of the quality, with the seeds of those that are run.
     pub scenario: Scenario,
+    /// Whether each of these points is run: without readings those of other readings alone are not. Records of them that are there already stay.
+    pub is_run: Vec<bool>,
     /// The rule by which a point gets more seeds.
     pub until: Option<(super::data::Until, f64)>,
     /// How many times the seeds a point may get before a claim or number about it is given up as one that cannot be told; 1 for no
@@ -90,15 +95,35 @@ pub struct Runs {
     pub times: u64,
 }
 
-/// That many at paper quality: rule 3 of "Rules of judgement" in `docs/register.md`.
+/// That many at paper quality, unless the quality says otherwise: rule 3 of "Rules of judgement" in `docs/register.md`.
 const TIMES: u64 = 4;
 
 impl Runs {
+    /// The points that are run.
+    pub fn points(&self) -> impl Iterator<Item = &Point> {
+        self.scenario.points.iter().zip(&self.is_run).filter(|(_, is_run)| **is_run).map(|(point, _)| point)
+    }
+
+    /// Leaves out the points whose curves, in all of the experiments that show these runs, are other readings of what is judged. A point that is
+    /// on no curve stays.
+    fn leave_out_other_readings(&mut self, readers: &[&Published]) {
+        let others: Vec<BTreeSet<&str>> = readers.iter().map(|published| published.other_readings()).collect();
+        for (point, is_run) in self.scenario.points.iter().zip(&mut self.is_run) {
+            let values = point.values.iter().cloned().collect();
+            let of_reader = |(published, others): (&&Published, &BTreeSet<&str>)| -> Vec<bool> {
+                let curves = published.curves.iter().filter(|curve| curve.has(&values));
+                curves.map(|curve| others.contains(curve.id.as_str())).collect()
+            };
+            let is_other: Vec<bool> = readers.iter().zip(&others).flat_map(of_reader).collect();
+            *is_run = is_other.is_empty() || is_other.contains(&false);
+        }
+    }
+
     /// What there is to do, but for the seeds that intervals may still need.
     pub fn work(&self) -> Work {
-        let (points, seeds) = (&self.scenario.points, self.scenario.seeds);
-        let cost_s: f64 = points.iter().map(|point| Estimate::of(point).cpu_s).sum();
-        Work { runs: points.len() * seeds as usize, cost_s: cost_s * seeds as f64 }
+        let seeds = self.scenario.seeds;
+        let cost_s: f64 = self.points().map(|point| Estimate::of(point).cpu_s).sum();
+        Work { runs: self.points().count() * seeds as usize, cost_s: cost_s * seeds as f64 }
     }
 }
 
@@ -258,7 +283,16 @@ impl Register {
     /// What is wrong with it, in words.
     pub fn runs(&self, experiment: &Experiment, effort: Effort) -> Result<Option<Runs>, String> {
         let Some(owner) = self.owner(experiment)? else { return Ok(None) };
-        owner.own_runs(effort).map(Some)
+        let mut runs = owner.own_runs(effort)?;
+        if effort == Effort::Quick {
+            let is_read_by = |other: &&Experiment| {
+                self.owner(other).is_ok_and(|its| its.is_some_and(|its| its.published.id == runs.id))
+            };
+            let readers: Vec<&Published> =
+                self.experiments.iter().filter(is_read_by).map(|other| &other.published).collect();
+            runs.leave_out_other_readings(&readers);
+        }
+        Ok(Some(runs))
     }
 }
 
@@ -270,7 +304,7 @@ impl Experiment {
 
     fn own_runs(&self, effort: Effort) -> Result<Runs, String> {
         let quality = match effort {
-            Effort::Quick => &self.published.quality.quick,
+            Effort::Quick | Effort::QuickWithReadings => &self.published.quality.quick,
             Effort::Paper => &self.published.quality.paper,
         };
         let Some(source) = &self.scenario else { return Err(format!("{}: no scenario", self.file)) };
@@ -311,8 +345,10 @@ impl Experiment {
             scenario.digest = digest(&scenario.digest, &quality.only);
         }
         let until = quality.until.clone().map(|until| (until, self.published.level));
-        let times = if effort == Effort::Paper { TIMES } else { 1 };
-        Ok(Runs { id: self.published.id.clone(), scenario, until, times })
+        let usual = if effort == Effort::Paper { TIMES } else { 1 };
+        let times = quality.times.map_or(usual, NonZeroU64::get);
+        let is_run = vec![true; scenario.points.len()];
+        Ok(Runs { id: self.published.id.clone(), scenario, is_run, until, times })
     }
 }
 

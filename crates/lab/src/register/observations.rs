@@ -106,6 +106,12 @@ impl<'a> Observations<'a> {
         self.places.is_empty()
     }
 
+    /// Whether the curve called `id` has a record in any panel: other readings are not always run.
+    pub fn has_runs(&self, id: &str) -> bool {
+        let number = self.published.curves.iter().position(|curve| curve.id == id);
+        self.places.keys().any(|(_, curve, _)| Some(*curve) == number)
+    }
+
     /// The records of a curve at an x, ascending in the seed; those of the best choice if the curve is tuned.
     pub fn records(&self, panel: usize, curve: &Curve, x: &X) -> Vec<&Value> {
         self.chosen(panel, curve, x).into_iter().map(|number| &self.records[number]).collect()

@@ -56,7 +56,8 @@ impl Reproduction<'_> {
         };
         let mut session = Session::open(Arc::clone(&campaign), &self.directory, &manifest, self.force)?;
         session.store().iter().flat_map(|store| store.damaged()).for_each(|what| listener.say(what));
-        let mut seeds = vec![campaign.seeds; session.keys().len()];
+        // A point without seeds is none of these runs; what an earlier start has of it stays.
+        let mut seeds: Vec<u64> = runs.is_run.iter().map(|is_run| if *is_run { campaign.seeds } else { 0 }).collect();
         let mut is_first = true;
         let failed = loop {
             let every = seeds.iter().enumerate().flat_map(|(point, seeds)| (1..=*seeds).map(move |seed| (point, seed)));
@@ -116,7 +117,7 @@ impl Reproduction<'_> {
             return Ok(false);
         };
         let mut is_wanting = false;
-        for (key, seeds) in keys.iter().zip(seeds) {
+        for (key, seeds) in keys.iter().zip(seeds).filter(|(_, seeds)| **seeds > 0) {
             if !replication::is_enough(rule, &metric, level, &kept(store, key, *seeds)?) {
                 *seeds += 1;
                 is_wanting = true;
@@ -137,7 +138,7 @@ impl Reproduction<'_> {
         store: &Store,
     ) -> io::Result<bool> {
         let most = times * campaign.seeds;
-        if seeds.iter().all(|seeds| *seeds >= most) {
+        if seeds.iter().all(|seeds| *seeds == 0 || *seeds >= most) {
             return Ok(false);
         }
         let mut records = Vec::new();
@@ -162,7 +163,7 @@ impl Reproduction<'_> {
                             published.x.as_ref().and_then(|axis| axis.of(&values)).is_none_or(|own| own.value == x)
                         })
                 };
-                if *seeds < most && untold.iter().any(is_of) {
+                if *seeds > 0 && *seeds < most && untold.iter().any(is_of) {
                     *seeds = most;
                     is_wanting = true;
                 }

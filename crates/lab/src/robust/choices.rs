@@ -53,8 +53,8 @@ const LONG_QUEUE: usize = 200;
 const CANDIDATES: [Candidate; 23] = [
     candidate("mac.profile", To("ns2"), |point| profile(point, MacProfile::Ns2)),
     candidate("mac.profile", To("ieee"), |point| profile(point, MacProfile::Ieee)),
-    candidate("mac.immediate_access", To("true"), |point| ht(point, |ht| ht.immediate)),
-    candidate("mac.immediate_access", To("false"), |point| ht(point, |ht| !ht.immediate)),
+    candidate("mac.immediate_access", To("true"), |point| ht(point, |ht| ht.has_immediate_access())),
+    candidate("mac.immediate_access", To("false"), |point| ht(point, |ht| !ht.has_immediate_access())),
     candidate("mac.busy_slot_counts", To("true"), |point| ht(point, |ht| ht.busy_slot_counts)),
     candidate("mac.busy_slot_counts", To("false"), |point| ht(point, |ht| !ht.busy_slot_counts)),
     candidate("radio.rts_cts", To("true"), |point| rts(point, RtsPolicy::Always)),

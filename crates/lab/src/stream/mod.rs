@@ -55,6 +55,9 @@ pub struct Header {
 pub struct FlowHeader {
     /// Its number.
     pub id: usize,
+    /// Its name; only if the scenario gives it one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Its source.
     pub from: u16,
     /// Its destination.

@@ -49,14 +49,15 @@ fn header(scenario: &str, point: &Point, seed: u64, world: &mut Watched<'_, '_>)
     };
     let nodes: Vec<[f64; 2]> = places.iter().map(|place| [place.x, place.y]).collect();
     let links = connectivity::links(&places, &Channel::new(&config.mesh.radio), config.firewall.as_deref());
-    let flows = config.flows.iter().zip(&point.transports).enumerate();
+    let flows = config.flows.iter().zip(&point.transports).zip(&point.names).enumerate();
     Header {
         point: point.values.iter().cloned().collect(),
         sample_ns: SAMPLE.0,
         links: links.into_iter().map(|(one, other)| [one, other]).collect(),
         flows: flows
-            .map(|(id, (flow, transport))| FlowHeader {
+            .map(|(id, ((flow, transport), name))| FlowHeader {
                 id,
+                name: name.clone(),
                 from: flow.from.0,
                 to: flow.to.0,
                 transport: transport.clone(),
@@ -131,7 +132,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes that a flow begins.
     pub fn begin(&mut self, now: Time, flow: &FlowHeader) {
-        let FlowHeader { id, from, to, transport } = flow;
+        let FlowHeader { id, name: _, from, to, transport } = flow;
         let transport = Value::from(transport.as_str());
         self.line(format_args!("[\"begin\",{},{id},{from},{to},{transport}]", now.0));
     }

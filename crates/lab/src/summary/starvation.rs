@@ -78,6 +78,8 @@ struct Group {
 /// A flow of a group.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Flow {
+    /// Its name, if it has one.
+    name: Option<String>,
     /// Its ends, if they are the same in all runs.
     ends: Option<(u64, u64)>,
     /// Runs in which it delivered nothing.
@@ -105,6 +107,7 @@ impl Tally {
         for (id, flow) in flows(record).iter().enumerate() {
             let ends = end(flow, "from").zip(end(flow, "to"));
             let known = group.flows.entry(id).or_default();
+            known.name = flow.get("name").and_then(Value::as_str).map(str::to_owned);
             known.ends = ends.filter(|_| is_first || known.ends == ends);
         }
         let starved = of_record(record);
@@ -179,6 +182,8 @@ impl Tally {
             Some((from, to)) if of.iter().all(|(_, flow)| flow.ends == Some((from, to))) => format!(" ({from}→{to})"),
             _ => String::new(),
         };
+        let names = |(_, flow): &(&Group, &Flow)| flow.name.clone();
+        let name = of.iter().find_map(names).unwrap_or_else(|| format!("flow {id}"));
         let (nothing, gaps) =
             of.iter().fold((0, 0), |(nothing, gaps), (_, flow)| (nothing + flow.nothing, gaps + flow.gaps));
         let longest = of.iter().map(|(_, flow)| flow.longest).fold(0.0, f64::max);
@@ -218,7 +223,7 @@ impl Tally {
             told.push(format!("and {} more", found - told.len()));
         }
         let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-        format!("flow {id}{ends} {}{told}.", befell.join(" and "))
+        format!("{name}{ends} {}{told}.", befell.join(" and "))
     }
 }
 

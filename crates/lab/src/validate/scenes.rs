@@ -122,7 +122,7 @@ pub fn cell(stations: u16, radius: f64, segment: u32, rts: bool) -> Config {
 }
 
 /// Constant rates of 2 Mbit/s, 1460 bytes a datagram, from the first to the second node of each of `flows`, one hop; profile `ieee`,
-/// reception `sinr`, control frames at 2 Mbit/s too, seven attempts for any frame, static routes, measured in 10..60 s. As in [`cell`] each sends one
+/// reception `sinr`, a frame below what is sensed without effect, control frames at 2 Mbit/s too, seven attempts for any frame, static routes, measured in 10..60 s. As in [`cell`] each sends one
 /// datagram alone before; the flows that count are the second half.
 pub fn saturated(positions: Vec<Position>, flows: &[(u16, u16)], rts: bool) -> Config {
     let mut udp = transport("udp");
@@ -134,6 +134,8 @@ pub fn saturated(positions: Vec<Position>, flows: &[(u16, u16)], rts: bool) -> C
     mesh.mac.retries = RetryLimits { short: 7, long: 7 };
     mesh.radio.basic_rate = mesh.radio.rate;
     mesh.radio.reception = Reception::Sinr;
+    // As `RxSensitivity` there.
+    mesh.radio.sensitivity_dbm = Some(-78.071);
     let constant = |rate| Traffic::Cbr { rate: Rate::from_bps(rate) };
     let alone = flows.iter().zip(0..).map(|(&(from, to), place)| {
         let start = Time(1_000_000_000 + 50_000_000 * place);

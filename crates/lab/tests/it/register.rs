@@ -2,6 +2,7 @@
 
 use meshpace_lab::register::data::{Check, Published};
 use meshpace_lab::register::{Effort, Register, STUDIES, consistency};
+use meshpace_scenario::Point;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -65,6 +66,42 @@ fn where_a_paper_is_found_stands_once_in_the_list() {
     ] {
         let problems = read(place).unwrap_err().join("\n");
         assert!(problems.contains("register.toml") && problems.contains(told), "{problems}");
+    }
+}
+
+/// The transports of the points that are run of an experiment, each as the sweep writes it.
+fn transports(register: &Register, id: &str, effort: Effort) -> BTreeSet<String> {
+    let runs = register.runs(register.find(id).unwrap(), effort).unwrap().unwrap();
+    let transport = |point: &Point| point.values.iter().find(|(key, _)| key == "flow.transport").unwrap().1.to_string();
+    runs.points().map(transport).collect()
+}
+
+#[test]
+fn quick_quality_leaves_out_other_readings_and_nothing_else() {
+    let register = Register::embedded();
+    let judged = |reading: &str| {
+        let pacing = r#""pacing":{"kind":"adaptive","profile":"released","sampling":"new-data-karn"}"#;
+        format!(r#"{{"name":"tcp-ap-released{reading}",{pacing}}}"#)
+    };
+    // What the nine claims of AP05-F14 name; as printed and as released are beside it.
+    let named = [r#""newreno""#.to_owned(), r#""newreno+delack""#.to_owned(), judged(""), judged("+delack")];
+    assert_eq!(transports(&register, "AP05-F14", Effort::Quick), BTreeSet::from(named));
+    for effort in [Effort::QuickWithReadings, Effort::Paper] {
+        assert_eq!(transports(&register, "AP05-F14", effort).len(), 9);
+    }
+    // Whatever a claim or a published number of any experiment is about is run as if all readings were.
+    for experiment in &register.experiments {
+        let Some(quick) = register.runs(experiment, Effort::Quick).unwrap() else { continue };
+        let published = &experiment.published;
+        let of_rows = published.published.keys();
+        let of_claims = published.claims.iter().flat_map(|claim| claim.check.terms()).map(|term| &term.curve);
+        for curve in of_rows.chain(of_claims).filter_map(|id| published.curve(id)) {
+            let left = quick.scenario.points.iter().zip(&quick.is_run).filter(|(_, is_run)| !**is_run);
+            for (point, _) in left {
+                let values = point.values.iter().cloned().collect();
+                assert!(!curve.has(&values), "{}: {} is not run at {values:?}", published.id, curve.id);
+            }
+        }
     }
 }
 

@@ -90,7 +90,7 @@ impl<P: Packet> Discipline<P> {
     /// The link layer of node `me`, empty. `rng` draws its marks ([`meshpace_core::rng::Purpose::Marking`]).
     pub fn new(me: NodeId, config: &LinkConfig, timing: &Timing, rng: Rng) -> Self {
         let ack_time = timing.sifs + timing.ack_air;
-        let drop_tail = || DropTail::new(config.limit, timing.profile);
+        let drop_tail = || DropTail::new(config.limit, &timing.rules);
         let queue = match config.queue {
             QueueConfig::DropTail if timing.edca => Queue::Categories(Box::new(core::array::from_fn(|_| drop_tail()))),
             QueueConfig::DropTail => Queue::DropTail(drop_tail()),

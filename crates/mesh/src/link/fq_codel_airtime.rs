@@ -147,7 +147,7 @@ impl<P: Packet> FqCodelAirtime<P> {
             classes: (0..if timing.edca { Category::COUNT } else { 1 }).map(|_| class()).collect(),
             lowest: timing.rate_of(lowest),
             basic: timing.basic_rate,
-            overhead: timing.data_overhead,
+            overhead: timing.rules.data_overhead,
             len: 0,
         }
     }

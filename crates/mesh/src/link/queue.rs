@@ -4,7 +4,7 @@
 //! there when the queue is full; routing packets go to the front, last come first, and push out the packet at the end.
 
 use crate::body::{Body, Queued};
-use crate::mac::config::MacProfile;
+use crate::mac::Rules;
 use alloc::collections::VecDeque;
 use meshpace_core::NodeId;
 
@@ -16,12 +16,9 @@ pub struct DropTail<P> {
 }
 
 impl<P> DropTail<P> {
-    /// A queue of `limit` packets as `profile` counts them: under `ns2` one packet less waits.
-    pub fn new(limit: usize, profile: MacProfile) -> Self {
-        let capacity = match profile {
-            MacProfile::Ns2 => limit.saturating_sub(1).max(1),
-            MacProfile::Ieee => limit.max(1),
-        };
+    /// A queue of `limit` packets as the MAC counts them: with [`Rules::queue_counts_current`] one packet less waits.
+    pub fn new(limit: usize, rules: &Rules) -> Self {
+        let capacity = limit.saturating_sub(usize::from(rules.queue_counts_current)).max(1);
         DropTail { waiting: VecDeque::new(), capacity }
     }
 
@@ -91,13 +88,13 @@ mod tests {
 
     #[test]
     fn ns2_holds_49_of_50() {
-        let mut queue = DropTail::new(50, MacProfile::Ns2);
+        let mut queue = DropTail::new(50, &Rules::NS2);
         for i in 0..49 {
             assert!(queue.push(arp(i)).is_none());
         }
         assert_eq!(queue.push(arp(49)).map(|q| q.next_hop), Some(NodeId(49)));
         assert_eq!(queue.len(), 49);
-        let mut ieee = DropTail::new(50, MacProfile::Ieee);
+        let mut ieee = DropTail::new(50, &Rules::IEEE);
         assert_eq!((0..60).filter(|&i| ieee.push(arp(i)).is_none()).count(), 50);
     }
 
@@ -117,7 +114,7 @@ mod tests {
     /// ns-2.35, `queue/priqueue.cc`: packets of the routing protocol go to the head, and a queue that is full drops its tail for them.
     #[test]
     fn routing_packets_go_first_and_push_out_the_last() {
-        let mut queue = DropTail::new(3, MacProfile::Ieee);
+        let mut queue = DropTail::new(3, &Rules::IEEE);
         for to in [1, 2] {
             assert!(queue.push(arp(to)).is_none());
         }
@@ -129,7 +126,7 @@ mod tests {
 
     #[test]
     fn packets_for_a_lost_neighbour_can_be_taken_out() {
-        let mut queue = DropTail::new(50, MacProfile::Ns2);
+        let mut queue = DropTail::new(50, &Rules::NS2);
         for to in [1, 2, 1] {
             queue.push(arp(to));
         }

@@ -1,5 +1,6 @@
 //! The configuration of the MAC.
 
+use super::rules::{ImmediateAccess, Rules};
 use crate::radio::ofdm::LONGEST_FRAME;
 use meshpace_core::parameter::{Form, TIME};
 use meshpace_core::{Duration, parameters};
@@ -69,9 +70,11 @@ parameters! {
         /// ht: whether a station that misses a block ACK asks for it, instead of sending everything again
         asks as block_ack_request: bool = true => FLAG, Expert, "IEEE 802.11-2012, 9.21";
         /// ht: whether a packet that comes to a station with nothing to send while the medium is idle needs no backoff, though the interframe space is not over
-        immediate as immediate_access: bool = false => FLAG, Expert, "IEEE 802.11-2016, 10.22.2.2";
+        // MPDUs of an aggregate come up while the rest of it is on the air, so that a relay finds the medium busy; here they reach its MAC after the frame.
+        immediate as immediate_access: Option<bool> = None => FLAG.or("true with ampdu_mpdus = 1, false with aggregates"), Expert,
+            "IEEE 802.11-2016, 10.22.2.2";
         /// ht: whether a backoff that is interrupted counts the slot in which the medium becomes busy, as EDCA does, and not only slots that were idle to their end; with mac.edca it always does
-        busy_slot_counts: bool = false => FLAG, Expert, "IEEE 802.11-2016, 10.22.2.4";
+        busy_slot_counts: bool = true => FLAG, Expert, "IEEE 802.11-2016, 10.22.2.4";
         /// ht: how long a receiver keeps what came after something that is missing
         reorder_timeout: Duration = Duration::from_millis(100) => TIME.above(0.0), Expert, "Linux, mac80211";
     }
@@ -84,6 +87,11 @@ parameters! {
 impl HtConfig {
     /// The window of the compressed block ACK.
     pub const WINDOW: u32 = 64;
+
+    /// Whether a packet that comes while the medium is idle needs no backoff: as `immediate_access` says, by default without aggregates.
+    pub fn has_immediate_access(&self) -> bool {
+        self.immediate.unwrap_or(self.mpdus == 1)
+    }
 }
 
 /// The MAC, the same at all nodes.
@@ -97,6 +105,23 @@ pub struct MacConfig {
     pub retries: RetryLimits,
     /// Whether it is that of 802.11n, over [`MacProfile::Ieee`].
     pub ht: Option<HtConfig>,
+}
+
+impl MacConfig {
+    /// Its rules: over the radio of 802.11b, or `with_ofdm`.
+    pub fn rules(&self, with_ofdm: bool) -> Rules {
+        match (self.ht, self.profile) {
+            (Some(ht), _) => {
+                let immediate_access =
+                    if ht.has_immediate_access() { ImmediateAccess::WhileIdle } else { ImmediateAccess::AfterSpace };
+                let busy_slot_counts = ht.busy_slot_counts || ht.edca.is_some();
+                Rules { immediate_access, busy_slot_counts, ..Rules::HT }
+            }
+            (None, MacProfile::Ns2) => Rules::NS2,
+            (None, MacProfile::Ieee) if with_ofdm => Rules::OFDM,
+            (None, MacProfile::Ieee) => Rules::IEEE,
+        }
+    }
 }
 
 impl From<MacProfile> for MacConfig {

@@ -1,17 +1,6 @@
 //! The distributed coordination function: carrier sensing, backoff, RTS/CTS, acknowledgements, retries.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2; profile `ns2`: ns-2.35 as measured. Where the profiles
-//! differ:
-//!
-//! | | `ns2` | `ieee` |
-//! |---|---|---|
-//! | backoff | 0..CW-1 slots, before every frame | 0..CW slots; none if the medium was idle for DIFS and no backoff runs |
-//! | after a damaged frame | NAV of EIFS, then DIFS | EIFS instead of DIFS, until a frame is decoded or sent; none after one whose preamble was missed while transmitting |
-//! | CTS | if the medium and the NAV are idle | if the NAV is idle |
-//! | NAV of an RTS that nothing follows | stays | is reset (9.2.5.4) |
-//! | ignored weaker frame | NAV of its air time + EIFS | no effect |
-//! | backoff ends on a busy medium | CW doubles, new backoff | cannot happen |
-//! | busy medium within the CCA time before a transmission | sensed | not sensed |
+//! Source: IEEE Std 802.11-1999, 9.2; profile `ns2`: ns-2.35 as measured. What differs between them is a row of constants each: [`super::rules`].
 //!
 //! The machine owns neither queue nor clock: it is told of frame edges and timers and answers with at most one [`Action`];
 //! when [`Dcf::wants_packet`] is true it takes the next packet through [`Dcf::send`]. NAV and EIFS are time stamps. A
@@ -353,7 +342,7 @@ impl<P: Packet> Dcf<P> {
     /// A packet to send. Only while [`Dcf::wants_packet`], and after [`Dcf::catch_up`].
     pub fn send(&mut self, now: Time, packet: Queued<P>, t: &Timing) {
         debug_assert!(self.wants_packet() && self.outgoing.is_none());
-        let bytes = packet.body.size() + t.data_overhead;
+        let bytes = packet.body.size() + t.rules.data_overhead;
         let broadcast = packet.next_hop.is_broadcast();
         let uses_rts = !broadcast && t.uses_rts(bytes);
         let data_air = t.data_air(bytes, broadcast);

@@ -7,6 +7,7 @@ pub mod config;
 pub mod dcf;
 pub mod frame;
 pub mod rate_control;
+pub mod rules;
 pub mod timing;
 
 pub use crate::category::Category;
@@ -14,4 +15,5 @@ pub use arrivals::{Arrival, OrderedTime};
 pub use backoff::Backoff;
 pub use dcf::{Action, Attempted, Carried, Dcf, Heard};
 pub use frame::{Frame, FrameKind, Mpdu};
+pub use rules::Rules;
 pub use timing::Timing;

@@ -1,14 +1,15 @@
-//! Times, sizes and limits of the MAC, by profile.
+//! Times, sizes and limits of the MAC over its radio.
 //!
 //! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
 //! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured.
 
-use super::config::{HtConfig, MacConfig, MacProfile, RtsPolicy};
+use super::config::{HtConfig, MacConfig, RtsPolicy};
 use super::rate_control::{Limits, RateSet};
+use super::rules::Rules;
 use crate::category::Category;
 use crate::radio::config::RadioConfig;
 use crate::radio::ofdm::OfdmRate;
-use crate::radio::ofdm::{CCA_TIME, Ofdm, RX_START_DELAY, SLOT};
+use crate::radio::ofdm::{Ofdm, RX_START_DELAY, SLOT};
 use crate::radio::plcp::{PLCP, Preamble, plcp};
 use crate::radio::{FrameRate, RateKind};
 use meshpace_core::{Duration, Rate};
@@ -21,14 +22,8 @@ pub const CTS_ACK_BYTES: u32 = 14;
 pub const BLOCK_ACK_BYTES: u32 = 32;
 /// Length of a compressed block ACK request with its FCS, bytes (9.3.1.8).
 pub const BLOCK_ACK_REQ_BYTES: u32 = 24;
-/// LLC and SNAP headers (IEEE Std 802.2), which the profiles of 802.11b leave out as ns-2 does.
-const LLC_SNAP_BYTES: u32 = 8;
-/// The QoS control field.
-const QOS_BYTES: u32 = 2;
-/// Bytes ns-2 counts for the PLCP when it compares a frame with the RTS threshold.
-const NS2_PLCP_BYTES: u32 = 24;
-/// What ns-2 adds for propagation to every time-out, once per direction.
-const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
+/// What the wait for the data after a CTS leaves for propagation, both directions: as ns-2 has it.
+const PROPAGATION: Duration = Duration::from_micros(4);
 
 /// Access of a category to the medium.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,7 +44,7 @@ pub struct Access {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timing {
     /// The rules.
-    pub profile: MacProfile,
+    pub rules: Rules,
     /// Slot time.
     pub slot: Duration,
     /// Short interframe space.
@@ -58,8 +53,6 @@ pub struct Timing {
     pub difs: Duration,
     /// Extended interframe space: SIFS + an ACK at 1 Mbit/s (OFDM: 6 Mbit/s) + DIFS.
     pub eifs: Duration,
-    /// How long before its own transmission a station no longer senses that the medium became busy (CCA time).
-    pub commit: Duration,
     /// How long before its end a slot counts as elapsed when the medium becomes busy: the CCA time; with the slots of EDCA one slot more.
     pub counts_ahead: Duration,
     /// Whether frames have categories with their own access (EDCA).
@@ -70,14 +63,14 @@ pub struct Timing {
     pub short_retry_limit: u32,
     /// Attempts for a data frame sent after RTS/CTS.
     pub long_retry_limit: u32,
-    /// Bytes a data frame adds to a packet: MAC header and FCS.
-    pub data_overhead: u32,
     /// Rate of unicast data frames.
     pub rate: Rate,
     /// Rate of control frames and broadcasts.
     pub basic_rate: Rate,
     rts: RtsPolicy,
     preamble: Preamble,
+    /// Of the rules, or a slot.
+    answer_margin: Duration,
     /// Air time of an RTS.
     pub rts_air: Duration,
     /// Air time of a CTS.
@@ -102,29 +95,27 @@ impl Timing {
         if let Some(ofdm) = radio.ofdm {
             return Timing::with_ofdm(config, radio, ofdm);
         }
-        let ns2 = config.profile == MacProfile::Ns2;
+        let rules = config.rules(false);
         let (slot, sifs) = (Duration::from_micros(20), Duration::from_micros(10));
         let difs = sifs + slot * 2;
         let eifs = sifs + difs + PLCP + Rate::from_mbps(1).time_for(CTS_ACK_BYTES);
-        let commit = if ns2 { Duration::ZERO } else { Duration::from_micros(15) };
         let control = |bytes| plcp(radio.preamble, radio.basic_rate) + radio.basic_rate.time_for(bytes);
         Timing {
-            profile: config.profile,
+            rules,
             slot,
             sifs,
             difs,
             eifs,
-            commit,
-            counts_ahead: commit,
+            counts_ahead: rules.cca_time,
             edca: false,
             access: [Access { aifs: difs, eifs, cw_min: 31, cw_max: 1023, txop: Duration::ZERO }; Category::COUNT],
             short_retry_limit: config.retries.short,
             long_retry_limit: config.retries.long,
-            data_overhead: if ns2 { 34 } else { 28 },
             rate: radio.rate,
             basic_rate: radio.basic_rate,
             rts: config.rts,
             preamble: radio.preamble,
+            answer_margin: rules.answer_margin.unwrap_or(slot),
             rts_air: control(RTS_BYTES),
             cts_air: control(CTS_ACK_BYTES),
             ack_air: control(CTS_ACK_BYTES),
@@ -138,7 +129,7 @@ impl Timing {
 
     /// The constants of 802.11a, or of 802.11n (IEEE Std 802.11-2016, tables 17-21 and 19-25; 802.11-2012, table 8-105).
     fn with_ofdm(config: &MacConfig, radio: &RadioConfig, ofdm: Ofdm) -> Timing {
-        let ht = config.ht.is_some();
+        let rules = config.rules(true);
         let sifs = ofdm.band.sifs();
         let basic = |bytes| ofdm.basic.air_time(bytes, ofdm.band);
         let response = |bytes| ofdm.data.response().air_time(bytes, ofdm.band);
@@ -160,26 +151,23 @@ impl Timing {
         };
         let Access { aifs: difs, eifs, .. } = access[Category::Voice as usize];
         let edca = config.ht.is_some_and(|ht| ht.edca.is_some());
-        let counts_busy_slots = edca || config.ht.is_some_and(|ht| ht.busy_slot_counts);
-        let counts_ahead = CCA_TIME + if counts_busy_slots { SLOT } else { Duration::ZERO };
+        let counts_ahead = rules.cca_time + if rules.busy_slot_counts { SLOT } else { Duration::ZERO };
         let timing = Timing {
-            profile: config.profile,
+            rules,
             slot: SLOT,
             sifs,
             difs,
             eifs,
-            commit: CCA_TIME,
             counts_ahead,
             edca,
             access,
             short_retry_limit: config.retries.short,
-            // 802.11n has one limit for both.
-            long_retry_limit: if ht { config.retries.short } else { config.retries.long },
-            data_overhead: 28 + LLC_SNAP_BYTES + if ht { QOS_BYTES } else { 0 },
+            long_retry_limit: if rules.one_retry_limit { config.retries.short } else { config.retries.long },
             rate: radio.rate,
             basic_rate: radio.basic_rate,
             rts: config.rts,
             preamble: radio.preamble,
+            answer_margin: rules.answer_margin.unwrap_or(SLOT),
             rts_air: basic(RTS_BYTES),
             cts_air: basic(CTS_ACK_BYTES),
             ack_air: response(CTS_ACK_BYTES),
@@ -193,7 +181,7 @@ impl Timing {
             let Access { aifs, cw_min, .. } = access[Category::BestEffort as usize];
             let backoff = SLOT.as_secs_f64() * f64::from(cw_min) / 2.0;
             let rts = |mpdu| if timing.uses_rts(mpdu) { timing.handshake() } else { Duration::ZERO };
-            let limits = Limits { bytes, mpdus, longest, overhead: timing.data_overhead };
+            let limits = Limits { bytes, mpdus, longest, overhead: rules.data_overhead };
             RateSet::new(radio.rate_control, ofdm, &limits, |mpdu| (aifs + rts(mpdu) + sifs, backoff))
         });
         Timing { rates, ..timing }
@@ -212,36 +200,27 @@ impl Timing {
     /// Whether a unicast MPDU of `bytes` is preceded by RTS/CTS.
     #[inline]
     pub fn uses_rts(&self, bytes: u32) -> bool {
-        match (self.rts, self.profile) {
-            (RtsPolicy::Always, _) => true,
-            (RtsPolicy::Never, _) => false,
-            (RtsPolicy::Threshold(limit), MacProfile::Ns2) => bytes + NS2_PLCP_BYTES >= limit,
-            (RtsPolicy::Threshold(limit), MacProfile::Ieee) => bytes > limit,
+        match self.rts {
+            RtsPolicy::Always => true,
+            RtsPolicy::Never => false,
+            RtsPolicy::Threshold(limit) => bytes.saturating_add(self.rules.rts_extra) > limit,
         }
     }
 
     /// From the start of an RTS or data frame of `air_time` to giving up on the answer of `answer` air time.
     #[inline]
     pub fn answer_timeout(&self, air_time: Duration, answer: Duration) -> Duration {
-        // With OFDM until the answer should begin (10.3.2.9): it is waited for if it does.
-        let answer = if self.ofdm.is_some() { RX_START_DELAY } else { answer };
-        air_time
-            + self.sifs
-            + answer
-            + match self.profile {
-                MacProfile::Ns2 => NS2_MAX_PROPAGATION * 2,
-                MacProfile::Ieee => self.slot,
-            }
+        let answer = if self.rules.awaits_start_of_answer { RX_START_DELAY } else { answer };
+        air_time + self.sifs + answer + self.answer_margin
     }
 
     /// From the start of a CTS to giving up on the data, given the CTS's duration field.
     #[inline]
     pub fn data_timeout(&self, nav: Duration) -> Duration {
-        if self.ofdm.is_some() {
-            // Who sent a CTS waits for nothing.
+        if !self.rules.awaits_data {
             return self.cts_air;
         }
-        (self.cts_air + nav + NS2_MAX_PROPAGATION * 2).saturating_sub(self.sifs + self.ack_air)
+        (self.cts_air + nav + PROPAGATION).saturating_sub(self.sifs + self.ack_air)
     }
 
     /// RTS and CTS before a frame.
@@ -277,14 +256,10 @@ impl Timing {
         self.ofdm.map_or(0, |ofdm| ofdm.rate_of(rate).bytes_within(time.saturating_sub(others), ofdm.band))
     }
 
-    /// A duration as the duration field carries it: whole microseconds, at most 65,535 of them; `ns2` rounds to the
-    /// nearest, the standard up.
+    /// A duration as the duration field carries it: whole microseconds, at most 65,535 of them.
     #[inline]
     pub fn field(&self, span: Duration) -> Duration {
-        let us = match self.profile {
-            MacProfile::Ns2 => (span.0 + 500) / 1_000,
-            MacProfile::Ieee => span.0.div_ceil(1_000),
-        };
+        let us = (span.0 + self.rules.duration_rounding_ns) / 1_000;
         Duration::from_micros(us.min(65_535))
     }
 }
@@ -292,6 +267,7 @@ impl Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mac::config::MacProfile;
 
     #[test]
     fn the_measured_air_times() {
@@ -300,14 +276,14 @@ mod tests {
         assert_eq!(t.rts_air, Duration::from_micros(352));
         assert_eq!(t.cts_air, Duration::from_micros(304));
         assert_eq!(t.eifs, Duration::from_micros(364));
-        assert_eq!(t.data_air(1500 + t.data_overhead, false), Duration::from_micros(6328));
+        assert_eq!(t.data_air(1500 + t.rules.data_overhead, false), Duration::from_micros(6328));
     }
 
     #[test]
     fn one_hop_exchange_of_systems_2_4() {
         // Profile `ieee`, 1460 bytes payload in 1500: 7.6540 ms with RTS/CTS and the mean backoff of 15.5 slots.
         let t = Timing::new(&MacProfile::Ieee.into(), &RadioConfig::default());
-        let data = t.data_air(1500 + t.data_overhead, false);
+        let data = t.data_air(1500 + t.rules.data_overhead, false);
         let exchange =
             t.difs.0 as f64 + 15.5 * t.slot.0 as f64 + (t.rts_air + t.cts_air + data + t.ack_air + t.sifs * 3).0 as f64;
         assert_eq!(exchange, 7_654_000.0);

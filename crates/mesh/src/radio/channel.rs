@@ -8,7 +8,8 @@
 //! | sensed | 550 m, or T_cs if that is given | T_cs |
 //! | detected preamble, `sinr` | 250 m | `detect_ratio` above the noise |
 //!
-//! With `sinr` receivers frames count as interference down to 10 dB below the noise; what is weaker is left out.
+//! With `sinr` receivers frames count as interference down to 10 dB below the noise; what is weaker is left out. So is, with any receiver, what is below
+//! `radio.sensitivity` where that is given.
 
 use super::bit_errors::Modulation;
 use super::config::{Propagation, RadioConfig, RateControl, Reception};
@@ -87,6 +88,8 @@ impl Channel {
             Reception::Ns2 => weakest,
             Reception::Sinr => libm::fmin(weakest, noise_w / ratio(NEGLIGIBLE_DB)),
         };
+        let sensitivity_w = config.sensitivity_dbm.map_or(0.0, watts);
+        let (link_w, floor_w) = (libm::fmax(link_w, sensitivity_w), libm::fmax(floor_w, sensitivity_w));
         Channel {
             propagation: config.propagation.clone(),
             reception: config.reception,
@@ -274,6 +277,26 @@ mod tests {
             assert!((channel.reach() - range).abs() < 0.5, "{dbm} dBm: {} m", channel.reach());
             assert!(channel.is_link(A, B, 249.9) && !channel.is_link(A, B, 250.1));
             assert!((watts(dbm) / of(dbm, Reception::Sinr).sinr().sense_w - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_frame_below_the_sensitivity_has_no_effect() {
+        // 400 m under two-ray: -64.37 dBm less 40 log10(400 / 250) = -72.54 dBm; 200 m: -60.5 dBm.
+        let of = |sensitivity_dbm, reception| {
+            Channel::new(&RadioConfig { sensitivity_dbm, reception, ..RadioConfig::default() })
+        };
+        for reception in [Reception::Ns2, Reception::Sinr] {
+            for (dbm, sensed, linked) in
+                [(None, true, true), (Some(-72.6), true, true), (Some(-72.5), false, true), (Some(-60.0), false, false)]
+            {
+                let channel = of(dbm, reception);
+                assert_eq!(channel.neighbour(A, B, 400.0).is_some(), sensed, "{dbm:?}, 400 m");
+                assert_eq!(channel.neighbour(A, B, 200.0).is_some_and(|b| b.decodable), linked, "{dbm:?}, 200 m");
+                assert_eq!(channel.is_link(A, B, 200.0), linked, "{dbm:?}: routes see the same links");
+            }
+            // Grids of who may be in range follow.
+            assert!(of(Some(-72.5), reception).reach() < 400.0);
         }
     }
 

@@ -63,6 +63,8 @@ parameters! {
         /// T_cs, power from which the medium is busy
         carrier_sense_dbm as carrier_sense_threshold: f64 = -70.0
             => POWER.from(-200.0).to(100.0).or("-70 dBm; -62 dBm with OFDM; that of 550 m, -78.07 dBm, under two-ray"), Basic, "IEEE 802.11b-1999, 18.4.8.4";
+        /// power below which a frame has no effect: it is neither sensed, nor decoded, nor added up
+        sensitivity_dbm as sensitivity: Option<f64> = None => POWER.from(-200.0).to(100.0).or_none(), Expert, "ns-3.44, RxSensitivity";
     }
     others {
         /// Rate of unicast data frames.

@@ -106,7 +106,7 @@ impl Station {
     }
 
     fn data(&self, to: NodeId, sequence: u16) -> Frame<Parcel> {
-        let bytes = 1500 + self.timing.data_overhead;
+        let bytes = 1500 + self.timing.rules.data_overhead;
         Frame {
             kind: FrameKind::Data,
             from: PEER,
@@ -391,12 +391,25 @@ fn of_80211n_with(rts: RtsPolicy, ht: HtConfig, seed: u64) -> Station {
     Station { mac: Dcf::new(ME, &timing, Rng::stream(seed, Purpose::Backoff, 0)), timing, transmissions: 0 }
 }
 
+/// The two of which [`by_the`] makes stations.
+const STANDARDS: [&str; 2] = ["802.11n", "802.11b"];
+
+/// A station of 802.11n as above, or one of 802.11b under `ieee`.
+fn by_the(standard: &str, seed: u64) -> Station {
+    if standard == "802.11n" {
+        return of_80211n(HtConfig::default(), seed);
+    }
+    let mac = MacConfig { profile: MacProfile::Ieee, rts: RtsPolicy::Never, ..MacConfig::default() };
+    let timing = Timing::new(&mac, &RadioConfig::default());
+    Station { mac: Dcf::new(ME, &timing, Rng::stream(seed, Purpose::Backoff, 0)), timing, transmissions: 0 }
+}
+
 #[test]
 fn a_packet_that_comes_before_the_space_after_a_frame_is_over_needs_no_backoff_with_immediate_access() {
     for immediate in [false, true] {
         let mut gaps = std::collections::BTreeSet::new();
         for seed in 0..30 {
-            let mut station = of_80211n(HtConfig { immediate, ..HtConfig::default() }, seed);
+            let mut station = of_80211n(HtConfig { immediate: Some(immediate), ..HtConfig::default() }, seed);
             let data = station.data(ME, 1);
             let (end, _) = station.hear(us(1000), data, true);
             let (at, ack) = station.transmits();
@@ -423,7 +436,7 @@ fn a_packet_that_comes_before_the_space_after_a_frame_is_over_needs_no_backoff_w
 /// second one begins two slots after the interframe space after the first.
 fn slots_until_its_frame(busy_slot_counts: bool, seed: u64, frames: u32) -> u64 {
     let aifs = Duration::from_micros(43);
-    let mut station = of_80211n(HtConfig { busy_slot_counts, ..HtConfig::default() }, seed);
+    let mut station = of_80211n(HtConfig { busy_slot_counts, immediate: Some(false), ..HtConfig::default() }, seed);
     let foreign = station.control(FrameKind::Ack, PEER, OTHER, 0);
     let (mut end, _) = station.hear(us(1000), foreign, true);
     station.send(end + Duration::from_micros(5));
@@ -453,25 +466,33 @@ fn the_slots_of_edca_count_that_in_which_the_medium_becomes_busy() {
 
 #[test]
 fn after_a_packet_that_was_given_up_the_next_one_waits_for_a_backoff() {
-    // 802.11-2016, 10.3.4.3. AIFS of best effort is 43 us and a slot 9 us; the wait for the ACK that does not come is longer than AIFS.
-    let mut gaps = std::collections::BTreeSet::new();
-    for seed in 0..30 {
-        let mut station = of_80211n(HtConfig::default(), seed);
-        station.send(us(1000));
-        let failed = loop {
-            match station.act() {
-                (_, Action::Transmit(_)) => {}
-                (now, action) => {
-                    assert!(matches!(action, Action::Failed { .. }), "{action:?}");
-                    break now;
+    // 802.11-2016, 10.3.4.3; 802.11-1999, 9.2.4. AIFS of best effort is 43 us and a slot 9 us; the wait for the ACK that does not come is longer than AIFS.
+    // With 802.11b DIFS follows that wait: a packet that comes 60 us later would find the medium idle for DIFS, were it not for a backoff of up to 31 slots.
+    for standard in STANDARDS {
+        let mut gaps = std::collections::BTreeSet::new();
+        for seed in 0..30 {
+            let mut station = by_the(standard, seed);
+            station.send(us(1000));
+            let failed = loop {
+                match station.act() {
+                    (_, Action::Transmit(_)) => {}
+                    (now, action) => {
+                        assert!(matches!(action, Action::Failed { .. }), "{action:?}");
+                        break now;
+                    }
                 }
+            };
+            let next = failed + Duration::from_micros(if standard == "802.11n" { 0 } else { 60 });
+            while station.mac.next_wakeup(&station.timing) <= next {
+                let now = station.mac.next_wakeup(&station.timing);
+                assert_eq!(station.mac.on_timer(now, &station.timing), Action::None);
             }
-        };
-        station.send(failed);
-        let (at, _) = station.transmits();
-        gaps.insert(at.since(failed).0 / 1_000);
+            station.send(next);
+            let (at, _) = station.transmits();
+            gaps.insert(at.since(failed).0 / 1_000);
+        }
+        assert!(gaps.len() > 8, "{standard}: the backoff is drawn from 16 or 32 values: {gaps:?}");
     }
-    assert!(gaps.len() > 8, "the backoff is drawn from 16 values: {gaps:?}");
 }
 
 #[test]
@@ -505,36 +526,41 @@ fn a_packet_does_not_inherit_the_failures_of_the_one_before() {
 
 #[test]
 fn a_packet_that_comes_soon_after_a_nav_waits_for_the_interframe_space() {
-    let mut station = of_80211n(HtConfig::default(), 1);
-    // For 500 us after the frame the medium is reserved, for an answer that this station does not hear.
-    let mut data = station.data(OTHER, 1);
-    data.nav = Duration::from_micros(500);
-    let (end, _) = station.hear(us(1000), data, true);
-    let idle = end + Duration::from_micros(500);
-    let sent = idle + Duration::from_micros(5);
-    while station.mac.next_wakeup(&station.timing) <= sent {
-        let now = station.mac.next_wakeup(&station.timing);
-        assert_eq!(station.mac.on_timer(now, &station.timing), Action::None);
+    // AIFS of 802.11n, DIFS of 802.11b.
+    for (standard, space) in STANDARDS.into_iter().zip([43, 50]) {
+        let mut station = by_the(standard, 1);
+        // For 500 us after the frame the medium is reserved, for an answer that this station does not hear.
+        let mut data = station.data(OTHER, 1);
+        data.nav = Duration::from_micros(500);
+        let (end, _) = station.hear(us(1000), data, true);
+        let idle = end + Duration::from_micros(500);
+        let sent = idle + Duration::from_micros(5);
+        while station.mac.next_wakeup(&station.timing) <= sent {
+            let now = station.mac.next_wakeup(&station.timing);
+            assert_eq!(station.mac.on_timer(now, &station.timing), Action::None);
+        }
+        station.mac.catch_up(OrderedTime::timer(sent), &station.timing);
+        station.send(sent);
+        let (at, _) = station.transmits();
+        assert!(at.since(idle) >= Duration::from_micros(space), "{standard}: {:?} after the NAV", at.since(idle));
     }
-    station.mac.catch_up(OrderedTime::timer(sent), &station.timing);
-    station.send(sent);
-    let (at, _) = station.transmits();
-    assert!(at.since(idle) >= Duration::from_micros(43), "{:?} after the NAV", at.since(idle));
 }
 
 #[test]
 fn a_new_frame_with_the_number_of_the_last_one_is_no_duplicate() {
     // 9.2.9: the number comes again after 4096 frames of that station to anybody; a duplicate has the retry bit.
-    let mut station = of_80211n(HtConfig::default(), 1);
-    let mut delivered = Vec::new();
-    for (at, retry) in [(1_000, false), (5_000, false), (9_000, true)] {
-        let data = Frame { retry, ..station.data(ME, 7) };
-        let (_, action) = station.hear(us(at), data, true);
-        delivered.push(matches!(action, Action::Deliver { .. }));
-        let (_, ack) = station.transmits();
-        assert_eq!(ack.kind, FrameKind::Ack);
-        let over = station.mac.next_wakeup(&station.timing);
-        assert_eq!(station.mac.on_timer(over, &station.timing), Action::None);
+    for standard in STANDARDS {
+        let mut station = by_the(standard, 1);
+        let mut delivered = Vec::new();
+        for (at, retry) in [(1_000, false), (15_000, false), (29_000, true)] {
+            let data = Frame { retry, ..station.data(ME, 7) };
+            let (_, action) = station.hear(us(at), data, true);
+            delivered.push(matches!(action, Action::Deliver { .. }));
+            let (_, ack) = station.transmits();
+            assert_eq!(ack.kind, FrameKind::Ack);
+            let over = station.mac.next_wakeup(&station.timing);
+            assert_eq!(station.mac.on_timer(over, &station.timing), Action::None);
+        }
+        assert_eq!(delivered, [true, true, false], "{standard}");
     }
-    assert_eq!(delivered, [true, true, false]);
 }

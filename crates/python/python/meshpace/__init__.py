@@ -18,6 +18,7 @@ from ._errors import (
     ScenarioError,
     WorkerError,
 )
+from ._lists import keys, transports
 from ._native import MODEL_REVISION, Sample, __version__
 from ._reproduce import Verdict, Verdicts, experiments, reproduce
 from ._results import Results, Table, open_records
@@ -45,6 +46,8 @@ __all__ = [
     "__version__",
     "compare",
     "experiments",
+    "keys",
     "open_records",
     "reproduce",
+    "transports",
 ]

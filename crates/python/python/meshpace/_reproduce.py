@@ -113,13 +113,15 @@ def reproduce(
     seeds: int | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
+    readings: bool = False,
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: ProgressArgument = None,
 ) -> Verdicts:
     """Runs published experiments again, by id (``"AP05-F14"``), paper (``"AP05"``) or ``"all"``, and judges them.
 
-    ``quality`` is ``"quick"`` or ``"paper"``. With ``out`` the records, the report and ``verdicts.json`` stay in that directory, as
+    ``quality`` is ``"quick"`` or ``"paper"``. ``readings`` also runs other readings of the papers, which are shown in the report and count for
+    nothing; paper quality always does. With ``out`` the records, the report and ``verdicts.json`` stay in that directory, as
     ``meshpace reproduce --out`` leaves them.
     """
     from ._remote import carry
@@ -132,7 +134,8 @@ def reproduce(
     carrier = None if executor is None else carry(executor)
     directory = None if out is None else os.fspath(out)
     try:
-        text, notes = _native.reproduce(list(ids), quality == "paper", seeds, directory, force, _jobs(jobs), told, carrier)
+        paper = quality == "paper"
+        text, notes = _native.reproduce(list(ids), paper, readings, seeds, directory, force, _jobs(jobs), told, carrier)
     finally:
         if carrier is not None:
             carrier.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 from . import _native
 from ._table import Table as Table
@@ -87,15 +87,19 @@ class Results:
         *,
         by: str | None = None,
         where: Callable[[dict[str, Any]], bool] | None = None,
+        flow: int | str | Sequence[int | str] | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """Draws a field against a key of the sweep, means over the seeds with 95 % intervals; needs matplotlib (``meshpace[plot]``).
 
         Without ``x`` it is the first key with numbers, without ``by`` a curve for each combination of the other keys. ``where`` chooses among the records.
+
+        A field of flows (``delay_p95_s``, ``pacing.interval_s``) has a curve for each flow; ``flow`` chooses among them, by number or by name. Chosen
+        flows show their own ``retransmission_index``, which runs have, too. A value that could not be measured is left out.
         """
         from .plot import plot
 
-        return plot(self, y=y, x=x, by=by, where=where, ax=ax)
+        return plot(self, y=y, x=x, by=by, where=where, flow=flow, ax=ax)
 
     def __reduce__(self) -> tuple[Any, ...]:
         about = {"text": self._text, "sets": self._sets, "command": self._command}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,48 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def plot(results: Results, *, y: str, x: str | None = None, by: str | None = None, where: Callable[[dict[str, Any]], bool] | None = None, ax: Axes | None = None) -> Axes:
+def _field(fields: dict[str, Any], name: str) -> tuple[bool, Any]:
+    """Whether a run or a flow has a field, and its value; ``pacing.interval_s`` is in the table ``pacing``."""
+    table, _, inner = name.rpartition(".")
+    if table:
+        found = fields.get(table)
+        return table in fields, found.get(inner) if isinstance(found, dict) else None
+    return name in fields, fields.get(name)
+
+
+def _is_chosen(number: int, flow: dict[str, Any], chosen: int | str | Sequence[int | str] | None) -> bool:
+    if chosen is None:
+        return True
+    wanted = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
+    return number in wanted or flow.get("name") in wanted
+
+
+def _values(record: dict[str, Any], y: str, chosen: int | str | Sequence[int | str] | None) -> list[tuple[str, Any]]:
+    """The values of a record, with what its curve is called: those of flows if ``y`` is a field of flows only, or flows are chosen."""
+    there, value = _field(record, y)
+    if there and chosen is None:
+        return [("", value)]
+    flows: list[dict[str, Any]] = record["flows"]
+    found = []
+    for number, flow in enumerate(flows):
+        if not _is_chosen(number, flow, chosen):
+            continue
+        there, value = _field(flow, y)
+        if there:
+            found.append((flow.get("name") or f"flow {number}" if len(flows) > 1 or "name" in flow else "", value))
+    return found
+
+
+def plot(
+    results: Results,
+    *,
+    y: str,
+    x: str | None = None,
+    by: str | None = None,
+    where: Callable[[dict[str, Any]], bool] | None = None,
+    flow: int | str | Sequence[int | str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """See :meth:`meshpace.Results.plot`."""
     try:
         import matplotlib.pyplot as pyplot
@@ -36,20 +77,23 @@ def plot(results: Results, *, y: str, x: str | None = None, by: str | None = Non
         raise ImportError("plots are drawn by matplotlib: pip install 'meshpace[plot]'") from error
 
     curves: dict[str, dict[Any, list[float]]] = {}
+    found = False
     for record in results:
         if where is not None and not where(record):
             continue
         point: dict[str, Any] = record["point"]
         if x is None:
             x = next((key for key, value in point.items() if _is_number(value)), next(iter(point), "seed"))
-        value = record.get(y)
-        if value is None and y not in record:
-            raise ValueError(f"y: a record has no field {y!r}; fields of flows are in results.flows")
-        if value is None or not _is_number(value):
-            continue
         at = record["seed"] if x == "seed" else point.get(x)
         others = [f"{key} = {other}" for key, other in point.items() if key != x and (by is None or key == by)]
-        curves.setdefault(", ".join(others), {}).setdefault(at, []).append(float(value))
+        for name, value in _values(record, y, flow):
+            found = True
+            if _is_number(value) and math.isfinite(value):
+                curve = curves.setdefault(", ".join([*others, name] if name else others), {})
+                curve.setdefault(at, []).append(float(value))
+    if not found and len(results) > 0:
+        flows = "" if flow is None else f" of {flow!r}"
+        raise ValueError(f"y: neither a run nor a flow{flows} has a field {y!r}: results.runs.columns and results.flows.columns list them")
     if ax is None:
         _, ax = pyplot.subplots()
     for label, curve in curves.items():

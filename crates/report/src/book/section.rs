@@ -84,6 +84,7 @@ fn account(chapter: &Chapter, resolver: &Resolver) -> Markup {
     html! {
         p.sentence { @if let Some(found) = &account.found { strong { (signs(found)) } " " } (account.count) }
         @if let Some(caution) = &account.caution { p { (signs(caution)) } }
+        @if let Some(unrun) = &account.unrun { p.note { (unrun) } }
         @if !account.failing.is_empty() { ul.failing { @for one in &account.failing { li { (signs(one)) } } } }
     }
 }

@@ -100,11 +100,12 @@ impl Group<'_> {
         let transport = self.transport(flow);
         let count = self.records.first().map_or(0, |record| flows(record).len());
         let differ = (0..count).any(|other| self.transport(other) != transport);
+        let name = self.name(flow).map_or_else(|| format!("flow {flow}"), str::to_owned);
         match (self.values(|_| true), transport) {
-            (told, "") => format!("{told}, flow {flow}"),
-            (told, _) if told.is_empty() => format!("{transport}, flow {flow}"),
-            (told, _) if differ => format!("{told}, {transport}, flow {flow}"),
-            (told, _) => format!("{told}, flow {flow}"),
+            (told, "") => format!("{told}, {name}"),
+            (told, _) if told.is_empty() => format!("{transport}, {name}"),
+            (told, _) if differ => format!("{told}, {transport}, {name}"),
+            (told, _) => format!("{told}, {name}"),
         }
     }
 
@@ -112,6 +113,12 @@ impl Group<'_> {
     pub fn transport(&self, flow: usize) -> &str {
         let flow = self.records.first().and_then(|record| flows(record).get(flow));
         flow.and_then(|flow| flow.get("transport")?.as_str()).unwrap_or_default()
+    }
+
+    /// The name that the scenario gives a flow.
+    pub fn name(&self, flow: usize) -> Option<&str> {
+        let flow = self.records.first().and_then(|record| flows(record).get(flow));
+        flow.and_then(|flow| flow.get("name")?.as_str())
     }
 
     /// The values of the keys that are to be shown, in words; empty if there are none.

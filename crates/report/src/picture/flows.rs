@@ -32,7 +32,7 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
             shown.push(group);
         }
     }
-    let mut csv = csv_row(&["point", "flow", "transport", "mean", "half_width"].map(str::to_owned));
+    let mut csv = csv_row(&["point", "flow", "transport", "mean", "half_width", "name"].map(str::to_owned));
     let mut drawn = Vec::new();
     let mut is_cut = false;
     let several = |group: &&&Group| group.records.first().is_some_and(|record| flows(record).len() > 1);
@@ -48,6 +48,7 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
                 group.transport(flow).to_owned(),
                 estimate.mean.to_string(),
                 half(&estimate),
+                group.name(flow).unwrap_or_default().to_owned(),
             ]));
             let at = drawn.len() as f64;
             drawn.push((group.flow_label(flow), vec![Point::new(at, estimate.mean, estimate.half_width)]));
@@ -85,7 +86,7 @@ fn middles<'a>(groups: &[&'a Group<'a>], axis: Option<&str>) -> Vec<&'a Group<'a
 
 /// Goodput over time, the mean over the seeds, where the records have a series.
 pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
-    let mut csv = csv_row(&["point", "flow", "transport", "time_s", "mean", "half_width"].map(str::to_owned));
+    let mut csv = csv_row(&["point", "flow", "transport", "time_s", "mean", "half_width", "name"].map(str::to_owned));
     let mut drawn = Vec::new();
     let middles = middles(groups, axis);
     let mut is_cut = middles.len() > LINES;
@@ -113,6 +114,7 @@ pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
                     time.to_string(),
                     estimate.mean.to_string(),
                     half(&estimate),
+                group.name(flow).unwrap_or_default().to_owned(),
                 ]));
                 points.push(Point::new(time, estimate.mean, estimate.half_width));
             }

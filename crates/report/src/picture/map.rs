@@ -13,6 +13,8 @@ pub struct Map {
     pub links: Vec<(usize, usize)>,
     /// From whom to whom, with which transport.
     pub flows: Vec<(usize, usize, String)>,
+    /// By flow, the name that the scenario gives it.
+    pub names: Vec<Option<String>>,
     /// By flow, the hops that its packets took in that run and how many frames did; empty if that was not watched.
     pub routes: Vec<Vec<(usize, usize, u64)>>,
     /// Of which run it is, in words.
@@ -52,8 +54,16 @@ impl Map {
         let name = |transport: &str| {
             transport.split_once('{').map_or(transport.to_owned(), |(name, _)| name.to_owned() + "{...}")
         };
-        let labels: Vec<String> =
-            self.flows.iter().enumerate().map(|(number, flow)| format!("{}, flow {number}", name(&flow.2))).collect();
+        let own = |number: usize| match self.names.get(number) {
+            Some(Some(own)) => own.clone(),
+            _ => format!("flow {number}"),
+        };
+        let labels: Vec<String> = self
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(number, flow)| format!("{}, {}", name(&flow.2), own(number)))
+            .collect();
         // Of one transport alone, its colour would tell nothing.
         let of_one = self.flows.iter().all(|flow| flow.2 == self.flows[0].2);
         let styles = if of_one && self.flows.len() > 1 { look::apart(labels.len()) } else { look::styles(&labels) };
@@ -167,6 +177,7 @@ mod tests {
     #[test]
     fn routes_are_drawn_where_packets_went_and_what_was_tried_once_is_not() {
         let map = Map {
+            names: vec![None, Some("long".to_owned())],
             nodes: vec![(0.0, 0.0), (200.0, 0.0), (400.0, 0.0)],
             links: vec![(0, 1), (1, 2)],
             flows: vec![(0, 2, "tcp-ap".to_owned())],

@@ -42,6 +42,7 @@ fn a_sweep_becomes_lines_over_its_numbers_with_files_beside() {
     let scratch = tempfile::tempdir().unwrap();
     let page = scratch.path().join("out.html");
     let map = Map {
+        names: Vec::new(),
         nodes: vec![(0.0, 0.0), (200.0, 0.0)],
         links: vec![(0, 1)],
         flows: vec![(0, 1, "newreno".to_owned())],

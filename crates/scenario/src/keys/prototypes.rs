@@ -32,9 +32,10 @@ const RADIOS: [&str; 3] = [
 ];
 
 /// Shapes whose flows say nothing.
-const TOPOLOGIES: [&str; 11] = [
+const TOPOLOGIES: [&str; 12] = [
     "",
     "moves = [{ node = 1, start = '1 s', end = '2 s', to = ['0 m', '9 m'] }]",
+    "motion = 'walk.txt'",
     "kind = 'cross'",
     "kind = 'tpa-cross'",
     "kind = 'parallel'",
@@ -91,6 +92,7 @@ pub fn all() -> Vec<String> {
 pub fn load(name: &str) -> Result<Vec<u8>, String> {
     Ok(match name {
         "links.csv" => b"from,to,loss_db\n0,1,60\n".to_vec(),
+        "walk.txt" => b"$ns_ at 1.0 \"$node_(1) setdest 0.0 9.0 1.0\"\n".to_vec(),
         "trace.csv" => b"time_s,bytes\n0,1000\n".to_vec(),
         _ => b"x_m,y_m\n0,0\n200,0\n".to_vec(),
     })

@@ -1,8 +1,8 @@
 //! Maps of real meshes: CSV, GraphML and JSON node lists, in metres or degrees.
 //!
 //! A node says where it is as `x_m` and `y_m` (metres) or as latitude and longitude (degrees, WGS 84; also `lat` and
-//! `lon`, `lng` or `long`, in any case). A plain `x` is not taken: nobody could tell whether it is in metres. GraphML and
-//! JSON also tell links. JSON comes in the shapes of community networks: `nodes` as a list or an object, the place in the
+//! `lon`, `lng` or `long`, in any case). In CSV a plain `x` and `y` are metres, too; degrees under these names are refused by how close to each
+//! other the nodes would be. In GraphML and JSON they are places on somebody's screen and not taken. GraphML and JSON also tell links. JSON comes in the shapes of community networks: `nodes` as a list or an object, the place in the
 //! node itself or in its `properties` (NetJSON), `location` (meshviewer), `position` or `nodeinfo.location` (Freifunk).
 //!
 //! Degrees become metres on a plane that touches the sphere at the middle of the map (equirectangular projection): within
@@ -110,17 +110,34 @@ fn csv(bytes: &[u8]) -> Result<Map, Wrong> {
     let column = |name: &str| header.iter().position(|title| title.eq_ignore_ascii_case(name));
     let has = |names: &[&str]| names.iter().any(|name| column(name).is_some());
     let has_degrees = has(&["latitude", "lat"]) && has(&["longitude", "lon", "lng", "long"]);
-    if !(has(&["x_m"]) && has(&["y_m"]) || has_degrees) {
+    let is_plain = !(has(&["x_m"]) && has(&["y_m"]) || has_degrees);
+    if is_plain && !(has(&["x"]) && has(&["y"])) {
         return Err(("1".to_owned(), format!("{EXPECTED} among the columns of the header")));
     }
+    let called = |name: &str| match name {
+        "x_m" if is_plain => column("x"),
+        "y_m" if is_plain => column("y"),
+        _ => column(name),
+    };
     let mut places = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| (line_of(error.position()), error.to_string()))?;
         let line = line_of(record.position());
-        let place = place(|name| column(name).and_then(|column| record.get(column)));
+        let place = place(|name| called(name).and_then(|column| record.get(column)));
         places.push((line.clone(), place.map_err(|why| (line, why))?));
     }
-    Ok(Map { positions: project(&places)?, links: None })
+    let positions = project(&places)?;
+    if is_plain && positions.len() > 1 && are_degrees(&positions) {
+        let why = "x and y are metres, and all nodes are within one: degrees need the columns latitude and longitude";
+        return Err(("1".to_owned(), why.to_owned()));
+    }
+    Ok(Map { positions, links: None })
+}
+
+/// Whether the numbers of a map cannot be metres, and may be degrees: a mesh is larger than a metre.
+fn are_degrees(positions: &[Position]) -> bool {
+    let first = positions[0];
+    positions.iter().all(|place| place.x.abs() <= 180.0 && place.y.abs() <= 180.0 && place.distance(first) < 1.0)
 }
 
 fn graphml(bytes: &[u8]) -> Result<Map, Wrong> {
@@ -228,12 +245,22 @@ mod tests {
     fn csv_has_a_header_and_names_its_bad_line() {
         let good = "node,x_m,y_m\n0,0,0\n1,200,-1.5\n";
         assert_eq!(read("m.csv", good.as_bytes()).unwrap().positions, [at(0.0, 0.0), at(200.0, -1.5)]);
-        assert_eq!(line_of("m.csv", "x,y\n0,0\n"), "1");
+        assert_eq!(line_of("m.csv", "east,north\n0,0\n"), "1");
         assert_eq!(line_of("m.csv", "x_m,y_m\n0,0\n5,NaN\n"), "3");
         assert_eq!(line_of("m.csv", "x_m,y_m\n0,0\n5,\n"), "3");
         assert_eq!(line_of("m.csv", "x_m,y_m\n0,0\n5\n"), "3");
         assert_eq!(line_of("m.csv", "lat,lon\n91,0\n"), "2");
         assert_eq!(line_of("m.csv", "x_m,y_m\n"), "1");
+    }
+
+    #[test]
+    fn a_plain_x_and_y_are_metres_and_never_degrees() {
+        let plain = "name,X,y\na,0,0\nb,-150.5,20\n";
+        assert_eq!(read("m.csv", plain.as_bytes()).unwrap().positions, [at(0.0, 0.0), at(-150.5, 20.0)]);
+        let (line, why) = read("m.csv", b"x,y\n13.4050,52.5200\n13.4065,52.5221\n").unwrap_err();
+        assert!(line == "1" && why.contains("latitude"), "{line}: {why}");
+        // Two names for the same: the one with the unit counts.
+        assert_eq!(read("m.csv", b"x,x_m,y_m\n7,0,0\n7,90,0\n").unwrap().positions[1], at(90.0, 0.0));
     }
 
     /// The great-circle distance (haversine formula).

@@ -9,7 +9,7 @@ use super::{MAX_COORDINATE, MAX_NODES, Topology, at, map};
 use meshpace_mesh::config::Position;
 use std::path::PathBuf;
 
-/// `positions = [["0 m", "0 m"], ...]` or `file = "map.csv"`.
+/// `positions = [["0 m", "0 m"], ...]` or `file = "map.csv"`; nothing yet where `motion` says where nodes begin.
 pub fn read(keys: &mut Reader<'_>, load: Load<'_>) -> Topology {
     let inline = keys.get("positions");
     let file = keys.text("file");
@@ -26,10 +26,11 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>) -> Topology {
             }
             Err(why) => keys.wrong("file", why, "expected a CSV, GraphML or JSON file"),
         },
+        (None, None) if keys.value("motion").is_some() => {}
         _ => keys.wrong(
             if inline.is_some() { "positions" } else { "kind" },
             "expected either positions or file",
-            "nodes need positions = [[\"0 m\", \"0 m\"], ...] or file = \"map.csv\"",
+            "nodes need positions = [[\"0 m\", \"0 m\"], ...], file = \"map.csv\" or motion = \"trace.txt\"",
         ),
     }
     if topology.positions.len() as u64 > MAX_NODES {

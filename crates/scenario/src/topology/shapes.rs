@@ -5,12 +5,13 @@ use super::super::value::Kind;
 use super::draw::{self, Draw, Pairs};
 use super::{DEFAULT_HOPS, MAX_NODES, Topology, at};
 use meshpace_core::{Parameter, parameter};
+use meshpace_mesh::config::RadioConfig;
 use meshpace_mesh::radio::Channel;
 
 static SPACING: Parameter =
-    parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of neighbours");
+    parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of neighbours; without it and with OFDM four fifths of the range of its links");
 static SEPARATION: Parameter =
-    parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of parallel chains");
+    parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of parallel chains; without it and with OFDM twice the usual spacing");
 static HOPS: Parameter =
     parameter!(hops: u64 = DEFAULT_HOPS => whole("hops", 1, MAX_NODES - 1), Basic, "hops of a chain");
 /// Two chains have half of the nodes each.
@@ -21,23 +22,41 @@ static ROWS: Parameter =
 static COLUMNS: Parameter =
     parameter!(columns: u64 = 5 => whole("columns", 1, MAX_NODES), Basic, "columns of a grid, from the west");
 
+/// The distance of neighbours where a scenario has none, metres: 200, as in the papers; with OFDM, whose links may be far shorter, four fifths of
+/// their range, as 200 m are of the 250 m of 802.11b. Two digits of it, so that it can be written.
+pub fn usual_spacing(radio: &RadioConfig, channel: &Channel) -> f64 {
+    let range = channel.link_range();
+    if radio.ofdm.is_none() || !channel.has_one_range() || !(range > 0.0 && range < 1e5) {
+        return 200.0;
+    }
+    let spacing = 0.8 * range;
+    let unit = libm::pow(10.0, libm::floor(libm::log10(spacing)) - 1.0);
+    libm::floor(spacing / unit) * unit
+}
+
+/// A length as it is written, or the usual one.
+fn length(keys: &mut Reader<'_>, parameter: &'static Parameter, usual: f64) -> f64 {
+    let written: f64 = keys.one(parameter);
+    if keys.value(parameter.key).is_some() { written } else { usual }
+}
+
 /// The links of a chain whose nodes have the numbers from `first` to `last`.
 fn chain_links(first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
     (first..last).map(|node| (node, node + 1))
 }
 
 /// Nodes 0..=hops at (spacing * i, 0).
-pub fn chain(keys: &mut Reader<'_>) -> Topology {
+pub fn chain(keys: &mut Reader<'_>, usual: f64) -> Topology {
     let hops: u64 = keys.one(&HOPS);
-    let spacing: f64 = keys.one(&SPACING);
+    let spacing = length(keys, &SPACING, usual);
     let positions = (0..=hops).map(|i| at(spacing * i as f64, 0.0)).collect();
     let links = Some(chain_links(0, hops).collect());
     Topology { positions, default_ends: vec![(0, hops)], links, ..Topology::default() }
 }
 
 /// CROSS9: nodes 0..4 west to east; 5, 6, (2), 7, 8 south to north.
-pub fn cross(keys: &mut Reader<'_>) -> Topology {
-    let d: f64 = keys.one(&SPACING);
+pub fn cross(keys: &mut Reader<'_>, usual: f64) -> Topology {
+    let d = length(keys, &SPACING, usual);
     let horizontal = (0..5).map(|i| at(d * f64::from(i), 2.0 * d));
     let vertical = [0.0, 1.0, 3.0, 4.0].map(|i| at(2.0 * d, d * i));
     let positions = horizontal.chain(vertical).collect();
@@ -57,9 +76,9 @@ pub fn tpa_cross() -> Topology {
 }
 
 /// Two chains, the first with nodes 0..=hops, the second north of it with the next numbers (PAR4 with 4 hops).
-pub fn parallel(keys: &mut Reader<'_>) -> Topology {
+pub fn parallel(keys: &mut Reader<'_>, usual: f64) -> Topology {
     let hops: u64 = keys.one(&PARALLEL_HOPS);
-    let (spacing, separation): (f64, f64) = (keys.one(&SPACING), keys.one(&SEPARATION));
+    let (spacing, separation) = (length(keys, &SPACING, usual), length(keys, &SEPARATION, 2.0 * usual));
     let row = |y: f64| (0..=hops).map(move |i| at(spacing * i as f64, y));
     let positions = row(0.0).chain(row(separation)).collect();
     let links = chain_links(0, hops).chain(chain_links(hops + 1, 2 * hops + 1)).collect();
@@ -69,8 +88,8 @@ pub fn parallel(keys: &mut Reader<'_>) -> Topology {
 
 /// ASYM: a short chain of four hops, nodes 0 to 4, and north of it a long one, nodes 5 to 15, that goes on for three
 /// hops more on either side.
-pub fn asymmetric(keys: &mut Reader<'_>) -> Topology {
-    let (spacing, separation): (f64, f64) = (keys.one(&SPACING), keys.one(&SEPARATION));
+pub fn asymmetric(keys: &mut Reader<'_>, usual: f64) -> Topology {
+    let (spacing, separation) = (length(keys, &SPACING, usual), length(keys, &SEPARATION, 2.0 * usual));
     let short = (3..=7).map(|i| at(spacing * f64::from(i), 0.0));
     let long = (0..=10).map(|i| at(spacing * f64::from(i), separation));
     let positions = short.chain(long).collect();
@@ -79,9 +98,9 @@ pub fn asymmetric(keys: &mut Reader<'_>) -> Topology {
 }
 
 /// Row by row from the south, each from west to east: node = row * columns + column.
-pub fn grid(keys: &mut Reader<'_>, channel: &Channel) -> Topology {
+pub fn grid(keys: &mut Reader<'_>, channel: &Channel, usual: f64) -> Topology {
     let (rows, columns): (u64, u64) = (keys.one(&ROWS), keys.one(&COLUMNS));
-    let spacing: f64 = keys.one(&SPACING);
+    let spacing = length(keys, &SPACING, usual);
     if rows * columns > MAX_NODES {
         let message = format!("{rows} rows of {columns} nodes are more than {MAX_NODES} nodes");
         keys.wrong("rows", message, format!("expected at most {MAX_NODES} nodes in all"));

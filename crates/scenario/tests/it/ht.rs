@@ -34,7 +34,7 @@ fn config(text: &str) -> meshpace_sim::Config {
 fn the_profile_ht_and_its_keys() {
     let config = config(
         "[topology]\nkind = 'chain'\nhops = 1\nspacing = '10 m'\n[[flow]]\n[mac]\nprofile = 'ht'\nampdu_mpdus = 16\n\
-         ampdu_size = '8191 B'\nampdu_time = '2 ms'\nblock_ack_request = false\nbusy_slot_counts = true\nreorder_timeout = '50 ms'\n\
+         ampdu_size = '8191 B'\nampdu_time = '2 ms'\nblock_ack_request = false\nimmediate_access = false\nbusy_slot_counts = false\nreorder_timeout = '50 ms'\n\
          short_retry_limit = 10\n[radio]\nrate = 'MCS 11'\nguard_interval = '400 ns'\nband = '2.4 GHz'\n\
          channel_width = '20 MHz'\nbasic_rate = '12 Mbit/s'\n",
     );
@@ -43,7 +43,7 @@ fn the_profile_ht_and_its_keys() {
     assert_eq!((mac.profile, mac.retries.short), (MacProfile::Ieee, 10));
     assert_eq!((ht.mpdus, ht.bytes, ht.longest), (16, 8191, Duration::from_millis(2)));
     assert_eq!((ht.asks, ht.reorder_timeout), (false, Duration::from_millis(50)));
-    assert_eq!((ht.immediate, ht.busy_slot_counts), (false, true));
+    assert_eq!((ht.immediate, ht.busy_slot_counts), (Some(false), false));
     assert_eq!((ofdm.data, ofdm.band), (OfdmRate::mcs(11, true).unwrap(), Band::Two));
     // MCS 11: 57.8 Mbit/s with the short guard interval.
     assert_eq!((radio.rate.0 / 100_000, radio.basic_rate), (577, Rate::from_mbps(12)));

@@ -6,6 +6,8 @@ mod initial_ssthresh;
 mod keys;
 mod limitations;
 mod meaning;
+mod motion;
+mod named;
 mod new_pacing_rule;
 mod new_parameter;
 mod new_window_rule;

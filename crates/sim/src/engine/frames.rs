@@ -366,7 +366,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.broadcasts += u64::from(frame.to.is_broadcast());
         self.sensed += u64::from(end - first);
         let audience =
-            Audience::of(&frame, self.duties.tells_everybody, self.duties.tells_decoders, self.timing.profile);
+            Audience::of(&frame, self.duties.tells_everybody, self.duties.tells_decoders, &self.timing.rules);
         let Frame { nav, air_time, rate, .. } = frame;
         let (began, moment) = (self.now, OrderedTime::timer(self.now));
         // No frame is in the air for 2^32 transmissions.

@@ -21,7 +21,7 @@ pub fn access(mesh: &MeshConfig) -> Option<Access> {
     }
     Some(Access {
         fixed,
-        frame_bytes: t.data_overhead + DELIMITER_BYTES,
+        frame_bytes: t.rules.data_overhead + DELIMITER_BYTES,
         packets: ht.mpdus,
         bytes: ht.bytes,
         longest: ht.longest.saturating_sub(preamble),

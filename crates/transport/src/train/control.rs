@@ -13,7 +13,8 @@
 //! In equilibrium d = 0.09 scale tau (I/floor)^1.5: who sends more slowly bears more delay, so that flows that meet the same
 //! queue approach the same interval. Copa and FAST have an exponent of 1, with which the longer of two paths starves.
 //! Marks are the share of marked segments times a factor, 0 unless nodes on the way mark and the configuration heeds them.
-//! Where `competition` sees somebody who fills queues, the delay borne is so many times as large as the configuration says.
+//! Where `competition` sees somebody who fills queues, or `lossy_links` links that lose frames, the delay borne is so many times as large as
+//! the configuration says.
 //! Before the first sample I = n t_d: no sample is needed to start. When the path gets other hops, I stays in proportion to n t_d, since
 //! the queues are still those that it had to yield to (`keep_interval`).
 //!
@@ -24,6 +25,7 @@
 use super::access::{Access, Aggregates, NEAR_HOPS};
 use super::competition::Competition;
 use super::estimator::{exchange, reuse_hops};
+use super::lossy_links::LossyLinks;
 use crate::PathInfo;
 use alloc::format;
 use alloc::string::String;
@@ -52,6 +54,8 @@ parameters! {
         marks: f64 = 0.0 => number(0.0, 1000.0), Expert;
         /// how many times the delay is borne while most trains lose segments, as beside somebody who fills queues; more with +competitive
         competitive: f64 = 1.0 => number(1.0, 100.0), Expert;
+        /// how many times the delay is borne while so many segments are lost that links must lose frames, where both ends know trains
+        lossy: f64 = 8.0 => number(1.0, 100.0), Expert;
         /// growth of the interval by a loss
         loss: f64 = 0.05 => number(0.0, 10.0), Expert;
         /// interval before the first sample, in n exchange times
@@ -114,6 +118,7 @@ pub struct Control {
     /// How long nothing has been lost, seconds.
     lossless_s: f64,
     competition: Competition,
+    links: LossyLinks,
     aggregates: Option<Aggregates>,
 }
 
@@ -133,6 +138,7 @@ impl Control {
             reuse: 0.05,
             lossless_s: f64::INFINITY,
             competition: Competition::new(config.competitive),
+            links: LossyLinks::new(config.lossy),
             aggregates: None,
         }
     }
@@ -180,7 +186,8 @@ impl Control {
         let scale = 1.0 + self.config.length * (f64::from(hops) / reuse_hops(hops) - 1.0);
         let delay = queueing + self.config.marks * marked * tau;
         let near = self.config.near_delay.filter(|_| self.is_near());
-        let borne = near.unwrap_or(self.config.delay) * self.competition.tolerance() * scale * tau;
+        let tolerance = self.competition.tolerance().max(self.links.tolerance());
+        let borne = near.unwrap_or(self.config.delay) * tolerance * scale * tau;
         let above = libm::pow(delay / borne, 1.0 / self.config.exponent).max(1.0);
         let want = floor * above * (1.0 + self.penalty);
         let weight = 1.0 - libm::exp(-self.config.gain * dt);
@@ -188,9 +195,11 @@ impl Control {
         self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(floor, SLOWEST * tau);
     }
 
-    /// A train is over; something of it is missing if it was `lossy`.
-    pub fn on_train(&mut self, lossy: bool) {
+    /// A train of `sent` segments is over; something that was sent is missing if it was `lossy`, and `missing` of its own segments are, of
+    /// those in a row two at most.
+    pub fn on_train(&mut self, lossy: bool, sent: u32, missing: u32) {
         self.competition.on_train(lossy);
+        self.links.on_train(sent, missing);
     }
 
     /// Something was lost at `now`, seconds. At most every half second one loss counts.

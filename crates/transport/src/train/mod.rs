@@ -12,6 +12,7 @@ pub mod competition;
 pub mod connection;
 pub mod control;
 pub mod estimator;
+pub mod lossy_links;
 pub mod peer_clock;
 pub mod receiver;
 pub mod segment;

@@ -48,6 +48,8 @@ pub struct Sender {
     phase: Phase,
     /// Time at which the next segment may leave.
     earliest: Time,
+    /// Segments of the train so far.
+    sent: u32,
     /// Time at which the TAIL is given up, or a closed window is probed.
     timeout_at: Time,
     /// The forward delay of the first TAIL by the two clocks, microseconds, wrapping.
@@ -75,6 +77,7 @@ impl Sender {
             largest_window: 0,
             phase: Phase::Sending(0),
             earliest: Time::ZERO,
+            sent: 0,
             timeout_at: Time::NEVER,
             first_delay: None,
             probe: false,
@@ -268,8 +271,9 @@ impl Sender {
 
     /// Nothing is under way any more: what was sent and is not reported is lost. After a `whole` train the next may be longer.
     fn end_train(&mut self, now: Time, whole: bool, stats: &mut Stats) {
+        let missing = self.stream.missing();
         let lost = self.stream.lose();
-        self.control.on_train(lost);
+        self.control.on_train(lost, core::mem::take(&mut self.sent), missing);
         if lost {
             stats.fast_retransmits += 1;
             self.control.on_loss(now.as_secs_f64());
@@ -344,6 +348,7 @@ impl Sender {
         cut.sent = true;
         cut.lost = false;
         let cut = *cut;
+        self.sent += 1;
         if cut.payload > 0 {
             stats.segments_sent += 1;
             stats.retransmissions += u64::from(again);

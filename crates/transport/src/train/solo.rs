@@ -68,7 +68,7 @@ impl Config {
 }
 
 /// What trains have with a receiver that knows them: without it these change nothing.
-const OF_BOTH_ENDS: [&str; 2] = ["competitive", "aggregates"];
+const OF_BOTH_ENDS: [&str; 3] = ["competitive", "lossy", "aggregates"];
 
 impl Parameters for Config {
     fn slots(&mut self) -> Slots<'_> {

@@ -51,6 +51,9 @@ pub struct Stream {
     pub fin_cut: bool,
 }
 
+/// Missing segments in a row that count: a route that fails takes the rest of a train.
+const ROW: u32 = 2;
+
 impl Stream {
     /// Nothing written yet.
     pub fn new(config: &Config) -> Stream {
@@ -130,6 +133,16 @@ impl Stream {
         }
     }
 
+    /// How many segments of the train that is over are missing, of those in a row at most [`ROW`].
+    pub fn missing(&self) -> u32 {
+        let (mut missing, mut row) = (0, 0);
+        for cut in &self.cuts {
+            row = if cut.sent && !cut.reported && !cut.lost { row + 1 } else { 0 };
+            missing += u32::from((1..=ROW).contains(&row));
+        }
+        missing
+    }
+
     /// What was sent and is not reported is lost. Whether anything is.
     pub fn lose(&mut self) -> bool {
         let mut lost = false;
@@ -143,5 +156,38 @@ impl Stream {
     /// The place of the first that is lost and that a peer takes that takes what is before `edge`.
     pub fn lost_within(&self, edge: u64) -> Option<usize> {
         self.cuts.iter().position(|cut| cut.lost && cut.fits(edge))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A train of ten segments, of which those at `arrived` were reported and those at `before` were missing in an earlier train already.
+    fn missing(arrived: &[usize], before: &[usize]) -> u32 {
+        let mut stream = Stream::new(&Config::default());
+        stream.write(10 * 1460);
+        for place in 0..10 {
+            assert_eq!(stream.cut(1460), place);
+            let cut = &mut stream.cuts[place];
+            cut.sent = true;
+            cut.reported = arrived.contains(&place);
+            cut.lost = before.contains(&place);
+        }
+        stream.missing()
+    }
+
+    #[test]
+    fn of_segments_in_a_row_two_are_missing_at_most() {
+        assert_eq!(missing(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[]), 0);
+        // 1, 4 and 5, and 7 to 9, of which two count.
+        assert_eq!(missing(&[0, 2, 3, 6], &[]), 1 + 2 + 2);
+        assert_eq!(missing(&[], &[]), 2);
+    }
+
+    #[test]
+    fn what_an_earlier_train_lost_is_not_counted_again() {
+        assert_eq!(missing(&[2, 3, 4, 5, 6, 7, 8, 9], &[0, 1]), 0);
+        assert_eq!(missing(&[2, 3, 4, 5, 6, 7, 9], &[0]), 1 + 1);
     }
 }

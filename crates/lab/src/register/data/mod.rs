@@ -14,6 +14,7 @@ pub use term::Term;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 /// Publication of one figure, table or statement, and how each part is held against records.
 #[derive(Clone, Debug, Deserialize)]
@@ -146,6 +147,9 @@ pub struct Quality {
     /// More seeds until an interval is narrow enough.
     #[serde(default)]
     pub until: Option<Until>,
+    /// How many times the seeds a point of what cannot be told gets, 1 or more; without, 1 at quick quality and 4 at paper quality.
+    #[serde(default)]
+    pub times: Option<NonZeroU64>,
 }
 
 /// A rule of replication: the smallest number of seeds, counted from the first, with which the interval of a quantity is

@@ -66,7 +66,7 @@ pub struct Judgement {
 pub struct Judged {
     /// The judgement that counts.
     pub own: Judgement,
-    /// The same for other readings of its subject, by curve, and for whole readings, by their titles.
+    /// The same for other readings of its subject, by curve, and for whole readings, by their titles: those that were run.
     pub readings: Vec<(String, Judgement)>,
     /// The same in other panels, by number.
     pub panels: Vec<(usize, Judgement)>,
@@ -80,9 +80,11 @@ pub fn judge(claim: &Claim, observations: &Observations) -> Judged {
     let also = claim.also.iter().map(|curve| (curve.clone(), claim.check.about(curve)));
     let beside = observations.published.beside.iter();
     let beside = beside.filter_map(|whole| Some((whole.title.clone(), claim.check.with(&whole.curves)?)));
+    let was_run = |read: &Check| read.terms().into_iter().all(|term| observations.has_runs(&term.curve));
+    let readings = also.chain(beside).filter(|(_, read)| was_run(read));
     Judged {
         own: check(&claim.check, counts, observations),
-        readings: also.chain(beside).map(|(title, read)| (title, check(&read, counts, observations))).collect(),
+        readings: readings.map(|(title, read)| (title, check(&read, counts, observations))).collect(),
         panels: others.map(|panel| (panel, check(&claim.check, panel, observations))).collect(),
     }
 }

@@ -27,9 +27,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
 /// Stations that send aggregates of 64 MPDUs or frames of one, and ask for a block ACK that they missed, or do not.
 fn how(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> How {
     let mpdus = if aggregates { 64 } else { 1 };
-    // ns-3 hands a packet up when its frame ends, the medium being idle until the ACK, and one of an aggregate earlier, the medium being busy.
-    // Its backoffs have the slots of EDCA.
-    let ht = HtConfig { mpdus, asks, immediate: !aggregates, busy_slot_counts: true, ..HtConfig::default() };
+    let ht = HtConfig { mpdus, asks, ..HtConfig::default() };
     How { ht: Some(ht), ..How::mcs(mcs, mpdus, rts) }
 }
 

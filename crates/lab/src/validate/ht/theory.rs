@@ -52,9 +52,9 @@ fn throughput(cell: &Cell, stations: u16) -> f64 {
     cell.throughput(Account::Refined, stations) / 1e3
 }
 
-/// Long enough for so many exchanges. A missed block ACK makes everything go again, and nothing is given up, as in the theory.
+/// Long enough for so many exchanges. Counters stand still while the medium is busy, as in the theory; a missed block ACK makes everything go again, and nothing is given up, as in the theory.
 fn config(stations: u16, mcs: u8, mpdus: u32, rts: bool, exchanges: f64) -> Config {
-    let ht = HtConfig { mpdus, asks: false, ..HtConfig::default() };
+    let ht = HtConfig { mpdus, asks: false, busy_slot_counts: false, ..HtConfig::default() };
     let how = How { ht: Some(ht), retries: 255, ..How::mcs(mcs, mpdus, rts) };
     let ends: Vec<(u16, u16)> = (1..=stations).map(|station| (station, 0)).collect();
     let cell = cell(mcs, mpdus, rts);

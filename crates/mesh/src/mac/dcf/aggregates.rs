@@ -19,12 +19,12 @@ impl<P: Packet> Dcf<P> {
     #[inline]
     pub fn room(&self, t: &Timing) -> Option<(NodeId, u32)> {
         let (node, bytes) = self.block_ack.as_ref()?.originator.room()?;
-        Some((node, bytes.checked_sub(t.data_overhead)?))
+        Some((node, bytes.checked_sub(t.rules.data_overhead)?))
     }
 
     /// One more packet for the current batch, which [`Dcf::room`] allows.
     pub fn join(&mut self, packet: Queued<P>, t: &Timing) {
-        let bytes = packet.body.size() + t.data_overhead;
+        let bytes = packet.body.size() + t.rules.data_overhead;
         if let Some(block_ack) = &mut self.block_ack {
             block_ack.originator.push(packet, bytes);
         }

@@ -4,7 +4,6 @@
 
 use super::{Action, Answer, Dcf, Exchange, LastHeard};
 use crate::body::Body;
-use crate::mac::config::MacProfile;
 use crate::mac::frame::{Frame, FrameKind};
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
@@ -17,7 +16,7 @@ impl<P: Packet> Dcf<P> {
         if frame.to != self.me {
             if frame.nav > Duration::ZERO {
                 let extended = self.set_nav(now, frame.nav);
-                if t.profile == MacProfile::Ieee && extended && frame.kind == FrameKind::Rts {
+                if t.rules.rts_nav_resets && extended && frame.kind == FrameKind::Rts {
                     // 9.2.5.4: no frame within 2 SIFS + CTS + 2 slots of the RTS resets the NAV.
                     self.nav_provisional = true;
                     self.nav_beyond = self.nav_until;
@@ -33,7 +32,7 @@ impl<P: Packet> Dcf<P> {
             Exchange::Data => matches!(frame.kind, FrameKind::Ack | FrameKind::BlockAck),
             _ => true,
         };
-        if t.profile == MacProfile::Ieee && !awaited {
+        if t.rules.other_frame_ends_wait && !awaited {
             // 9.2.5.7, 9.2.8: any other valid frame means that the exchange failed; it is processed all the same.
             self.timeout = now;
         }
@@ -108,8 +107,7 @@ impl<P: Packet> Dcf<P> {
         if frame.to == self.me {
             let (kind, to, category) = (FrameKind::Ack, frame.from, frame.category);
             let acknowledge = Answer { kind, to, category, rate: frame.rate.answer(), nav: Duration::ZERO };
-            if t.uses_rts(frame.bytes) && t.profile == MacProfile::Ns2 {
-                // ns-2 takes such a frame only as the answer to its own CTS.
+            if t.rules.data_follows_cts && t.uses_rts(frame.bytes) {
                 if self.exchange != Exchange::Cts {
                     return Action::None;
                 }
@@ -117,7 +115,7 @@ impl<P: Packet> Dcf<P> {
                 self.answer = Some(acknowledge);
                 self.resume(now, t);
             } else {
-                if t.profile == MacProfile::Ieee && self.exchange == Exchange::Cts {
+                if !t.rules.data_follows_cts && self.exchange == Exchange::Cts {
                     self.timeout = Time::NEVER;
                 } else if self.answer.is_some() {
                     return Action::None;
@@ -144,11 +142,11 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether the last frame from this neighbour, of that category, had the same sequence number (9.2.9). OFDM: and this one is a retry, for the number
-    /// comes again after 4096 frames to anybody.
+    /// Whether the last frame from this neighbour, of that category, had the same sequence number (9.2.9), and this one is a retry if the rules ask
+    /// for that: the number comes again after 4096 frames to anybody.
     pub(super) fn is_duplicate(&mut self, frame: &Frame<P>, t: &Timing) -> bool {
         let &Frame { from, category, sequence, .. } = frame;
-        let may_be = frame.retry || t.ofdm.is_none();
+        let may_be = frame.retry || !t.rules.duplicate_needs_retry;
         let is_same =
             match self.sequences.heard.iter_mut().find(|heard| heard.from == from && heard.category == category) {
                 Some(last) => core::mem::replace(&mut last.sequence, sequence) == sequence,

@@ -110,7 +110,7 @@ impl<P: Packet> Dcf<P> {
         match self.parked(category) {
             Some(parked) => {
                 let (node, bytes) = parked.originator.as_ref()?.room()?;
-                Some((node, bytes.checked_sub(t.data_overhead)?))
+                Some((node, bytes.checked_sub(t.rules.data_overhead)?))
             }
             None => self.room(t),
         }
@@ -191,7 +191,7 @@ impl<P: Packet> Dcf<P> {
     pub(super) fn sense_parked(&mut self, now: Time, only_paused: bool, t: &Timing) {
         let idle = self.medium_idle(now);
         let Some(mut categories) = self.categories.take() else { return };
-        let notices = |backoff: Backoff| self.exchange != Exchange::Idle || backoff.notices(now, t.commit);
+        let notices = |backoff: Backoff| self.exchange != Exchange::Idle || backoff.notices(now, t.rules.cca_time);
         for parked in &mut categories.parked {
             match parked.backoff {
                 Backoff::Paused { .. } if idle => parked.backoff.resume(self.counts_from(parked.category, now, t)),

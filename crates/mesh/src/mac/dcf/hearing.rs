@@ -5,7 +5,6 @@
 
 use super::{Action, Dcf, Heard};
 use crate::mac::arrivals::{Arrival, LockedFrame, OrderedTime};
-use crate::mac::config::MacProfile;
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
 use crate::radio::frame::{FrameEnd, FrameStart};
@@ -70,19 +69,14 @@ impl<P: Packet> Dcf<P> {
     /// Processes the end of a frame for another station: NAV and EIFS.
     #[inline]
     fn end_foreign_frame(&mut self, end: Time, decoded: bool, nav_ns: u32, t: &Timing) {
-        match t.profile {
-            MacProfile::Ns2 => {
-                if end >= self.transmitting_until {
-                    // Whether a frame can be decoded depends on who sent it: a branch would be guessed wrong every other time.
-                    let span = select_unpredictable(decoded, Duration(u64::from(nav_ns)), t.eifs);
-                    self.nav_until = self.nav_until.max(end + span);
-                }
+        if t.rules.error_sets_nav {
+            if end >= self.transmitting_until {
+                // Whether a frame can be decoded depends on who sent it: a branch would be guessed wrong every other time.
+                let span = select_unpredictable(decoded, Duration(u64::from(nav_ns)), t.eifs);
+                self.nav_until = self.nav_until.max(end + span);
             }
-            MacProfile::Ieee => {
-                if self.end_reception(end, decoded, t) && decoded && nav_ns > 0 {
-                    self.set_nav(end, Duration(u64::from(nav_ns)));
-                }
-            }
+        } else if self.end_reception(end, decoded, t) && decoded && nav_ns > 0 {
+            self.set_nav(end, Duration(u64::from(nav_ns)));
         }
     }
 
@@ -152,7 +146,7 @@ impl<P: Packet> Dcf<P> {
             }
             FrameStart::Sensed => self.sense_onset(now, t),
             FrameStart::Ignored => {
-                if t.profile == MacProfile::Ns2 {
+                if t.rules.ignored_sets_nav {
                     self.set_nav(now, t.field(t.eifs + frame.end.since(now)));
                 }
             }
@@ -183,7 +177,7 @@ impl<P: Packet> Dcf<P> {
     /// Something that was received, decoded or not, has ended. False if this station is on the air itself and does not notice.
     #[inline]
     pub(super) fn end_reception(&mut self, now: Time, decoded: bool, t: &Timing) -> bool {
-        if t.profile == MacProfile::Ieee {
+        if !t.rules.error_sets_nav {
             self.idle_since = now;
         }
         if now < self.transmitting_until {
@@ -191,7 +185,7 @@ impl<P: Packet> Dcf<P> {
         }
         if decoded {
             self.after_error = false;
-        } else if t.profile == MacProfile::Ns2 {
+        } else if t.rules.error_sets_nav {
             self.set_nav(now, t.eifs);
         } else {
             // 9.2.3.4 counts what the PHY began to receive.

@@ -5,7 +5,6 @@
 use super::{Action, Attempted, Carried, Dcf, Exchange, Outgoing, PacketState};
 use crate::mac::arrivals::OrderedTime;
 use crate::mac::backoff::Backoff;
-use crate::mac::config::MacProfile;
 use crate::mac::frame::{Frame, FrameKind};
 use crate::mac::timing::{CTS_ACK_BYTES, RTS_BYTES, Timing};
 use crate::packet::Packet;
@@ -52,7 +51,7 @@ impl<P: Packet> Dcf<P> {
     }
 
     pub(super) fn on_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
-        if t.ofdm.is_none() {
+        if !t.rules.awaits_start_of_answer {
             self.idle_since = now;
         } else if matches!(self.exchange, Exchange::Rts | Exchange::Data)
             && let Some(end) = self.receiver.held_until().filter(|&end| end > now)
@@ -165,11 +164,10 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// After the last attempt as after one that was answered: the next packet waits for a backoff (IEEE Std 802.11-2016, 10.3.4.3). 802.11b needs none of its
-    /// own, because there the space counts from the end of the wait for the answer.
+    /// After the last attempt as after one that was answered: the next packet waits for a backoff (IEEE Std 802.11-2016, 10.3.4.3).
     fn give_up_and_back_off(&mut self, now: Time, t: &Timing) -> Action<P> {
         let action = self.give_up(t);
-        if t.ofdm.is_some() {
+        if t.rules.backoff_after_giving_up {
             // The count belongs to a packet.
             self.contention.long_retries = 0;
             self.start_backoff(now, t);
@@ -210,10 +208,7 @@ impl<P: Packet> Dcf<P> {
         let Some(answer) = self.answer else { return Action::None };
         let (exchange, timeout) = match answer.kind {
             FrameKind::Cts => {
-                let free = match t.profile {
-                    MacProfile::Ns2 => self.medium_idle(now),
-                    MacProfile::Ieee => self.nav_until <= now,
-                };
+                let free = if t.rules.cts_needs_idle_medium { self.medium_idle(now) } else { self.nav_until <= now };
                 if !free {
                     self.answer = None;
                     self.resume(now, t);
@@ -251,12 +246,8 @@ impl<P: Packet> Dcf<P> {
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
         let to = outgoing.packet.next_hop;
         let (uses_rts, rts_next, bytes) = (outgoing.uses_rts, outgoing.rts_next, outgoing.bytes);
-        // Under `ieee` the backoff runs only while the medium is idle, or was until the CCA time before its end.
-        let free = match t.profile {
-            MacProfile::Ns2 => self.medium_idle(now),
-            MacProfile::Ieee => true,
-        };
-        if !free {
+        // By the standard the backoff runs only while the medium is idle, or was until the CCA time before its end.
+        if t.rules.senses_before_sending && !self.medium_idle(now) {
             if let Some(outgoing) = &mut self.outgoing {
                 outgoing.rts_next = uses_rts;
             }

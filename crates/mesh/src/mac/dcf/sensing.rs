@@ -6,7 +6,7 @@ use super::{Dcf, Exchange};
 use crate::category::Category;
 use crate::mac::arrivals::LockedFrame;
 use crate::mac::backoff::Backoff;
-use crate::mac::config::MacProfile;
+use crate::mac::rules::ImmediateAccess;
 use crate::mac::timing::{Access, Timing};
 use crate::packet::Packet;
 use meshpace_core::{Duration, Time};
@@ -14,12 +14,13 @@ use meshpace_core::{Duration, Time};
 /// How long the medium will be reserved at least when `frame`, which may be lost to a collision, is over.
 #[inline]
 fn least_nav(frame: &LockedFrame, t: &Timing) -> Duration {
-    match t.profile {
-        MacProfile::Ns2 if frame.is_notified => Duration::ZERO,
-        MacProfile::Ns2 if frame.decodable => t.eifs.min(Duration(u64::from(frame.nav_ns))),
-        MacProfile::Ns2 => t.eifs,
-        // After a frame that is lost a longer space follows instead.
-        MacProfile::Ieee => Duration::ZERO,
+    // Without that rule a longer space follows a frame that is lost.
+    if !t.rules.error_sets_nav || frame.is_notified {
+        Duration::ZERO
+    } else if frame.decodable {
+        t.eifs.min(Duration(u64::from(frame.nav_ns)))
+    } else {
+        t.eifs
     }
 }
 
@@ -54,7 +55,7 @@ impl<P: Packet> Dcf<P> {
         let locks = busy == Time::ZERO && self.receiver.is_first_lock();
         match self.next_arrival.first() {
             // A frame that begins before pauses it, and it goes on DIFS after that at the earliest.
-            Some(next) if locks && next.start < expiry && expiry.since(next.start) >= t.commit => {
+            Some(next) if locks && next.start < expiry && expiry.since(next.start) >= t.rules.cca_time => {
                 let idle = (next.frame.end + least_nav(&next.into(), t)).max(self.nav_until);
                 let elapsed = (next.start + t.counts_ahead).since(from);
                 at.min(idle + t.difs + remaining.saturating_sub(elapsed))
@@ -74,7 +75,7 @@ impl<P: Packet> Dcf<P> {
     /// The medium becomes busy.
     #[inline]
     pub(super) fn sense_onset(&mut self, now: Time, t: &Timing) {
-        if self.backoff.notices(now, t.commit) {
+        if self.backoff.notices(now, t.rules.cca_time) {
             self.sense(now, t);
         }
     }
@@ -82,22 +83,21 @@ impl<P: Packet> Dcf<P> {
     /// The medium becomes busy with a frame, whatever else there is.
     #[inline(never)]
     pub(super) fn pause_backoff(&mut self, now: Time, t: &Timing) {
-        if self.backoff.notices(now, t.commit) {
+        if self.backoff.notices(now, t.rules.cca_time) {
             self.backoff.pause(now, t.slot, t.counts_ahead);
         }
     }
 
     /// Begins to contend for the medium with the current frame.
     pub(super) fn contend(&mut self, now: Time, t: &Timing) {
-        // OFDM: idle means that the NAV is over, too. 802.11b here asks for the physical medium alone.
-        let idle_since = if t.ofdm.is_some() { self.idle_since.max(self.nav_until) } else { self.idle_since };
-        if t.profile == MacProfile::Ieee
+        let idle_since = if t.rules.nav_is_busy { self.idle_since.max(self.nav_until) } else { self.idle_since };
+        if t.rules.immediate_access != ImmediateAccess::Never
             && self.medium_idle(now)
             && now.since(idle_since) >= self.interframe(self.category, t)
         {
-            // 9.2.5.1: idle for DIFS already. The frame leaves with the timer, at once.
+            // Idle for the whole space already. The frame leaves with the timer, at once.
             self.backoff = Backoff::Running { from: now, remaining_ns: 0 };
-        } else if t.ht.is_some_and(|ht| ht.immediate)
+        } else if t.rules.immediate_access == ImmediateAccess::WhileIdle
             && self.medium_idle(now)
             // No category may go while another one waits the space within its own exchange.
             && (!t.edca || self.defer == Time::NEVER)
@@ -111,10 +111,7 @@ impl<P: Packet> Dcf<P> {
 
     /// Draws a backoff; counting down begins an interframe space after the medium is idle.
     pub(super) fn start_backoff(&mut self, now: Time, t: &Timing) {
-        let slots = match t.profile {
-            MacProfile::Ns2 => self.rng.below(u64::from(self.contention.cw)),
-            MacProfile::Ieee => self.rng.below(u64::from(self.contention.cw) + 1),
-        };
+        let slots = self.rng.below(u64::from(self.contention.cw) + u64::from(t.rules.backoff_reaches_window));
         self.backoff = Backoff::paused(t.slot * slots);
         self.sense(now, t);
     }
@@ -125,7 +122,7 @@ impl<P: Packet> Dcf<P> {
         if self.after_error { eifs } else { aifs }
     }
 
-    /// `ieee`: when a backoff counts on if the medium is idle `now`.
+    /// When a backoff counts on if the medium is idle `now`.
     #[inline]
     pub(super) fn counts_from(&self, category: Category, now: Time, t: &Timing) -> Time {
         // The space counts from when the medium, physical or virtual, became idle.
@@ -140,10 +137,8 @@ impl<P: Packet> Dcf<P> {
             Backoff::Off => {}
             Backoff::Paused { .. } => {
                 if self.medium_idle(now) {
-                    let from = match t.profile {
-                        MacProfile::Ns2 => now + t.difs,
-                        MacProfile::Ieee => self.counts_from(self.category, now, t),
-                    };
+                    let from =
+                        if t.rules.error_sets_nav { now + t.difs } else { self.counts_from(self.category, now, t) };
                     self.backoff.resume(from);
                 }
             }

@@ -3,13 +3,14 @@
 use super::parcel::{Parcel, attempt as ended, data, discipline, id, ms, routing, towards};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
+use meshpace_mesh::Body;
 use meshpace_mesh::link::dcc::DccConfig;
 use meshpace_mesh::link::fq_codel::FqCodelConfig;
 use meshpace_mesh::link::llap::LlapConfig;
 use meshpace_mesh::link::lred::{LredAction, LredConfig};
 use meshpace_mesh::link::queue::DropTail;
 use meshpace_mesh::link::{Discipline, MarkerConfig, QueueConfig, QueueLoss};
-use meshpace_mesh::{Body, MacProfile};
+use meshpace_mesh::mac::Rules;
 
 const NEXT: NodeId = NodeId(1);
 const DATA_AIR: Duration = Duration::from_micros(4464);
@@ -154,7 +155,7 @@ fn equal_seeds_mark_equal_packets() {
 fn plain_drop_tail_is_the_bare_queue() {
     let mut rng = Rng::stream(3, Purpose::Test, 0);
     let mut link = discipline(QueueConfig::DropTail, MarkerConfig::None);
-    let mut bare = DropTail::new(50, MacProfile::Ns2);
+    let mut bare = DropTail::new(50, &Rules::NS2);
     assert!(!link.wants_hops() && !link.wants_attempts() && !link.wants_overheard());
     for number in 0..5000 {
         let next_hop = rng.below(3) as u16;

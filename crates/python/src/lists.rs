@@ -1,0 +1,35 @@
+//! What a scenario can name: transports and keys, as lines of JSON.
+
+use meshpace_scenario::keys::{self, Level};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::json;
+
+/// The named transports, an object each: name, description, parameters, source.
+#[pyfunction]
+pub fn transports() -> Vec<String> {
+    let entries = meshpace_transport::names::table();
+    let object = |entry: &meshpace_transport::names::Entry| {
+        let (name, description, source) = (entry.name, entry.description, entry.source);
+        json!({"name": name, "description": description, "parameters": entry.parameters(), "source": source})
+    };
+    entries.iter().map(|entry| object(entry).to_string()).collect()
+}
+
+/// The keys of a scenario, of one section or one key if that is given, those for everybody first: an object each.
+#[pyfunction]
+pub fn keys(section: Option<&str>) -> PyResult<Vec<String>> {
+    let found = match section {
+        None => Ok(keys::all()),
+        Some(section) => keys::of(section),
+    };
+    let mut found = found.map_err(PyValueError::new_err)?;
+    found.sort_by_key(|key| key.level);
+    let line = |key: keys::Key| {
+        let level = if key.level == Level::Basic { "basic" } else { "expert" };
+        let takes = key.takes();
+        let keys::Key { name, default, meaning, source, .. } = key;
+        json!({"key": name, "takes": takes, "default": default, "meaning": meaning, "source": source, "level": level}).to_string()
+    };
+    Ok(found.into_iter().map(line).collect())
+}
