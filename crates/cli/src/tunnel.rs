@@ -372,10 +372,10 @@ impl Listen {
         options.keylog = self.common.keylog()?;
         let keylog = options.keylog.clone();
         let port = TpaPort::with_options((self.address, self.port), options)?;
-        log::say(Level::Info, name, &format!("listening on UDP {}", port.local_addr()?));
         let exit = Exit::new(allowed);
         exit.counters().watch(told(name));
         let service = exit.serve(port.listen(BACKLOG)?, log::warn)?;
+        log::say(Level::Info, name, &format!("listening on UDP {}", port.local_addr()?));
         Ok(End { transport: None, keylog, role: Role::Listens { exit, service } })
     }
 }

@@ -132,10 +132,10 @@ impl Connection {
     pub(super) fn on_elsewhere(&mut self, now: Time, at: Addresses, number: u64, out: &mut Outbox) {
         let (Stage::Open(cover) | Stage::Orphaned { cover, .. }) = &mut self.stage else { return };
         let Some((number, is_first)) = self.roaming.consider(now, at, number) else { return };
-        let challenge = PathFrame::Challenge(number);
-        cover.push_path(at, challenge, out);
+        cover.push_path(at, PathFrame::Challenge(number), out);
         if is_first {
-            cover.push_path(self.addresses, challenge, out);
+            // Another number: a copy of the answer to this one is none to the other.
+            cover.push_path(self.addresses, PathFrame::Challenge(!number), out);
         }
     }
 
