@@ -29,7 +29,8 @@ pub fn keys(section: Option<&str>) -> PyResult<Vec<String>> {
         let level = if key.level == Level::Basic { "basic" } else { "expert" };
         let takes = key.takes();
         let keys::Key { name, default, meaning, source, .. } = key;
-        json!({"key": name, "takes": takes, "default": default, "meaning": meaning, "source": source, "level": level}).to_string()
+        json!({"key": name, "takes": takes, "default": default, "meaning": meaning, "source": source, "level": level})
+            .to_string()
     };
     Ok(found.into_iter().map(line).collect())
 }
