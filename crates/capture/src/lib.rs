@@ -80,13 +80,18 @@ impl PcapProbe {
         all.into_iter().find(|path| path.symlink_metadata().is_ok())
     }
 
+    /// Why runs of `config` cannot be captured, and what to do instead; none if they can.
+    pub fn refusal(config: &Config) -> Option<&'static str> {
+        let why = "frames of mac.profile = \"ht\" cannot be captured: use --record FILE, which has every frame as a line of text";
+        config.mesh.mac.ht.is_some().then_some(why)
+    }
+
     /// Creates `dir` if it is not there and in it the files of every node of `config`. A file that exists is an error,
     /// found before any is created, unless `replace`.
     pub fn create(dir: &Path, config: &Config, replace: bool) -> Result<PcapProbe, CaptureError> {
         let nodes = config.positions.len();
-        if config.mesh.mac.ht.is_some() {
-            let source =
-                io::Error::new(io::ErrorKind::Unsupported, "frames of mac.profile = \"ht\" cannot be captured");
+        if let Some(why) = PcapProbe::refusal(config) {
+            let source = io::Error::new(io::ErrorKind::Unsupported, why);
             return Err(CaptureError { path: dir.to_owned(), source });
         }
         if let Some(path) = PcapProbe::existing(dir, nodes).filter(|_| !replace) {

@@ -18,7 +18,7 @@ const fn word(tried: &'static [&'static str], write: &'static str, keys: &'stati
 }
 
 /// What people have tried.
-const WORDS: [Word; 20] = [
+const WORDS: [Word; 25] = [
     word(&["reno", "tcp-reno", "new reno"], "flow.transport = \"newreno\"", &["flow.transport"]),
     word(
         &["tcp", "sack"],
@@ -36,6 +36,27 @@ const WORDS: [Word; 20] = [
         "flow.traffic = \"http\", with flow.file_size and flow.pause",
         &["flow.traffic", "flow.file_size", "flow.pause"],
     ),
+    word(
+        &["udp", "datagrams"],
+        "flow.transport = \"udp\", with flow.traffic = \"cbr\" and flow.rate = \"64 kbit/s\"",
+        &["flow.transport", "flow.traffic", "flow.rate"],
+    ),
+    word(
+        &["p95", "latency", "percentile", "delay"],
+        "it is measured, not set: the column \"delay p95 ms\" of meshpace run, delay_p95_s in records; drawn by plot.metrics = [\"delay\"]",
+        &["plot.metrics"],
+    ),
+    word(
+        &["starved", "starvation", "starves", "fairness"],
+        "it is measured, not set: meshpace run says first who starved; Jain's index is drawn by plot.metrics = [\"jain\"]",
+        &["plot.metrics"],
+    ),
+    word(
+        &["mobility", "setdest", "bonnmotion", "ns2mobility"],
+        "topology.motion = \"trace.ns2\", a trace of ns-2 or BonnMotion; or topology.kind = \"waypoint\"",
+        &["topology.motion", "topology.moves", "topology.kind"],
+    ),
+    word(&["label", "alias"], "flow.name = \"long\"", &["flow.name"]),
     word(&["voice", "speech", "audio"], "flow.traffic = \"voip\", or \"mp3\"", &["flow.traffic"]),
     word(
         &["802.11n", "80211n", "11n"],
@@ -161,7 +182,12 @@ mod tests {
         let all: Vec<String> = keys::all().into_iter().map(|key| key.name).collect();
         for word in WORDS {
             assert!(word.keys.iter().all(|key| all.contains(&(*key).to_owned())), "{:?}", word.keys);
+            assert!(word.tried.iter().all(|tried| *tried == tried.to_lowercase()), "{:?}", word.tried);
         }
+        // What is measured is no key, and is told all the same.
+        assert!(instead("p95").is_some_and(|told| told.contains("delay_p95_s")));
+        assert!(instead("Starvation").is_some_and(|told| told.contains("who starved")));
+        assert!(instead("setdest").is_some_and(|told| told.contains("topology.motion")));
         assert_eq!(instead("newreno"), None, "that is its name");
     }
 }

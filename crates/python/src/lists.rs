@@ -1,6 +1,6 @@
 //! What a scenario can name: transports and keys, as lines of JSON.
 
-use meshpace_scenario::keys::{self, Level};
+use meshpace_scenario::keys::{self as known, Level};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -20,16 +20,17 @@ pub fn transports() -> Vec<String> {
 #[pyfunction]
 pub fn keys(section: Option<&str>) -> PyResult<Vec<String>> {
     let found = match section {
-        None => Ok(keys::all()),
-        Some(section) => keys::of(section),
+        None => Ok(known::all()),
+        Some(section) => known::of(section),
     };
     let mut found = found.map_err(PyValueError::new_err)?;
     found.sort_by_key(|key| key.level);
-    let line = |key: keys::Key| {
+    let line = |key: known::Key| {
         let level = if key.level == Level::Basic { "basic" } else { "expert" };
         let takes = key.takes();
-        let keys::Key { name, default, meaning, source, .. } = key;
-        json!({"key": name, "takes": takes, "default": default, "meaning": meaning, "source": source, "level": level}).to_string()
+        let known::Key { name, default, meaning, source, .. } = key;
+        json!({"key": name, "takes": takes, "default": default, "meaning": meaning, "source": source, "level": level})
+            .to_string()
     };
     Ok(found.into_iter().map(line).collect())
 }

@@ -255,7 +255,9 @@ fn refuse_shared_names(root: &Reader<'_>, items: &[Value], names: &[Option<Strin
     let mut seen = BTreeSet::new();
     for name in names.iter().flatten().filter(|name| !seen.insert(name.as_str())) {
         let own = |item: &&Value| match &item.kind {
-            Kind::Table(table) => matches!(table.get("name"), Some(Value { kind: Kind::String(own), .. }) if own == name),
+            Kind::Table(table) => {
+                matches!(table.get("name"), Some(Value { kind: Kind::String(own), .. }) if own == name)
+            }
             _ => false,
         };
         let origin = items.iter().rev().find(own).and_then(|item| match &item.kind {

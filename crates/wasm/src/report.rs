@@ -88,7 +88,12 @@ fn way(world: &World<'_, Watch>, from: NodeId, to: NodeId, most: usize) -> Vec<i
 /// What was measured until now, under the names of `meshpace run --format json`.
 pub fn record(playback: &Playback) -> Value {
     let outcome: Outcome = playback.outcome();
-    let flows = outcome.flows.iter().zip(&playback.config().flows).zip(playback.transports().iter().zip(playback.names())).enumerate();
+    let flows = outcome
+        .flows
+        .iter()
+        .zip(&playback.config().flows)
+        .zip(playback.transports().iter().zip(playback.names()))
+        .enumerate();
     let flows = flows.map(|(id, ((measured, flow), (transport, name)))| {
         json!({
             "id": id,

@@ -69,3 +69,15 @@ fn a_full_disk_is_one_error_and_status_1() {
     assert_eq!(error.lines().count(), 1, "{error}");
     assert!(error.contains("radio.pcapng") && error.contains("No space left"), "{error}");
 }
+
+/// Said before the first run, with what to do instead: nothing is printed, and no directory is made.
+#[test]
+fn frames_of_802_11n_are_refused_before_any_run() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let into = scratch.path().join("captures");
+    let ht = ["--set", "mac.profile=ht", "--set", "radio.rate=MCS 7", "--set", "topology={ hops = 2 }"];
+    let (code, printed, told) = run(&into, &ht);
+    assert_ne!(code, 0);
+    assert!(printed.is_empty() && told.contains("--record FILE"), "{printed}{told}");
+    assert!(!into.exists());
+}

@@ -374,7 +374,7 @@ mod tests {
         named.flows[0].name = Some("long".to_owned());
         named.flows[0].delivered_bytes = 0;
         let table = wide(&[with_flow(&named, |flow| (flow.name, flow.delivered_bytes) = (None, 1))]);
-        assert!(table.contains("! long: newreno 0→7") && table.contains("\n newreno 0→7"), "{table}");
+        assert!(table.contains("! long: newreno 0→7") && table.contains("\nnewreno 0→7"), "{table}");
         assert!(table.contains("! long (0→7) delivered nothing"), "{table}");
     }
 

@@ -114,7 +114,7 @@ pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
                     time.to_string(),
                     estimate.mean.to_string(),
                     half(&estimate),
-                group.name(flow).unwrap_or_default().to_owned(),
+                    group.name(flow).unwrap_or_default().to_owned(),
                 ]));
                 points.push(Point::new(time, estimate.mean, estimate.half_width));
             }

@@ -58,12 +58,8 @@ impl Map {
             Some(Some(own)) => own.clone(),
             _ => format!("flow {number}"),
         };
-        let labels: Vec<String> = self
-            .flows
-            .iter()
-            .enumerate()
-            .map(|(number, flow)| format!("{}, {}", name(&flow.2), own(number)))
-            .collect();
+        let labels: Vec<String> =
+            self.flows.iter().enumerate().map(|(number, flow)| format!("{}, {}", name(&flow.2), own(number))).collect();
         // Of one transport alone, its colour would tell nothing.
         let of_one = self.flows.iter().all(|flow| flow.2 == self.flows[0].2);
         let styles = if of_one && self.flows.len() > 1 { look::apart(labels.len()) } else { look::styles(&labels) };

@@ -102,7 +102,8 @@ fn agreed(starts: &[Start], places: &[Position]) -> Result<Vec<Position>, Wrong>
             }
             Some(place) if place.distance(start) > SAME_M => {
                 let Position { x, y } = place;
-                let why = format!("node {node} begins at ({}, {}) here, and at ({x}, {y}) in the topology", start.x, start.y);
+                let why =
+                    format!("node {node} begins at ({}, {}) here, and at ({x}, {y}) in the topology", start.x, start.y);
                 return Err(wrong(line, why));
             }
             Some(_) => {}
@@ -184,10 +185,13 @@ fn ns2(lines: &[(usize, &str)], places: &[Position]) -> Result<Found, Wrong> {
         let node = order.node;
         let start = starts[node].map(|(_, place)| place).or_else(|| places.get(node).copied());
         let Some(start) = start else {
-            return Err(wrong(order.line, match places.len() {
-                0 => format!("where node {node} begins is not said: expected $node_({node}) set X_ and Y_"),
-                there => format!("there is no node {node}: the topology has nodes 0 to {}", there - 1),
-            }));
+            return Err(wrong(
+                order.line,
+                match places.len() {
+                    0 => format!("where node {node} begins is not said: expected $node_({node}) set X_ and Y_"),
+                    there => format!("there is no node {node}: the topology has nodes 0 to {}", there - 1),
+                },
+            ));
         };
         obey(&mut moves[node], start, order);
     }
@@ -244,7 +248,10 @@ fn bonnmotion(lines: &[(usize, &str)]) -> Result<Found, Wrong> {
                 None => starts.push(Some((line, to))),
                 Some((before, place)) if when < before || when == before && place != to => {
                     let [before, when] = [before, when].map(Time::as_secs_f64);
-                    return Err(wrong(line, format!("node {node} goes back in time, or jumps: from {before} s to {when} s")));
+                    return Err(wrong(
+                        line,
+                        format!("node {node} goes back in time, or jumps: from {before} s to {when} s"),
+                    ));
                 }
                 Some((before, place)) if place != to => {
                     legs.push(Move { node: NodeId(node as u16), start: before, end: when, to });

@@ -8,10 +8,8 @@ use meshpace_core::{Parameter, parameter};
 use meshpace_mesh::config::RadioConfig;
 use meshpace_mesh::radio::Channel;
 
-static SPACING: Parameter =
-    parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of neighbours; without it and with OFDM four fifths of the range of its links");
-static SEPARATION: Parameter =
-    parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of parallel chains; without it and with OFDM twice the usual spacing");
+static SPACING: Parameter = parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of neighbours; without it and with OFDM four fifths of the range of its links");
+static SEPARATION: Parameter = parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of parallel chains; without it and with OFDM twice the usual spacing");
 static HOPS: Parameter =
     parameter!(hops: u64 = DEFAULT_HOPS => whole("hops", 1, MAX_NODES - 1), Basic, "hops of a chain");
 /// Two chains have half of the nodes each.

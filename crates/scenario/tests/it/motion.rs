@@ -46,7 +46,8 @@ $ns_ at 40.0 \"$node_(0) setdest 90.44 44.89 1.25\"
 
 /// Where node 0 of [`NS2`] is, by steps of a millisecond towards whatever is its destination then.
 fn walked(until_s: f64) -> (f64, f64) {
-    let orders = [(2.0, 90.44, 44.89, 10.5), (14.0, 400.0, 300.0, 20.0), (15.0, 200.0, 100.0, 0.0), (40.0, 90.44, 44.89, 1.25)];
+    let orders =
+        [(2.0, 90.44, 44.89, 10.5), (14.0, 400.0, 300.0, 20.0), (15.0, 200.0, 100.0, 0.0), (40.0, 90.44, 44.89, 1.25)];
     let (mut x, mut y) = (83.36, 239.43);
     let (mut to, mut speed) = ((x, y), 0.0);
     for step in 0..(until_s * 1e3).round() as u64 {
@@ -94,10 +95,15 @@ fn a_map_or_a_shape_says_where_nodes_begin_and_the_trace_how_they_go_on() {
     let moves = "$ns_ at 10.0 \"$node_(1) setdest 150.0 80.0 8.0\"\n";
     let map = "name,x,y\ngate,0,0\nbus,150,0\nhouse,300,0\n";
     let files = [("walk.txt", moves), ("map.csv", map)];
-    for topology in ["kind = 'nodes'\nfile = 'map.csv'\nmotion = 'walk.txt'", "hops = 2\nspacing = '150 m'\nmotion = 'walk.txt'"] {
+    for topology in
+        ["kind = 'nodes'\nfile = 'map.csv'\nmotion = 'walk.txt'", "hops = 2\nspacing = '150 m'\nmotion = 'walk.txt'"]
+    {
         let mut motion = motion(topology, &files);
         let places = motion.positions(Time(15_000_000_000));
-        assert_eq!(places.iter().map(|place| (place.x, place.y)).collect::<Vec<_>>(), [(0.0, 0.0), (150.0, 40.0), (300.0, 0.0)]);
+        assert_eq!(
+            places.iter().map(|place| (place.x, place.y)).collect::<Vec<_>>(),
+            [(0.0, 0.0), (150.0, 40.0), (300.0, 0.0)]
+        );
     }
     // The scenario's digest is that of its files, too.
     let digest = |walk| read("hops = 2\nspacing = '150 m'\nmotion = 'walk.txt'", &[("walk.txt", walk)]).unwrap().digest;
@@ -111,7 +117,10 @@ fn what_is_wrong_with_a_trace_names_the_file_and_the_line() {
     for (trace, words) in [
         (after("$ns_ at 1.0 \"$node_(2) setdest 5 5 1\""), ["walk.txt:5:", "where node 2 begins"]),
         (after("$ns_ at 1.0 \"$node_(1) setdest 5 5\""), ["walk.txt:5:", "setdest X Y SPEED"]),
-        (after("$ns_ at 1.0 \"$node_(1) setdest 5 north 1\""), ["walk.txt:5:", "a coordinate in metres, found \"north\""]),
+        (
+            after("$ns_ at 1.0 \"$node_(1) setdest 5 north 1\""),
+            ["walk.txt:5:", "a coordinate in metres, found \"north\""],
+        ),
         (after("$ns_ at -1 \"$node_(1) setdest 5 5 1\""), ["walk.txt:5:", "a time in seconds"]),
         (after("$ns_ at 1 \"$node_(1) setdest 5 5 -1\""), ["walk.txt:5:", "a speed in m/s"]),
         (after("$ns_ at 1 \"$node_(one) setdest 5 5 1\""), ["walk.txt:5:", "$node_(3)"]),
@@ -126,7 +135,10 @@ fn what_is_wrong_with_a_trace_names_the_file_and_the_line() {
         ("#3D\n0 0 0 0 5 10 0 0\n".to_owned(), ["walk.txt:1:", "three dimensions"]),
     ] {
         let refusal = read(ALONE, &[("walk.txt", &trace)]).expect_err(&trace).to_string();
-        assert!(words.iter().all(|word| refusal.contains(word)) && refusal.contains("topology.motion"), "{trace}{refusal}");
+        assert!(
+            words.iter().all(|word| refusal.contains(word)) && refusal.contains("topology.motion"),
+            "{trace}{refusal}"
+        );
     }
     let map = [("map.csv", "x,y\n0,0\n50,0\n"), ("walk.txt", starts)];
     let both = "kind = 'nodes'\nfile = 'map.csv'\nmotion = 'walk.txt'";

@@ -51,7 +51,7 @@ fn without_a_spacing_neighbours_hear_each_other_and_nobody_else() {
         "[radio]\nrate = 'MCS 15'\n[mac]\nprofile = 'ht'\n",
         "[radio]\nrate = 'MCS 0'\nband = '2.4 GHz'\n[mac]\nprofile = 'ht'\n",
         "[radio]\nrate = '54 Mbit/s'\n[mac]\nprofile = 'ieee'\n",
-        "[radio]\nrate = '6 Mbit/s'\nexponent = 3.5\n[mac]\nprofile = 'ieee'\n",
+        "[radio]\nrate = '6 Mbit/s'\npath_loss_exponent = 3.5\n[mac]\nprofile = 'ieee'\n",
     ] {
         let scenario = read(&format!("{radio}[[flow]]\n")).unwrap_or_else(|refusal| panic!("{radio}{refusal}"));
         let config = &scenario.points[0].config;
@@ -62,6 +62,7 @@ fn without_a_spacing_neighbours_hear_each_other_and_nobody_else() {
             assert_eq!(config.positions[1].x, 200.0, "as in the papers");
         }
     }
-    let written = read("[radio]\nrate = 'MCS 7'\n[mac]\nprofile = 'ht'\n[topology]\nspacing = '9 m'\n[[flow]]\n").unwrap();
+    let written =
+        read("[radio]\nrate = 'MCS 7'\n[mac]\nprofile = 'ht'\n[topology]\nspacing = '9 m'\n[[flow]]\n").unwrap();
     assert_eq!(written.points[0].config.positions[1].x, 9.0);
 }
