@@ -46,11 +46,12 @@ pub struct Arguments {
     /// Runs at a time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// With a dump: what one good hop carries alone, kbit/s; then tell what each path carries by the metric of its hops.
+    /// With a dump: what one good hop carries alone, kbit/s; then tell what each path carries by the metric of its hops. Hops of which the dump itself
+    /// tells what they carry (hop_mbps, expected throughput) need none.
     #[arg(long, value_name = "KBIT/S")]
     hop_goodput: Option<f64>,
-    /// With --hop-goodput: what was measured of the flows, in their order (flent, iperf3 -J, iperf -y C), told beside it.
-    #[arg(long, value_name = "FILE", requires = "hop_goodput")]
+    /// What was measured of the flows, in their order (flent, iperf3 -J, iperf -y C), told beside what their hops carry.
+    #[arg(long, value_name = "FILE")]
     measured: Vec<PathBuf>,
     /// Write the scenario with what is usual, and its files, into this directory: `meshpace run DIR/advice.toml` repeats it.
     #[arg(long, value_name = "DIR")]
@@ -141,10 +142,7 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
         let (links, map) = advise::files(dump, ways);
         known.files = vec![("links.csv".to_owned(), links.into_bytes()), ("map.json".to_owned(), map.into_bytes())];
     }
-    let paths = match arguments.hop_goodput {
-        Some(hop) => paths(arguments, &known, ways.as_deref().unwrap_or_default(), hop).map_err(refused)?,
-        None => String::new(),
-    };
+    let paths = paths(arguments, &known, ways.as_deref().unwrap_or_default()).map_err(refused)?;
     let stop = runner::stop_on_interrupt();
     runner::silence_panics();
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
@@ -176,8 +174,10 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     }
     let (mut answers, mut shown_answers) = (Vec::new(), String::new());
     for (question, tried) in QUESTIONS.iter().zip(&tried) {
-        let tried: Vec<_> =
-            tried.iter().map(|(choice, campaign)| Ok((*choice, machine.run(campaign)?))).collect::<Result<_, Failure>>()?;
+        let tried: Vec<_> = tried
+            .iter()
+            .map(|(choice, campaign)| Ok((*choice, machine.run(campaign)?)))
+            .collect::<Result<_, Failure>>()?;
         let found = advise::answers(question, &records, &tried).map_err(|why| (FAILED, why))?;
         shown_answers.push_str(&shown(question.name, question.usual.name, &found, arguments.json));
         answers.extend(found);
@@ -191,7 +191,10 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
         let last = json!({"helps": helps, "error": sure, "links": routes.links, "weak_links": routes.too_weak});
         return Ok(format!("{of_flows}{paths}{shown_answers}{last}\n"));
     }
-    Ok(format!("{}{paths}\n# What helps\n\n{helps}{shown_answers}\n# How sure\n\n{sure}\n\n{LEFT_OUT}\n", first(&told, &routes, &known, arguments.mcs)))
+    Ok(format!(
+        "{}{paths}\n# What helps\n\n{helps}{shown_answers}\n# How sure\n\n{sure}\n\n{LEFT_OUT}\n",
+        first(&told, &routes, &known, arguments.mcs)
+    ))
 }
 
 /// What people have to know before any setting: who starves, which links are too weak, which dumps are missing.
@@ -214,7 +217,7 @@ fn first(told: &[Told], routes: &Routes, known: &Known, mcs: u8) -> String {
 fn keep(directory: &Path, arguments: &Arguments, known: &Known, ends: &[(usize, usize)]) -> Result<(), String> {
     let scenario = advise::scenario(&known.mesh, ends, arguments.mcs, arguments.seconds)?;
     let sets: Vec<String> = advise::sets(None).into_iter().chain(arguments.set.clone()).collect();
-    let scenario = advise::written(&scenario, &sets)?;
+    let scenario = advise::written(&scenario, &sets);
     let write = |name: &str, bytes: &[u8]| {
         let path = directory.join(name);
         std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
@@ -229,10 +232,14 @@ fn ways_of(dump: &Dump, ends: &[(usize, usize)]) -> Result<Vec<Vec<usize>>, Stri
     let way = |&(from, to): &(usize, usize)| {
         let name = |node: usize| dump.nodes.get(node).cloned().unwrap_or_else(|| node.to_string());
         if from.max(to) >= dump.nodes.len() {
-            return Err(format!("--flow {from},{to}: the mesh has the nodes 0 to {}", dump.nodes.len().saturating_sub(1)));
+            return Err(format!(
+                "--flow {from},{to}: the mesh has the nodes 0 to {}",
+                dump.nodes.len().saturating_sub(1)
+            ));
         }
         let missing = || dump.missing().map_or_else(|| "they are not linked".to_owned(), |missing| missing);
-        ways::way(dump, from, to).ok_or_else(|| format!("no way from {} to {} is known: {}", name(from), name(to), missing()))
+        ways::way(dump, from, to)
+            .ok_or_else(|| format!("no way from {} to {} is known: {}", name(from), name(to), missing()))
     };
     ends.iter().map(way).collect()
 }
@@ -292,7 +299,8 @@ fn of_dump(dump: Dump) -> Known {
 fn several(files: &[PathBuf]) -> Result<Known, String> {
     let dump = |file: &PathBuf| {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let dump = dumps::read(&bytes_of(file)?).map_err(|(place, why)| format!("{}:{place}: {why}", file.display()))?;
+        let dump =
+            dumps::read(&bytes_of(file)?).map_err(|(place, why)| format!("{}:{place}: {why}", file.display()))?;
         Ok((name, dump))
     };
     let dumps: Vec<(String, Dump)> = files.iter().map(dump).collect::<Result<_, String>>()?;
@@ -302,10 +310,13 @@ fn several(files: &[PathBuf]) -> Result<Known, String> {
 /// Whether both ends of every link are numbers.
 fn has_numbers(bytes: &[u8], titles: &[&str]) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    let places: Vec<usize> = ["from", "to"].iter().filter_map(|name| titles.iter().position(|title| title == name)).collect();
+    let places: Vec<usize> =
+        ["from", "to"].iter().filter_map(|name| titles.iter().position(|title| title == name)).collect();
     let is_number = |line: &str| {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        places.iter().all(|&place| cells.get(place).is_none_or(|cell| cell.chars().all(|letter| letter.is_ascii_digit())))
+        places
+            .iter()
+            .all(|&place| cells.get(place).is_none_or(|cell| cell.chars().all(|letter| letter.is_ascii_digit())))
     };
     text.lines().skip(1).all(is_number)
 }
@@ -343,16 +354,27 @@ fn listed(names: &[String]) -> String {
     names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ") + &more
 }
 
-/// What each path carries by the metric of its hops, and what was measured.
-fn paths(arguments: &Arguments, known: &Known, ways: &[Vec<usize>], hop: f64) -> Result<String, String> {
-    let dump = known.dump.as_ref().ok_or("--hop-goodput: a map and a list of links have no metric; give a dump")?;
-    if !(hop.is_finite() && hop > 0.0) {
+/// What each path carries by what each of its hops carries alone, or else by its metric, and what was measured; nothing where neither is known.
+fn paths(arguments: &Arguments, known: &Known, ways: &[Vec<usize>]) -> Result<String, String> {
+    let hop = arguments.hop_goodput;
+    if hop.is_some_and(|hop| !(hop.is_finite() && hop > 0.0)) {
         return Err("--hop-goodput: expected a number above 0".to_owned());
     }
-    let links = ways::etx(dump);
+    let Some(dump) = known.dump.as_ref() else {
+        return match hop {
+            Some(_) => Err("--hop-goodput: a map and a list of links have no metric; give a dump".to_owned()),
+            None => Ok(String::new()),
+        };
+    };
+    let (etx, mbps) = (ways::etx(dump), ways::mbps(dump));
     let mut alone = Vec::new();
     for path in ways {
-        let hops: Vec<f64> = path::metrics(&links, path).iter().map(|etx| hop / etx).collect();
+        let of = |hop_of: &[usize]| {
+            let ends = (hop_of[0], hop_of[1]);
+            mbps.get(&ends).map(|mbps| 1e3 * mbps).or_else(|| Some(hop? / etx.get(&ends)?))
+        };
+        let hops: Option<Vec<f64>> = path.windows(2).map(of).collect();
+        let Some(hops) = hops else { return Ok(String::new()) };
         alone.push((path::alone(&hops), path));
     }
     let shares = path::shared(&alone.iter().map(|(alone, _)| *alone).collect::<Vec<f64>>(), &[]);
@@ -374,7 +396,7 @@ fn paths(arguments: &Arguments, known: &Known, ways: &[Vec<usize>], hop: f64) ->
         let path: Vec<String> = path.iter().map(|&node| known.name(node)).collect();
         let beside = measured.as_f64().map(|kbps| format!("; measured {kbps:.0}")).unwrap_or_default();
         text.push_str(&format!(
-            "flow {number}, {}: by the metric of its hops {alone:.0} kbit/s alone, {share:.0} as a fair share{beside}\n",
+            "flow {number}, {}: by what its hops carry {alone:.0} kbit/s alone, {share:.0} as a fair share{beside}\n",
             path.join("-")
         ));
     }

@@ -171,35 +171,39 @@ pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], mcs: u8, seconds: u64) ->
     Ok(text)
 }
 
-/// A scenario with these settings, KEY=VALUE as of `--set`, written into it; a key of `flow` is set in every flow.
-///
-/// # Errors
-/// If the scenario is no TOML.
-pub fn written(scenario: &str, sets: &[String]) -> Result<String, String> {
-    let mut scenario: toml::Table = scenario.parse().map_err(|error| format!("the scenario: {error}"))?;
+/// A scenario of [`scenario`] with these settings, KEY=VALUE as of `--set`, written into it; a key of `flow` is set in every flow.
+pub fn written(scenario: &str, sets: &[String]) -> String {
+    let mut lines: Vec<String> = scenario.lines().map(str::to_owned).collect();
     for (key, text) in sets.iter().filter_map(|set| set.split_once('=')) {
         // What is no value of TOML is a text, as for `--set`.
-        let value = format!("value = {text}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("value"));
-        let value = value.unwrap_or_else(|| toml::Value::String(text.to_owned()));
+        let is_value = format!("value = {text}").parse::<toml::Table>().is_ok();
+        let value = if is_value { text.to_owned() } else { Value::from(text).to_string() };
         let (table, key) = key.split_once('.').unwrap_or(("", key));
-        match scenario.get_mut(table) {
-            Some(toml::Value::Array(flows)) => {
-                for flow in flows.iter_mut().filter_map(toml::Value::as_table_mut) {
-                    flow.insert(key.to_owned(), value.clone());
-                }
+        let heads = [format!("[{table}]"), format!("[[{table}]]")];
+        if !table.is_empty() && !lines.iter().any(|line| heads.contains(line)) {
+            lines.extend([String::new(), heads[0].clone()]);
+        }
+        let mut within = table.is_empty();
+        let mut out = Vec::new();
+        if within {
+            out.push(format!("{key} = {value}"));
+        }
+        for line in lines {
+            let is_head = line.starts_with('[');
+            if is_head {
+                within = heads.contains(&line);
             }
-            Some(toml::Value::Table(table)) => {
-                table.insert(key.to_owned(), value);
+            let is_old = within && line.split_once('=').is_some_and(|(name, _)| name.trim() == key);
+            if !is_old {
+                out.push(line);
             }
-            _ if table.is_empty() => {
-                scenario.insert(key.to_owned(), value);
-            }
-            _ => {
-                scenario.insert(table.to_owned(), toml::Table::from_iter([(key.to_owned(), value)]).into());
+            if is_head && within {
+                out.push(format!("{key} = {value}"));
             }
         }
+        lines = out;
     }
-    Ok(scenario.to_string())
+    lines.join("\n") + "\n"
 }
 
 /// Whether there are not too many nodes.
@@ -253,7 +257,8 @@ pub fn files(dump: &Dump, ways: &[Vec<usize>]) -> (String, String) {
         }
     }
     // Where they are only says how long a frame is under way.
-    let nodes: Vec<Value> = (0..dump.nodes.len()).map(|node| json!({"id": node.to_string(), "x_m": node, "y_m": 0})).collect();
+    let nodes: Vec<Value> =
+        (0..dump.nodes.len()).map(|node| json!({"id": node.to_string(), "x_m": node, "y_m": 0})).collect();
     let links: Vec<Value> =
         used.iter().map(|(from, to)| json!({"source": from.to_string(), "target": to.to_string()})).collect();
     (list, format!("{}\n", json!({"nodes": nodes, "links": links})))
@@ -304,7 +309,8 @@ pub fn helps(answers: &[Answer]) -> String {
         let _ = writeln!(text, "- {}: nobody starves in {runs} runs (usual: somebody in {usual})", answer.choice);
     }
     for answer in answers.iter().filter(|answer| answer.carries_more()) {
-        let _ = writeln!(text, "- {}: all flows together carry {} more, and nobody starves", answer.choice, amount(answer));
+        let _ =
+            writeln!(text, "- {}: all flows together carry {} more, and nobody starves", answer.choice, amount(answer));
     }
     let tried = answers.iter().filter(|answer| answer.choice != answer.usual).count();
     if text.is_empty() {
@@ -314,10 +320,14 @@ pub fn helps(answers: &[Answer]) -> String {
                 "Nothing that was tried helps: with each of the {tried} choices some flow still starves in some run. Other routes, other rates of the flows or \
                  another channel for some links are what is left.\n"
             ),
-            false => format!("Nothing to change: none of the {tried} choices carries more for sure, and nobody starves.\n"),
+            false => {
+                format!("Nothing to change: none of the {tried} choices carries more for sure, and nobody starves.\n")
+            }
         };
     }
-    text.push_str("Each interval is right in 19 of 20 cases: of ten choices one may look better by chance. More --seeds tell.\n");
+    text.push_str(
+        "Each interval is right in 19 of 20 cases: of ten choices one may look better by chance. More --seeds tell.\n",
+    );
     text
 }
 
@@ -448,11 +458,23 @@ mod tests {
         assert!(told(&answers[2]).contains("cannot be told"));
     }
 
+    #[test]
+    fn a_scenario_is_written_with_its_settings() {
+        let text = scenario(&Mesh::Links(3), &[(0, 1), (0, 2)], 3, 10).unwrap();
+        let sets = ["duration=5 s", "radio.queue=9", "flow.transport=cubic+delack", "routing.protocol=aodv"]
+            .map(str::to_owned);
+        let table: toml::Table = written(&text, &sets).parse().unwrap();
+        let flow = |place: usize| table["flow"][place]["transport"].as_str();
+        assert_eq!((table["duration"].as_str(), table["radio"]["queue"].as_integer()), (Some("5 s"), Some(9)));
+        assert_eq!(
+            (flow(0), flow(1), table["routing"]["protocol"].as_str()),
+            (Some("cubic+delack"), Some("cubic+delack"), Some("aodv"))
+        );
+    }
+
     /// Runs of two flows with these goodputs; a flow of zero starved.
     fn pairs(goodputs: [[f64; 2]; 4]) -> Vec<Value> {
-        let flow = |goodput: f64| {
-            json!({"transport": "x", "hops": 2, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": 0.1})
-        };
+        let flow = |goodput: f64| json!({"transport": "x", "hops": 2, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": 0.1});
         let record = |(seed, goodputs): (i32, [f64; 2])| {
             json!({"seed": seed, "point": {}, "fingerprint": "f", "duration_s": 12.0, "warmup_s": 2.0, "flows": goodputs.map(flow),
                    "aggregate_goodput_bps": goodputs.iter().sum::<f64>()})

@@ -114,7 +114,11 @@ fn who_starves_is_named_first_and_a_run_of_the_kept_scenario_agrees() {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     // The long flow, although it is the second.
     assert_eq!((&lines[0]["flow"], &lines[1]["flow"]), (&Value::from(1), &Value::from(0)), "{text}");
-    assert!(lines[0]["nothing_runs"].as_u64().unwrap() + lines[0]["silent_runs"].as_u64().unwrap() >= 1, "{}", lines[0]);
+    assert!(
+        lines[0]["nothing_runs"].as_u64().unwrap() + lines[0]["silent_runs"].as_u64().unwrap() >= 1,
+        "{}",
+        lines[0]
+    );
     assert!(lines[0]["alone_bps"].as_f64().unwrap() > 10.0 * lines[0]["goodput_bps"].as_f64().unwrap(), "{}", lines[0]);
     assert!(lines[0]["back_alone_bps"].as_f64().unwrap() > 1e5, "{}", lines[0]);
     let mut run = Command::new(cargo_bin("meshpace"));
@@ -125,11 +129,13 @@ fn who_starves_is_named_first_and_a_run_of_the_kept_scenario_agrees() {
     assert_eq!(records.len(), 3, "{}", String::from_utf8_lossy(&output.stderr));
     for told in &lines[..2] {
         let flow = told["flow"].as_u64().unwrap() as usize;
-        let mean = records.iter().map(|record| record["flows"][flow]["goodput_bps"].as_f64().unwrap()).sum::<f64>() / 3.0;
+        let mean =
+            records.iter().map(|record| record["flows"][flow]["goodput_bps"].as_f64().unwrap()).sum::<f64>() / 3.0;
         assert!((told["goodput_bps"].as_f64().unwrap() - mean).abs() < 1e-6 * mean.max(1.0), "{told}: {mean}");
     }
     let (_, told, _) = advise(scratch.path(), &arguments);
-    let (heading, help, first) = (told.find("# Who gets what"), told.find("# What helps"), told.find("STARVED: flow 1 (5→0)"));
+    let (heading, help, first) =
+        (told.find("# Who gets what"), told.find("# What helps"), told.find("STARVED: flow 1 (5→0)"));
     assert!(heading < first && first < help && help < told.find("# retry limit") && heading.is_some(), "{told}");
 }
 
@@ -142,5 +148,20 @@ fn a_dump_is_routed_as_its_mesh_routes() {
     assert!(text.contains("over roof-barn\n"), "1.9 is less than two hops of 1.0:\n{text}");
     fs::write(scratch.path().join("mesh.csv"), "from,to,etx\nroof,barn,2.5\nroof,mill,1.0\nmill,barn,1.0\n").unwrap();
     let (status, text, stderr) = advise(scratch.path(), &["mesh.csv", "--flow", "roof,barn"]);
-    assert!(status == 0 && text.contains("flow 0 (roof→barn) carries ") && text.contains("over roof-mill-barn\n"), "{text}{stderr}");
+    assert!(
+        status == 0 && text.contains("flow 0 (roof→barn) carries ") && text.contains("over roof-mill-barn\n"),
+        "{text}{stderr}"
+    );
+}
+
+#[test]
+fn what_each_hop_carries_tells_what_a_path_carries() {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("mesh.csv"), "from,to,hop_mbps\na,b,12\nb,c,4\n").unwrap();
+    let (status, text, stderr) = advise(scratch.path(), &["mesh.csv", "--flow", "a,c", "--json"]);
+    assert_eq!(status, 0, "{stderr}");
+    let path = text.lines().find(|line| line.contains("alone_kbps")).unwrap();
+    let path: Value = serde_json::from_str(path).unwrap();
+    // 1 over 1/12 and 1/4.
+    assert!((path["alone_kbps"].as_f64().unwrap() - 3000.0).abs() < 1e-6, "{path}");
 }

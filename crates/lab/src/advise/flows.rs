@@ -215,9 +215,7 @@ mod tests {
 
     /// Runs of two flows: goodput in bit/s, and the longest gap in seconds of ten.
     fn runs(of: &[[(f64, f64); 2]]) -> Vec<Value> {
-        let flow = |(goodput, gap): (f64, f64)| {
-            json!({"from": 4, "to": 7, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": gap})
-        };
+        let flow = |(goodput, gap): (f64, f64)| json!({"from": 4, "to": 7, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": gap});
         let run = |flows: &[(f64, f64); 2]| json!({"duration_s": 12.0, "warmup_s": 2.0, "flows": flows.map(flow)});
         of.iter().map(run).collect()
     }
@@ -254,7 +252,11 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
-        assert!(words(&all[1], &name).starts_with("flow 0 (n4→n7) carries 9000 ± 0 kbit/s"), "{}", words(&all[1], &name));
+        assert!(
+            words(&all[1], &name).starts_with("flow 0 (n4→n7) carries 9000 ± 0 kbit/s"),
+            "{}",
+            words(&all[1], &name)
+        );
     }
 
     #[test]

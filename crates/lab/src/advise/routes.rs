@@ -158,7 +158,6 @@ pub fn routes(config: &Config) -> Routes {
     found
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -79,12 +79,10 @@ mod tests {
             .map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
             .collect();
         let cells = |sources: &[&str], hops: &str| -> Vec<i32> {
-            let numbers = |cell: &String| {
-                cell.split_whitespace().filter_map(|word| word.parse::<i32>().ok()).collect::<Vec<_>>()
-            };
-            let of = |row: &&Vec<String>| {
-                row.len() == 4 && row[0].starts_with(hops) && sources.contains(&row[1].as_str())
-            };
+            let numbers =
+                |cell: &String| cell.split_whitespace().filter_map(|word| word.parse::<i32>().ok()).collect::<Vec<_>>();
+            let of =
+                |row: &&Vec<String>| row.len() == 4 && row[0].starts_with(hops) && sources.contains(&row[1].as_str());
             rows.iter().filter(of).flat_map(|row| numbers(&row[3])).collect()
         };
         for error in SIMULATED {
@@ -103,7 +101,10 @@ mod tests {
     #[test]
     fn what_nobody_measured_is_said() {
         assert_eq!(nearest(1, 2).len(), 2);
-        assert!(words(1, 2).contains("one flow over 2 hops, a chain of 802.11a: +31 %") && !words(1, 3).contains("No measurement"));
+        assert!(
+            words(1, 2).contains("one flow over 2 hops, a chain of 802.11a: +31 %")
+                && !words(1, 3).contains("No measurement")
+        );
         assert!(words(1, 5).ends_with("as many hops as here (5)."));
         assert!(words(2, 3).contains("one of 2 flows over 3 and 4 hops") && words(2, 3).contains("-74 % to +118 %"));
         assert!(words(4, 3).contains("one of 3 flows") && words(4, 3).contains("as many flows as here (4)"));

@@ -58,7 +58,8 @@ fn links(dump: &Dump, value: impl Fn(&Heard) -> Option<f64>) -> Links {
 /// The ETX of each link of a dump, both ways; 1 where no share is told.
 pub fn etx(dump: &Dump) -> Links {
     let told = |from: usize, to: usize| {
-        let shares = dump.links.iter().filter(|link| (link.from, link.to) == (from, to)).filter_map(|link| link.delivery);
+        let shares =
+            dump.links.iter().filter(|link| (link.from, link.to) == (from, to)).filter_map(|link| link.delivery);
         shares.reduce(f64::max)
     };
     let both = |link: &Heard| {
@@ -124,7 +125,10 @@ mod tests {
         let links = [(0, 2, 0.70), (0, 1, 0.9), (1, 2, 0.9)];
         assert_eq!(way(&dump(Metric::Quality, &links), 0, 2).unwrap(), [0, 1, 2]);
         // 20 Mbit/s over one hop against 50 / 2 over two, and against 30 / 2.
-        assert_eq!(way(&dump(Metric::Throughput, &[(0, 2, 20.0), (0, 1, 50.0), (1, 2, 50.0)]), 0, 2).unwrap(), [0, 1, 2]);
+        assert_eq!(
+            way(&dump(Metric::Throughput, &[(0, 2, 20.0), (0, 1, 50.0), (1, 2, 50.0)]), 0, 2).unwrap(),
+            [0, 1, 2]
+        );
         assert_eq!(way(&dump(Metric::Throughput, &[(0, 2, 20.0), (0, 1, 50.0), (1, 2, 30.0)]), 0, 2).unwrap(), [0, 2]);
         assert_eq!(way(&dump(Metric::Cost, &[(0, 2, 5.0), (0, 1, 2.0), (1, 2, 2.5)]), 0, 2).unwrap(), [0, 1, 2]);
         assert_eq!(way(&dump(Metric::Etx, &[(0, 1, 1.0)]), 0, 3), None);

@@ -14,7 +14,8 @@ pub fn read(text: &str) -> Result<Dump, Wrong> {
     let mut routers: BTreeMap<&str, String> = BTreeMap::new();
     for (line, row) in text.lines().enumerate() {
         let words: Vec<&str> = row.split_whitespace().collect();
-        let after = |key: &str| words.iter().position(|word| *word == key).and_then(|place| words.get(place + 1).copied());
+        let after =
+            |key: &str| words.iter().position(|word| *word == key).and_then(|place| words.get(place + 1).copied());
         match words[..] {
             ["host", name] => dump.also(own, name),
             ["add", "interface", ..] => {
@@ -31,7 +32,8 @@ pub fn read(text: &str) -> Result<Dump, Wrong> {
                     // A neighbour's own address costs nothing from there on.
                     let is_neighbour = after("refmetric") == Some("0");
                     let name = if is_neighbour { next } else { destination };
-                    let router = routers.entry(after("id").unwrap_or(destination)).or_insert_with(|| name.to_owned()).clone();
+                    let router =
+                        routers.entry(after("id").unwrap_or(destination)).or_insert_with(|| name.to_owned()).clone();
                     let place = dump.node(&router);
                     dump.also(place, destination);
                     dump.route(OWN, &router, next);

@@ -21,7 +21,8 @@ pub fn text(text: &str) -> Result<Dump, Wrong> {
     for (line, row) in text.lines().enumerate() {
         let at = |why: String| ((line + 1).to_string(), why);
         if row.trim_start().starts_with("[B.A.T.M.A.N.") {
-            if let Some(mac) = row.split('/').find_map(|part| part.split([' ', ')']).next().filter(|word| is_mac(word))) {
+            if let Some(mac) = row.split('/').find_map(|part| part.split([' ', ')']).next().filter(|word| is_mac(word)))
+            {
                 own = mac.to_owned();
             }
             dump.witness(&own);
@@ -37,7 +38,9 @@ pub fn text(text: &str) -> Result<Dump, Wrong> {
                 && is_mac(neighbour)
                 && seen.ends_with('s')
             {
-                return Err(at("batctl n of B.A.T.M.A.N. IV tells no quality: give the output of `batctl o`".to_owned()));
+                return Err(at(
+                    "batctl n of B.A.T.M.A.N. IV tells no quality: give the output of `batctl o`".to_owned()
+                ));
             }
             continue;
         };
@@ -52,7 +55,9 @@ pub fn text(text: &str) -> Result<Dump, Wrong> {
 }
 
 fn is_mac(word: &str) -> bool {
-    word.len() == 17 && word.split(':').count() == 6 && word.chars().all(|letter| letter == ':' || letter.is_ascii_hexdigit())
+    word.len() == 17
+        && word.split(':').count() == 6
+        && word.chars().all(|letter| letter == ':' || letter.is_ascii_hexdigit())
 }
 
 /// The number in the parentheses of a row, and what stands behind them.
@@ -64,7 +69,14 @@ fn parenthesized(row: &str) -> Option<(Quality, &str)> {
     Some((if inside.contains('.') { Quality::Mbps(value) } else { Quality::Tq(value) }, rest))
 }
 
-fn entry(dump: &mut Dump, own: &str, originator: &str, next: &str, quality: Quality, is_best: bool) -> Result<(), String> {
+fn entry(
+    dump: &mut Dump,
+    own: &str,
+    originator: &str,
+    next: &str,
+    quality: Quality,
+    is_best: bool,
+) -> Result<(), String> {
     if is_best {
         dump.route(own, originator, next);
     }

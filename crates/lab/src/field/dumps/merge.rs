@@ -34,9 +34,11 @@ pub fn merge(dumps: &[(String, Dump)]) -> Dump {
                 place
             })
             .collect();
-        whole.links.extend(
-            dump.links.iter().map(|link| super::Heard { from: places[link.from], to: places[link.to], ..*link }),
-        );
+        whole.links.extend(dump.links.iter().map(|link| super::Heard {
+            from: places[link.from],
+            to: places[link.to],
+            ..*link
+        }));
         let routes = dump.routes.iter().map(|&(at, destination, next)| (places[at], places[destination], places[next]));
         whole.routes.extend(routes);
     }

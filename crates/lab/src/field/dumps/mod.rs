@@ -202,19 +202,25 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
 }
 
 fn one(text: &str) -> Result<Dump, Wrong> {
-    let line = |starts: &[&str]| text.lines().any(|line| starts.iter().any(|start| line.trim_start().starts_with(start)));
+    let line =
+        |starts: &[&str]| text.lines().any(|line| starts.iter().any(|start| line.trim_start().starts_with(start)));
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     let Some(first) = first else { return Err(("1".to_owned(), "the file is empty".to_owned())) };
     let titles: Vec<String> = first.split(',').map(|title| title.trim().to_ascii_lowercase()).collect();
     match first.chars().next() {
         Some('{' | '[') if !first.starts_with("[B.A.T") => json(text),
         Some('<') => Err(("1".to_owned(), format!("this is a web page or XML: {KNOWN}"))),
-        _ if titles.iter().any(|title| title == "from") && titles.iter().any(|title| title == "to") => table::read(text.as_bytes()),
+        _ if titles.iter().any(|title| title == "from") && titles.iter().any(|title| title == "to") => {
+            table::read(text.as_bytes())
+        }
         _ if text.contains("Table: ") => olsr::txtinfo(text),
         _ if line(&["[B.A.T.M.A.N."]) => batman::text(text),
         _ if line(&["add neighbour", "add interface"]) || first.starts_with("BABEL ") => babel::read(text),
         _ if line(&["Station ", "Interface "]) || first.starts_with("phy#") => iw::read(text),
-        _ if said(first) => Err(("1".to_owned(), format!("the program that wrote this failed (\"{first}\"): run it on a node of the mesh, as root"))),
+        _ if said(first) => Err((
+            "1".to_owned(),
+            format!("the program that wrote this failed (\"{first}\"): run it on a node of the mesh, as root"),
+        )),
         _ => Err(("1".to_owned(), KNOWN.to_owned())),
     }
 }
@@ -244,7 +250,8 @@ fn json(text: &str) -> Result<Dump, Wrong> {
                 graph.get("type").and_then(Value::as_str) == Some("NetworkGraph")
                     && graph.get("links").and_then(Value::as_array).is_some_and(|links| !links.is_empty())
             });
-            return graph.map_or_else(|| Err(("1".to_owned(), "no NetworkGraph with links in it".to_owned())), netjson::graph);
+            return graph
+                .map_or_else(|| Err(("1".to_owned(), "no NetworkGraph with links in it".to_owned())), netjson::graph);
         }
         Some(other) => return Err(("1".to_owned(), format!("NetJSON of the type {other}: {KNOWN}"))),
         None => {}

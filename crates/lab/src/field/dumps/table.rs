@@ -33,7 +33,8 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
             let text = column.and_then(|column| record.get(column)).unwrap_or_default();
             if !text.is_empty() {
                 let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-                *value = Some(number.ok_or_else(|| (line.clone(), format!("{name}: expected a number, found \"{text}\"")))?);
+                *value =
+                    Some(number.ok_or_else(|| (line.clone(), format!("{name}: expected a number, found \"{text}\"")))?);
             }
         }
         rows.push((line, ends, values));
@@ -46,7 +47,8 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
     };
     let mut dump = Dump::of("the table", metric);
     // Nodes that are numbers keep them.
-    let numbers: Option<BTreeSet<usize>> = rows.iter().flat_map(|(_, ends, _)| ends).map(|end| end.parse().ok()).collect();
+    let numbers: Option<BTreeSet<usize>> =
+        rows.iter().flat_map(|(_, ends, _)| ends).map(|end| end.parse().ok()).collect();
     if let Some(largest) = numbers.and_then(|numbers| numbers.last().copied()).filter(|largest| *largest < 1000) {
         (0..=largest).for_each(|number| {
             dump.node(&number.to_string());
@@ -56,7 +58,11 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
     for (line, [from, to], [etx, cost, delivery, snr_db, mbps]) in &rows {
         let mut add = |from: &str, to: &str| {
             let share = etx.map(by_etx).transpose()?.or(*delivery);
-            dump.heard(from, to, Heard { delivery: share, cost: *cost, mbps: *mbps, snr_db: *snr_db, ..Heard::default() })
+            dump.heard(
+                from,
+                to,
+                Heard { delivery: share, cost: *cost, mbps: *mbps, snr_db: *snr_db, ..Heard::default() },
+            )
         };
         add(from, to).map_err(|why| (line.clone(), why))?;
         if !told.contains(&[to.as_str(), from.as_str()]) {

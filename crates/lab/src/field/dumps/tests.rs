@@ -58,31 +58,31 @@ fn what_is_wrong_is_named_with_its_place() {
         ("nothing of that kind\n", "1", "expected NetJSON"),
         ("<html>", "1", "a web page"),
         ("nl80211 not found.\n", "1", "as root"),
-        ("Error - interface bat0 is not present or not a batman-adv interface\n", "1", "the program that wrote this failed"),
+        (
+            "Error - interface bat0 is not present or not a batman-adv interface\n",
+            "1",
+            "the program that wrote this failed",
+        ),
         ("Interface wlan0\n\taddr 02:00:00:00:00:01\n", "1", "iw dev wlan0 station dump"),
         ("BABEL 1.0\nhost mesh\nok\n", "1", "it tells of no link"),
-        (r#"{"version":2,"nodes":[{"id":"a","name":"roof","status":{"online":true}}]}"#, "1", "meshviewer.json or graph.json"),
+        (
+            r#"{"version":2,"nodes":[{"id":"a","name":"roof","status":{"online":true}}]}"#,
+            "1",
+            "meshviewer.json or graph.json",
+        ),
         ("from,to\na,b\n", "1", "etx, metric, delivery, snr_db, hop_mbps"),
         ("from,to,etx\na,b,1.2\na,,1\n", "3", "two nodes"),
         ("from,to,etx\na,b,fine\n", "2", "\"fine\""),
         ("from,to,etx\na,b,0.5\n", "2", "an ETX of 0.5"),
         ("{\n\"links\": [\n}", "3", ""),
         (r#"{"type":"NetworkGraph","metric":"etx","links":[]}"#, "1", "no link"),
-        (
-            r#"{"type":"NetworkGraph","metric":"etx","links":[{"source":"a","target":"b","cost":0.1}]}"#,
-            "link 0",
-            "0.1",
-        ),
+        (r#"{"type":"NetworkGraph","metric":"etx","links":[{"source":"a","target":"b","cost":0.1}]}"#, "link 0", "0.1"),
         (
             r#"{"type":"NetworkGraph","metric":"etx","links":[{"source":"a","target":"a","cost":1}]}"#,
             "link 0",
             "itself",
         ),
-        (
-            r#"{"links":[{"localIP":"a","remoteIP":"b","linkQuality":1.2,"neighborLinkQuality":1}]}"#,
-            "links 0",
-            "1.2",
-        ),
+        (r#"{"links":[{"localIP":"a","remoteIP":"b","linkQuality":1.2,"neighborLinkQuality":1}]}"#, "links 0", "1.2"),
         (r#"[{"neigh_address":"m1","last_seen_msecs":10}]"#, "entry 0", "batctl oj"),
         ("Table: Links\nLocal\tRemote\n", "2", "LQ and NLQ"),
         ("Table: Links\nLocal IP\tRemote IP\tLQ\tNLQ\na\tb\t1\t?\n", "3", "\"?\""),
@@ -97,7 +97,9 @@ const MACS: [&str; 4] = ["02:ba:de:af:fe:00", "02:ba:de:af:fe:01", "02:ba:de:af:
 
 /// As batctl 2023.0 prints it (`cmd/originators.c`).
 fn originators(own: &str, algorithm: &str, rows: &[(char, &str, &str, &str)]) -> String {
-    let header = format!("[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} {algorithm})]\n   Originator        last-seen (#/255) Nexthop           [outgoingIF]\n");
+    let header = format!(
+        "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} {algorithm})]\n   Originator        last-seen (#/255) Nexthop           [outgoingIF]\n"
+    );
     let row = |&(best, originator, quality, next): &(char, &str, &str, &str)| {
         format!(" {best} {originator}    0.505s ({quality}) {next} [     mesh0]\n")
     };
@@ -107,14 +109,23 @@ fn originators(own: &str, algorithm: &str, rows: &[(char, &str, &str, &str)]) ->
 #[test]
 fn batctl_tells_neighbours_routes_and_who_is_missing() {
     let [own, a, b, c] = MACS;
-    let text = originators(own, "BATMAN_IV", &[('*', a, "254", a), (' ', a, " 90", b), ('*', b, "102", b), ('*', c, "127", a)]);
+    let text = originators(
+        own,
+        "BATMAN_IV",
+        &[('*', a, "254", a), (' ', a, " 90", b), ('*', b, "102", b), ('*', c, "127", a)],
+    );
     let dump = read(text.as_bytes()).unwrap();
     assert_eq!((dump.nodes.len(), dump.metric, dump.witnesses.len()), (4, Metric::Quality, 1));
     assert_eq!(links(&text), [link(own, a, 996), link(own, b, 400)]);
     let place = |name: &str| dump.find(name).unwrap();
-    assert_eq!(dump.routes, [(place(own), place(a), place(a)), (place(own), place(b), place(b)), (place(own), place(c), place(a))]);
+    assert_eq!(
+        dump.routes,
+        [(place(own), place(a), place(a)), (place(own), place(b), place(b)), (place(own), place(c), place(a))]
+    );
     let missing = dump.missing().unwrap();
-    for part in ["batctl's of one node (02:ba:de:af:fe:00)", "names 4 nodes", "links between 3 of them", "on the other 3"] {
+    for part in
+        ["batctl's of one node (02:ba:de:af:fe:00)", "names 4 nodes", "links between 3 of them", "on the other 3"]
+    {
         assert!(missing.contains(part), "{part}: {missing}");
     }
 }
@@ -126,12 +137,16 @@ fn batman_v_tells_a_throughput() {
     let dump = read(text.as_bytes()).unwrap();
     assert_eq!((dump.metric, dump.links.len(), dump.links[0].mbps), (Metric::Throughput, 1, Some(54.0)));
     let json = format!(r#"[{{"orig_address":"{a}","best":true,"neigh_address":"{a}","throughput":54000}}]"#);
-    let neighbours = format!("[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} BATMAN_V)]\n         Neighbor   last-seen      speed           IF\n{a}    0.130s (       54.0) [     mesh0]\n");
+    let neighbours = format!(
+        "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} BATMAN_V)]\n         Neighbor   last-seen      speed           IF\n{a}    0.130s (       54.0) [     mesh0]\n"
+    );
     for text in [json, neighbours] {
         let dump = read(text.as_bytes()).unwrap();
         assert_eq!((dump.metric, dump.links[0].mbps, dump.links.len()), (Metric::Throughput, Some(54.0), 1), "{text}");
     }
-    let old = format!("[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} BATMAN_IV)]\nIF             Neighbor              last-seen\n        mesh0\t  {a}    0.130s\n");
+    let old = format!(
+        "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} BATMAN_IV)]\nIF             Neighbor              last-seen\n        mesh0\t  {a}    0.130s\n"
+    );
     assert!(read(old.as_bytes()).unwrap_err().1.contains("give the output of `batctl o`"));
 }
 
@@ -204,9 +219,15 @@ fn another_metric_than_etx_is_a_cost_of_routes() {
 #[test]
 fn a_table_has_names_or_numbers_and_a_line_is_for_both_directions() {
     let named = "from,to,etx,hop_mbps\nroof,mill,1.5625,12\nmill,barn,1.0,\nbarn,mill,4.0,3\n";
-    assert_eq!(links(named), [link("roof", "mill", 800), link("mill", "roof", 800), link("mill", "barn", 1000), link("barn", "mill", 500)]);
+    assert_eq!(
+        links(named),
+        [link("roof", "mill", 800), link("mill", "roof", 800), link("mill", "barn", 1000), link("barn", "mill", 500)]
+    );
     let dump = read(named.as_bytes()).unwrap();
     assert_eq!((dump.links[0].mbps, dump.links[2].mbps, dump.links[3].mbps), (Some(12.0), None, Some(3.0)));
     let numbered = read(b"from,to,metric\n2,0,7\n").unwrap();
-    assert_eq!((numbered.nodes.as_slice(), numbered.metric), (["0", "1", "2"].map(str::to_owned).as_slice(), Metric::Cost));
+    assert_eq!(
+        (numbered.nodes.as_slice(), numbered.metric),
+        (["0", "1", "2"].map(str::to_owned).as_slice(), Metric::Cost)
+    );
 }

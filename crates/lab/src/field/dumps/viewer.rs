@@ -12,7 +12,10 @@ fn is_radio(link: &Value) -> bool {
 
 /// Whether links of the document have a quality.
 pub fn is_measured(object: &Object<String, Value>) -> bool {
-    object.get("links").and_then(Value::as_array).is_some_and(|links| links.iter().any(|link| link.get("source_tq").is_some()))
+    object
+        .get("links")
+        .and_then(Value::as_array)
+        .is_some_and(|links| links.iter().any(|link| link.get("source_tq").is_some()))
 }
 
 /// `meshviewer.json`.
@@ -56,7 +59,9 @@ pub fn graph(batadv: &Object<String, Value>) -> Result<Dump, Wrong> {
     let names: Vec<String> = list(batadv, "nodes")?
         .iter()
         .enumerate()
-        .map(|(place, node)| name(node, "node_id").or_else(|_| name(node, "id")).map_or_else(|_| place.to_string(), str::to_owned))
+        .map(|(place, node)| {
+            name(node, "node_id").or_else(|_| name(node, "id")).map_or_else(|_| place.to_string(), str::to_owned)
+        })
         .collect();
     names.iter().for_each(|name| {
         dump.node(name);
@@ -73,7 +78,11 @@ pub fn graph(batadv: &Object<String, Value>) -> Result<Dump, Wrong> {
             }
             let (source, target) = (end("source")?, end("target")?);
             dump.add(source, target, cost.recip())?;
-            if link.get("bidirect").and_then(Value::as_bool) == Some(true) { dump.add(target, source, cost.recip()) } else { Ok(()) }
+            if link.get("bidirect").and_then(Value::as_bool) == Some(true) {
+                dump.add(target, source, cost.recip())
+            } else {
+                Ok(())
+            }
         };
         read().map_err(|why| (format!("link {place}"), why))?;
     }
@@ -88,7 +97,8 @@ pub fn refused(object: &Object<String, Value>) -> Option<Wrong> {
         ["\"latitude\"", "\"lat\"", "\"x_m\""].iter().any(|key| text.contains(key))
     };
     (is_list && !has_places()).then(|| {
-        let why = "a list of nodes without links and places: give meshviewer.json or graph.json, which say who hears whom";
+        let why =
+            "a list of nodes without links and places: give meshviewer.json or graph.json, which say who hears whom";
         ("1".to_owned(), why.to_owned())
     })
 }
