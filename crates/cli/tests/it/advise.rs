@@ -101,7 +101,7 @@ fn it_refuses_beyond_what_was_looked_into() {
     }
 }
 
-/// Two flows of which one starves: 0 to 1 over a strong link, and 2 to 0 over a node that hears neither 0 nor 1 well enough to wait for them.
+/// A chain: a flow over one hop in its middle starves one over all five.
 const TWO_FLOWS: &str = "from,to,snr_db\n0,1,30\n1,2,30\n2,3,30\n3,4,30\n4,5,30\n";
 
 #[test]
