@@ -1,4 +1,4 @@
-//! `meshpace advise`: what to set in a mesh that is known by a map, a list of links or a dump of its routing daemon.
+//! `meshpace advise`: who starves in a mesh that is known by a map, a list of links or dumps of its programs, and what to set.
 
 use crate::compare::records_of;
 use crate::output::{Failure, end, finish};
@@ -6,11 +6,13 @@ use crate::progress::Progress;
 use crate::runner::{self, processors};
 use crate::{FAILED, REFUSED, prospect};
 use clap::Args;
+use meshpace_lab::advise::flows::{self, Told};
+use meshpace_lab::advise::routes::{Routes, routes};
 use meshpace_lab::advise::{self, Answer, Choice, LEFT_OUT, Mesh, QUESTIONS};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::Campaign;
-use meshpace_lab::field::{path, results};
-use meshpace_scenario::dumps::{self, Dump};
+use meshpace_lab::field::dumps::{self, Dump};
+use meshpace_lab::field::{errors, path, results, ways};
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -20,10 +22,12 @@ use std::sync::Arc;
 /// The arguments of `meshpace advise`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Who hears whom: a map (CSV, GraphML or JSON with places), a list of links as of radio.links, or what a routing daemon tells (NetJSON,
-    /// jsoninfo or txtinfo of olsrd, a dump of babeld, JSON of batman-adv).
-    map: PathBuf,
-    /// A bulk transfer, by the numbers of nodes from 0, or by their names in a dump; may be given again.
+    /// Who hears whom: a map (CSV, GraphML or JSON with places), a table of links (CSV with from, to and etx, metric, delivery, snr_db or hop_mbps), or what
+    /// programs tell (NetJSON; jsoninfo or txtinfo of olsrd; a dump of babeld; `batctl o` or `oj`, and `n` or `nj` of B.A.T.M.A.N. V; `iw dev wlan0 station
+    /// dump`; meshviewer.json). Where each node tells of its own links, the dumps of several nodes, each named like its node.
+    #[arg(required = true)]
+    map: Vec<PathBuf>,
+    /// A bulk transfer, by the numbers of nodes from 0, or by their names or addresses in a dump; may be given again.
     #[arg(long, value_name = "FROM,TO", required = true)]
     flow: Vec<String>,
     /// The rate of all links, as the number of an MCS.
@@ -42,13 +46,17 @@ pub struct Arguments {
     /// Runs at a time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// With a dump: what one good hop carries alone, kbit/s; then tell what each path carries by the metric of its hops.
+    /// With a dump: what one good hop carries alone, kbit/s; then tell what each path carries by the metric of its hops. Hops of which the dump itself
+    /// tells what they carry (hop_mbps, expected throughput) need none.
     #[arg(long, value_name = "KBIT/S")]
     hop_goodput: Option<f64>,
-    /// With --hop-goodput: what was measured of the flows, in their order (flent, iperf3 -J, iperf -y C), told beside it.
-    #[arg(long, value_name = "FILE", requires = "hop_goodput")]
+    /// What was measured of the flows, in their order (flent, iperf3 -J, iperf -y C), told beside what their hops carry.
+    #[arg(long, value_name = "FILE")]
     measured: Vec<PathBuf>,
-    /// Print one JSON object for each choice and line.
+    /// Write the scenario with what is usual, and its files, into this directory: `meshpace run DIR/advice.toml` repeats it.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Print one JSON object for each flow and each choice.
     #[arg(long)]
     json: bool,
 }
@@ -61,43 +69,88 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 /// What is known of the mesh.
 struct Known {
     mesh: Mesh,
-    /// The file that the scenario names, and its content.
-    file: (String, Vec<u8>),
+    /// The files that the scenario names, and their contents.
+    files: Vec<(String, Vec<u8>)>,
     dump: Option<Dump>,
+}
+
+impl Known {
+    /// A node for people.
+    fn name(&self, node: usize) -> String {
+        let named = self.dump.as_ref().and_then(|dump| dump.nodes.get(node).cloned());
+        named.unwrap_or_else(|| node.to_string())
+    }
+
+    /// The file of this name.
+    fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let found = self.files.iter().find(|(known, _)| known == name);
+        found.map(|(_, bytes)| bytes.clone()).ok_or_else(|| format!("{name}: there is no such file"))
+    }
+}
+
+/// What runs a scenario made of the mesh.
+struct Machine<'a, 'b> {
+    arguments: &'a Arguments,
+    known: &'a Known,
+    progress: &'a Progress,
+    threads: &'a mut Threads<'b>,
+}
+
+impl Machine<'_, '_> {
+    fn run(&mut self, campaign: &Arc<Campaign>) -> Result<Vec<Value>, Failure> {
+        records_of(campaign, self.threads, self.progress, &self.arguments.map[0])
+    }
+
+    /// Mean goodput of a flow with nobody else sending, bit/s.
+    fn alone(&mut self, ends: (usize, usize), jobs: usize) -> Result<Option<f64>, Failure> {
+        let campaign = campaign(self.arguments, self.known, &[ends], advise::sets(None), jobs)?;
+        self.progress.more(campaign.work());
+        Ok(flows::alone(&self.run(&campaign)?))
+    }
+}
+
+/// The campaign with these settings.
+fn campaign(
+    arguments: &Arguments,
+    known: &Known,
+    flows: &[(usize, usize)],
+    sets: Vec<String>,
+    jobs: usize,
+) -> Result<Arc<Campaign>, Failure> {
+    let refused = |why: String| (REFUSED, why);
+    let file = arguments.map[0].display();
+    let text = advise::scenario(&known.mesh, flows, arguments.mcs, arguments.seconds).map_err(refused)?;
+    let name = format!("the scenario made of {file}");
+    let source = Source { name, text, sets: sets.into_iter().chain(arguments.set.clone()).collect() };
+    let scenario = Scenario::read_with(source, &|name: &str| known.load(name), "advice");
+    let scenario = scenario.map_err(|why| refused(why.to_string()))?;
+    advise::nodes_within(scenario.points[0].config.positions.len()).map_err(refused)?;
+    let campaign = Campaign { scenario, first_seed: 1, seeds: arguments.seeds };
+    match prospect::too_much(&campaign, jobs) {
+        Some(why) => Err(refused(format!("{file}: {why}; use fewer --seconds or --seeds"))),
+        None => Ok(Arc::new(campaign)),
+    }
 }
 
 fn advice(arguments: &Arguments) -> Result<String, Failure> {
     let refused = |why: String| (REFUSED, why);
-    let known = read(&arguments.map).map_err(refused)?;
-    let flows: Vec<(usize, usize)> =
+    let mut known = read(&arguments.map).map_err(refused)?;
+    let ends: Vec<(usize, usize)> =
         arguments.flow.iter().map(|flow| ends(flow, known.dump.as_ref())).collect::<Result<_, _>>().map_err(refused)?;
-    let text = advise::scenario(&known.mesh, &flows, arguments.mcs, arguments.seconds).map_err(refused)?;
-    let mut told = String::new();
-    if let Some(hop) = arguments.hop_goodput {
-        told.push_str(&paths(arguments, &known, &flows, hop).map_err(refused)?);
+    let ways = known.dump.as_ref().map(|dump| ways_of(dump, &ends)).transpose().map_err(refused)?;
+    if let (Some(dump), Some(ways)) = (&known.dump, &ways) {
+        let (links, map) = advise::files(dump, ways);
+        known.files = vec![("links.csv".to_owned(), links.into_bytes()), ("map.json".to_owned(), map.into_bytes())];
     }
-    let load = |sets: Vec<String>| {
-        let name = format!("the scenario made of {}", arguments.map.display());
-        let source = Source { name, text: text.clone(), sets: sets.into_iter().chain(arguments.set.clone()).collect() };
-        let file = |name: &str| match name == known.file.0 {
-            true => Ok(known.file.1.clone()),
-            false => Err(format!("{name}: there is no such file")),
-        };
-        Scenario::read_with(source, &file, "advice").map_err(|why| refused(why.to_string()))
-    };
+    let paths = paths(arguments, &known, ways.as_deref().unwrap_or_default()).map_err(refused)?;
     let stop = runner::stop_on_interrupt();
     runner::silence_panics();
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
-    let campaign = |sets| {
-        let scenario = load(sets)?;
-        advise::nodes_within(scenario.points[0].config.positions.len()).map_err(refused)?;
-        let campaign = Campaign { scenario, first_seed: 1, seeds: arguments.seeds };
-        match prospect::too_much(&campaign, jobs) {
-            Some(why) => Err(refused(format!("{}: {why}; use fewer --seconds or --seeds", arguments.map.display()))),
-            None => Ok(Arc::new(campaign)),
-        }
-    };
+    let campaign = |sets| campaign(arguments, &known, &ends, sets, jobs);
     let usual = campaign(advise::sets(None))?;
+    if let Some(directory) = &arguments.keep {
+        keep(directory, arguments, &known, &ends).map_err(|why| (FAILED, why))?;
+    }
     let tried: Vec<Vec<(Choice, Arc<Campaign>)>> = QUESTIONS
         .iter()
         .map(|question| {
@@ -109,20 +162,86 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     let progress = Progress::new(usual.work());
     tried.iter().flatten().for_each(|(_, campaign)| progress.more(campaign.work()));
     let mut threads = Threads::new(jobs, &stop);
-    let mut run = |campaign| records_of(campaign, &mut threads, &progress, &arguments.map);
-    let usual = run(&usual)?;
-    advise::hops_within(&usual).map_err(refused)?;
+    let mut machine = Machine { arguments, known: &known, progress: &progress, threads: &mut threads };
+    let records = machine.run(&usual)?;
+    advise::hops_within(&records).map_err(refused)?;
+    let routes = routes(&usual.scenario.points[0].config);
+    let mut told = flows::told(&records, &routes.of, &|node| known.name(node));
+    for told in told.iter_mut().filter(|told| told.starved_runs() > 0) {
+        let (from, to) = ends[told.flow];
+        told.alone_bps = if ends.len() > 1 { machine.alone((from, to), jobs)? } else { Some(told.goodput_bps) };
+        told.back_alone_bps = machine.alone((to, from), jobs)?;
+    }
+    let (mut answers, mut shown_answers) = (Vec::new(), String::new());
     for (question, tried) in QUESTIONS.iter().zip(&tried) {
-        let tried: Vec<_> =
-            tried.iter().map(|(choice, campaign)| Ok((*choice, run(campaign)?))).collect::<Result<_, Failure>>()?;
-        let answers = advise::answers(question, &usual, &tried).map_err(|why| (FAILED, why))?;
-        told.push_str(&shown(question.name, question.usual.name, &answers, arguments.json));
+        let tried: Vec<_> = tried
+            .iter()
+            .map(|(choice, campaign)| Ok((*choice, machine.run(campaign)?)))
+            .collect::<Result<_, Failure>>()?;
+        let found = advise::answers(question, &records, &tried).map_err(|why| (FAILED, why))?;
+        shown_answers.push_str(&shown(question.name, question.usual.name, &found, arguments.json));
+        answers.extend(found);
     }
     progress.finish();
-    if !arguments.json {
-        told.push_str(&format!("\n{LEFT_OUT}\n"));
+    let helps = advise::helps(&answers);
+    let hops = told.iter().map(|told| told.route.hops.len()).max().unwrap_or(0);
+    let sure = errors::words(ends.len(), hops);
+    if arguments.json {
+        let of_flows: String = told.iter().map(|told| format!("{}\n", json!(told))).collect();
+        let last = json!({"helps": helps, "error": sure, "links": routes.links, "weak_links": routes.too_weak});
+        return Ok(format!("{of_flows}{paths}{shown_answers}{last}\n"));
     }
-    Ok(told)
+    Ok(format!(
+        "{}{paths}\n# What helps\n\n{helps}{shown_answers}\n# How sure\n\n{sure}\n\n{LEFT_OUT}\n",
+        first(&told, &routes, &known, arguments.mcs)
+    ))
+}
+
+/// What people have to know before any setting: who starves, which links are too weak, which dumps are missing.
+fn first(told: &[Told], routes: &Routes, known: &Known, mcs: u8) -> String {
+    let mut text = "# Who gets what (with what is usual)\n\n".to_owned();
+    told.iter().for_each(|told| text.push_str(&flows::words(told, &|node| known.name(node))));
+    if routes.too_weak > 0 {
+        text.push_str(&format!(
+            "{} of {} pairs that hear each other are too weak for MCS {mcs}: fewer than half of the frames arrive, and no route uses them\n",
+            routes.too_weak, routes.links
+        ));
+    }
+    if let Some(missing) = known.dump.as_ref().and_then(Dump::missing) {
+        text.push_str(&format!("Not all is known: {missing}\n"));
+    }
+    text
+}
+
+/// Writes the scenario with what is usual, so that `meshpace run` repeats it.
+fn keep(directory: &Path, arguments: &Arguments, known: &Known, ends: &[(usize, usize)]) -> Result<(), String> {
+    let scenario = advise::scenario(&known.mesh, ends, arguments.mcs, arguments.seconds)?;
+    let sets: Vec<String> = advise::sets(None).into_iter().chain(arguments.set.clone()).collect();
+    let scenario = advise::written(&scenario, &sets);
+    let write = |name: &str, bytes: &[u8]| {
+        let path = directory.join(name);
+        std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    known.files.iter().try_for_each(|(name, bytes)| write(name, bytes))?;
+    write("advice.toml", scenario.as_bytes())
+}
+
+/// The way of each flow by the mesh's own routing.
+fn ways_of(dump: &Dump, ends: &[(usize, usize)]) -> Result<Vec<Vec<usize>>, String> {
+    let way = |&(from, to): &(usize, usize)| {
+        let name = |node: usize| dump.nodes.get(node).cloned().unwrap_or_else(|| node.to_string());
+        if from.max(to) >= dump.nodes.len() {
+            return Err(format!(
+                "--flow {from},{to}: the mesh has the nodes 0 to {}",
+                dump.nodes.len().saturating_sub(1)
+            ));
+        }
+        let missing = || dump.missing().map_or_else(|| "they are not linked".to_owned(), |missing| missing);
+        ways::way(dump, from, to)
+            .ok_or_else(|| format!("no way from {} to {} is known: {}", name(from), name(to), missing()))
+    };
+    ends.iter().map(way).collect()
 }
 
 fn shown(question: &str, usual: &str, answers: &[Answer], as_json: bool) -> String {
@@ -133,33 +252,73 @@ fn shown(question: &str, usual: &str, answers: &[Answer], as_json: bool) -> Stri
     format!("\n# {question} (usual: {usual})\n\n{choices}")
 }
 
-/// The file as the scenario takes it.
-fn read(file: &Path) -> Result<Known, String> {
-    let bytes = meshpace_scenario::read_file(file).map_err(|error| format!("{}: {error}", file.display()))?;
+/// The files as the scenario takes them.
+fn read(files: &[PathBuf]) -> Result<Known, String> {
+    let [file] = files else { return several(files) };
+    let bytes = bytes_of(file)?;
     let extension = file.extension().and_then(|end| end.to_str()).unwrap_or_default().to_ascii_lowercase();
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).into_owned();
     let titles: Vec<&str> = head.lines().next().unwrap_or_default().split(',').map(str::trim).collect();
-    if extension == "csv" && titles.contains(&"from") && titles.contains(&"to") {
+    let is_table = titles.contains(&"from") && titles.contains(&"to");
+    // What radio.links takes as it is: measures of the radio between numbers.
+    let is_of_radio = ["loss_db", "snr_db", "delivery"].iter().any(|measure| titles.contains(measure));
+    if is_table && is_of_radio && has_numbers(&bytes, &titles) {
         let mesh = Mesh::Links(nodes(&bytes, &titles).map_err(|why| format!("{}: {why}", file.display()))?);
-        return Ok(Known { mesh, file: ("links.csv".to_owned(), bytes), dump: None });
+        return Ok(Known { mesh, files: vec![("links.csv".to_owned(), bytes)], dump: None });
     }
-    if matches!(extension.as_str(), "csv" | "graphml" | "xml") {
+    if matches!(extension.as_str(), "csv" | "graphml" | "xml") && !is_table {
         let name = format!("map.{extension}");
-        return Ok(Known { mesh: Mesh::Places(name.clone()), file: (name, bytes), dump: None });
+        return Ok(Known { mesh: Mesh::Places(name.clone()), files: vec![(name, bytes)], dump: None });
     }
+    let text = String::from_utf8_lossy(&bytes);
+    let has_places = ["\"latitude\"", "\"lat\"", "\"x_m\""].iter().any(|key| text.contains(key));
     match dumps::read(&bytes) {
-        Ok(dump) => {
-            let links = advise::link_list(&dump);
-            let mesh = Mesh::Links(dump.nodes.len());
-            Ok(Known { mesh, file: ("links.csv".to_owned(), links.into_bytes()), dump: Some(dump) })
-        }
-        // A map with places has no metric.
-        Err(_) if head.contains("\"nodes\"") => {
+        // Links without any measure beside places: the radio says who hears whom.
+        Ok(dump) if dump.metric == dumps::Metric::Hops && has_places && !is_table => {
             let name = "map.json".to_owned();
-            Ok(Known { mesh: Mesh::Places(name.clone()), file: (name, bytes), dump: None })
+            Ok(Known { mesh: Mesh::Places(name.clone()), files: vec![(name, bytes)], dump: None })
+        }
+        Ok(dump) => Ok(of_dump(dump)),
+        Err(_) if head.contains("\"nodes\"") && has_places => {
+            let name = "map.json".to_owned();
+            Ok(Known { mesh: Mesh::Places(name.clone()), files: vec![(name, bytes)], dump: None })
         }
         Err((place, why)) => Err(format!("{}:{place}: {why}", file.display())),
     }
+}
+
+fn bytes_of(file: &Path) -> Result<Vec<u8>, String> {
+    meshpace_scenario::read_file(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn of_dump(dump: Dump) -> Known {
+    Known { mesh: Mesh::Routed(dump.nodes.len()), files: Vec::new(), dump: Some(dump) }
+}
+
+/// Dumps of several nodes, each named like its file.
+fn several(files: &[PathBuf]) -> Result<Known, String> {
+    let dump = |file: &PathBuf| {
+        let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let dump =
+            dumps::read(&bytes_of(file)?).map_err(|(place, why)| format!("{}:{place}: {why}", file.display()))?;
+        Ok((name, dump))
+    };
+    let dumps: Vec<(String, Dump)> = files.iter().map(dump).collect::<Result<_, String>>()?;
+    Ok(of_dump(dumps::merge(&dumps)))
+}
+
+/// Whether both ends of every link are numbers.
+fn has_numbers(bytes: &[u8], titles: &[&str]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let places: Vec<usize> =
+        ["from", "to"].iter().filter_map(|name| titles.iter().position(|title| title == name)).collect();
+    let is_number = |line: &str| {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        places
+            .iter()
+            .all(|&place| cells.get(place).is_none_or(|cell| cell.chars().all(|letter| letter.is_ascii_digit())))
+    };
+    text.lines().skip(1).all(is_number)
 }
 
 /// One more than the largest number of a node in a list of links. What else is wrong with it the scenario's reader tells.
@@ -178,23 +337,44 @@ fn ends(flow: &str, dump: Option<&Dump>) -> Result<(usize, usize), String> {
     let (from, to) = flow.split_once(',').ok_or_else(expected)?;
     let node = |word: &str| {
         let word = word.trim();
-        let named = dump.and_then(|dump| dump.nodes.iter().position(|name| name == word));
-        named.or_else(|| word.parse().ok()).ok_or_else(expected)
+        let named = dump.and_then(|dump| dump.find(word));
+        let unknown = || match dump {
+            Some(dump) => format!("--flow {flow}: there is no node \"{word}\" among {}", listed(&dump.nodes)),
+            None => expected(),
+        };
+        named.or_else(|| word.parse().ok()).ok_or_else(unknown)
     };
     Ok((node(from)?, node(to)?))
 }
 
-/// What each path carries by the metric of its hops, and what was measured.
-fn paths(arguments: &Arguments, known: &Known, flows: &[(usize, usize)], hop: f64) -> Result<String, String> {
-    let dump = known.dump.as_ref().ok_or("--hop-goodput: a map and a list of links have no metric; give a dump")?;
-    if !(hop.is_finite() && hop > 0.0) {
+/// The first names of many.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+    names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ") + &more
+}
+
+/// What each path carries by what each of its hops carries alone, or else by its metric, and what was measured; nothing where neither is known.
+fn paths(arguments: &Arguments, known: &Known, ways: &[Vec<usize>]) -> Result<String, String> {
+    let hop = arguments.hop_goodput;
+    if hop.is_some_and(|hop| !(hop.is_finite() && hop > 0.0)) {
         return Err("--hop-goodput: expected a number above 0".to_owned());
     }
-    let links = advise::metrics(dump);
+    let Some(dump) = known.dump.as_ref() else {
+        return match hop {
+            Some(_) => Err("--hop-goodput: a map and a list of links have no metric; give a dump".to_owned()),
+            None => Ok(String::new()),
+        };
+    };
+    let (etx, mbps) = (ways::etx(dump), ways::mbps(dump));
     let mut alone = Vec::new();
-    for &(from, to) in flows {
-        let path = path::shortest(&links, from, to).ok_or_else(|| format!("no path from {from} to {to}"))?;
-        let hops: Vec<f64> = path::metrics(&links, &path).iter().map(|etx| hop / etx).collect();
+    for path in ways {
+        let of = |hop_of: &[usize]| {
+            let ends = (hop_of[0], hop_of[1]);
+            mbps.get(&ends).map(|mbps| 1e3 * mbps).or_else(|| Some(hop? / etx.get(&ends)?))
+        };
+        let hops: Option<Vec<f64>> = path.windows(2).map(of).collect();
+        let Some(hops) = hops else { return Ok(String::new()) };
         alone.push((path::alone(&hops), path));
     }
     let shares = path::shared(&alone.iter().map(|(alone, _)| *alone).collect::<Vec<f64>>(), &[]);
@@ -213,10 +393,10 @@ fn paths(arguments: &Arguments, known: &Known, flows: &[(usize, usize)], hop: f6
             text.push_str(&format!("{line}\n"));
             continue;
         }
-        let path: Vec<String> = path.iter().map(usize::to_string).collect();
+        let path: Vec<String> = path.iter().map(|&node| known.name(node)).collect();
         let beside = measured.as_f64().map(|kbps| format!("; measured {kbps:.0}")).unwrap_or_default();
         text.push_str(&format!(
-            "flow {number}, {}: by the metric of its hops {alone:.0} kbit/s alone, {share:.0} as a fair share{beside}\n",
+            "flow {number}, {}: by what its hops carry {alone:.0} kbit/s alone, {share:.0} as a fair share{beside}\n",
             path.join("-")
         ));
     }

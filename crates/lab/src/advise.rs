@@ -4,11 +4,15 @@
 //! does: seven attempts, no RTS, CUBIC with delayed ACKs, no pacing, aggregates of up to 64 MPDUs. Beyond the [`limits`] nothing here was held
 //! against theory or another simulator; nothing is answered there.
 
-use crate::compare::{Line, Side, compare, mean, words};
-use crate::field::path::Links;
-use meshpace_scenario::dumps::Dump;
+pub mod flows;
+pub mod routes;
+
+use crate::compare::{Line, Side, amount, compare, mean, words};
+use crate::field::dumps::Dump;
+use crate::field::ways::etx;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Something that can be set.
@@ -112,6 +116,15 @@ pub enum Mesh {
     Places(String),
     /// Links in `links.csv`, and how many nodes there are.
     Links(usize),
+    /// The same, with the links that routes use in `map.json`.
+    Routed(usize),
+}
+
+impl Mesh {
+    /// Whether it is one of links.
+    fn has_links(&self) -> bool {
+        !matches!(self, Mesh::Places(_))
+    }
 }
 
 /// The scenario in which choices are tried: bulk transfers between the ends of `flows`.
@@ -133,18 +146,22 @@ pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], mcs: u8, seconds: u64) ->
         Mesh::Places(name) => {
             let _ = writeln!(text, "file = {}", Value::from(name.as_str()));
         }
-        Mesh::Links(nodes) => {
+        Mesh::Links(nodes) | Mesh::Routed(nodes) => {
             nodes_within(*nodes)?;
             if let Some((from, to)) = flows.iter().find(|(from, to)| from.max(to) >= nodes) {
                 return Err(format!("--flow {from},{to}: the mesh has the nodes 0 to {}", nodes.saturating_sub(1)));
             }
-            // Where they are only says how long a frame is under way.
-            let places: Vec<String> = (0..*nodes).map(|node| format!("[\"{node} m\", \"0 m\"]")).collect();
-            let _ = writeln!(text, "positions = [{}]", places.join(", "));
+            if *mesh == Mesh::Routed(*nodes) {
+                text.push_str("file = \"map.json\"\nfirewall = true\n");
+            } else {
+                // Where they are only says how long a frame is under way.
+                let places: Vec<String> = (0..*nodes).map(|node| format!("[\"{node} m\", \"0 m\"]")).collect();
+                let _ = writeln!(text, "positions = [{}]", places.join(", "));
+            }
         }
     }
     let _ = writeln!(text, "\n[radio]\nrate = \"MCS {mcs}\"\nqueue = 500");
-    if matches!(mesh, Mesh::Links(_)) {
+    if mesh.has_links() {
         text.push_str("links = \"links.csv\"\n");
     }
     text.push_str("\n[mac]\nprofile = \"ht\"\n");
@@ -152,6 +169,41 @@ pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], mcs: u8, seconds: u64) ->
         let _ = write!(text, "\n[[flow]]\nfrom = {from}\nto = {to}\nsegment = 1448\n");
     }
     Ok(text)
+}
+
+/// A scenario of [`scenario`] with these settings, KEY=VALUE as of `--set`, written into it; a key of `flow` is set in every flow.
+pub fn written(scenario: &str, sets: &[String]) -> String {
+    let mut lines: Vec<String> = scenario.lines().map(str::to_owned).collect();
+    for (key, text) in sets.iter().filter_map(|set| set.split_once('=')) {
+        // What is no value of TOML is a text, as for `--set`.
+        let is_value = format!("value = {text}").parse::<toml::Table>().is_ok();
+        let value = if is_value { text.to_owned() } else { Value::from(text).to_string() };
+        let (table, key) = key.split_once('.').unwrap_or(("", key));
+        let heads = [format!("[{table}]"), format!("[[{table}]]")];
+        if !table.is_empty() && !lines.iter().any(|line| heads.contains(line)) {
+            lines.extend([String::new(), heads[0].clone()]);
+        }
+        let mut within = table.is_empty();
+        let mut out = Vec::new();
+        if within {
+            out.push(format!("{key} = {value}"));
+        }
+        for line in lines {
+            let is_head = line.starts_with('[');
+            if is_head {
+                within = heads.contains(&line);
+            }
+            let is_old = within && line.split_once('=').is_some_and(|(name, _)| name.trim() == key);
+            if !is_old {
+                out.push(line);
+            }
+            if is_head && within {
+                out.push(format!("{key} = {value}"));
+            }
+        }
+        lines = out;
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Whether there are not too many nodes.
@@ -185,30 +237,31 @@ const WORST_ETX: f64 = 2.0;
 /// The ratio that links of a dump get, dB: enough for every rate here.
 const GOOD_DB: f64 = 30.0;
 
-/// A list of links for `radio.links` from a dump: those with an ETX up to 2, which are taken to be good. A direction that nobody told of is as good as
-/// the other.
-pub fn link_list(dump: &Dump) -> String {
-    let mut text = "from,to,snr_db\n".to_owned();
-    for ((from, to), etx) in metrics(dump) {
-        if from < to && etx <= WORST_ETX {
-            let _ = writeln!(text, "{from},{to},{GOOD_DB}");
+/// Files of the scenario for a mesh that is known by a dump: `links.csv` for `radio.links`, and `map.json`, whose links are those that `ways` use, so that
+/// routes follow them. Links are those with an ETX up to 2 and those of the ways; their strength is what the dump tells, or else they are taken to be good. A
+/// direction that nobody told of is as good as the other.
+pub fn files(dump: &Dump, ways: &[Vec<usize>]) -> (String, String) {
+    let used: BTreeSet<(usize, usize)> =
+        ways.iter().flat_map(|way| way.windows(2)).map(|hop| (hop[0].min(hop[1]), hop[0].max(hop[1]))).collect();
+    let strength = |from: usize, to: usize| {
+        dump.links.iter().find(|link| (link.from, link.to) == (from, to)).and_then(|link| link.snr_db)
+    };
+    let mut list = "from,to,snr_db\n".to_owned();
+    for ((from, to), etx) in etx(dump) {
+        if from < to && (etx <= WORST_ETX || used.contains(&(from, to))) {
+            let (there, back) = (strength(from, to), strength(to, from));
+            let _ = writeln!(list, "{from},{to},{}", there.or(back).unwrap_or(GOOD_DB));
+            if back.is_some() && back != there {
+                let _ = writeln!(list, "{to},{from},{}", back.unwrap_or(GOOD_DB));
+            }
         }
     }
-    text
-}
-
-/// The ETX of each link of a dump, both ways.
-pub fn metrics(dump: &Dump) -> Links {
-    let told = |from: usize, to: usize| {
-        let shares = dump.links.iter().filter(|link| (link.from, link.to) == (from, to)).map(|link| link.delivery);
-        shares.reduce(f64::max)
-    };
-    let both = |link: &meshpace_scenario::dumps::Heard| {
-        let there = told(link.from, link.to).unwrap_or(link.delivery);
-        let etx = 1.0 / (there * told(link.to, link.from).unwrap_or(there));
-        [((link.from, link.to), etx), ((link.to, link.from), etx)]
-    };
-    dump.links.iter().flat_map(both).collect()
+    // Where they are only says how long a frame is under way.
+    let nodes: Vec<Value> =
+        (0..dump.nodes.len()).map(|node| json!({"id": node.to_string(), "x_m": node, "y_m": 0})).collect();
+    let links: Vec<Value> =
+        used.iter().map(|(from, to)| json!({"source": from.to_string(), "target": to.to_string()})).collect();
+    (list, format!("{}\n", json!({"nodes": nodes, "links": links})))
 }
 
 /// Result of a choice.
@@ -224,6 +277,58 @@ pub struct Answer {
     pub rank: usize,
     /// The comparisons with the usual choice.
     pub lines: Vec<Line>,
+    /// What it changes for each flow.
+    pub flows: Vec<flows::Change>,
+}
+
+impl Answer {
+    /// Runs of all, and those in which some flow starves with the choice and with what is usual.
+    fn starved(&self) -> (usize, usize, usize) {
+        let counts = self.lines.first().map(|line| line.counts).unwrap_or_default();
+        (counts[1].runs, counts[1].starved_runs, counts[0].starved_runs)
+    }
+
+    /// Whether every flow gets something in every run, where with what is usual one starves in some.
+    pub fn feeds(&self) -> bool {
+        let (runs, starved, usual) = self.starved();
+        runs > 0 && starved == 0 && usual > 0
+    }
+
+    /// Whether it carries more for sure and starves nobody.
+    pub fn carries_more(&self) -> bool {
+        self.lines.first().and_then(|line| line.better) == Some(Side::B)
+    }
+}
+
+/// What helps, over all questions, in sentences; if nothing does, that.
+pub fn helps(answers: &[Answer]) -> String {
+    let amount = |answer: &Answer| answer.lines.first().and_then(amount).unwrap_or_default();
+    let mut text = String::new();
+    for answer in answers.iter().filter(|answer| answer.feeds()) {
+        let (runs, _, usual) = answer.starved();
+        let _ = writeln!(text, "- {}: nobody starves in {runs} runs (usual: somebody in {usual})", answer.choice);
+    }
+    for answer in answers.iter().filter(|answer| answer.carries_more()) {
+        let _ =
+            writeln!(text, "- {}: all flows together carry {} more, and nobody starves", answer.choice, amount(answer));
+    }
+    let tried = answers.iter().filter(|answer| answer.choice != answer.usual).count();
+    if text.is_empty() {
+        let starves = answers.iter().any(|answer| answer.starved().2 > 0);
+        return match starves {
+            true => format!(
+                "Nothing that was tried helps: with each of the {tried} choices some flow still starves in some run. Other routes, other rates of the flows or \
+                 another channel for some links are what is left.\n"
+            ),
+            false => {
+                format!("Nothing to change: none of the {tried} choices carries more for sure, and nobody starves.\n")
+            }
+        };
+    }
+    text.push_str(
+        "Each interval is right in 19 of 20 cases: of ten choices one may look better by chance. More --seeds tell.\n",
+    );
+    text
 }
 
 /// Metrics that are compared: an advice says no more of a choice.
@@ -244,6 +349,7 @@ pub fn answers(question: &Question, usual: &[Value], tried: &[(Choice, Vec<Value
             usual: question.usual.name,
             rank: 0,
             lines,
+            flows: flows::changes(usual, records),
         });
         Ok(())
     };
@@ -290,19 +396,24 @@ pub fn told(answer: &Answer) -> String {
     for line in &answer.lines {
         let _ = writeln!(text, "   - {}", words(line, [answer.usual, answer.choice]));
     }
+    let starves = |change: &&flows::Change| change.starved_runs + change.usual_starved_runs > 0;
+    for change in answer.flows.iter().filter(starves) {
+        let _ = writeln!(text, "   - {}", flows::change_words(change));
+    }
     text
 }
 
 /// Note on what an advice leaves out.
 pub const LEFT_OUT: &str = "Of the mesh only who hears whom is in this model. Every link has one rate; rates are not adapted, links do not fade, loss comes from \
-    collisions alone, queues are drop-tail, everything is best effort, other networks are silent. In measurements of a testbed (docs/field.md) such a \
-    model was wrong by more than a factor of two for single flows: rely on the order where intervals are clear, not on the numbers.";
+    collisions alone, queues are drop-tail, everything is best effort, other networks are silent. A flow that starves here is in danger: where it was \
+    measured (docs/field.md), FQ-CoDel and rates that adapt shared far more equally than this model. Rely on the order where intervals are clear, not \
+    on the numbers.";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use meshpace_scenario::dumps::Heard;
-    use serde_json::json;
+    use crate::field::dumps::{Heard, Metric};
+    use crate::field::ways::way;
 
     #[test]
     fn one_thing_is_changed_at_a_time() {
@@ -348,6 +459,47 @@ mod tests {
     }
 
     #[test]
+    fn a_scenario_is_written_with_its_settings() {
+        let text = scenario(&Mesh::Links(3), &[(0, 1), (0, 2)], 3, 10).unwrap();
+        let sets = ["duration=5 s", "radio.queue=9", "flow.transport=cubic+delack", "routing.protocol=aodv"]
+            .map(str::to_owned);
+        let table: toml::Table = written(&text, &sets).parse().unwrap();
+        let flow = |place: usize| table["flow"][place]["transport"].as_str();
+        assert_eq!((table["duration"].as_str(), table["radio"]["queue"].as_integer()), (Some("5 s"), Some(9)));
+        assert_eq!(
+            (flow(0), flow(1), table["routing"]["protocol"].as_str()),
+            (Some("cubic+delack"), Some("cubic+delack"), Some("aodv"))
+        );
+    }
+
+    /// Runs of two flows with these goodputs; a flow of zero starved.
+    fn pairs(goodputs: [[f64; 2]; 4]) -> Vec<Value> {
+        let flow = |goodput: f64| json!({"transport": "x", "hops": 2, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": 0.1});
+        let record = |(seed, goodputs): (i32, [f64; 2])| {
+            json!({"seed": seed, "point": {}, "fingerprint": "f", "duration_s": 12.0, "warmup_s": 2.0, "flows": goodputs.map(flow),
+                   "aggregate_goodput_bps": goodputs.iter().sum::<f64>()})
+        };
+        (1..).zip(goodputs).map(record).collect()
+    }
+
+    #[test]
+    fn what_helps_starves_nobody_and_nothing_may_help() {
+        let usual = pairs([[900.0, 0.0], [901.0, 0.0], [902.0, 50.0], [903.0, 0.0]]);
+        let worse = pairs([[990.0, 0.0], [991.0, 0.0], [992.0, 0.0], [993.0, 0.0]]);
+        let fed = pairs([[300.0, 300.0], [301.0, 300.0], [302.0, 300.0], [303.0, 300.0]]);
+        let of = |tried: &[(Choice, Vec<Value>)]| answers(&QUESTIONS[0], &usual, tried).unwrap();
+        let told = helps(&of(&[(choice("greedy", &[]), worse.clone())]));
+        assert!(told.starts_with("Nothing that was tried helps: with each of the 1 choices"), "{told}");
+        let both = of(&[(choice("greedy", &[]), worse), (choice("fair", &[]), fed.clone())]);
+        let told = helps(&both);
+        assert!(told.starts_with("- fair: nobody starves in 4 runs (usual: somebody in 3)\nEach interval"), "{told}");
+        assert!(super::told(both.iter().find(|answer| answer.choice == "fair").unwrap()).contains("flow 1: +"));
+        // Nobody starves and nothing is clear.
+        let same = answers(&QUESTIONS[0], &fed, &[(choice("same", &[]), fed.clone())]).unwrap();
+        assert!(helps(&same).starts_with("Nothing to change"), "{}", helps(&same));
+    }
+
+    #[test]
     fn beyond_what_was_looked_into_nothing_is_answered() {
         let mesh = Mesh::Links(3);
         assert!(scenario(&mesh, &[(0, 2)], 7, 10).is_ok());
@@ -363,13 +515,18 @@ mod tests {
     }
 
     #[test]
-    fn a_dump_gives_links_that_are_good_enough() {
-        let heard = |from, to, delivery| Heard { from, to, delivery };
-        let nodes = ["a", "b", "c"].map(str::to_owned).to_vec();
-        // ETX 1.25 by what two tell, 4 by what one does.
-        let dump = Dump { nodes, links: vec![heard(0, 1, 1.0), heard(1, 0, 0.8), heard(1, 2, 0.5)] };
-        let found = metrics(&dump);
+    fn a_dump_gives_links_that_are_good_enough_and_those_of_its_routes() {
+        let heard = |from, to, delivery| Heard { from, to, delivery: Some(delivery), ..Heard::default() };
+        let nodes = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        // ETX 1.25 by what two tell, 4 by what one does, and no way to the last but by such a link.
+        let links = vec![heard(0, 1, 1.0), heard(1, 0, 0.8), heard(1, 2, 0.5), heard(0, 2, 0.5)];
+        let dump = Dump { nodes, links, metric: Metric::Etx, ..Dump::default() };
+        let found = etx(&dump);
         assert_eq!((found[&(0, 1)], found[&(1, 0)], found[&(2, 1)]), (1.25, 1.25, 4.0));
-        assert_eq!(link_list(&dump), "from,to,snr_db\n0,1,30\n");
+        let (list, map) = files(&dump, &[way(&dump, 1, 0).unwrap()]);
+        assert_eq!(list, "from,to,snr_db\n0,1,30\n");
+        assert!(map.contains(r#""links":[{"source":"0","target":"1"}]"#), "{map}");
+        let (list, _) = files(&dump, &[way(&dump, 0, 2).unwrap()]);
+        assert_eq!(list, "from,to,snr_db\n0,1,30\n0,2,30\n");
     }
 }

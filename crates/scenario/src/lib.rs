@@ -4,7 +4,6 @@
 mod chain;
 pub mod diagnostic;
 mod dscp;
-pub mod dumps;
 pub mod estimate;
 mod files;
 mod flow;

@@ -1,4 +1,7 @@
-//! Measurements of real meshes: what programs write that measure them, and what each hop alone says of a path.
+//! Measurements of real meshes: what their programs tell of links and routes, what others measured, and what each hop alone says of a path.
 
+pub mod dumps;
+pub mod errors;
 pub mod path;
 pub mod results;
+pub mod ways;

@@ -55,7 +55,7 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The flows of a record.
-fn flows(record: &Value) -> &[Value] {
+pub fn flows(record: &Value) -> &[Value] {
     record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 

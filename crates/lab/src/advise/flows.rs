@@ -1,0 +1,271 @@
+//! What each flow gets with what is usual, who starves, and what a choice changes for each of them.
+
+use super::routes::{Hop, Route};
+use crate::statistics::estimate;
+use crate::summary::starvation::{Starved, of_record};
+use crate::summary::{LEVEL, Mean, flows};
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// A flow under what is usual.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Told {
+    /// Its number.
+    pub flow: usize,
+    /// Names of its ends.
+    pub ends: [String; 2],
+    /// Mean goodput, bit/s.
+    pub goodput_bps: f64,
+    /// The ends of the 95 % interval of that mean; none with fewer than three runs.
+    pub interval: Option<[f64; 2]>,
+    /// Runs.
+    pub runs: usize,
+    /// Those in which it delivered nothing.
+    pub nothing_runs: usize,
+    /// Others in which it delivered nothing for more than a tenth of the time.
+    pub silent_runs: usize,
+    /// The longest such time, seconds.
+    pub longest_gap_s: f64,
+    /// What it carries with nobody else sending, bit/s, where that was asked.
+    pub alone_bps: Option<f64>,
+    /// The same in the other direction.
+    pub back_alone_bps: Option<f64>,
+    /// Its route in the simulation.
+    pub route: Route,
+}
+
+impl Told {
+    /// Runs in which it was starved.
+    pub fn starved_runs(&self) -> usize {
+        self.nothing_runs + self.silent_runs
+    }
+}
+
+/// The goodputs of a flow by run, bit/s.
+fn goodputs(records: &[Value], flow: usize) -> Vec<f64> {
+    let of = |record: &Value| flows(record).get(flow)?.get("goodput_bps")?.as_f64();
+    records.iter().map(|record| of(record).unwrap_or(f64::NAN)).collect()
+}
+
+/// Mean goodput of the first flow of these records, bit/s: of one that runs alone.
+pub fn alone(records: &[Value]) -> Option<f64> {
+    Mean::of(&goodputs(records, 0)).map(|mean| mean.numbers.mean)
+}
+
+/// All flows of the records of what is usual, those that starve first, then by their number. `name` is a node for people.
+pub fn told(records: &[Value], routes: &[Route], name: &dyn Fn(usize) -> String) -> Vec<Told> {
+    let mut all: Vec<Told> = Vec::new();
+    for (flow, route) in routes.iter().enumerate() {
+        let end = |key: &str| {
+            let of = |record: &Value| flows(record).get(flow)?.get(key)?.as_u64();
+            records.first().and_then(of).map_or_else(String::new, |node| name(node as usize))
+        };
+        let values = goodputs(records, flow);
+        let Some(Mean { numbers, .. }) = Mean::of(&values) else { continue };
+        let mut told = Told {
+            flow,
+            ends: [end("from"), end("to")],
+            goodput_bps: numbers.mean,
+            interval: numbers
+                .half_width
+                .is_finite()
+                .then_some([numbers.mean - numbers.half_width, numbers.mean + numbers.half_width]),
+            runs: records.len(),
+            nothing_runs: 0,
+            silent_runs: 0,
+            longest_gap_s: 0.0,
+            alone_bps: None,
+            back_alone_bps: None,
+            route: route.clone(),
+        };
+        for (_, starved) in records.iter().flat_map(of_record).filter(|(id, _)| *id == flow) {
+            match starved {
+                Starved::Nothing => told.nothing_runs += 1,
+                Starved::Gap(gap) => {
+                    told.silent_runs += 1;
+                    told.longest_gap_s = told.longest_gap_s.max(gap);
+                }
+            }
+        }
+        all.push(told);
+    }
+    all.sort_by_key(|told| (std::cmp::Reverse(told.nothing_runs), std::cmp::Reverse(told.silent_runs), told.flow));
+    all
+}
+
+fn kbps(bps: f64) -> String {
+    let value = bps / 1e3;
+    match value.abs() {
+        size if size == 0.0 || size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A flow as people read it, one line and what explains it under it.
+pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
+    let [from, to] = &told.ends;
+    let half = told.interval.map(|[low, high]| format!(" ± {}", kbps((high - low) / 2.0))).unwrap_or_default();
+    let runs = told.runs;
+    let mut befell = Vec::new();
+    if told.nothing_runs > 0 {
+        befell.push(format!("delivers nothing in {} of {runs} runs", told.nothing_runs));
+    }
+    if told.silent_runs > 0 {
+        befell.push(format!("is silent for up to {:.1} s in {} of {runs} runs", told.longest_gap_s, told.silent_runs));
+    }
+    let mut text = match befell.is_empty() {
+        true => format!("flow {} ({from}→{to}) ", told.flow),
+        false => format!("STARVED: flow {} ({from}→{to}) {}; ", told.flow, befell.join(" and ")),
+    };
+    let way: Vec<String> = told.route.nodes().into_iter().map(name).collect();
+    let _ = writeln!(text, "carries {}{half} kbit/s over {}", kbps(told.goodput_bps), way.join("-"));
+    if let Some(alone) = told.alone_bps {
+        let back = told.back_alone_bps.map(|back| format!(", {to}→{from} {}", kbps(back))).unwrap_or_default();
+        let cause = match alone > 10.0 * told.goodput_bps.max(1.0) {
+            true => "the other flows take its air time",
+            false => "it is little without the others, too",
+        };
+        let _ = writeln!(text, "   alone it carries {} kbit/s{back}: {cause}", kbps(alone));
+    }
+    for hop in told.route.hops.iter().filter(|hop| hop.is_weak()) {
+        let _ = writeln!(text, "   {}", weak(hop, name));
+    }
+    if let (Some(better), Some(tries)) = (&told.route.better, told.route.better_tries) {
+        let better: Vec<String> = better.iter().map(|&node| name(node)).collect();
+        let _ = writeln!(
+            text,
+            "   the fewest hops need {:.1} tries for a packet, {} needs {tries:.1}: route by ETX",
+            told.route.tries(),
+            better.join("-")
+        );
+    }
+    text
+}
+
+fn weak(hop: &Hop, name: &dyn Fn(usize) -> String) -> String {
+    let (from, to) = (name(hop.from), name(hop.to));
+    format!(
+        "{from}-{to} is weak at this rate: {:.0} % of the frames arrive {from}→{to}, {:.0} % {to}→{from}; {:.1} tries each",
+        100.0 * hop.delivery,
+        100.0 * hop.delivery_back,
+        hop.tries()
+    )
+}
+
+/// What a choice changes for a flow.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Change {
+    /// Its number.
+    pub flow: usize,
+    /// Goodput with the choice less that with what is usual, mean over the seeds, bit/s.
+    pub difference_bps: f64,
+    /// The ends of its 95 % interval; none with fewer than three seeds.
+    pub interval: Option<[f64; 2]>,
+    /// Runs in which it starves with the choice.
+    pub starved_runs: usize,
+    /// The same with what is usual.
+    pub usual_starved_runs: usize,
+    /// Runs of the choice.
+    pub runs: usize,
+}
+
+/// The changes of all flows, seed by seed: both sides have the same seeds in the same order.
+pub fn changes(usual: &[Value], tried: &[Value]) -> Vec<Change> {
+    let count = usual.first().map_or(0, |record| flows(record).len());
+    let starved = |records: &[Value], flow: usize| {
+        records.iter().filter(|record| of_record(record).iter().any(|(id, _)| *id == flow)).count()
+    };
+    let change = |flow: usize| {
+        let differences: Vec<f64> =
+            goodputs(usual, flow).iter().zip(goodputs(tried, flow)).map(|(usual, tried)| tried - usual).collect();
+        let found = estimate(&differences, LEVEL);
+        let has_interval = differences.len() >= crate::compare::LEAST && found.half_width.is_finite();
+        Change {
+            flow,
+            difference_bps: found.mean,
+            interval: has_interval.then_some([found.mean - found.half_width, found.mean + found.half_width]),
+            starved_runs: starved(tried, flow),
+            usual_starved_runs: starved(usual, flow),
+            runs: tried.len(),
+        }
+    };
+    (0..count).map(change).collect()
+}
+
+/// A change as people read it.
+pub fn change_words(change: &Change) -> String {
+    let half = change.interval.map(|[low, high]| format!(" ± {}", kbps((high - low) / 2.0))).unwrap_or_default();
+    let sign = if change.difference_bps < 0.0 { "-" } else { "+" };
+    format!(
+        "flow {}: {sign}{}{half} kbit/s; it starves in {} of {} runs (usual: {})",
+        change.flow,
+        kbps(change.difference_bps.abs()),
+        change.starved_runs,
+        change.runs,
+        change.usual_starved_runs
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Runs of two flows: goodput in bit/s, and the longest gap in seconds of ten.
+    fn runs(of: &[[(f64, f64); 2]]) -> Vec<Value> {
+        let flow = |(goodput, gap): (f64, f64)| json!({"from": 4, "to": 7, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": gap});
+        let run = |flows: &[(f64, f64); 2]| json!({"duration_s": 12.0, "warmup_s": 2.0, "flows": flows.map(flow)});
+        of.iter().map(run).collect()
+    }
+
+    fn usual() -> Vec<Value> {
+        runs(&[[(9e6, 0.1), (0.0, 10.0)], [(9e6, 0.1), (2e3, 7.0)], [(9e6, 0.1), (4e3, 0.5)]])
+    }
+
+    fn route() -> Route {
+        let hop = |from, to, delivery, delivery_back| Hop { from, to, delivery, delivery_back };
+        Route {
+            hops: vec![hop(4, 5, 1.0, 1.0), hop(5, 7, 0.5, 0.8)],
+            better: Some(vec![4, 6, 7]),
+            better_tries: Some(2.0),
+        }
+    }
+
+    #[test]
+    fn who_starves_comes_first_with_what_it_carries_alone_and_its_weak_hops() {
+        let name = |node: usize| format!("n{node}");
+        let mut all = told(&usual(), &[Route::default(), route()], &name);
+        assert_eq!(all.iter().map(|told| told.flow).collect::<Vec<_>>(), [1, 0]);
+        let first = &mut all[0];
+        assert_eq!((first.nothing_runs, first.silent_runs, first.longest_gap_s), (1, 1, 7.0));
+        assert_eq!((first.goodput_bps, first.starved_runs()), (2e3, 2));
+        (first.alone_bps, first.back_alone_bps) = (Some(3e6), Some(2e6));
+        let text = words(first, &name);
+        // 1 + 1 / (0.5 x 0.8); the half width of 0, 2, 4 is 4.303 x 2 / sqrt 3.
+        for part in [
+            "STARVED: flow 1 (n4→n7) delivers nothing in 1 of 3 runs and is silent for up to 7.0 s in 1 of 3 runs; carries 2.00 ± 4.97 kbit/s over n4-n5-n7\n",
+            "   alone it carries 3000 kbit/s, n7→n4 2000: the other flows take its air time\n",
+            "   n5-n7 is weak at this rate: 50 % of the frames arrive n5→n7, 80 % n7→n5; 2.5 tries each\n",
+            "   the fewest hops need 3.5 tries for a packet, n4-n6-n7 needs 2.0: route by ETX\n",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        assert!(
+            words(&all[1], &name).starts_with("flow 0 (n4→n7) carries 9000 ± 0 kbit/s"),
+            "{}",
+            words(&all[1], &name)
+        );
+    }
+
+    #[test]
+    fn a_change_is_told_of_each_flow_seed_by_seed() {
+        let tried = runs(&[[(8e6, 0.1), (1e3, 0.1)], [(8e6, 0.1), (3e3, 0.1)], [(8e6, 0.1), (5e3, 9.0)]]);
+        let all = changes(&usual(), &tried);
+        assert_eq!((all[1].difference_bps, all[1].interval), (1e3, Some([1e3, 1e3])));
+        assert_eq!((all[1].starved_runs, all[1].usual_starved_runs, all[0].starved_runs), (1, 2, 0));
+        assert_eq!(change_words(&all[1]), "flow 1: +1.00 ± 0 kbit/s; it starves in 1 of 3 runs (usual: 2)");
+        assert!(change_words(&all[0]).starts_with("flow 0: -1000 ± 0 kbit/s"));
+    }
+}

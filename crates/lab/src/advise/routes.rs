@@ -1,0 +1,195 @@
+//! What carries each flow of a scenario: the route that static routing takes, what the radio does to a frame on each hop, and the route that would need
+//! the fewest tries.
+//!
+//! A hop over which the share d of the data frames arrives, and r the other way, needs 1 / (d r) tries for a frame (ETX: De Couto, Aguayo, Bicket, Morris,
+//! MobiCom 2003, section 3). That is loss by noise alone; frames that collide come on top.
+
+use crate::field::path::{self, Links};
+use meshpace_core::NodeId;
+use meshpace_mesh::config::{RadioConfig, Reception};
+use meshpace_mesh::radio::plcp::plcp;
+use meshpace_mesh::radio::{Channel, Neighbours};
+use meshpace_mesh::routing::StaticRoutes;
+use meshpace_sim::Config;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A hop over which fewer of the frames arrive than this share, in either direction, is called weak: a tenth of the tries is wasted.
+pub const WEAK: f64 = 0.9;
+/// Tries by which another route must be cheaper to be named, as a share of those of the route.
+const CHEAPER: f64 = 0.9;
+
+/// A hop of a route.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Hop {
+    /// The sender of the data.
+    pub from: usize,
+    /// Its receiver.
+    pub to: usize,
+    /// The share of data frames with 1500 bytes that arrive at the rate of the scenario, sent once, nobody else sending.
+    pub delivery: f64,
+    /// The same the other way.
+    pub delivery_back: f64,
+}
+
+impl Hop {
+    /// Expected tries of a frame.
+    pub fn tries(&self) -> f64 {
+        (self.delivery * self.delivery_back).recip()
+    }
+
+    /// Whether it cannot carry the rate it is asked for without repeating much.
+    pub fn is_weak(&self) -> bool {
+        self.delivery.min(self.delivery_back) < WEAK
+    }
+}
+
+/// The way of a flow.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Route {
+    /// Its hops, from the source on; none if there is no way.
+    pub hops: Vec<Hop>,
+    /// The nodes of the route with the fewest tries, where that needs a tenth fewer.
+    pub better: Option<Vec<usize>>,
+    /// Its tries for a frame, over all hops.
+    pub better_tries: Option<f64>,
+}
+
+impl Route {
+    /// Its nodes, from the source on.
+    pub fn nodes(&self) -> Vec<usize> {
+        self.hops.iter().take(1).map(|hop| hop.from).chain(self.hops.iter().map(|hop| hop.to)).collect()
+    }
+
+    /// Tries of a frame over all hops.
+    pub fn tries(&self) -> f64 {
+        self.hops.iter().map(Hop::tries).sum()
+    }
+}
+
+/// The links of a mesh, and the routes of its flows.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Routes {
+    /// By flow.
+    pub of: Vec<Route>,
+    /// Pairs of nodes over which frames arrive, but in one direction fewer than half of them: no route uses these.
+    pub too_weak: usize,
+    /// All pairs of nodes over which frames arrive in either direction.
+    pub links: usize,
+}
+
+/// Bytes of the frame by which a link is judged, as `meshpace_mesh::radio::channel` does: 1500 of a packet and a MAC header.
+const FRAME_BYTES: u32 = 1534;
+
+/// The share of data frames that arrive with this power, W, sent once, nobody else sending.
+fn share(radio: &RadioConfig, channel: &Channel, power: f64) -> f64 {
+    let receiver = channel.sinr();
+    if power < receiver.detect_w {
+        return 0.0;
+    }
+    let air_time = match radio.ofdm {
+        Some(ofdm) => ofdm.data.air_time(FRAME_BYTES, ofdm.band),
+        None => plcp(radio.preamble, radio.rate) + radio.rate.time_for(FRAME_BYTES),
+    };
+    receiver.success(air_time, power / receiver.noise_w)
+}
+
+/// Those of a scenario with static routes by hops.
+pub fn routes(config: &Config) -> Routes {
+    let radio = &config.mesh.radio;
+    let channel = Channel::new(radio);
+    let delivery = |from: NodeId, to: NodeId| {
+        let distance = config.positions[from.index()].distance(config.positions[to.index()]);
+        match radio.reception {
+            Reception::Ns2 => f64::from(u8::from(channel.is_link(from, to, distance))),
+            Reception::Sinr => share(radio, &channel, channel.received_power(from, to, distance)),
+        }
+    };
+    let allowed: Option<BTreeSet<(NodeId, NodeId)>> = config
+        .firewall
+        .as_ref()
+        .map(|links| links.iter().flat_map(|&(one, other)| [(one, other), (other, one)]).collect());
+    let is_allowed = |from, to| allowed.as_ref().is_none_or(|links| links.contains(&(from, to)));
+    let mut adjacency = Neighbours::new(&channel, &config.positions).adjacency();
+    for (node, neighbours) in adjacency.iter_mut().enumerate() {
+        neighbours.retain(|&other| is_allowed(NodeId(node as u16), other));
+    }
+    let ids = || (0..config.positions.len()).map(|node| NodeId(node as u16));
+    let (mut tries, mut found) = (Links::new(), Routes::default());
+    for from in ids() {
+        for to in ids().filter(|&to| to > from && is_allowed(from, to)) {
+            let shares = [delivery(from, to), delivery(to, from)];
+            // A thousandth is what no measurement of a link tells from nothing.
+            if shares.iter().all(|&share| share < 0.001) {
+                continue;
+            }
+            found.links += 1;
+            let is_used = adjacency[from.index()].contains(&to) && adjacency[to.index()].contains(&from);
+            found.too_weak += usize::from(!is_used);
+            if is_used {
+                let cost = (shares[0] * shares[1]).recip();
+                tries.insert((from.index(), to.index()), cost);
+                tries.insert((to.index(), from.index()), cost);
+            }
+        }
+    }
+    let ways = StaticRoutes::new(&adjacency, config.flows.iter().map(|flow| flow.to));
+    for flow in &config.flows {
+        let mut route = Route::default();
+        let mut at = flow.from;
+        while let Some(next) = ways.next_hop(at, flow.to) {
+            let hop = Hop {
+                from: at.index(),
+                to: next.index(),
+                delivery: delivery(at, next),
+                delivery_back: delivery(next, at),
+            };
+            route.hops.push(hop);
+            at = next;
+        }
+        if let Some(nodes) = path::shortest(&tries, flow.from.index(), flow.to.index()) {
+            let cost: f64 = path::metrics(&tries, &nodes).iter().sum();
+            if cost < CHEAPER * route.tries() {
+                (route.better, route.better_tries) = (Some(nodes), Some(cost));
+            }
+        }
+        found.of.push(route);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_scenario::{Scenario, Source};
+
+    /// Routes of a flow from 0 to 2 over these links.
+    fn of(links: &str) -> Routes {
+        let text = "duration = '5 s'\nradio.rate = 'MCS 3'\nradio.links = 'links.csv'\nmac.profile = 'ht'\n[topology]\nkind = 'nodes'\n\
+                    positions = [['0 m', '0 m'], ['1 m', '0 m'], ['2 m', '0 m']]\n[[flow]]\nfrom = 0\nto = 2\n";
+        let source = Source { name: "test".to_owned(), text: text.to_owned(), sets: Vec::new() };
+        let load = |_: &str| Ok(links.as_bytes().to_vec());
+        routes(&Scenario::read_with(source, &load, "test").unwrap_or_else(|why| panic!("{why}")).points[0].config)
+    }
+
+    #[test]
+    fn a_hop_loses_what_its_list_says_and_another_route_is_named() {
+        // The reader makes powers of the shares, the routes make shares of the powers.
+        let found = of("from,to,delivery\n0,2,0.6\n2,0,0.8\n0,1,0.999\n1,2,0.999\n");
+        let route = &found.of[0];
+        assert_eq!((route.nodes(), found.links, found.too_weak), (vec![0, 2], 3, 0));
+        let hop = route.hops[0];
+        assert!((hop.delivery - 0.6).abs() < 1e-3 && (hop.delivery_back - 0.8).abs() < 1e-3, "{hop:?}");
+        assert!(hop.is_weak() && (route.tries() - 1.0 / 0.48).abs() < 0.02);
+        // Two hops of 1 / 0.999^2 tries are 2.004, less than a tenth fewer than 2.08; with 0.5 and 0.6 there are 3.33.
+        assert_eq!(route.better, None);
+        let found = of("from,to,delivery\n0,2,0.51\n2,0,0.6\n0,1,0.999\n1,2,0.999\n");
+        assert_eq!(found.of[0].better, Some(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn links_below_half_carry_no_route() {
+        let found = of("from,to,delivery\n0,2,0.3\n0,1,0.999\n1,2,0.999\n");
+        assert_eq!((found.of[0].nodes(), found.links, found.too_weak), (vec![0, 1, 2], 3, 1));
+    }
+}

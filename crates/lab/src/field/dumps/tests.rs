@@ -1,0 +1,233 @@
+//! One of each form, and what is wrong with others.
+
+use super::*;
+
+/// Every link by name, with the share in thousandths.
+fn links(text: &str) -> Vec<(String, String, u32)> {
+    let dump = read(text.as_bytes()).unwrap_or_else(|why| panic!("{why:?}: {text}"));
+    let named = |link: &Heard| {
+        let share = (link.delivery.unwrap_or(0.0) * 1000.0).round() as u32;
+        (dump.nodes[link.from].clone(), dump.nodes[link.to].clone(), share)
+    };
+    dump.links.iter().map(named).collect()
+}
+
+fn link(from: &str, to: &str, share: u32) -> (String, String, u32) {
+    (from.to_owned(), to.to_owned(), share)
+}
+
+#[test]
+fn netjson_has_an_etx() {
+    let graph = r#"{"type":"NetworkGraph","protocol":"olsrv1","metric":"etx_ff","nodes":[{"id":"a"},{"id":"b"}],
+        "links":[{"source":"a","target":"b","cost":4.0},{"source":"b","target":"a","cost":1.0,"cost_text":"1.000"}]}"#;
+    assert_eq!(links(graph), [link("a", "b", 500), link("b", "a", 1000)]);
+    let routes = r#"{"type":"NetworkRoutes","metric":"ETX","router_id":"a","routes":[
+        {"destination":"b/32","next":"b","cost":1.5625},{"destination":"c/32","next":"b","cost":3.0}]}"#;
+    assert_eq!(links(routes), [link("a", "b", 800), link("b", "a", 800)]);
+}
+
+#[test]
+fn olsr_tells_both_ways_apart() {
+    let json = r#"{"links":[{"localIP":"a","remoteIP":"b","linkQuality":0.9,"neighborLinkQuality":0.8}],
+        "topology":[{"lastHopIP":"b","destinationIP":"c","linkQuality":1.0,"neighborLinkQuality":0.5}]}"#;
+    let expected = [link("b", "a", 900), link("a", "b", 800), link("c", "b", 1000), link("b", "c", 500)];
+    assert_eq!(links(json), expected);
+    let text = "Table: Links\nLocal IP\tRemote IP\tHyst.\tLQ\tNLQ\tCost\na\tb\t0.00\t0.900\t0.800\t1.389\t\n\n\
+                Table: Topology\nDest. IP\tLast hop IP\tLQ\tNLQ\tCost\nc\tb\t1.000\t0.500\t2.000\n\nTable: HNA\nx\ty\n";
+    assert_eq!(links(text), expected);
+}
+
+#[test]
+fn babel_tells_costs_and_batman_qualities() {
+    let babel = "BABEL 1.0\nmy-id 02\nadd neighbour 5560 address fe80::1 if wlan0 reach ffff ureach 0000 rxcost 256 txcost 320 cost 320\n\
+                 add neighbour 5570 address fe80::2 if wlan0 reach 0000 ureach 0000 rxcost 65535 txcost 512 cost 65535\nok\n";
+    let own = "this node";
+    assert_eq!(links(babel), [link(own, "fe80::1", 800), link("fe80::1", own, 1000), link(own, "fe80::2", 500)]);
+    let batman = r#"[{"orig_address":"m1","best":true,"neigh_address":"m1","tq":204},
+        {"orig_address":"m2","best":true,"neigh_address":"m1","tq":100}]"#;
+    assert_eq!(links(batman), [link(own, "m1", 800)]);
+    let vis = r#"{"source_version":"2017.1","algorithm":4,"vis":[{"primary":"m1","neighbors":[
+        {"router":"m1","neighbor":"m2","metric":"1.250"}],"clients":[]}]}"#;
+    assert_eq!(links(vis), [link("m1", "m2", 800)]);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    for (text, place, why) in [
+        ("", "1", "the file is empty"),
+        ("nothing of that kind\n", "1", "expected NetJSON"),
+        ("<html>", "1", "a web page"),
+        ("nl80211 not found.\n", "1", "as root"),
+        (
+            "Error - interface bat0 is not present or not a batman-adv interface\n",
+            "1",
+            "the program that wrote this failed",
+        ),
+        ("Interface wlan0\n\taddr 02:00:00:00:00:01\n", "1", "iw dev wlan0 station dump"),
+        ("BABEL 1.0\nhost mesh\nok\n", "1", "it tells of no link"),
+        (
+            r#"{"version":2,"nodes":[{"id":"a","name":"roof","status":{"online":true}}]}"#,
+            "1",
+            "meshviewer.json or graph.json",
+        ),
+        ("from,to\na,b\n", "1", "etx, metric, delivery, snr_db, hop_mbps"),
+        ("from,to,etx\na,b,1.2\na,,1\n", "3", "two nodes"),
+        ("from,to,etx\na,b,fine\n", "2", "\"fine\""),
+        ("from,to,etx\na,b,0.5\n", "2", "an ETX of 0.5"),
+        ("{\n\"links\": [\n}", "3", ""),
+        (r#"{"type":"NetworkGraph","metric":"etx","links":[]}"#, "1", "no link"),
+        (r#"{"type":"NetworkGraph","metric":"etx","links":[{"source":"a","target":"b","cost":0.1}]}"#, "link 0", "0.1"),
+        (
+            r#"{"type":"NetworkGraph","metric":"etx","links":[{"source":"a","target":"a","cost":1}]}"#,
+            "link 0",
+            "itself",
+        ),
+        (r#"{"links":[{"localIP":"a","remoteIP":"b","linkQuality":1.2,"neighborLinkQuality":1}]}"#, "links 0", "1.2"),
+        (r#"[{"neigh_address":"m1","last_seen_msecs":10}]"#, "entry 0", "batctl oj"),
+        ("Table: Links\nLocal\tRemote\n", "2", "LQ and NLQ"),
+        ("Table: Links\nLocal IP\tRemote IP\tLQ\tNLQ\na\tb\t1\t?\n", "3", "\"?\""),
+        ("add neighbour 1 address a rxcost 256\n", "1", "txcost"),
+    ] {
+        let (at, said) = read(text.as_bytes()).unwrap_err();
+        assert!(at == place && said.contains(why), "{at}: {said}: {text}");
+    }
+}
+
+const MACS: [&str; 4] = ["02:ba:de:af:fe:00", "02:ba:de:af:fe:01", "02:ba:de:af:fe:02", "02:ba:de:af:fe:03"];
+
+/// As batctl 2023.0 prints it (`cmd/originators.c`).
+fn originators(own: &str, algorithm: &str, rows: &[(char, &str, &str, &str)]) -> String {
+    let header = format!(
+        "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} {algorithm})]\n   Originator        last-seen (#/255) Nexthop           [outgoingIF]\n"
+    );
+    let row = |&(best, originator, quality, next): &(char, &str, &str, &str)| {
+        format!(" {best} {originator}    0.505s ({quality}) {next} [     mesh0]\n")
+    };
+    header + &rows.iter().map(row).collect::<String>()
+}
+
+#[test]
+fn batctl_tells_neighbours_routes_and_who_is_missing() {
+    let [own, a, b, c] = MACS;
+    let text = originators(
+        own,
+        "BATMAN_IV",
+        &[('*', a, "254", a), (' ', a, " 90", b), ('*', b, "102", b), ('*', c, "127", a)],
+    );
+    let dump = read(text.as_bytes()).unwrap();
+    assert_eq!((dump.nodes.len(), dump.metric, dump.witnesses.len()), (4, Metric::Quality, 1));
+    assert_eq!(links(&text), [link(own, a, 996), link(own, b, 400)]);
+    let place = |name: &str| dump.find(name).unwrap();
+    assert_eq!(
+        dump.routes,
+        [(place(own), place(a), place(a)), (place(own), place(b), place(b)), (place(own), place(c), place(a))]
+    );
+    let missing = dump.missing().unwrap();
+    for part in
+        ["batctl's of one node (02:ba:de:af:fe:00)", "names 4 nodes", "links between 3 of them", "on the other 3"]
+    {
+        assert!(missing.contains(part), "{part}: {missing}");
+    }
+}
+
+#[test]
+fn batman_v_tells_a_throughput() {
+    let [own, a, b, _] = MACS;
+    let text = originators(own, "BATMAN_V", &[('*', a, "       54.0", a), ('*', b, "       12.5", a)]);
+    let dump = read(text.as_bytes()).unwrap();
+    assert_eq!((dump.metric, dump.links.len(), dump.links[0].mbps), (Metric::Throughput, 1, Some(54.0)));
+    let json = format!(r#"[{{"orig_address":"{a}","best":true,"neigh_address":"{a}","throughput":54000}}]"#);
+    let neighbours = format!(
+        "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} BATMAN_V)]\n         Neighbor   last-seen      speed           IF\n{a}    0.130s (       54.0) [     mesh0]\n"
+    );
+    for text in [json, neighbours] {
+        let dump = read(text.as_bytes()).unwrap();
+        assert_eq!((dump.metric, dump.links[0].mbps, dump.links.len()), (Metric::Throughput, Some(54.0), 1), "{text}");
+    }
+    let old = format!(
+        "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} BATMAN_IV)]\nIF             Neighbor              last-seen\n        mesh0\t  {a}    0.130s\n"
+    );
+    assert!(read(old.as_bytes()).unwrap_err().1.contains("give the output of `batctl o`"));
+}
+
+/// Three nodes in a row with babeld 1.12.1, as it answered to "dump".
+const BABELD: [(&str, &str); 3] = [
+    ("a", include_str!("samples/babeld-a.txt")),
+    ("b", include_str!("samples/babeld-b.txt")),
+    ("c", include_str!("samples/babeld-c.txt")),
+];
+
+#[test]
+fn dumps_of_babeld_of_three_nodes_are_one_mesh() {
+    let dumps: Vec<(String, Dump)> =
+        BABELD.iter().map(|(name, text)| ((*name).to_owned(), read(text.as_bytes()).unwrap())).collect();
+    // Its neighbour, and the far node by its route.
+    assert_eq!(dumps[0].1.nodes.len(), 3);
+    assert!(dumps[0].1.missing().unwrap().contains("babeld's of one node"));
+    let whole = merge(&dumps);
+    assert_eq!((whole.nodes.as_slice(), whole.missing()), (["a", "b", "c"].map(str::to_owned).as_slice(), None));
+    let mut ends: Vec<(usize, usize)> = whole.links.iter().map(|link| (link.from, link.to)).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    assert_eq!(ends, [(0, 1), (1, 0), (1, 2), (2, 1)]);
+    assert_eq!((whole.find("10.9.0.99"), whole.find("fe80::da:15ff:fe88:2c06")), (Some(2), Some(1)));
+    assert_eq!(crate::field::ways::way(&whole, 0, 2), Some(vec![0, 1, 2]));
+    // Two of three.
+    assert!(merge(&dumps[..2]).missing().unwrap().contains("on the other 1"));
+}
+
+#[test]
+fn iw_tells_tries_and_what_the_rate_control_expects() {
+    // The form of iw 5.19 (station.c).
+    let text = "phy#0\n\tInterface wlan0\n\t\taddr 02:00:00:00:00:01\n\t\ttype mesh point\n\
+        Station 02:00:00:00:00:02 (on wlan0)\n\tinactive time:\t10 ms\n\ttx packets:\t1000\n\ttx retries:\t500\n\ttx failed:\t40\n\
+        \tsignal:  \t-55 [-58, -57] dBm\n\tmesh plink:\tESTAB\n\texpected throughput:\t30.154Mbps\n\
+        Station 02:00:00:00:00:03 (on wlan0)\n\ttx packets:\t12\n\ttx retries:\t0\n\ttx failed:\t0\n\tmesh plink:\tESTAB\n\
+        Station 02:00:00:00:00:04 (on wlan0)\n\ttx packets:\t900\n\tmesh plink:\tHOLDING\n";
+    let dump = read(text.as_bytes()).unwrap();
+    // 1500 tries for 960 packets: 1 / sqrt 1.5625.
+    assert_eq!((dump.links.len(), dump.links[0].delivery, dump.links[0].mbps), (4, Some(0.8), Some(30.154)));
+    assert_eq!((dump.links[2].delivery, dump.links[2].mbps), (None, None), "twelve packets tell nothing");
+    assert_eq!(dump.find("02:00:00:00:00:01"), Some(dump.witnesses[0]));
+}
+
+#[test]
+fn maps_of_communities_have_qualities_and_tunnels_are_left_out() {
+    let text = r#"{"timestamp":"2026-01-01","nodes":[{"node_id":"aa","hostname":"roof"},{"node_id":"bb"},{"node_id":"cc"}],"links":[
+        {"type":"wifi","source":"aa","target":"bb","source_tq":0.9,"target_tq":0.8},
+        {"type":"vpn","source":"aa","target":"cc","source_tq":1,"target_tq":1}]}"#;
+    assert_eq!(links(text), [link("aa", "bb", 900), link("bb", "aa", 800)]);
+    let dump = read(text.as_bytes()).unwrap();
+    assert_eq!((dump.nodes.len(), dump.find("roof")), (3, Some(0)));
+    let graph = r#"{"batadv":{"nodes":[{"id":"m1","node_id":"aa"},{"id":"m2","node_id":"bb"}],
+        "links":[{"source":0,"target":1,"tq":1.25,"bidirect":true}]}}"#;
+    assert_eq!(links(graph), [link("aa", "bb", 800), link("bb", "aa", 800)]);
+    let plain = r#"{"nodes":[{"id":"a"},{"id":"b"}],"links":[{"source":"a","target":"b"}]}"#;
+    assert_eq!(read(plain.as_bytes()).unwrap().metric, Metric::Hops);
+}
+
+#[test]
+fn another_metric_than_etx_is_a_cost_of_routes() {
+    let text = r#"{"type":"NetworkCollection","collection":[{"type":"NetworkGraph","metric":"ff_dat_metric","links":[]},
+        {"type":"NetworkGraph","protocol":"olsrv2","metric":"ff_dat_metric","links":[{"source":"a","target":"b","cost":262144}]}]}"#;
+    let dump = read(text.as_bytes()).unwrap();
+    assert_eq!((dump.metric, dump.links[0].cost, dump.links[0].delivery), (Metric::Cost, Some(262_144.0), None));
+    let wired = "add neighbour 1 address a rxcost 96 txcost 96\n";
+    assert_eq!(read(wired.as_bytes()).unwrap().links[0].delivery, None, "of a wired link no loss is told");
+}
+
+#[test]
+fn a_table_has_names_or_numbers_and_a_line_is_for_both_directions() {
+    let named = "from,to,etx,hop_mbps\nroof,mill,1.5625,12\nmill,barn,1.0,\nbarn,mill,4.0,3\n";
+    assert_eq!(
+        links(named),
+        [link("roof", "mill", 800), link("mill", "roof", 800), link("mill", "barn", 1000), link("barn", "mill", 500)]
+    );
+    let dump = read(named.as_bytes()).unwrap();
+    assert_eq!((dump.links[0].mbps, dump.links[2].mbps, dump.links[3].mbps), (Some(12.0), None, Some(3.0)));
+    let numbered = read(b"from,to,metric\n2,0,7\n").unwrap();
+    assert_eq!(
+        (numbered.nodes.as_slice(), numbered.metric),
+        (["0", "1", "2"].map(str::to_owned).as_slice(), Metric::Cost)
+    );
+}

@@ -1,0 +1,147 @@
+//! The way that a mesh's own routing takes, as far as a dump tells: by the next hops that its nodes told, or else by its metric.
+//!
+//! - ETX, or a cost: the least sum.
+//! - TQ (B.A.T.M.A.N. IV): the largest product of the shares to the next hop, each less a hop penalty of 30 / 255, the default of batman-adv since 2014
+//!   (`hop_penalty` in batctl(8)).
+//! - Throughput (B.A.T.M.A.N. V): that of the worst hop, halved at each node that passes it on, as batman-adv does on one radio
+//!   (`batadv_v_forward_penalty`).
+
+use super::dumps::{Dump, Heard, Metric};
+use super::path::{self, Links};
+use std::collections::BTreeMap;
+
+/// The hop penalty of batman-adv.
+const HOP_PENALTY: f64 = 30.0 / 255.0;
+
+/// The nodes from `from` to `to`; none if the dump knows no way.
+pub fn way(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
+    told(dump, from, to).or_else(|| match dump.metric {
+        Metric::Throughput => widest(&links(dump, |link| link.mbps), from, to),
+        Metric::Etx => path::shortest(&etx(dump), from, to),
+        Metric::Quality => {
+            let cost = |link: &Heard| link.delivery.map(|share| -(share * (1.0 - HOP_PENALTY)).ln());
+            path::shortest(&links(dump, cost), from, to)
+        }
+        Metric::Cost => path::shortest(&links(dump, |link| link.cost), from, to),
+        Metric::Hops => path::shortest(&links(dump, |_| Some(1.0)), from, to),
+    })
+}
+
+/// By the next hops that were told of all nodes on the way.
+fn told(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
+    let mut way = vec![from];
+    while let Some(&at) = way.last().filter(|at| **at != to) {
+        let next = dump.routes.iter().find(|(node, destination, _)| (*node, *destination) == (at, to))?.2;
+        // Tables of nodes that were not asked at once may form a loop.
+        if way.contains(&next) {
+            return None;
+        }
+        way.push(next);
+    }
+    Some(way)
+}
+
+/// A value of each link; of a direction that nobody told that of the other. Of two that told, the first.
+fn links(dump: &Dump, value: impl Fn(&Heard) -> Option<f64>) -> Links {
+    let mut found = Links::new();
+    for reversed in [false, true] {
+        for link in &dump.links {
+            let ends = if reversed { (link.to, link.from) } else { (link.from, link.to) };
+            if let Some(value) = value(link) {
+                found.entry(ends).or_insert(value);
+            }
+        }
+    }
+    found
+}
+
+/// The ETX of each link of a dump, both ways; 1 where no share is told.
+pub fn etx(dump: &Dump) -> Links {
+    let told = |from: usize, to: usize| {
+        let shares =
+            dump.links.iter().filter(|link| (link.from, link.to) == (from, to)).filter_map(|link| link.delivery);
+        shares.reduce(f64::max)
+    };
+    let both = |link: &Heard| {
+        let (there, back) = (told(link.from, link.to), told(link.to, link.from));
+        let there_or = there.or(back).unwrap_or(1.0);
+        let etx = 1.0 / (there_or * back.unwrap_or(there_or));
+        [((link.from, link.to), etx), ((link.to, link.from), etx)]
+    };
+    dump.links.iter().flat_map(both).collect()
+}
+
+/// What each link carries alone, Mbit/s, where that is told.
+pub fn mbps(dump: &Dump) -> Links {
+    links(dump, |link| link.mbps)
+}
+
+/// The way with the largest throughput at its source.
+fn widest(links: &Links, from: usize, to: usize) -> Option<Vec<usize>> {
+    // From the destination on, as its messages spread.
+    let mut best: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::from([(to, (f64::INFINITY, vec![to]))]);
+    loop {
+        let mut changed = false;
+        for (&(at, next), mbps) in links {
+            let Some((carried, way)) = best.get(&next) else { continue };
+            let passed = if next == to { *carried } else { carried / 2.0 };
+            let found = (passed.min(*mbps), [&[at], way.as_slice()].concat());
+            if !way.contains(&at) && best.get(&at).is_none_or(|known| found.0 > known.0 + 1e-9) {
+                best.insert(at, found);
+                changed = true;
+            }
+        }
+        if !changed {
+            return best.remove(&from).map(|(_, way)| way);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dump(metric: Metric, links: &[(usize, usize, f64)]) -> Dump {
+        let heard = |&(from, to, value): &(usize, usize, f64)| match metric {
+            Metric::Throughput => Heard { from, to, mbps: Some(value), ..Heard::default() },
+            Metric::Cost => Heard { from, to, cost: Some(value), ..Heard::default() },
+            _ => Heard { from, to, delivery: Some(value), ..Heard::default() },
+        };
+        let nodes = (0..6).map(|node| node.to_string()).collect();
+        Dump { nodes, links: links.iter().map(heard).collect(), metric, ..Dump::default() }
+    }
+
+    #[test]
+    fn each_metric_has_its_own_way() {
+        // A bad hop, or two good ones: 1/(0.4 0.4) = 6.25 tries against 2 x 1.23, and 0.4 against 0.81 less a penalty.
+        let links = [(0, 2, 0.4), (0, 1, 0.9), (1, 2, 0.9)];
+        assert_eq!(way(&dump(Metric::Etx, &links), 0, 2).unwrap(), [0, 1, 2]);
+        assert_eq!(way(&dump(Metric::Quality, &links), 0, 2).unwrap(), [0, 1, 2]);
+        assert_eq!(way(&dump(Metric::Hops, &links), 0, 2).unwrap(), [0, 2]);
+        // 0.75 is more than 0.9 x 0.9 x (1 - 30/255) = 0.715, while 1/0.75^2 = 1.78 tries are fewer than 2.47.
+        let links = [(0, 2, 0.75), (0, 1, 0.9), (1, 2, 0.9)];
+        assert_eq!(way(&dump(Metric::Quality, &links), 0, 2).unwrap(), [0, 2]);
+        // 0.70 is less than that.
+        let links = [(0, 2, 0.70), (0, 1, 0.9), (1, 2, 0.9)];
+        assert_eq!(way(&dump(Metric::Quality, &links), 0, 2).unwrap(), [0, 1, 2]);
+        // 20 Mbit/s over one hop against 50 / 2 over two, and against 30 / 2.
+        assert_eq!(
+            way(&dump(Metric::Throughput, &[(0, 2, 20.0), (0, 1, 50.0), (1, 2, 50.0)]), 0, 2).unwrap(),
+            [0, 1, 2]
+        );
+        assert_eq!(way(&dump(Metric::Throughput, &[(0, 2, 20.0), (0, 1, 50.0), (1, 2, 30.0)]), 0, 2).unwrap(), [0, 2]);
+        assert_eq!(way(&dump(Metric::Cost, &[(0, 2, 5.0), (0, 1, 2.0), (1, 2, 2.5)]), 0, 2).unwrap(), [0, 1, 2]);
+        assert_eq!(way(&dump(Metric::Etx, &[(0, 1, 1.0)]), 0, 3), None);
+    }
+
+    #[test]
+    fn what_the_nodes_told_comes_before_the_metric() {
+        let mut dump = dump(Metric::Etx, &[(0, 2, 1.0), (0, 1, 0.5), (1, 2, 0.5)]);
+        dump.routes = vec![(0, 2, 1)];
+        assert_eq!(way(&dump, 0, 2).unwrap(), [0, 2], "nobody told how it goes on from 1");
+        dump.routes.push((1, 2, 2));
+        assert_eq!(way(&dump, 0, 2).unwrap(), [0, 1, 2]);
+        dump.routes[1] = (1, 2, 0);
+        assert_eq!(way(&dump, 0, 2).unwrap(), [0, 2], "a loop is no way");
+    }
+}
