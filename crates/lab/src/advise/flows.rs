@@ -123,9 +123,10 @@ pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
     let _ = writeln!(text, "carries {}{half} kbit/s over {}", kbps(told.goodput_bps), way.join("-"));
     if let Some(alone) = told.alone_bps {
         let back = told.back_alone_bps.map(|back| format!(", {to}→{from} {}", kbps(back))).unwrap_or_default();
-        let cause = match alone > 10.0 * told.goodput_bps.max(1.0) {
-            true => "the other flows take its air time",
-            false => "it is little without the others, too",
+        let cause = match told.back_alone_bps {
+            Some(back) if 10.0 * alone < back => "it is little without the others, too",
+            _ if alone > 2.0 * told.goodput_bps => "the other flows take its air time",
+            _ => "without the others it carries about as much",
         };
         let _ = writeln!(text, "   alone it carries {} kbit/s{back}: {cause}", kbps(alone));
     }
@@ -231,6 +232,24 @@ mod tests {
             better: Some(vec![4, 6, 7]),
             better_tries: Some(2.0),
         }
+    }
+
+    #[test]
+    fn others_are_blamed_only_where_a_flow_carries_more_without_them() {
+        let mut told = told(&usual(), &[Route::default(), route()], &|node| format!("n{node}"));
+        let mut cause = |alone: f64, back: f64| {
+            (told[0].alone_bps, told[0].back_alone_bps) = (Some(alone), Some(back));
+            let text = words(&told[0], &|node| format!("n{node}"));
+            text.lines()
+                .find_map(|line| line.strip_prefix("   alone it carries ")?.split_once(": "))
+                .unwrap()
+                .1
+                .to_owned()
+        };
+        // It gets 2 kbit/s of some 4000 that the other direction carries: the link is bad this way, whoever else sends.
+        assert_eq!(cause(3.86e3, 4.3e6), "it is little without the others, too");
+        assert_eq!(cause(1e6, 4.3e6), "the other flows take its air time");
+        assert_eq!(cause(2.5e3, 3e3), "without the others it carries about as much");
     }
 
     #[test]

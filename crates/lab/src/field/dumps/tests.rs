@@ -178,7 +178,7 @@ fn dumps_of_babeld_of_three_nodes_are_one_mesh() {
 
 #[test]
 fn iw_tells_tries_and_what_the_rate_control_expects() {
-    // The form of iw 5.19 (station.c).
+    // The form of iw, written by hand.
     let text = "phy#0\n\tInterface wlan0\n\t\taddr 02:00:00:00:00:01\n\t\ttype mesh point\n\
         Station 02:00:00:00:00:02 (on wlan0)\n\tinactive time:\t10 ms\n\ttx packets:\t1000\n\ttx retries:\t500\n\ttx failed:\t40\n\
         \tsignal:  \t-55 [-58, -57] dBm\n\tmesh plink:\tESTAB\n\texpected throughput:\t30.154Mbps\n\
