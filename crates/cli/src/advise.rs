@@ -237,7 +237,7 @@ fn ways_of(dump: &Dump, ends: &[(usize, usize)]) -> Result<Vec<Vec<usize>>, Stri
                 dump.nodes.len().saturating_sub(1)
             ));
         }
-        let missing = || dump.missing().map_or_else(|| "they are not linked".to_owned(), |missing| missing);
+        let missing = || dump.missing().unwrap_or_else(|| "they are not linked".to_owned());
         ways::way(dump, from, to)
             .ok_or_else(|| format!("no way from {} to {} is known: {}", name(from), name(to), missing()))
     };

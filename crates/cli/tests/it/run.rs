@@ -274,8 +274,8 @@ fn who_starved_comes_first_and_quiet_does_not_hide_it() {
     let [csv, stderr] = of("csv");
     assert!(stderr.contains(told) && !csv.contains("STARVED"), "{stderr}");
     let rows: Vec<&str> = csv.lines().collect();
-    assert!(rows[0].ends_with(",delay_p95_s,longest_gap_s,starved,starved_flows"), "{}", rows[0]);
-    assert!(rows[1].ends_with(",,1") && rows[2].ends_with(",nothing,1"), "{csv}");
+    assert!(rows[0].ends_with(",delay_p95_s,longest_gap_s,starved,starved_flows,name"), "{}", rows[0]);
+    assert!(rows[1].ends_with(",,1,") && rows[2].ends_with(",nothing,1,"), "{csv}");
     let [lines, stderr] = of("json");
     assert!(stderr.contains(told), "{stderr}");
     // Flows start within 0.1 s from 1 s on.

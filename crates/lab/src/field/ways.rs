@@ -99,6 +99,7 @@ fn widest(links: &Links, from: usize, to: usize) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dumps;
     use super::*;
 
     fn dump(metric: Metric, links: &[(usize, usize, f64)]) -> Dump {
@@ -109,6 +110,17 @@ mod tests {
         };
         let nodes = (0..6).map(|node| node.to_string()).collect();
         Dump { nodes, links: links.iter().map(heard).collect(), metric, ..Dump::default() }
+    }
+
+    #[test]
+    fn dumps_of_babeld_tell_the_way_over_the_node_between() {
+        let of = |name: &str, text: &str| (name.to_owned(), dumps::read(text.as_bytes()).unwrap());
+        let whole = dumps::merge(&[
+            of("a", include_str!("dumps/samples/babeld-a.txt")),
+            of("b", include_str!("dumps/samples/babeld-b.txt")),
+            of("c", include_str!("dumps/samples/babeld-c.txt")),
+        ]);
+        assert_eq!(way(&whole, 0, 2), Some(vec![0, 1, 2]));
     }
 
     #[test]

@@ -235,7 +235,7 @@ fn bonnmotion(lines: &[(usize, &str)]) -> Result<Found, Wrong> {
     let (mut starts, mut moves) = (Vec::new(), Vec::new());
     for (node, &(line, text)) in lines.iter().enumerate() {
         let words: Vec<&str> = text.split_whitespace().collect();
-        if words.len() % 3 != 0 {
+        if !words.len().is_multiple_of(3) {
             let count = words.len();
             let why = format!("{count} numbers, which are no times and places \"t x y t x y\" of node {node}");
             return Err(wrong(line, format!("{why}; or the lines of ns-2, which begin with $")));
