@@ -1,4 +1,4 @@
-//! `meshpace tunnel`: ordinary TCP connections between two sites over TPA or quiet trains.
+//! `meshpace tunnel`: ordinary TCP connections and UDP datagrams between two sites over TPA or quiet trains.
 
 use crate::caution;
 use crate::network::{rate, resolve, seconds};
@@ -8,7 +8,9 @@ use clap::{ArgGroup, Args, Subcommand};
 use meshpace_core::Rate;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, Security, TpaPort, keys};
-use meshpace_live::tunnel::{self, Allowed, CarriedBy, Connector, Counters, Exit, Forward, Network, Totals, medium};
+use meshpace_live::tunnel::{
+    self, Allowed, CarriedBy, Connector, Counters, Exit, Forward, Network, Totals, UdpForward, medium,
+};
 use meshpace_scenario::nearest;
 use meshpace_transport::tpa::window;
 use meshpace_transport::{Config, PathInfo, names, train};
@@ -98,7 +100,7 @@ struct Listen {
     /// The UDP port; 0 for any that is free, which is then told.
     #[arg(long, default_value_t = PORT)]
     port: u16,
-    /// A target that streams may go to, HOST:PORT as it is asked for, or `any` [default: any with keys or a secret]
+    /// A target that streams may go to, HOST:PORT as it is asked for, udp:HOST:PORT for datagrams, or `any` [default: any with keys or a secret]
     #[arg(long, value_name = "TARGET")]
     allow: Vec<String>,
     #[command(flatten)]
@@ -116,6 +118,10 @@ struct Connect {
     /// A TCP port here and where its connections go, seen from there; as often as wanted.
     #[arg(short = 'L', value_name = "[ADDRESS:]PORT:HOST:PORT", group = "way")]
     forward: Vec<Forward>,
+    /// A UDP port here and where its datagrams go, seen from there; as often as wanted. CLASS says what becomes of datagrams that wait:
+    /// expires=SECONDS (the default, with 1), latest (the next one replaces them) or reliable.
+    #[arg(short = 'U', value_name = "[ADDRESS:]PORT:HOST:PORT[,CLASS]", group = "way")]
+    datagrams: Vec<UdpForward>,
     /// A TCP port here for programs that speak SOCKS 5 and say themselves where they want to go.
     #[arg(short = 'D', value_name = "[ADDRESS:]PORT", value_parser = socks_address, group = "way")]
     socks: Vec<String>,
@@ -312,6 +318,11 @@ fn connect(arguments: &Connect) -> io::Result<ExitCode> {
         caution::of_entrance(local);
         complain(&format!("{local} goes to {} through {far}", forward.target));
     }
+    for forward in &arguments.datagrams {
+        let local = connector.serve_datagrams(forward, complain)?;
+        caution::of_entrance(local);
+        complain(&format!("{local} takes datagrams for {} through {far}", forward.target));
+    }
     for local in &arguments.socks {
         let local = connector.serve_socks(local, complain)?;
         caution::of_entrance(local);
@@ -399,7 +410,7 @@ fn interval(totals: &Totals) -> Option<f64> {
 }
 
 fn line(totals: &Totals, transport: Option<&str>) -> String {
-    let Totals { open, opened, refused, aborted, sent, received, hops, stats, carried_by } = totals;
+    let Totals { open, opened, refused, aborted, sent, received, hops, stats, carried_by, datagrams } = totals;
     // Who listens sees of which kind it is, and not its name.
     let seen = carried_by.map(|by| match by {
         CarriedBy::Tpa => "tpa",
@@ -409,7 +420,8 @@ fn line(totals: &Totals, transport: Option<&str>) -> String {
         "streams": open, "opened": opened, "refused": refused, "aborted": aborted, "sent_bytes": sent,
         "received_bytes": received, "hops": hops, "segments_sent": stats.segments_sent,
         "retransmissions": stats.retransmissions, "timeouts": stats.timeouts, "interval_s": interval(totals),
-        "transport": transport.or(seen),
+        "transport": transport.or(seen), "flows": datagrams.flows, "datagrams_sent": datagrams.sent,
+        "datagrams_received": datagrams.received, "datagrams_dropped": datagrams.dropped,
     });
     format!("{object}\n")
 }
@@ -420,8 +432,9 @@ fn show(now: &Totals, before: &Totals) {
     // Nobody is left to be told if standard error is closed.
     let _ = write!(
         io::stderr(),
-        "\rstreams {:4}   out {:10.1} kbit/s   in {:10.1} kbit/s   hops {:>2}   interval {:>9}   again {:6}   aborted {:4} ",
+        "\rstreams {:4}   flows {:3}   out {:10.1} kbit/s   in {:10.1} kbit/s   hops {:>2}   interval {:>9}   again {:6}   aborted {:4} ",
         now.open,
+        now.datagrams.flows,
         rate(now.sent, before.sent),
         rate(now.received, before.received),
         text(now.hops.map(|hops| hops.to_string())),

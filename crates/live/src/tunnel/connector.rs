@@ -2,6 +2,7 @@
 
 use super::counters::{Counters, End};
 use super::dialing::Dialing;
+use super::entrance::{Entrance, UdpForward};
 use super::far::Far;
 use super::pipe::{STACK, carry, reset};
 use super::socks::{self, Reply};
@@ -72,20 +73,24 @@ enum Through {
 #[derive(Clone, Debug)]
 pub struct Connector {
     through: Through,
+    /// The session that datagrams go in.
+    datagrams: Dialing,
     counters: Counters,
 }
 
 impl Connector {
     /// Through `port` to the exit at `far`, each stream by a connection of its own.
     pub fn new(port: TpaPort, far: SocketAddr) -> Connector {
-        Connector { through: Through::Connections(port, far), counters: Counters::default() }
+        let datagrams = Dialing::new(port.clone(), far);
+        Connector { through: Through::Connections(port, far), datagrams, counters: Counters::default() }
     }
 
     /// Through `port` to the exit at `far`, all streams in one session, whose bulk goes by the quiet trains of the port's options and what is
     /// small by their TPA. The session is opened with the first stream, and again after it has broken. Without trains in the options both go by
     /// TPA.
     pub fn in_session(port: TpaPort, far: SocketAddr) -> Connector {
-        Connector { through: Through::Session(Dialing::new(port, far)), counters: Counters::default() }
+        let dialing = Dialing::new(port, far);
+        Connector { through: Through::Session(dialing.clone()), datagrams: dialing, counters: Counters::default() }
     }
 
     /// What it does.
@@ -124,6 +129,16 @@ impl Connector {
             self.take(listener, Way::Transparent, complain)?;
         }
         Ok(transparent)
+    }
+
+    /// Begins to take datagrams of UDP for `forward`, on a thread of its own; the address they are taken at. They go in a session, which is
+    /// opened with the first of them, also where each stream has a connection of its own. `complain` is told, once in a row, why there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Connector::serve`].
+    pub fn serve_datagrams(&self, forward: &UdpForward, complain: fn(&str)) -> io::Result<SocketAddr> {
+        Entrance::serve(forward, &self.datagrams, &self.counters, complain)
     }
 
     fn take(&self, listener: TcpListener, way: Way, complain: fn(&str)) -> io::Result<SocketAddr> {

@@ -88,6 +88,7 @@ impl Dialing {
         let (number, counted) = (counters.begin(&link), counters.clone());
         link.run(
             |_, _| {},
+            |_, _, _| None,
             move |error| {
                 counted.end(number);
                 complain(&error.to_string());

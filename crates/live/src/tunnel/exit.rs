@@ -5,9 +5,10 @@ use super::counters::{Counters, End};
 use super::far::Far;
 use super::hall::{Hall, Ready};
 use super::joining::Joining;
+use super::outlet::Outlet;
 use super::pipe::{STACK, carry};
 use super::room::Room;
-use super::session::{Link, Side};
+use super::session::{Flow, Link, Side, Sink};
 use crate::tpa::{Selector, TpaListener, TpaStream};
 use crate::{Clock, accept};
 use meshpace_core::Duration;
@@ -20,12 +21,12 @@ use std::thread;
 /// How long a target may take to answer, and a descriptor to become free.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where streams may go.
+/// Where streams and datagrams may go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Allowed {
     /// Wherever this host can go.
     Anywhere,
-    /// To these targets, `host:port` as they are asked for.
+    /// To these targets as they are asked for: `host:port`, or `udp:host:port` for datagrams.
     These(Vec<String>),
 }
 
@@ -165,9 +166,10 @@ impl Serving {
         let link = Link::new(Side::Accepts, carriers)?;
         self.joining.begin(&link, peer.ip())?;
         let number = self.counters.begin(&link);
-        let (serving, over) = (self.clone(), self.clone());
+        let (serving, flows, over) = (self.clone(), self.clone(), self.clone());
         let run = link.run(
             move |stream, target| serving.begin(Far::Session(stream), target, peer),
+            move |flow, _, target| flows.flow(flow, target, peer),
             move |error| {
                 over.counters.end(number);
                 over.joining.end(peer.ip());
@@ -179,6 +181,35 @@ impl Serving {
             self.counters.end(number);
         }
         run
+    }
+
+    /// A flow of datagrams begins: where they go, if anywhere.
+    fn flow(&self, flow: Flow, target: String, peer: SocketAddr) -> Option<Arc<dyn Sink>> {
+        let refuse = |flow: Flow, why: Refusal| {
+            flow.refuse(why);
+            (self.complain)(&format!("{peer}: udp:{target}: {why}"));
+            None
+        };
+        let place = match self.room.take(peer.ip()) {
+            Some(place) if self.allowed.permits(&format!("udp:{target}")) => place,
+            Some(_) => return refuse(flow, Refusal::Forbidden),
+            None => return refuse(flow, Refusal::Crowded),
+        };
+        let outlet = Arc::new(Outlet::new());
+        let (own, serving) = (Arc::clone(&outlet), self.clone());
+        // Looking up a name takes its time, and the session has none for that.
+        let carry = move || {
+            match own.open(&target) {
+                Ok(socket) => own.carry_back(&flow, &socket),
+                Err(error) => {
+                    flow.refuse(if accept::lacks_room(&error) { Refusal::Crowded } else { Refusal::Unreachable });
+                    (serving.complain)(&format!("{peer}: udp:{target}: {error}"));
+                }
+            }
+            drop(place);
+        };
+        thread::Builder::new().name("datagrams".into()).stack_size(STACK).spawn(carry).ok()?;
+        Some(outlet)
     }
 
     /// One stream, from its beginning to its end.
