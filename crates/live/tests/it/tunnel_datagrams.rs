@@ -1,4 +1,5 @@
 //! Datagrams of UDP through a tunnel: whole, to their targets, and back to who has asked.
+#![expect(clippy::disallowed_methods, reason = "datagrams take their time")]
 
 use crate::common::{ms, noise, quick};
 use crate::tunnel::{Tunnel, echo, exchange, server};

@@ -374,7 +374,8 @@ fn garbage_ends_a_session_and_nothing_else() {
             let _ = session.write(world.now, stream, b"to a peer like that");
             let _ = session.read(stream, &mut [0; 100]);
             let _ = session.send_datagram(world.now, stream, b"to a peer like that");
-            (session.take_asked_flows(), session.take_datagrams());
+            session.take_asked_flows();
+            session.take_datagrams();
             session.take_asked().into_iter().for_each(|(number, _)| session.answer(number, 0));
             session.fill(world.now, carrier, 2000, &mut out);
             let [incoming, _, _] = session.kept();
