@@ -1,4 +1,4 @@
-//! `meshpace tunnel`: ordinary TCP connections between two sites over TPA or quiet trains.
+//! `meshpace tunnel`: ordinary TCP connections and UDP datagrams between two sites over TPA or quiet trains.
 
 mod file;
 mod live;
@@ -18,7 +18,7 @@ use meshpace_core::Rate;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, PortCounters, Security, TpaPort, keys};
 use meshpace_live::tunnel::{
-    self, Allowed, Connector, Counters, Event, Exit, Forward, Network, Service, Transparent, medium,
+    self, Allowed, Connector, Counters, Event, Exit, Forward, Network, Service, Transparent, UdpForward, medium,
 };
 use meshpace_scenario::nearest;
 use meshpace_transport::tpa::window;
@@ -135,7 +135,7 @@ struct Listen {
     /// The UDP port; 0 for any that is free, which is then told.
     #[arg(long, default_value_t = PORT)]
     port: u16,
-    /// A target that streams may go to, HOST:PORT as it is asked for, or `any` [default: any with keys or a secret]
+    /// A target that streams may go to, HOST:PORT as it is asked for, udp:HOST:PORT for datagrams, or `any` [default: any with keys or a secret]
     #[arg(long, value_name = "TARGET")]
     allow: Vec<String>,
     #[command(flatten)]
@@ -153,6 +153,10 @@ struct Connect {
     /// A TCP port here and where its connections go, seen from there; as often as wanted.
     #[arg(short = 'L', value_name = "[ADDRESS:]PORT:HOST:PORT", group = "way")]
     forward: Vec<Forward>,
+    /// A UDP port here and where its datagrams go, seen from there; as often as wanted. CLASS says what becomes of datagrams that wait:
+    /// expires=SECONDS (the default, with 1), latest (the next one replaces them) or reliable.
+    #[arg(short = 'U', value_name = "[ADDRESS:]PORT:HOST:PORT[,CLASS]", group = "way")]
+    datagrams: Vec<UdpForward>,
     /// A TCP port here for programs that speak SOCKS 5 and say themselves where they want to go.
     #[arg(short = 'D', value_name = "[ADDRESS:]PORT", value_parser = socks_address, group = "way")]
     socks: Vec<String>,
@@ -447,18 +451,60 @@ enum Role {
     Connects {
         connector: Connector,
         far: SocketAddr,
-        /// Where connections are taken, and what is done with them.
+        /// Where connections and datagrams are taken, and what is done with them.
         doors: Vec<(Door, SocketAddr)>,
         /// Taken back when this is dropped.
         _transparent: Option<Transparent>,
     },
 }
 
-/// A port here where connections are taken.
+/// A port here where connections or datagrams are taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Door {
     To(Forward),
+    Datagrams(UdpForward),
     Socks(String),
+}
+
+impl Door {
+    /// Those that an end is to have.
+    fn wanted(connect: &Connect) -> Vec<Door> {
+        let forwards = connect.forward.iter().cloned().map(Door::To);
+        let datagrams = connect.datagrams.iter().cloned().map(Door::Datagrams);
+        forwards.chain(datagrams).chain(connect.socks.iter().cloned().map(Door::Socks)).collect()
+    }
+
+    /// Opens it; its address.
+    fn open(&self, connector: &Connector) -> io::Result<SocketAddr> {
+        match self {
+            Door::To(forward) => connector.serve(forward, log::warn),
+            Door::Datagrams(forward) => connector.serve_datagrams(forward, log::warn),
+            Door::Socks(local) => connector.serve_socks(local, log::warn),
+        }
+    }
+
+    /// What is said of it then, after its address.
+    fn opened(&self, far: SocketAddr) -> String {
+        match self {
+            Door::To(forward) => format!("goes to {} through {far}", forward.target),
+            Door::Datagrams(forward) => format!("takes datagrams for {} through {far}", forward.target),
+            Door::Socks(_) => format!("goes where clients of SOCKS 5 want, through {far}"),
+        }
+    }
+
+    /// Closes it; what is said of it then.
+    fn close(&self, connector: &Connector, local: SocketAddr) -> &'static str {
+        match self {
+            Door::To(_) | Door::Socks(_) => {
+                connector.close(local);
+                "takes no more connections"
+            }
+            Door::Datagrams(_) => {
+                connector.close_datagrams(local);
+                "takes no more datagrams"
+            }
+        }
+    }
 }
 
 impl End {
@@ -488,7 +534,7 @@ impl End {
         }
     }
 
-    /// Makes of it what its entry says now, as far as that may change under way: where streams may go, and where connections are taken.
+    /// Makes of it what its entry says now, as far as that may change under way: where streams and datagrams may go, and where they are taken.
     ///
     /// # Errors
     ///
@@ -502,13 +548,12 @@ impl End {
             (Role::Connects { connector, far, doors, .. }, What::Connect(connect)) => (connector, far, doors, connect),
             _ => return Err(refused("an end that is of another kind")),
         };
-        let forwards = connect.forward.iter().cloned().map(Door::To);
-        let wanted: Vec<Door> = forwards.chain(connect.socks.iter().cloned().map(Door::Socks)).collect();
+        let wanted = Door::wanted(connect);
         doors.retain(|(door, local)| {
             let is_wanted = wanted.contains(door);
             if !is_wanted {
-                connector.close(*local);
-                log::say(Level::Info, &entry.name, &format!("{local} takes no more connections"));
+                let done = door.close(connector, *local);
+                log::say(Level::Info, &entry.name, &format!("{local} {done}"));
             }
             is_wanted
         });
@@ -517,19 +562,10 @@ impl End {
             if doors.iter().any(|(known, _)| *known == door) {
                 continue;
             }
-            let (opened, what) = match &door {
-                Door::To(forward) => {
-                    (connector.serve(forward, log::warn), format!("goes to {} through {far}", forward.target))
-                }
-                Door::Socks(local) => (
-                    connector.serve_socks(local, log::warn),
-                    format!("goes where clients of SOCKS 5 want, through {far}"),
-                ),
-            };
-            match opened {
+            match door.open(connector) {
                 Ok(local) => {
                     caution::of_entrance(local);
-                    log::say(Level::Info, &entry.name, &format!("{local} {what}"));
+                    log::say(Level::Info, &entry.name, &format!("{local} {}", door.opened(*far)));
                     doors.push((door, local));
                 }
                 Err(error) => done = Err(error),
@@ -575,7 +611,8 @@ impl End {
 
     /// Whether far ends have to be told that it ends.
     fn carries(&self) -> bool {
-        self.counters().totals().open > 0
+        let totals = self.counters().totals();
+        totals.open > 0 || totals.datagrams.flows > 0
     }
 
     /// Ends it: all streams are broken off, here and at the far ends.

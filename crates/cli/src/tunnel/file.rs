@@ -24,7 +24,7 @@ const LONGEST_NAME: usize = 64;
 const MOST_ENTRIES: usize = 256;
 
 /// The keys that change without disturbing what runs, per kind of entry.
-const GENTLE: [&str; 3] = ["forward", "socks", "allow"];
+const GENTLE: [&str; 4] = ["forward", "datagrams", "socks", "allow"];
 
 /// An end of a tunnel, as it is asked for.
 #[derive(Clone, Debug)]
@@ -426,6 +426,7 @@ mod tests {
         name = "north"
         host = "north.example"
         forward = ["8080:intranet:80", "2222:intranet:22"]
+        datagrams = ["5060:pbx:5060,reliable", "7777:robot:7777"]
         socks = "1080"
         key = "/keys/key"
         peers = "north.pub"
@@ -447,6 +448,8 @@ mod tests {
         assert_eq!(listen.common.secret.as_deref(), Some(Path::new("/etc/meshpace/secret")));
         assert_eq!(connect.common.key.as_deref(), Some(Path::new("/keys/key")));
         assert_eq!((connect.forward.len(), &connect.socks[..]), (2, &["127.0.0.1:1080".to_owned()][..]));
+        let [first, second] = &connect.datagrams[..] else { panic!("{connect:?}") };
+        assert_eq!((first.class, second.target.as_str()), (meshpace_live::tunnel::Class::Reliable, "robot:7777"));
         assert_eq!(connect.common.window, Some(meshpace_transport::tpa::window::Rule::Fixed(4)));
         assert_eq!(connect.port, super::super::PORT, "the defaults are those of the command line");
     }
@@ -477,10 +480,14 @@ mod tests {
         wrong("[[listen]]\nkey = \"k\"", &["listen.0.peers: missing", "tunnel.toml:1"]);
         wrong("[[listen]]\nallow = \"any\"\nsecret = \"x\"\nplain = true", &["does not go with", "secret"]);
         wrong("[[connect]]\nforward = \"1:a:2\"", &["connect.0.host: missing", "tunnel.toml:1"]);
-        wrong("[[connect]]\nhost = \"a\"", &["forward, socks or transparent", "missing"]);
+        wrong("[[connect]]\nhost = \"a\"", &["forward, datagrams, socks or transparent", "missing"]);
         wrong(
             "[[connect]]\nhost = \"a\"\nforward = [\"1:a:2\", \"x\"]",
             &["connect.0.forward", "[ADDRESS:]PORT:HOST:PORT"],
+        );
+        wrong(
+            "[[connect]]\nhost = \"a\"\ndatagrams = \"1:a:2,fast\"",
+            &["connect.0.datagrams", "reliable, latest or expires=SECONDS", "tunnel.toml:3"],
         );
         wrong("log = \"loud\"\n[[listen]]\nallow = \"any\"", &["log", "text or json", "tunnel.toml:1"]);
         wrong("listen = 3", &["expected a table [[listen]]"]);
@@ -497,7 +504,7 @@ mod tests {
     fn what_changes_under_way_is_no_part_of_what_an_end_is_made_of() {
         let identity = |text: &str| read_text(text).unwrap().entries[1].identity.clone();
         let before = identity(BOTH);
-        assert_eq!(before, identity(&BOTH.replace("1080", "1081").replace("2222", "2223")));
+        assert_eq!(before, identity(&BOTH.replace("1080", "1081").replace("2222", "2223").replace(",reliable", "")));
         assert_ne!(before, identity(&BOTH.replace("window = 4", "window = 5")));
         assert_ne!(before, identity(&BOTH.replace("north.example", "south.example")));
     }

@@ -23,12 +23,14 @@ pub(super) fn seen(totals: &Totals) -> Option<&'static str> {
 
 /// The object of an end of this name, whose streams `transport` carries, if this end decides.
 pub(super) fn line(name: &str, totals: &Totals, transport: Option<&str>) -> String {
-    let Totals { open, opened, refused, aborted, sent, received, hops, stats, .. } = totals;
+    let Totals { open, opened, refused, aborted, sent, received, hops, stats, datagrams, .. } = totals;
     let object = json!({
         "streams": open, "opened": opened, "refused": refused, "aborted": aborted, "sent_bytes": sent,
         "received_bytes": received, "hops": hops, "segments_sent": stats.segments_sent,
         "retransmissions": stats.retransmissions, "timeouts": stats.timeouts, "interval_s": interval(totals),
         "transport": transport.or(seen(totals)), "name": Some(name).filter(|name| !name.is_empty()),
+        "flows": datagrams.flows, "datagrams_sent": datagrams.sent, "datagrams_received": datagrams.received,
+        "datagrams_dropped": datagrams.dropped,
     });
     format!("{object}\n")
 }
@@ -42,6 +44,7 @@ pub(super) fn add(sum: &mut Totals, one: &Totals) {
     sum.sent += one.sent;
     sum.received += one.received;
     sum.stats += one.stats;
+    sum.datagrams += one.datagrams;
     sum.hops = one.hops.or(sum.hops);
 }
 
@@ -53,8 +56,9 @@ pub(super) fn show(now: &Totals, before: &Totals) {
     // Nobody is left to be told if standard error is closed.
     let _ = write!(
         io::stderr(),
-        "\rstreams {:4}   out {:10.1} kbit/s   in {:10.1} kbit/s   hops {:>2}   interval {:>9}   again {:6}   aborted {:4} ",
+        "\rstreams {:4}   flows {:3}   out {:10.1} kbit/s   in {:10.1} kbit/s   hops {:>2}   interval {:>9}   again {:6}   aborted {:4} ",
         now.open,
+        now.datagrams.flows,
         rate(now.sent, before.sent),
         rate(now.received, before.received),
         text(now.hops.map(|hops| hops.to_string())),

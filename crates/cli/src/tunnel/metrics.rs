@@ -91,7 +91,7 @@ struct Row {
 type Metric = (&'static str, &'static str, &'static str, fn(&Totals) -> Option<f64>);
 
 /// The metrics of an end that is there.
-static METRICS: [Metric; 12] = [
+static METRICS: [Metric; 16] = [
     ("streams", "gauge", "Streams open now.", |totals| Some(totals.open as f64)),
     ("streams_opened_total", "counter", "Streams opened.", |totals| Some(totals.opened as f64)),
     ("streams_refused_total", "counter", "Streams that were not connected at the far end.", |totals| {
@@ -100,8 +100,18 @@ static METRICS: [Metric; 12] = [
     ("streams_aborted_total", "counter", "Streams broken off instead of closed.", |totals| Some(totals.aborted as f64)),
     ("sessions", "gauge", "Sessions open now.", |totals| Some(totals.sessions as f64)),
     ("sessions_opened_total", "counter", "Sessions opened.", |totals| Some(totals.sessions_opened as f64)),
-    ("sent_bytes_total", "counter", "Payload bytes of streams to far ends.", |totals| Some(totals.sent as f64)),
-    ("received_bytes_total", "counter", "Payload bytes of streams from far ends.", |totals| {
+    ("flows", "gauge", "Flows of datagrams open now.", |totals| Some(totals.datagrams.flows as f64)),
+    ("datagrams_sent_total", "counter", "Datagrams of UDP to far ends.", |totals| Some(totals.datagrams.sent as f64)),
+    ("datagrams_received_total", "counter", "Datagrams of UDP from far ends.", |totals| {
+        Some(totals.datagrams.received as f64)
+    }),
+    ("datagrams_dropped_total", "counter", "Datagrams of UDP given up at this end.", |totals| {
+        Some(totals.datagrams.dropped as f64)
+    }),
+    ("sent_bytes_total", "counter", "Payload bytes of streams and datagrams to far ends.", |totals| {
+        Some(totals.sent as f64)
+    }),
+    ("received_bytes_total", "counter", "Payload bytes of streams and datagrams from far ends.", |totals| {
         Some(totals.received as f64)
     }),
     ("hops", "gauge", "Hops to the far end, by the time to live of what came last.", |totals| {
@@ -243,10 +253,12 @@ fn answer(request: &Request<Incoming>, board: &Board) -> Response<Content> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use meshpace_live::tunnel::Datagrams;
 
     #[test]
     fn each_series_is_announced_once_and_written_as_prometheus_reads_it() {
-        let there = Totals { open: 2, opened: 5, sent: 1 << 40, hops: Some(4), ..Totals::default() };
+        let datagrams = Datagrams { flows: 3, sent: 7, received: 8, dropped: 9, ..Datagrams::default() };
+        let there = Totals { open: 2, opened: 5, sent: 1 << 40, hops: Some(4), datagrams, ..Totals::default() };
         let rows = [("a\"b\\c", Some(there)), ("down", None)].map(|(name, totals)| Row {
             labels: format!("tunnel=\"{}\",role=\"connect\"", escaped(name)),
             totals,
@@ -272,6 +284,10 @@ mod tests {
             "meshpace_tunnel_up{tunnel=\"down\",role=\"connect\"} 0",
             "meshpace_tunnel_streams{tunnel=\"a\\\"b\\\\c\",role=\"connect\"} 2",
             "meshpace_tunnel_sent_bytes_total{tunnel=\"a\\\"b\\\\c\",role=\"connect\"} 1099511627776",
+            "meshpace_tunnel_flows{tunnel=\"a\\\"b\\\\c\",role=\"connect\"} 3",
+            "meshpace_tunnel_datagrams_sent_total{tunnel=\"a\\\"b\\\\c\",role=\"connect\"} 7",
+            "meshpace_tunnel_datagrams_received_total{tunnel=\"a\\\"b\\\\c\",role=\"connect\"} 8",
+            "meshpace_tunnel_datagrams_dropped_total{tunnel=\"a\\\"b\\\\c\",role=\"connect\"} 9",
             "meshpace_tunnel_datagrams_unused_total{tunnel=\"down\",role=\"connect\",reason=\"forged\"} 3",
             "meshpace_tunnel_reloads_total{result=\"refused\"} 2",
         ] {

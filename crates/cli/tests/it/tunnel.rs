@@ -4,7 +4,7 @@ use meshpace_live::testbed::{Impairment, Namespace, Relay};
 use meshpace_testing::{Class, has, skipped};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -348,6 +348,46 @@ fn what_a_transparent_end_changes_is_cleaned_up_after_kill_minus_nine() {
 }
 
 #[test]
+fn datagrams_go_to_their_target_and_back_and_both_ends_count_them() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let target = server.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((length, from)) = server.recv_from(&mut buffer) {
+            let _ = server.send_to(&buffer[..length], from);
+        }
+    });
+    let allowed = format!("udp:{target}");
+    let listen =
+        End::start(&["listen", "--address", "127.0.0.1", "--port", "0", "--plain", "--allow", &allowed, "--json"]);
+    let address: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
+    // Whatever carries streams.
+    for transport in ["quiet-train", "tpa-3"] {
+        let (port, forward) = (address.port().to_string(), format!("0:{target},latest"));
+        let arguments = ["connect", "127.0.0.1", "--port", &port, "-U", &forward, "--plain", "--json"];
+        let connect = End::start(&[&arguments[..], &["--transport", transport]].concat());
+        let at: SocketAddr = word_after(&connect.says(" takes datagrams for "), "meshpace: ").parse().unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut got = [0; 2048];
+        for length in [1, 1000] {
+            client.send_to(&content(1000)[..length], at).unwrap();
+            let (came, from) = client.recv_from(&mut got).unwrap();
+            assert_eq!((&got[..came], from), (&content(1000)[..length], at));
+        }
+        let here = connect.reports(|object| object["datagrams_received"] == 2);
+        assert_eq!(
+            (&here["flows"], &here["datagrams_sent"], &here["datagrams_dropped"]),
+            (&1.into(), &2.into(), &0.into())
+        );
+        assert_eq!((&here["sent_bytes"], &here["streams"]), (&1001.into(), &0.into()));
+        listen.reports(|object| object["datagrams_sent"].as_u64() >= Some(2) && object["flows"] == 1);
+        assert_eq!(connect.interrupt().code(), Some(130));
+        listen.reports(|object| object["flows"] == 0);
+    }
+}
+
+#[test]
 fn wrong_command_lines_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (private, public) = keys(directory.path(), "own");
@@ -378,6 +418,8 @@ fn wrong_command_lines_are_refused() {
     refused(&connect(&["-D", "x"]), "expected [ADDRESS:]PORT");
     refused(&connect(&["--transparent", "10.0.0.7/24"]), "has bits beyond the first 24");
     refused(&connect(&["-L", "80:host"]), "expected [ADDRESS:]PORT:HOST:PORT");
+    refused(&connect(&["-U", "53:host"]), "expected [ADDRESS:]PORT:HOST:PORT[,CLASS]");
+    refused(&connect(&["-U", "53:host:53,fast"]), "datagrams are reliable, latest or expires=SECONDS");
     refused(&[&connect(&forward)[..], &["--key", private, "--peers", both]].concat(), "exactly one");
     refused(&[&connect(&forward)[..], &["--secret", public, "--plain"]].concat(), "--plain");
     // A key is not written over.

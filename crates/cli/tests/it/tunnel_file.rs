@@ -109,6 +109,98 @@ fn a_file_that_is_read_again_disturbs_nothing_that_stayed_the_same() {
     }
 }
 
+/// A server that says every datagram again.
+fn parrot() -> SocketAddr {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((length, from)) = server.recv_from(&mut buffer) {
+            let _ = server.send_to(&buffer[..length], from);
+        }
+    });
+    address
+}
+
+/// Whether a datagram comes back.
+fn returns(client: &UdpSocket, at: &str, what: &[u8]) -> bool {
+    let mut heard = [0; 2048];
+    client.send_to(what, at).unwrap();
+    let (length, from) = client.recv_from(&mut heard).unwrap();
+    &heard[..length] == what && from == at.parse().unwrap()
+}
+
+#[test]
+fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("secret"), "5f".repeat(32)).unwrap();
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let targets = [parrot(), parrot()];
+    let (file, metrics) = (at("tunnel.toml"), at("metrics"));
+    let write = |allow: &[SocketAddr], datagrams: &[SocketAddr]| {
+        let list = |before: &str, of: &[SocketAddr]| {
+            of.iter().map(|target| format!("\"{before}{target}\"")).collect::<Vec<_>>().join(", ")
+        };
+        let (allow, datagrams) = (list("udp:", allow), list("0:", datagrams));
+        let common = format!("port = {port}\nsecret = \"secret\"");
+        let text = format!(
+            "metrics = {metrics:?}\n[[listen]]\nname = \"far\"\naddress = \"127.0.0.1\"\n{common}\nallow = [{allow}]\n\
+             [[connect]]\nname = \"near\"\nhost = \"127.0.0.1\"\n{common}\ndatagrams = [{datagrams}]\n"
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    let flows = |of: &str| metric(&metrics, &format!("meshpace_tunnel_flows{{{of}}}"));
+    let (near, far) = ("tunnel=\"near\",role=\"connect\"", "tunnel=\"far\",role=\"listen\"");
+    let client = || {
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        client
+    };
+    write(&targets, &targets[..1]);
+    let process = End::start(&["run", file.to_str().unwrap()]);
+    let first = word_after(&process.says(" takes datagrams for "), "near: ");
+    let undisturbed = client();
+    assert!(returns(&undisturbed, &first, b"hello"));
+    // One more, and a flow through it.
+    write(&targets, &targets);
+    hangup(&process);
+    let second = word_after(&process.says(" takes datagrams for "), "near: ");
+    process.says("read again: 2 ends go on, 0 ended, 0 begun");
+    assert!(returns(&client(), &second, b"a second"));
+    assert!(returns(&undisturbed, &first, b"on"));
+    assert_eq!((flows(near), flows(far)), (2.0, 2.0));
+    // One less: its port is free, and its flow over at both ends. The other is the same flow as before, also where it is no longer allowed.
+    write(&targets[1..], &targets[..1]);
+    hangup(&process);
+    process.says(&format!("near: {second} takes no more datagrams"));
+    process.says("read again: 2 ends go on, 0 ended, 0 begun");
+    drop(UdpSocket::bind(&second).unwrap());
+    assert!(returns(&undisturbed, &first, b"and on"));
+    assert_eq!((flows(near), flows(far)), (1.0, 1.0));
+    for (series, of, value) in [
+        ("datagrams_sent_total", near, 4.0),
+        ("datagrams_received_total", near, 4.0),
+        ("datagrams_dropped_total", near, 0.0),
+        ("datagrams_sent_total", far, 4.0),
+        ("datagrams_received_total", far, 4.0),
+        ("sent_bytes_total", near, (5 + 8 + 2 + 6).into()),
+        ("sessions_opened_total", near, 1.0),
+    ] {
+        assert_eq!(metric(&metrics, &format!("meshpace_tunnel_{series}{{{of}}}")), value, "{series} of {of}");
+    }
+    // The end that has it is gone from the file: so is the port, and its flow.
+    std::fs::write(&file, std::fs::read_to_string(&file).unwrap().split("[[connect]]").next().unwrap()).unwrap();
+    hangup(&process);
+    process.says("read again: 1 ends go on, 1 ended, 0 begun");
+    drop(UdpSocket::bind(&first).unwrap());
+    let over = std::time::Instant::now();
+    while flows(far) > 0.0 {
+        assert!(over.elapsed() < PATIENCE, "the far end has the flow still");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_file_is_checked_without_being_run() {
     let directory = tempfile::tempdir().unwrap();

@@ -4,16 +4,18 @@ use super::counters::{Counters, End};
 use super::dialing::Dialing;
 use super::entrance::Entrances;
 use super::far::Far;
+use super::inlet::{Inlet, UdpForward};
 use super::pipe::{STACK, carry, reset};
 use super::socks::{self, Reply};
 use super::source;
 use super::transparent::{Network, Transparent};
 use super::within::Within;
 use super::{Refusal, encode};
+use crate::accept;
 use crate::tpa::{PortCounters, TpaPort};
 use meshpace_core::Duration;
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,8 +76,12 @@ enum Through {
 #[derive(Clone, Debug)]
 pub struct Connector {
     through: Through,
+    /// The session that datagrams go in.
+    datagrams: Dialing,
     counters: Counters,
     entrances: Entrances,
+    /// Where datagrams are taken.
+    inlets: Entrances,
     /// It is to open no more streams.
     has_ended: Arc<AtomicBool>,
     /// Somebody looks whether this machine's address changes.
@@ -85,19 +91,23 @@ pub struct Connector {
 impl Connector {
     /// Through `port` to the exit at `far`, each stream by a connection of its own.
     pub fn new(port: TpaPort, far: SocketAddr) -> Connector {
-        Connector::through(Through::Connections(port, far))
+        let has_ended = Arc::default();
+        let datagrams = Dialing::new(port.clone(), far, Arc::clone(&has_ended));
+        Connector::through(Through::Connections(port, far), datagrams, has_ended)
     }
 
     /// Through `port` to the exit at `far`, all streams in one session, whose bulk goes by the quiet trains of the port's options and what is
     /// small by their TPA. The session is opened with the first stream, and again after it has broken. Without trains in the options both go by
     /// TPA.
     pub fn in_session(port: TpaPort, far: SocketAddr) -> Connector {
-        Connector::through(Through::Session(Dialing::new(port, far)))
+        let has_ended = Arc::default();
+        let dialing = Dialing::new(port, far, Arc::clone(&has_ended));
+        Connector::through(Through::Session(dialing.clone()), dialing, has_ended)
     }
 
-    fn through(through: Through) -> Connector {
-        let (counters, entrances, has_ended, is_watched) = Default::default();
-        Connector { through, counters, entrances, has_ended, is_watched }
+    fn through(through: Through, datagrams: Dialing, has_ended: Arc<AtomicBool>) -> Connector {
+        let (counters, entrances, inlets, is_watched) = Default::default();
+        Connector { through, datagrams, counters, entrances, inlets, has_ended, is_watched }
     }
 
     /// What it does.
@@ -146,21 +156,41 @@ impl Connector {
         Ok(transparent)
     }
 
+    /// Begins to take datagrams of UDP for `forward`, on a thread of its own; the address they are taken at. They go in a session, which is
+    /// opened with the first of them, also where each stream has a connection of its own. `complain` is told, once in a row, why there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Connector::serve`].
+    pub fn serve_datagrams(&self, forward: &UdpForward, complain: fn(&str)) -> io::Result<SocketAddr> {
+        self.watch_source()?;
+        let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", forward.local));
+        let socket = UdpSocket::bind(&forward.local).map_err(explain)?;
+        let local = socket.local_addr()?;
+        let inlet = Inlet::new(socket, forward, &self.datagrams, &self.counters, complain)?;
+        self.inlets.open(local, inlet.socket()?, "datagrams", move |is_closed| inlet.run(is_closed))?;
+        Ok(local)
+    }
+
     fn take(&self, listener: TcpListener, way: Way, complain: fn(&str)) -> io::Result<SocketAddr> {
         self.watch_source()?;
         let connector = self.clone();
-        self.entrances.open(listener, move |tcp| {
-            let (connector, way) = (connector.clone(), way.clone());
-            let one = move || {
-                // It ends when it has been counted, so that whoever sees it end finds it counted.
-                if let Err(error) = connector.stream(&tcp, way, complain) {
-                    connector.counters.refused();
-                    complain(&error.to_string());
-                }
-            };
-            // Without a thread the connection is closed.
-            let _ = thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(one);
-        })
+        let (local, own) = (listener.local_addr()?, listener.try_clone()?);
+        self.entrances.open(local, own.into(), "forward", move |is_closed| {
+            while let Some((tcp, _)) = accept::next(&listener, is_closed) {
+                let (connector, way) = (connector.clone(), way.clone());
+                let one = move || {
+                    // It ends when it has been counted, so that whoever sees it end finds it counted.
+                    if let Err(error) = connector.stream(&tcp, way, complain) {
+                        connector.counters.refused();
+                        complain(&error.to_string());
+                    }
+                };
+                // Without a thread the connection is closed.
+                let _ = thread::Builder::new().name("stream".into()).stack_size(STACK).spawn(one);
+            }
+        })?;
+        Ok(local)
     }
 
     /// Has the far end told when this machine's address changes. Once is enough.
@@ -181,10 +211,18 @@ impl Connector {
         self.entrances.close(local);
     }
 
-    /// Takes no more connections and breaks off all streams, here and at the far end. Its UDP port is free once their threads have seen it.
+    /// Takes no more datagrams at an address that [`Connector::serve_datagrams`] has returned, and ends the flows of its clients, here and at the
+    /// far end. It is free once the thread that opens a session for it, if one does, has given up.
+    pub fn close_datagrams(&self, local: SocketAddr) {
+        self.inlets.close(local);
+    }
+
+    /// Takes no more connections and datagrams and breaks off all streams and flows, here and at the far end. Its UDP port is free once their
+    /// threads have seen it.
     pub fn end(&self) {
-        self.entrances.close_all();
         self.has_ended.store(true, Ordering::Release);
+        self.entrances.close_all();
+        self.inlets.close_all();
         self.counters.break_off();
     }
 
@@ -240,13 +278,6 @@ impl Connector {
             }
             Through::Session(dialing) => loop {
                 let (link, is_old) = dialing.session(&self.counters, complain).map_err(unreachable)?;
-                if self.has_ended.load(Ordering::Acquire) {
-                    link.abort();
-                    return Err(unreachable(io::Error::new(
-                        io::ErrorKind::NotConnected,
-                        "this end of the tunnel ends",
-                    )));
-                }
                 let stream = match link.open(target) {
                     // It has broken just now.
                     Err(_) if is_old && (!link.is_alive() || link.is_doubted()) => continue,

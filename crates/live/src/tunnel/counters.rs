@@ -1,7 +1,7 @@
 //! What a tunnel has carried and is carrying.
 
 use super::far::{CarriedBy, Far};
-use super::session::Link;
+use super::session::{Datagrams, Link};
 use meshpace_transport::Stats;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,9 +18,9 @@ pub struct Totals {
     pub refused: u64,
     /// Streams that were broken off instead of closed.
     pub aborted: u64,
-    /// Bytes from here to the far end, and from there.
+    /// Bytes from here to the far end, those of datagrams included.
     pub sent: u64,
-    /// Bytes from the far end to here.
+    /// Bytes from the far end to here, those of datagrams included.
     pub received: u64,
     /// Hops to the far end, as the last packet of an open stream came; none if nobody knows.
     pub hops: Option<u8>,
@@ -32,6 +32,8 @@ pub struct Totals {
     pub sessions_opened: u64,
     /// What streams come and go by now, or did last; none before the first.
     pub carried_by: Option<CarriedBy>,
+    /// What flows of datagrams have carried.
+    pub datagrams: Datagrams,
 }
 
 #[derive(Debug, Default)]
@@ -174,6 +176,7 @@ impl Counters {
         let ended = inner.sessions.remove(&number);
         if let Some(session) = &ended {
             inner.past.stats += session.stats();
+            inner.past.datagrams += Datagrams { flows: 0, ..session.datagrams() };
         }
         drop(inner);
         ended.iter().for_each(|session| self.tell(Event::SessionOver(session.peer())));
@@ -197,6 +200,11 @@ impl Counters {
         sessions.values().for_each(Link::abort);
     }
 
+    /// A datagram was lost for want of a session or a flow.
+    pub(super) fn datagram_lost(&self) {
+        self.lock().past.datagrams.dropped += 1;
+    }
+
     /// What has been done so far.
     pub fn totals(&self) -> Totals {
         let inner = self.lock();
@@ -209,7 +217,10 @@ impl Counters {
         for session in inner.sessions.values() {
             totals.stats += session.stats();
             totals.hops = session.hops().or(totals.hops);
+            totals.datagrams += session.datagrams();
         }
+        totals.sent += totals.datagrams.sent_bytes;
+        totals.received += totals.datagrams.received_bytes;
         totals
     }
 }

@@ -7,6 +7,7 @@ use crate::tpa::{PortCounters, Selector, TpaPort, TpaStream, random};
 use meshpace_core::{Duration, Time};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -18,6 +19,8 @@ pub(super) struct Dialing(Arc<Inner>);
 struct Inner {
     port: TpaPort,
     far: SocketAddr,
+    /// There are to be no more sessions.
+    has_ended: Arc<AtomicBool>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -39,10 +42,10 @@ struct State {
 }
 
 impl Dialing {
-    /// From a port, whose options have trains.
-    pub(super) fn new(port: TpaPort, far: SocketAddr) -> Dialing {
+    /// From a port, whose options have trains or not, until `has_ended`.
+    pub(super) fn new(port: TpaPort, far: SocketAddr, has_ended: Arc<AtomicBool>) -> Dialing {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        Dialing(Arc::new(Inner { port, far, state, changed }))
+        Dialing(Arc::new(Inner { port, far, has_ended, state, changed }))
     }
 
     /// What its port has received and not used.
@@ -54,8 +57,26 @@ impl Dialing {
     ///
     /// # Errors
     ///
-    /// There is no session with the far end.
+    /// There is no session with the far end, or this end has ended.
     pub(super) fn session(&self, counters: &Counters, complain: fn(&str)) -> io::Result<(Link, bool)> {
+        let ended = || io::Error::new(io::ErrorKind::NotConnected, "this end of the tunnel ends");
+        if self.has_ended() {
+            return Err(ended());
+        }
+        let opened = self.open_or_share(counters, complain)?;
+        // A session that is counted is broken off by whoever ends this end; one that came later, here.
+        if self.has_ended() {
+            opened.0.abort();
+            return Err(ended());
+        }
+        Ok(opened)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.has_ended.load(Ordering::Acquire)
+    }
+
+    fn open_or_share(&self, counters: &Counters, complain: fn(&str)) -> io::Result<(Link, bool)> {
         let inner = &*self.0;
         let mut state = inner.state.lock().unwrap_or_else(PoisonError::into_inner);
         let since = state.attempt;
@@ -113,6 +134,7 @@ impl Dialing {
         let (number, counted) = (counters.begin(&link), counters.clone());
         link.run(
             |_, _| {},
+            |_, _, _| None,
             move |error| {
                 counted.end(number);
                 complain(&error.to_string());

@@ -1,19 +1,26 @@
-//! Ports of this machine where a tunnel takes connections, each with a thread, until they are closed.
+//! Ports of this machine where a tunnel takes connections or datagrams, each with a thread, until they are closed.
 
-use crate::accept;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
+use std::time::Duration;
 
-/// A port whose thread takes connections.
+/// For how long whoever closes a port waits for its thread. One that takes connections ends at once; one that takes datagrams may be opening a
+/// session for them, and ends after that.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A port whose thread takes what comes.
 #[derive(Debug)]
 struct Entrance {
-    listener: TcpListener,
+    socket: OwnedFd,
     is_closed: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    /// Nothing ever comes here; its other end is gone once the thread has given the port back.
+    ended: Receiver<()>,
 }
 
 /// The ports of one end, by their addresses. Cloning gives another handle.
@@ -25,62 +32,82 @@ impl Entrances {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands each connection that comes to `listener` to `take`, on a thread of its own; the address of the port.
+    /// Has `take` take what comes to the port at `local`, on a thread of this name, until it finds that it is closed. `socket` is a handle to the
+    /// socket that `take` reads: shutting it down wakes the thread.
     ///
     /// # Errors
     ///
     /// No thread can be had.
     pub(super) fn open(
         &self,
-        listener: TcpListener,
-        mut take: impl FnMut(TcpStream) + Send + 'static,
-    ) -> io::Result<SocketAddr> {
-        let (local, own) = (listener.local_addr()?, listener.try_clone()?);
+        local: SocketAddr,
+        socket: OwnedFd,
+        name: &str,
+        take: impl FnOnce(&AtomicBool) + Send + 'static,
+    ) -> io::Result<()> {
         let is_closed = Arc::new(AtomicBool::new(false));
         let closed = Arc::clone(&is_closed);
-        let thread = thread::Builder::new().name("forward".into()).spawn(move || {
-            while let Some((tcp, _)) = accept::next(&own, &closed) {
-                take(tcp);
-            }
+        let (end, ended) = channel();
+        thread::Builder::new().name(name.into()).spawn(move || {
+            take(&closed);
+            drop(end);
         })?;
-        self.lock().insert(local, Entrance { listener, is_closed, thread });
-        Ok(local)
+        self.lock().insert(local, Entrance { socket, is_closed, ended });
+        Ok(())
     }
 
-    /// Takes no more connections at `local`, which is free when this returns; those that were taken go on. Nothing if nobody listens there.
+    /// Takes nothing more at `local`, which is free when this returns, or once the thread has ended what it is at; connections that were taken go
+    /// on. Nothing if nobody listens there.
     pub(super) fn close(&self, local: SocketAddr) {
-        if let Some(entrance) = self.lock().remove(&local) {
-            entrance.close();
+        let entrance = self.lock().remove(&local);
+        if let Some(entrance) = entrance {
+            entrance.shut();
+            entrance.wait();
         }
     }
 
     /// The same at all of them.
     pub(super) fn close_all(&self) {
         let all = std::mem::take(&mut *self.lock());
-        all.into_values().for_each(Entrance::close);
+        all.values().for_each(Entrance::shut);
+        all.into_values().for_each(Entrance::wait);
     }
 }
 
 impl Entrance {
-    fn close(self) {
+    /// Has the thread end.
+    fn shut(&self) {
         self.is_closed.store(true, Ordering::Release);
-        // Wakes the thread that waits for a connection: with an error, which it passes over, to find that it is closed.
-        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
-        let _ = self.thread.join();
+        // Wakes the thread that waits for something to come: with an error, which it passes over, to find that it is closed. A socket of UDP says
+        // that it is not connected, and is woken all the same.
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+    }
+
+    /// Waits until it has, for a while.
+    fn wait(self) {
+        drop(self.socket);
+        let _ = self.ended.recv_timeout(PATIENCE);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::channel;
+    use crate::accept;
+    use std::net::{TcpListener, TcpStream};
 
     #[test]
     fn a_port_that_is_closed_is_free_and_what_it_took_goes_on() {
         let entrances = Entrances::default();
         let (taken, received) = channel();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let local = entrances.open(listener, move |tcp| taken.send(tcp).unwrap()).unwrap();
+        let (local, own) = (listener.local_addr().unwrap(), listener.try_clone().unwrap());
+        let take = move |is_closed: &AtomicBool| {
+            while let Some((tcp, _)) = accept::next(&listener, is_closed) {
+                taken.send(tcp).unwrap();
+            }
+        };
+        entrances.open(local, own.into(), "forward", take).unwrap();
         let mut client = TcpStream::connect(local).unwrap();
         let mut server = received.recv().unwrap();
         entrances.close(local);

@@ -5,9 +5,10 @@ use super::counters::{Counters, End};
 use super::far::Far;
 use super::hall::{Hall, Ready};
 use super::joining::Joining;
+use super::outlet::Outlet;
 use super::pipe::{STACK, carry};
 use super::room::Room;
-use super::session::{Link, Side};
+use super::session::{Flow, Link, Side, Sink};
 use crate::tpa::{PortCounters, Selector, TpaListener, TpaStream};
 use crate::{Clock, accept};
 use meshpace_core::Duration;
@@ -20,12 +21,12 @@ use std::thread;
 /// How long a target may take to answer, and a descriptor to become free.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where streams may go.
+/// Where streams and datagrams may go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Allowed {
     /// Wherever this host can go.
     Anywhere,
-    /// To these targets, `host:port` as they are asked for.
+    /// To these targets as they are asked for: `host:port`, or `udp:host:port` for datagrams.
     These(Vec<String>),
 }
 
@@ -64,7 +65,7 @@ impl Service {
         self.listener.counters()
     }
 
-    /// Takes no more streams and breaks off all there are, here and at their far ends. The UDP port is free once their threads have seen it.
+    /// Takes no more streams and flows and breaks off all there are, here and at their far ends. The UDP port is free once their threads have seen it.
     pub fn end(self) {
         self.listener.close();
         // It ends with the error that the listener is closed.
@@ -79,7 +80,7 @@ impl Exit {
         Exit { allowed: Arc::new(RwLock::new(allowed)), counters: Counters::default() }
     }
 
-    /// Where streams may go from now on. Those that are open go on.
+    /// Where streams and flows of datagrams may go from now on. Those that are open go on.
     pub fn allow(&self, allowed: Allowed) {
         *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = allowed;
     }
@@ -201,9 +202,10 @@ impl Serving {
         let link = Link::new(Side::Accepts, carriers)?;
         self.joining.begin(&link, peer.ip())?;
         let number = self.counters.begin(&link);
-        let (serving, over) = (self.clone(), self.clone());
+        let (serving, flows, over) = (self.clone(), self.clone(), self.clone());
         let run = link.run(
             move |stream, target| serving.begin(Far::Session(stream), target, peer),
+            move |flow, _, target| flows.flow(flow, target, peer),
             move |error| {
                 over.counters.end(number);
                 over.joining.end(peer.ip());
@@ -217,10 +219,43 @@ impl Serving {
         run
     }
 
+    /// A flow of datagrams begins: where they go, if anywhere.
+    fn flow(&self, flow: Flow, target: String, peer: SocketAddr) -> Option<Arc<dyn Sink>> {
+        let refuse = |flow: Flow, why: Refusal| {
+            flow.refuse(why);
+            (self.complain)(&format!("{peer}: udp:{target}: {why}"));
+            None
+        };
+        let place = match self.room.take(peer.ip()) {
+            Some(place) if self.permits(&format!("udp:{target}")) => place,
+            Some(_) => return refuse(flow, Refusal::Forbidden),
+            None => return refuse(flow, Refusal::Crowded),
+        };
+        let outlet = Arc::new(Outlet::new());
+        let (own, serving) = (Arc::clone(&outlet), self.clone());
+        // Looking up a name takes its time, and the session has none for that.
+        let carry = move || {
+            match own.open(&target) {
+                Ok(socket) => own.carry_back(&flow, &socket),
+                Err(error) => {
+                    flow.refuse(if accept::lacks_room(&error) { Refusal::Crowded } else { Refusal::Unreachable });
+                    (serving.complain)(&format!("{peer}: udp:{target}: {error}"));
+                }
+            }
+            drop(place);
+        };
+        thread::Builder::new().name("datagrams".into()).stack_size(STACK).spawn(carry).ok()?;
+        Some(outlet)
+    }
+
+    /// Whether somebody may go there now.
+    fn permits(&self, target: &str) -> bool {
+        self.allowed.read().unwrap_or_else(PoisonError::into_inner).permits(target)
+    }
+
     /// One stream, from its beginning to its end.
     fn stream(&self, far: Arc<Far>, target: &str) -> io::Result<()> {
-        let is_allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner).permits(target);
-        let connected = match is_allowed {
+        let connected = match self.permits(target) {
             true => connect(target),
             false => Err((Refusal::Forbidden, io::Error::other("nobody may go there"))),
         };

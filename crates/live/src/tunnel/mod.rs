@@ -1,10 +1,10 @@
-//! Ordinary TCP connections between two sites over TPA or quiet trains.
+//! Ordinary TCP connections and UDP datagrams between two sites over TPA or quiet trains.
 //!
 //! One end ([`Connector`]) takes TCP connections (on ports of its own, by SOCKS, or to whole networks) and opens a stream for each; the other
 //! ([`Exit`]) takes those and connects to where each is to go. A stream is a connection of TPA with a window and buffers of its own, or one of
 //! many in a session (`session`) whose bulk goes by quiet trains; who connects decides. None waits for another, and a reader that is slow holds
-//! back its own writer alone. A direction that ends is closed in order while the other goes on; one that is broken off is broken off at the far
-//! end too. What a connection begins with:
+//! back its own writer alone. Datagrams of UDP go in flows of a session, from `inlet` to `outlet`. A direction that ends is closed in order while
+//! the other goes on; one that is broken off is broken off at the far end too. What a connection begins with:
 //!
 //! ```text
 //! byte 0       version, 1: a stream            version, 2: a carrier of a session
@@ -21,8 +21,10 @@ mod entrance;
 mod exit;
 mod far;
 mod hall;
+mod inlet;
 mod joining;
 pub mod medium;
+mod outlet;
 mod pipe;
 mod room;
 mod session;
@@ -35,6 +37,8 @@ pub use connector::{Connector, Forward};
 pub use counters::{Counters, Event, Totals};
 pub use exit::{Allowed, Exit, Service};
 pub use far::CarriedBy;
+pub use inlet::UdpForward;
+pub use session::{Class, Datagrams};
 pub use transparent::{Network, Transparent};
 
 use crate::tpa::Options;

@@ -30,5 +30,6 @@ mod tpa_trains;
 mod trains;
 mod trains_tun;
 mod tunnel;
+mod tunnel_datagrams;
 mod tunnel_session;
 mod virtual_wire;

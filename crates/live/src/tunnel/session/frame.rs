@@ -1,17 +1,23 @@
 //! Frames of a session: what stands in the byte streams of its two carriers, in network order.
 //!
 //! ```text
-//! byte 0       kind: 1 OPEN, 2 ANSWER, 3 DATA, 4 CREDIT, 5 FIN, 6 RESET
-//! bytes 1-4    stream, numbered from 1 by who opens
+//! byte 0       kind: 1 OPEN, 2 ANSWER, 3 DATA, 4 CREDIT, 5 FIN, 6 RESET, 7 FLOW, 8 DATAGRAM, 9 LEAVE
+//! bytes 1-4    stream, or flow of datagrams; both are numbered from 1 by who opens
 //! OPEN         length of the target in a byte, the target, "host:port"
 //! ANSWER       one byte: 0 connected, or why not
 //! DATA         offset of the first byte in the stream (8), length (2, not 0), the bytes
 //! CREDIT       offset up to which the peer may send (8)
 //! FIN          offset at which the stream ends (8)
 //! RESET        nothing
+//! FLOW         what becomes of datagrams that wait: 0 they wait, 1 they expire, 2 the latest replaces them (1), after how many milliseconds
+//!              they expire or 0 (4), length of the target in a byte, the target
+//! DATAGRAM     length (2), the bytes
+//! LEAVE        one byte: 0, the flow is over, or why it is refused
 //! ```
 
 use super::Violation;
+use super::flow::Class;
+use meshpace_core::Duration;
 
 /// Bytes of a frame's head: kind and stream.
 const HEAD: usize = 5;
@@ -19,8 +25,12 @@ const HEAD: usize = 5;
 pub(super) const DATA_HEAD: usize = HEAD + 10;
 /// Bytes of a CREDIT or a FIN.
 pub(super) const OFFSET: usize = HEAD + 8;
-/// Bytes of the longest frame but DATA.
-pub(super) const LONGEST: usize = HEAD + 1 + u8::MAX as usize;
+/// Bytes of a DATAGRAM before its payload.
+pub(super) const DATAGRAM_HEAD: usize = HEAD + 2;
+/// Bytes of a FLOW up to the length of its target.
+const FLOW_HEAD: usize = HEAD + 6;
+/// Bytes of the longest frame but DATA and DATAGRAM.
+pub(super) const LONGEST: usize = FLOW_HEAD + u8::MAX as usize;
 
 const OPEN: u8 = 1;
 const ANSWER: u8 = 2;
@@ -28,8 +38,15 @@ const DATA: u8 = 3;
 const CREDIT: u8 = 4;
 const FIN: u8 = 5;
 const RESET: u8 = 6;
+const FLOW: u8 = 7;
+const DATAGRAM: u8 = 8;
+const LEAVE: u8 = 9;
 
-/// A frame, or a part of the payload of one.
+const RELIABLE: u8 = 0;
+const EXPIRING: u8 = 1;
+const LATEST: u8 = 2;
+
+/// A frame, or a part of the payload of a DATA.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Frame<'a> {
     Open { stream: u32, target: String },
@@ -38,10 +55,13 @@ pub(super) enum Frame<'a> {
     Credit { stream: u32, limit: u64 },
     Fin { stream: u32, end: u64 },
     Reset { stream: u32 },
+    Flow { flow: u32, class: Class, target: String },
+    Datagram { flow: u32, bytes: Vec<u8> },
+    Leave { flow: u32, code: u8 },
 }
 
 impl Frame<'_> {
-    /// Appends it. A target has 255 bytes at most, DATA 1 to 65535.
+    /// Appends it. A target has 255 bytes at most, DATA 1 to 65535, DATAGRAM no more than that.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut head = |kind: u8, stream: u32| {
             out.push(kind);
@@ -70,8 +90,38 @@ impl Frame<'_> {
                 out.extend_from_slice(&end.to_be_bytes());
             }
             Frame::Reset { stream } => head(RESET, *stream),
+            Frame::Flow { flow, class, target } => {
+                head(FLOW, *flow);
+                let (class, life) = match class {
+                    Class::Reliable => (RELIABLE, 0),
+                    Class::Expiring(life) => (EXPIRING, u32::try_from(life.0 / MILLISECOND).unwrap_or(u32::MAX)),
+                    Class::Latest => (LATEST, 0),
+                };
+                out.push(class);
+                out.extend_from_slice(&life.to_be_bytes());
+                out.push(target.len() as u8);
+                out.extend_from_slice(target.as_bytes());
+            }
+            Frame::Datagram { flow, bytes } => {
+                write_datagram_head(out, *flow, bytes.len());
+                out.extend_from_slice(bytes);
+            }
+            Frame::Leave { flow, code } => {
+                head(LEAVE, *flow);
+                out.push(*code);
+            }
         }
     }
+}
+
+/// Nanoseconds.
+const MILLISECOND: u64 = Duration::from_millis(1).0;
+
+/// Appends what stands before the `length` bytes of a DATAGRAM.
+pub(super) fn write_datagram_head(out: &mut Vec<u8>, flow: u32, length: usize) {
+    out.push(DATAGRAM);
+    out.extend_from_slice(&flow.to_be_bytes());
+    out.extend_from_slice(&(length as u16).to_be_bytes());
 }
 
 /// Appends what stands before the `length` bytes of a DATA.
@@ -90,11 +140,21 @@ struct Payload {
     left: usize,
 }
 
-/// Reads frames from bytes that come in any pieces. It keeps [`LONGEST`] bytes at most: a payload is handed on as it comes.
+/// Reads frames from bytes that come in any pieces. It keeps [`LONGEST`] bytes at most, for the payload of a DATA is handed on as it comes, and
+/// one datagram.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     head: Vec<u8>,
     payload: Option<Payload>,
+    datagram: Option<Datagram>,
+}
+
+/// A DATAGRAM that is being read.
+#[derive(Debug)]
+struct Datagram {
+    flow: u32,
+    length: usize,
+    bytes: Vec<u8>,
 }
 
 impl Reader {
@@ -110,6 +170,16 @@ impl Reader {
             let left = left - taken.len();
             self.payload = (left > 0).then_some(Payload { stream, offset: offset + taken.len() as u64, left });
             return Ok(Some(Frame::Data { stream, offset, bytes: taken }));
+        }
+        if let Some(Datagram { flow, length, bytes: mut got }) = self.datagram.take() {
+            let (taken, rest) = bytes.split_at((length - got.len()).min(bytes.len()));
+            got.extend_from_slice(taken);
+            *bytes = rest;
+            if got.len() == length {
+                return Ok(Some(Frame::Datagram { flow, bytes: got }));
+            }
+            self.datagram = Some(Datagram { flow, length, bytes: got });
+            return Ok(None);
         }
         loop {
             let wanted = wanted(&self.head)?;
@@ -135,10 +205,23 @@ impl Reader {
         let stream = u32::from_be_bytes(array(head, 1));
         let body = &head[HEAD..];
         Ok(Some(match head[0] {
-            OPEN => {
-                let target = std::str::from_utf8(&body[1..]).ok().filter(|target| target.rsplit_once(':').is_some());
-                Frame::Open { stream, target: target.ok_or(Violation("a target that is none"))?.to_owned() }
+            OPEN => Frame::Open { stream, target: target(&body[1..])? },
+            FLOW => {
+                let life = u64::from(u32::from_be_bytes(array(body, 1)));
+                let class = match body[0] {
+                    RELIABLE => Class::Reliable,
+                    EXPIRING => Class::Expiring(Duration::from_millis(life)),
+                    LATEST => Class::Latest,
+                    _ => return Err(Violation("datagrams of no known class")),
+                };
+                Frame::Flow { flow: stream, class, target: target(&body[FLOW_HEAD - HEAD..])? }
             }
+            DATAGRAM => {
+                let length = usize::from(u16::from_be_bytes(array(body, 0)));
+                self.datagram = Some(Datagram { flow: stream, length, bytes: Vec::new() });
+                return self.next(bytes);
+            }
+            LEAVE => Frame::Leave { flow: stream, code: body[0] },
             ANSWER => Frame::Answer { stream, code: body[0] },
             DATA => {
                 let offset = u64::from_be_bytes(array(body, 0));
@@ -158,8 +241,14 @@ impl Reader {
     /// Bytes it keeps.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        self.head.len()
+        self.head.len() + self.datagram.as_ref().map_or(0, |datagram| datagram.bytes.len())
     }
+}
+
+/// A target, "host:port".
+fn target(bytes: &[u8]) -> Result<String, Violation> {
+    let target = std::str::from_utf8(bytes).ok().filter(|target| target.rsplit_once(':').is_some());
+    target.map(str::to_owned).ok_or(Violation("a target that is none"))
 }
 
 /// The bytes at a place of a head that has them.
@@ -175,10 +264,13 @@ fn wanted(head: &[u8]) -> Result<usize, Violation> {
     Ok(match *kind {
         OPEN if head.len() <= HEAD => HEAD + 1,
         OPEN => HEAD + 1 + usize::from(head[HEAD]),
-        ANSWER => HEAD + 1,
+        ANSWER | LEAVE => HEAD + 1,
         DATA => DATA_HEAD,
         CREDIT | FIN => OFFSET,
         RESET => HEAD,
+        FLOW if head.len() < FLOW_HEAD => FLOW_HEAD,
+        FLOW => FLOW_HEAD + usize::from(head[FLOW_HEAD - 1]),
+        DATAGRAM => DATAGRAM_HEAD,
         _ => return Err(Violation("a frame of no known kind")),
     })
 }
@@ -195,6 +287,12 @@ mod tests {
             Frame::Credit { stream: 1, limit: 1 << 40 },
             Frame::Fin { stream: 1, end: 10 },
             Frame::Reset { stream: 7 },
+            Frame::Flow { flow: 2, class: Class::Expiring(Duration::from_millis(300)), target: "host:53".into() },
+            Frame::Flow { flow: 3, class: Class::Latest, target: "h:1".into() },
+            Frame::Flow { flow: 4, class: Class::Reliable, target: "h:1".into() },
+            Frame::Datagram { flow: 2, bytes: b"datagram".to_vec() },
+            Frame::Datagram { flow: 2, bytes: Vec::new() },
+            Frame::Leave { flow: 2, code: 1 },
         ]
     }
 
@@ -226,6 +324,9 @@ mod tests {
                         Frame::Credit { stream, limit } => got.push(Frame::Credit { stream, limit }),
                         Frame::Fin { stream, end } => got.push(Frame::Fin { stream, end }),
                         Frame::Reset { stream } => got.push(Frame::Reset { stream }),
+                        Frame::Flow { flow, class, target } => got.push(Frame::Flow { flow, class, target }),
+                        Frame::Datagram { flow, bytes } => got.push(Frame::Datagram { flow, bytes }),
+                        Frame::Leave { flow, code } => got.push(Frame::Leave { flow, code }),
                     }
                 }
                 assert!(chunk.is_empty() && reader.kept() <= LONGEST);
@@ -236,12 +337,21 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_told() {
-        for bad in
-            [&b"\0"[..], b"\x07", b"\xff", b"\x01\0\0\0\x01\0", b"\x01\0\0\0\x01\x04host", b"\x01\0\0\0\x01\x03\xff:1"]
-        {
+        for bad in [
+            &b"\0"[..],
+            b"\x0a",
+            b"\xff",
+            b"\x07\0\0\0\x01\x03\0\0\0\0\x03h:1",
+            b"\x01\0\0\0\x01\0",
+            b"\x01\0\0\0\x01\x04host",
+            b"\x01\0\0\0\x01\x03\xff:1",
+        ] {
             assert!(Reader::default().next(&mut &*bad).is_err(), "{bad:?}");
         }
-        // Without bytes, and at an offset that no stream has.
+        // A datagram without bytes is one, whatever comes next.
+        let mut alone = &b"\x08\0\0\0\x02\0\0"[..];
+        assert_eq!(Reader::default().next(&mut alone).unwrap(), Some(Frame::Datagram { flow: 2, bytes: Vec::new() }));
+        // Data without bytes, and at an offset that no stream has.
         for (offset, length) in [(0, 0), (u64::MAX, 1)] {
             let mut bytes = Vec::new();
             write_data_head(&mut bytes, 1, offset, length);

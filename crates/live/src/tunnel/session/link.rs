@@ -1,7 +1,8 @@
 //! A session in real time: two connections, a thread that reads them, and the threads of the streams.
 
 use super::carrier::Carrier;
-use super::machine::{STREAMS, Session, Side};
+use super::flows::{Begin, Sink};
+use super::machine::{Datagrams, STREAMS, Session, Side};
 use super::meter::Meter;
 use crate::Clock;
 use crate::tpa::{Selector, TpaStream};
@@ -45,6 +46,8 @@ pub(super) struct State {
     failure: Option<(io::ErrorKind, String)>,
     /// Where the users of each stream wait.
     waiting: BTreeMap<u32, Arc<Condvar>>,
+    /// Where datagrams go, by flow.
+    pub(super) sinks: BTreeMap<u32, Arc<dyn Sink>>,
     meters: [Meter; 2],
     out: Vec<u8>,
 }
@@ -67,6 +70,7 @@ impl Link {
             session: Session::new(side),
             failure: None,
             waiting: BTreeMap::new(),
+            sinks: BTreeMap::new(),
             meters: Carrier::ALL.map(Meter::new),
             out: Vec::new(),
         };
@@ -81,11 +85,12 @@ impl Link {
     pub(super) fn begin(
         &self,
         mut asked: impl FnMut(Place, String) + Send + 'static,
+        mut flows: Box<Begin>,
         over: impl FnOnce(&io::Error) + Send + 'static,
     ) -> io::Result<()> {
         let link = self.clone();
         thread::Builder::new().name("session".into()).spawn(move || {
-            let error = link.drive(&mut asked);
+            let error = link.drive(&mut asked, &mut *flows);
             let error = io::Error::new(error.kind(), format!("the session with {} is over: {error}", link.0.peer));
             link.fail(&error);
             over(&error);
@@ -132,9 +137,9 @@ impl Link {
         self.lock().failure.is_none()
     }
 
-    /// Whether no stream is open.
+    /// Whether neither a stream nor a flow is open.
     pub(in crate::tunnel) fn is_idle(&self) -> bool {
-        self.lock().session.count() == 0
+        self.lock().session.is_idle()
     }
 
     /// Whether the far end, or somebody in its place, says that it does not know the session, and nothing has contradicted that yet.
@@ -169,6 +174,11 @@ impl Link {
         stats
     }
 
+    /// What its flows have carried.
+    pub(in crate::tunnel) fn datagrams(&self) -> Datagrams {
+        self.lock().session.datagrams()
+    }
+
     /// Hops that the peer's last packet seems to have come.
     pub(in crate::tunnel) fn hops(&self) -> Option<u8> {
         self.0.carriers.iter().find_map(TpaStream::hops)
@@ -176,14 +186,15 @@ impl Link {
 
     /// Hands to the carriers what they can send soon, and wakes whom that concerns.
     pub(super) fn hand_over(&self, state: &mut State) {
+        let now = Clock.now();
         for carrier in Carrier::ALL {
             let connection = &self.0.carriers[carrier as usize];
             let (stats, under_way) = (connection.stats(), connection.unacknowledged());
-            state.session.on_under_way(carrier, under_way);
+            state.session.on_under_way(now, carrier, under_way);
             let meter = &mut state.meters[carrier as usize];
             let room = meter.room(under_way, &stats);
             state.out.clear();
-            state.session.fill(carrier, room, &mut state.out);
+            state.session.fill(now, carrier, room, &mut state.out);
             if state.out.is_empty() {
                 continue;
             }
@@ -201,7 +212,7 @@ impl Link {
     }
 
     /// Until the session is over; why.
-    fn drive(&self, asked: &mut dyn FnMut(Place, String)) -> io::Error {
+    fn drive(&self, asked: &mut dyn FnMut(Place, String), flows: &mut Begin) -> io::Error {
         let waker = self.0.selector.waker(0);
         let context = Context::from_waker(&waker);
         let mut buffer = vec![0; BLOCK];
@@ -213,7 +224,7 @@ impl Link {
                 if let Poll::Ready(Err(error)) = connection.poll_finished(&context) {
                     return error;
                 }
-                match self.receive(carrier, &context, &mut buffer) {
+                match self.receive(carrier, &context, &mut buffer, flows) {
                     Ok(all) => more |= !all,
                     Err(error) => return error,
                 }
@@ -236,7 +247,13 @@ impl Link {
     }
 
     /// Takes what has come by a carrier; whether that was all.
-    fn receive(&self, carrier: Carrier, context: &Context<'_>, buffer: &mut [u8]) -> io::Result<bool> {
+    fn receive(
+        &self,
+        carrier: Carrier,
+        context: &Context<'_>,
+        buffer: &mut [u8],
+        flows: &mut Begin,
+    ) -> io::Result<bool> {
         for _ in 0..BLOCKS {
             match self.0.carriers[carrier as usize].poll_read(context, buffer) {
                 Poll::Pending => return Ok(true),
@@ -246,6 +263,7 @@ impl Link {
                 Poll::Ready(Ok(length)) => {
                     let taken = self.lock().session.on_bytes(Clock.now(), carrier, &buffer[..length]);
                     taken.map_err(|violation| io::Error::new(io::ErrorKind::InvalidData, violation.to_string()))?;
+                    self.pass_on(flows);
                 }
                 Poll::Ready(Err(error)) => return Err(error),
             }
@@ -257,6 +275,7 @@ impl Link {
         self.abort();
         let mut state = self.lock();
         state.failure = Some((error.kind(), error.to_string()));
+        state.sinks.clear();
         state.waiting.values().for_each(|waiting| waiting.notify_all());
     }
 }

@@ -1,14 +1,22 @@
 //! One end of a session: told the time, what its streams write and read, and what came by its carriers; asked what to hand to a carrier.
 //!
 //! It knows no socket, clock or thread. What the peer can have it keep is bounded: [`STREAMS`] streams, what they have credit for (all
-//! together [`BUDGET`] and [`FIRST`] each), a frame's head per carrier, and as many short frames as there may be streams, twice.
+//! together [`BUDGET`] and [`FIRST`] each), a frame's head and a datagram per carrier, and as many short frames as there may be streams, twice.
+
+mod datagrams;
+
+pub use datagrams::Datagrams;
+#[cfg(test)]
+pub(super) use datagrams::FLOWS;
 
 use super::Violation;
 use super::carrier::Carrier;
+use super::flow::Class;
 use super::frame::{DATA_HEAD, Frame, LONGEST, OFFSET, Reader, write_data_head};
 use super::incoming::{FIRST, Incoming};
 use super::outgoing::Outgoing;
 use crate::tunnel::Refusal;
+use datagrams::Flows;
 use meshpace_core::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -68,6 +76,15 @@ enum Control {
     Credit(u32),
     Fin(u32),
     Reset(u32),
+    Flow(u32, Class, String),
+    Leave(u32, u8),
+}
+
+/// Who stands in line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Member {
+    Stream(u32),
+    Flow(u32),
 }
 
 /// One stream.
@@ -91,8 +108,9 @@ pub(super) struct Session {
     latest: u32,
     readers: [Reader; 2],
     controls: VecDeque<Control>,
-    /// Streams that have something to send, by carrier.
-    lines: [VecDeque<u32>; 2],
+    /// Who has something to send, by carrier.
+    lines: [VecDeque<Member>; 2],
+    flows: Flows,
     /// Bytes handed to each carrier, and how many of them have arrived.
     handed: [u64; 2],
     acknowledged: [u64; 2],
@@ -115,6 +133,7 @@ impl Session {
             readers: Default::default(),
             controls: VecDeque::new(),
             lines: Default::default(),
+            flows: Flows::default(),
             handed: [0; 2],
             acknowledged: [0; 2],
             promised: 0,
@@ -154,7 +173,13 @@ impl Session {
         self.streams.get(&number).map_or(Phase::Reset, |stream| stream.phase)
     }
 
+    /// Whether there is neither a stream nor a flow.
+    pub(super) fn is_idle(&self) -> bool {
+        self.streams.is_empty() && self.datagrams().flows == 0
+    }
+
     /// Streams that are open or being opened.
+    #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.streams.len()
     }
@@ -270,27 +295,32 @@ impl Session {
         match stream.outgoing.listed.replace(carrier) {
             Some(before) if before == carrier => return,
             // It has become bulk before its turn came.
-            Some(before) => self.lines[before as usize].retain(|listed| *listed != number),
+            Some(before) => self.lines[before as usize].retain(|listed| *listed != Member::Stream(number)),
             None => stream.outgoing.turn = TURN,
         }
-        self.lines[carrier as usize].push_back(number);
+        self.lines[carrier as usize].push_back(Member::Stream(number));
     }
 
     /// Appends what is to be handed to a carrier that takes `room` bytes.
-    pub(super) fn fill(&mut self, carrier: Carrier, room: usize, out: &mut Vec<u8>) {
+    pub(super) fn fill(&mut self, now: Time, carrier: Carrier, room: usize, out: &mut Vec<u8>) {
         let begin = out.len();
-        if carrier == Carrier::Express {
+        self.flows.go_on(carrier, room, out);
+        if carrier == Carrier::Express && !self.flows.is_within(carrier) {
             while out.len() - begin + LONGEST <= room
                 && let Some(control) = self.controls.pop_front()
             {
                 let before = self.handed[carrier as usize] + (out.len() - begin) as u64;
-                self.tell(&control, before, out);
+                self.tell(now, &control, before, out);
             }
         }
-        while let Some(number) = self.lines[carrier as usize].front().copied() {
-            let used = out.len() - begin;
-            let most = room.saturating_sub(used + DATA_HEAD);
-            match self.send(number, carrier, most, used, room, out) {
+        while !self.flows.is_within(carrier)
+            && let Some(member) = self.lines[carrier as usize].front().copied()
+        {
+            let sent = match member {
+                Member::Stream(number) => self.send(number, carrier, begin, room, out),
+                Member::Flow(number) => self.send_flow(now, number, carrier, begin, room, out),
+            };
+            match sent {
                 Sent::Full => break,
                 Sent::All => drop(self.lines[carrier as usize].pop_front()),
                 Sent::Turn => self.lines[carrier as usize].rotate_left(1),
@@ -300,15 +330,9 @@ impl Session {
     }
 
     /// Appends a frame of a stream's bytes.
-    fn send(
-        &mut self,
-        number: u32,
-        carrier: Carrier,
-        most: usize,
-        used: usize,
-        room: usize,
-        out: &mut Vec<u8>,
-    ) -> Sent {
+    fn send(&mut self, number: u32, carrier: Carrier, before: usize, room: usize, out: &mut Vec<u8>) -> Sent {
+        let used = out.len() - before;
+        let most = room.saturating_sub(used + DATA_HEAD);
         let Some(stream) = self.streams.get_mut(&number).filter(|stream| stream.outgoing.listed == Some(carrier))
         else {
             return Sent::All;
@@ -353,12 +377,17 @@ impl Session {
     }
 
     /// Appends a short frame, which `before` bytes of the express carrier precede. What has become pointless is left out.
-    fn tell(&mut self, control: &Control, before: u64, out: &mut Vec<u8>) {
+    fn tell(&mut self, now: Time, control: &Control, before: u64, out: &mut Vec<u8>) {
         let begin = out.len();
         match control {
             Control::Open(stream, target) => Frame::Open { stream: *stream, target: target.clone() }.write(out),
             Control::Answer(stream, code) => Frame::Answer { stream: *stream, code: *code }.write(out),
             Control::Reset(stream) => Frame::Reset { stream: *stream }.write(out),
+            Control::Leave(flow, code) => Frame::Leave { flow: *flow, code: *code }.write(out),
+            Control::Flow(flow, class, target) => {
+                Frame::Flow { flow: *flow, class: *class, target: target.clone() }.write(out);
+                self.on_flow_told(now, *flow, before + (out.len() - begin) as u64);
+            }
             Control::Credit(number) => {
                 let left = BUDGET.saturating_sub(self.promised);
                 let Some(stream) = self.streams.get_mut(number) else { return };
@@ -379,7 +408,7 @@ impl Session {
     }
 
     /// Of what was handed to a carrier `under_way` bytes have not arrived, as far as is known.
-    pub(super) fn on_under_way(&mut self, carrier: Carrier, under_way: usize) {
+    pub(super) fn on_under_way(&mut self, now: Time, carrier: Carrier, under_way: usize) {
         let arrived = self.handed[carrier as usize].saturating_sub(under_way as u64);
         if arrived > self.acknowledged[carrier as usize] {
             self.acknowledged[carrier as usize] = arrived;
@@ -391,6 +420,7 @@ impl Session {
                 self.ending.remove(&number);
                 self.touched.insert(number);
             }
+            self.line_up_changing(now);
         }
     }
 
@@ -437,6 +467,9 @@ impl Session {
                 }
                 Ok(())
             }
+            Frame::Flow { flow, class, target } => self.on_flow(now, flow, class, target),
+            Frame::Datagram { flow, bytes } => self.on_datagram(flow, bytes),
+            Frame::Leave { flow, code } => self.on_leave(flow, code),
         }
     }
 

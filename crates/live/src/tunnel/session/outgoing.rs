@@ -1,15 +1,12 @@
 //! The direction of a stream that goes to the far end: what waits, what may go, and by which carrier.
 
 use super::carrier::Carrier;
-use meshpace_core::{Duration, Time};
+use super::haste::Haste;
+use meshpace_core::Time;
 use std::collections::VecDeque;
 
 /// Bytes of a stream that wait for a carrier.
 pub(super) const QUEUE: usize = 128 << 10;
-/// Bytes that a stream may send by express at once: a screen of text, a command, a small file.
-pub(super) const BURST: u64 = 8 << 10;
-/// Bytes per second of which it may do so in the long run.
-pub(super) const HASTE: u64 = 16 << 10;
 /// How often a stream may change to express while bytes of it are under way in bulk: each time leaves a gap at the far end.
 const CHANGES: u8 = 8;
 
@@ -31,9 +28,7 @@ pub(super) struct Outgoing {
     pub(super) turn: usize,
     /// Positions in the carriers after the last frame of this stream.
     pub(super) handed: [u64; 2],
-    /// What it may still send in haste, and when that was so.
-    tokens: u64,
-    tokens_at: Time,
+    haste: Haste,
     /// The carrier of its last bytes, and how often it has changed to express since nothing of it was under way in bulk.
     last: Carrier,
     changes: u8,
@@ -50,8 +45,7 @@ impl Outgoing {
             listed: None,
             turn,
             handed: [0; 2],
-            tokens: BURST,
-            tokens_at: now,
+            haste: Haste::new(now),
             last: Carrier::Express,
             changes: 0,
         }
@@ -97,19 +91,14 @@ impl Outgoing {
 
     /// Which carrier its bytes take, of which positions up to `acknowledged` have arrived. Who stands in line for bulk stays there.
     pub(super) fn choose(&mut self, now: Time, acknowledged: &[u64; 2]) -> Carrier {
-        let second = Duration::from_secs(1).0;
-        let since = now.since(self.tokens_at).0.min(BURST * second / HASTE);
-        let refill = since * HASTE / second;
-        // What is less than a byte counts next time.
-        self.tokens_at = if refill < BURST { self.tokens_at + Duration(refill * second / HASTE) } else { now };
-        self.tokens = BURST.min(self.tokens + refill);
+        let haste = self.haste.left(now);
         let bulk = Carrier::Bulk as usize;
         let under_way = self.handed[bulk] > acknowledged[bulk];
         if !under_way {
             self.changes = 0;
         }
         let changes = under_way && self.last == Carrier::Bulk;
-        let is_small = self.queue.len() as u64 <= self.tokens;
+        let is_small = self.queue.len() as u64 <= haste;
         if self.listed == Some(Carrier::Bulk) || !is_small || (changes && self.changes >= CHANGES) {
             return Carrier::Bulk;
         }
@@ -127,7 +116,7 @@ impl Outgoing {
             self.queue = VecDeque::new();
         }
         self.sent += length as u64;
-        self.tokens = self.tokens.saturating_sub(length as u64);
+        self.haste.spend(length);
         if carrier == Carrier::Express && self.last == Carrier::Bulk {
             self.changes = self.changes.saturating_add(1);
         }
@@ -148,6 +137,7 @@ impl Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use meshpace_core::Duration;
 
     fn choice(outgoing: &mut Outgoing, seconds: f64) -> Carrier {
         outgoing.choose(Time::ZERO + Duration::from_secs_f64(seconds), &[0; 2])

@@ -1,5 +1,7 @@
 //! The end of one stream of a session, as a tunnel reads and writes it.
 
+use super::flow::Class;
+use super::flows::{Flow, Sink};
 use super::link::{Link, Place, State};
 use super::machine::{Got, Phase};
 use crate::Clock;
@@ -20,7 +22,8 @@ fn broken_off() -> io::Error {
 }
 
 impl Link {
-    /// Begins the session, on a thread of its own. `asked` is told of streams that the peer wants to be connected, `over` of the session's end.
+    /// Begins the session, on a thread of its own. `asked` is told of streams that the peer wants to be connected, `flows` of
+    /// flows of datagrams that it has opened, `over` of the session's end.
     ///
     /// # Errors
     ///
@@ -28,10 +31,11 @@ impl Link {
     pub(in crate::tunnel) fn run(
         &self,
         mut asked: impl FnMut(Stream, String) + Send + 'static,
+        flows: impl FnMut(Flow, Class, String) -> Option<Arc<dyn Sink>> + Send + 'static,
         over: impl FnOnce(&io::Error) + Send + 'static,
     ) -> io::Result<()> {
         let link = self.clone();
-        self.begin(move |place, target| asked(Stream::new(link.clone(), place), target), over)
+        self.begin(move |place, target| asked(Stream::new(link.clone(), place), target), Box::new(flows), over)
     }
 
     /// Opens a stream to a target.

@@ -1,6 +1,9 @@
 //! Two ends of a session in virtual time, with carriers that delay and cut as a seed says, and a peer that says anything.
 
+mod datagrams;
+
 use super::carrier::Carrier;
+use super::flow::Class;
 use super::frame::Frame;
 use super::incoming::{FIRST, WINDOW};
 use super::machine::{Got, Phase, STREAMS, Session, Side};
@@ -102,7 +105,7 @@ impl World {
     /// An end hands as much as that to a carrier.
     fn hand_over(&mut self, end: usize, carrier: Carrier, room: usize) {
         let mut out = Vec::new();
-        self.ends[end].fill(carrier, room, &mut out);
+        self.ends[end].fill(self.now, carrier, room, &mut out);
         assert!(out.len() <= room, "{} of {room} bytes", out.len());
         if !out.is_empty() {
             let at = self.now + Duration::from_millis(1 + self.below(300));
@@ -131,7 +134,7 @@ impl World {
                 way.flying.pop_front();
             }
         }
-        self.ends[end].on_under_way(carrier, under_way);
+        self.ends[end].on_under_way(now, carrier, under_way);
         self.ends[1 - end].on_bytes(now, carrier, &arrived).unwrap();
         for (number, target) in self.ends[1].take_asked() {
             assert_eq!(target, "host:80");
@@ -203,7 +206,7 @@ impl World {
             let numbers: Vec<u32> = self.streams.keys().copied().collect();
             numbers.iter().for_each(|number| self.ends[end].release(*number));
             let mut out = Vec::new();
-            self.ends[end].fill(Carrier::Express, usize::MAX, &mut out);
+            self.ends[end].fill(self.now, Carrier::Express, usize::MAX, &mut out);
             let reset = |bytes: &[u8]| bytes.first() == Some(&6);
             assert!(!reset(&out), "a stream that is over is not broken off");
             let [incoming, outgoing, _] = self.ends[end].kept();
@@ -271,7 +274,7 @@ fn a_small_message_beside_bulk_is_the_next_thing_by_express() {
     world.write(0, other, 100_000);
     world.write(0, keys, 50);
     let mut out = Vec::new();
-    world.ends[0].fill(Carrier::Express, 1400, &mut out);
+    world.ends[0].fill(world.now, Carrier::Express, 1400, &mut out);
     let message: Vec<u8> = (0..50).map(|at| byte(keys, 0, at)).collect();
     let mut wanted = Vec::new();
     Frame::Data { stream: keys, offset: 0, bytes: &message }.write(&mut wanted);
@@ -279,7 +282,7 @@ fn a_small_message_beside_bulk_is_the_next_thing_by_express() {
     // Bulk goes by the other carrier, both streams in turns.
     let mut turns = Vec::new();
     let mut out = Vec::new();
-    world.ends[0].fill(Carrier::Bulk, 30_000, &mut out);
+    world.ends[0].fill(world.now, Carrier::Bulk, 30_000, &mut out);
     let (mut reader, mut rest) = (super::frame::Reader::default(), &out[..]);
     while let Some(frame) = reader.next(&mut rest).unwrap() {
         let Frame::Data { stream, bytes, .. } = frame else { panic!("{frame:?}") };
@@ -290,7 +293,7 @@ fn a_small_message_beside_bulk_is_the_next_thing_by_express() {
     // The next message leaves as well, although nothing was acknowledged.
     world.write(0, keys, 1);
     let mut out = Vec::new();
-    world.ends[0].fill(Carrier::Express, 1400, &mut out);
+    world.ends[0].fill(world.now, Carrier::Express, 1400, &mut out);
     Frame::Data { stream: keys, offset: 50, bytes: &[byte(keys, 0, 50)] }.write(&mut wanted);
     assert_eq!(out, wanted[wanted.len() - out.len()..]);
     assert!(!out.is_empty());
@@ -346,12 +349,15 @@ fn garbage_ends_a_session_and_nothing_else() {
             let stream = (rng.next_u64() % 7) as u32;
             let big = [0, 1, 5, FIRST, WINDOW, u64::MAX / 2, u64::MAX][(rng.next_u64() % 7) as usize];
             let bytes = vec![7; 1 + (rng.next_u64() % 40) as usize];
-            let frame = match rng.next_u64() % 7 {
+            let frame = match rng.next_u64() % 10 {
                 0 => Frame::Open { stream, target: "a:1".into() },
                 1 => Frame::Answer { stream, code: (rng.next_u64() % 3) as u8 },
                 2 | 3 => Frame::Data { stream, offset: big.saturating_sub(rng.next_u64() % 50), bytes: &bytes },
                 4 => Frame::Credit { stream, limit: big },
                 5 => Frame::Fin { stream, end: big },
+                7 => Frame::Flow { flow: stream, class: Class::Latest, target: "a:1".into() },
+                8 => Frame::Datagram { flow: stream, bytes: bytes.clone() },
+                9 => Frame::Leave { flow: stream, code: 0 },
                 _ => Frame::Reset { stream },
             };
             let mut said = Vec::new();
@@ -367,8 +373,11 @@ fn garbage_ends_a_session_and_nothing_else() {
             }
             let _ = session.write(world.now, stream, b"to a peer like that");
             let _ = session.read(stream, &mut [0; 100]);
+            let _ = session.send_datagram(world.now, stream, b"to a peer like that");
+            session.take_asked_flows();
+            session.take_datagrams();
             session.take_asked().into_iter().for_each(|(number, _)| session.answer(number, 0));
-            session.fill(carrier, 2000, &mut out);
+            session.fill(world.now, carrier, 2000, &mut out);
             let [incoming, _, _] = session.kept();
             assert!(incoming as u64 <= session.promised());
         }
@@ -411,7 +420,7 @@ fn what_all_streams_are_promised_is_bounded() {
         session.answer(number, 0);
         assert_eq!(session.read(number, &mut vec![0; FIRST as usize]), Ok(Got::Bytes(half.len())));
     }
-    session.fill(Carrier::Express, usize::MAX, &mut Vec::new());
+    session.fill(Time::ZERO, Carrier::Express, usize::MAX, &mut Vec::new());
     let most = (64 << 20) + STREAMS as u64 * FIRST;
     assert!(session.promised() <= most, "{} bytes", session.promised());
     assert!(session.promised() > 64 << 20, "and credit is given as long as it may be");
