@@ -388,6 +388,48 @@ fn datagrams_go_to_their_target_and_back_and_both_ends_count_them() {
 }
 
 #[test]
+fn datagrams_go_again_once_the_far_end_has_begun_anew() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let target = server.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((length, from)) = server.recv_from(&mut buffer) {
+            let _ = server.send_to(&buffer[..length], from);
+        }
+    });
+    let listen =
+        |port: &str| End::start(&["listen", "--address", "127.0.0.1", "--port", port, "--plain", "--allow", "any"]);
+    let mut listening = listen("0");
+    let address: SocketAddr = word_after(&listening.says("listening"), "UDP ").parse().unwrap();
+    let (port, forward) = (address.port().to_string(), format!("0:{target},reliable"));
+    let connect = End::start(&["connect", "127.0.0.1", "--port", &port, "-U", &forward, "--plain", "--json"]);
+    let at: SocketAddr = word_after(&connect.says(" takes datagrams for "), "meshpace: ").parse().unwrap();
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.connect(at).unwrap();
+    client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    // A program of UDP says it again until it is answered.
+    let answered = |what: u8| {
+        let mut heard = [0];
+        (0..600).any(|_| {
+            client.send(&[what]).unwrap();
+            std::iter::from_fn(|| client.recv(&mut heard).ok().map(|_| heard[0])).any(|heard| heard == what)
+        })
+    };
+    assert!(answered(1));
+    connect.says("meshpace: session with");
+    listening.child.kill().unwrap();
+    listening.child.wait().unwrap();
+    let listening = listen(&port);
+    listening.says("listening");
+    assert!(answered(2));
+    // It did not have to wait until the session of before was sure to be dead.
+    let next = connect.says("session with");
+    assert!(next.starts_with("meshpace: session with"), "{next}");
+    let again = connect.reports(|object| object["datagrams_received"].as_u64() >= Some(2));
+    assert_eq!(again["flows"], 1, "the old one is over: {again}");
+}
+
+#[test]
 fn wrong_command_lines_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (private, public) = keys(directory.path(), "own");

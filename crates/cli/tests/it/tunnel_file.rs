@@ -130,6 +130,15 @@ fn returns(client: &UdpSocket, at: &str, what: &[u8]) -> bool {
     &heard[..length] == what && from == at.parse().unwrap()
 }
 
+/// Waits until nobody has a port any more: a session may be handing over what has come last.
+fn wait_until_free(port: &str) {
+    let start = std::time::Instant::now();
+    while let Err(error) = UdpSocket::bind(port) {
+        assert!(start.elapsed() < PATIENCE, "{port}: {error}");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     let directory = tempfile::tempdir().unwrap();
@@ -175,7 +184,7 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     hangup(&process);
     process.says(&format!("near: {second} takes no more datagrams"));
     process.says("read again: 2 ends go on, 0 ended, 0 begun");
-    drop(UdpSocket::bind(&second).unwrap());
+    wait_until_free(&second);
     assert!(returns(&undisturbed, &first, b"and on"));
     assert_eq!((flows(near), flows(far)), (1.0, 1.0));
     for (series, of, value) in [
@@ -193,7 +202,7 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     std::fs::write(&file, std::fs::read_to_string(&file).unwrap().split("[[connect]]").next().unwrap()).unwrap();
     hangup(&process);
     process.says("read again: 1 ends go on, 1 ended, 0 begun");
-    drop(UdpSocket::bind(&first).unwrap());
+    wait_until_free(&first);
     let over = std::time::Instant::now();
     while flows(far) > 0.0 {
         assert!(over.elapsed() < PATIENCE, "the far end has the flow still");

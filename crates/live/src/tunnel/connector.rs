@@ -4,7 +4,8 @@ use super::counters::{Counters, End};
 use super::dialing::Dialing;
 use super::entrance::Entrances;
 use super::far::Far;
-use super::inlet::{Inlet, UdpForward};
+use super::forward::{Forward, UdpForward};
+use super::inlet::Inlet;
 use super::pipe::{STACK, carry, reset};
 use super::socks::{self, Reply};
 use super::source;
@@ -16,41 +17,12 @@ use crate::tpa::{PortCounters, TpaPort};
 use meshpace_core::Duration;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// How long a client of SOCKS may take to say where it wants to go.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A port here and where its connections go, seen from the far end: `[address:]port:host:port`, as ssh's -L has it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Forward {
-    /// The own address and port.
-    pub local: String,
-    /// The target, `host:port`.
-    pub target: String,
-}
-
-impl FromStr for Forward {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Forward, String> {
-        let wrong = || format!("{text}: expected [ADDRESS:]PORT:HOST:PORT");
-        // From the right, since IPv6 addresses have colons of their own, in brackets.
-        let (rest, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let split = if rest.ends_with(']') { rest.rfind(":[") } else { rest.rfind(':') };
-        let (local, host) = rest.split_at(split.ok_or_else(wrong)?);
-        let host = &host[1..];
-        let local = if local.contains(':') { local.to_owned() } else { format!("127.0.0.1:{local}") };
-        let own = local.rsplit_once(':').map(|(_, port)| port);
-        if own.is_none_or(|port| port.parse::<u16>().is_err()) || port.parse::<u16>().is_err() || host.is_empty() {
-            return Err(wrong());
-        }
-        Ok(Forward { local, target: format!("{host}:{port}") })
-    }
-}
 
 /// How it is known where a connection is to go.
 #[derive(Clone, Debug)]
@@ -212,7 +184,7 @@ impl Connector {
     }
 
     /// Takes no more datagrams at an address that [`Connector::serve_datagrams`] has returned, and ends the flows of its clients, here and at the
-    /// far end. It is free once the thread that opens a session for it, if one does, has given up.
+    /// far end. It is free as soon as nothing that has come is handed to a client any more, and no session is being opened for it.
     pub fn close_datagrams(&self, local: SocketAddr) {
         self.inlets.close(local);
     }
@@ -314,24 +286,4 @@ impl Connector {
 
 fn bind(local: &str) -> io::Result<TcpListener> {
     TcpListener::bind(local).map_err(|error| io::Error::new(error.kind(), format!("{local}: {error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn forwards_are_written_as_for_ssh() {
-        let forward = |text: &str| text.parse::<Forward>().map(|forward| (forward.local, forward.target));
-        let is = |text: &str, local: &str, target: &str| {
-            assert_eq!(forward(text), Ok((local.to_owned(), target.to_owned())));
-        };
-        is("8080:host:80", "127.0.0.1:8080", "host:80");
-        is("0.0.0.0:8080:host:80", "0.0.0.0:8080", "host:80");
-        is("8080:[::1]:80", "127.0.0.1:8080", "[::1]:80");
-        is("[::]:8080:[fe80::1]:80", "[::]:8080", "[fe80::1]:80");
-        for bad in ["", "8080", "8080:host", "x:host:80", "8080:host:x", "8080::80", "99999:host:80"] {
-            assert!(forward(bad).is_err(), "{bad}");
-        }
-    }
 }

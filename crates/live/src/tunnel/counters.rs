@@ -200,9 +200,9 @@ impl Counters {
         sessions.values().for_each(Link::abort);
     }
 
-    /// A datagram was lost for want of a session or a flow.
-    pub(super) fn datagram_lost(&self) {
-        self.lock().past.datagrams.dropped += 1;
+    /// So many datagrams were lost for want of a session or a flow, or of a way to their target.
+    pub(super) fn datagrams_lost(&self, count: u64) {
+        self.lock().past.datagrams.dropped += count;
     }
 
     /// What has been done so far.

@@ -231,7 +231,7 @@ impl Serving {
             Some(_) => return refuse(flow, Refusal::Forbidden),
             None => return refuse(flow, Refusal::Crowded),
         };
-        let outlet = Arc::new(Outlet::new());
+        let outlet = Arc::new(Outlet::new(self.counters.clone()));
         let (own, serving) = (Arc::clone(&outlet), self.clone());
         // Looking up a name takes its time, and the session has none for that.
         let carry = move || {

@@ -4,7 +4,8 @@
 use super::Refusal;
 use super::counters::Counters;
 use super::dialing::Dialing;
-use super::session::{Class, Flow, Sink};
+use super::forward::UdpForward;
+use super::session::{Flow, Sink};
 use crate::{Clock, accept};
 use meshpace_core::{Duration, Time};
 use nix::sys::socket::{MsgFlags, SockaddrStorage, sendto};
@@ -12,7 +13,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -24,44 +24,6 @@ pub(super) const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest datagram of UDP, and a byte.
 pub(super) const LONGEST: usize = 65_536;
-/// How long a datagram may wait if nothing else is said.
-const LIFE: Duration = Duration::from_secs(1);
-
-/// A UDP port here, where its datagrams go, seen from the far end, and what becomes of those that wait: `[address:]port:host:port[,class]`, the
-/// class being `reliable`, `latest` or `expires=SECONDS`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UdpForward {
-    /// The own address and port.
-    pub local: String,
-    /// The target, `host:port`.
-    pub target: String,
-    /// What becomes of datagrams that wait, in both directions.
-    pub class: Class,
-}
-
-impl FromStr for UdpForward {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<UdpForward, String> {
-        let (ports, class) = text.split_once(',').map_or((text, None), |(ports, class)| (ports, Some(class)));
-        let wrong = |_| format!("{text}: expected [ADDRESS:]PORT:HOST:PORT[,CLASS]");
-        let super::Forward { local, target } = ports.parse().map_err(wrong)?;
-        let class = match class {
-            None => Some(Class::Expiring(LIFE)),
-            Some("reliable") => Some(Class::Reliable),
-            Some("latest") => Some(Class::Latest),
-            Some(other) => other.strip_prefix("expires=").and_then(life).map(Class::Expiring),
-        };
-        let no_class = || format!("{text}: datagrams are reliable, latest or expires=SECONDS, 0.001 to 3600");
-        Ok(UdpForward { local, target, class: class.ok_or_else(no_class)? })
-    }
-}
-
-/// Reads a number of seconds.
-fn life(text: &str) -> Option<Duration> {
-    let seconds: f64 = text.parse().ok()?;
-    (0.001..=3600.0).contains(&seconds).then(|| Duration::from_millis((seconds * 1e3).round() as u64))
-}
 
 /// A client of the port.
 #[derive(Debug)]
@@ -174,7 +136,8 @@ impl Inlet {
     fn take(&mut self, bytes: &[u8], from: SocketAddr) {
         if let Some((flow, client)) = self.clients.get(&from) {
             client.touch();
-            if flow.send(bytes).is_ok() {
+            // Where the far end seems to have begun anew there is another session, or will be.
+            if !flow.is_doubted() && flow.send(bytes).is_ok() {
                 return;
             }
             let refused = client.refused.load(Ordering::Relaxed);
@@ -196,7 +159,7 @@ impl Inlet {
                 }
             };
         if !sent {
-            self.counters.datagram_lost();
+            self.counters.datagrams_lost(1);
         }
     }
 
@@ -225,29 +188,5 @@ impl Inlet {
             }
         };
         Ok((flow, client))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn forwards_have_a_class() {
-        let read = |text: &str| text.parse::<UdpForward>();
-        let ms = |ms| Class::Expiring(Duration::from_millis(ms));
-        for (text, class) in [
-            ("53:host:53", ms(1000)),
-            ("53:host:53,reliable", Class::Reliable),
-            ("53:host:53,latest", Class::Latest),
-            ("53:host:53,expires=0.25", ms(250)),
-        ] {
-            let (local, target) = ("127.0.0.1:53".to_owned(), "host:53".to_owned());
-            assert_eq!(read(text), Ok(UdpForward { local, target, class }), "{text}");
-        }
-        assert_eq!(read("[::]:5:[fe80::1]:6,latest").unwrap().target, "[fe80::1]:6");
-        for bad in ["53:host", "53:host:53,", "53:host:53,fast", "53:host:53,expires=0", "53:host:53,expires=x"] {
-            assert!(read(bad).is_err(), "{bad}");
-        }
     }
 }

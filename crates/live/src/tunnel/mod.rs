@@ -20,6 +20,7 @@ mod dialing;
 mod entrance;
 mod exit;
 mod far;
+mod forward;
 mod hall;
 mod inlet;
 mod joining;
@@ -33,11 +34,11 @@ mod source;
 mod transparent;
 mod within;
 
-pub use connector::{Connector, Forward};
+pub use connector::Connector;
 pub use counters::{Counters, Event, Totals};
 pub use exit::{Allowed, Exit, Service};
 pub use far::CarriedBy;
-pub use inlet::UdpForward;
+pub use forward::{Forward, UdpForward};
 pub use session::{Class, Datagrams};
 pub use transparent::{Network, Transparent};
 

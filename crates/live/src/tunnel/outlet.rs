@@ -1,32 +1,54 @@
 //! Where a flow of datagrams comes out: a UDP socket of its own, connected to the target, so that what the target answers belongs to the flow.
 
+use super::counters::Counters;
 use super::inlet::{IDLE, LONGEST, LOOK};
-use super::session::{Flow, Sink};
+use super::session::{Flow, MOST, QUEUE, Sink};
 use crate::{Clock, accept};
 use meshpace_core::Time;
 use nix::sys::socket::{MsgFlags, send};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Datagrams that wait until the target's name has been looked up.
-const WAITING: usize = 16;
-
 /// The way to a target.
 #[derive(Debug)]
 enum Way {
-    /// There is no socket yet: what has come so far.
-    Sought(Vec<Vec<u8>>),
+    /// There is no socket yet: what has come so far, no more than waits at the end that sends.
+    Sought(Waiting),
     /// This one.
     Found(Arc<UdpSocket>),
+}
+
+/// Datagrams that wait until the target's name has been looked up.
+#[derive(Debug, Default)]
+struct Waiting {
+    datagrams: VecDeque<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// One more. Where too much waits, the oldest are given up; how many.
+    fn put(&mut self, datagram: &[u8]) -> u64 {
+        let mut given_up = 0;
+        while self.datagrams.len() >= MOST || self.bytes + datagram.len() > QUEUE {
+            let Some(oldest) = self.datagrams.pop_front() else { break };
+            self.bytes -= oldest.len();
+            given_up += 1;
+        }
+        self.bytes += datagram.len();
+        self.datagrams.push_back(datagram.to_vec());
+        given_up
+    }
 }
 
 /// Where a flow comes out.
 #[derive(Debug)]
 pub(super) struct Outlet {
     way: Mutex<Way>,
+    counters: Counters,
     /// When something passed last, nanoseconds.
     used: AtomicU64,
 }
@@ -37,15 +59,16 @@ impl Sink for Outlet {
         match &mut *self.lock() {
             // A target that is gone, or a full buffer, lose it as they would have without a tunnel.
             Way::Found(socket) => drop(send(socket.as_raw_fd(), datagram, MsgFlags::MSG_DONTWAIT)),
-            Way::Sought(waiting) if waiting.len() < WAITING => waiting.push(datagram.to_vec()),
-            Way::Sought(_) => {}
+            Way::Sought(waiting) => self.counters.datagrams_lost(waiting.put(datagram)),
         }
     }
 }
 
 impl Outlet {
-    pub(super) fn new() -> Outlet {
-        Outlet { way: Mutex::new(Way::Sought(Vec::new())), used: AtomicU64::new(Clock.now().0) }
+    /// Of a flow that has just begun.
+    pub(super) fn new(counters: Counters) -> Outlet {
+        let way = Mutex::new(Way::Sought(Waiting::default()));
+        Outlet { way, counters, used: AtomicU64::new(Clock.now().0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Way> {
@@ -66,7 +89,7 @@ impl Outlet {
         socket.set_read_timeout(Some(LOOK))?;
         let mut way = self.lock();
         if let Way::Sought(waiting) = std::mem::replace(&mut *way, Way::Found(Arc::clone(&socket))) {
-            waiting.iter().for_each(|datagram| drop(socket.send(datagram)));
+            waiting.datagrams.iter().for_each(|datagram| drop(socket.send(datagram)));
         }
         Ok(socket)
     }
@@ -106,4 +129,40 @@ fn connect(target: &str) -> io::Result<UdpSocket> {
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_before_the_target_is_found_goes_there_in_order() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let counters = Counters::default();
+        let outlet = Outlet::new(counters.clone());
+        // As many as come at once while a name is looked up, and fit the kernel's buffer then.
+        (0..100_u8).for_each(|number| outlet.deliver(&[number]));
+        outlet.open(&server.local_addr().unwrap().to_string()).unwrap();
+        outlet.deliver(&[100]);
+        server.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+        for number in 0..=100 {
+            let mut heard = [0; 2];
+            assert_eq!((server.recv(&mut heard).unwrap(), heard[0]), (1, number));
+        }
+        assert_eq!(counters.totals().datagrams.dropped, 0);
+    }
+
+    #[test]
+    fn no_more_waits_than_at_the_end_that_sends_and_the_oldest_go() {
+        let counters = Counters::default();
+        let outlet = Outlet::new(counters.clone());
+        let dropped = || counters.totals().datagrams.dropped;
+        (0..MOST + 3).for_each(|_| outlet.deliver(b"x"));
+        assert_eq!(dropped(), 3);
+        outlet.deliver(&[7; QUEUE]);
+        assert_eq!(dropped(), 3 + MOST as u64);
+        outlet.deliver(b"y");
+        let Way::Sought(waiting) = &*outlet.lock() else { panic!("a way to nowhere") };
+        assert_eq!((&waiting.datagrams, waiting.bytes), (&VecDeque::from([b"y".to_vec()]), 1));
+    }
 }

@@ -151,6 +151,15 @@ fn wait_for_flows(tunnel: &Tunnel, flows: u64) {
     }
 }
 
+/// Waits until nobody has a port any more: the session may be handing over what has come last.
+fn wait_until_free(port: SocketAddr) {
+    let start = Instant::now();
+    while let Err(error) = UdpSocket::bind(port) {
+        assert!(start.elapsed() < ms(30_000), "{port}: {error}");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_port_of_datagrams_that_is_closed_is_free_and_its_flows_are_over_at_both_ends() {
     for (by, options) in [(CarriedBy::Session, trains()), (CarriedBy::Tpa, quick())] {
@@ -164,7 +173,7 @@ fn a_port_of_datagrams_that_is_closed_is_free_and_its_flows_are_over_at_both_end
         }
         wait_for_flows(&tunnel, 2);
         tunnel.connector.close_datagrams(one);
-        drop(UdpSocket::bind(one).unwrap());
+        wait_until_free(one);
         wait_for_flows(&tunnel, 1);
         second.send(b"still here").unwrap();
         assert_eq!(heard(&second), b"still here");
@@ -174,7 +183,7 @@ fn a_port_of_datagrams_that_is_closed_is_free_and_its_flows_are_over_at_both_end
         second.send(b"and here").unwrap();
         assert_eq!(heard(&second), b"and here");
         tunnel.connector.end();
-        drop(UdpSocket::bind(two).unwrap());
+        wait_until_free(two);
         wait_for_flows(&tunnel, 0);
     }
 }

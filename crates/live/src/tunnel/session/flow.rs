@@ -10,8 +10,8 @@ use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
 
 /// Bytes of a flow that may wait, and datagrams.
-pub(super) const QUEUE: usize = 256 << 10;
-pub(super) const MOST: usize = 1024;
+pub(in crate::tunnel) const QUEUE: usize = 256 << 10;
+pub(in crate::tunnel) const MOST: usize = 1024;
 
 /// What becomes of datagrams that wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,20 +2,11 @@
 
 use super::flow::Class;
 use super::link::Link;
+use super::sink::Sink;
 use crate::Clock;
 use crate::tunnel::Refusal;
-use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
-
-/// Where datagrams of a flow go that come from the far end.
-pub(in crate::tunnel) trait Sink: Debug + Send + Sync {
-    /// One has come. It is not to wait for anything: others wait behind it.
-    fn deliver(&self, datagram: &[u8]);
-
-    /// The far end has ended the flow, for this reason if there is one.
-    fn on_end(&self, _why: Option<Refusal>) {}
-}
 
 /// One flow. Dropping it ends it at both ends.
 #[derive(Debug)]
@@ -85,6 +76,11 @@ impl Flow {
     /// Whether datagrams may still go.
     pub(in crate::tunnel) fn is_open(&self) -> bool {
         self.link.enter().is_ok_and(|state| state.session.has_flow(self.number))
+    }
+
+    /// Whether its session is doubted, as [`Link::is_doubted`].
+    pub(in crate::tunnel) fn is_doubted(&self) -> bool {
+        self.link.is_doubted()
     }
 
     /// Ends it and says why.

@@ -1,9 +1,9 @@
 //! A session in real time: two connections, a thread that reads them, and the threads of the streams.
 
 use super::carrier::Carrier;
-use super::flows::{Begin, Sink};
 use super::machine::{Datagrams, STREAMS, Session, Side};
 use super::meter::Meter;
+use super::sink::Sink;
 use crate::Clock;
 use crate::tpa::{Selector, TpaStream};
 use meshpace_core::Time;
@@ -77,7 +77,7 @@ impl Link {
         Ok(Link(Arc::new(Inner { state: Mutex::new(state), carriers, peer, selector: Selector::default() })))
     }
 
-    /// [`Link::run`], with streams by their places.
+    /// [`Link::run`], with streams by their places; `came` is called when something has come.
     ///
     /// # Errors
     ///
@@ -85,12 +85,12 @@ impl Link {
     pub(super) fn begin(
         &self,
         mut asked: impl FnMut(Place, String) + Send + 'static,
-        mut flows: Box<Begin>,
+        mut came: impl FnMut(&Link) + Send + 'static,
         over: impl FnOnce(&io::Error) + Send + 'static,
     ) -> io::Result<()> {
         let link = self.clone();
         thread::Builder::new().name("session".into()).spawn(move || {
-            let error = link.drive(&mut asked, &mut *flows);
+            let error = link.drive(&mut asked, &mut came);
             let error = io::Error::new(error.kind(), format!("the session with {} is over: {error}", link.0.peer));
             link.fail(&error);
             over(&error);
@@ -212,7 +212,7 @@ impl Link {
     }
 
     /// Until the session is over; why.
-    fn drive(&self, asked: &mut dyn FnMut(Place, String), flows: &mut Begin) -> io::Error {
+    fn drive(&self, asked: &mut dyn FnMut(Place, String), came: &mut dyn FnMut(&Link)) -> io::Error {
         let waker = self.0.selector.waker(0);
         let context = Context::from_waker(&waker);
         let mut buffer = vec![0; BLOCK];
@@ -224,7 +224,7 @@ impl Link {
                 if let Poll::Ready(Err(error)) = connection.poll_finished(&context) {
                     return error;
                 }
-                match self.receive(carrier, &context, &mut buffer, flows) {
+                match self.receive(carrier, &context, &mut buffer, came) {
                     Ok(all) => more |= !all,
                     Err(error) => return error,
                 }
@@ -252,7 +252,7 @@ impl Link {
         carrier: Carrier,
         context: &Context<'_>,
         buffer: &mut [u8],
-        flows: &mut Begin,
+        came: &mut dyn FnMut(&Link),
     ) -> io::Result<bool> {
         for _ in 0..BLOCKS {
             match self.0.carriers[carrier as usize].poll_read(context, buffer) {
@@ -263,7 +263,7 @@ impl Link {
                 Poll::Ready(Ok(length)) => {
                     let taken = self.lock().session.on_bytes(Clock.now(), carrier, &buffer[..length]);
                     taken.map_err(|violation| io::Error::new(io::ErrorKind::InvalidData, violation.to_string()))?;
-                    self.pass_on(flows);
+                    came(self);
                 }
                 Poll::Ready(Err(error)) => return Err(error),
             }

@@ -25,16 +25,19 @@ mod link;
 mod machine;
 mod meter;
 mod outgoing;
+mod sink;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 pub(super) use carrier::Carrier;
 pub use flow::Class;
-pub(super) use flows::{Flow, Sink};
+pub(super) use flow::{MOST, QUEUE};
+pub(super) use flows::Flow;
 pub(super) use link::Link;
 pub use machine::Datagrams;
 pub(super) use machine::Side;
+pub(super) use sink::Sink;
 pub(super) use stream::Stream;
 
 /// What the peer did that no peer of this version does: it ends the session.

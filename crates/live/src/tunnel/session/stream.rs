@@ -1,9 +1,10 @@
 //! The end of one stream of a session, as a tunnel reads and writes it.
 
 use super::flow::Class;
-use super::flows::{Flow, Sink};
+use super::flows::Flow;
 use super::link::{Link, Place, State};
 use super::machine::{Got, Phase};
+use super::sink::Sink;
 use crate::Clock;
 use crate::tunnel::Refusal;
 use std::io;
@@ -31,11 +32,15 @@ impl Link {
     pub(in crate::tunnel) fn run(
         &self,
         mut asked: impl FnMut(Stream, String) + Send + 'static,
-        flows: impl FnMut(Flow, Class, String) -> Option<Arc<dyn Sink>> + Send + 'static,
+        mut flows: impl FnMut(Flow, Class, String) -> Option<Arc<dyn Sink>> + Send + 'static,
         over: impl FnOnce(&io::Error) + Send + 'static,
     ) -> io::Result<()> {
         let link = self.clone();
-        self.begin(move |place, target| asked(Stream::new(link.clone(), place), target), Box::new(flows), over)
+        self.begin(
+            move |place, target| asked(Stream::new(link.clone(), place), target),
+            move |link| link.pass_on(&mut flows),
+            over,
+        )
     }
 
     /// Opens a stream to a target.
