@@ -389,6 +389,10 @@ fn datagrams_go_to_their_target_and_back_and_both_ends_count_them() {
 
 #[test]
 fn datagrams_go_again_once_the_far_end_has_begun_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let secret = directory.path().join("secret");
+    std::fs::write(&secret, "5f".repeat(32)).unwrap();
+    let secret = secret.to_str().unwrap();
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let target = server.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -397,12 +401,11 @@ fn datagrams_go_again_once_the_far_end_has_begun_anew() {
             let _ = server.send_to(&buffer[..length], from);
         }
     });
-    let listen =
-        |port: &str| End::start(&["listen", "--address", "127.0.0.1", "--port", port, "--plain", "--allow", "any"]);
+    let listen = |port: &str| End::start(&["listen", "--address", "127.0.0.1", "--port", port, "--secret", secret]);
     let mut listening = listen("0");
     let address: SocketAddr = word_after(&listening.says("listening"), "UDP ").parse().unwrap();
     let (port, forward) = (address.port().to_string(), format!("0:{target},reliable"));
-    let connect = End::start(&["connect", "127.0.0.1", "--port", &port, "-U", &forward, "--plain", "--json"]);
+    let connect = End::start(&["connect", "127.0.0.1", "--port", &port, "-U", &forward, "--secret", secret, "--json"]);
     let at: SocketAddr = word_after(&connect.says(" takes datagrams for "), "meshpace: ").parse().unwrap();
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(at).unwrap();
