@@ -70,7 +70,7 @@ struct One<E: Args> {
 
 #[derive(Args, Debug)]
 struct FromFile {
-    /// The file: TOML with tables [[listen]] and [[connect]], whose keys are the options of these commands.
+    /// The file: TOML with tables `[[listen]]` and `[[connect]]`, whose keys are the options of these commands.
     file: PathBuf,
     /// Only say what is wrong with it.
     #[arg(long)]

@@ -131,6 +131,7 @@ fn returns(client: &UdpSocket, at: &str, what: &[u8]) -> bool {
 }
 
 /// Waits until nobody has a port any more: a session may be handing over what has come last.
+#[expect(clippy::disallowed_methods, reason = "waiting for another process")]
 fn wait_until_free(port: &str) {
     let start = std::time::Instant::now();
     while let Err(error) = UdpSocket::bind(port) {
@@ -203,6 +204,7 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     hangup(&process);
     process.says("read again: 1 ends go on, 1 ended, 0 begun");
     wait_until_free(&first);
+    #[expect(clippy::disallowed_methods, reason = "waiting for another process")]
     let over = std::time::Instant::now();
     while flows(far) > 0.0 {
         assert!(over.elapsed() < PATIENCE, "the far end has the flow still");

@@ -37,6 +37,8 @@ class Verdict:
     command: str
     #: The numbers that decided, in words.
     evidence: str
+    #: The revision of the model that made the records.
+    model: int
 
 
 def _ends(value: Any) -> tuple[float | None, float | None]:
@@ -83,6 +85,7 @@ class Verdicts(Sequence[Verdict]):
                     "cause": verdict.cause,
                     "command": verdict.command,
                     "evidence": verdict.evidence,
+                    "model": verdict.model,
                 }
             )
 
