@@ -133,7 +133,7 @@ impl Stream {
         }
     }
 
-    /// How many segments of the train that is over are missing, of those in a row at most [`ROW`].
+    /// How many segments of the train that is over are missing, of those in a row two at most.
     pub fn missing(&self) -> u32 {
         let (mut missing, mut row) = (0, 0);
         for cut in &self.cuts {

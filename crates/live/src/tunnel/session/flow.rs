@@ -16,7 +16,7 @@ pub(in crate::tunnel) const MOST: usize = 1024;
 /// What becomes of datagrams that wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// They wait as long as it takes; what finds [`QUEUE`] bytes waiting is not taken.
+    /// They wait as long as it takes; what finds 256 KiB waiting is not taken.
     Reliable,
     /// They wait for so long at most, in whole milliseconds; where too much waits, the oldest is given up.
     Expiring(Duration),
