@@ -2,7 +2,7 @@
 
 use meshpace_core::Rate;
 use meshpace_live::testbed::{Impairment, Relay};
-use meshpace_live::tpa::cover::decode_plain;
+use meshpace_live::tpa::framing::decode_plain;
 use meshpace_live::tpa::handshake::Opening;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::path::Fixed;

@@ -40,4 +40,4 @@ pub use session::failure::{TpaError, errno_of};
 pub(crate) use session::places;
 pub use session::security::Security;
 pub use session::settings::Limits;
-pub use session::{cipher, cookie, cover, handshake};
+pub use session::{cipher, cookie, framing, handshake};

@@ -18,7 +18,7 @@ use crate::mesh_pair::converse;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng, Time};
 use meshpace_live::testbed::{Impairment, Link, Loss, tun_link::ADDRESSES};
-use meshpace_live::tpa::cover::decode_plain;
+use meshpace_live::tpa::framing::decode_plain;
 use meshpace_live::tpa::handshake::{Kind, Opening};
 use meshpace_live::tpa::{Options, Security, TpaPort};
 use meshpace_mesh::MeshConfig;

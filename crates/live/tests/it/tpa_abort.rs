@@ -5,7 +5,7 @@ use crate::puppet::{Puppet, plain};
 use meshpace_core::Duration;
 use meshpace_live::generator::{Carrier, tpa::Tpa};
 use meshpace_live::tpa::Options;
-use meshpace_live::tpa::cover::decode_plain;
+use meshpace_live::tpa::framing::decode_plain;
 use meshpace_live::tpa::handshake::{Kind, Opening};
 use meshpace_transport::tpa::{Flags, Segment};
 use std::net::UdpSocket;

@@ -4,7 +4,7 @@ use crate::tpa::runtime::keylog::KeyLog;
 use crate::tpa::runtime::random;
 use crate::tpa::runtime::service::Service;
 use crate::tpa::session::cipher::processor_has_aes;
-use crate::tpa::session::cover::overhead;
+use crate::tpa::session::framing::overhead;
 use crate::tpa::session::handshake::Protection;
 use crate::tpa::session::path::PathSource;
 use crate::tpa::session::seal::KEY_LIFE;

@@ -75,8 +75,8 @@ impl Secrets {
 mod tests {
     use super::*;
     use crate::tpa::runtime::keylog::KeyLog;
-    use crate::tpa::session::cover::Cover;
-    use crate::tpa::session::engine::Inside;
+    use crate::tpa::session::engine::AnySegment;
+    use crate::tpa::session::framing::Framing;
     use crate::tpa::session::noise::Keys;
     use crate::tpa::session::seal::KEY_LIFE;
     use meshpace_transport::tpa::{Segment, wire};
@@ -98,18 +98,18 @@ mod tests {
         let mut secrets = Secrets::read(&path).unwrap();
         assert_eq!(secrets.len(), 4);
         let mut datagram = Vec::new();
-        Cover::new(0x0708, Some(&other), KEY_LIFE, false).write(
+        Framing::new(0x0708, Some(&other), KEY_LIFE, false).write(
             &mut datagram,
-            &Inside::Tpa(Segment::default()),
+            &AnySegment::Tpa(Segment::default()),
             b"AES",
             b"",
         );
         assert!(secrets.open(&datagram).is_some_and(|opened| opened.ends_with(b"AES")));
         // What this end sends is sealed with its sending key and begins with the peer's tag.
-        let mut cover = Cover::new(0x0304, Some(&keys), KEY_LIFE, false);
+        let mut framing = Framing::new(0x0304, Some(&keys), KEY_LIFE, false);
         let segment = Segment { block: 7, place: 1, ..Segment::default() };
         let mut datagram = Vec::new();
-        cover.write(&mut datagram, &Inside::Tpa(segment), b"over ", b"the hills");
+        framing.write(&mut datagram, &AnySegment::Tpa(segment), b"over ", b"the hills");
         let opened = secrets.open(&datagram).unwrap();
         let expected = [&0x0304u64.to_be_bytes()[..], &wire::encode_inside_udp(&segment), b"over the hills"].concat();
         assert_eq!(opened, expected);

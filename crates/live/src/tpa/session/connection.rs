@@ -8,11 +8,11 @@ mod silence;
 pub use complaints::Witness;
 
 use super::addresses::Addresses;
-use super::cover::{Content, Cover};
 use super::endpoint::Accepted;
-use super::engine::{Engine, Inside};
+use super::engine::{AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
 use super::failure::Failure;
+use super::framing::{Content, Framing};
 use super::handshake::{Tag, Terms};
 use super::outbox::Outbox;
 use super::path::hops_travelled;
@@ -37,17 +37,17 @@ enum Stage {
     /// We ask the peer for it.
     Opening(Box<Request>),
     /// Both ends know each other's tags.
-    Open(Cover),
+    Open(Framing),
     /// The application has let it go and our direction has arrived; the peer has not closed.
     Orphaned {
-        cover: Cover,
+        framing: Framing,
         /// Since when.
         since: Time,
     },
     /// The protocol has ended. What stands around datagrams is kept to answer a peer that has not heard so.
     Over {
         /// None if it never was open.
-        cover: Option<Cover>,
+        framing: Option<Framing>,
         /// Since when it has been over, or orphaned.
         since: Time,
     },
@@ -55,30 +55,30 @@ enum Stage {
 
 impl Stage {
     /// What is around segments, once the handshake has told.
-    fn cover(&self) -> Option<&Cover> {
+    fn framing(&self) -> Option<&Framing> {
         match self {
             Stage::Opening(_) => None,
-            Stage::Open(cover) | Stage::Orphaned { cover, .. } => Some(cover),
-            Stage::Over { cover, .. } => cover.as_ref(),
+            Stage::Open(framing) | Stage::Orphaned { framing, .. } => Some(framing),
+            Stage::Over { framing, .. } => framing.as_ref(),
         }
     }
 
-    fn cover_mut(&mut self) -> Option<&mut Cover> {
+    fn framing_mut(&mut self) -> Option<&mut Framing> {
         match self {
             Stage::Opening(_) => None,
-            Stage::Open(cover) | Stage::Orphaned { cover, .. } => Some(cover),
-            Stage::Over { cover, .. } => cover.as_mut(),
+            Stage::Open(framing) | Stage::Orphaned { framing, .. } => Some(framing),
+            Stage::Over { framing, .. } => framing.as_mut(),
         }
     }
 
     /// The stage that follows: at `now` the protocol has ended, or the application no longer needs it.
     fn leave(&mut self, now: Time, has_ended: bool) {
-        let before = std::mem::replace(self, Stage::Over { cover: None, since: now });
+        let before = std::mem::replace(self, Stage::Over { framing: None, since: now });
         *self = match before {
-            Stage::Opening(_) if has_ended => Stage::Over { cover: None, since: now },
-            Stage::Open(cover) if has_ended => Stage::Over { cover: Some(cover), since: now },
-            Stage::Open(cover) => Stage::Orphaned { cover, since: now },
-            Stage::Orphaned { cover, since } if has_ended => Stage::Over { cover: Some(cover), since },
+            Stage::Opening(_) if has_ended => Stage::Over { framing: None, since: now },
+            Stage::Open(framing) if has_ended => Stage::Over { framing: Some(framing), since: now },
+            Stage::Open(framing) => Stage::Orphaned { framing, since: now },
+            Stage::Orphaned { framing, since } if has_ended => Stage::Over { framing: Some(framing), since },
             before => before,
         };
     }
@@ -121,7 +121,7 @@ struct Way {
 #[derive(Debug)]
 pub(crate) enum Opened<'a> {
     /// A segment and its payload.
-    Segment(Inside, &'a [u8]),
+    Segment(AnySegment, &'a [u8]),
     /// Something about its address, which was seen to.
     Path,
 }
@@ -147,7 +147,7 @@ pub struct Connection {
     roaming: Roaming,
     way: Way,
     /// Segments on their way out; empty in between.
-    leaving: Vec<Inside>,
+    leaving: Vec<AnySegment>,
 }
 
 fn engine(settings: &Settings, config: &tpa::Config, role: Role) -> Engine {
@@ -182,15 +182,15 @@ impl Connection {
         exchange: &mut Exchange,
         out: &mut Outbox,
     ) -> Option<Connection> {
-        let Accepted { addresses, tag, config, cover, request, segment, payload, .. } = accepted;
+        let Accepted { addresses, tag, config, framing, request, segment, payload, .. } = accepted;
         let mut settings = settings;
         if !request.trains && settings.trains.is_some() {
             Arc::make_mut(&mut settings).trains = None;
         }
-        let own = (tag, Role::Receiver, Stage::Open(cover));
+        let own = (tag, Role::Receiver, Stage::Open(framing));
         let mut connection = Connection::new(settings, addresses, &config, own, now);
         connection.look_up_path(now);
-        connection.engine.on_segment(now, &Inside::opening(request.trains, &request.segment), Arrival::default());
+        connection.engine.on_segment(now, &AnySegment::opening(request.trains, &request.segment), Arrival::default());
         // Its SYN+ACK has left: the acceptance.
         let _ = connection.engine.poll(now);
         connection.on_opened(now, (&segment, payload), ttl, exchange, out);
@@ -236,7 +236,7 @@ impl Connection {
 
     /// The peer's tag, once the handshake has told.
     pub fn peer_tag(&self) -> Option<Tag> {
-        self.stage.cover().map(Cover::to)
+        self.stage.framing().map(Framing::to)
     }
 
     /// Whether the peer opened it.
@@ -265,22 +265,22 @@ impl Connection {
         out: &mut Outbox,
     ) -> Option<Opened<'a>> {
         let is_elsewhere = at.peer != self.addresses.peer;
-        let cover = self.stage.cover_mut()?;
-        let Some((number, is_new)) = cover.number(datagram) else {
+        let framing = self.stage.framing_mut()?;
+        let Some((number, is_new)) = framing.number(datagram) else {
             // Without encryption the address is all that shows who it is.
-            let content = if is_elsewhere || cover.is_sealed() { None } else { cover.open(datagram) };
+            let content = if is_elsewhere || framing.is_sealed() { None } else { framing.open(datagram) };
             return match content? {
                 Content::Segment(segment, payload) => Some(Opened::Segment(segment, payload)),
                 Content::Path(_) => None,
             };
         };
         if !is_new {
-            if !is_elsewhere && self.roaming.is_doubted_by(number) && cover.is_authentic(datagram) {
+            if !is_elsewhere && self.roaming.is_doubted_by(number) && framing.is_authentic(datagram) {
                 self.roaming.stays(now);
             }
             return None;
         }
-        let content = cover.open(datagram)?;
+        let content = framing.open(datagram)?;
         let is_newest = self.roaming.see(number);
         if !is_elsewhere && self.roaming.is_doubted_by(number) {
             self.roaming.stays(now);
@@ -301,7 +301,7 @@ impl Connection {
     pub(crate) fn on_opened(
         &mut self,
         now: Time,
-        (segment, payload): (&Inside, &[u8]),
+        (segment, payload): (&AnySegment, &[u8]),
         ttl: u8,
         exchange: &mut Exchange,
         out: &mut Outbox,
@@ -314,7 +314,14 @@ impl Connection {
         self.on_segment(now, segment, payload, exchange, out);
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Inside, payload: &[u8], exchange: &mut Exchange, out: &mut Outbox) {
+    fn on_segment(
+        &mut self,
+        now: Time,
+        segment: &AnySegment,
+        payload: &[u8],
+        exchange: &mut Exchange,
+        out: &mut Outbox,
+    ) {
         let now = self.tell_time(now);
         self.life.peer.on_heard(now);
         self.complaints.forget();
@@ -348,8 +355,8 @@ impl Connection {
         let mut broken = false;
         if opening {
             leaving.last().into_iter().for_each(|segment| self.request(segment, out));
-        } else if let Some(cover) = self.stage.cover_mut()
-            && !cover.send_ahead(self.addresses, &leaving, out)
+        } else if let Some(framing) = self.stage.framing_mut()
+            && !framing.send_ahead(self.addresses, &leaving, out)
         {
             for segment in &leaving {
                 let (offset, length) = segment.range();
@@ -357,7 +364,7 @@ impl Connection {
                     broken = true;
                     continue;
                 };
-                out.push(self.addresses, cover.length(segment, length), |out| cover.write(out, segment, a, b));
+                out.push(self.addresses, framing.length(segment, length), |out| framing.write(out, segment, a, b));
             }
         }
         leaving.clear();
@@ -478,13 +485,13 @@ impl Connection {
     /// follow, and needs the bytes no more.
     pub fn gather(&mut self, exchange: &Exchange) -> bool {
         let following = self.engine.following();
-        self.stage.cover_mut().is_some_and(|cover| cover.gather(following, &exchange.send))
+        self.stage.framing_mut().is_some_and(|framing| framing.gather(following, &exchange.send))
     }
 
     /// Seals what was gathered.
     pub fn seal_ahead(&mut self) {
-        if let Some(cover) = self.stage.cover_mut() {
-            cover.seal_ahead();
+        if let Some(framing) = self.stage.framing_mut() {
+            framing.seal_ahead();
         }
     }
 

@@ -28,14 +28,14 @@ struct Key {
 
 /// Makes and recognises cookies; keeps nothing of those that are not used.
 #[derive(Clone)]
-pub struct Baker {
+pub struct CookieKeys {
     keys: [Key; 2],
     since: Time,
 }
 
-impl std::fmt::Debug for Baker {
+impl std::fmt::Debug for CookieKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Baker")
+        f.write_str("CookieKeys")
     }
 }
 
@@ -43,13 +43,13 @@ fn half(cookie: &Cookie) -> u64 {
     cookie.iter().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-impl Baker {
+impl CookieKeys {
     /// With two secret keys, at `now`.
-    pub fn new(now: Time, secrets: [[u8; 16]; 2]) -> Baker {
-        Baker { keys: secrets.map(|secret| Key { secret, ..Key::default() }), since: now }
+    pub fn new(now: Time, secrets: [[u8; 16]; 2]) -> CookieKeys {
+        CookieKeys { keys: secrets.map(|secret| Key { secret, ..Key::default() }), since: now }
     }
 
-    /// Whether the next key is due, which [`Baker::rotate`] takes.
+    /// Whether the next key is due, which [`CookieKeys::rotate`] takes.
     pub fn is_due(&self, now: Time) -> bool {
         now.since(self.since) >= COOKIE_LIFE || self.keys[0].used.len() >= MOST_USED
     }
@@ -82,7 +82,7 @@ impl Baker {
     /// The cookie to be shown with the request `opening` that came from and to these addresses, at the own port, with a message that begins
     /// with `key`.
     pub fn cookie(&self, at: (Addresses, u16), opening: &Opening, key: &[u8]) -> Cookie {
-        Baker::bake(&self.keys[0].secret, at, opening, key)
+        CookieKeys::bake(&self.keys[0].secret, at, opening, key)
     }
 
     /// Whether the request shows a cookie made for it not long ago; it is then used up.
@@ -91,7 +91,7 @@ impl Baker {
             // It shows none: what floods consist of costs as little as can be.
             return false;
         }
-        let fits = |secret: &&mut Key| Baker::bake(&secret.secret, at, opening, key) == opening.cookie;
+        let fits = |secret: &&mut Key| CookieKeys::bake(&secret.secret, at, opening, key) == opening.cookie;
         self.keys.iter_mut().find(fits).is_some_and(|key| key.used.insert(half(&opening.cookie)))
     }
 
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_cookie_is_good_for_its_request_alone_once_and_not_for_long() {
         let ends = between("10.0.0.1:4000", "10.0.0.9");
-        let fresh = || Baker::new(Time(0), [[1; 16], [2; 16]]);
+        let fresh = || CookieKeys::new(Time(0), [[1; 16], [2; 16]]);
         let shown = Opening { cookie: fresh().cookie((ends, 9), &opening(), &[4; 32]), ..opening() };
         let mut ours = fresh();
         assert!(ours.spend((ends, 9), &shown, &[4; 32]));
@@ -155,24 +155,24 @@ mod tests {
         refused("none", ends, 9, &opening());
         assert!(!fresh().spend((ends, 9), &shown, &[5; 32]), "another key of Noise's");
         assert!(!fresh().spend((ends, 9), &shown, &[]), "none");
-        assert!(!Baker::new(Time(0), [[3; 16], [4; 16]]).spend((ends, 9), &shown, &[4; 32]), "another key");
+        assert!(!CookieKeys::new(Time(0), [[3; 16], [4; 16]]).spend((ends, 9), &shown, &[4; 32]), "another key");
     }
 
     #[test]
     fn keys_are_replaced() {
         let ends = between("[fe80::1]:4000", "fe80::2");
-        let mut baker = Baker::new(Time(0), [[1; 16], [2; 16]]);
-        let shown = Opening { cookie: baker.cookie((ends, 9), &opening(), &[4; 32]), ..opening() };
-        assert!(!baker.is_due(Time(COOKIE_LIFE.0 - 1)) && baker.is_due(Time(COOKIE_LIFE.0)));
-        baker.rotate(Time(COOKIE_LIFE.0), [[3; 16], [4; 16]]);
-        assert!(baker.clone().spend((ends, 9), &shown, &[4; 32]), "one key later");
+        let mut cookie_keys = CookieKeys::new(Time(0), [[1; 16], [2; 16]]);
+        let shown = Opening { cookie: cookie_keys.cookie((ends, 9), &opening(), &[4; 32]), ..opening() };
+        assert!(!cookie_keys.is_due(Time(COOKIE_LIFE.0 - 1)) && cookie_keys.is_due(Time(COOKIE_LIFE.0)));
+        cookie_keys.rotate(Time(COOKIE_LIFE.0), [[3; 16], [4; 16]]);
+        assert!(cookie_keys.clone().spend((ends, 9), &shown, &[4; 32]), "one key later");
         assert!(
-            baker.spend((ends, 9), &shown, &[4; 32]) && !baker.spend((ends, 9), &shown, &[4; 32]),
+            cookie_keys.spend((ends, 9), &shown, &[4; 32]) && !cookie_keys.spend((ends, 9), &shown, &[4; 32]),
             "remembered with its key"
         );
-        let mut late = baker.clone();
-        baker.rotate(Time(2 * COOKIE_LIFE.0), [[5; 16], [6; 16]]);
-        assert!(!baker.spend((ends, 9), &shown, &[4; 32]), "too old");
+        let mut late = cookie_keys.clone();
+        cookie_keys.rotate(Time(2 * COOKIE_LIFE.0), [[5; 16], [6; 16]]);
+        assert!(!cookie_keys.spend((ends, 9), &shown, &[4; 32]), "too old");
         let other = Opening { opener: 6, ..opening() };
         let other = Opening { cookie: late.cookie((ends, 9), &other, &[4; 32]), ..other };
         late.rotate(Time(9 * COOKIE_LIFE.0), [[7; 16], [8; 16]]);

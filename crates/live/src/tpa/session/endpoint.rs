@@ -4,10 +4,10 @@
 
 use super::addresses::Addresses;
 use super::cipher::Suite;
-use super::cookie::Baker;
+use super::cookie::CookieKeys;
 use super::counters::{Counters, count};
-use super::cover::{Content, Cover};
-use super::engine::{Inside, Trains};
+use super::engine::{AnySegment, Trains};
+use super::framing::{Content, Framing};
 use super::half_open::HalfOpen;
 use super::handshake::{Cookie, Kind, Opening, Protection, STRAY_BYTES, Tag, stray, tag_of, understand_stray};
 use super::host::{Host, Randomness, random};
@@ -63,11 +63,11 @@ pub struct Accepted<'a> {
     /// The transport, as agreed.
     pub config: tpa::Config,
     /// What is around segments.
-    pub(crate) cover: Cover,
+    pub(crate) framing: Framing,
     /// The peer's request.
     pub request: Opening,
     /// What the datagram says that has shown it.
-    pub(crate) segment: Inside,
+    pub(crate) segment: AnySegment,
     /// Its payload.
     pub(crate) payload: &'a [u8],
 }
@@ -98,7 +98,7 @@ pub struct Endpoint {
     local: SocketAddr,
     settings: Arc<Settings>,
     counters: Arc<Counters>,
-    cookies: Baker,
+    cookies: CookieKeys,
     /// By our tag.
     by_tag: BTreeMap<Tag, Holder>,
     /// By the peer's address and tag, as far as it is known.
@@ -144,7 +144,7 @@ impl Endpoint {
     ) -> io::Result<Endpoint> {
         Ok(Endpoint {
             local,
-            cookies: Baker::new(now, [random(randomness)?, random(randomness)?]),
+            cookies: CookieKeys::new(now, [random(randomness)?, random(randomness)?]),
             by_tag: BTreeMap::new(),
             by_peer: BTreeMap::new(),
             half_open: BTreeMap::new(),
@@ -390,8 +390,8 @@ impl Endpoint {
             count(&self.counters.forged);
             return Route::Done;
         };
-        let mut cover = half_open.cover();
-        let Some(Content::Segment(segment, payload)) = cover.open(datagram) else {
+        let mut framing = half_open.framing();
+        let Some(Content::Segment(segment, payload)) = framing.open(datagram) else {
             count(&self.counters.forged);
             return Route::Done;
         };
@@ -413,7 +413,7 @@ impl Endpoint {
             return Route::Done;
         };
         let config = tpa::Config { first_block, ..config };
-        Route::Accepted(Box::new(Accepted { number, addresses, tag, config, cover, request, segment, payload }))
+        Route::Accepted(Box::new(Accepted { number, addresses, tag, config, framing, request, segment, payload }))
     }
 
     /// A handshake has become this connection, or never will become one.

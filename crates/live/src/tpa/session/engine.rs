@@ -38,60 +38,60 @@ fn payload(segment: u32) -> u32 {
 
 /// A segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Inside {
+pub(crate) enum AnySegment {
     Tpa(tpa::Segment),
     Train(train::Segment),
 }
 
-impl Inside {
+impl AnySegment {
     /// What a request or an acceptance with this header says.
-    pub(crate) fn opening(trains: bool, segment: &tpa::Segment) -> Inside {
+    pub(crate) fn opening(trains: bool, segment: &tpa::Segment) -> AnySegment {
         match trains {
-            false => Inside::Tpa(*segment),
+            false => AnySegment::Tpa(*segment),
             true => {
                 let (window, flags) = (u16::from(segment.window), segment.flags);
-                Inside::Train(train::Segment { window, flags, ..train::Segment::default() })
+                AnySegment::Train(train::Segment { window, flags, ..train::Segment::default() })
             }
         }
     }
 
     /// What ends a connection of which nothing but the acceptance, with that first block, has left.
-    pub(crate) fn reset(trains: bool, block: u16) -> Inside {
+    pub(crate) fn reset(trains: bool, block: u16) -> AnySegment {
         match trains {
-            false => Inside::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() }),
-            true => Inside::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() }),
+            false => AnySegment::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() }),
+            true => AnySegment::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() }),
         }
     }
 
     /// Its flags.
     pub(crate) fn flags(&self) -> Flags {
         match self {
-            Inside::Tpa(segment) => segment.flags,
-            Inside::Train(segment) => segment.flags,
+            AnySegment::Tpa(segment) => segment.flags,
+            AnySegment::Train(segment) => segment.flags,
         }
     }
 
     /// Bytes of the header.
     pub(crate) fn header(&self) -> usize {
         match self {
-            Inside::Tpa(_) => wire::INSIDE_UDP,
-            Inside::Train(_) => TRAIN_HEADER,
+            AnySegment::Tpa(_) => wire::INSIDE_UDP,
+            AnySegment::Train(_) => TRAIN_HEADER,
         }
     }
 
     /// Where the payload stands in the stream, and its bytes.
     pub(crate) fn range(&self) -> (u64, usize) {
         match self {
-            Inside::Tpa(segment) => (segment.offset, usize::from(segment.payload)),
-            Inside::Train(segment) => (segment.seq, usize::from(segment.payload)),
+            AnySegment::Tpa(segment) => (segment.offset, usize::from(segment.payload)),
+            AnySegment::Train(segment) => (segment.seq, usize::from(segment.payload)),
         }
     }
 
     /// Appends the header.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Inside::Tpa(segment) => out.extend_from_slice(&wire::encode_inside_udp(segment)),
-            Inside::Train(segment) => {
+            AnySegment::Tpa(segment) => out.extend_from_slice(&wire::encode_inside_udp(segment)),
+            AnySegment::Train(segment) => {
                 out.extend_from_slice(&[segment.flags.0, segment.wait]);
                 out.extend_from_slice(&segment.window.to_be_bytes());
                 out.extend_from_slice(&segment.seq.to_be_bytes());
@@ -107,10 +107,10 @@ impl Inside {
     }
 
     /// The segment and its payload.
-    pub(crate) fn read(trains: bool, content: &[u8]) -> Option<(Inside, &[u8])> {
+    pub(crate) fn read(trains: bool, content: &[u8]) -> Option<(AnySegment, &[u8])> {
         if !trains {
             let (segment, payload) = wire::decode_inside_udp(content).ok()?;
-            return Some((Inside::Tpa(segment), payload));
+            return Some((AnySegment::Tpa(segment), payload));
         }
         let (header, payload) = content.split_first_chunk::<TRAIN_HEADER>()?;
         let two = |at: usize| [header[at], header[at + 1]];
@@ -135,7 +135,7 @@ impl Inside {
             feedback,
         };
         // Offsets count bytes of a stream: none is so long, and none may wrap.
-        (segment.seq.max(segment.ack) < 1 << 62).then_some((Inside::Train(segment), payload))
+        (segment.seq.max(segment.ack) < 1 << 62).then_some((AnySegment::Train(segment), payload))
     }
 }
 
@@ -244,12 +244,12 @@ impl Engine {
     }
 
     /// A segment that the peer sent; where its payload belongs, if that is to be kept.
-    pub(crate) fn on_segment(&mut self, now: Time, segment: &Inside, arrival: Arrival) -> Option<u64> {
+    pub(crate) fn on_segment(&mut self, now: Time, segment: &AnySegment, arrival: Arrival) -> Option<u64> {
         match (self, segment) {
-            (Engine::Tpa(machine), Inside::Tpa(segment)) => {
+            (Engine::Tpa(machine), AnySegment::Tpa(segment)) => {
                 machine.on_segment(now, segment, arrival).map(|placement| placement.offset)
             }
-            (Engine::Train(Trains { machine, .. }), Inside::Train(segment)) => {
+            (Engine::Train(Trains { machine, .. }), AnySegment::Train(segment)) => {
                 let mut segment = *segment;
                 if segment.flags.has(Flags::RST) {
                     // Its datagram shows whose it is, which in TCP the right number has to.
@@ -373,22 +373,22 @@ impl Engine {
 }
 
 impl Machine for Engine {
-    type Segment = Inside;
+    type Segment = AnySegment;
 
-    fn poll(&mut self, now: Time) -> Output<Inside> {
+    fn poll(&mut self, now: Time) -> Output<AnySegment> {
         match self {
             Engine::Tpa(machine) => match machine.poll(now) {
-                Output::Transmit(segment) => Output::Transmit(Inside::Tpa(segment)),
+                Output::Transmit(segment) => Output::Transmit(AnySegment::Tpa(segment)),
                 Output::Wait(until) => Output::Wait(until),
                 Output::Idle => Output::Idle,
             },
             Engine::Train(trains) => {
                 if std::mem::take(&mut trains.probe_due) {
                     let question = train::Segment { flags: Flags::SYN, ..train::Segment::default() };
-                    return Output::Transmit(Inside::Train(question));
+                    return Output::Transmit(AnySegment::Train(question));
                 }
                 match trains.machine.poll(now) {
-                    Output::Transmit(segment) => Output::Transmit(Inside::Train(segment)),
+                    Output::Transmit(segment) => Output::Transmit(AnySegment::Train(segment)),
                     Output::Wait(until) => Output::Wait(until),
                     Output::Idle => Output::Idle,
                 }
@@ -416,14 +416,14 @@ mod tests {
             feedback: train::Feedback { segments: 7, marked: 2, mean: -2, least: -300 },
         };
         let mut bytes = Vec::new();
-        Inside::Train(segment).write(&mut bytes);
-        assert_eq!(bytes.len(), Inside::Train(segment).header());
+        AnySegment::Train(segment).write(&mut bytes);
+        assert_eq!(bytes.len(), AnySegment::Train(segment).header());
         assert_eq!(bytes[..6], [0x18, 0x61, 0x51, 0x52, 1, 2]);
         assert_eq!(bytes[30..], [0x43, 0x44, 7, 2, 0xff, 0xfe, 0xfe, 0xd4]);
         bytes.extend_from_slice(b"hello");
-        assert_eq!(Inside::read(true, &bytes), Some((Inside::Train(segment), &b"hello"[..])));
-        assert_eq!(Inside::read(true, &bytes[..TRAIN_HEADER - 1]), None);
+        assert_eq!(AnySegment::read(true, &bytes), Some((AnySegment::Train(segment), &b"hello"[..])));
+        assert_eq!(AnySegment::read(true, &bytes[..TRAIN_HEADER - 1]), None);
         bytes[4] = 0xff;
-        assert_eq!(Inside::read(true, &bytes), None, "no stream is so long");
+        assert_eq!(AnySegment::read(true, &bytes), None, "no stream is so long");
     }
 }

@@ -4,8 +4,8 @@
 //! time. The connection itself, with its machine and its buffers, is made when the peer has shown that it knows our tag.
 
 use super::addresses::Addresses;
-use super::cover::Cover;
-use super::engine::Inside;
+use super::engine::AnySegment;
+use super::framing::Framing;
 use super::handshake::{Opening, Tag};
 use super::noise::Keys;
 use super::outbox::Outbox;
@@ -65,8 +65,8 @@ impl HalfOpen {
     }
 
     /// What the connection's datagrams will stand in.
-    pub(crate) fn cover(&self) -> Cover {
-        Cover::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.trains)
+    pub(crate) fn framing(&self) -> Framing {
+        Framing::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.trains)
     }
 
     /// When to come back.
@@ -76,8 +76,8 @@ impl HalfOpen {
 
     /// Tells its peer that nothing will come of it.
     pub(crate) fn reset(&self, out: &mut Outbox) {
-        let mut cover = self.cover();
-        let segment = Inside::reset(self.request.trains, self.first_block);
-        out.push(self.addresses, cover.length(&segment, 0), |out| cover.write(out, &segment, &[], &[]));
+        let mut framing = self.framing();
+        let segment = AnySegment::reset(self.request.trains, self.first_block);
+        out.push(self.addresses, framing.length(&segment, 0), |out| framing.write(out, &segment, &[], &[]));
     }
 }

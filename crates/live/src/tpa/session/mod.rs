@@ -7,16 +7,15 @@
 //! virtual time.
 
 pub mod addresses;
-pub mod ahead;
 pub mod cipher;
 pub mod connection;
 pub mod cookie;
 pub mod counters;
-pub mod cover;
 pub mod endpoint;
 pub mod engine;
 pub mod exchange;
 pub mod failure;
+pub mod framing;
 pub mod half_open;
 pub mod handshake;
 pub mod host;
@@ -26,6 +25,7 @@ pub mod outbox;
 pub mod path;
 pub mod path_frame;
 pub(crate) mod places;
+pub mod presealed;
 #[cfg(test)]
 mod schedules;
 pub mod seal;

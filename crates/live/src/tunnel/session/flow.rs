@@ -2,10 +2,10 @@
 //!
 //! The carriers lose nothing, so a datagram is lost here or nowhere: when it has waited too long, when a later one replaces it, or when too much
 //! waits. Datagrams of a flow never overtake each other, although the carriers do: a flow changes from one to the other only when nothing of
-//! it is under way any more. It goes to bulk when more waits than it may send in haste, and back once all its haste has come back.
+//! it is under way any more. It goes to bulk when more waits than it may send by express, and back once its whole budget has come back.
 
 use super::carrier::Carrier;
-use super::haste::{BURST, Haste};
+use super::express::{BURST, ExpressBudget};
 use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ pub(super) struct Flow {
     queue: VecDeque<Waiting>,
     /// Bytes in the queue.
     kept: usize,
-    haste: Haste,
+    budget: ExpressBudget,
     /// By which it sends, or sent last.
     carrier: Carrier,
     /// The peer has been told of the flow, so that datagrams may follow.
@@ -57,7 +57,7 @@ impl Flow {
             class,
             queue: VecDeque::new(),
             kept: 0,
-            haste: Haste::new(now),
+            budget: ExpressBudget::new(now),
             carrier: Carrier::Express,
             is_known,
             listed: None,
@@ -119,17 +119,17 @@ impl Flow {
     /// The next datagram, which leaves.
     pub(super) fn leave(&mut self) -> Option<Vec<u8>> {
         let first = self.take()?;
-        self.haste.spend(first.len());
+        self.budget.spend(first.len());
         Some(first)
     }
 
     /// Which carrier the next datagram takes, where positions up to `acknowledged` have arrived; none if it has to wait for what is under way by
     /// the other one.
     pub(super) fn choose(&mut self, now: Time, acknowledged: &[u64; 2]) -> Option<Carrier> {
-        let haste = self.haste.left(now);
+        let left = self.budget.left(now);
         let wanted = match self.carrier {
-            Carrier::Express if self.kept as u64 > haste => Carrier::Bulk,
-            Carrier::Bulk if haste == BURST && self.kept as u64 <= BURST => Carrier::Express,
+            Carrier::Express if self.kept as u64 > left => Carrier::Bulk,
+            Carrier::Bulk if left == BURST && self.kept as u64 <= BURST => Carrier::Express,
             present => present,
         };
         let at = self.carrier as usize;
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(flow.choose(at(0), &[0; 2]), Some(Carrier::Express));
         flow.leave();
         flow.handed = [8000, 0];
-        // 192 bytes of haste are left.
+        // 192 bytes of its budget are left.
         flow.put(at(0), &[2; 1000]);
         assert_eq!(flow.choose(at(0), &[7999, 0]), None);
         assert_eq!(flow.choose(at(0), &[8000, 0]), Some(Carrier::Bulk));

@@ -7,7 +7,7 @@
 //!
 //! Each stream has two directions of bytes with offsets, so that a stream may change its carrier at any byte: the receiver puts it together
 //! (`incoming`). Per direction the receiver gives credit, so that a reader that is slow holds back its own stream alone. A stream whose queue is no
-//! longer than what it may send in haste ([`haste::BURST`] bytes, refilled by [`haste::RATE`] per second) goes by express, all else by
+//! longer than what it may send by express ([`express::BURST`] bytes, refilled by [`express::RATE`] per second) goes by express, all else by
 //! bulk, where streams take turns of [`machine::TURN`] bytes. A carrier is handed no more than it can send soon (`meter`), so that it is decided late what goes first.
 //!
 //! Datagrams of UDP go in flows, each with a target and a class that says what becomes of those that wait (`flow`). They stand in the same lines as streams.
@@ -16,10 +16,10 @@
 //! the end of one stream that the tunnel reads and writes.
 
 mod carrier;
+mod express;
 mod flow;
 mod flows;
 mod frame;
-mod haste;
 mod incoming;
 mod link;
 mod machine;

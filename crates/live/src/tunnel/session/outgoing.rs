@@ -1,7 +1,7 @@
 //! The direction of a stream that goes to the far end: what waits, what may go, and by which carrier.
 
 use super::carrier::Carrier;
-use super::haste::Haste;
+use super::express::ExpressBudget;
 use meshpace_core::Time;
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ pub(super) struct Outgoing {
     pub(super) turn: usize,
     /// Positions in the carriers after the last frame of this stream.
     pub(super) handed: [u64; 2],
-    haste: Haste,
+    budget: ExpressBudget,
     /// The carrier of its last bytes, and how often it has changed to express since nothing of it was under way in bulk.
     last: Carrier,
     changes: u8,
@@ -45,7 +45,7 @@ impl Outgoing {
             listed: None,
             turn,
             handed: [0; 2],
-            haste: Haste::new(now),
+            budget: ExpressBudget::new(now),
             last: Carrier::Express,
             changes: 0,
         }
@@ -91,14 +91,14 @@ impl Outgoing {
 
     /// Which carrier its bytes take, of which positions up to `acknowledged` have arrived. Who stands in line for bulk stays there.
     pub(super) fn choose(&mut self, now: Time, acknowledged: &[u64; 2]) -> Carrier {
-        let haste = self.haste.left(now);
+        let left = self.budget.left(now);
         let bulk = Carrier::Bulk as usize;
         let under_way = self.handed[bulk] > acknowledged[bulk];
         if !under_way {
             self.changes = 0;
         }
         let changes = under_way && self.last == Carrier::Bulk;
-        let is_small = self.queue.len() as u64 <= haste;
+        let is_small = self.queue.len() as u64 <= left;
         if self.listed == Some(Carrier::Bulk) || !is_small || (changes && self.changes >= CHANGES) {
             return Carrier::Bulk;
         }
@@ -116,7 +116,7 @@ impl Outgoing {
             self.queue = VecDeque::new();
         }
         self.sent += length as u64;
-        self.haste.spend(length);
+        self.budget.spend(length);
         if carrier == Carrier::Express && self.last == Carrier::Bulk {
             self.changes = self.changes.saturating_add(1);
         }
@@ -152,7 +152,7 @@ mod tests {
         outgoing.write(&[1; 8092]);
         assert_eq!(choice(&mut outgoing, 0.0), Carrier::Express);
         outgoing.cut(8192, Carrier::Express, &mut out);
-        // Nothing is left of its haste, and 16 bytes of it come back each ms.
+        // Nothing is left of its budget, and 16 bytes of it come back each ms.
         outgoing.write(&[1; 160]);
         assert_eq!(choice(&mut outgoing, 0.009), Carrier::Bulk);
         assert_eq!(choice(&mut outgoing, 0.011), Carrier::Express);

@@ -4,7 +4,7 @@
 use crate::common::{ms, quick};
 use meshpace_core::Duration;
 use meshpace_live::tpa::cipher::Suite;
-use meshpace_live::tpa::cover::decode_plain;
+use meshpace_live::tpa::framing::decode_plain;
 use meshpace_live::tpa::handshake::{Cookie, Kind, Opening, Protection, Tag, Terms};
 use meshpace_live::tpa::{Options, Security};
 use meshpace_transport::tpa::{self, Flags, Segment, wire};

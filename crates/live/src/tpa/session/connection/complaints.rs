@@ -6,9 +6,9 @@
 //! is acknowledged. An MTU is believed only if it is lower than what is being sent.
 
 use super::Connection;
-use crate::tpa::session::cover::{Cover, headers_to};
 use crate::tpa::session::exchange::Exchange;
 use crate::tpa::session::failure::Failure;
+use crate::tpa::session::framing::{Framing, headers_to};
 use crate::tpa::session::outbox::Outbox;
 use meshpace_core::{Duration, Time};
 use nix::libc;
@@ -192,7 +192,7 @@ impl Connection {
             return;
         }
         let enough = self.complaints.add_gone(now);
-        let sealed = self.stage.cover().is_some_and(Cover::is_sealed);
+        let sealed = self.stage.framing().is_some_and(Framing::is_sealed);
         let is_sure = !sealed || enough;
         if self.awaits_final_ack() {
             exchange.end();

@@ -14,10 +14,10 @@
 
 use super::{Connection, Flow, Stage, engine};
 use crate::tpa::session::cipher::Suite;
-use crate::tpa::session::cover::{Cover, headers_to, overhead};
-use crate::tpa::session::engine::Inside;
+use crate::tpa::session::engine::AnySegment;
 use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::failure::Failure;
+use crate::tpa::session::framing::{Framing, headers_to, overhead};
 use crate::tpa::session::handshake::{Cookie, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
 use crate::tpa::session::host::{Host, random};
 use crate::tpa::session::noise::{self, Asking, Secret};
@@ -105,11 +105,11 @@ impl Request {
 
 impl Connection {
     /// The engine wants to send a SYN: the request leaves.
-    pub(super) fn request(&mut self, segment: &Inside, out: &mut Outbox) {
+    pub(super) fn request(&mut self, segment: &AnySegment, out: &mut Outbox) {
         let Stage::Opening(request) = &mut self.stage else { return };
         request.opening.segment = match segment {
-            Inside::Tpa(segment) => *segment,
-            Inside::Train(segment) => Segment {
+            AnySegment::Tpa(segment) => *segment,
+            AnySegment::Train(segment) => Segment {
                 block: request.config.first_block,
                 window: segment.window.min(u16::from(u8::MAX)) as u8,
                 flags: segment.flags,
@@ -134,7 +134,7 @@ impl Connection {
     /// The request leaves again as it was.
     fn repeat_request(&mut self, out: &mut Outbox) {
         let Stage::Opening(request) = &self.stage else { return };
-        let segment = Inside::opening(request.opening.trains, &request.opening.segment);
+        let segment = AnySegment::opening(request.opening.trains, &request.opening.segment);
         self.request(&segment, out);
     }
 
@@ -287,9 +287,10 @@ impl Connection {
             host.note_keys(keys.cipher, [(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
         }
         if answer.segment.flags.has(Flags::SYN.with(Flags::ACK)) {
-            self.stage = Stage::Open(Cover::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.trains));
+            self.stage =
+                Stage::Open(Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.trains));
         }
-        self.on_segment(now, &Inside::opening(answer.trains, &answer.segment), &[], exchange, out);
+        self.on_segment(now, &AnySegment::opening(answer.trains, &answer.segment), &[], exchange, out);
     }
 
     /// The peer refuses, or somebody says so for it.
@@ -321,7 +322,7 @@ impl Connection {
         }
         self.life.answers_at = now.saturating_add(REPETITION);
         let segment = Segment { flags: Flags::SYN.with(Flags::ACK), ..Segment::default() };
-        let repeated = Inside::opening(self.settings.trains.is_some(), &segment);
+        let repeated = AnySegment::opening(self.settings.trains.is_some(), &segment);
         let now = self.tell_time(now);
         self.engine.on_segment(now, &repeated, Arrival::default());
         self.work(now, exchange, out);

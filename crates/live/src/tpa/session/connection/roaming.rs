@@ -130,12 +130,12 @@ impl Roaming {
 impl Connection {
     /// A datagram of this number, which only the peer can have sent, has come from another address than its own.
     pub(super) fn on_elsewhere(&mut self, now: Time, at: Addresses, number: u64, out: &mut Outbox) {
-        let (Stage::Open(cover) | Stage::Orphaned { cover, .. }) = &mut self.stage else { return };
+        let (Stage::Open(framing) | Stage::Orphaned { framing, .. }) = &mut self.stage else { return };
         let Some((number, is_first)) = self.roaming.consider(now, at, number) else { return };
-        cover.push_path(at, PathFrame::Challenge(number), out);
+        framing.push_path(at, PathFrame::Challenge(number), out);
         if is_first {
             // Another number: a copy of the answer to this one is none to the other.
-            cover.push_path(self.addresses, PathFrame::Challenge(!number), out);
+            framing.push_path(self.addresses, PathFrame::Challenge(!number), out);
         }
     }
 
@@ -143,8 +143,8 @@ impl Connection {
     pub(super) fn on_path_frame(&mut self, now: Time, at: Addresses, frame: PathFrame, out: &mut Outbox) {
         match frame {
             PathFrame::Challenge(number) => {
-                if let Some(cover) = self.stage.cover_mut() {
-                    cover.push_path(at, PathFrame::Response(number), out);
+                if let Some(framing) = self.stage.framing_mut() {
+                    framing.push_path(at, PathFrame::Response(number), out);
                 }
             }
             PathFrame::Response(number) => {

@@ -1,9 +1,9 @@
 //! When a silent peer is asked for a sign of life, when it is given up, and when a connection is forgotten.
 
 use super::{Connection, Stage};
-use crate::tpa::session::cover::Cover;
 use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::failure::Failure;
+use crate::tpa::session::framing::Framing;
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::settings::Settings;
 use meshpace_core::{Duration, Time};
@@ -86,7 +86,7 @@ impl Connection {
             // Nothing has moved for a while: what is empty need not take memory.
             exchange.send.rest();
             exchange.receive.rest();
-            self.stage.cover_mut().into_iter().for_each(Cover::rest);
+            self.stage.framing_mut().into_iter().for_each(Framing::rest);
         }
         self.work(now, exchange, out);
         true
@@ -134,7 +134,7 @@ mod tests {
     use super::super::Witness;
     use super::*;
     use crate::tpa::session::addresses::Addresses;
-    use crate::tpa::session::engine::Inside;
+    use crate::tpa::session::engine::AnySegment;
     use crate::tpa::session::handshake::{Kind, Opening, Tag, Terms};
     use crate::tpa::session::host::{Host, Randomness};
     use crate::tpa::session::path::Fixed;
@@ -281,7 +281,7 @@ mod tests {
         }
         let mut out = Outbox::default();
         let probe = train::Segment { flags: Flags::SYN, ..Default::default() };
-        scene.connection.on_opened(now, (&Inside::Train(probe), &[]), 0, &mut scene.exchange, &mut out);
+        scene.connection.on_opened(now, (&AnySegment::Train(probe), &[]), 0, &mut scene.exchange, &mut out);
         out.seal();
         assert_eq!(out.full.len(), 1);
     }

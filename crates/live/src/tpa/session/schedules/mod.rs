@@ -14,7 +14,7 @@ mod roaming;
 mod wire;
 mod world;
 
-use super::cover::decode_plain;
+use super::framing::decode_plain;
 use super::handshake::{Kind, Opening};
 use super::security::Security;
 use super::settings::{self, Settings};

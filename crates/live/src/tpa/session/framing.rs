@@ -1,12 +1,12 @@
-//! What stands around a segment in a datagram of an open connection: the tag alone, or encryption.
+//! Framing of a segment in a datagram of an open connection: the tag alone, or encryption.
 
 use super::addresses::Addresses;
-use super::ahead::Ahead;
-use super::engine::Inside;
+use super::engine::AnySegment;
 use super::handshake::{Protection, Tag, tag_of};
 use super::noise::Keys;
 use super::outbox::Outbox;
 use super::path_frame::{self, PathFrame};
+use super::presealed::PresealedBlock;
 use super::seal::{AUTHENTICATION, HEAD, Seal, number_of};
 use crate::ring::SendRing;
 use meshpace_transport::tpa::{Segment, wire};
@@ -19,20 +19,20 @@ const TAG: usize = 8;
 #[derive(Debug)]
 pub(crate) enum Content<'a> {
     /// A segment and its payload.
-    Segment(Inside, &'a [u8]),
+    Segment(AnySegment, &'a [u8]),
     /// Something about the peer's address.
     Path(PathFrame),
 }
 
-/// The cover of a connection's datagrams.
+/// Framing of a connection's datagrams.
 #[derive(Debug)]
-pub(crate) struct Cover {
+pub(crate) struct Framing {
     /// The peer's tag.
     to: Tag,
     seal: Option<Box<Seal>>,
     /// It is quiet trains that are inside.
     trains: bool,
-    ahead: Ahead,
+    presealed: PresealedBlock,
 }
 
 /// Bytes of a datagram besides the payload, behind UDP's header.
@@ -50,11 +50,16 @@ pub(crate) fn headers_to(peer: SocketAddr, protection: Protection) -> u32 {
     ip + 8 + overhead(protection)
 }
 
-impl Cover {
+impl Framing {
     /// Datagrams to whoever has the tag `to`, encrypted if there are keys, of which each serves two to the power of `key_life` datagrams; with
     /// TPA inside or with quiet trains.
-    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, trains: bool) -> Cover {
-        Cover { to, seal: keys.map(|keys| Box::new(Seal::new(keys, key_life))), trains, ahead: Ahead::default() }
+    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, trains: bool) -> Framing {
+        Framing {
+            to,
+            seal: keys.map(|keys| Box::new(Seal::new(keys, key_life))),
+            trains,
+            presealed: PresealedBlock::default(),
+        }
     }
 
     /// The peer's tag.
@@ -68,13 +73,13 @@ impl Cover {
     }
 
     /// Bytes of the datagram of a segment with `payload` bytes.
-    pub(crate) fn length(&self, segment: &Inside, payload: usize) -> usize {
+    pub(crate) fn length(&self, segment: &AnySegment, payload: usize) -> usize {
         let around = if self.seal.is_some() { HEAD + AUTHENTICATION } else { TAG };
         around + segment.header() + payload
     }
 
     /// Appends the datagram of `segment`, whose payload comes in two pieces.
-    pub(crate) fn write(&mut self, out: &mut Vec<u8>, segment: &Inside, a: &[u8], b: &[u8]) {
+    pub(crate) fn write(&mut self, out: &mut Vec<u8>, segment: &AnySegment, a: &[u8], b: &[u8]) {
         let content = |out: &mut Vec<u8>| {
             segment.write(out);
             out.extend_from_slice(a);
@@ -83,8 +88,8 @@ impl Cover {
         match &mut self.seal {
             Some(seal) => {
                 let known = match segment {
-                    Inside::Tpa(segment) => self.ahead.take(segment, seal.number()),
-                    Inside::Train(_) => None,
+                    AnySegment::Tpa(segment) => self.presealed.take(segment, seal.number()),
+                    AnySegment::Train(_) => None,
                 };
                 match known {
                     Some(datagram) => out.extend_from_slice(datagram),
@@ -99,28 +104,28 @@ impl Cover {
     }
 
     /// Hands over all datagrams of a block that was sealed beforehand, if `segments` say just what they do; whether it did.
-    pub(crate) fn send_ahead(&mut self, to: Addresses, segments: &[Inside], out: &mut Outbox) -> bool {
+    pub(crate) fn send_ahead(&mut self, to: Addresses, segments: &[AnySegment], out: &mut Outbox) -> bool {
         let Some(seal) = &self.seal else { return false };
-        let block = self.ahead.take_all(segments, seal.number());
+        let block = self.presealed.take_all(segments, seal.number());
         block.is_some_and(|(datagrams, length)| out.push_all(to, length, datagrams))
     }
 
-    /// Copies what these segments of one block say, if that is to be sealed before they leave. [`Cover::seal_ahead`] is to
+    /// Copies what these segments of one block say, if that is to be sealed before they leave. [`Framing::seal_ahead`] is to
     /// follow, and needs no ring any more.
     pub(crate) fn gather(&mut self, segments: impl Iterator<Item = Segment>, ring: &SendRing) -> bool {
-        self.seal.is_some() && self.ahead.gather(segments, ring)
+        self.seal.is_some() && self.presealed.gather(segments, ring)
     }
 
     /// Seals what was gathered.
     pub(crate) fn seal_ahead(&mut self) {
         if let Some(seal) = &mut self.seal {
-            self.ahead.seal(self.to, seal);
+            self.presealed.seal(self.to, seal);
         }
     }
 
     /// Gives back memory that is not needed while nothing moves.
     pub(crate) fn rest(&mut self) {
-        self.ahead.rest();
+        self.presealed.rest();
     }
 
     /// What is in a datagram with our tag, if the peer sent it.
@@ -134,7 +139,7 @@ impl Cover {
         {
             return Some(Content::Path(frame));
         }
-        Inside::read(self.trains, content).map(|(segment, payload)| Content::Segment(segment, payload))
+        AnySegment::read(self.trains, content).map(|(segment, payload)| Content::Segment(segment, payload))
     }
 
     /// The number of a datagram, and whether none of that number was here before; none where datagrams have no numbers.

@@ -1,4 +1,4 @@
-//! How much a stream or a flow may send by express: [`BURST`] bytes at once, [`RATE`] per second in the long run. What sends more is bulk.
+//! Budget of a stream or a flow for express: [`BURST`] bytes at once, [`RATE`] per second in the long run. What sends more is bulk.
 
 use meshpace_core::{Duration, Time};
 
@@ -9,15 +9,15 @@ pub(super) const RATE: u64 = 16 << 10;
 
 /// What is left of it, and when that was so.
 #[derive(Debug)]
-pub(super) struct Haste {
+pub(super) struct ExpressBudget {
     tokens: u64,
     at: Time,
 }
 
-impl Haste {
+impl ExpressBudget {
     /// All of it.
-    pub(super) fn new(now: Time) -> Haste {
-        Haste { tokens: BURST, at: now }
+    pub(super) fn new(now: Time) -> ExpressBudget {
+        ExpressBudget { tokens: BURST, at: now }
     }
 
     /// Bytes that are left now.

@@ -5,7 +5,7 @@
 //! they acknowledge and which window they announce. So they are sealed in advance, and leave if they say what is then to be said. A
 //! wrong guess costs the work and some numbers of datagrams, which nobody misses; who guesses wrong guesses less often.
 
-use super::engine::Inside;
+use super::engine::AnySegment;
 use super::handshake::Tag;
 use super::seal::{AUTHENTICATION, HEAD, Seal};
 use crate::ring::SendRing;
@@ -19,7 +19,7 @@ const MOST_WRONG: u32 = 5;
 
 /// Datagrams of one block, all of one length.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct PresealedBlock {
     /// Segments not used yet, by place.
     segments: Vec<Option<Segment>>,
     bytes: Vec<u8>,
@@ -30,8 +30,8 @@ pub(crate) struct Ahead {
     wrong: u32,
 }
 
-impl Ahead {
-    /// Copies what `segments` say out of `ring`, if this block is to be guessed and is not here yet. [`Ahead::seal`] is to follow.
+impl PresealedBlock {
+    /// Copies what `segments` say out of `ring`, if this block is to be guessed and is not here yet. [`PresealedBlock::seal`] is to follow.
     pub(crate) fn gather(&mut self, mut segments: impl Iterator<Item = Segment>, ring: &SendRing) -> bool {
         let Some(first) = segments.next() else { return false };
         let known = self.segments.iter().flatten().next().is_some_and(|known| known.block == first.block);
@@ -78,8 +78,8 @@ impl Ahead {
 
     /// The datagrams of the whole block and the length of each, if they say just what `segments` say and none was used; only
     /// once. What is left in their place is not looked at.
-    pub(crate) fn take_all(&mut self, segments: &[Inside], number: u64) -> Option<(&mut Vec<u8>, usize)> {
-        let same = |(known, segment): (&Option<Segment>, &Inside)| matches!((known, segment), (Some(known), Inside::Tpa(segment)) if known == segment);
+    pub(crate) fn take_all(&mut self, segments: &[AnySegment], number: u64) -> Option<(&mut Vec<u8>, usize)> {
+        let same = |(known, segment): (&Option<Segment>, &AnySegment)| matches!((known, segment), (Some(known), AnySegment::Tpa(segment)) if known == segment);
         let all = !segments.is_empty() && segments.len() == self.segments.len();
         if !all || number - self.number >= FRESH || !self.segments.iter().zip(segments).all(same) {
             return None;
@@ -97,7 +97,7 @@ impl Ahead {
 
     /// Gives the memory back.
     pub(crate) fn rest(&mut self) {
-        *self = Ahead::default();
+        *self = PresealedBlock::default();
     }
 }
 
@@ -133,28 +133,28 @@ mod tests {
     #[test]
     fn what_was_guessed_leaves_once_and_opens_to_what_it_says() {
         let ([mut seal, mut peer], ring, block) = scene();
-        let mut ahead = Ahead::default();
-        assert!(ahead.gather(block(2).into_iter(), &ring));
-        ahead.seal(7, &mut seal);
-        assert!(!ahead.gather(block(2).into_iter(), &ring), "it is here");
+        let mut presealed = PresealedBlock::default();
+        assert!(presealed.gather(block(2).into_iter(), &ring));
+        presealed.seal(7, &mut seal);
+        assert!(!presealed.gather(block(2).into_iter(), &ring), "it is here");
         let [first, second, third] = block(2);
         let other = Segment { window: 100, ..first };
-        assert_eq!(ahead.take(&other, seal.number()), None, "it says something else");
+        assert_eq!(presealed.take(&other, seal.number()), None, "it says something else");
         for segment in [third, first] {
-            let mut datagram = ahead.take(&segment, seal.number()).unwrap().to_vec();
+            let mut datagram = presealed.take(&segment, seal.number()).unwrap().to_vec();
             let (opened, payload) = wire::decode_inside_udp(peer.open(&mut datagram).unwrap()).unwrap();
             assert_eq!(Segment { offset: segment.offset, ..opened }, segment);
             assert_eq!((payload, &[][..]), ring.range(segment.offset, 100).unwrap());
         }
-        assert_eq!(ahead.take(&first, seal.number()), None, "a second time");
-        assert!(ahead.take(&second, seal.number() + FRESH - 4).is_some());
-        assert!(ahead.gather(block(3).into_iter(), &ring));
-        ahead.seal(7, &mut seal);
-        let whole = block(3).map(Inside::Tpa);
-        assert_eq!(ahead.take_all(&whole[..2], seal.number()), None, "a part of it");
-        assert_eq!(ahead.take_all(&block(2).map(Inside::Tpa), seal.number()), None, "another block");
-        assert_eq!(ahead.take_all(&whole, seal.number() + FRESH - 3), None, "the peer may take it for a replay");
-        let (datagrams, length) = ahead.take_all(&whole, seal.number()).unwrap();
+        assert_eq!(presealed.take(&first, seal.number()), None, "a second time");
+        assert!(presealed.take(&second, seal.number() + FRESH - 4).is_some());
+        assert!(presealed.gather(block(3).into_iter(), &ring));
+        presealed.seal(7, &mut seal);
+        let whole = block(3).map(AnySegment::Tpa);
+        assert_eq!(presealed.take_all(&whole[..2], seal.number()), None, "a part of it");
+        assert_eq!(presealed.take_all(&block(2).map(AnySegment::Tpa), seal.number()), None, "another block");
+        assert_eq!(presealed.take_all(&whole, seal.number() + FRESH - 3), None, "the peer may take it for a replay");
+        let (datagrams, length) = presealed.take_all(&whole, seal.number()).unwrap();
         let mut datagrams = std::mem::take(datagrams);
         assert_eq!((datagrams.len(), length), (3 * length, HEAD + wire::INSIDE_UDP + 100 + AUTHENTICATION));
         for (datagram, said) in datagrams.chunks_exact_mut(length).zip(block(3)) {
@@ -162,23 +162,23 @@ mod tests {
             assert_eq!(Segment { offset: said.offset, ..opened }, said);
             assert_eq!((payload, &[][..]), ring.range(said.offset, 100).unwrap());
         }
-        assert_eq!(ahead.take_all(&whole, seal.number()), None, "a second time");
-        assert_eq!(ahead.take(&block(3)[0], seal.number()), None, "a second time");
-        assert!(ahead.gather(block(4).into_iter(), &ring));
-        ahead.seal(7, &mut seal);
-        assert_eq!(ahead.take(&block(4)[0], seal.number() + FRESH), None, "the peer may take it for a replay");
+        assert_eq!(presealed.take_all(&whole, seal.number()), None, "a second time");
+        assert_eq!(presealed.take(&block(3)[0], seal.number()), None, "a second time");
+        assert!(presealed.gather(block(4).into_iter(), &ring));
+        presealed.seal(7, &mut seal);
+        assert_eq!(presealed.take(&block(4)[0], seal.number() + FRESH), None, "the peer may take it for a replay");
     }
 
     #[test]
     fn who_is_wrong_guesses_one_block_of_32() {
         let ([mut seal, _], ring, block) = scene();
-        let mut ahead = Ahead::default();
+        let mut presealed = PresealedBlock::default();
         let mut guessed = 0;
         for number in 0..30 * 32 {
             // Of a stream that begins anew, for the ring.
             let segments = block(number % 20).map(|segment| Segment { block: number, ..segment });
-            if ahead.gather(segments.into_iter(), &ring) {
-                ahead.seal(7, &mut seal);
+            if presealed.gather(segments.into_iter(), &ring) {
+                presealed.seal(7, &mut seal);
                 guessed += 1;
             }
         }
