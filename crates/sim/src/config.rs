@@ -1,7 +1,6 @@
 //! A checked scenario, ready to run.
 
 use crate::mobility::Mobility;
-use crate::traffic::TraceWrite;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rate, Time, parameters};
 use meshpace_mesh::MeshConfig;
@@ -110,4 +109,13 @@ pub enum Traffic {
         /// Its place in [`Config::traces`].
         number: u16,
     },
+}
+
+/// One write of a recorded trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceWrite {
+    /// Time of the write from the start of the flow.
+    pub after: Duration,
+    /// Size, bytes.
+    pub bytes: u64,
 }

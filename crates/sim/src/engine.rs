@@ -41,6 +41,9 @@ const LINK_DELAY: Duration = Duration::from_micros(25);
 /// What ns-2's ARP takes for a packet of its own or one it releases.
 const ARP_DELAY: Duration = Duration::from_micros(5);
 
+/// From so many nodes on their state is not all in a processor's cache.
+const LARGE: usize = 1_000;
+
 /// A timer of whoever drives the engine. Small numbers: they index a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TimerId(pub u32);

@@ -4,20 +4,11 @@
 //! when it wants to be woken. Sources: AP05 and AP10 (files and pauses), TPA (MP3), LLAP (speech). The papers do not say whether an HTTP-like flow
 //! uses one connection for each file or one for all: here one for each file, with `persistent` one for all.
 
-use crate::config::{Flow, Traffic};
+use crate::config::{Flow, TraceWrite, Traffic};
 use alloc::vec::Vec;
 use meshpace_core::rng::{Purpose, pareto};
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::Endpoint;
-
-/// One write of a recorded trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TraceWrite {
-    /// When, counted from the start of the flow.
-    pub after: Duration,
-    /// Size, bytes.
-    pub bytes: u64,
-}
 
 /// A file that was transferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! Packets above the MAC: routing, address resolution, the link layer's delay, the interface queue.
 
-use super::frames::{LARGE, lose};
-use super::{ARP_DELAY, Engine, InLink, LINK_DELAY};
+use super::counters::lose;
+use super::{ARP_DELAY, Engine, InLink, LARGE, LINK_DELAY};
 use crate::probe::{Event, Loss, Probe};
 use crate::queue::{DELAYED_RANK, DELAYED_RANKS, Key, Owner};
 use meshpace_core::{Duration, NodeId};
