@@ -15,7 +15,7 @@ pub struct Config {
     pub warmup: Duration,
     /// Where the nodes are at time zero, by node number; under random waypoint only their number counts.
     pub positions: Vec<Position>,
-    /// Whether and how they move.
+    /// Movement of the nodes.
     pub mobility: Mobility,
     /// The links over which frames are accepted, each in both directions, as if every node ran a firewall that knows its
     /// neighbours' addresses; `None` accepts all.
@@ -101,7 +101,7 @@ pub enum Traffic {
         shape: f64,
         /// Mean of the exponential pause from a file's arrival to the start of the next.
         mean_pause: Duration,
-        /// Whether one connection serves all files, instead of one each.
+        /// True if one connection serves all files, instead of one each.
         persistent: bool,
     },
     /// A recorded trace.

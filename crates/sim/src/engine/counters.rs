@@ -1,4 +1,4 @@
-//! What the engine counts of a run besides frames.
+//! Counters of a run besides frames.
 
 use crate::probe::{Event, Loss, Probe};
 use meshpace_core::{NodeId, Time};

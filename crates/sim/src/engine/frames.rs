@@ -139,7 +139,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         action
     }
 
-    /// Whether the firewall of `node` drops what `from` sends.
+    /// True if the firewall of `node` drops what `from` sends.
     #[inline]
     pub(super) fn refuses(&self, node: NodeId, from: NodeId) -> bool {
         !self.firewall.is_empty() && self.firewall[node.index()].binary_search(&from).is_err()

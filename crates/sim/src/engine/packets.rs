@@ -9,7 +9,7 @@ use meshpace_mesh::link::arp::Resolve;
 use meshpace_mesh::routing::Action;
 use meshpace_mesh::{Body, Packet, Queued};
 
-/// How many packets ahead routing's state is read.
+/// Number of packets for which routing's state is read ahead.
 const AHEAD: usize = 16;
 
 /// A packet that waits elsewhere: routing's jitter before the link layer, or ARP's delay before the queue.
