@@ -11,7 +11,6 @@ use crate::{FAILED, REFUSED, run};
 use clap::{ArgGroup, Args, Subcommand};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Run};
-use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::write_whole;
@@ -181,7 +180,7 @@ fn piece(arguments: &Piece) -> Result<String, Failure> {
     };
     let campaign = Arc::new(campaign);
     let place = arguments.directory.join(PIECES).join(number.to_string());
-    let mut session = runner::open(&campaign, Some(&place), &Manifest::of(&campaign, 1), false)?;
+    let mut session = runner::open(&campaign, Some(&place), &campaign.manifest(1), false)?;
     let points: BTreeMap<&str, usize> =
         session.keys().iter().enumerate().map(|(point, key)| (key.as_str(), point)).collect();
     let run =
@@ -225,7 +224,7 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
     let count =
         meshpace_lab::record::merge::merge(&there, &arguments.out, arguments.force).map_err(|why| (REFUSED, why))?;
     let campaign = Arc::new(campaign);
-    let mut session = runner::open(&campaign, Some(&arguments.out), &Manifest::of(&campaign, 1), false)?;
+    let mut session = runner::open(&campaign, Some(&arguments.out), &campaign.manifest(1), false)?;
     let missing = session.store().map(|store| missing(&exported, store)).unwrap_or_default();
     if !missing.is_empty() {
         let told: Vec<String> = missing.iter().map(usize::to_string).collect();

@@ -11,7 +11,6 @@ use crate::runner::{self, Told, processors};
 use crate::{FAILED, REFUSED, prospect, words};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_lab::campaign::{self, Campaign, Run, Simulate};
-use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::{nodes, summary, table};
 use meshpace_lab::session::{Broken, Session};
 use meshpace_lab::variants;
@@ -211,7 +210,7 @@ fn is_of_records(text: &str) -> bool {
 
 fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Watchers) -> Result<ExitCode, Failure> {
     let (campaign, out) = (Arc::new(campaign), arguments.out.as_deref());
-    let mut session = runner::open(&campaign, out, &Manifest::of(&campaign, jobs), arguments.force)?;
+    let mut session = runner::open(&campaign, out, &campaign.manifest(jobs), arguments.force)?;
     let stop = runner::stop_on_interrupt();
     let progress = Progress::new(campaign.work());
     runner::silence_panics();

@@ -18,7 +18,7 @@ impl NodeId {
         self.0 as usize
     }
 
-    /// Whether this is the broadcast address.
+    /// True if this is the broadcast address.
     #[inline]
     pub const fn is_broadcast(self) -> bool {
         self.0 == u16::MAX

@@ -1,7 +1,8 @@
 //! Requests of other processes to a running emulation: one line over a socket in the run's directory, one line back.
 
 use crate::plan::LinkChange;
-use crate::realtime::{Request, State};
+use crate::realtime::Request;
+use crate::state::State;
 use meshpace_core::NodeId;
 use meshpace_live::poll::Waker;
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@
 //! The other ends are in a namespace of their own, the hub, which has nothing else. It exists as long as one of the packet
 //! sockets does.
 
-use crate::node::{DEVICE, set};
 use crate::sys;
+use crate::sysctl::set;
 use meshpace_core::NodeId;
 use meshpace_live::testbed::Namespace;
 use meshpace_live::tun::{Tun, ip};
@@ -15,6 +15,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+
+/// The name of the device in every node.
+pub const DEVICE: &str = "mesh0";
 
 /// A node's radio as the mesh has it.
 #[derive(Debug)]

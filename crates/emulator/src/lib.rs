@@ -23,7 +23,9 @@ pub mod program;
 pub mod realtime;
 pub mod run_dir;
 pub mod starvation;
+pub mod state;
 mod sys;
+pub mod sysctl;
 pub mod traffic;
 pub mod verdict;
 

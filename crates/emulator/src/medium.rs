@@ -4,13 +4,13 @@ use crate::address;
 use crate::frame;
 use crate::observer::Observer;
 use crate::packet::CarriedFrame;
+use crate::state::Losses;
 use crate::traffic::Traffic;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::mac::Timing;
-use meshpace_mesh::routing::DropReason;
-use meshpace_mesh::{Body, Packet, Position, Queued, RoutingConfig};
+use meshpace_mesh::{Packet, Position, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Motion};
-use meshpace_sim::{Config, Engine, Event, Indication, Interests, Loss, Probe};
+use meshpace_sim::{Config, Engine, Event, Indication, Interests, Probe};
 
 /// Who routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,30 +20,6 @@ pub enum Mode {
     Ours,
     /// The nodes' kernels, or daemons that tell them: a frame goes to the neighbour it is addressed to, or is lost.
     Kernel,
-}
-
-/// Packets lost below the transports, by what lost them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Losses {
-    /// An interface queue.
-    pub queue: u64,
-    /// The MAC's retry limit, flushed queues of lost links, and address resolution.
-    pub link: u64,
-    /// Routing: no route, or the time to live ran out.
-    pub routing: u64,
-}
-
-impl Losses {
-    fn count(&mut self, lost: &Queued<CarriedFrame>, why: Loss) {
-        if !matches!(lost.body, Body::Data(_)) {
-            return;
-        }
-        match why {
-            Loss::Queue(_) => self.queue += 1,
-            Loss::ArpDisplaced | Loss::Flushed | Loss::Routing(DropReason::LinkFailure) => self.link += 1,
-            Loss::Routing(_) => self.routing += 1,
-        }
-    }
 }
 
 /// The probe: what is lost is counted, and all is shown to whoever looks on. One type, so that there is one engine.

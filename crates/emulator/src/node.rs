@@ -1,17 +1,14 @@
 //! A node: a network namespace without a name, and in it the device that is its radio.
 
 use crate::address;
-use crate::device::{Device, Hub};
+use crate::device::{DEVICE, Device, Hub};
 use crate::medium::Mode;
+use crate::sysctl::set;
 use meshpace_core::NodeId;
 use meshpace_live::testbed::Namespace;
 use meshpace_live::tun::{Tun, ip};
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-
-/// The name of the device in every node.
-pub const DEVICE: &str = "mesh0";
+use std::path::Path;
 
 /// How nodes are set up.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,23 +78,6 @@ fn make_device(node: NodeId, setup: &Setup, hub: Option<&Hub>) -> io::Result<Dev
     Ok(device)
 }
 
-/// The file of a kernel parameter, if it can be one of a namespace.
-pub fn sysctl_file(name: &str) -> Option<PathBuf> {
-    let parts: Vec<&str> = name.split('.').collect();
-    let is_fine =
-        |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
-    let of_network = parts.first() == Some(&"net") && parts.len() > 1;
-    (of_network && parts.iter().all(is_fine)).then(|| Path::new("/proc/sys").join(parts.join("/")))
-}
-
-/// Sets a kernel parameter of the calling thread's namespace.
-pub(crate) fn set(name: &str, value: &str) -> io::Result<()> {
-    let explain = |error: io::Error| io::Error::new(error.kind(), format!("sysctl {name} = {value}: {error}"));
-    let file = sysctl_file(name)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a parameter of a network namespace"));
-    file.and_then(|file| fs::write(file, value)).map_err(explain)
-}
-
 /// Gives the nodes of a mesh whose kernels route the shortest ways, hop by hop: `next_hop` tells the neighbour toward a
 /// destination.
 pub fn install_routes(nodes: &[Node], next_hop: impl Fn(NodeId, NodeId) -> Option<NodeId> + Sync) -> io::Result<()> {
@@ -125,17 +105,4 @@ fn ip_batch(lines: &str) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!("ip route: {}", String::from_utf8_lossy(&output.stderr).trim())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_parameters_of_the_network_are_set() {
-        assert_eq!(sysctl_file("net.ipv4.tcp_sack"), Some(PathBuf::from("/proc/sys/net/ipv4/tcp_sack")));
-        for wrong in ["kernel.panic", "net", "net.", "net..x", "net.ipv4/../../kernel", "net.ipv4.a b", ""] {
-            assert_eq!(sysctl_file(wrong), None, "{wrong}");
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Observers of a running mesh, called on the mesh's thread: the recorder, for example.
 
 use crate::packet::CarriedFrame;
-use crate::realtime::State;
+use crate::state::State;
 use meshpace_core::{Duration, Time};
 use meshpace_mesh::Position;
 use meshpace_sim::Probe;

@@ -7,9 +7,10 @@ use crate::capture::Capture;
 use crate::device::Device;
 use crate::frame::HEADER;
 use crate::lateness::Lateness;
-use crate::medium::{Losses, Medium};
+use crate::medium::Medium;
 use crate::observer::SAMPLE;
 use crate::plan::{LinkChange, Planned};
+use crate::state::{Losses, State};
 use crate::sys;
 use crate::traffic::Traffic;
 use meshpace_capture::file::Direction;
@@ -53,25 +54,6 @@ pub enum Request {
     State(Sender<State>),
     /// End.
     Stop,
-}
-
-/// How things are.
-#[derive(Clone, Debug)]
-pub struct State {
-    /// The mesh's time.
-    pub now: Time,
-    /// Frames put on the air.
-    pub frames: u64,
-    /// Packets lost.
-    pub losses: Losses,
-    /// How late frames were.
-    pub lateness: crate::lateness::Summary,
-    /// What crossed the mesh.
-    pub traffic: Traffic,
-    /// The way of each stream's packets, as [`Medium::path`].
-    pub paths: Vec<Vec<NodeId>>,
-    /// Packets that wait at each node.
-    pub queues: Vec<usize>,
 }
 
 /// What came of a run.

@@ -1,10 +1,11 @@
 //! The runs of a campaign and what they cost; [`InOrder`] puts what came of them into the order of the campaign.
 
-use crate::record::line::{Key, point_key};
+use crate::record::directory::{Manifest, host};
+use crate::record::line::{FORMAT, Key, point_key};
 use crate::record::{NodeRecord, Record};
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Point, Scenario};
-use meshpace_sim::Outcome;
+use meshpace_sim::{MODEL_REVISION, Outcome};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,6 +73,31 @@ pub struct Campaign {
 }
 
 impl Campaign {
+    /// Its manifest before anything is run, with so many runs at a time.
+    pub fn manifest(&self, jobs: usize) -> Manifest {
+        let scenario = &self.scenario;
+        Manifest {
+            scenario: scenario.name.clone(),
+            scenario_sha256: scenario.digest.clone(),
+            scenario_text: scenario.source.text.clone(),
+            set: scenario.source.sets.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            model: MODEL_REVISION,
+            first_seed: self.first_seed,
+            seeds: self.seeds,
+            points: scenario.points.len(),
+            records: 0,
+            failed_runs: 0,
+            jobs,
+            host: host(),
+            wall_time_s: 0.0,
+            experiment: None,
+            quality: None,
+            complete: false,
+        }
+    }
+
     /// Number of runs.
     pub fn runs(&self) -> usize {
         self.scenario.points.len() * self.seeds as usize

@@ -17,4 +17,5 @@ pub mod stream;
 pub mod summary;
 pub mod validate;
 pub mod variants;
+mod words;
 pub mod workers;

@@ -314,7 +314,7 @@ mod tests {
     fn a_session_goes_on_where_another_was_ended_and_leaves_the_same_bytes() {
         let scratch = tempfile::tempdir().unwrap();
         let (campaign, whole, parts) = (campaign(), scratch.path().join("whole"), scratch.path().join("parts"));
-        let manifest = Manifest::of(&campaign, 1);
+        let manifest = campaign.manifest(1);
         let open = |place: &Path| Session::open(Arc::clone(&campaign), place, &manifest, false).unwrap();
         let mut session = open(&whole);
         let mut all = Counting::until(4);
@@ -342,7 +342,7 @@ mod tests {
     fn a_stop_says_how_many_runs_are_kept() {
         let scratch = tempfile::tempdir().unwrap();
         let campaign = campaign();
-        let manifest = Manifest::of(&campaign, 1);
+        let manifest = campaign.manifest(1);
         let mut session = Session::open(Arc::clone(&campaign), scratch.path(), &manifest, false).unwrap();
         let stop = Arc::default();
         let mut threads = Threads::new(1, &stop);

@@ -1,4 +1,4 @@
-//! What a link-layer data frame carries: a packet of the user, a routing message, or an ARP message.
+//! Body of a link-layer data frame: a packet of the user, a routing message, or an ARP message.
 
 use crate::category::Category;
 use crate::packet::Packet;
@@ -17,7 +17,7 @@ pub enum Body<P> {
     Routing(Message),
     /// An ARP request for `target` or the reply from it.
     Arp {
-        /// Whether this asks or answers.
+        /// True in a request, false in an answer.
         request: bool,
         /// The node that sent this message.
         sender: NodeId,

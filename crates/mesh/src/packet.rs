@@ -1,4 +1,4 @@
-//! What the mesh carries: any packet that can say where it goes and how long it is.
+//! Packets that the mesh carries: any type that knows its destination and its size.
 
 use crate::category::Category;
 use meshpace_core::{FlowId, NodeId};
@@ -21,7 +21,7 @@ pub trait Packet: Clone {
     fn count_hop(&mut self);
     /// Takes one from the time to live; false if it has run out.
     fn decrement_ttl(&mut self) -> bool;
-    /// Whether its transport reacts to congestion marks (ECN-capable transport, RFC 3168, section 5).
+    /// True if its transport reacts to congestion marks (ECN-capable transport, RFC 3168, section 5).
     fn ecn_capable(&self) -> bool {
         false
     }
@@ -31,7 +31,7 @@ pub trait Packet: Clone {
     fn category(&self) -> Category {
         Category::BestEffort
     }
-    /// Whether it only acknowledges: a transport packet without payload.
+    /// True if it only acknowledges: a transport packet without payload.
     fn is_pure_ack(&self) -> bool {
         false
     }

@@ -6,7 +6,7 @@ use crate::records::Records;
 use crate::scenario::Scenario;
 use crate::workers::backend;
 use meshpace_lab::campaign::Campaign as Runs;
-use meshpace_lab::record::directory::{Manifest, RECORDS};
+use meshpace_lab::record::directory::RECORDS;
 use meshpace_lab::session::{Broken, Session};
 use pyo3::prelude::*;
 use std::io;
@@ -54,7 +54,7 @@ impl Campaign {
         let session = match &directory {
             None => Session::in_memory(Arc::clone(&runs)),
             Some(directory) => {
-                let manifest = Manifest::of(&runs, 1);
+                let manifest = runs.manifest(1);
                 let session = py.detach(|| Session::open(Arc::clone(&runs), directory, &manifest, force));
                 session.map_err(|error| errors::of_io(py, error))?
             }

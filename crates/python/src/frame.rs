@@ -5,7 +5,7 @@
 //! Lists (series, batches, completions) have no column; they are in the records themselves.
 
 use crate::errors;
-use crate::records::Lines;
+use crate::lines::Lines;
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder, UInt64Builder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};

@@ -4,6 +4,7 @@
 mod campaign;
 mod errors;
 mod frame;
+mod lines;
 mod lists;
 mod pacing;
 mod progress;

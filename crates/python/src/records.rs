@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::frame::{Rows, Table};
+use crate::lines::Lines;
 use meshpace_lab::record::directory::{Archive, RECORDS};
 use meshpace_lab::record::line;
 use meshpace_lab::robust::{Robust, Trial};
@@ -10,34 +11,9 @@ use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
 use pyo3::prelude::*;
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Where lines are.
-#[derive(Clone)]
-pub enum Lines {
-    Memory(Arc<Vec<String>>),
-    File(Arc<PathBuf>),
-}
-
-impl Lines {
-    /// Every line without its newline.
-    pub fn iter(&self) -> io::Result<Box<dyn Iterator<Item = io::Result<String>> + Send>> {
-        Ok(match self {
-            Lines::Memory(lines) => {
-                let lines = Arc::clone(lines);
-                Box::new((0..lines.len()).map(move |number| Ok(lines[number].clone())))
-            }
-            Lines::File(path) => Box::new(BufReader::new(File::open(&**path)?).lines()),
-        })
-    }
-
-    fn values(&self) -> io::Result<Vec<Value>> {
-        self.iter()?.map(|line| Ok(serde_json::from_str(&line?)?)).collect()
-    }
-}
 
 /// The records of a campaign.
 #[pyclass(frozen, module = "meshpace._native")]

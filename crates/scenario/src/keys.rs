@@ -5,21 +5,20 @@
 //! reads the scenarios of `prototypes`, which together make it ask for everything, and what it asks for is recorded. The table adds that
 //! only where a bound depends on the rest of the scenario or is checked later.
 
-mod form;
 mod page;
 mod prototypes;
-mod recording;
 mod schema;
 
-pub use form::Form;
+pub use crate::form::Form;
+pub use crate::recording::{Asked, Recording};
 pub use meshpace_core::parameter::Level;
 pub use page::page;
-pub use recording::{Asked, Recording};
 pub use schema::schema;
 
 use super::Source;
-use super::diagnostic::{Problems, nearest};
-use recording::{in_words, without_numbers};
+use super::diagnostic::Problems;
+use super::recording::{in_words, without_numbers};
+use super::words::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 

@@ -1,9 +1,10 @@
 //! `[plot]`: how `run --report` shows the sweep. None of its keys changes a run.
 
-use super::diagnostic::{Problems, nearest, one_of};
+use super::diagnostic::Problems;
 use super::reader::Reader;
 use super::sweep::Sweep;
 use super::value::{Entry, Kind, Table, Value};
+use super::words::{nearest, one_of};
 use super::{Source, overrides};
 use meshpace_core::{Parameter, parameter};
 

@@ -1,9 +1,9 @@
 //! `radio.model` and `radio.reception` with their parameters.
 
 use super::diagnostic::Problem;
-use super::pacing::assign;
 use super::quantity::RATIO;
 use super::reader::{Reader, Sign, quantity_of};
+use super::transport::pacing::assign;
 use super::value::{Kind, Origin, Value};
 use meshpace_mesh::config::{Propagation, RadioConfig, Reception};
 use meshpace_mesh::radio::LogDistance;

@@ -1,6 +1,6 @@
 //! Numbers with units: "200 m", "2 Mbit/s", "20 s", "100 B". The unit is always written.
 
-use super::diagnostic::nearest;
+use super::words::nearest;
 use meshpace_core::parameter::{Range, Unit};
 
 /// A kind of quantity and its units.

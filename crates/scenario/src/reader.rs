@@ -1,9 +1,10 @@
 //! Reads the keys of one table, remembers which it knows, and reports the rest.
 
-use super::diagnostic::{Problem, Problems, nearest, one_of};
+use super::diagnostic::{Problem, Problems};
 use super::keys::{self, Form};
 use super::quantity::Dimension;
 use super::value::{Kind, Origin, Table, Value};
+use super::words::{nearest, one_of};
 use meshpace_core::parameter::{self, Parameter, Parameters, Range, Slot, Unit};
 use std::ops::RangeInclusive;
 

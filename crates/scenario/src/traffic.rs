@@ -6,7 +6,7 @@ use super::quantity::RATE;
 use super::reader::{Reader, Sign};
 use meshpace_core::{Duration, Parameter, Rate, parameter};
 use meshpace_sim::Traffic;
-use meshpace_sim::traffic::TraceWrite;
+use meshpace_sim::config::TraceWrite;
 use std::path::PathBuf;
 
 /// Payload of a datagram of speech, bytes (LLAP, figure 12).

@@ -1,17 +1,19 @@
 //! `flow.transport`: a name of the table, or a table that spells out pieces and parameters.
 
-use super::diagnostic::{Problem, nearest, one_of};
-use super::pacing;
+pub mod pacing;
+mod tcp;
+
+use super::diagnostic::Problem;
 use super::reader::Reader;
-use super::tcp;
 use super::value::{Kind, Table, Value};
+use super::words::{nearest, one_of};
 use meshpace_transport::pacing::{Config as Pacing, Measure, OutOfInterference};
 use meshpace_transport::{Config, names};
 
 /// The name of a transport that is not given.
 const DEFAULT_NAME: &str = "tcp-ap";
 /// The transport whose pieces a table without a name changes.
-pub const DEFAULT_PIECES: &str = "newreno";
+const DEFAULT_PIECES: &str = "newreno";
 
 /// The transport of a flow and what records call it.
 pub struct Transport {

@@ -1,7 +1,6 @@
 //! A checked scenario, ready to run.
 
 use crate::mobility::Mobility;
-use crate::traffic::TraceWrite;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rate, Time, parameters};
 use meshpace_mesh::MeshConfig;
@@ -16,7 +15,7 @@ pub struct Config {
     pub warmup: Duration,
     /// Where the nodes are at time zero, by node number; under random waypoint only their number counts.
     pub positions: Vec<Position>,
-    /// Whether and how they move.
+    /// Movement of the nodes.
     pub mobility: Mobility,
     /// The links over which frames are accepted, each in both directions, as if every node ran a firewall that knows its
     /// neighbours' addresses; `None` accepts all.
@@ -102,7 +101,7 @@ pub enum Traffic {
         shape: f64,
         /// Mean of the exponential pause from a file's arrival to the start of the next.
         mean_pause: Duration,
-        /// Whether one connection serves all files, instead of one each.
+        /// True if one connection serves all files, instead of one each.
         persistent: bool,
     },
     /// A recorded trace.
@@ -110,4 +109,13 @@ pub enum Traffic {
         /// Its place in [`Config::traces`].
         number: u16,
     },
+}
+
+/// One write of a recorded trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceWrite {
+    /// Time of the write from the start of the flow.
+    pub after: Duration,
+    /// Size, bytes.
+    pub bytes: u64,
 }

@@ -36,10 +36,13 @@ use packets::Delayed;
 
 pub use counters::Counters;
 
-/// What ns-2's link layer takes each way.
+/// Delay of ns-2's link layer, each way.
 const LINK_DELAY: Duration = Duration::from_micros(25);
-/// What ns-2's ARP takes for a packet of its own or one it releases.
+/// Delay of ns-2's ARP for a packet of its own or one it releases.
 const ARP_DELAY: Duration = Duration::from_micros(5);
+
+/// From so many nodes on their state is not all in a processor's cache.
+const LARGE: usize = 1_000;
 
 /// A timer of whoever drives the engine. Small numbers: they index a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -66,7 +69,7 @@ pub enum Indication<P> {
         node: NodeId,
         /// Destination of the route.
         destination: NodeId,
-        /// Whether it was found; lost otherwise.
+        /// True if it was found; lost otherwise.
         found: bool,
     },
     /// A timer of the driver fired.
@@ -118,7 +121,7 @@ pub struct Engine<P, O> {
     queue: EventQueue,
     /// Packets that cross a link layer, which takes the same time everywhere: first in, first out.
     link: VecDeque<(Time, NodeId, InLink<P>)>,
-    /// How many of the next packets in `link` have had routing's state read ahead.
+    /// Number of the next packets in `link` for which routing's state has been read ahead.
     read_ahead_left: usize,
     delayed: Slab<Delayed<P>>,
     /// Number of them so far.
@@ -128,7 +131,7 @@ pub struct Engine<P, O> {
     duties: Duties,
     /// If stations send aggregates, by the place of a transmission: the MPDUs of it, or none if it is no aggregate.
     mpdus: Vec<Vec<Mpdu<P>>>,
-    /// How often broadcasts of routing and ARP leave again.
+    /// Repetitions of the broadcasts of routing and ARP.
     repeats: Repeats,
     /// Notices of routes that the driver has not been told yet.
     notices: VecDeque<(NodeId, NodeId, bool)>,
@@ -447,7 +450,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.link.front().map_or(Key::NEVER, |item| Key::timer(item.0, item.1, LINK_RANK))
     }
 
-    /// Whether an event at `key` comes before everything else, and not after `until`.
+    /// True if an event at `key` comes before everything else, and not after `until`.
     #[inline]
     fn is_next(&mut self, key: Key, until: Time) -> bool {
         key.time() <= until && key < self.queue.first().key && key < self.link_key()

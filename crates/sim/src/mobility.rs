@@ -21,11 +21,11 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::{Neighbours, Vicinity};
 
-/// How far nodes may move, in metres, before the grid that finds neighbours is filled anew. A longer distance makes for
+/// Distance, in metres, that nodes may move before the grid that finds neighbours is filled anew. A longer distance makes for
 /// fewer fillings and larger cells.
 const SLACK_M: f64 = 50.0;
 
-/// Whether and how nodes move.
+/// Movement of nodes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Mobility {
     /// They stay where they are.
@@ -203,14 +203,14 @@ impl Walker {
 
 /// The movement of all nodes of one run, asked in the order of time.
 ///
-/// Who senses a transmission is found as it begins, from the places at that instant. The grid behind it is filled anew
+/// The stations that sense a transmission are found as it begins, from the places at that instant. The grid behind it is filled anew
 /// whenever somebody may have moved by more than its slack.
 #[derive(Clone, Debug)]
 pub struct Motion {
     walkers: Vec<Walker>,
     /// Since the first table was asked for, which tells how far the radio reaches.
     vicinity: Option<Vicinity>,
-    /// How long a filled grid is good for.
+    /// Time for which a filled grid is good.
     lifetime: Duration,
     /// Time at which it has to be filled anew.
     expires: Time,
@@ -249,7 +249,7 @@ impl Motion {
                 ((0..positions.len()).map(walker).collect(), waypoint.max_speed)
             }
         };
-        // One percent in hand: a leg's speed is rounded with its end.
+        // One percent of margin: a leg's speed is rounded with its end.
         let lifetime = Duration::from_secs_f64(SLACK_M / (fastest * 1.01));
         Some(Motion { walkers, vicinity: None, lifetime, expires: Time::ZERO })
     }

@@ -34,7 +34,7 @@ impl Audience {
         }
     }
 
-    /// Whether `node` is among them.
+    /// True if `node` is among them.
     #[inline]
     pub fn has(self, node: NodeId, decodable: bool) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! What a run measured.
+//! Measurements of a run.
 
 use crate::engine::Counters;
 use crate::traffic::Completion;
@@ -17,7 +17,7 @@ pub struct Outcome {
     pub jain: f64,
     /// Mean of Jain's index over 2-second windows from `warmup`, windows without any delivery skipped. NaN if all were.
     pub jain_2s: f64,
-    /// How many of those windows were skipped.
+    /// Number of those windows that were skipped.
     pub idle_windows: u32,
     /// Total retransmissions over total distinct segments received, both in the measured interval.
     pub retransmission_index: f64,

@@ -22,7 +22,7 @@ pub struct SimPacket {
     pub ttl: u8,
     /// Hops travelled.
     pub hops: u8,
-    /// Whether a node on the way marked it "congestion experienced".
+    /// True if a node on the way marked it "congestion experienced".
     pub ce: bool,
     /// Its code point of differentiated services.
     pub dscp: u8,

@@ -76,7 +76,7 @@ pub enum Event<'a, P> {
         node: NodeId,
         /// Destination of the route.
         destination: NodeId,
-        /// Whether it was found; lost otherwise.
+        /// True if it was found; lost otherwise.
         found: bool,
     },
     /// A transport hands a packet to the network.

@@ -120,7 +120,7 @@ pub struct EventQueue {
     orders: [Vec<u64>; OWNERS.len()],
     /// The earliest event of all.
     first: Event,
-    /// Whether `first` must be looked for.
+    /// True if `first` must be looked for.
     stale: bool,
 }
 

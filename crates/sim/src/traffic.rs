@@ -1,23 +1,14 @@
-//! What applications do: when they connect, write and stop.
+//! Applications: when they connect, write and stop.
 //!
 //! An application is told when its timer fires and what has been delivered, works on its sending endpoint, and answers
 //! when it wants to be woken. Sources: AP05 and AP10 (files and pauses), TPA (MP3), LLAP (speech). The papers do not say whether an HTTP-like flow
 //! uses one connection for each file or one for all: here one for each file, with `persistent` one for all.
 
-use crate::config::{Flow, Traffic};
+use crate::config::{Flow, TraceWrite, Traffic};
 use alloc::vec::Vec;
 use meshpace_core::rng::{Purpose, pareto};
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::Endpoint;
-
-/// One write of a recorded trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TraceWrite {
-    /// When, counted from the start of the flow.
-    pub after: Duration,
-    /// Size, bytes.
-    pub bytes: u64,
-}
 
 /// A file that was transferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +40,7 @@ pub struct Application {
     served: u64,
     /// Bytes written to all of them; as many as there are for a transfer without an end.
     written: u64,
-    /// How long files were under way, all but the present one.
+    /// Time for which files were under way, all but the present one.
     transferring: Duration,
 }
 
@@ -57,7 +48,7 @@ pub struct Application {
 struct File {
     start: Time,
     bytes: u64,
-    /// What the connection will have delivered when the file is there.
+    /// Bytes that the connection has delivered in all when the file is there.
     complete_at: u64,
 }
 
@@ -80,7 +71,7 @@ impl Application {
         }
     }
 
-    /// Whether the action due at `now` wants a connection of its own instead of the one it had.
+    /// True if the action due at `now` wants a connection of its own instead of the one it had.
     pub fn wants_connection(&self, now: Time) -> bool {
         matches!(self.traffic, Traffic::Http { persistent: false, .. }) && self.started && now < self.stop
     }
@@ -150,13 +141,13 @@ impl Application {
         self.written
     }
 
-    /// Whether files come one after another, with nothing to send between them.
+    /// True if files come one after another, with nothing to send between them.
     #[inline]
     pub fn is_files(&self) -> bool {
         matches!(self.traffic, Traffic::Http { .. })
     }
 
-    /// Whether a file is under way.
+    /// True if a file is under way.
     pub fn is_transferring(&self) -> bool {
         self.file.is_some()
     }
@@ -186,7 +177,7 @@ impl Application {
         &self.completions
     }
 
-    /// How long files have been under way by `now`.
+    /// Time for which files have been under way by `now`.
     pub fn transferring(&self, now: Time) -> Duration {
         self.transferring + self.file.map_or(Duration::ZERO, |file| now.since(file.start))
     }

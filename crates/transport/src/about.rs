@@ -107,7 +107,7 @@ impl<K: Kind> Config<K> {
         line
     }
 
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     ///

@@ -1,17 +1,17 @@
 //! The states of a connection, how it ends, and what is answered after its end.
 //!
 //! RFC 9293, sections 3.6 and 3.8.3. A peer that answers nothing is given up after [`PATIENCE`] (at least 100 s are asked for).
-//! What arrives after both ends have closed is answered for [`TIME_WAIT`], shorter than the two maximum lifetimes of section
+//! Late segments, after both ends have closed, are answered for [`TIME_WAIT`], shorter than the two maximum lifetimes of section
 //! 3.4.2, as common hosts do. Suspect segments are answered with an ACK, at most [`CHALLENGES`] in [`CHALLENGE_PERIOD`] (RFC
 //! 5961, section 7).
 
 use meshpace_core::{Duration, Time};
 
-/// How long a peer may leave everything unanswered.
+/// Time for which a peer may leave everything unanswered.
 pub const PATIENCE: Duration = Duration::from_secs(100);
-/// How long the end that closed first answers late segments.
+/// Time for which the end that closed first answers late segments.
 pub const TIME_WAIT: Duration = Duration::from_secs(60);
-/// How often a SYN-ACK is sent at most.
+/// The most times that a SYN-ACK is sent.
 pub const SYN_ACK_ATTEMPTS: u32 = 6;
 /// The ACKs that suspect segments may bring about in [`CHALLENGE_PERIOD`].
 pub const CHALLENGES: u32 = 10;

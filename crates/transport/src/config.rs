@@ -18,7 +18,7 @@ pub enum Config {
 }
 
 impl Config {
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     ///

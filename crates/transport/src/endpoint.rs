@@ -113,7 +113,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the endpoint sends nothing, not even a probe, until [`Endpoint::on_route_recovered`]: whoever runs it has
+    /// True if the endpoint sends nothing, not even a probe, until [`Endpoint::on_route_recovered`]: whoever runs it has
     /// to look for a route meanwhile.
     pub fn is_silent(&self) -> bool {
         matches!(self, Endpoint::Tpa(end) if end.is_silent())
@@ -129,7 +129,7 @@ impl Endpoint {
         }
     }
 
-    /// What an access to the channel of the links costs and carries, where they aggregate. Only quiet trains heed it.
+    /// Cost and capacity of an access to the channel of the links, where they aggregate. Only quiet trains heed it.
     pub fn on_access(&mut self, access: Access) {
         if let Endpoint::Train(end) = self {
             end.on_access(access);
@@ -148,7 +148,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the connection has ended: everything acknowledged and closed, or reset. A UDP sink never knows.
+    /// True if the connection has ended: everything acknowledged and closed, or reset. A UDP sink never knows.
     pub fn is_done(&self) -> bool {
         match self {
             Endpoint::Tcp(end) => end.end().is_some(),

@@ -26,7 +26,7 @@ impl Flags {
     /// The sender has reduced its window (RFC 3168); TCP only.
     pub const CWR: Flags = Flags(0x80);
 
-    /// Whether all bits of `other` are set.
+    /// True if all bits of `other` are set.
     #[inline]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

@@ -157,7 +157,7 @@ static TABLE: [Entry; PUBLISHED.len() + RULED.len()] = {
     table
 };
 
-/// What a name may be extended by.
+/// Suffixes of a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Modifier {
     /// The word after the `+`.
@@ -247,7 +247,7 @@ pub fn table() -> &'static [Entry] {
     &TABLE
 }
 
-/// What any name of a TCP may be extended by.
+/// Suffixes of any name of a TCP.
 pub fn modifiers() -> &'static [Modifier] {
     MODIFIERS
 }

@@ -14,7 +14,7 @@ pub enum Output<S> {
 }
 
 impl<S> Output<S> {
-    /// What follows from the segment that may leave, if any, and from the time of the next timer, which is
+    /// Answer that follows from the segment that may leave, if any, and from the time of the next timer, which is
     /// [`Time::NEVER`] if none runs.
     #[inline]
     pub fn new(segment: Option<S>, timer: Time) -> Output<S> {
@@ -48,7 +48,7 @@ impl<S> Output<S> {
 /// A protocol under a clock of its caller's. It does nothing by itself: after anything happened to it, and when the time of
 /// its last [`Output::Wait`] has come, it is polled until it has nothing more to transmit.
 pub trait Machine {
-    /// What it sends.
+    /// Segments that it sends.
     type Segment;
 
     /// Does what is due at `now`, which never goes back, and says what comes next.

@@ -1,4 +1,4 @@
-//! What the network tells an endpoint about a packet and its path, and which end of a connection the endpoint is.
+//! Information of the network for an endpoint, on a packet and its path, and the role of an endpoint in its connection.
 
 use meshpace_core::Rate;
 
@@ -16,7 +16,7 @@ pub enum Role {
 pub struct Arrival {
     /// Hops the packet travelled; 0 if unknown.
     pub hops: u8,
-    /// Whether a node on the way marked it "congestion experienced" (RFC 3168).
+    /// True if a node on the way marked it "congestion experienced" (RFC 3168).
     pub ce: bool,
     /// Power of the last hop's frame in dBm, where the radio tells.
     pub received_power_dbm: Option<f32>,

@@ -1,4 +1,4 @@
-//! What has arrived of a byte stream: everything before an offset, and ranges beyond a gap.
+//! The parts of a byte stream that have arrived: everything before an offset, and ranges beyond a gap.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Whether `offset` lies in it.
+    /// True if `offset` lies in it.
     pub fn holds(&self, offset: u64) -> bool {
         self.start <= offset && offset < self.end
     }
@@ -49,7 +49,7 @@ impl Received {
         &self.beyond
     }
 
-    /// Whether all of `start..end` has arrived.
+    /// True if all of `start..end` has arrived.
     pub fn has(&self, start: u64, end: u64) -> bool {
         end <= self.next || self.beyond.iter().any(|known| known.start <= start && end <= known.end)
     }

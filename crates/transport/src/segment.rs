@@ -29,7 +29,7 @@ impl Segment {
         }
     }
 
-    /// Whether a congested node may mark the packet instead of dropping it (ECT, RFC 3168).
+    /// True if a congested node may mark the packet instead of dropping it (ECT, RFC 3168).
     #[inline]
     pub fn is_ecn_capable(&self) -> bool {
         match self {

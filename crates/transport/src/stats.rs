@@ -1,4 +1,4 @@
-//! What an endpoint counts.
+//! Counters of an endpoint.
 
 /// Counters and sums since the start. All only grow, so that a caller measures an interval by subtracting a snapshot.
 ///

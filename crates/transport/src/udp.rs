@@ -130,12 +130,12 @@ impl Source {
         self.wakeup = if waits { self.earliest.max(now) } else { Time::NEVER };
     }
 
-    /// Whether the source spaces its datagrams itself.
+    /// True if the source spaces its datagrams itself.
     pub fn has_rate(&self) -> bool {
         self.config.rate.is_some()
     }
 
-    /// Whether everything has been sent and nothing more will come.
+    /// True if everything has been sent and nothing more will come.
     pub fn is_done(&self) -> bool {
         self.closed && self.backlog == 0
     }

@@ -174,7 +174,7 @@ impl Place {
     /// replaces it.
     pub fn new(directory: &Path, scenario: &Scenario, seed: u64, force: bool) -> io::Result<Place> {
         let campaign = Campaign { scenario: scenario.clone(), first_seed: seed, seeds: 1 };
-        let manifest = Manifest::of(&campaign, 1);
+        let manifest = campaign.manifest(1);
         let store = Store::open(directory, &manifest, force)?;
         if store.has(&(POINT.to_owned(), seed)) {
             let message = format!("{} has a record of seed {seed}; --force replaces it", directory.display());

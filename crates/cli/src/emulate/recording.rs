@@ -7,7 +7,7 @@ use meshpace_core::Time;
 use meshpace_emulator::frame::Conversation;
 use meshpace_emulator::observer::{Observer, SAMPLE};
 use meshpace_emulator::packet::CarriedFrame;
-use meshpace_emulator::realtime::State;
+use meshpace_emulator::state::State;
 use meshpace_lab::stream::{Changes, FlowHeader, Header, Writer};
 use meshpace_mesh::Position;
 use meshpace_sim::{Config, Event, Interests, Probe};

@@ -79,7 +79,7 @@ macro_rules! parameters {
                     concat!($($meaning),+).trim_ascii() $(, $source)?),
             )*];
 
-            /// Whether every parameter is in its range.
+            /// Checks every parameter against its range.
             ///
             /// # Errors
             /// Names the first parameter that is not, its value and its range.
@@ -151,7 +151,7 @@ mod tests {
             timer in rto: Timer = Timer { min: Duration::from_secs(1), ..Timer::default() };
         }
         others {
-            /// What no key sets.
+            /// Fields that no key sets.
             name: &'static str = "piece";
         }
     }

@@ -34,7 +34,7 @@ impl fmt::Display for ParameterError {
 
 impl core::error::Error for ParameterError {}
 
-/// Whether `value` is in its range.
+/// Checks `value` against its range.
 ///
 /// # Errors
 /// One naming the parameter unless `ok`.

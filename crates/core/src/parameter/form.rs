@@ -1,4 +1,4 @@
-//! What a parameter may be: its unit and its range.
+//! Unit and range of a parameter.
 
 use super::Value;
 use crate::{Duration, Rate};
@@ -51,7 +51,7 @@ impl Unit {
         }
     }
 
-    /// Whether a scenario has it in quotes.
+    /// True if a scenario has it in quotes.
     const fn is_quoted(self) -> bool {
         !matches!(self, Unit::Flag | Unit::Number | Unit::Whole(_) | Unit::Wholes(..))
     }
@@ -64,9 +64,9 @@ pub struct Range {
     pub least: f64,
     /// The largest.
     pub most: f64,
-    /// Whether `least` itself is outside.
+    /// True if `least` itself is outside.
     pub is_above: bool,
-    /// Whether `most` itself is outside.
+    /// True if `most` itself is outside.
     pub is_below: bool,
 }
 
@@ -79,7 +79,7 @@ impl Range {
         Range { least, most, is_above: false, is_below: false }
     }
 
-    /// Whether `number` is in it; NaN is in none.
+    /// True if `number` is in it; NaN is in none.
     pub fn contains(&self, number: f64) -> bool {
         let is_large = if self.is_above { number > self.least } else { number >= self.least };
         is_large && if self.is_below { number < self.most } else { number <= self.most }
@@ -110,9 +110,9 @@ pub struct Form {
     pub unit: Unit,
     /// Between which numbers, in the base unit; of no meaning for flags and words.
     pub range: Range,
-    /// Whether the word "none" switches it off.
+    /// True if the word "none" switches it off.
     pub or_none: bool,
-    /// What its absence means, in words, where it has no value unless told; empty where it has one.
+    /// Meaning of its absence in words, where it has no value unless told; empty where it has one.
     pub absence: &'static str,
 }
 
@@ -227,7 +227,7 @@ impl Form {
         Range { least, most, ..self.range }
     }
 
-    /// Whether `value` is in the range; one of another kind is not.
+    /// True if `value` is in the range; one of another kind is not.
     pub fn accepts(&self, value: &Value) -> bool {
         match (self.unit, value) {
             (Unit::Flag, Value::Flag(_)) => true,
@@ -261,7 +261,7 @@ impl Form {
     }
 }
 
-/// What is expected, for errors: `0.1 to 10`, `1 to 12 segments`, `above 0 s`.
+/// The expectation, for errors: `0.1 to 10`, `1 to 12 segments`, `above 0 s`.
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = self.stated().words(|number| self.unit.show(number));

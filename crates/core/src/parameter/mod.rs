@@ -44,7 +44,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Whether the value of `setting` is in the range; no value is.
+    /// Checks the value of `setting` against the range; no value is inside it.
     ///
     /// # Errors
     /// Names the parameter, its value and its range.
@@ -81,7 +81,7 @@ pub trait Parameters {
     fn slots(&mut self) -> Slots<'_>;
 }
 
-/// Whether every parameter of `piece` is in its range.
+/// Checks every parameter of `piece` against its range.
 ///
 /// # Errors
 /// Names the first parameter that is not, its value and its range.

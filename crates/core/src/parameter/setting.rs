@@ -117,7 +117,7 @@ impl Kind for Rate {
         Some(Value::Number(self.as_bps_f64()))
     }
 
-    /// What is above 0 does not become 0.
+    /// A value above 0 does not become 0.
     fn of(value: &Value) -> Option<Rate> {
         let bps = f64::of(value)?;
         Some(Rate::from_bps((libm::round(bps) as u64).max(u64::from(bps > 0.0))))

@@ -1,7 +1,6 @@
 //! A directory of records: `records.jsonl`, one line for each run, and `manifest.json`, which says what made them.
 
 use super::line::{self, FORMAT, Key, key_of};
-use crate::campaign::Campaign;
 use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -71,31 +70,6 @@ fn yes() -> bool {
 }
 
 impl Manifest {
-    /// Manifest of a campaign before anything is run, with so many runs at a time.
-    pub fn of(campaign: &Campaign, jobs: usize) -> Manifest {
-        let scenario = &campaign.scenario;
-        Manifest {
-            scenario: scenario.name.clone(),
-            scenario_sha256: scenario.digest.clone(),
-            scenario_text: scenario.source.text.clone(),
-            set: scenario.source.sets.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            format: FORMAT,
-            model: MODEL_REVISION,
-            first_seed: campaign.first_seed,
-            seeds: campaign.seeds,
-            points: scenario.points.len(),
-            records: 0,
-            failed_runs: 0,
-            jobs,
-            host: host(),
-            wall_time_s: 0.0,
-            experiment: None,
-            quality: None,
-            complete: false,
-        }
-    }
-
     /// The manifest of a directory; None if it has none.
     ///
     /// # Errors
@@ -178,7 +152,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Name of this machine, or of its system.
-fn host() -> String {
+pub(crate) fn host() -> String {
     let name =
         std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
     let name = name.unwrap_or_default().trim().to_owned();

@@ -15,6 +15,7 @@ pub mod summary;
 pub mod table;
 mod write;
 
+pub use crate::words::{plain, told, told_values};
 pub use nodes::NodeRecord;
 pub use pieces::{BatchRecord, FlowPiece, FlowSeries, LinkSeries, SeriesRecord};
 pub use write::{write_whole, write_whole_by};
@@ -24,6 +25,7 @@ pub const TABLE: &str = "records.csv";
 /// The same with types, for analysis.
 pub const PARQUET: &str = "records.parquet";
 
+use crate::summary::starvation::{self, Starved};
 use meshpace_scenario::{Point, Scenario};
 use meshpace_sim::{FlowOutcome, Outcome};
 use schemars::JsonSchema;
@@ -235,6 +237,11 @@ pub struct PacingRecord {
 }
 
 impl Record {
+    /// Starvation of one of its flows.
+    pub fn starved(&self, flow: &FlowRecord) -> Option<Starved> {
+        starvation::starved(Some(flow.delivered_bytes), flow.longest_gap_s, self.duration_s - self.warmup_s)
+    }
+
     /// The record of a run.
     pub fn new(scenario: &Scenario, point: &Point, seed: u64, outcome: &Outcome) -> Record {
         // The run was made of the same draw, so there is one.
@@ -356,29 +363,6 @@ fn is_paced(flow: &meshpace_sim::Flow) -> bool {
         Config::Tpa(tpa) => matches!(tpa.pacing, pacing::Config::Adaptive(_)),
         Config::Udp(_) | Config::Train(_) => false,
     }
-}
-
-/// A sweep value as people read it: strings without quotes.
-pub fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
-    }
-}
-
-/// The point of a record in words: "tcp-ap, hops 4"; empty without a sweep.
-pub fn told(record: &Value) -> String {
-    told_values(record.get("point").and_then(Value::as_object), |_| true)
-}
-
-/// Those values of a point whose keys `is_shown` takes, in words: texts as they are, other values behind the last part of their key.
-pub fn told_values(point: Option<&Map<String, Value>>, is_shown: impl Fn(&str) -> bool) -> String {
-    let told = |(key, value): (&String, &Value)| match value {
-        Value::String(text) => text.clone(),
-        value => format!("{} {}", key.rsplit('.').next().unwrap_or(key), plain(value)),
-    };
-    let shown = point.into_iter().flatten().filter(|(key, _)| is_shown(key));
-    shown.map(told).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

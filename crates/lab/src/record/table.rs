@@ -133,8 +133,7 @@ impl Row {
     fn label(&self, group: &[Record]) -> String {
         let Row::Flow(id) = self else { return "total".to_owned() };
         let flow = &group[0].flows[*id];
-        let is_starved =
-            |record: &Record| record.flows.get(*id).is_some_and(|flow| starvation::of(record, flow).is_some());
+        let is_starved = |record: &Record| record.flows.get(*id).is_some_and(|flow| record.starved(flow).is_some());
         let mark = if group.iter().any(is_starved) { MARK } else { "" };
         let ends = |record: &Record| record.flows.get(*id).map(|flow| (flow.from, flow.to));
         let ends = match group.iter().all(|record| ends(record) == ends(&group[0])) {
@@ -231,7 +230,7 @@ impl Column {
         // Where nothing is sent again, there is nothing to count.
         let again = |value: f64| if flows.iter().all(is_datagrams) { f64::NAN } else { value };
         // One flow has the delay of what it did deliver; all flows together have none if one of them is starved.
-        let is_none = flows.iter().any(|flow| match (row, starvation::of(record, flow)) {
+        let is_none = flows.iter().any(|flow| match (row, record.starved(flow)) {
             (_, None) => false,
             (Row::Flow(_), Some(starved)) => starved == Starved::Nothing,
             (Row::Total, Some(_)) => true,

@@ -9,6 +9,7 @@ pub mod gain;
 pub mod judge;
 pub mod labels;
 pub mod library;
+mod names;
 pub mod observations;
 pub mod reference;
 pub mod replication;

@@ -2,10 +2,10 @@
 //! beside it. `docs/register.md` describes the notation.
 
 use super::collection::Collection;
-use super::consistency::check_term;
 use super::data::{Published, Term};
 use super::judge::{Comparison, pairs, percent, told};
 use super::library::Register;
+use super::names::check_term;
 use super::observations::{Observations, Sample};
 use super::select::X;
 use crate::statistics::{Estimate, digits, estimate};

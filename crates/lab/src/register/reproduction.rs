@@ -52,7 +52,7 @@ impl Reproduction<'_> {
         let manifest = Manifest {
             experiment: Some(runs.id.clone()),
             quality: self.quality.map(str::to_owned),
-            ..Manifest::of(&campaign, self.jobs)
+            ..campaign.manifest(self.jobs)
         };
         let mut session = Session::open(Arc::clone(&campaign), &self.directory, &manifest, self.force)?;
         session.store().iter().flat_map(|store| store.damaged()).for_each(|what| listener.say(what));

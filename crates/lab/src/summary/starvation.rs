@@ -1,7 +1,7 @@
 //! Who starved: flows that delivered nothing, or nothing for long. Every summary asks here, and says it first.
 
 use super::flows;
-use crate::record::{FlowRecord, Record};
+use crate::words::told;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub enum Starved {
 }
 
 /// Whether a flow was starved, by its bytes delivered and its longest gap, seconds, where that is known, in so many seconds.
-fn starved(delivered: Option<u64>, gap: Option<f64>, measured: f64) -> Option<Starved> {
+pub fn starved(delivered: Option<u64>, gap: Option<f64>, measured: f64) -> Option<Starved> {
     match (delivered?, gap) {
         // It never had anything to send.
         (_, Some(0.0)) => None,
@@ -26,11 +26,6 @@ fn starved(delivered: Option<u64>, gap: Option<f64>, measured: f64) -> Option<St
         (_, Some(gap)) if gap > LONG * measured => Some(Starved::Gap(gap)),
         _ => None,
     }
-}
-
-/// The same of a flow of a record.
-pub fn of(record: &Record, flow: &FlowRecord) -> Option<Starved> {
-    starved(Some(flow.delivered_bytes), flow.longest_gap_s, record.duration_s - record.warmup_s)
 }
 
 /// The same of every flow of a record as it was read.
@@ -127,7 +122,7 @@ impl Tally {
     /// Counts runs by the words of their points.
     pub fn of(records: &[Value]) -> Tally {
         let mut tally = Tally::default();
-        records.iter().for_each(|record| tally.add(&crate::record::told(record), record));
+        records.iter().for_each(|record| tally.add(&told(record), record));
         tally
     }
 

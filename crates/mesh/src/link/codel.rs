@@ -38,11 +38,11 @@ pub struct Codel {
     /// Drops since the dropping state was entered; 1 is the first.
     count: u32,
     last_count: u32,
-    /// Whether the packet before this one was dropped in the same request for a packet, and in which state.
+    /// State in which the packet before this one was dropped in the same request for a packet; None if it was not.
     just_dropped: Option<Entering>,
 }
 
-/// How the drop before came about.
+/// Place of a drop in its dropping state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Entering {
     /// It was the first of a dropping state.
@@ -52,7 +52,7 @@ enum Entering {
 }
 
 impl Codel {
-    /// Whether packets are being dropped.
+    /// True if packets are being dropped.
     pub fn dropping(&self) -> bool {
         self.dropping
     }

@@ -54,7 +54,7 @@ impl QueueConfig {
         ]
     }
 
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     /// The first parameter that is not.
@@ -90,7 +90,7 @@ impl MarkerConfig {
         ]
     }
 
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     /// The first parameter that is not.
@@ -125,7 +125,7 @@ pub struct LinkConfig {
     pub queue: QueueConfig,
     /// The marker.
     pub marker: MarkerConfig,
-    /// What becomes of broadcasts of routing and ARP.
+    /// Repetition of broadcasts of routing and ARP.
     pub repeats: Repeats,
 }
 
@@ -141,7 +141,7 @@ impl Default for LinkConfig {
 }
 
 impl LinkConfig {
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     /// The first parameter that is not.

@@ -146,7 +146,7 @@ impl Dcc {
         Dcc { config, ack_time, links: Vec::new() }
     }
 
-    /// Whether frames with pure TCP ACKs are counted.
+    /// True if frames with pure TCP ACKs are counted.
     pub fn counts_acks(&self) -> bool {
         self.config.counts == DccCounts::DataAndAcks
     }

@@ -37,7 +37,7 @@ pub struct Attempt<'a, P> {
     pub body: &'a Body<P>,
     /// Time this station was on the air in the attempt, preambles included: the data frame, and the RTS if there was one.
     pub air_time: Duration,
-    /// Whether the ACK has come; after an aggregate, any answer.
+    /// True if the ACK has come; after an aggregate, any answer.
     pub acknowledged: bool,
     /// Content and result of the attempt.
     pub carried: Carried,
@@ -106,25 +106,25 @@ impl<P: Packet> Discipline<P> {
         Discipline { queue, marker }
     }
 
-    /// Whether [`Discipline::push`] wants to know how far the destination of a packet of this node's own is.
+    /// True if [`Discipline::push`] wants to know how far the destination of a packet of this node's own is.
     #[inline]
     pub fn wants_hops(&self) -> bool {
         matches!(self.queue, Queue::Llap(_))
     }
 
-    /// Whether [`Discipline::on_attempt`] is to be called at all.
+    /// True if [`Discipline::on_attempt`] is to be called at all.
     #[inline]
     pub fn wants_attempts(&self) -> bool {
         matches!(self.marker, Marker::Dcc(_)) || matches!(self.queue, Queue::FqCodelAirtime(_))
     }
 
-    /// Whether [`Discipline::on_overheard`] is to be called at all.
+    /// True if [`Discipline::on_overheard`] is to be called at all.
     #[inline]
     pub fn wants_overheard(&self) -> bool {
         matches!(self.queue, Queue::Llap(_))
     }
 
-    /// Whether it holds packets back although the MAC could take them: whether [`Discipline::next_wakeup`] ever tells of anything.
+    /// True if it holds packets back although the MAC could take them: only then [`Discipline::next_wakeup`] ever has a time.
     #[inline]
     pub fn holds_back(&self) -> bool {
         matches!(self.queue, Queue::Llap(_))
@@ -141,7 +141,7 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// Whether nothing waits.
+    /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -225,7 +225,7 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// Whether the next packet of a category is for another neighbour than `next_hop`, where packets wait in the order in which they came.
+    /// True if the next packet of a category is for another neighbour than `next_hop`, where packets wait in the order in which they came.
     pub fn is_first_for_another(&self, category: Category, next_hop: NodeId) -> bool {
         match &self.queue {
             Queue::DropTail(queue) => queue.is_first_for_another(next_hop),

@@ -19,7 +19,7 @@ use meshpace_core::{Duration, FlowId, NodeId, Time, parameters};
 /// Packets dropped at once from the longest queue when there is no room, at most (RFC 8290, 4.1).
 const DROP_BATCH: usize = 64;
 
-/// How many bytes a flow may be ahead of its turn, beside a packet: an aggregate.
+/// Bytes that a flow may be ahead of its turn, beside a packet: an aggregate.
 const AHEAD: i64 = 65_535;
 
 parameters! {
@@ -53,7 +53,7 @@ struct Flow<P> {
     bytes: u32,
     /// Bytes it may still send in this round.
     credits: i64,
-    /// Whether it is in one of the two lists.
+    /// True if it is in one of the two lists.
     listed: bool,
     codel: Codel,
 }
@@ -137,7 +137,7 @@ impl<P: Packet> FqCodel<P> {
         self.len
     }
 
-    /// Whether nothing waits.
+    /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -104,7 +104,7 @@ struct Waiting<P> {
     queue: FqCodel<P>,
     /// Air time that it may still have in this round.
     deficit_ns: i64,
-    /// Whether it is in one of the two lists.
+    /// True if it is in one of the two lists.
     listed: bool,
 }
 
@@ -157,7 +157,7 @@ impl<P: Packet> FqCodelAirtime<P> {
         self.len
     }
 
-    /// Whether nothing waits.
+    /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -58,7 +58,7 @@ pub struct Lred {
     config: LredConfig,
     /// Moving average of retries per packet.
     average: f64,
-    /// What an exchange takes beside the data frame: SIFS + MAC ACK.
+    /// Time of an exchange beside the data frame: SIFS + MAC ACK.
     overhead: Duration,
 }
 
@@ -93,7 +93,7 @@ impl Lred {
         }
     }
 
-    /// Whether the average asks for pacing.
+    /// True if the average asks for pacing.
     pub fn paces(&self) -> bool {
         self.config.pacing && self.average >= self.config.min_threshold
     }

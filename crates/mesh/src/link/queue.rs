@@ -27,7 +27,7 @@ impl<P> DropTail<P> {
         self.waiting.len()
     }
 
-    /// Whether nothing waits.
+    /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -54,7 +54,7 @@ impl<P> DropTail<P> {
         self.waiting.pop_front()
     }
 
-    /// Whether the next packet is for somebody else than `next_hop`.
+    /// True if the next packet is for somebody else than `next_hop`.
     pub fn is_first_for_another(&self, next_hop: NodeId) -> bool {
         self.waiting.front().is_some_and(|first| first.next_hop != next_hop)
     }

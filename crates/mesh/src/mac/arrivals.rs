@@ -61,7 +61,7 @@ pub struct Arrival {
     pub nav_ns: u32,
     /// Its sender.
     pub sender: NodeId,
-    /// Whether [`super::Dcf::on_frame_end`] will be called for its end. Required if it is for this station, or for all, or an RTS
+    /// True if [`super::Dcf::on_frame_end`] will be called for its end. Required if it is for this station, or for all, or an RTS
     /// under `ieee` (which may *shorten* a NAV); never needed where it cannot be decoded.
     pub is_notified: bool,
 }
@@ -123,13 +123,13 @@ impl NextArrival {
         (self.first.start != Time::NEVER).then_some(&self.first)
     }
 
-    /// Whether there is a frame and the next one has ended before `now`.
+    /// True if there is a frame and the next one has ended before `now`.
     #[inline]
     pub fn is_over(&self, now: Time) -> bool {
         self.first.frame.end < now
     }
 
-    /// Whether the next frame is transmission `id`.
+    /// True if the next frame is transmission `id`.
     #[inline]
     pub fn first_is(&self, id: u32) -> bool {
         self.first.start != Time::NEVER && self.first.frame.id == id
@@ -180,7 +180,7 @@ pub struct LockedFrame {
     pub sender: NodeId,
     /// As in [`Arrival`].
     pub is_notified: bool,
-    /// Whether it is strong enough to be decoded on a quiet medium.
+    /// True if it is strong enough to be decoded on a quiet medium.
     pub decodable: bool,
 }
 
@@ -208,7 +208,7 @@ impl LaterArrivals {
         core::mem::replace(&mut self.next, sooner.map_or(Arrival::NONE, |place| self.rest.swap_remove(place)))
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.next.start == Time::NEVER

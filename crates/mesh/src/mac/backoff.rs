@@ -14,14 +14,14 @@ pub enum Backoff {
     Off,
     /// The medium is busy.
     Paused {
-        /// What remains to be counted down, ns.
+        /// Time that remains to be counted down, ns.
         remaining_ns: u32,
     },
     /// The medium is idle.
     Running {
         /// Time at which counting down begins: the end of the interframe space.
         from: Time,
-        /// What remains to be counted down from then, ns.
+        /// Time that remains to be counted down from then on, ns.
         remaining_ns: u32,
     },
 }
@@ -33,7 +33,7 @@ impl Backoff {
         Backoff::Paused { remaining_ns: remaining.0 as u32 }
     }
 
-    /// Whether the timer is in use.
+    /// True if the timer is in use.
     #[inline]
     pub fn busy(self) -> bool {
         self != Backoff::Off
@@ -48,7 +48,7 @@ impl Backoff {
         }
     }
 
-    /// Whether a station with this timer notices that the medium becomes busy: less than `commit` before its own transmission
+    /// True if a station with this timer notices that the medium becomes busy: less than `commit` before its own transmission
     /// it does not, and goes ahead.
     #[inline]
     pub fn notices(self, now: Time, commit: Duration) -> bool {

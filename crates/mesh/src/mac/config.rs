@@ -8,10 +8,10 @@ use meshpace_core::{Duration, parameters};
 /// Header size, backoff range, retry and timer rules of the MAC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MacProfile {
-    /// What ns-2.35 was measured to do.
+    /// The behaviour of ns-2.35, as measured.
     #[default]
     Ns2,
-    /// What IEEE 802.11 says.
+    /// The behaviour that IEEE 802.11 prescribes.
     Ieee,
 }
 
@@ -55,7 +55,7 @@ parameters! {
 const TXOP: Form = TIME.to(2.097_12);
 
 parameters! {
-    /// What 802.11n adds: aggregates of MPDUs (A-MPDU) that are acknowledged one by one (compressed block ACK). The agreement between
+    /// Additions of 802.11n: aggregates of MPDUs (A-MPDU) that are acknowledged one by one (compressed block ACK). The agreement between
     /// two stations is taken for made when the run begins.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct HtConfig {
@@ -79,7 +79,7 @@ parameters! {
         reorder_timeout: Duration = Duration::from_millis(100) => TIME.above(0.0), Expert, "Linux, mac80211";
     }
     others {
-        /// Whether frames have categories with their own access to the medium; None: all are best effort. Default None.
+        /// Categories of frames, each with its own access to the medium; None: all frames are best effort. Default None.
         edca: Option<EdcaConfig> = None;
     }
 }
@@ -88,7 +88,7 @@ impl HtConfig {
     /// The window of the compressed block ACK.
     pub const WINDOW: u32 = 64;
 
-    /// Whether a packet that comes while the medium is idle needs no backoff: as `immediate_access` says, by default without aggregates.
+    /// True if a packet that comes while the medium is idle needs no backoff: as `immediate_access` says, by default without aggregates.
     pub fn has_immediate_access(&self) -> bool {
         self.immediate.unwrap_or(self.mpdus == 1)
     }
@@ -103,7 +103,7 @@ pub struct MacConfig {
     pub rts: RtsPolicy,
     /// Limits of its attempts.
     pub retries: RetryLimits,
-    /// Whether it is that of 802.11n, over [`MacProfile::Ieee`].
+    /// Parameters of 802.11n, over [`MacProfile::Ieee`]; None: the MAC is not that of 802.11n.
     pub ht: Option<HtConfig>,
 }
 

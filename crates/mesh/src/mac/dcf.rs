@@ -70,7 +70,7 @@ pub struct Attempted<P> {
     pub queued: Queued<P>,
     /// Time this station was on the air: the data frame, and the RTS if there was one.
     pub air_time: Duration,
-    /// Whether the ACK came; after an aggregate, any answer.
+    /// True if the ACK came; after an aggregate, any answer.
     pub acknowledged: bool,
     /// Content and result of the attempt.
     pub carried: Carried,
@@ -135,7 +135,7 @@ struct Outgoing<P> {
     packet: Queued<P>,
     bytes: u32,
     uses_rts: bool,
-    /// Whether the next attempt begins with an RTS.
+    /// True if the next attempt begins with an RTS.
     rts_next: bool,
     sequence: u16,
     sent_before: bool,
@@ -216,7 +216,7 @@ pub struct Dcf<P> {
     me: NodeId,
     /// No frame is at the receiver and at most one is on its way, so that it can be processed as a whole after its end.
     single_arrival: bool,
-    /// Whether there is anything in `later_arrivals`.
+    /// True if there is anything in `later_arrivals`.
     has_later_arrivals: bool,
     /// `ieee`: the frame that arrives began while this station was transmitting: its preamble was missed.
     missed_start: bool,
@@ -327,7 +327,7 @@ impl<P: Packet> Dcf<P> {
         self.backoff.extend(extra);
     }
 
-    /// Whether the station can take a packet with [`Dcf::send`].
+    /// True if the station can take a packet with [`Dcf::send`].
     #[inline]
     pub fn wants_packet(&self) -> bool {
         self.packets != PacketState::Sending
@@ -371,7 +371,7 @@ impl<P: Packet> Dcf<P> {
         self.update_single_arrival();
     }
 
-    /// Whether more than one frame is on its way.
+    /// True if more than one frame is on its way.
     #[inline]
     pub fn has_later_arrivals(&self) -> bool {
         self.has_later_arrivals

@@ -32,7 +32,7 @@ pub struct Mpdu<P> {
     pub sequence: u16,
     /// Its length in bytes: header, body, FCS.
     pub bytes: u32,
-    /// Whether it was on the air before.
+    /// True if it was on the air before.
     pub retry: bool,
     /// Its content.
     pub body: Body<P>,
@@ -58,7 +58,7 @@ pub struct Frame<P> {
     /// Sequence number of a data frame, of the first MPDU of an aggregate. Where the bitmap of a block ACK begins; before what nothing
     /// will be sent any more, in a request for one.
     pub sequence: u16,
-    /// Whether this MPDU was on the air before.
+    /// True if this MPDU was on the air before.
     pub retry: bool,
     /// The category of a data frame, a block ACK or the request for one: each has its own sequence numbers.
     pub category: Category,

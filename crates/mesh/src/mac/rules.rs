@@ -31,49 +31,49 @@ pub struct Rules {
     /// Bytes added to the length of an MPDU before it is compared with the RTS threshold, which it must exceed (9.2.6). ns-2 counts 24 bytes of PLCP, and an
     /// MPDU as long as the threshold is enough.
     pub rts_extra: u32,
-    /// What is added to a duration before it is cut to whole microseconds, ns: the standard rounds up (7.1.3.2), ns-2 to the nearest.
+    /// Addition to a duration before it is cut to whole microseconds, ns: the standard rounds up (7.1.3.2), ns-2 to the nearest.
     pub duration_rounding_ns: u64,
-    /// How long before its own transmission a station no longer senses that the medium became busy: aCCATime (15.3.3, 802.11-2016, table 17-21); zero: it always
+    /// Time before its own transmission in which a station no longer senses that the medium became busy: aCCATime (15.3.3, 802.11-2016, table 17-21); zero: it always
     /// does.
     pub cca_time: Duration,
-    /// What a time-out leaves for propagation and sensing beyond SIFS and the answer; None: one slot (802.11-2016, 10.3.2.9).
+    /// Margin of a time-out for propagation and sensing, beyond SIFS and the answer; None: one slot (802.11-2016, 10.3.2.9).
     pub answer_margin: Option<Duration>,
-    /// Whether an answer is waited for until it should have begun, and to its end if it has (802.11-2016, 10.3.2.9), instead of until it should have ended.
+    /// True if an answer is waited for until it should have begun, and to its end if it has (802.11-2016, 10.3.2.9), instead of until it should have ended.
     pub awaits_start_of_answer: bool,
-    /// Whether the sender of a CTS waits for the data, instead of being free at once.
+    /// True if the sender of a CTS waits for the data, instead of being free at once.
     pub awaits_data: bool,
-    /// Whether any other valid frame ends the wait for an answer (9.2.5.7, 9.2.8).
+    /// True if any other valid frame ends the wait for an answer (9.2.5.7, 9.2.8).
     pub other_frame_ends_wait: bool,
-    /// Whether data that RTS/CTS must precede is taken only as the answer to the station's own CTS, as in ns-2.
+    /// True if data that RTS/CTS must precede is taken only as the answer to the station's own CTS, as in ns-2.
     pub data_follows_cts: bool,
-    /// Whether a station answers an RTS only if it senses no carrier; the standard asks for the NAV alone (9.2.5.7).
+    /// True if a station answers an RTS only if it senses no carrier; the standard asks for the NAV alone (9.2.5.7).
     pub cts_needs_idle_medium: bool,
-    /// Whether a frame whose backoff has ended senses the medium once more, and backs off with a doubled window if it is busy, as in ns-2.
+    /// True if a frame whose backoff has ended senses the medium once more, and backs off with a doubled window if it is busy, as in ns-2.
     pub senses_before_sending: bool,
-    /// Whether a backoff may be as long as the contention window (9.2.4), instead of one slot less.
+    /// True if a backoff may be as long as the contention window (9.2.4), instead of one slot less.
     pub backoff_reaches_window: bool,
     /// When a frame leaves without a backoff.
     pub immediate_access: ImmediateAccess,
-    /// Whether the space that must have passed for that is counted from the end of the NAV, too (9.2.5.1: idle is what both carrier senses say).
+    /// True if the space that must have passed for that is counted from the end of the NAV, too (9.2.5.1: idle is what both carrier senses say).
     pub nav_is_busy: bool,
-    /// Whether a backoff that is interrupted has counted the slot in which the medium becomes busy (802.11-2016, 10.22.2.4), instead of only slots that were idle
+    /// True if a backoff that is interrupted has counted the slot in which the medium becomes busy (802.11-2016, 10.22.2.4), instead of only slots that were idle
     /// to their end (9.2.5.2).
     pub busy_slot_counts: bool,
-    /// Whether a backoff follows a packet that was given up as one that was acknowledged (9.2.5.2, 9.2.4: the window is reset; 802.11-2016, 10.3.4.3).
+    /// True if a backoff follows a packet that was given up as one that was acknowledged (9.2.5.2, 9.2.4: the window is reset; 802.11-2016, 10.3.4.3).
     pub backoff_after_giving_up: bool,
-    /// Whether there is one limit for the failures of all frames.
+    /// True if there is one limit for the failures of all frames.
     pub one_retry_limit: bool,
-    /// Whether a frame is a duplicate only if its retry bit is set (9.2.9), and not by its sequence number alone.
+    /// True if a frame is a duplicate only if its retry bit is set (9.2.9), and not by its sequence number alone.
     pub duplicate_needs_retry: bool,
-    /// Whether a frame that is lost sets the NAV for EIFS and DIFS follows, as in ns-2, instead of EIFS in place of DIFS (9.2.3.4).
+    /// True if a frame that is lost sets the NAV for EIFS and DIFS follows, as in ns-2, instead of EIFS in place of DIFS (9.2.3.4).
     pub error_sets_nav: bool,
-    /// Whether a frame too weak to disturb the one that is received sets the NAV for its air time and EIFS, as in ns-2.
+    /// True if a frame too weak to disturb the one that is received sets the NAV for its air time and EIFS, as in ns-2.
     pub ignored_sets_nav: bool,
-    /// Whether the NAV of an RTS that no frame follows is reset (9.2.5.4).
+    /// True if the NAV of an RTS that no frame follows is reset (9.2.5.4).
     pub rts_nav_resets: bool,
-    /// Whether the packet in the MAC is one of those that the queue is limited to, as in ns-2.
+    /// True if the packet in the MAC is one of those that the queue is limited to, as in ns-2.
     pub queue_counts_current: bool,
-    /// Whether it has the rates of 802.11a.
+    /// True if it has the rates of 802.11a.
     pub has_ofdm: bool,
 }
 

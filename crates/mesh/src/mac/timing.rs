@@ -22,13 +22,13 @@ pub const CTS_ACK_BYTES: u32 = 14;
 pub const BLOCK_ACK_BYTES: u32 = 32;
 /// Length of a compressed block ACK request with its FCS, bytes (9.3.1.8).
 pub const BLOCK_ACK_REQ_BYTES: u32 = 24;
-/// What the wait for the data after a CTS leaves for propagation, both directions: as ns-2 has it.
+/// Allowance for propagation, both directions, in the wait for the data after a CTS: as ns-2 has it.
 const PROPAGATION: Duration = Duration::from_micros(4);
 
 /// Access of a category to the medium.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Access {
-    /// How long the medium must be idle before (AIFS; without categories DIFS).
+    /// Time for which the medium must be idle before (AIFS; without categories DIFS).
     pub aifs: Duration,
     /// The same after a damaged frame.
     pub eifs: Duration,
@@ -53,9 +53,9 @@ pub struct Timing {
     pub difs: Duration,
     /// Extended interframe space: SIFS + an ACK at 1 Mbit/s (OFDM: 6 Mbit/s) + DIFS.
     pub eifs: Duration,
-    /// How long before its end a slot counts as elapsed when the medium becomes busy: the CCA time; with the slots of EDCA one slot more.
+    /// Time before its end from which a slot counts as elapsed when the medium becomes busy: the CCA time; with the slots of EDCA one slot more.
     pub counts_ahead: Duration,
-    /// Whether frames have categories with their own access (EDCA).
+    /// True if frames have categories with their own access (EDCA).
     pub edca: bool,
     /// By category; without EDCA the same for all.
     pub access: [Access; Category::COUNT],
@@ -197,7 +197,7 @@ impl Timing {
         plcp(self.preamble, rate) + rate.time_for(bytes)
     }
 
-    /// Whether a unicast MPDU of `bytes` is preceded by RTS/CTS.
+    /// True if a unicast MPDU of `bytes` is preceded by RTS/CTS.
     #[inline]
     pub fn uses_rts(&self, bytes: u32) -> bool {
         match self.rts {

@@ -25,7 +25,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng};
 
-/// How far below the noise, in dB, a frame still counts as interference.
+/// Distance below the noise, in dB, down to which a frame still counts as interference.
 const NEGLIGIBLE_DB: f64 = 10.0;
 /// Bytes of the data frame by which a link is judged: 1500 of a packet and the larger of the two MAC headers.
 const LINK_FRAME_BYTES: u32 = 1534;
@@ -33,9 +33,9 @@ const LINK_FRAME_BYTES: u32 = 1534;
 /// A node within sensing range of another.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Neighbour {
-    /// Who it is.
+    /// Its node number.
     pub node: NodeId,
-    /// Whether a frame of this strength can be decoded.
+    /// True if a frame of this strength can be decoded.
     pub decodable: bool,
     /// Propagation delay.
     pub delay: Duration,
@@ -127,7 +127,7 @@ impl Channel {
         }
     }
 
-    /// Whether there is a wall between two nodes.
+    /// True if there is a wall between two nodes.
     #[inline]
     pub fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
         !self.cut.is_empty() && self.cut.binary_search(&(one.min(other), one.max(other))).is_ok()
@@ -144,7 +144,7 @@ impl Channel {
         })
     }
 
-    /// Whether frames of `from` can be decoded by `to`, and the other way round.
+    /// True if frames of `from` can be decoded by `to`, and the other way round.
     pub fn is_link(&self, from: NodeId, to: NodeId, distance: f64) -> bool {
         self.received_power(from, to, distance) >= self.link_w && !self.is_cut(from, to)
     }
@@ -159,7 +159,7 @@ impl Channel {
         self.reach_of(self.link_w)
     }
 
-    /// Whether all links have the same range: no node has another attenuator than the rest, and there are no shadows.
+    /// True if all links have the same range: no node has another attenuator than the rest, and there are no shadows.
     pub fn has_one_range(&self) -> bool {
         !matches!(self.propagation, Propagation::Links(_))
             && self.log_distance().is_none_or(|model| {

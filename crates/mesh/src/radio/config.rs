@@ -79,7 +79,7 @@ parameters! {
         preamble: Preamble = Preamble::Long;
         /// The reception rule.
         reception: Reception = Reception::Ns2;
-        /// How power falls with distance.
+        /// Loss of power with distance.
         propagation: Propagation = Propagation::TwoRay;
         /// T_cs under two-ray, in place of the other: power from which the medium is busy, and below which a frame has no effect with [`Reception::Ns2`],
         /// dBm, -200 to 100. None: that of ns-2, which is received over 550 m ([`two_ray::SENSE_THRESHOLD_W`]).

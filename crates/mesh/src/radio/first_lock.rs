@@ -30,7 +30,7 @@ impl Default for FirstLock {
 }
 
 impl FirstLock {
-    /// Whether a frame holds the receiver. (Frames end at later times than zero.)
+    /// True if a frame holds the receiver. (Frames end at later times than zero.)
     #[inline]
     pub fn busy(&self) -> bool {
         self.end != Time::ZERO
@@ -42,7 +42,7 @@ impl FirstLock {
         self.end
     }
 
-    /// Whether transmission `id` holds the receiver.
+    /// True if transmission `id` holds the receiver.
     #[inline]
     pub fn holds(&self, id: u32) -> bool {
         self.busy() && self.held == id
@@ -75,7 +75,7 @@ impl FirstLock {
         self.damaged = true;
     }
 
-    /// Whether transmission `id` holds the receiver, unharmed so far.
+    /// True if transmission `id` holds the receiver, unharmed so far.
     pub fn decodes(&self, id: u32) -> bool {
         self.holds(id) && !self.collided && !self.damaged
     }

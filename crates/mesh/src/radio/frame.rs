@@ -74,7 +74,7 @@ pub struct Arriving {
     pub id: u32,
     /// Its power here, W.
     pub power: f64,
-    /// Whether it is strong enough to be decoded on a quiet medium.
+    /// True if it is strong enough to be decoded on a quiet medium.
     pub decodable: bool,
     /// Its rate.
     pub rate: FrameRate,

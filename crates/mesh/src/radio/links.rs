@@ -28,7 +28,7 @@ impl Links {
         &self.received
     }
 
-    /// Whether every power is in its range.
+    /// Checks every power against its range.
     ///
     /// # Errors
     /// The first that is not.

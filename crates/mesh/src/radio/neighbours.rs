@@ -1,4 +1,4 @@
-//! Who can sense whom: one table per node, sorted by distance, so that a transmission costs what its neighbourhood is.
+//! Stations within sensing range of each other: one table per node, sorted by distance, so that the cost of a transmission is that of its neighbourhood.
 //!
 //! Where nodes move, a table is made for every transmission as it begins ([`Neighbours::around`]), from where the nodes
 //! are at that instant. Within the few milliseconds of a frame nobody moves further than a few centimetres, so the table
@@ -67,7 +67,7 @@ impl Neighbours {
         self.starts.len() - 1
     }
 
-    /// Who senses `node`, nearest first; equal distances by node number.
+    /// Stations that sense `node`, nearest first; equal distances by node number.
     #[inline]
     pub fn of(&self, node: NodeId) -> &[Neighbour] {
         &self.entries[self.starts[node.index()] as usize..self.starts[node.index() + 1] as usize]

@@ -26,7 +26,7 @@ const SYMBOL: Duration = Duration::from_micros(4);
 const NON_HT_PREAMBLE: Duration = Duration::from_micros(20);
 /// The same, HT-SIG and HT-STF.
 const HT_PREAMBLE: Duration = Duration::from_micros(32);
-/// What follows a frame in the band of 2.4 GHz.
+/// Signal extension after a frame in the band of 2.4 GHz.
 const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
 /// From the end of a SIFS to when a receiver tells that a frame begins (aPHY-RX-START-Delay), of control frames.
 pub const RX_START_DELAY: Duration = Duration::from_micros(20);

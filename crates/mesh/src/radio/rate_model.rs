@@ -1,4 +1,4 @@
-//! How a receiver takes the frames of a rate.
+//! Reception of frames of a rate.
 
 use super::bit_errors::Modulation;
 use meshpace_core::Duration;

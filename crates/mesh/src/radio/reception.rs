@@ -1,4 +1,4 @@
-//! What a receiver makes of frames that begin and end, by one of two rules: [`FirstLock`] or [`Sinr`].
+//! Reception of frames as they begin and end, by one of two rules: [`FirstLock`] or [`Sinr`].
 //!
 //! The rule is chosen when the receiver is made. [`FirstLock`] is kept in place and the larger [`Sinr`] apart, so that the
 //! simulations that need only the first pay for one comparison.
@@ -25,7 +25,7 @@ impl Default for Receiver {
 }
 
 impl Receiver {
-    /// Whether the medium is busy: a frame holds the receiver, or energy is sensed.
+    /// True if the medium is busy: a frame holds the receiver, or energy is sensed.
     #[inline]
     pub fn busy(&self) -> bool {
         match self {
@@ -53,13 +53,13 @@ impl Receiver {
         }
     }
 
-    /// Whether the receiver is by the rule of ns-2, which keeps one frame and forgets the others.
+    /// True if the receiver is by the rule of ns-2, which keeps one frame and forgets the others.
     #[inline]
     pub fn is_first_lock(&self) -> bool {
         matches!(self, Receiver::FirstLock(_))
     }
 
-    /// Whether transmission `id` is the one frame that is locked.
+    /// True if transmission `id` is the one frame that is locked.
     #[inline]
     pub fn holds(&self, id: u32) -> bool {
         matches!(self, Receiver::FirstLock(receiver) if receiver.holds(id))
@@ -85,7 +85,7 @@ impl Receiver {
         }
     }
 
-    /// Whether the preamble of a frame of `power` W that can be decoded is detected on a quiet medium.
+    /// True if the preamble of a frame of `power` W that can be decoded is detected on a quiet medium.
     pub fn could_detect(&self, power: f64) -> bool {
         match self {
             Receiver::FirstLock(_) => true,
@@ -102,7 +102,7 @@ impl Receiver {
         }
     }
 
-    /// Whether transmission `id`, which ends now, will be found to be received without error.
+    /// True if transmission `id`, which ends now, will be found to be received without error.
     pub fn decodes(&self, now: Time, id: u32) -> bool {
         match self {
             Receiver::FirstLock(receiver) => receiver.decodes(id),

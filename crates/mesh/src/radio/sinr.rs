@@ -23,7 +23,7 @@ use super::rate_model::RateModel;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, Rng, Time};
 
-/// How long a preamble must be above noise and interference before the receiver stays with its frame (ns-3.44:
+/// Time for which a preamble must be above noise and interference before the receiver stays with its frame (ns-3.44:
 /// `ThresholdPreambleDetectionModel`, evaluated 4 us after the start).
 pub const DETECTION: Duration = Duration::from_micros(4);
 
@@ -120,7 +120,7 @@ impl Sinr {
         Sinr { config, rng, arriving: 0, total: 0.0, held: None, stretches: Vec::new() }
     }
 
-    /// Whether the medium is busy.
+    /// True if the medium is busy.
     #[inline]
     pub fn busy(&self) -> bool {
         self.held.is_some() || self.total >= self.config.sense_w
@@ -165,7 +165,7 @@ impl Sinr {
         }
     }
 
-    /// Whether a frame of `power` W is as far above noise and all other powers as its preamble needs.
+    /// True if a frame of `power` W is as far above noise and all other powers as its preamble needs.
     fn is_above(&self, power: f64) -> bool {
         power >= self.config.detect_ratio * (self.config.noise_w + libm::fmax(self.total - power, 0.0))
     }
@@ -176,7 +176,7 @@ impl Sinr {
         self.held = None;
     }
 
-    /// Whether transmission `id`, which ends now, has been received without error.
+    /// True if transmission `id`, which ends now, has been received without error.
     pub fn decodes(&self, now: Time, id: u32) -> bool {
         self.held.is_some_and(|held| held.id == id && self.after(held, now).is_lucky())
     }
@@ -201,7 +201,7 @@ impl Sinr {
         }
     }
 
-    /// Whether a frame would have been decoded if nothing but noise had been there.
+    /// True if a frame would have been decoded if nothing but noise had been there.
     fn would_pass(&self, held: &Held) -> bool {
         let start = held.detected.since(Time::ZERO).saturating_sub(DETECTION);
         let header = bits(self.config.header, held.header_end.since(Time::ZERO).saturating_sub(start));
@@ -216,7 +216,7 @@ impl Sinr {
         held.power / (self.config.noise_w + libm::fmax(self.total - held.power, 0.0))
     }
 
-    /// Whether there may be aggregates, whose MPDUs are judged one by one.
+    /// True if there may be aggregates, whose MPDUs are judged one by one.
     fn keeps_stretches(&self) -> bool {
         matches!(self.config.header, Modulation::Coded(_))
     }
@@ -261,7 +261,7 @@ impl Sinr {
         sum
     }
 
-    /// Whether the preamble of a frame of `power` W is detected on a quiet medium.
+    /// True if the preamble of a frame of `power` W is detected on a quiet medium.
     pub fn could_detect(&self, power: f64) -> bool {
         power >= self.config.detect_w && power >= self.config.detect_ratio * self.config.noise_w
     }
@@ -343,7 +343,7 @@ mod tests {
         Arriving { id, power, decodable: true, rate: FrameRate::DATA, end }
     }
 
-    /// How many of 100 frames from `wanted` metres survive a frame from `other` metres that overlaps all but the first or
+    /// Number of 100 frames from `wanted` metres that survive a frame from `other` metres that overlaps all but the first or
     /// last 100 us of them.
     fn survivors(wanted: f64, other: f64, wanted_first: bool) -> usize {
         let (wanted, other) = (two_ray::received_power(wanted), two_ray::received_power(other));

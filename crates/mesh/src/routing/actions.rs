@@ -1,4 +1,4 @@
-//! What a routing protocol asks of the node it lives in.
+//! Actions that a routing protocol asks of its node.
 
 use meshpace_core::{Duration, NodeId};
 
@@ -69,7 +69,7 @@ pub enum Action<P, M> {
         packet: P,
         /// The neighbour, or broadcast.
         next_hop: NodeId,
-        /// How long it waits before.
+        /// Wait before it is sent.
         delay: Duration,
     },
     /// [`Actions::send`].
@@ -78,7 +78,7 @@ pub enum Action<P, M> {
         message: M,
         /// The neighbour, or broadcast.
         next_hop: NodeId,
-        /// How long it waits before.
+        /// Wait before it is sent.
         delay: Duration,
     },
     /// [`Actions::drop_packet`].
@@ -97,7 +97,7 @@ pub enum Action<P, M> {
     Notice {
         /// Destination of the route.
         destination: NodeId,
-        /// Whether it was found; lost otherwise.
+        /// True if it was found; lost otherwise.
         found: bool,
     },
 }

@@ -19,7 +19,7 @@ macro_rules! messages {
                 }
             }
 
-            /// What it is for.
+            /// Its purpose.
             pub fn kind(&self) -> MessageKind {
                 match self {
                     $(Message::$name(message) => message.kind(),)*

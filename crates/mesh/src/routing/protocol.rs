@@ -8,7 +8,7 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 /// The time to live that IP stacks start with (IANA, "IP Option Numbers", default time to live).
 pub const IP_TIME_TO_LIVE: u8 = 64;
 
-/// What a routing message is for, as statistics have it.
+/// Purpose of a routing message, as statistics count it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageKind {
     /// It asks for a route.
@@ -26,7 +26,7 @@ pub trait RoutingMessage: Copy {
     /// Length in bytes with the IP header.
     fn size(&self) -> u32;
 
-    /// What it is for.
+    /// Its purpose.
     fn kind(&self) -> MessageKind;
 }
 

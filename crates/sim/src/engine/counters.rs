@@ -1,6 +1,10 @@
-//! What the engine counts of a run besides frames.
+//! Counters of a run besides frames.
 
+use crate::probe::{Event, Loss, Probe};
+use meshpace_core::{NodeId, Time};
+use meshpace_mesh::link::discipline::QueueLoss;
 use meshpace_mesh::routing::MessageKind;
+use meshpace_mesh::{Packet, Queued};
 
 /// Losses and routing messages of a whole run, at all nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,5 +36,19 @@ impl Counters {
             MessageKind::Error => self.route_errors += 1,
             MessageKind::Announcement => {}
         }
+    }
+}
+
+/// Counts a packet that a queue of `node` loses, and tells the probe.
+#[inline]
+pub(super) fn lose<P: Packet, O: Probe<P>>(
+    now: Time,
+    node: NodeId,
+    probe: &mut O,
+    drops: &mut u64,
+) -> impl FnMut(Queued<P>, QueueLoss) {
+    move |lost, why| {
+        *drops += 1;
+        probe.on(now, Event::Loss { node, lost: &lost, why: Loss::Queue(why) });
     }
 }

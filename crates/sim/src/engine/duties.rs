@@ -1,4 +1,4 @@
-//! What an engine does beyond the plain exchange of frames, because its configuration or its probe asks for it. Settled once, so that
+//! Duties of an engine beyond the plain exchange of frames, because its configuration or its probe asks for them. Settled once, so that
 //! the path of a frame asks one flag each.
 
 use crate::probe::Interests;

@@ -1,33 +1,17 @@
 //! Stations and the frames between them: a transmission from its start until every station that it is for, or that decodes it, has been told.
 
+use super::counters::lose;
 use super::packets::Delayed;
-use super::{ARP_DELAY, Engine, InLink, LINK_DELAY, Node};
+use super::{ARP_DELAY, Engine, InLink, LARGE, LINK_DELAY, Node};
 use crate::on_air::{Audience, OnAir};
-use crate::probe::{Event, Loss, Probe};
+use crate::probe::{Event, Probe};
 use crate::queue::Owner;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
-use meshpace_mesh::link::discipline::{Attempt, QueueLoss};
+use meshpace_mesh::link::discipline::Attempt;
 use meshpace_mesh::mac::{Action, Arrival, Attempted, Category, Dcf, Frame, Heard, OrderedTime, Timing};
 use meshpace_mesh::radio::{Arriving, Neighbour};
-use meshpace_mesh::{Body, Packet, Queued};
-
-/// From so many nodes on their state is not all in a processor's cache.
-pub(super) const LARGE: usize = 1_000;
-
-/// Counts a packet that a queue of `node` loses, and tells the probe.
-#[inline]
-pub(super) fn lose<P: Packet, O: Probe<P>>(
-    now: Time,
-    node: NodeId,
-    probe: &mut O,
-    drops: &mut u64,
-) -> impl FnMut(Queued<P>, QueueLoss) {
-    move |lost, why| {
-        *drops += 1;
-        probe.on(now, Event::Loss { node, lost: &lost, why: Loss::Queue(why) });
-    }
-}
+use meshpace_mesh::{Body, Packet};
 
 /// Time at which a station acts next, with categories or without. Out of line: the loop over those who sense a frame needs its registers.
 #[inline(never)]
@@ -155,7 +139,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         action
     }
 
-    /// Whether the firewall of `node` drops what `from` sends.
+    /// True if the firewall of `node` drops what `from` sends.
     #[inline]
     pub(super) fn refuses(&self, node: NodeId, from: NodeId) -> bool {
         !self.firewall.is_empty() && self.firewall[node.index()].binary_search(&from).is_err()

@@ -1,7 +1,7 @@
 //! Packets above the MAC: routing, address resolution, the link layer's delay, the interface queue.
 
-use super::frames::{LARGE, lose};
-use super::{ARP_DELAY, Engine, InLink, LINK_DELAY};
+use super::counters::lose;
+use super::{ARP_DELAY, Engine, InLink, LARGE, LINK_DELAY};
 use crate::probe::{Event, Loss, Probe};
 use crate::queue::{DELAYED_RANK, DELAYED_RANKS, Key, Owner};
 use meshpace_core::{Duration, NodeId};
@@ -9,7 +9,7 @@ use meshpace_mesh::link::arp::Resolve;
 use meshpace_mesh::routing::Action;
 use meshpace_mesh::{Body, Packet, Queued};
 
-/// How many packets ahead routing's state is read.
+/// Number of packets for which routing's state is read ahead.
 const AHEAD: usize = 16;
 
 /// A packet that waits elsewhere: routing's jitter before the link layer, or ARP's delay before the queue.

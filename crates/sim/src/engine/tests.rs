@@ -1,4 +1,4 @@
-//! What the engine does beside what a driver asks for.
+//! Tests of the engine: its own actions, beside those that a driver asks for.
 
 use super::Engine;
 use crate::mobility::{Mobility, Motion, Move};

@@ -1,4 +1,4 @@
-//! What an access to the channel costs and carries, for transports that gather segments.
+//! Cost and capacity of an access to the channel, for transports that gather segments.
 
 use meshpace_core::Duration;
 use meshpace_mesh::MeshConfig;

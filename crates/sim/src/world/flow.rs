@@ -54,7 +54,7 @@ pub struct Counted {
     pub sender: Stats,
     /// Counters of its receivers.
     pub receiver: Stats,
-    /// How long files were under way.
+    /// Time for which files were under way.
     pub transferring: Duration,
 }
 
@@ -81,7 +81,7 @@ pub struct FlowState {
     past: Counted,
     /// When it waited and got nothing.
     pub gaps: Gaps,
-    /// Whether every byte that is written arrives, unless the connection ends.
+    /// True if every byte that is written arrives, unless the connection ends.
     is_reliable: bool,
 }
 
@@ -102,7 +102,7 @@ impl FlowState {
         }
     }
 
-    /// Whether data wait to be delivered after a delivery. Datagrams are lost: of those nobody knows until the next is written.
+    /// True if data wait to be delivered after a delivery. Datagrams are lost: of those nobody knows until the next is written.
     #[inline]
     pub fn has_more(&self) -> bool {
         let written = self.application.written();

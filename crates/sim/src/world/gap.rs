@@ -5,9 +5,9 @@ use meshpace_core::{Duration, Time};
 /// The gaps of one flow. One begins when data wait and ends when bytes are delivered.
 #[derive(Clone, Copy, Debug)]
 pub struct Gaps {
-    /// What is before it does not count.
+    /// Start of the measurement.
     begin: Time,
-    /// What is after it does not count either: the application wants no more.
+    /// End of the measurement: the application wants no more.
     stop: Time,
     /// Since when data have waited without a delivery; none while nothing waits.
     since: Option<Time>,

@@ -1,4 +1,4 @@
-//! How many datagrams of a UDP flow arrive of those sent in the measured interval: the packet loss ratio of RFC 7680, without its time
+//! Share of the datagrams of a UDP flow that arrive, of those sent in the measured interval: the packet loss ratio of RFC 7680, without its time
 //! limit, so that a datagram counts as lost if it has not arrived at the end of the run.
 
 /// The numbers up to the newest of which it is known whether they have arrived. A datagram that arrives later than so many others counts,

@@ -51,7 +51,7 @@ impl Measurement {
         }
     }
 
-    /// Whether there is nothing more to measure: the run is at its end, or its last batch is complete.
+    /// True if there is nothing more to measure: the run is at its end, or its last batch is complete.
     pub fn is_over(&self, now: Time) -> bool {
         self.ended.is_some() || now >= self.end
     }

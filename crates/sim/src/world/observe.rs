@@ -1,4 +1,4 @@
-//! What is measured in pieces of a run: windows of time from its start, and batches of delivered packets.
+//! Measurements in pieces of a run: windows of time from its start, and batches of delivered packets.
 //!
 //! Batch means (A. M. Law, "Simulation Modeling and Analysis", section 9.5; AP05, section 5: 11 batches of 5,000 packets):
 //! a run is cut where so many data segments, of all flows together, have arrived for the first time. Departure: the count
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use meshpace_core::{Duration, Time};
 use meshpace_mesh::link::LinkState;
 
-/// How often the delivered packets are counted.
+/// Time between two counts of the delivered packets.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl FlowWindow {

@@ -1,4 +1,4 @@
-//! How long flows are without a route while nodes move: a sample every 0.1 s.
+//! Time that flows are without a route while nodes move: a sample every 0.1 s.
 
 use meshpace_core::Duration;
 

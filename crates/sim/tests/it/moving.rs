@@ -3,8 +3,8 @@
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::{AodvDetection, LocalRepair, MeshConfig, OlsrConfig, OlsrMetric, RoutingConfig};
+use meshpace_sim::config::TraceWrite;
 use meshpace_sim::mobility::{Mobility, Move, Waypoint};
-use meshpace_sim::traffic::TraceWrite;
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
 use meshpace_transport::names;
 

@@ -86,7 +86,7 @@ pub enum Measure {
     OutOfInterference(OutOfInterference),
 }
 
-/// What K scales in the dispersion.
+/// Term of the dispersion that K scales.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scaling {
     /// The samples but not their mean, as TPA, section 5.3, equation 3 is printed: at least K - 1 even without jitter.
@@ -147,7 +147,7 @@ pub enum RateLimit {
     FreeRunning,
 }
 
-/// What loss recovery does to pacing.
+/// Effect of loss recovery on pacing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
     /// Retransmissions leave at once and restart the interval.
@@ -233,7 +233,7 @@ impl AdaptiveConfig {
         }
     }
 
-    /// What the estimate of the sensing range needs, if there is one.
+    /// Input of the estimate of the sensing range, if there is one.
     pub fn carrier_sense(&self) -> Option<&CarrierSense> {
         match &self.measure {
             Measure::OutOfInterference(OutOfInterference { sensing: Sensing::Estimated(config), .. }) => Some(config),
@@ -241,7 +241,7 @@ impl AdaptiveConfig {
         }
     }
 
-    /// What it measures and with which parameters, for people.
+    /// Its measure and parameters, for people.
     pub fn describe(&self) -> String {
         let measure = match &self.measure {
             Measure::RoundTrip => format!("the {}-hop delay", self.reuse_hops),

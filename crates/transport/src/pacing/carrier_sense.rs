@@ -1,4 +1,4 @@
-//! How many hops away a sender is still sensed, from the power at which the next hop is received.
+//! Number of hops over which a sender is sensed, from the power at which the next hop is received.
 //!
 //! S. ElRakabawy, C. Lindemann, "A Practical Adaptive Pacing Scheme for TCP in Multihop Wireless Networks" (AP10), section
 //! IV.E, equations 2 to 7, in dBm and dB:
@@ -16,7 +16,7 @@ use super::dispersion::{History, mean};
 use meshpace_core::{parameters, words};
 
 parameters! {
-    /// What leaves the antenna and what lies before it. The defaults are the testbed's of AP10, section III.
+    /// Link budget: transmit power, and gains and losses up to the antenna. The defaults are the testbed's of AP10, section III.
     #[derive(Clone, Copy, PartialEq, Debug)]
     pub struct LinkBudget {
         /// P_tx, for the estimate
@@ -42,7 +42,7 @@ impl LinkBudget {
 pub enum PowerSource {
     /// Frames received from the next hop, those that carry the ACKs: the channel is the same both ways.
     Arrivals,
-    /// What the routing table's [`PathInfo`](crate::PathInfo) tells.
+    /// Measurements from the routing table's [`PathInfo`](crate::PathInfo).
     Path,
 }
 
@@ -62,7 +62,7 @@ parameters! {
         source as power_source: PowerSource = PowerSource::Arrivals => choice(PowerSource::WORDS), Expert, "AP10, section IV.E";
     }
     parts {
-        /// What leaves the antenna. It cancels out of the result.
+        /// Power that leaves the antenna. It cancels out of the result.
         budget: LinkBudget = LinkBudget::default();
     }
 }

@@ -1,4 +1,4 @@
-//! How much the last N samples vary, relative to their mean.
+//! Variation of the last N samples, relative to their mean.
 //!
 //! AP05, section 4.2: coefficient of variation with divisor N - 1. The released agent uses the mean absolute deviation. TPA,
 //! section 5.3, scales by K: the samples, as its equation 3 is printed, or their deviations, which is what its numbers are.

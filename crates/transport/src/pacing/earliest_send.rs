@@ -7,7 +7,7 @@ use super::interval::Interval;
 use crate::stats::Stats;
 use meshpace_core::Time;
 
-/// Whether a segment may leave.
+/// Permission for a segment to leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Release {
     /// Now.
@@ -40,17 +40,17 @@ impl EarliestSend {
         EarliestSend { interval, recovery, next: Time::ZERO, off: false }
     }
 
-    /// Whether a segment may leave.
+    /// Permission for a segment to leave.
     pub fn release(&self, now: Time) -> Release {
         Release::from(now, self.next)
     }
 
-    /// Whether a segment that was sent before may leave.
+    /// Permission for a segment that was sent before.
     pub fn release_again(&self, now: Time) -> Release {
         if self.recovery == Recovery::Paced { self.release(now) } else { Release::Now }
     }
 
-    /// Whether what leaves is spaced at the moment.
+    /// True if what leaves is spaced at the moment.
     pub fn spaces(&self) -> bool {
         !self.off
     }

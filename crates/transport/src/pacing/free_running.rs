@@ -18,7 +18,7 @@ pub struct FreeRunning {
     recovery: Recovery,
     /// Time at which the timer ticks; never if it is stopped.
     tick: Time,
-    /// Whether the timer has been started since pacing was last switched on.
+    /// True if the timer has been started since pacing was last switched on.
     started: bool,
     /// Pacing is off until the next ACK: segments leave as the window allows.
     off: bool,
@@ -42,7 +42,7 @@ impl FreeRunning {
         }
     }
 
-    /// Whether segments go through the FIFO at the moment.
+    /// True if segments go through the FIFO at the moment.
     #[inline]
     pub fn is_on(&self) -> bool {
         !self.off

@@ -8,12 +8,12 @@ use super::{Estimator, Sample, custom, rules};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Rate};
 
-/// What an ACK tells a rule besides a sample.
+/// Content of an ACK for a rule, besides a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Feedback {
-    /// Whether it echoes a congestion mark.
+    /// True if it echoes a congestion mark.
     pub marked: bool,
-    /// Whether the window is in slow start.
+    /// True if the window is in slow start.
     pub slow_start: bool,
     /// Channel rate.
     pub rate: Rate,

@@ -25,7 +25,7 @@ pub enum RtsCts {
     EveryAttempt,
 }
 
-/// What the link layer's delays follow from.
+/// Source of the delays of the link layer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LinkDelay {
     /// The middle of the bounds at the channel's rate.
@@ -67,7 +67,7 @@ pub fn bounds(bytes: u32, rate: Rate, rts: RtsCts) -> (f64, f64) {
 words! { RtsCts: "off" = Off, "once" = Once, "every-attempt" = EveryAttempt }
 
 impl LinkDelay {
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     ///

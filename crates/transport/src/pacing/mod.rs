@@ -73,7 +73,7 @@ impl Config {
         kinds
     }
 
-    /// Whether `other` is of the same kind, its parameters apart.
+    /// True if `other` is of the same kind, its parameters apart.
     pub fn is_same_kind(&self, other: &Config) -> bool {
         match (self, other) {
             (Config::Rule(one), Config::Rule(other)) => one.kind() == other.kind(),
@@ -92,7 +92,7 @@ impl Config {
         }
     }
 
-    /// Whether the receiver has to echo one-way delays.
+    /// True if the receiver has to echo one-way delays.
     pub fn needs_one_way_delay(&self) -> bool {
         matches!(self, Config::Adaptive(AdaptiveConfig { measure: Measure::OneWay, .. }))
     }
@@ -113,7 +113,7 @@ impl Config {
         }
     }
 
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     ///

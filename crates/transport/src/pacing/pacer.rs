@@ -181,7 +181,7 @@ impl Pacer {
         }
     }
 
-    /// Whether a segment may leave, for a sender that keeps what waits by itself.
+    /// Permission for a segment to leave, for a sender that keeps waiting segments itself.
     #[inline]
     pub fn release(&self, now: Time) -> Release {
         match self {
@@ -191,7 +191,7 @@ impl Pacer {
         }
     }
 
-    /// Whether a segment that was sent before may leave.
+    /// Permission for a segment that was sent before.
     #[inline]
     pub fn release_again(&self, now: Time) -> Release {
         match self {

@@ -1,8 +1,8 @@
-//! What has arrived of the peer's stream: all of it up to an offset, and ranges beyond a gap.
+//! The parts of the peer's stream that have arrived: all of it up to an offset, and ranges beyond a gap.
 
 use crate::ranges::{Range, Received};
 
-/// How many of the ranges are told apart by when a segment arrived in them: as many as an ACK has room for without time
+/// Number of ranges that are told apart by the time at which a segment arrived in them: as many as an ACK has room for without time
 /// stamps (RFC 2018, section 3).
 const REMEMBERED: usize = 4;
 
@@ -28,12 +28,12 @@ impl Reassembly {
         self.received.next()
     }
 
-    /// Whether anything has arrived.
+    /// True if anything has arrived.
     pub fn has_arrived(&self) -> bool {
         self.received.highest() > 0
     }
 
-    /// Whether nothing lies beyond a gap.
+    /// True if nothing lies beyond a gap.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.received.beyond().is_empty()
@@ -44,7 +44,7 @@ impl Reassembly {
         self.fin_at
     }
 
-    /// Whether all of the stream and its FIN have arrived.
+    /// True if all of the stream and its FIN have arrived.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.fin_at == Some(self.next())
@@ -60,7 +60,7 @@ impl Reassembly {
         self.received.highest()
     }
 
-    /// Whether all of `start..end` has arrived.
+    /// True if all of `start..end` has arrived.
     pub fn has(&self, start: u64, end: u64) -> bool {
         self.received.has(start, end)
     }
@@ -94,7 +94,7 @@ impl Reassembly {
     }
 
     /// A segment that starts at `start` brought `range`, of which what is delivered has been cut off; it may be empty.
-    /// Whether it brought anything new.
+    /// True if it brought anything new.
     pub fn on_range(&mut self, start: u64, range: Range) -> bool {
         let is_new = self.received.insert(range.start, range.end);
         if !self.is_complete() {

@@ -21,7 +21,7 @@ use crate::output::{Machine, Output};
 use crate::path::{Arrival, PathInfo, Role};
 use meshpace_core::Time;
 
-/// How often an agent of ns-2 sends its closing FIN at most.
+/// The most times that an agent of ns-2 sends its closing FIN.
 const FIN_ATTEMPTS: u8 = 6;
 
 /// One end of a connection.
@@ -37,7 +37,7 @@ pub struct Connection {
     challenges: Challenges,
     /// A reset is to be sent.
     reset_due: bool,
-    /// Whether the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
+    /// True if the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
     peer_closed_first: bool,
     wakeup: Time,
 }
@@ -119,7 +119,7 @@ impl Connection {
         self.settle();
     }
 
-    /// What the options of the two SYNs agree on; to be told before the segment that completes the exchange of SYNs.
+    /// Takes the agreement of the two SYNs' options; to be called before the segment that completes the exchange of SYNs.
     pub fn on_agreed(&mut self, now: Time, agreed: &Agreed) {
         self.shared.now = now;
         self.sender.agree(&mut self.shared, agreed.segment, agreed.timestamps, agreed.sack);
@@ -288,7 +288,7 @@ impl Connection {
         }
     }
 
-    /// Whether a late segment is still answered. A peer repeats what is unacknowledged from its first byte on, a segment without
+    /// True if a late segment is still answered. A peer repeats what is unacknowledged from its first byte on, a segment without
     /// FIN maybe (RFC 9293, section 3.10.7.4). An agent of ns-2 stays, and answers a FIN alone.
     fn answers_late(&self, segment: &Segment) -> bool {
         let fin = segment.flags.has(Flags::FIN);

@@ -11,21 +11,21 @@ use crate::about::Named;
 use crate::flags::Flags;
 use meshpace_core::words;
 
-/// Whether a connection uses ECN, and how.
+/// Use of ECN by a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Config {
     /// Not at all.
     Off,
     /// ECN-capable data.
     On {
-        /// How the receiver echoes marks.
+        /// Echo of marks by the receiver.
         echo: Echo,
-        /// Whether the sender halves its window for an echo, as for a loss (RFC 3168, section 6.1.2).
+        /// True if the sender halves its window for an echo, as for a loss (RFC 3168, section 6.1.2).
         reaction: bool,
     },
 }
 
-/// How the receiver echoes marks.
+/// Echo of marks by the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Echo {
     /// One ACK with an echo, at once, for each marked segment (DCC).
@@ -50,7 +50,7 @@ impl Config {
     /// ECN as the RFC has it.
     pub const RFC_3168: Config = Config::On { echo: Echo::Latched, reaction: true };
 
-    /// Whether the connection asks for ECN.
+    /// True if the connection asks for ECN.
     pub fn is_on(self) -> bool {
         self != Config::Off
     }
@@ -60,7 +60,7 @@ impl Config {
         if self.is_on() { Flags::ECE.with(Flags::CWR) } else { Flags::NONE }
     }
 
-    /// Whether a SYN-ACK agrees.
+    /// True if a SYN-ACK agrees.
     pub fn agreed_by(self, syn_ack: &Segment) -> bool {
         self.is_on() && syn_ack.flags.has(Flags::ECE) && !syn_ack.flags.has(Flags::CWR)
     }
@@ -70,7 +70,7 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct Reaction {
     config: Config,
-    /// Whether both ends agreed on ECN.
+    /// True if both ends agreed on ECN.
     on: bool,
     /// The window has been reduced, or a mark has come back: the next new segment says so.
     cwr_due: bool,
@@ -89,7 +89,7 @@ impl Reaction {
         self.on = self.config.agreed_by(segment);
     }
 
-    /// Whether both ends agreed on ECN.
+    /// True if both ends agreed on ECN.
     pub fn is_on(&self) -> bool {
         self.on
     }
@@ -120,9 +120,9 @@ impl Reaction {
 #[derive(Clone, Debug)]
 pub struct Echoing {
     config: Config,
-    /// Whether the sender's SYN asked for ECN and this end agrees.
+    /// True if the sender's SYN asked for ECN and this end agrees.
     on: bool,
-    /// Whether the next ACK carries an echo.
+    /// True if the next ACK carries an echo.
     pending: bool,
 }
 

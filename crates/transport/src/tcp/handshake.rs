@@ -31,7 +31,7 @@ pub enum Due {
 /// State of the handshake.
 #[derive(Clone, Debug)]
 pub struct Handshake {
-    /// What is to be sent.
+    /// Segment that is due.
     pub due: Due,
     /// Time at which our SYN or SYN-ACK was sent first.
     pub sent_at: Time,
@@ -56,7 +56,7 @@ impl Handshake {
         self.times += 1;
     }
 
-    /// How long a SYN-ACK that has just left waits for its answer.
+    /// Time for which a SYN-ACK that has just left waits for its answer.
     pub fn syn_ack_timeout(&self) -> Duration {
         self.timeout * (1 << (self.times.max(1) - 1).min(6))
     }

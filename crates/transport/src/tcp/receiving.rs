@@ -68,7 +68,7 @@ impl Receiver {
         self.offer.window()
     }
 
-    /// Whether the handshake has agreed on selective acknowledgements.
+    /// Takes the handshake's agreement on selective acknowledgements.
     pub fn agree(&mut self, sack: bool) {
         if !matches!(self.report, Report::OneWayDelay(_)) {
             self.report = if sack { Report::Blocks } else { Report::Nothing };
@@ -101,7 +101,7 @@ impl Receiver {
         self.arrived.expected()
     }
 
-    /// Whether all of the peer's stream and its FIN have arrived.
+    /// True if all of the peer's stream and its FIN have arrived.
     pub fn is_closed(&self) -> bool {
         self.arrived.is_closed()
     }
@@ -111,7 +111,7 @@ impl Receiver {
         self.arrived.next()
     }
 
-    /// Whether a segment of these offsets touches the window (RFC 9293, section 3.4); a probe does not.
+    /// True if a segment of these offsets touches the window (RFC 9293, section 3.4); a probe does not.
     pub fn is_acceptable(&self, start: u64, end: u64) -> bool {
         let next = self.expected();
         let edge = self.offer.edge(&self.arrived).max(next);

@@ -17,10 +17,10 @@ pub const SACK_BLOCKS: usize = 3;
 /// Bits of one end of a block, counted from `ack`.
 const END_BITS: u32 = 21;
 
-/// How far beyond `ack` a segment reports blocks, bytes.
+/// Distance beyond `ack` up to which a segment reports blocks, bytes.
 const SACK_REACH: u64 = (1 << END_BITS) - 1;
 
-/// What a segment says besides its header.
+/// Content of a segment besides its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Extension {
     /// Nothing.
@@ -53,7 +53,7 @@ pub struct Segment {
     pub payload: u16,
     /// Header bits.
     pub flags: Flags,
-    /// What `words` mean.
+    /// Meaning of `words`.
     pub extension: Extension,
     /// The extension's values; 0 if it has none.
     pub words: [u64; 2],
@@ -91,7 +91,7 @@ impl Segment {
         sound.map(move |(start, end)| (ack.saturating_add(start), ack.saturating_add(end)))
     }
 
-    /// Whether the packet may be marked.
+    /// True if the packet may be marked.
     pub fn is_ecn_capable(&self) -> bool {
         self.extension == Extension::EcnCapable
     }

@@ -8,11 +8,11 @@ use meshpace_core::Time;
 pub enum Timer {
     /// A SYN or SYN-ACK is sent again.
     Handshake,
-    /// What is unacknowledged is sent again; without that, the peer's closed window is probed (RFC 6298, RFC 9293 3.8.6.1).
+    /// Retransmission of unacknowledged data; without such data, a probe of the peer's closed window (RFC 6298, RFC 9293 3.8.6.1).
     Retransmission,
     /// The pacing lets the next segment leave.
     Pacing,
-    /// What waits for a delayed ACK is acknowledged (RFC 9293, section 3.8.6.3).
+    /// Acknowledgement of segments that wait for a delayed ACK (RFC 9293, section 3.8.6.3).
     DelayedAck,
     /// The peer, which owes an answer, is given up (RFC 9293, section 3.8.3).
     GiveUp,
@@ -52,13 +52,13 @@ impl Timers {
         self.0[timer as usize]
     }
 
-    /// Whether `timer` runs.
+    /// True if `timer` runs.
     #[inline]
     pub fn runs(&self, timer: Timer) -> bool {
         self.at(timer) != Time::NEVER
     }
 
-    /// Whether `timer` has expired by `now`.
+    /// True if `timer` has expired by `now`.
     #[inline]
     pub fn is_due(&self, timer: Timer, now: Time) -> bool {
         self.at(timer) <= now

@@ -15,7 +15,7 @@ pub fn offer(options: Options, segment: u32) -> Options {
     Options { train: Some(Content::Offer), mss: options.mss.map(|mss| mss.min(largest)), ..options }
 }
 
-/// Whether the peer's SYN offers it, and all that it needs.
+/// True if the peer's SYN offers it, and all that it needs.
 pub fn is_offered(options: &Options) -> bool {
     options.train == Some(Content::Offer) && options.timestamps.is_some()
 }

@@ -23,7 +23,7 @@ pub const LONGEST: usize = 60;
 pub const TIMESTAMP_BYTES: u32 = 12;
 /// The largest shift of a window (RFC 7323, section 2.3).
 pub const LARGEST_SCALE: u8 = 14;
-/// What a peer takes that does not say so (RFC 9293, section 3.7.1).
+/// Largest segment that is sent to a peer that names none (RFC 9293, section 3.7.1).
 pub const DEFAULT_MSS: u16 = 536;
 /// The identifier of the one-way delay's experimental option.
 const ONE_WAY_ID: [u8; 2] = *b"MP";
@@ -68,7 +68,7 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// How far the checksum of what arrives is believed.
+/// Strictness of the check of checksums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
     /// It has to be right.
@@ -107,7 +107,7 @@ pub struct Options {
     pub mss: Option<u16>,
     /// By how many bits the sender's windows are shifted, of a SYN.
     pub window_scale: Option<u8>,
-    /// Whether the sender understands selective acknowledgements, of a SYN.
+    /// True if the sender understands selective acknowledgements, of a SYN.
     pub sack_permitted: bool,
     /// Time stamp and echo.
     pub timestamps: Option<(u32, u32)>,
@@ -225,7 +225,7 @@ fn pseudo_sum(addresses: Addresses, length: usize) -> u16 {
 ///
 /// # Errors
 ///
-/// What is wrong with `bytes`: too short, contradicting itself, or with a wrong checksum.
+/// The fault of `bytes`: too short, contradicting itself, or with a wrong checksum.
 pub fn decode(bytes: &[u8], addresses: Addresses, check: Check) -> Result<(Header, &[u8]), Error> {
     let fixed = bytes.first_chunk::<BARE>().ok_or(Error::Short)?;
     if bytes.len() > usize::from(u16::MAX) {
@@ -310,7 +310,7 @@ pub struct Numbers {
     pub own_scale: u8,
     /// By how many the peer's are.
     pub peer_scale: u8,
-    /// Whether segments carry time stamps.
+    /// True if segments carry time stamps.
     pub timestamps: bool,
 }
 

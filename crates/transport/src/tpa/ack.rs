@@ -80,12 +80,12 @@ impl Acknowledger {
         self.at = Time::NEVER;
     }
 
-    /// Whether an ACK must leave now.
+    /// True if an ACK must leave now.
     pub fn is_due(&self) -> bool {
         self.due
     }
 
-    /// Whether a segment that leaves anyway should carry an ACK.
+    /// True if a segment that leaves anyway should carry an ACK.
     pub fn is_pending(&self) -> bool {
         self.due || self.pending > 0
     }

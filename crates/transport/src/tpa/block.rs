@@ -20,7 +20,7 @@ pub struct Block {
     pub bytes: u32,
     /// Segments in it, 1 to 12; 0 if there is no block.
     pub count: u8,
-    /// Whether it is the FIN.
+    /// True if it is the FIN.
     pub fin: bool,
     /// To be sent in this round.
     stream: u16,
@@ -69,7 +69,7 @@ impl Block {
         }
     }
 
-    /// Whether every one of `places` has been sent.
+    /// True if every one of `places` has been sent.
     pub fn has_sent(&self, places: u16) -> bool {
         places & !self.sent == 0
     }
@@ -84,7 +84,7 @@ impl Block {
         new
     }
 
-    /// Whether `place` is acknowledged.
+    /// True if `place` is acknowledged.
     pub fn is_acknowledged(&self, place: u8) -> bool {
         self.acked & (1 << place) != 0
     }
@@ -95,7 +95,7 @@ impl Block {
         self.outstanding
     }
 
-    /// Whether there is no block or all of it is acknowledged.
+    /// True if there is no block or all of it is acknowledged.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.acked.count_ones() == u32::from(self.count)

@@ -1,4 +1,4 @@
-//! How many segments may be outstanding: cwnd_max, or 1 while something is wrong.
+//! Number of segments that may be outstanding: cwnd_max, or 1 while something is wrong.
 //!
 //! TPA, sections 3.3 and 3.5. There is no growth phase. With ELFN there are two kinds of wrong: *congested*, th_CONG
 //! timeouts in a row (lost ACKs), left at th_ACK ACKs in a row; *frozen*, the network reported that the route broke, or
@@ -174,7 +174,7 @@ impl Congestion {
         self.backoff
     }
 
-    /// Whether the sender waits for a notice instead of probing.
+    /// True if the sender waits for a notice instead of probing.
     pub fn is_silent(&self) -> bool {
         self.state == State::Frozen && self.config.notices == Notices::FailureAndRecovery
     }

@@ -15,7 +15,7 @@ use crate::path::{Arrival, PathInfo, Role};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
-/// How often SYN+ACK is sent, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is also
+/// Number of times that SYN+ACK is sent, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is also
 /// repeated for at least the longest RTO: with an RTO near the RTT six attempts are soon over.
 const ATTEMPTS: u32 = 6;
 
@@ -270,7 +270,7 @@ impl Connection {
         self.refresh(now);
     }
 
-    /// Whether the sender waits for a notice of recovery instead of probing.
+    /// True if the sender waits for a notice of recovery instead of probing.
     pub fn is_silent(&self) -> bool {
         self.sender.waits_for_notice()
     }
@@ -353,7 +353,7 @@ impl Connection {
         self.receiver.delivered()
     }
 
-    /// How many of them are of a block that is under way.
+    /// Number of them in a block that is under way.
     pub fn begun(&self) -> u64 {
         self.receiver.begun()
     }
@@ -364,12 +364,12 @@ impl Connection {
         self.sender.acknowledged()
     }
 
-    /// Whether the peer has closed and everything it sent is delivered: the end of its stream.
+    /// True if the peer has closed and everything it sent is delivered: the end of its stream.
     pub fn has_peer_closed(&self) -> bool {
         self.receiver.has_fin()
     }
 
-    /// Whether the connection has ended: both directions closed, or reset.
+    /// True if the connection has ended: both directions closed, or reset.
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done | State::Reset)
     }

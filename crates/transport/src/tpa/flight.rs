@@ -25,7 +25,7 @@ struct Transmission {
 pub struct Timer {
     /// Time at which it expires.
     pub at: Time,
-    /// Whether the segment was sent while frozen.
+    /// True if the segment was sent while frozen.
     pub probe: bool,
 }
 
@@ -76,7 +76,7 @@ impl Flight {
         u32::from((self.count as u8).wrapping_sub(tx))
     }
 
-    /// Whether transmission `tx` of this block has taken place.
+    /// True if transmission `tx` of this block has taken place.
     pub fn has_sent(&self, tx: u8) -> bool {
         self.age(tx) < self.count.min(NUMBERS)
     }

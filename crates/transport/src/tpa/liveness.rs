@@ -1,4 +1,4 @@
-//! Whether the peer is still there: when it was last heard, when it is asked, when it is taken for gone.
+//! Liveness of the peer: when it was last heard, when it is asked, when it is taken for gone.
 //!
 //! The paper knows neither keep-alives nor time-outs. As TCP's (RFC 9293, section 3.8.4; RFC 1122, section 4.2.3.6): an open
 //! connection over which nothing was heard for a while is probed, and only a peer that answers none of several probes is

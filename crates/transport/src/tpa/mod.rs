@@ -52,9 +52,9 @@ parameters! {
     others {
         /// MSS: payload of a full segment in bytes, 1..=65495. Default 1460 (TPA, section 4.2).
         segment: u32 = 1460;
-        /// How many segments this end lets be outstanding. Default cwnd_max, for which `congestion` has the number (TPA, section 3.3).
+        /// Limit of outstanding segments of this end. Default cwnd_max, for which `congestion` has the number (TPA, section 3.3).
         window: window::Rule = window::Rule::Agreed;
-        /// Whether the last segment of a block that misses none brings about an ACK at once. The sender begins nothing before it has that, so
+        /// True if the last segment of a block that misses none brings about an ACK at once. The sender begins nothing before it has that, so
         /// that a short block, or one of more segments than share an ACK, otherwise costs `ack_delay`. Default false: the paper states
         /// no rule for the end of a block.
         ack_block_end: bool = false;
@@ -62,7 +62,7 @@ parameters! {
         receive_window: u8 = u8::MAX;
         /// Number of the first block, 0 to 4095. Default 0; on a real network a random one.
         first_block: u16 = 0;
-        /// Whether an end that listened and has written nothing closes as soon as its peer has. Default true.
+        /// True if an end that listened and has written nothing closes as soon as its peer has. Default true.
         close_with_peer: bool = true;
         /// Spacing of the segments the window allows (TPA-AP, section 5.2). Default none.
         pacing: pacing::Config = pacing::Config::None;

@@ -138,7 +138,7 @@ impl Receiver {
         None
     }
 
-    /// Whether a segment at `place` agrees with what is known: only the last one is short, and nothing stands after it.
+    /// True if a segment at `place` agrees with what is known: only the last one is short, and nothing stands after it.
     fn fits(&self, place: u8, segment: &Segment) -> bool {
         let full = u32::from(segment.payload) == self.segment;
         match self.last {
@@ -149,7 +149,7 @@ impl Receiver {
         }
     }
 
-    /// Whether all of the block is here.
+    /// True if all of the block is here.
     fn is_complete(&self) -> bool {
         self.last.is_some_and(|(last, _)| self.places == ALL >> (BLOCK_SEGMENTS - 1 - last))
     }
@@ -185,12 +185,12 @@ impl Receiver {
         self.window
     }
 
-    /// Whether the peer has closed and all it sent is here.
+    /// True if the peer has closed and all it sent is here.
     pub fn has_fin(&self) -> bool {
         self.fin
     }
 
-    /// Whether a segment with block number `block` could come next: for judging a reset.
+    /// True if a segment with block number `block` could come next: for judging a reset.
     pub fn expects(&self, block: u16) -> bool {
         blocks_between(self.block, block) <= 1
     }
@@ -211,7 +211,7 @@ impl Receiver {
         self.acks.next_wakeup()
     }
 
-    /// Whether an ACK must leave now, with or without data.
+    /// True if an ACK must leave now, with or without data.
     pub fn owes_ack(&self) -> bool {
         self.acks.is_due() || self.stale.is_some()
     }

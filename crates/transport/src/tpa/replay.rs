@@ -18,7 +18,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Whether `number` is neither seen nor too old.
+    /// True if `number` is neither seen nor too old.
     pub fn is_new(&self, number: u64) -> bool {
         number >= self.next || (self.next - number <= WINDOW && self.seen[word(number)] & bit(number) == 0)
     }

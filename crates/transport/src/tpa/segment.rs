@@ -26,7 +26,7 @@ pub const fn block_after(block: u16, distance: u16) -> u16 {
     block.wrapping_add(distance) % BLOCK_NUMBERS
 }
 
-/// How many blocks `to` is ahead of `from`, 0..4096.
+/// Number of blocks that `to` is ahead of `from`, 0..4096.
 #[inline]
 pub const fn blocks_between(from: u16, to: u16) -> u16 {
     to.wrapping_sub(from) % BLOCK_NUMBERS
@@ -56,7 +56,7 @@ pub struct Segment {
     pub window: u8,
     /// txStat: whether the sender of this one is congested and wants every segment acknowledged.
     pub congested: bool,
-    /// Whether this is the last place of its block. The paper's header does not tell how many segments a block has; one of
+    /// True if this is the last place of its block. The paper's header does not tell how many segments a block has; one of
     /// its unused bits does.
     pub last: bool,
     /// Header bits.

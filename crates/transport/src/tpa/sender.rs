@@ -74,7 +74,7 @@ pub struct Sender {
     path: PathInfo,
     /// Where the pacing has the number of hops from.
     hops: HopSource,
-    /// Whether the pacing times the oldest segment that an ACK acknowledges instead of the one that the ACK names.
+    /// True if the pacing times the oldest segment that an ACK acknowledges instead of the one that the ACK names.
     times_oldest: bool,
 
     supply: Supply,
@@ -146,7 +146,7 @@ impl Sender {
         self.supply.written - self.block.start - u64::from(self.block.bytes)
     }
 
-    /// Whether no block is under way.
+    /// True if no block is under way.
     fn is_idle(&self) -> bool {
         self.block.count == 0
     }
@@ -194,12 +194,12 @@ impl Sender {
         self.congestion.window(self.window.segments())
     }
 
-    /// Whether nothing is sent until a notice of recovery.
+    /// True if nothing is sent until a notice of recovery.
     pub fn waits_for_notice(&self) -> bool {
         self.congestion.is_silent()
     }
 
-    /// Whether the sender keeps still until a notice of recovery, or until it has waited too long for one.
+    /// True if the sender keeps still until a notice of recovery, or until it has waited too long for one.
     fn is_silent(&self, now: Time) -> bool {
         self.congestion.is_silent() && now < self.silent_until
     }
@@ -246,7 +246,7 @@ impl Sender {
         })
     }
 
-    /// Whether the receiver's count reaches an ACK at or after `place` without its timer, if nothing is lost.
+    /// True if the receiver's count reaches an ACK at or after `place` without its timer, if nothing is lost.
     fn is_acknowledged_promptly(&self, place: u8) -> bool {
         let counted = self.block.count - self.block.count % self.peer.ack_every;
         place < counted || self.block.fin || self.congestion.state() != State::Normal || self.is_full_block()
@@ -411,7 +411,7 @@ impl Sender {
         })
     }
 
-    /// Whether the FIN is acknowledged.
+    /// True if the FIN is acknowledged.
     pub fn is_finished(&self) -> bool {
         self.fin.acknowledged
     }
@@ -431,7 +431,7 @@ impl Sender {
         self.block.outstanding().count_ones()
     }
 
-    /// Whether anything was ever written.
+    /// True if anything was ever written.
     pub fn has_written(&self) -> bool {
         self.supply.written > 0
     }

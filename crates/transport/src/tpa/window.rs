@@ -1,4 +1,4 @@
-//! How many segments may be outstanding while all is well: cwnd_max, or twice what the path turns out to hold.
+//! Number of segments that may be outstanding while all is well: cwnd_max, or twice what the path turns out to hold.
 //!
 //! TPA, section 3.3, has cwnd_max of 2 or 3 segments from the first on and no growth phase: over 802.11 hops no more can be under way at
 //! once. A path that is fast and long holds more, and cwnd_max per round trip is then all that it carries. [`Rule::Auto`] departs from the paper:
@@ -26,7 +26,7 @@
 use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, Time};
 
-/// How many segments an end lets be outstanding while all is well.
+/// Limit of outstanding segments while all is well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rule {
     /// cwnd_max, which both ends know.
@@ -39,7 +39,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Whether the number is in its range.
+    /// Checks the number against its range.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ const BLOCKS: usize = 10;
 /// For how long at least a round trip is remembered, and half of how long at most.
 const KEPT: Duration = Duration::from_secs(30);
 
-/// How often a segment that nothing of ours is before is to be acknowledged alone.
+/// Time between two segments with nothing of ours before them that are to be acknowledged alone.
 const ASKED: Duration = Duration::from_secs(5);
 
 /// The window of one sender.

@@ -93,7 +93,7 @@ pub fn encode_inside_udp(segment: &Segment) -> [u8; INSIDE_UDP] {
 ///
 /// # Errors
 ///
-/// What is wrong with `bytes`: too short, contradicting itself, or with a wrong checksum.
+/// The fault of `bytes`: too short, contradicting itself, or with a wrong checksum.
 pub fn decode(bytes: &[u8]) -> Result<(Ports, Segment, &[u8]), Error> {
     let header = bytes.first_chunk::<FULL>().ok_or(Error::Short)?;
     if sum(bytes, 0) != 0xffff {
@@ -111,7 +111,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Ports, Segment, &[u8]), Error> {
 ///
 /// # Errors
 ///
-/// What is wrong with `bytes`: too short, contradicting itself, or with a wrong checksum.
+/// The fault of `bytes`: too short, contradicting itself, or with a wrong checksum.
 pub fn decode_inside_udp(bytes: &[u8]) -> Result<(Segment, &[u8]), Error> {
     let (header, payload) = bytes.split_first_chunk::<INSIDE_UDP>().ok_or(Error::Short)?;
     let word = |at: usize| {

@@ -1,4 +1,4 @@
-//! What one access to the channel costs and carries where several packets leave as one aggregate.
+//! Cost and capacity of one access to the channel where several packets leave as one aggregate.
 //!
 //! Without aggregates an access carries one packet, and the segments of a train leave an interval apart. With aggregates that interval keeps them from ever
 //! waiting for each other, so that every access carries one again. Here the unit that is spaced is the aggregate: as many segments as one holds leave
@@ -50,7 +50,7 @@ pub struct Aggregates {
     pub segments: u32,
     /// Between the last segment of one and the first of the next, seconds.
     pub space: f64,
-    /// How many segments of the next have left.
+    /// Number of segments of the next aggregate that have left.
     gathered: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Whether somebody on the path fills queues until they overflow, so that a sender that yields to delay alone would starve.
+//! Detection of others on the path who fill queues until they overflow, so that a sender that yields to delay alone would starve.
 //!
 //! Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) switches to a competitive mode when the queue has not been nearly empty
 //! for some round trips. That sign does not hold over several hops: where two flows cross, the least delay of a train comes as near
@@ -25,7 +25,7 @@ const ENDS: f64 = 0.15;
 /// The state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Competition {
-    /// How many times the delay is borne while it is active, 1 or more.
+    /// Factor of the delay that is tolerated while it is active, 1 or more.
     tolerance: f64,
     /// s.
     share: f64,
@@ -54,7 +54,7 @@ impl Competition {
 mod tests {
     use super::*;
 
-    /// How many trains in a row, all `lossy` or none, it takes until the tolerance is `expected`.
+    /// Number of trains in a row, all `lossy` or none, until the tolerance is `expected`.
     fn trains_until(competition: &mut Competition, lossy: bool, expected: f64) -> usize {
         (1..100)
             .find(|_| {

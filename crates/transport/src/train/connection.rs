@@ -21,7 +21,7 @@ use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::Time;
 
-/// How often an agent sends a SYN-ACK before it listens again: for two minutes with the default timer.
+/// Number of times that an agent sends a SYN-ACK before it listens again: for two minutes with the default timer.
 const AGENT_SYN_ATTEMPTS: u32 = 60;
 /// Number of times that an agent sends a FIN that nobody acknowledges after the peer's own.
 const FIN_ATTEMPTS: u32 = 6;
@@ -45,9 +45,9 @@ pub struct Connection {
     /// Timeouts of the closing FIN in a row, after the peer's own.
     fin_timeouts: u32,
     reset_due: bool,
-    /// Whether the handshake was completed.
+    /// True if the handshake was completed.
     established: bool,
-    /// Whether the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
+    /// True if the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
     peer_closed_first: bool,
     /// Time at which a host gives up a peer that owes an answer.
     give_up_at: Time,
@@ -245,7 +245,7 @@ impl Connection {
         is_taken
     }
 
-    /// Whether a segment belongs where the two streams are: somebody who does not see them can hardly guess both numbers (RFC
+    /// True if a segment belongs where the two streams are: somebody who does not see them can hardly guess both numbers (RFC
     /// 9293, section 3.10.7.4; RFC 5961, section 5.2).
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let acks = self.sender.oldest_ack()..=self.sender.sent_end();
@@ -261,7 +261,7 @@ impl Connection {
         }
     }
 
-    /// Whether late segments are still answered. An agent stays.
+    /// True if late segments are still answered. An agent stays.
     fn answers_late(&self, now: Time) -> bool {
         !self.is_host() || (self.forget_at != Time::NEVER && now < self.forget_at)
     }
@@ -334,7 +334,7 @@ impl Connection {
         self.sender.on_path(path);
     }
 
-    /// What an access to the channel of the links costs and carries, where they aggregate.
+    /// Cost and capacity of an access to the channel of the links, where they aggregate.
     pub fn on_access(&mut self, access: Access) {
         self.sender.on_access(access);
     }

@@ -1,4 +1,4 @@
-//! How far apart the segments of a train leave, and how many they are.
+//! Spacing of the segments of a train, and their number.
 //!
 //! With tau and d of `estimator`, h hops and n = min(4, h),
 //!
@@ -80,12 +80,12 @@ parameters! {
     also |config| require(config.first <= config.train, "first", config.first, "at most the segments of a train");
 }
 
-/// How long nothing may have been lost for that to be believed, seconds.
+/// Time without a loss from which on links count as free of losses, seconds.
 const LOSSLESS_S: f64 = 60.0;
 
 /// I / tau at most; more than any floor.
 const SLOWEST: f64 = 30.0;
-/// How fast the growth by losses fades, per second.
+/// Rate at which the growth by losses fades, per second.
 const FORGIVENESS: f64 = 0.3;
 
 impl Config {
@@ -110,12 +110,12 @@ pub struct Control {
     /// Growth of the interval by losses, and when the last one counted, seconds.
     penalty: f64,
     lost_at: f64,
-    /// Whether a sample has been taken.
+    /// True if a sample has been taken.
     sampled: bool,
     /// The hops of the path, and n t_d, seconds.
     hops: u8,
     reuse: f64,
-    /// How long nothing has been lost, seconds.
+    /// Time since the last loss, seconds.
     lossless_s: f64,
     competition: Competition,
     links: LossyLinks,
@@ -165,7 +165,7 @@ impl Control {
         }
     }
 
-    /// Whether all who send data on the path hear each other, as far as can be told.
+    /// True if all who send data on the path hear each other, as far as can be told.
     fn is_near(&self) -> bool {
         self.hops <= NEAR_HOPS && self.lossless_s >= LOSSLESS_S
     }
@@ -233,7 +233,7 @@ impl Control {
         self.train
     }
 
-    /// Whether marks count, so that nodes on the way may mark.
+    /// True if marks count, so that nodes on the way may mark.
     pub fn heeds_marks(&self) -> bool {
         self.config.marks > 0.0
     }
@@ -243,7 +243,7 @@ impl Control {
         self.floor
     }
 
-    /// How long after a segment that leaves now the next one may, seconds.
+    /// Time from a segment that leaves now to the earliest departure of the next, seconds.
     pub fn next_gap(&mut self) -> f64 {
         match &mut self.aggregates {
             Some(aggregates) => aggregates.next_gap(),

@@ -1,4 +1,4 @@
-//! What a sender knows of its path: the time until the channel can be used again, and the delay of queues.
+//! Estimates of a sender about its path: the time until the channel can be used again, and the delay of queues.
 //!
 //! Each ACK of a TAIL gives the round trip r of that TAIL without the wait of the ACK, its forward delay f by the two clocks, and
 //! the mean m and least l of the forward delays in its train, both less the TAIL's own. With h hops, n = min(4, h), t_d and t_a
@@ -26,7 +26,7 @@ const EXCHANGE: f64 = 1.542e-3;
 /// MAC header, LLC and frame check of a data frame, bytes.
 const FRAME_BYTES: f64 = 52.0;
 
-/// How far above the least a round trip is believed by 1/e, seconds.
+/// Scale of the weight of a round trip: one that is so much above the least counts 1/e, seconds.
 const BELIEVED: f64 = 3e-3;
 
 parameters! {
@@ -46,7 +46,7 @@ parameters! {
     }
 }
 
-/// What the ACK of a TAIL says, in seconds.
+/// Sample from the ACK of a TAIL, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// When the ACK arrived.
@@ -198,7 +198,7 @@ impl Estimator {
         (self.mean - self.base.get(at, self.skew.get()) - noise).max(0.0)
     }
 
-    /// Whether `sample` has less delay than the mean of those before.
+    /// True if `sample` has less delay than the mean of those before.
     pub fn is_below_mean(&self, sample: &Sample) -> bool {
         self.at.is_some() && sample.forward + sample.mean < self.mean
     }

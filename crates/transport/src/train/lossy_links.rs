@@ -1,4 +1,4 @@
-//! Whether links lose so many frames that a train's delay is mostly that of frames sent again.
+//! Detection of links that lose so many frames that a train's delay is mostly that of frames sent again.
 //!
 //! The MAC sends a frame again that was not acknowledged, each time after a longer backoff. To the ends that is delay, and
 //! looks like a queue: a sender that yields to it waits for something that waiting does not end (Arun, Alizadeh and Balakrishnan, SIGCOMM 2022,
@@ -25,7 +25,7 @@ const ENDS: f64 = 0.12;
 /// The state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LossyLinks {
-    /// How many times the delay is borne while it is active, 1 or more.
+    /// Factor of the delay that is tolerated while it is active, 1 or more.
     tolerance: f64,
     /// p.
     share: f64,
@@ -58,7 +58,7 @@ impl LossyLinks {
 mod tests {
     use super::*;
 
-    /// How many trains of 8 segments, `lost` of them missing, it takes until the tolerance is `expected`.
+    /// Number of trains of 8 segments, `lost` of them missing, until the tolerance is `expected`.
     fn trains_until(links: &mut LossyLinks, lost: u32, expected: f64) -> usize {
         (1..1000)
             .find(|_| {

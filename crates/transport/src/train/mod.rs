@@ -52,7 +52,7 @@ parameters! {
     parts {
         /// Interval and length of a train.
         control: control::Config = control::Config::default();
-        /// What is known of the path.
+        /// Estimates of the path.
         estimator: estimator::Config = estimator::Config::default();
         /// The retransmission timer.
         timeout in rto: timeout::Config = timeout::Config::default();

@@ -12,7 +12,7 @@ const UNITS: [f64; 4] = [1e-6, 1e-3, 4e-3, 10e-3];
 const COARSEST: f64 = 4e-3;
 /// The least time between two stamps that tell the unit, seconds.
 const SPAN: f64 = 0.15;
-/// How far from a unit a clock may seem: stamps are those of ACKs, whose delays vary meanwhile.
+/// Deviation from a unit that a clock may show: stamps are those of ACKs, whose delays vary meanwhile.
 const TOLERANCE: f64 = 0.35;
 /// Number of times that a clock may fit no unit.
 const ATTEMPTS: u32 = 5;
@@ -41,7 +41,7 @@ pub struct PeerClock {
 }
 
 impl PeerClock {
-    /// What `stamp`, which came `now`, stands for.
+    /// Reading of the peer's clock from `stamp`, which came `now`.
     pub fn read(&mut self, now: Time, stamp: Option<u32>) -> Reading {
         let Some(stamp) = stamp.filter(|_| self.misfits < ATTEMPTS) else { return Reading::Useless };
         let Some((at, first)) = self.first else {
@@ -74,7 +74,7 @@ impl PeerClock {
         }
     }
 
-    /// What the mean of readings is above their least by for their unit alone, seconds.
+    /// Excess of the mean of readings over their least that comes from their unit alone, seconds.
     pub fn spread(&self) -> f64 {
         self.unit.unwrap_or(0.0) / 2.0
     }

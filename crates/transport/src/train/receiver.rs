@@ -105,7 +105,7 @@ impl Receiver {
         self.arrived.expected()
     }
 
-    /// Whether all of the peer's stream and its FIN have arrived.
+    /// True if all of the peer's stream and its FIN have arrived.
     pub fn is_closed(&self) -> bool {
         self.arrived.is_closed()
     }
@@ -134,7 +134,7 @@ impl Receiver {
         self.ack_due = true;
     }
 
-    /// Whether one is.
+    /// True if one is.
     pub fn owes_ack(&self) -> bool {
         self.ack_due
     }
@@ -156,7 +156,7 @@ impl Receiver {
         self.ts_recent = segment.ts_val;
     }
 
-    /// Whether a segment of an honest peer can begin at `seq`: a window before what is expected, since a late one may still report
+    /// True if a segment of an honest peer can begin at `seq`: a window before what is expected, since a late one may still report
     /// what it has received, or up to where a segment begins that follows a probe of the closed window.
     pub fn is_acceptable(&self, seq: u64) -> bool {
         let latest = self.offer.edge(&self.arrived).saturating_add(self.segment + 1);
@@ -196,7 +196,7 @@ impl Receiver {
         is_new
     }
 
-    /// What is said of the peer's stream in every segment.
+    /// Sets the fields of a segment about the peer's stream.
     pub fn ride(&mut self, segment: &mut Segment) {
         segment.ack = self.expected();
         segment.ts_ecr = self.ts_recent;

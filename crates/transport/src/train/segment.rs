@@ -20,12 +20,12 @@ pub const DELAY_UNIT_US: u32 = 32;
 /// The unit of the wait in the feedback, microseconds.
 pub const WAIT_UNIT_US: u32 = 4_000;
 
-/// What a receiver says about the segments that arrived since its last ACK.
+/// Report of a receiver on the segments that arrived since its last ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Feedback {
-    /// How many those were, counted up to 255; 0: nothing is said.
+    /// Number of those segments, counted up to 255; 0: there is no report.
     pub segments: u8,
-    /// How many of them a node on the way had marked (RFC 3168).
+    /// Number of them that a node on the way had marked (RFC 3168).
     pub marked: u8,
     /// Their mean forward delay less that of the newest, in units of [`DELAY_UNIT_US`].
     pub mean: i16,
@@ -44,7 +44,7 @@ pub struct Segment {
     pub ts_val: u32,
     /// The `ts_val` of the newest segment that arrived: the one that this ACK answers.
     pub ts_ecr: u32,
-    /// What has arrived beyond `ack`: bit i stands for the i-th full segment's worth of bytes from `ack` on, the lowest bit
+    /// Data that have arrived beyond `ack`: bit i stands for the i-th full segment's worth of bytes from `ack` on, the lowest bit
     /// for the first of them, which is missing.
     pub beyond: u32,
     /// Payload bytes.
@@ -53,7 +53,7 @@ pub struct Segment {
     pub window: u16,
     /// Header bits.
     pub flags: Flags,
-    /// How long an ACK has waited since the newest segment arrived, in units of [`WAIT_UNIT_US`], rounded up.
+    /// Wait of an ACK since the newest segment arrived, in units of [`WAIT_UNIT_US`], rounded up.
     pub wait: u8,
     /// About what arrived.
     pub feedback: Feedback,
@@ -69,13 +69,13 @@ impl Segment {
         HEADER_BYTES + offer + feedback + missing + u32::from(self.payload)
     }
 
-    /// Whether it says what arrived.
+    /// True if it says what arrived.
     #[inline]
     pub fn has_report(&self) -> bool {
         self.feedback.segments > 0 || self.beyond != 0
     }
 
-    /// Whether the segment ends a train: it is to be acknowledged at once.
+    /// True if the segment ends a train: it is to be acknowledged at once.
     #[inline]
     pub fn is_tail(&self) -> bool {
         self.flags.has(Flags::PSH)

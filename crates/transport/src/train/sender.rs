@@ -145,7 +145,7 @@ impl Sender {
         self.tell_access();
     }
 
-    /// What an access to the channel of the links costs and carries, where they aggregate.
+    /// Cost and capacity of an access to the channel of the links, where they aggregate.
     pub fn on_access(&mut self, access: Access) {
         self.access = Some(access);
         self.tell_access();
@@ -157,22 +157,22 @@ impl Sender {
         }
     }
 
-    /// Whether anything was written.
+    /// True if anything was written.
     pub fn has_written(&self) -> bool {
         self.stream.has_written()
     }
 
-    /// Whether everything is acknowledged, the FIN included.
+    /// True if everything is acknowledged, the FIN included.
     pub fn is_finished(&self) -> bool {
         self.stream.fin_cut && self.stream.cuts.is_empty()
     }
 
-    /// Whether the FIN was sent.
+    /// True if the FIN was sent.
     pub fn has_sent_fin(&self) -> bool {
         self.stream.fin_cut && self.stream.cuts.back().is_none_or(|last| last.sent)
     }
 
-    /// Whether nothing but the FIN is unacknowledged.
+    /// True if nothing but the FIN is unacknowledged.
     pub fn has_only_fin(&self) -> bool {
         self.stream.fin_cut && self.una >= self.stream.cut_bytes
     }
@@ -234,7 +234,7 @@ impl Sender {
         }
     }
 
-    /// Whether the first missing segment has come back because the peer has closed its window.
+    /// True if the first missing segment has come back because the peer has closed its window.
     fn is_refused(&self) -> bool {
         self.stream.cuts.front().is_some_and(|first| first.sent && !first.fits(self.edge))
     }
@@ -320,7 +320,7 @@ impl Sender {
         Some(segment)
     }
 
-    /// What is lost goes first.
+    /// Lost segments go first.
     fn choose(&mut self) -> Option<usize> {
         self.stream.lost_within(self.edge).or_else(|| self.cut_next(false))
     }
@@ -331,12 +331,12 @@ impl Sender {
         cuts.then(|| self.stream.cut(self.segment))
     }
 
-    /// Whether the peer takes a new one, whole.
+    /// True if the peer takes a new one, whole.
     fn can_cut(&self) -> bool {
         self.stream.has_data() && self.stream.next_end(self.segment) <= self.edge
     }
 
-    /// Whether the peer takes anything that is to be sent.
+    /// True if the peer takes anything that is to be sent.
     fn can_send(&self) -> bool {
         self.can_cut() || self.stream.lost_within(self.edge).is_some()
     }
@@ -370,12 +370,12 @@ impl Sender {
         Segment { seq: cut.offset, ts_val: stamp(now), payload: cut.payload, flags, ..Segment::default() }
     }
 
-    /// Whether an answer of the peer is awaited: to data, to a FIN or to a probe.
+    /// True if an answer of the peer is awaited: to data, to a FIN or to a probe.
     pub fn awaits_answer(&self) -> bool {
         self.is_blocked() || self.stream.cuts.iter().any(|cut| cut.sent)
     }
 
-    /// Whether only the peer's window keeps data back while nothing is outstanding.
+    /// True if only the peer's window keeps data back while nothing is outstanding.
     fn is_blocked(&self) -> bool {
         self.stream.cuts.is_empty() && self.stream.has_data() && !self.can_cut()
     }
@@ -390,7 +390,7 @@ impl Sender {
         }
     }
 
-    /// Whether something is to be sent or acknowledged.
+    /// True if something is to be sent or acknowledged.
     fn is_unfinished(&self) -> bool {
         !self.stream.cuts.is_empty() || self.stream.has_data()
     }

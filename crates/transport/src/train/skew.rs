@@ -1,4 +1,4 @@
-//! How fast the clocks of the two ends drift apart.
+//! Drift between the clocks of the two ends.
 //!
 //! A forward delay is a difference of two clocks. A round trip is not. Of both together the offset of the clocks follows up to a
 //! constant, best where the round trip is least, as NTP takes it (RFC 5905, section 10):

@@ -57,7 +57,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     /// Names the first parameter that is out of its range.
@@ -67,7 +67,7 @@ impl Config {
     }
 }
 
-/// What trains have with a receiver that knows them: without it these change nothing.
+/// Parts of quiet trains that need a receiver that knows them: without it these change nothing.
 const OF_BOTH_ENDS: [&str; 3] = ["competitive", "lossy", "aggregates"];
 
 impl Parameters for Config {
@@ -90,7 +90,7 @@ pub struct Progress {
     pub segments: u64,
     /// Its time stamp, if it has one.
     pub stamp: Option<u32>,
-    /// Whether something sent is still unacknowledged.
+    /// True if something sent is still unacknowledged.
     pub outstanding: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Solo {
     path: PathInfo,
     estimator: Estimator,
     control: Control,
-    /// How long the ACK of a train is waited for.
+    /// Time for which the ACK of a train is awaited.
     patience: Timeout,
     peer_clock: PeerClock,
     phase: Phase,

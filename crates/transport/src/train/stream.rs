@@ -1,4 +1,4 @@
-//! What the application has handed over, and the segments that are cut from it and not acknowledged.
+//! Data that the application has handed over, and the segments that are cut from them and not acknowledged.
 
 use super::Config;
 use super::segment::Segment;
@@ -14,13 +14,13 @@ pub struct Cut {
     pub offset: u64,
     /// Payload bytes.
     pub payload: u16,
-    /// Whether a FIN follows its payload.
+    /// True if a FIN follows its payload.
     pub fin: bool,
-    /// Whether it was sent.
+    /// True if it was sent.
     pub sent: bool,
-    /// Whether it was sent and is known to be missing.
+    /// True if it was sent and is known to be missing.
     pub lost: bool,
-    /// Whether the peer has reported it beyond a gap.
+    /// True if the peer has reported it beyond a gap.
     pub reported: bool,
 }
 
@@ -30,7 +30,7 @@ impl Cut {
         self.offset + u64::from(self.payload) + u64::from(self.fin)
     }
 
-    /// Whether a peer that takes what is before `edge` takes all of its payload.
+    /// True if a peer that takes what is before `edge` takes all of its payload.
     pub fn fits(&self, edge: u64) -> bool {
         self.offset + u64::from(self.payload) <= edge
     }
@@ -86,12 +86,12 @@ impl Stream {
         }
     }
 
-    /// Whether anything was written.
+    /// True if anything was written.
     pub fn has_written(&self) -> bool {
         self.written > 0
     }
 
-    /// Whether a new segment would carry anything.
+    /// True if a new segment would carry anything.
     pub fn has_data(&self) -> bool {
         self.cut_bytes < self.written || (self.closing && !self.fin_cut)
     }
@@ -133,7 +133,7 @@ impl Stream {
         }
     }
 
-    /// How many segments of the train that is over are missing, of those in a row two at most.
+    /// Number of missing segments of the train that is over, of those in a row two at most.
     pub fn missing(&self) -> u32 {
         let (mut missing, mut row) = (0, 0);
         for cut in &self.cuts {
@@ -143,7 +143,7 @@ impl Stream {
         missing
     }
 
-    /// What was sent and is not reported is lost. Whether anything is.
+    /// Marks segments that were sent and not reported as lost. True if there are any.
     pub fn lose(&mut self) -> bool {
         let mut lost = false;
         for cut in self.cuts.iter_mut().filter(|cut| cut.sent && !cut.reported) {

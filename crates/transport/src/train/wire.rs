@@ -29,14 +29,14 @@ pub enum Content {
     Report {
         /// About what arrived.
         feedback: Feedback,
-        /// How long the ACK has waited.
+        /// Wait of the ACK.
         wait: u8,
         /// Data beyond a gap.
         beyond: u32,
     },
 }
 
-/// What the option of `segment` says, if it has one.
+/// Content of the option of `segment`, if it has one.
 pub fn content(segment: &Segment) -> Option<Content> {
     if segment.flags.has(Flags::SYN) {
         return Some(Content::Offer);
@@ -70,7 +70,7 @@ pub fn encode(content: &Content) -> ([u8; LONGEST], usize) {
     (bytes, usize::from(length).next_multiple_of(4))
 }
 
-/// What an option of kind 253 says, `body` being what follows its kind and length; none if it is not ours or has a wrong
+/// Content of an option of kind 253, `body` being the bytes after its kind and length; none if it is not ours or has a wrong
 /// length.
 pub fn decode(body: &[u8]) -> Option<Content> {
     match *body.strip_prefix(&IDENTIFIER)? {

@@ -2,7 +2,7 @@
 
 use meshpace_core::{Duration, parameters, words};
 
-/// What a relay's PD delays (item 1).
+/// Packets that a relay's PD delays (item 1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RelayDelay {
     /// Each packet waits PD from its arrival.
@@ -22,13 +22,13 @@ pub enum DelayUpdate {
     Overhearing,
 }
 
-/// What a relay's PD adds the difference NHT - HT to (item 2).
+/// Base to which a relay's PD adds the difference NHT - HT (item 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DelayBase {
     /// The PD before, as the equation is printed: an integrator, which runs ahead of an HT that lags.
     #[default]
     Previous,
-    /// What the packet that has just been sent did wait for its PD, so that an HT that contains this wait meets the same PD.
+    /// The wait for its PD of the packet that has just been sent, so that an HT that contains this wait meets the same PD.
     Waited,
 }
 

@@ -19,7 +19,7 @@ pub struct Estimate {
     ht: Option<f64>,
     nht: Option<f64>,
     pd: f64,
-    /// What the packet that was sent last waited for its PD.
+    /// Wait for its PD of the packet that was sent last.
     waited: f64,
     ceiling_hits: u32,
 }

@@ -35,7 +35,7 @@ use overhearing::Overhearing;
 /// A path reuses the channel every fourth hop: k never exceeds this (LLAP, III.D).
 pub const REUSE_HOPS: u8 = 4;
 
-/// Whether a packet belongs to the routing protocol.
+/// True if a packet belongs to the routing protocol.
 fn is_routing<P>(body: &Body<P>) -> bool {
     matches!(body, Body::Routing(_))
 }
@@ -47,14 +47,14 @@ struct Entry {
     destination: NodeId,
     next_hop: NodeId,
     arrived: Time,
-    /// How long it waited for its PD.
+    /// Its wait for its PD.
     waited: Duration,
-    /// Whether this node is its source.
+    /// True if this node is its source.
     local: bool,
 }
 
 impl Entry {
-    /// Whether the next node forwards it.
+    /// True if the next node forwards it.
     fn goes_on(&self) -> bool {
         self.next_hop != self.destination
     }
@@ -107,12 +107,12 @@ impl<P: Packet> Llap<P> {
         self.transmission.len() + self.inputs.iter().map(|input| input.waiting.len()).sum::<usize>()
     }
 
-    /// Whether nothing waits.
+    /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What is known about the way to `destination`.
+    /// State of the path to `destination`.
     pub fn estimate(&self, destination: NodeId) -> Option<&Estimate> {
         self.estimates.iter().find(|(node, _)| *node == destination).map(|(_, estimate)| estimate)
     }

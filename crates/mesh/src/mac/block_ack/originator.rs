@@ -45,7 +45,7 @@ struct Peer {
     node: NodeId,
     /// The next sequence number.
     next: u32,
-    /// Whether something was given up since the neighbour was told where the window begins.
+    /// True if something was given up since the neighbour was told where the window begins.
     has_moved: bool,
 }
 
@@ -63,11 +63,11 @@ pub struct Originator<P> {
     /// Bytes of an aggregate of the current batch, each MPDU padded.
     bytes: u32,
     attempt: Attempt,
-    /// How many of the window, from its front, the attempt under way carries.
+    /// Number of MPDUs of the window, from its front, in the attempt under way.
     carried: usize,
-    /// Whether a block ACK was missed.
+    /// True if a block ACK was missed.
     in_doubt: bool,
-    /// Whether anything was on the air since the window was last empty.
+    /// True if anything was on the air since the window was last empty.
     has_begun: bool,
 }
 
@@ -88,12 +88,12 @@ impl<P: Clone> Originator<P> {
         }
     }
 
-    /// Whether the current batch is empty.
+    /// True if the current batch is empty.
     pub fn is_empty(&self) -> bool {
         self.window.is_empty()
     }
 
-    /// Whether anything was on the air since the window was last empty.
+    /// True if anything was on the air since the window was last empty.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -188,7 +188,7 @@ impl<P: Clone> Originator<P> {
         1
     }
 
-    /// How many MPDUs the attempt carries: none if it is a request.
+    /// Number of MPDUs in the attempt: none if it is a request.
     pub fn data_carried(&self) -> u32 {
         if self.attempt == Attempt::Request { 0 } else { self.carried as u32 }
     }

@@ -19,7 +19,7 @@ pub struct Recipient<P> {
     bitmap: u64,
     /// WinStart_B: what is to be handed up next.
     next: u32,
-    /// What has come before its turn and when, by sequence number modulo the window.
+    /// MPDUs that came before their turn, each with its time, by sequence number modulo the window.
     waiting: Vec<Option<(Time, Body<P>)>>,
     held: u32,
     /// Time at which the first of those came; [`Time::NEVER`] if nothing waits.

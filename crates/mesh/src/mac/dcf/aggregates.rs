@@ -69,7 +69,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether the current batch goes by block acknowledgement.
+    /// True if the current batch goes by block acknowledgement.
     #[inline]
     pub(super) fn is_aggregating(&self) -> bool {
         self.block_ack.as_ref().is_some_and(|block_ack| !block_ack.originator.is_empty())
@@ -203,7 +203,7 @@ impl<P: Packet> Dcf<P> {
         self.report_attempt(is_answered, (bytes, arrived), held, t);
     }
 
-    /// How many MPDUs the attempt under way carries.
+    /// Number of MPDUs in the attempt under way.
     fn data_carried(&self) -> u32 {
         self.block_ack.as_ref().map_or(0, |block_ack| block_ack.originator.data_carried())
     }

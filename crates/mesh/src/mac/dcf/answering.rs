@@ -142,7 +142,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether the last frame from this neighbour, of that category, had the same sequence number (9.2.9), and this one is a retry if the rules ask
+    /// True if the last frame from this neighbour, of that category, had the same sequence number (9.2.9), and this one is a retry if the rules ask
     /// for that: the number comes again after 4096 frames to anybody.
     pub(super) fn is_duplicate(&mut self, frame: &Frame<P>, t: &Timing) -> bool {
         let &Frame { from, category, sequence, .. } = frame;

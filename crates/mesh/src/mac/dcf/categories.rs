@@ -85,7 +85,7 @@ impl<P: Packet> Dcf<P> {
         self.categories.as_ref()?.find(category)
     }
 
-    /// Whether the station can take a packet of that category with [`Dcf::send_as`].
+    /// True if the station can take a packet of that category with [`Dcf::send_as`].
     pub fn wants(&self, category: Category) -> bool {
         self.parked(category).map_or(self.packets, |parked| parked.packets) != PacketState::Sending
     }
@@ -116,7 +116,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Whether an attempt with that category's current batch has been made.
+    /// True if an attempt with that category's current batch has been made.
     pub fn has_begun(&self, category: Category) -> bool {
         let originator = match self.parked(category) {
             Some(parked) => parked.originator.as_ref(),
@@ -291,7 +291,7 @@ impl<P: Packet> Dcf<P> {
         self.txop_left(now, t).map_or(u32::MAX, |left| t.bytes_within(left, rate))
     }
 
-    /// Whether the TXOP goes on after an exchange that ends well.
+    /// True if the TXOP goes on after an exchange that ends well.
     pub(super) fn keeps_txop(&self, now: Time, t: &Timing) -> bool {
         self.categories.as_ref().is_some_and(|categories| categories.txop_until > now + t.sifs) && self.answer.is_none()
     }
@@ -324,7 +324,7 @@ impl<P: Packet> Dcf<P> {
 }
 
 impl<P> Outgoing<P> {
-    /// How long its exchange takes, from the first frame to the end of the answer.
+    /// Duration of an attempt's exchange, from the first frame to the end of the answer.
     fn duration(&self, t: &Timing) -> Duration {
         let handshake = if self.uses_rts { t.handshake() } else { Duration::ZERO };
         let answer = if self.packet.next_hop.is_broadcast() { Duration::ZERO } else { t.sifs + self.answer_air };

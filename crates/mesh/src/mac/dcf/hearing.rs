@@ -194,7 +194,7 @@ impl<P: Packet> Dcf<P> {
         true
     }
 
-    /// Whether transmission `id`, which ends now, has been received without error.
+    /// True if transmission `id`, which ends now, has been received without error.
     pub fn decodes(&self, now: Time, id: u32) -> bool {
         now >= self.transmitting_until && self.receiver.decodes(now, id)
     }

@@ -1,4 +1,4 @@
-//! What a station puts on the air: its own frames and its answers, time-outs and retries.
+//! Frames that a station puts on the air: its own and its answers, with time-outs and retries.
 //!
 //! Source: IEEE Std 802.11-1999, 9.2.4 (contention window), 9.2.5.3 (retries), 9.2.5.6 and 9.2.5.7 (RTS/CTS), 9.2.8 (ACK).
 

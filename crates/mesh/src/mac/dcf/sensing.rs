@@ -11,7 +11,7 @@ use crate::mac::timing::{Access, Timing};
 use crate::packet::Packet;
 use meshpace_core::{Duration, Time};
 
-/// How long the medium will be reserved at least when `frame`, which may be lost to a collision, is over.
+/// The least time for which the medium is reserved after `frame`, which may be lost to a collision.
 #[inline]
 fn least_nav(frame: &LockedFrame, t: &Timing) -> Duration {
     // Without that rule a longer space follows a frame that is lost.

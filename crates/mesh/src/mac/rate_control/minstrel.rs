@@ -15,7 +15,7 @@
 use super::{Choice, Query, RateRule, RateSet};
 use meshpace_core::{Duration, Rng, Time};
 
-/// How long results are collected before the averages are taken.
+/// Time for which results are collected before the averages are taken.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Weight of the past.
 const PAST: f64 = 0.75;

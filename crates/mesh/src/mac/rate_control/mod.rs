@@ -71,7 +71,7 @@ struct Query<'a> {
 pub struct Choice {
     /// The rate.
     pub mcs: u8,
-    /// Whether it only probes the rate: with one MPDU.
+    /// True if it only probes the rate: with one MPDU.
     pub probes: bool,
 }
 
@@ -145,7 +145,7 @@ impl RateSet {
         Some(RateSet { control, ofdm, highest, speeds, most })
     }
 
-    /// Whether stations have to be told how well they are heard.
+    /// True if stations have to be told how well they are heard.
     pub fn wants_quality(&self) -> bool {
         self.control == RateControl::Ideal
     }

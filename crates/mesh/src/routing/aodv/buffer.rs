@@ -11,7 +11,7 @@ use meshpace_core::{Duration, NodeId, Time};
 
 /// Packets the buffer holds.
 const CAPACITY: usize = 64;
-/// How long a packet waits.
+/// The longest wait of a packet.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The route buffer of a node.
@@ -45,7 +45,7 @@ impl<P: Packet> Buffer<P> {
         self.packets.remove(at).map(|(_, packet)| packet)
     }
 
-    /// Whether a packet waits for `destination`.
+    /// True if a packet waits for `destination`.
     pub fn waits_for(&self, destination: NodeId) -> bool {
         self.destinations().any(|waiting| waiting == destination)
     }

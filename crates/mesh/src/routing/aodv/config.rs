@@ -5,7 +5,7 @@ use super::search::NETWORK_DIAMETER;
 use crate::routing::protocol::RoutingParameters;
 use meshpace_core::{Duration, parameters, words};
 
-/// What AODV does when a link towards a near destination breaks.
+/// Reaction of AODV when a link towards a near destination breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LocalRepair {
     /// As compiled into ns-2.35: the RREQ keeps the old sequence number, so neighbours answer with stale routes.
@@ -17,7 +17,7 @@ pub enum LocalRepair {
     Off,
 }
 
-/// How AODV finds out that a link is lost.
+/// Detection of lost links by AODV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AodvDetection {
     /// The MAC gave up a data packet at its retry limit.
@@ -33,7 +33,7 @@ words! { LocalRepair: "ns2" = Ns2, "rfc3561" = Rfc3561, "off" = Off }
 words! { AodvDetection: "link-layer" = LinkLayer, "hello" = Hello, "both" = Both }
 
 parameters! {
-    /// How AODV is run.
+    /// Parameters of AODV.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct AodvConfig {
         /// how AODV mends a route near its end

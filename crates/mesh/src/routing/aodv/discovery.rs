@@ -16,7 +16,7 @@ const REVERSE_ROUTE_LIFE: Duration = Duration::from_secs(6);
 const MY_ROUTE_TIMEOUT: u32 = 10;
 /// Forwarded broadcasts are delayed by up to this, in seconds.
 const BROADCAST_JITTER: f64 = 0.01;
-/// What keeps buffered packets apart, so that they do not push each other out while ARP resolves the next hop.
+/// Time between buffered packets that are released, so that they do not push each other out while ARP resolves the next hop.
 pub(super) const BUFFER_SPACING: Duration = Duration::from_millis(10);
 
 impl<P: Packet> Aodv<P> {
@@ -68,7 +68,7 @@ impl<P: Packet> Aodv<P> {
         }
     }
 
-    /// Whether this request is this node's own or was here before; if not, it has been now.
+    /// True if this request is this node's own or was here before; if not, it has been now.
     #[inline]
     pub(super) fn has_handled(&mut self, now: Time, request: &Request) -> bool {
         if request.origin == self.me {
@@ -230,7 +230,7 @@ impl<P: Packet> Aodv<P> {
     }
 }
 
-/// Whether routing messages may rely on `route`. ns-2 looks at the hop count alone, which a route under repair keeps.
+/// True if routing messages may rely on `route`. ns-2 looks at the hop count alone, which a route under repair keeps.
 fn usable(route: &Route, accepts_repairing: bool) -> bool {
     route.state == State::Up || (accepts_repairing && route.state == State::InRepair)
 }

@@ -32,9 +32,9 @@ const HELLO_INTERVAL: Duration = Duration::from_secs(1);
 const JITTER: f64 = 0.1;
 /// HELLOs that may be missed.
 const ALLOWED_HELLO_LOSS: u64 = 2;
-/// What the wait for them is longer.
+/// Addition to the wait for them.
 const SLACK: Duration = Duration::from_millis(100);
-/// How long a neighbour that was heard counts as there.
+/// Time for which a neighbour that was heard counts as present.
 const PATIENCE: Duration = Duration(HELLO_INTERVAL.0 * ALLOWED_HELLO_LOSS + SLACK.0);
 
 /// The neighbours of a node, and its own turn to speak.

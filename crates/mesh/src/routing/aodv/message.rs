@@ -1,4 +1,4 @@
-//! What AODV nodes tell each other: RREQ, RREP, RERR (RFC 3561, section 5), as ns-2.35 fills them in.
+//! Messages of AODV: RREQ, RREP, RERR (RFC 3561, section 5), as ns-2.35 fills them in.
 //!
 //! A message names neither the node that sends it on this hop (the MAC knows) nor the reply's next hop. It carries what
 //! ns-2 keeps in the IP header (TTL, the reply's final destination) and the time of the request, from which the
@@ -55,7 +55,7 @@ pub struct Reply {
     pub hop_count: u8,
     /// Hops this may still travel, counting the one it is on.
     pub ttl: u8,
-    /// How long the route may be used, in whole seconds.
+    /// Lifetime of the route, in whole seconds.
     pub lifetime: u32,
     /// Time at which the origin asked, copied from the request.
     pub asked: Time,
@@ -82,7 +82,7 @@ impl Message {
 }
 
 impl Reply {
-    /// Whether this is a HELLO: a reply about its own sender that nobody asked for and that goes no further (RFC 3561, section
+    /// True if this is a HELLO: a reply about its own sender that nobody asked for and that goes no further (RFC 3561, section
     /// 6.9). Who asks is not who answers, so that no other reply looks like it.
     pub fn is_hello(&self) -> bool {
         self.origin == self.destination
@@ -116,7 +116,7 @@ impl Unreachable {
         usize::from(self.count)
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

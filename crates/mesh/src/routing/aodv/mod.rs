@@ -65,9 +65,9 @@ use table::Table;
 pub struct Aodv<P> {
     /// This node.
     me: NodeId,
-    /// What it does about a broken link near the destination.
+    /// Repair of a broken link near the destination.
     local_repair: LocalRepair,
-    /// How it finds lost links.
+    /// Detection of lost links.
     detection: AodvDetection,
     /// The last of the requests in `seen`.
     recent: Recent,

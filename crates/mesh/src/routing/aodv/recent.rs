@@ -3,7 +3,7 @@
 
 use meshpace_core::NodeId;
 
-/// How many: as many as the protocol's first cache line has room for. In floods over 3000 nodes they hold two thirds of the copies.
+/// Number of them: as many as the protocol's first cache line has room for. In floods over 3000 nodes they hold two thirds of the copies.
 const COUNT: usize = 4;
 
 /// A few requests.
@@ -23,7 +23,7 @@ impl Recent {
     /// None.
     pub const NONE: Recent = Recent { ids: [0; COUNT], origins: [NodeId(0); COUNT], filled: 0, oldest: 0 };
 
-    /// Whether this request is among them; notes it if not.
+    /// True if this request is among them; notes it if not.
     #[inline]
     pub fn holds(&mut self, origin: NodeId, id: u32) -> bool {
         let filled = usize::from(self.filled);

@@ -29,7 +29,7 @@ use meshpace_core::{Duration, NodeId, Time};
 
 /// The farthest destination of a repair under `rfc3561`: MAX_REPAIR_TTL = 0.3 x NET_DIAMETER (30).
 const MAX_REPAIR_HOPS: u8 = 9;
-/// What the request of a repair under `rfc3561` reaches beyond the old distance.
+/// Hops that the request of a repair under `rfc3561` reaches beyond the old distance.
 const LOCAL_ADD_TTL: u8 = 2;
 
 impl<P: Packet> Aodv<P> {

@@ -15,7 +15,7 @@ use meshpace_core::{Duration, NodeId, Time};
 pub(super) const UNREACHABLE: u8 = u8::MAX;
 /// Distance of the purge ticks, which start at time 0.
 const PURGE_TICK: Duration = Duration::from_millis(500);
-/// How long a route lasts after a packet was forwarded along it.
+/// Lifetime of a route after a packet was forwarded along it.
 pub const ACTIVE_ROUTE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The usage of a route that has none: there are fewer routes than this.
 const NONE: u16 = u16::MAX;
@@ -30,7 +30,7 @@ pub(super) fn tick_from(time: Time) -> Time {
     Time(time.0.div_ceil(PURGE_TICK.0).saturating_mul(PURGE_TICK.0))
 }
 
-/// Whether sequence number `a` is newer than `b`, across the wrap of 32 bits (RFC 3561, section 6.1).
+/// True if sequence number `a` is newer than `b`, across the wrap of 32 bits (RFC 3561, section 6.1).
 pub(super) fn newer(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() > 0
 }
@@ -40,7 +40,7 @@ pub(super) fn newest(a: u32, b: u32) -> u32 {
     if newer(a, b) { a } else { b }
 }
 
-/// Whether a route can be used.
+/// State of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// No.
@@ -64,15 +64,15 @@ pub(super) struct Route {
     pub next_hop: NodeId,
     /// The place of its [`Usage`], or [`NONE`].
     usage: u16,
-    /// Whether it can be used.
+    /// State of the route.
     pub state: State,
     /// Hops to the destination, [`UNREACHABLE`] when down.
     pub hops: u8,
     /// Hops when it was last lost; [`UNREACHABLE`] if it never was.
     pub lost_hops: u8,
-    /// Whether this node's own transport has sent over it since it was found.
+    /// True if this node's own transport has sent over it since it was found.
     pub used_here: bool,
-    /// Whether the transport has been told that it is lost, and not yet that it is found.
+    /// True if the transport has been told that it is lost, and not yet that it is found.
     pub missed: bool,
     /// Lost already, and of no use, when the table was last swept.
     fading: bool,
@@ -122,7 +122,7 @@ impl Route {
         }
     }
 
-    /// Whether the transport is to be told that the route, just lost, is lost.
+    /// True if the transport is to be told that the route, just lost, is lost.
     pub fn note_loss(&mut self) -> bool {
         let tell = self.used_here && !self.missed;
         self.missed |= tell;
@@ -130,13 +130,13 @@ impl Route {
         tell
     }
 
-    /// Whether a purge tick has found this route expired.
+    /// True if a purge tick has found this route expired.
     #[inline]
     pub fn lapsed(&self, now: Time) -> bool {
         self.state == State::Up && now > self.expires && now >= tick_after(self.expires)
     }
 
-    /// Whether a route with these properties is to replace this one: newer, or as new and shorter.
+    /// True if a route with these properties is to replace this one: newer, or as new and shorter.
     pub fn yields_to(&self, sequence: u32, hops: u8) -> bool {
         newer(sequence, self.sequence) || (sequence == self.sequence && hops < self.hops)
     }

@@ -17,7 +17,7 @@ use meshpace_core::{Duration, Time};
 const TTL_START: u8 = 5;
 /// Distance from which requests are network-wide.
 const TTL_THRESHOLD: u8 = 7;
-/// What a ring request reaches beyond the last known distance.
+/// Hops that a ring request reaches beyond the last known distance.
 const TTL_INCREMENT: u8 = 2;
 /// TTL of a network-wide request, and of replies and data: the most hops of a route. (RFC 3561 proposes 35.)
 pub const NETWORK_DIAMETER: u8 = 30;

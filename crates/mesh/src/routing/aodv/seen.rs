@@ -9,7 +9,7 @@ use alloc::vec;
 use core::mem;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// How long a request is remembered, and the distance of the sweeps, which start at time 0.
+/// Time for which a request is remembered, and between two sweeps, which start at time 0.
 const BCAST_ID_SAVE: Duration = Duration::from_secs(6);
 /// Numbers that share a block.
 const NUMBERS: u32 = u8::BITS;
@@ -67,7 +67,7 @@ impl Seen {
         due
     }
 
-    /// Whether this is the first copy of the request; notes it if so.
+    /// True if this is the first copy of the request; notes it if so.
     #[inline]
     pub fn first_time(&mut self, now: Time, origin: NodeId, id: u32) -> bool {
         self.sweep(now);

@@ -21,7 +21,7 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 
 /// The longest jitter of a forwarded packet.
 const MAXJITTER: Duration = Duration::from_millis(10);
-/// How long a packet is remembered, so that its other copies are known for what they are.
+/// Time for which a packet is remembered, so that its other copies are recognized.
 const HOLD_TIME: Duration = Duration::from_secs(10);
 
 /// Flooding has no parameters.
@@ -43,7 +43,7 @@ pub struct Flooding {
 }
 
 impl Flooding {
-    /// Whether this is the first copy of `packet` here.
+    /// True if this is the first copy of `packet` here.
     fn is_first<P: Packet>(&mut self, now: Time, packet: &P) -> bool {
         while let Some(&(since, source, id)) = self.order.front()
             && now.since(since) > HOLD_TIME

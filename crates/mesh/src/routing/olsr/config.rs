@@ -3,7 +3,7 @@
 use crate::routing::protocol::RoutingParameters;
 use meshpace_core::{parameters, words};
 
-/// What OLSR minimises.
+/// Metric that OLSR minimises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OlsrMetric {
     /// The number of hops (RFC 3626).
@@ -17,7 +17,7 @@ pub enum OlsrMetric {
 words! { OlsrMetric: "hops" = Hops, "etx" = Etx }
 
 parameters! {
-    /// How OLSR is run: hysteresis off; links are lost when three HELLOs were missed.
+    /// Parameters of OLSR: hysteresis off; links are lost when three HELLOs were missed.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct OlsrConfig {
         /// what OLSR minimizes
@@ -25,7 +25,7 @@ parameters! {
             "RFC 3626; De Couto et al., MobiCom 2003 (etx)";
     }
     others {
-        /// Whether the MAC's failures also end a link (RFC 3626, section 13).
+        /// True if the MAC's failures also end a link (RFC 3626, section 13).
         link_layer: bool = false;
     }
 }

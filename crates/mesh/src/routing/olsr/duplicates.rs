@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// How long a message is remembered after its last copy: DUP_HOLD_TIME.
+/// Time for which a message is remembered after its last copy: DUP_HOLD_TIME.
 const DUP_HOLD_TIME: Duration = Duration::from_secs(30);
 
 /// The memory of flooded messages.
@@ -14,7 +14,7 @@ pub(super) struct Duplicates {
 }
 
 impl Duplicates {
-    /// Whether this is the first copy of the message; notes it.
+    /// True if this is the first copy of the message; notes it.
     pub fn first_time(&mut self, now: Time, originator: NodeId, sequence: u16) -> bool {
         let before = self.messages.insert((originator, sequence), now + DUP_HOLD_TIME);
         before.is_none_or(|until| until <= now)

@@ -98,12 +98,12 @@ impl Links {
         Self::cost_of(self.metric, &Listed { node: self.me, quality: link.quality.ratio(), reverse: link.reverse })
     }
 
-    /// Whether `neighbour` and this node hear each other.
+    /// True if `neighbour` and this node hear each other.
     pub fn is_symmetric(&self, neighbour: NodeId) -> bool {
         self.links.get(&neighbour).is_some_and(|link| link.symmetric)
     }
 
-    /// Whether `neighbour` has chosen this node as a relay.
+    /// True if `neighbour` has chosen this node as a relay.
     pub fn is_selector(&self, neighbour: NodeId) -> bool {
         self.selectors.contains_key(&neighbour)
     }

@@ -1,4 +1,4 @@
-//! What OLSR nodes tell each other: HELLO and TC (RFC 3626, sections 3.3, 6.1 and 9.1).
+//! Messages of OLSR: HELLO and TC (RFC 3626, sections 3.3, 6.1 and 9.1).
 //!
 //! A list of addresses can have any length on the wire, but a packet of the mesh is a small value that is copied. So a
 //! message here holds at most [`Listed::CAPACITY`] addresses, and a node with more to say sends several messages, each in a
@@ -19,12 +19,12 @@ use meshpace_core::{Duration, NodeId};
 const HEADERS: u32 = 32;
 /// OLSR message header in bytes.
 const MESSAGE_HEADER: u32 = 12;
-/// How long what a HELLO says is valid: NEIGHB_HOLD_TIME = 3 x REFRESH_INTERVAL (18.3), three HELLOs.
+/// Validity of a HELLO: NEIGHB_HOLD_TIME = 3 x REFRESH_INTERVAL (18.3), three HELLOs.
 pub const NEIGHB_HOLD_TIME: Duration = Duration::from_secs(6);
-/// How long what a TC says is valid: TOP_HOLD_TIME = 3 x TC_INTERVAL (18.3).
+/// Validity of a TC: TOP_HOLD_TIME = 3 x TC_INTERVAL (18.3).
 pub const TOP_HOLD_TIME: Duration = Duration::from_secs(15);
 
-/// What a HELLO says of a link and of the neighbour at its end (6.1.1), in the order of the parts of a list. With one
+/// Link code of a HELLO: state of a link and of the neighbour at its end (6.1.1), in the order of the parts of a list. With one
 /// interface per node no other combination occurs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
@@ -43,7 +43,7 @@ impl LinkCode {
     /// All, in the order of a list.
     pub const ALL: [LinkCode; 4] = [LinkCode::Asymmetric, LinkCode::Symmetric, LinkCode::Relay, LinkCode::Lost];
 
-    /// Whether the sender and the neighbour hear each other.
+    /// True if the sender and the neighbour hear each other.
     pub fn is_symmetric(self) -> bool {
         matches!(self, LinkCode::Symmetric | LinkCode::Relay)
     }

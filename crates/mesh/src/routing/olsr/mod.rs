@@ -2,7 +2,7 @@
 //! time, and answers through [`Actions`]. Every node keeps a map: HELLOs tell it the links around it, TCs, flooded over
 //! relays (MPRs), those of the others; routes are shortest paths on the map.
 //!
-//! What it can promise: when links have not changed for the time the messages need (see below), routes are shortest and
+//! Guarantee: when links have not changed for the time the messages need (see below), routes are shortest and
 //! free of loops. While a change spreads, nodes hold different maps and routes can loop; time to live ends that.
 //!
 //! | Parameter | Value | RFC 3626 |
@@ -60,7 +60,7 @@ const EVERYWHERE: u8 = 255;
 pub struct Olsr {
     me: NodeId,
     metric: OlsrMetric,
-    /// Whether a failure reported by the MAC ends a link.
+    /// True if a failure reported by the MAC ends a link.
     link_layer: bool,
     /// Jitter.
     rng: Rng,
@@ -71,7 +71,7 @@ pub struct Olsr {
     /// Messages already flooded.
     seen: Duplicates,
     routes: Routes,
-    /// Whether the map has changed since the routes were computed: a node that nobody asks for routes needs none.
+    /// True if the map has changed since the routes were computed: a node that nobody asks for routes needs none.
     stale: bool,
     /// Destinations of this node's own packets, ascending, and whether their route is lost.
     in_use: Vec<(NodeId, bool)>,
@@ -263,7 +263,7 @@ impl Olsr {
         self.links.relays()
     }
 
-    /// Whether `neighbour` and this node are known to hear each other.
+    /// True if `neighbour` and this node are known to hear each other.
     pub fn is_symmetric(&self, neighbour: NodeId) -> bool {
         self.links.is_symmetric(neighbour)
     }

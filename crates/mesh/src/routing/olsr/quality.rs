@@ -1,4 +1,4 @@
-//! How many of a neighbour's HELLOs arrive: the delivery ratios behind ETX.
+//! Share of a neighbour's HELLOs that arrive: the delivery ratios behind ETX.
 //!
 //! Source: De Couto, Aguayo, Bicket, Morris, "A high-throughput path metric for multi-hop wireless routing", MobiCom 2003
 //! (ETX = 1 / (d_f d_r)); olsrd 0.4.10 for the window: the last ten HELLOs, received or missed, the ratio always taken of

@@ -31,7 +31,7 @@ struct Advertised {
     until: Time,
 }
 
-/// Whether sequence number `a` is newer than `b`, across the wrap of 16 bits (section 19).
+/// True if sequence number `a` is newer than `b`, across the wrap of 16 bits (section 19).
 fn newer(a: u16, b: u16) -> bool {
     a.wrapping_sub(b).cast_signed() > 0
 }

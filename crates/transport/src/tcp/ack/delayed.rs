@@ -9,7 +9,7 @@
 use meshpace_core::parameter::{Form, TIME};
 use meshpace_core::{Duration, parameters};
 
-/// How long a segment may wait for its ACK under any rule: RFC 1122 allows no more.
+/// The longest wait of a segment for its ACK under any rule: RFC 1122 allows no more.
 pub(super) const TIMER: Form = TIME.above(0.0).to(0.5);
 
 parameters! {

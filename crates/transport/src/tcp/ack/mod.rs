@@ -83,7 +83,7 @@ impl Config {
         }
     }
 
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl Config {
         }
     }
 
-    /// How long the first of them waits at most.
+    /// The longest wait of the first of them.
     fn timer(&self) -> Duration {
         match self {
             Config::EverySegment => Duration::ZERO,

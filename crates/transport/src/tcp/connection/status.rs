@@ -1,4 +1,4 @@
-//! What a connection tells its caller about its state.
+//! State of a connection, for its caller.
 
 use super::{Connection, State};
 use crate::closing::End;
@@ -18,12 +18,12 @@ impl Connection {
         self.sender.flight().acknowledged()
     }
 
-    /// Whether the handshake has been completed.
+    /// True if the handshake has been completed.
     pub fn is_established(&self) -> bool {
         self.sender.is_established()
     }
 
-    /// Whether the peer has closed its stream and all of it has arrived.
+    /// True if the peer has closed its stream and all of it has arrived.
     pub fn peer_has_closed(&self) -> bool {
         self.receiver.is_closed()
     }
@@ -36,7 +36,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection has ended and late segments need no answer any more.
+    /// True if the connection has ended and late segments need no answer any more.
     pub fn is_forgotten(&self, now: Time) -> bool {
         let forgets_at = self.shared.timers.at(Timer::TimeWait);
         self.end().is_some() && !self.reset_due && (forgets_at == Time::NEVER || now >= forgets_at)

@@ -1,4 +1,4 @@
-//! What a connection sends next.
+//! The next segment of a connection.
 
 use super::{Connection, State};
 use crate::closing::End;

@@ -12,11 +12,11 @@ pub struct Cut {
     pub sent_at: Time,
     /// Payload bytes.
     pub payload: u16,
-    /// Whether a FIN follows its payload.
+    /// True if a FIN follows its payload.
     pub fin: bool,
     /// Number of times that it was sent, counted up to 255.
     pub times: u8,
-    /// Whether a selective acknowledgement has reported it.
+    /// True if a selective acknowledgement has reported it.
     pub reported: bool,
 }
 
@@ -88,12 +88,12 @@ impl Cuts {
         }
     }
 
-    /// Whether segment `number` has been reported.
+    /// True if segment `number` has been reported.
     pub fn is_reported(&self, number: u64) -> bool {
         self.get(number).is_some_and(|cut| cut.reported)
     }
 
-    /// How many segments above `number` have been reported.
+    /// Number of segments above `number` that have been reported.
     pub fn reported_above(&self, number: u64) -> u32 {
         let skip = (number + 1).saturating_sub(self.base) as usize;
         self.cuts.iter().skip(skip).filter(|cut| cut.reported).count() as u32

@@ -39,7 +39,7 @@ pub struct Flight {
     highest: u64,
     /// Everything before this offset is acknowledged.
     una: u64,
-    /// How many bytes beyond `una` the peer takes.
+    /// Bytes beyond `una` that the peer takes.
     peer_window: u64,
     /// The most it has ever taken (RFC 5961, section 5.2: MAX.SND.WND).
     largest_peer_window: u64,
@@ -56,7 +56,7 @@ pub struct Acknowledged {
     pub oldest: Option<Cut>,
     /// The newest of them that was sent.
     pub newest: Option<Cut>,
-    /// Whether one of them was sent more than once.
+    /// True if one of them was sent more than once.
     pub covers_retransmission: bool,
 }
 
@@ -97,33 +97,33 @@ impl Flight {
         }
     }
 
-    /// Whether the application may write more.
+    /// True if the application may write more.
     pub fn is_open(&self) -> bool {
         self.end == End::Open
     }
 
-    /// Whether anything was ever written.
+    /// True if anything was ever written.
     pub fn has_written(&self) -> bool {
         self.written > 0
     }
 
-    /// Whether anything was ever cut.
+    /// True if anything was ever cut.
     #[inline]
     pub fn has_cut(&self) -> bool {
         self.cut_bytes > 0 || self.end == End::Cut
     }
 
-    /// Whether everything written is cut.
+    /// True if everything written is cut.
     pub fn is_all_cut(&self) -> bool {
         self.cut_bytes == self.written
     }
 
-    /// Whether everything is acknowledged, the FIN included.
+    /// True if everything is acknowledged, the FIN included.
     pub fn is_finished(&self) -> bool {
         self.end == End::Cut && self.cuts.base() == self.cuts.cut()
     }
 
-    /// Whether the FIN has been sent.
+    /// True if the FIN has been sent.
     pub fn fin_sent(&self) -> bool {
         self.end == End::Cut && self.highest == self.cuts.cut()
     }
@@ -181,30 +181,30 @@ impl Flight {
         }
     }
 
-    /// Whether something sent is unacknowledged.
+    /// True if something sent is unacknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
         self.highest > self.cuts.base()
     }
 
-    /// Whether the window has released something that is unacknowledged, sent or not.
+    /// True if the window has released something that is unacknowledged, sent or not.
     pub fn has_released(&self) -> bool {
         self.next > self.cuts.base()
     }
 
-    /// Whether a new segment would carry anything.
+    /// True if a new segment would carry anything.
     #[inline]
     pub fn has_data(&self) -> bool {
         self.cut_bytes < self.written || self.end == End::Closed
     }
 
-    /// Whether there is a segment to release, cut already or not.
+    /// True if there is a segment to release, cut already or not.
     #[inline]
     pub fn has_more(&self) -> bool {
         self.next < self.cuts.cut() || self.has_data()
     }
 
-    /// Whether only the peer's window keeps data back.
+    /// True if only the peer's window keeps data back.
     pub fn blocked_by_peer(&self) -> bool {
         !self.outstanding()
             && self.cut_bytes < self.written
@@ -235,7 +235,7 @@ impl Flight {
         Some(number)
     }
 
-    /// What is released anew leaves out what has been reported to have arrived (RFC 2018, section 5.1).
+    /// A repeated release leaves out segments that are reported to have arrived (RFC 2018, section 5.1).
     pub fn skip_reported(&mut self) {
         while self.next < self.highest && self.cuts.is_reported(self.next) {
             self.next += 1;

@@ -91,7 +91,7 @@ impl Recovery {
         }
     }
 
-    /// Whether recovery lasts.
+    /// True if recovery lasts.
     pub fn is_recovering(&self) -> bool {
         match self {
             Recovery::NewReno(recovery) => recovery.in_recovery(),
@@ -140,7 +140,7 @@ impl Recovery {
         }
     }
 
-    /// Whether there is something that [`Recovery::take`] would release, bursts not limited.
+    /// True if there is something that [`Recovery::take`] would release, bursts not limited.
     pub fn wants_to_send(&self, flight: &Flight, window: &Window) -> bool {
         match self {
             Recovery::Sack(recovery) if recovery.in_recovery() => recovery.wants_to_send(flight, window),

@@ -29,7 +29,7 @@ pub enum Action {
     Advance,
     /// A partial ACK: send the first missing segment again; restart the timer if `restart_timer`.
     Partial {
-        /// Whether this is the recovery's first partial ACK.
+        /// True if this is the recovery's first partial ACK.
         restart_timer: bool,
     },
     /// Fast retransmit: send the first missing segment again and restart the timer.
@@ -48,7 +48,7 @@ pub struct NewReno {
     /// Number of segments that had been sent at the last loss.
     recover: u64,
     cause: Cause,
-    /// Whether this recovery has seen a partial ACK.
+    /// True if this recovery has seen a partial ACK.
     partial_seen: bool,
     /// Segments that may still be sent before the next event.
     allowance: u32,
@@ -158,7 +158,7 @@ impl NewReno {
         if limited { self.inflation + self.duplicates } else { self.inflation }
     }
 
-    /// Whether fast recovery lasts.
+    /// True if fast recovery lasts.
     pub fn in_recovery(&self) -> bool {
         self.cause == Cause::FastRetransmit
     }

@@ -26,7 +26,7 @@ use meshpace_core::Time;
 pub const SACK: Named<bool> =
     Named { name: "sack", description: "selective acknowledgements", source: "RFC 2018, RFC 6675", config: || true };
 
-/// What recovery may send again when the pipe has room; before `missing`, new data.
+/// Segments that recovery may send again when the pipe has room; before `missing`, new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The oldest lost segment that has not been sent again.
@@ -46,7 +46,7 @@ pub struct Sack {
     again_from: u64,
     /// Number of segments that had been sent at the last timeout.
     timeout_at: u64,
-    /// Whether the first duplicate ACKs release a new segment each (RFC 3042).
+    /// True if the first duplicate ACKs release a new segment each (RFC 3042).
     limits: bool,
 }
 
@@ -88,7 +88,7 @@ impl Sack {
         *self = Sack { timeout_at: highest, ..Sack::new(self.limits) };
     }
 
-    /// Whether recovery lasts.
+    /// True if recovery lasts.
     pub fn in_recovery(&self) -> bool {
         self.point.is_some()
     }
@@ -98,7 +98,7 @@ impl Sack {
         if self.in_recovery() || !self.limits { 0 } else { self.duplicates.min(DUPLICATE_THRESHOLD - 1) }
     }
 
-    /// What recovery may send with a window of `cwnd` segments, of which all below `next` have been released; none if the
+    /// Segment that recovery may send with a window of `cwnd` segments, of which all below `next` have been released; none if the
     /// pipe is full.
     pub fn plan(&self, sent: &Cuts, next: u64, cwnd: u64) -> Option<Plan> {
         let mut pipe = 0;
@@ -141,7 +141,7 @@ impl Sack {
         Some(again)
     }
 
-    /// Whether [`Sack::take`] would release something.
+    /// True if [`Sack::take`] would release something.
     pub fn wants_to_send(&self, flight: &Flight, window: &Window) -> bool {
         let Some(plan) = self.plan(flight.cuts(), flight.next(), window.usable(0)) else { return false };
         let again = plan.lost.is_some() || plan.missing.is_some();

@@ -1,4 +1,4 @@
-//! What an ACK of the peer does: the window grows, recovery goes on, samples are taken.
+//! Effects of an ACK of the peer: the window grows, recovery goes on, samples are taken.
 
 use super::timing::echo_age;
 use super::{Sender, State, Urgent};

@@ -88,7 +88,7 @@ impl Sender {
         }
     }
 
-    /// What the options of the two SYNs agree on: payload bytes of a full segment, time stamps, selective acknowledgements.
+    /// Takes the agreement of the two SYNs' options: payload bytes of a full segment, time stamps, selective acknowledgements.
     /// To be told before the handshake is over.
     pub fn agree(&mut self, shared: &mut Shared, segment: u32, timestamps: bool, sack: bool) {
         if self.config.sack && !sack {
@@ -314,22 +314,22 @@ impl Sender {
         self.timing.rtt.rto()
     }
 
-    /// Whether data waits for its turn, of which nothing has been sent yet: the ACK of the handshake rides on it.
+    /// True if data waits for its turn, of which nothing has been sent yet: the ACK of the handshake rides on it.
     pub fn begins(&self) -> bool {
         self.flight.highest() == 0 && self.flight.has_data() && !self.flight.blocked_by_peer()
     }
 
-    /// Whether an answer of the peer is awaited: to data, to a FIN or to a probe.
+    /// True if an answer of the peer is awaited: to data, to a FIN or to a probe.
     pub fn awaits_answer(&self) -> bool {
         self.state == State::Established && (self.flight.outstanding() || self.flight.blocked_by_peer())
     }
 
-    /// Whether the handshake has been completed.
+    /// True if the handshake has been completed.
     pub fn is_established(&self) -> bool {
         self.state != State::Opening
     }
 
-    /// Whether everything is acknowledged, the FIN included.
+    /// True if everything is acknowledged, the FIN included.
     pub fn is_finished(&self) -> bool {
         self.state == State::Finished
     }

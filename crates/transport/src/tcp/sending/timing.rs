@@ -1,4 +1,4 @@
-//! What the retransmission timer's estimator is fed with: one timed segment, or the time echo of ACKs.
+//! Samples for the estimator of the retransmission timer: one timed segment, or the time echo of ACKs.
 
 use crate::tcp::Segment;
 use crate::tcp::rtt::{self, Rtt, Sampling};
@@ -10,7 +10,7 @@ pub struct Timing {
     pub(super) rtt: Rtt,
     /// The segment timed: its number and when it was sent.
     timed: Option<(u64, Time)>,
-    /// Whether segments carry time stamps.
+    /// True if segments carry time stamps.
     timestamps: bool,
 }
 
@@ -20,7 +20,7 @@ impl Timing {
         Timing { rtt: Rtt::new(config), timed: None, timestamps: true }
     }
 
-    /// Whether segments carry time stamps.
+    /// True if segments carry time stamps.
     pub fn has_timestamps(&self) -> bool {
         self.timestamps
     }
@@ -52,7 +52,7 @@ impl Timing {
         }
     }
 
-    /// What was timed is lost, or sent again.
+    /// Gives up the timed segment, which is lost or sent again.
     pub fn forget(&mut self) {
         self.timed = None;
     }
@@ -84,7 +84,7 @@ impl Timing {
     }
 }
 
-/// How long ago the stamp that `segment` echoes was made, if less than 2^32 us ago.
+/// Age of the stamp that `segment` echoes, if less than 2^32 us.
 pub fn echo_age(now: Time, segment: &Segment) -> Duration {
     Duration::from_micros(u64::from(crate::tcp::segment::stamp(now).wrapping_sub(segment.ts_ecr)))
 }

@@ -1,4 +1,4 @@
-//! What every window rule keeps, and RFC 5681's way to change it.
+//! State that every window rule keeps, and RFC 5681's way to change it.
 //!
 //! RFC 5681, section 3.1, in segments: one more per ACK below ssthresh, 1/cwnd per ACK above. As in ns-2.35, half of the
 //! window means half of min(cwnd + inflation, limit), not of the data in flight, and cwnd may grow beyond the limit,
@@ -46,7 +46,7 @@ impl Base {
         self.cwnd = cwnd;
     }
 
-    /// Whether the window is below its slow-start threshold.
+    /// True if the window is below its slow-start threshold.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < f64::from(self.ssthresh)
     }
@@ -93,7 +93,7 @@ impl Base {
         self.ssthresh = self.cwnd as u32;
     }
 
-    /// What a loss reduces: min(cwnd + inflation, limit).
+    /// The window that a loss reduces: min(cwnd + inflation, limit).
     pub fn window(&self, inflation: u32) -> f64 {
         (self.cwnd + f64::from(inflation)).min(f64::from(self.limit))
     }

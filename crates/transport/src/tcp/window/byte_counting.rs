@@ -27,7 +27,7 @@ pub const ABC: Named<u32> = Named {
     config: || LIMIT,
 };
 
-/// What has been counted.
+/// State of the counting.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ByteCounting {
     /// L in segments.
@@ -51,7 +51,7 @@ impl ByteCounting {
         segments.min(u64::from(limit)) as f64
     }
 
-    /// How many steps, 0 or 1, a window of `cwnd` segments grows in congestion avoidance (section 2.1).
+    /// Number of steps, 0 or 1, by which a window of `cwnd` segments grows in congestion avoidance (section 2.1).
     pub fn in_avoidance(&mut self, cwnd: f64, segments: u64) -> f64 {
         self.after_timeout = false;
         self.counted += segments as f64;

@@ -72,10 +72,10 @@ pub const CUBIC: Named<Config> = Named {
 /// The size of a window that does not grow by itself, and of one that may not grow further.
 static SEGMENTS: Parameter =
     parameter!(segments: u32 = USUAL_LIMIT => whole("segments", 1, 65535), Basic, "the window");
-/// How the limit follows from the hops.
+/// Rule by which the limit follows from the hops.
 static RULE: Parameter = parameter!(rule: HopRule = HopRule::Table => choice(HopRule::WORDS), Expert, "window from hops",
     "Chen et al., ICC 2003; AP05, section 5");
-/// How fast FeW grows.
+/// Growth of FeW.
 static INCREMENT: Parameter = parameter!(increment: f64 = few::INCREMENT => number(0.0, 1.0).above(0.0), Expert,
     "growth per round trip",
     "Nahm et al., MobiHoc 2005; DCC, section V");
@@ -94,7 +94,7 @@ impl Parameters for Config {
 }
 
 impl Config {
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Config {
         Window::new(base, state, max_window)
     }
 
-    /// Whether the window ever changes.
+    /// True if the window ever changes.
     pub fn grows(&self) -> bool {
         !matches!(self, Config::Constant { .. })
     }
@@ -147,7 +147,7 @@ impl Config {
         kinds
     }
 
-    /// Whether `other` is of the same kind, its parameters apart.
+    /// True if `other` is of the same kind, its parameters apart.
     pub fn is_same_kind(&self, other: &Config) -> bool {
         match (self, other) {
             (Config::OneFile(one), Config::OneFile(other)) => one.kind() == other.kind(),

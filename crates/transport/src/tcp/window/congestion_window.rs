@@ -7,7 +7,7 @@ use meshpace_core::Time;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Window {
     base: Base,
-    /// What the receiver takes, segments.
+    /// Receive window of the peer, segments.
     max_window: u32,
     rule: State,
     /// Growth by what ACKs cover; none: by one step per ACK.
@@ -43,7 +43,7 @@ impl Window {
         self.base.limit()
     }
 
-    /// Whether the window is below its slow-start threshold.
+    /// True if the window is below its slow-start threshold.
     pub fn in_slow_start(&self) -> bool {
         self.base.in_slow_start()
     }

@@ -17,7 +17,7 @@ use super::{About, Ack, Base, Described, Rule, parameter};
 pub struct Gaimd {
     /// Segments a round trip adds.
     alpha: f64,
-    /// What a loss leaves of the window.
+    /// Share of the window that a loss leaves.
     beta: f64,
 }
 

@@ -15,7 +15,7 @@
 use super::{Base, Rule};
 use meshpace_core::words;
 
-/// How the limit follows from the number of hops.
+/// Rule by which the limit follows from the number of hops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HopRule {
     /// The table by hops of the round trip.

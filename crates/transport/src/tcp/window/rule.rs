@@ -15,7 +15,7 @@ pub struct Ack {
     pub rtt: f64,
 }
 
-/// How a congestion window grows and what a loss does to it. What a rule leaves out is RFC 5681's.
+/// Growth of a congestion window, and its reduction by a loss. A rule has RFC 5681's behaviour where it defines none.
 pub trait Rule {
     /// The path has `hops` hops; the receiver takes `max_window` segments.
     fn on_hops(&mut self, _base: &mut Base, _hops: u8, _max_window: u32) {}

@@ -1,4 +1,4 @@
-//! What a connection tells its caller about its state.
+//! State of a connection, for its caller.
 
 use super::{Connection, State};
 use crate::closing::End;
@@ -27,17 +27,17 @@ impl Connection {
         self.sender.sent_end()
     }
 
-    /// Whether the handshake has been completed.
+    /// True if the handshake has been completed.
     pub fn is_established(&self) -> bool {
         self.established
     }
 
-    /// Whether the peer has closed its stream and all of it has arrived.
+    /// True if the peer has closed its stream and all of it has arrived.
     pub fn peer_has_closed(&self) -> bool {
         self.receiver.is_closed()
     }
 
-    /// Whether the connection has ended.
+    /// True if the connection has ended.
     pub fn is_done(&self) -> bool {
         self.end().is_some()
     }
@@ -50,7 +50,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection has ended and late segments need no answer any more.
+    /// True if the connection has ended and late segments need no answer any more.
     pub fn is_forgotten(&self, now: Time) -> bool {
         self.is_done() && !self.reset_due && (self.forget_at == Time::NEVER || now >= self.forget_at)
     }

@@ -1,8 +1,8 @@
 //! `flow.transport.pacing`: when the next segment may leave.
 
-use super::reader::Reader;
-use super::transport;
-use super::value::{Kind, Value};
+use super::DEFAULT_PIECES;
+use crate::reader::Reader;
+use crate::value::{Kind, Value};
 use meshpace_core::{Duration, Parameter, parameter};
 use meshpace_mesh::config::{MeshConfig, Propagation, RtsPolicy};
 use meshpace_transport::pacing::carrier_sense::{CarrierSense, LinkBudget};
@@ -36,7 +36,7 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInt
         assign(pacing, keys.choice("pacing", &kinds, &[]));
         return;
     }
-    let given = keys.value("name").map_or_else(|| transport::DEFAULT_PIECES.to_owned(), Value::brief);
+    let given = keys.value("name").map_or_else(|| DEFAULT_PIECES.to_owned(), Value::brief);
     let path = keys.path("pacing");
     let mut keys = keys.table("pacing");
     // A profile is one of adaptive pacing's: it says as much as the kind does.

@@ -1,8 +1,8 @@
 //! The pieces of a TCP in `flow.transport`: window, acknowledgements, marks, timer.
 
 use super::pacing::{self, assign};
-use super::reader::Reader;
-use super::value::{Kind, Value};
+use crate::reader::Reader;
+use crate::value::{Kind, Value};
 use meshpace_core::parameter::Slot;
 use meshpace_core::{Parameter, parameter};
 use meshpace_transport::pacing::OutOfInterference;

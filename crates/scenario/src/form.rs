@@ -1,7 +1,7 @@
 //! What may be written for a key, and the words for it.
 
-use crate::diagnostic::one_of;
 use crate::quantity::Dimension;
+use crate::words::one_of;
 use meshpace_core::parameter::Range;
 
 /// Form of a key's value.
