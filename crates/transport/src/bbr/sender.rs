@@ -92,6 +92,11 @@ impl Sender {
         self.expected.min(self.cut)
     }
 
+    /// Bytes sent, those that were sent again counted once.
+    pub fn cut(&self) -> u64 {
+        self.cut
+    }
+
     /// Bytes handed over and never sent.
     pub fn unsent(&self) -> u64 {
         self.written - self.cut
