@@ -108,8 +108,8 @@ struct Common {
     /// Write the keys of all connections to this file, for `meshpace decrypt`.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     keylog: Option<PathBuf>,
-    /// A TPA of `meshpace transports`, or quiet trains for 802.11 meshes: `quiet-train`, `quiet-train+competitive`. The end that connects decides
-    /// which, and about segments and ACKs [default: quiet-train if packets to the other end leave by an 802.11 device, else tpa-3]
+    /// Quiet trains for 802.11 meshes: `quiet-train`, `quiet-train+competitive`; `bbr` for other paths; or a TPA of `meshpace transports`. The end that connects decides
+    /// which, and about segments and ACKs [default: quiet-train if packets to the other end leave by an 802.11 device, else bbr]
     #[arg(long)]
     transport: Option<String>,
     /// Segments that this end lets be outstanding in a stream: 1 to 12, or `auto`, twice what the way holds, 3 at least [default: auto; with
@@ -241,7 +241,7 @@ fn is_for_tunnels(config: &Config) -> bool {
 /// What is said of a `--transport` that no tunnel can use.
 fn not_for_tunnels(name: &str, is_there: bool) -> String {
     let usable = names::table().iter().filter(|entry| is_for_tunnels(&(entry.build)())).map(|entry| entry.name);
-    let usable: Vec<&str> = usable.collect();
+    let usable: Vec<&str> = usable.chain([BBR]).collect();
     let what = match nearest(name, usable.iter().copied()) {
         _ if is_there => "not for tunnels.".to_owned(),
         Some(near) => format!("no such transport, did you mean {near}?"),
@@ -250,9 +250,14 @@ fn not_for_tunnels(name: &str, is_there: bool) -> String {
     format!("--transport {name}: {what} A tunnel takes one of {}", usable.join(", "))
 }
 
-/// What carries streams if nothing else is said, to a far end that is reached by an 802.11 device, and elsewhere.
+/// What carries streams if nothing else is said, to a far end that is reached by an 802.11 device.
 const OVER_RADIO: &str = "quiet-train";
-const ELSEWHERE: &str = "tpa-3";
+
+/// The same elsewhere: a session whose bulk goes by BBR.
+const BBR: &str = "bbr";
+
+/// The TPA that sessions have for what is small.
+const EXPRESS: &str = "tpa-3";
 
 /// What carries the streams of an end.
 struct Carriage {
@@ -260,6 +265,8 @@ struct Carriage {
     tpa: meshpace_transport::tpa::Config,
     /// Quiet trains, if they are asked for.
     trains: Option<train::Config>,
+    /// BBR in their place.
+    bbr: bool,
 }
 
 impl Carriage {
@@ -269,14 +276,18 @@ impl Carriage {
     ///
     /// It is none that a tunnel takes.
     fn named(name: &str) -> io::Result<Carriage> {
-        let usual = || match names::lookup(ELSEWHERE) {
+        let usual = || match names::lookup(EXPRESS) {
             Some(Config::Tpa(tpa)) => tpa,
             _ => meshpace_transport::tpa::Config::default(),
         };
+        if name == BBR {
+            // With a far end that does not know it these trains carry the session.
+            return Ok(Carriage { bbr: true, ..Carriage::named(OVER_RADIO)? });
+        }
         match names::lookup(name) {
-            Some(Config::Tpa(tpa)) => Ok(Carriage { tpa, trains: None }),
+            Some(Config::Tpa(tpa)) => Ok(Carriage { tpa, trains: None, bbr: false }),
             Some(Config::Train(trains)) if is_for_tunnels(&Config::Train(trains.clone())) => {
-                Ok(Carriage { tpa: usual(), trains: Some(trains) })
+                Ok(Carriage { tpa: usual(), trains: Some(trains), bbr: false })
             }
             other => Err(refused(not_for_tunnels(name, other.is_some()))),
         }
@@ -312,12 +323,12 @@ impl Common {
 
     /// The options for a transport by its name.
     fn options(&self, name: &str) -> io::Result<tpa::Options> {
-        let Carriage { tpa: mut express, trains } = Carriage::named(name)?;
+        let Carriage { tpa: mut express, trains, bbr } = Carriage::named(name)?;
         // Who names a TPA names its window.
         let usual =
             if self.transport.is_some() && trains.is_none() { window::Rule::Agreed } else { window::Rule::Auto };
         express.window = self.window.unwrap_or(usual);
-        let mut options = tpa::Options { security: self.security()?, trains, ..tunnel::options(express) };
+        let mut options = tpa::Options { security: self.security()?, trains, bbr, ..tunnel::options(express) };
         if let Some(segment) = self.segment {
             options.transport.segment = segment;
         }
@@ -346,7 +357,7 @@ impl Listen {
     /// What it is run with, and where streams may go.
     fn prepare(&self) -> io::Result<(tpa::Options, Allowed)> {
         let common = &self.common;
-        let mut options = common.options(common.transport.as_deref().unwrap_or(ELSEWHERE))?;
+        let mut options = common.options(common.transport.as_deref().unwrap_or(EXPRESS))?;
         // Who connects decides; the trains that are sent from here have these parameters.
         if options.trains.is_none() {
             options.trains = Carriage::named(OVER_RADIO)?.trains;
@@ -516,9 +527,7 @@ impl End {
     fn prepare(entry: &Entry) -> io::Result<()> {
         match &entry.what {
             What::Listen(listen) => listen.prepare().map(drop),
-            What::Connect(connect) => {
-                connect.prepare(connect.common.transport.as_deref().unwrap_or(ELSEWHERE)).map(drop)
-            }
+            What::Connect(connect) => connect.prepare(connect.common.transport.as_deref().unwrap_or(BBR)).map(drop),
         }
     }
 
@@ -632,7 +641,7 @@ fn choose(asked: Option<&str>, far: IpAddr) -> (String, String) {
             Some(device) => {
                 (OVER_RADIO.to_owned(), format!(", since packets to {far} leave by {device}, which is 802.11"))
             }
-            None => (ELSEWHERE.to_owned(), format!(", since no packets to {far} leave by 802.11")),
+            None => (BBR.to_owned(), format!(", since no packets to {far} leave by 802.11")),
         },
     }
 }

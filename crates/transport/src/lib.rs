@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod about;
+pub mod bbr;
 pub mod checksum;
 pub mod closing;
 pub mod config;

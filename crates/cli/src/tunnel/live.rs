@@ -18,6 +18,7 @@ pub(super) fn seen(totals: &Totals) -> Option<&'static str> {
     totals.carried_by.map(|by| match by {
         CarriedBy::Tpa => "tpa",
         CarriedBy::Session => "quiet-train",
+        CarriedBy::Bbr => "bbr",
     })
 }
 

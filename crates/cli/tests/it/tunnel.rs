@@ -215,14 +215,16 @@ fn segments_in_a_while(arguments: &[&str]) -> u64 {
 #[test]
 fn the_window_grows_unless_an_option_says_how_many_segments() {
     // At the same time, so that a busy machine is as busy for each.
-    let ways: [&[&str]; 4] =
-        [&[], &["--window", "auto", "--transport", "tpa-3"], &["--window", "3"], &["--transport", "tpa-3"]];
+    let tpa = ["--transport", "tpa-3"];
+    let ways = [&["--window", "auto"][..], &["--window", "3"], &[]].map(|window| [&tpa, window].concat());
     let sent = std::thread::scope(|scope| {
-        ways.map(|arguments| scope.spawn(|| segments_in_a_while(arguments))).map(|one| one.join().unwrap())
+        ways.clone()
+            .map(|arguments| scope.spawn(move || segments_in_a_while(&arguments)))
+            .map(|one| one.join().unwrap())
     });
     // A block of 12 takes one round trip instead of four.
-    let [growing, asked, three, named] = sent;
-    assert!(growing.min(asked) > 2 * three.max(named), "{ways:?}: {sent:?}");
+    let [growing, three, named] = sent;
+    assert!(growing > 2 * three.max(named), "{ways:?}: {sent:?}");
 }
 
 #[test]
@@ -292,13 +294,13 @@ fn a_session_of_quiet_trains_carries_a_file_and_outlives_its_far_end() {
 }
 
 #[test]
-fn without_802_11_on_the_way_it_is_tpa_and_that_is_told() {
+fn without_802_11_on_the_way_it_is_bbr_and_that_is_told() {
     let listen = End::start(&["listen", "--address", "127.0.0.1", "--port", "0", "--allow", "any", "--json"]);
     let far: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
     let port = far.port().to_string();
     let connect = End::start(&["connect", "127.0.0.1", "--port", &port, "-L", "0:127.0.0.1:9", "--json"]);
-    connect.says("transport tpa-3, since no packets to 127.0.0.1 leave by 802.11");
-    assert_eq!(connect.reports(|_| true)["transport"], "tpa-3");
+    connect.says("transport bbr, since no packets to 127.0.0.1 leave by 802.11");
+    assert_eq!(connect.reports(|_| true)["transport"], "bbr");
     assert_eq!(listen.reports(|_| true)["transport"], Value::Null, "nobody has connected yet");
 }
 
@@ -362,7 +364,7 @@ fn datagrams_go_to_their_target_and_back_and_both_ends_count_them() {
         End::start(&["listen", "--address", "127.0.0.1", "--port", "0", "--plain", "--allow", &allowed, "--json"]);
     let address: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
     // Whatever carries streams.
-    for transport in ["quiet-train", "tpa-3"] {
+    for transport in ["quiet-train", "bbr", "tpa-3"] {
         let (port, forward) = (address.port().to_string(), format!("0:{target},latest"));
         let arguments = ["connect", "127.0.0.1", "--port", &port, "-U", &forward, "--plain", "--json"];
         let connect = End::start(&[&arguments[..], &["--transport", transport]].concat());

@@ -14,6 +14,8 @@ pub enum CarriedBy {
     Tpa,
     /// A session, whose bulk goes by quiet trains.
     Session,
+    /// A session, whose bulk goes by BBR.
+    Bbr,
 }
 
 /// One stream.
@@ -29,7 +31,7 @@ impl Far {
     pub(super) fn carried_by(&self) -> CarriedBy {
         match self {
             Far::Tpa(_) => CarriedBy::Tpa,
-            Far::Session(_) => CarriedBy::Session,
+            Far::Session(stream) => stream.carried_by(),
         }
     }
 

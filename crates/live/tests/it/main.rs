@@ -31,5 +31,6 @@ mod trains;
 mod trains_tun;
 mod tunnel;
 mod tunnel_datagrams;
+mod tunnel_off_mesh;
 mod tunnel_session;
 mod virtual_wire;

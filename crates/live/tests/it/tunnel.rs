@@ -35,7 +35,7 @@ impl Tunnel {
         let own = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap();
         let connector = match by {
             CarriedBy::Tpa => Connector::new(own, address),
-            CarriedBy::Session => Connector::in_session(own, address),
+            CarriedBy::Session | CarriedBy::Bbr => Connector::in_session(own, address),
         };
         Tunnel { connector, exit, far, _relay: relay }
     }

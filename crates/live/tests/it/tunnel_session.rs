@@ -228,6 +228,24 @@ fn nobody_at_the_far_end_is_told_with_the_first_connection() {
 }
 
 #[test]
+fn bbr_carries_much_whole_and_that_is_told_at_both_ends() {
+    let tunnel = Tunnel::new(CarriedBy::Bbr, &Options { bbr: true, ..options() }, Allowed::Anywhere, None);
+    let at = tunnel.to(server(echo));
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            scope.spawn(move || {
+                let sent = noise(seed, 3_000_000);
+                assert!(exchange(at, &sent).unwrap() == sent, "stream {seed}");
+            });
+        }
+    });
+    for totals in tunnel.totals() {
+        assert_eq!((totals.opened, totals.aborted, totals.sent), (4, 0, 12_000_000), "{totals:?}");
+        assert_eq!(totals.carried_by, Some(CarriedBy::Bbr));
+    }
+}
+
+#[test]
 fn what_is_no_session_is_answered_or_left() {
     let tunnel = tunnel(None);
     let plain = TpaPort::with_options((HERE, 0), quick()).unwrap();

@@ -8,7 +8,7 @@ use crate::tpa::runtime::socket::Socket;
 use crate::tpa::session::exchange::Exchange;
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::framing::headers_to;
-use crate::tpa::session::handshake::Terms;
+use crate::tpa::session::handshake::{Inside, Terms};
 use crate::tpa::session::settings::Settings;
 use meshpace_core::Duration;
 use meshpace_transport::tpa;
@@ -69,13 +69,14 @@ impl TpaPort {
         }
         let config = self.fit(peer)?;
         let (port, runtime) = (self.id(), self.runtime());
-        let mut settings = Settings { connect_timeout: timeout, ..(*self.options().service().settings).clone() };
-        settings.trains = settings.trains.filter(|_| trains);
+        let settings = Settings { connect_timeout: timeout, ..(*self.options().service().settings).clone() };
+        let inside = if trains { settings.inside() } else { Inside::Tpa };
+        let settings = Arc::new(settings).with(inside);
         let exchange = Exchange::new(&settings, Terms::of(&config).block());
         let local = self.local_addr()?;
         let shared = Arc::new(Shared::new(runtime.next_id(), (local, peer), exchange, runtime.mailbox()));
         let stream = TpaStream::new(Arc::clone(&shared), self.clone());
-        let (settings, config) = (Arc::new(settings), Box::new(config));
+        let config = Box::new(config);
         runtime.send(Command::Connect { port, shared, settings, config })?;
         Ok(stream)
     }

@@ -39,6 +39,9 @@ pub struct Options {
     /// agrees to those of which three blocks fit into its buffer) and when an acceptance is repeated; `path` tells the trains hops and
     /// data rate. Default none: TPA.
     pub trains: Option<train::Config>,
+    /// With `trains`: whether connections that are opened from here ask for BBR in their place, for paths that are no mesh. A listener that
+    /// knows it agrees if it takes trains; with one that does not it is trains. Default false.
+    pub bbr: bool,
     /// With `trains`: whether a listener takes TPA as well; who opens a connection decides. What is opened from here speaks trains. Default
     /// false.
     pub takes_tpa: bool,
@@ -77,6 +80,7 @@ impl Default for Options {
         Options {
             transport: on_wires(tpa::Config::default()),
             trains: None,
+            bbr: false,
             takes_tpa: false,
             fit_mtu: true,
             path: None,
@@ -161,6 +165,7 @@ impl Options {
         let settings = Settings {
             transport: self.transport.clone(),
             trains: self.trains.clone(),
+            bbr: self.bbr,
             takes_tpa: self.takes_tpa,
             path: self.path.clone(),
             fit_mtu: self.fit_mtu,

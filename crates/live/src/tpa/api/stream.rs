@@ -384,6 +384,15 @@ impl TpaStream {
         self.shared.lock().exchange.stats
     }
 
+    /// Bytes written that have not left, and the rate of the path in bytes per second, 0 before it is known; none where BBR does not carry
+    /// the connection.
+    pub(crate) fn unsent(&self) -> Option<(usize, f64)> {
+        let state = self.shared.lock();
+        let exchange = &state.exchange;
+        let sending = exchange.sending?;
+        Some((exchange.send.end().saturating_sub(sending.cut) as usize, sending.rate))
+    }
+
     /// Bytes written whose arrival is not known yet.
     pub fn unacknowledged(&self) -> usize {
         self.shared.lock().exchange.send.len()

@@ -13,7 +13,7 @@ use super::engine::{AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
 use super::failure::Failure;
 use super::framing::{Content, Framing};
-use super::handshake::{Tag, Terms};
+use super::handshake::{Inside, Tag, Terms};
 use super::outbox::Outbox;
 use super::path::hops_travelled;
 use super::settings::Settings;
@@ -172,7 +172,7 @@ impl Connection {
         connection
     }
 
-    /// Accepts one whose peer has shown that it has our tag, by a datagram that arrived with `ttl`; none if that says anything but what
+    /// Accepts one, with the settings for what is inside, whose peer has shown that it has our tag, by a datagram that arrived with `ttl`; none if that says anything but what
     /// opens it.
     pub fn accept(
         settings: Arc<Settings>,
@@ -183,14 +183,14 @@ impl Connection {
         out: &mut Outbox,
     ) -> Option<Connection> {
         let Accepted { addresses, tag, config, framing, request, segment, payload, .. } = accepted;
-        let mut settings = settings;
-        if !request.trains && settings.trains.is_some() {
-            Arc::make_mut(&mut settings).trains = None;
-        }
         let own = (tag, Role::Receiver, Stage::Open(framing));
         let mut connection = Connection::new(settings, addresses, &config, own, now);
         connection.look_up_path(now);
-        connection.engine.on_segment(now, &AnySegment::opening(request.trains, &request.segment), Arrival::default());
+        if request.inside() == Inside::Bbr {
+            connection.engine = Engine::bbr(&config, connection.settings.receive_buffer);
+        }
+        let opening = AnySegment::opening(request.inside(), &request.segment);
+        connection.engine.on_segment(now, &opening, Arrival::default());
         // Its SYN+ACK has left: the acceptance.
         let _ = connection.engine.poll(now);
         connection.on_opened(now, (&segment, payload), ttl, exchange, out);
@@ -237,6 +237,12 @@ impl Connection {
     /// The peer's tag, once the handshake has told.
     pub fn peer_tag(&self) -> Option<Tag> {
         self.stage.framing().map(Framing::to)
+    }
+
+    /// What its datagrams carry.
+    #[cfg(test)]
+    pub fn inside(&self) -> Inside {
+        self.engine.inside()
     }
 
     /// Whether the peer opened it.
@@ -421,6 +427,12 @@ impl Connection {
             exchange.window_closed = 2 * available >= trains.window();
             return;
         }
+        if let Engine::Bbr(bbr) = &mut self.engine {
+            let available = exchange.receive.available();
+            bbr.on_taken(available);
+            exchange.window_closed = 4 * available >= bbr.window();
+            return;
+        }
         let room = exchange.receive.room();
         // A window promises room for a block, and is closed only between blocks: the rest of one is not refused half-way, for then
         // it would have to be repeated. Once closed it opens only when there is room for a while.
@@ -477,6 +489,7 @@ impl Connection {
             // Only the engine is needed to answer a peer that is late.
             exchange.free();
         }
+        exchange.sending = self.engine.sending();
         exchange.doubted = self.complaints.doubted();
         (exchange.stats, exchange.travelled) = (*self.engine.stats(), self.way.travelled);
     }

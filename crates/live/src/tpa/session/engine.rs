@@ -1,4 +1,4 @@
-//! What runs inside the datagrams of a connection: TPA, or quiet trains. The handshake, the tag, encryption, the replay window and the
+//! What runs inside the datagrams of a connection: TPA, quiet trains, or BBR. The handshake, the tag, encryption, the replay window and the
 //! signs of life are the same.
 //!
 //! A quiet train's segment has this header, in network order, and its payload behind it:
@@ -17,19 +17,40 @@
 //! bytes 34-35  their mean forward delay less the newest one's, 32 us
 //! bytes 36-37  their least, in the same way
 //! ```
+//!
+//! A segment of BBR has one of these; numbers and offsets in network order:
+//!
+//! ```text
+//! byte 0       flags: FIN 1, SYN 2 (asks for a report), RST 4, ACK 16 (this is a report)
+//! bytes 1-6    number of the segment                    highest number that has arrived
+//! bytes 7-12   offset of the first byte in the stream   offset expected next
+//! bytes 13-18                                           offset up to which there is room
+//! bytes 19-21                                           time since the highest number arrived, 16 us
+//! then                                                  for each range of numbers, from the highest down, two bytes for how many are
+//!                                                       missing above it (0 for the first) and two for how many there are
+//! ```
 
+use super::exchange::Sending;
+use super::handshake::Inside;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::flags::Flags;
 use meshpace_transport::stats::Stats;
 use meshpace_transport::tcp::End;
 use meshpace_transport::tpa::{self, wire};
-use meshpace_transport::{Arrival, Machine, Output, PathInfo, Role, train};
+use meshpace_transport::{Arrival, Machine, Output, PathInfo, Role, bbr, train};
 
 /// Bytes of a quiet train's header.
 const TRAIN_HEADER: usize = 38;
 
 /// How much more that is than TPA's: so much shorter are full segments.
 const MORE: u32 = (TRAIN_HEADER - wire::INSIDE_UDP) as u32;
+
+/// Bytes of BBR's header around payload, and of a report without ranges.
+const BBR_HEADER: usize = 13;
+const BBR_REPORT: usize = 22;
+
+/// Bytes that BBR's ends take before they have said what they take: every receive buffer has as much.
+const FIRST_CREDIT: u64 = 64 << 10;
 
 /// Payload of a train's full segment where TPA's is `segment` bytes.
 fn payload(segment: u32) -> u32 {
@@ -41,14 +62,17 @@ fn payload(segment: u32) -> u32 {
 pub(crate) enum AnySegment {
     Tpa(tpa::Segment),
     Train(train::Segment),
+    Bbr(bbr::Segment),
 }
 
 impl AnySegment {
     /// What a request or an acceptance with this header says.
-    pub(crate) fn opening(trains: bool, segment: &tpa::Segment) -> AnySegment {
-        match trains {
-            false => AnySegment::Tpa(*segment),
-            true => {
+    pub(crate) fn opening(inside: Inside, segment: &tpa::Segment) -> AnySegment {
+        match inside {
+            Inside::Tpa => AnySegment::Tpa(*segment),
+            // Whoever hears it answers with a report: that is what the peer waits for.
+            Inside::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::SYN, ..bbr::Segment::default() }),
+            Inside::Trains => {
                 let (window, flags) = (u16::from(segment.window), segment.flags);
                 AnySegment::Train(train::Segment { window, flags, ..train::Segment::default() })
             }
@@ -56,10 +80,11 @@ impl AnySegment {
     }
 
     /// What ends a connection of which nothing but the acceptance, with that first block, has left.
-    pub(crate) fn reset(trains: bool, block: u16) -> AnySegment {
-        match trains {
-            false => AnySegment::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() }),
-            true => AnySegment::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() }),
+    pub(crate) fn reset(inside: Inside, block: u16) -> AnySegment {
+        match inside {
+            Inside::Tpa => AnySegment::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() }),
+            Inside::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::RST, ..bbr::Segment::default() }),
+            Inside::Trains => AnySegment::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() }),
         }
     }
 
@@ -68,6 +93,7 @@ impl AnySegment {
         match self {
             AnySegment::Tpa(segment) => segment.flags,
             AnySegment::Train(segment) => segment.flags,
+            AnySegment::Bbr(segment) => segment.flags,
         }
     }
 
@@ -76,6 +102,10 @@ impl AnySegment {
         match self {
             AnySegment::Tpa(_) => wire::INSIDE_UDP,
             AnySegment::Train(_) => TRAIN_HEADER,
+            AnySegment::Bbr(segment) if segment.flags.has(Flags::ACK) => {
+                BBR_REPORT + 4 * usize::from(segment.report.count)
+            }
+            AnySegment::Bbr(_) => BBR_HEADER,
         }
     }
 
@@ -84,6 +114,7 @@ impl AnySegment {
         match self {
             AnySegment::Tpa(segment) => (segment.offset, usize::from(segment.payload)),
             AnySegment::Train(segment) => (segment.seq, usize::from(segment.payload)),
+            AnySegment::Bbr(segment) => (segment.seq, usize::from(segment.payload)),
         }
     }
 
@@ -103,14 +134,19 @@ impl AnySegment {
                 out.extend_from_slice(&segment.feedback.mean.to_be_bytes());
                 out.extend_from_slice(&segment.feedback.least.to_be_bytes());
             }
+            AnySegment::Bbr(segment) => write_bbr(segment, out),
         }
     }
 
     /// The segment and its payload.
-    pub(crate) fn read(trains: bool, content: &[u8]) -> Option<(AnySegment, &[u8])> {
-        if !trains {
-            let (segment, payload) = wire::decode_inside_udp(content).ok()?;
-            return Some((AnySegment::Tpa(segment), payload));
+    pub(crate) fn read(inside: Inside, content: &[u8]) -> Option<(AnySegment, &[u8])> {
+        match inside {
+            Inside::Tpa => {
+                let (segment, payload) = wire::decode_inside_udp(content).ok()?;
+                return Some((AnySegment::Tpa(segment), payload));
+            }
+            Inside::Bbr => return read_bbr(content).map(|(segment, payload)| (AnySegment::Bbr(segment), payload)),
+            Inside::Trains => {}
         }
         let (header, payload) = content.split_first_chunk::<TRAIN_HEADER>()?;
         let two = |at: usize| [header[at], header[at + 1]];
@@ -139,12 +175,59 @@ impl AnySegment {
     }
 }
 
+/// The low six bytes of a number.
+fn six(number: u64) -> [u8; 6] {
+    let [_, _, rest @ ..] = number.to_be_bytes();
+    rest
+}
+
+fn write_bbr(segment: &bbr::Segment, out: &mut Vec<u8>) {
+    out.push(segment.flags.0);
+    if !segment.flags.has(Flags::ACK) {
+        out.extend_from_slice(&six(segment.number));
+        return out.extend_from_slice(&six(segment.seq));
+    }
+    let report = &segment.report;
+    [report.newest, report.expected, report.limit].iter().for_each(|number| out.extend_from_slice(&six(*number)));
+    let [_, wait @ ..] = (report.wait_us / 16).min(0xff_ffff).to_be_bytes();
+    out.extend_from_slice(&wait);
+    for (missing, arrived) in report.ranges.iter().take(usize::from(report.count)) {
+        out.extend_from_slice(&missing.to_be_bytes());
+        out.extend_from_slice(&arrived.to_be_bytes());
+    }
+}
+
+fn read_bbr(content: &[u8]) -> Option<(bbr::Segment, &[u8])> {
+    let flags = Flags(*content.first()?);
+    let number =
+        |at: usize| content.get(at..at + 6).map(|bytes| bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)));
+    if !flags.has(Flags::ACK) {
+        let payload = content.get(BBR_HEADER..)?;
+        let (number, seq, length) = (number(1)?, number(7)?, u16::try_from(payload.len()).ok()?);
+        return Some((bbr::Segment { flags, number, seq, payload: length, ..bbr::Segment::default() }, payload));
+    }
+    let (head, rest) = content.split_first_chunk::<BBR_REPORT>()?;
+    let (ranges, rest) = rest.as_chunks::<4>();
+    if !rest.is_empty() || ranges.len() > bbr::RANGES {
+        return None;
+    }
+    let wait_us = 16 * u32::from_be_bytes([0, head[19], head[20], head[21]]);
+    let (newest, expected, limit) = (number(1)?, number(7)?, number(13)?);
+    let mut report =
+        bbr::Report { newest, wait_us, expected, limit, count: ranges.len() as u8, ..bbr::Report::default() };
+    for ([a, b, c, d], place) in ranges.iter().zip(&mut report.ranges) {
+        *place = (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]));
+    }
+    Some((bbr::Segment { flags, report, ..bbr::Segment::default() }, &[]))
+}
+
 /// The state machine.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per connection")]
 pub(crate) enum Engine {
     Tpa(tpa::Connection),
     Train(Trains),
+    Bbr(Bbr),
 }
 
 /// Quiet trains.
@@ -181,12 +264,37 @@ impl Trains {
     }
 }
 
+/// BBR.
+#[derive(Debug)]
+pub(crate) struct Bbr {
+    machine: bbr::Connection,
+    /// The receive window, bytes.
+    window: usize,
+    /// Bytes that the application is known to have taken.
+    taken: u64,
+}
+
+impl Bbr {
+    /// Of what was delivered, `available` bytes wait for the application: it has taken the others.
+    pub(crate) fn on_taken(&mut self, available: usize) {
+        let taken = self.machine.delivered().saturating_sub(available as u64).max(self.taken);
+        self.machine.take(taken - self.taken);
+        self.taken = taken;
+    }
+
+    /// The receive window, bytes.
+    pub(crate) fn window(&self) -> usize {
+        self.window
+    }
+}
+
 /// Calls the same method of whichever machine it is.
 macro_rules! either {
     ($self:ident, $machine:ident => $call:expr) => {
         match $self {
             Engine::Tpa($machine) => $call,
             Engine::Train(Trains { machine: $machine, .. }) => $call,
+            Engine::Bbr(Bbr { machine: $machine, .. }) => $call,
         }
     };
 }
@@ -207,10 +315,34 @@ impl Engine {
         Engine::Train(Trains { machine, role, window, taken: 0, probe_due: false })
     }
 
+    /// BBR, open, with segments that are as long with their headers as TPA's under these terms.
+    pub(crate) fn bbr(config: &tpa::Config, receive_buffer: usize) -> Engine {
+        let more = (BBR_HEADER - wire::INSIDE_UDP) as u32;
+        let segment = config.segment.saturating_sub(more).max(1);
+        let config = bbr::Config { segment, receive_buffer: receive_buffer as u64, first_credit: FIRST_CREDIT };
+        Engine::Bbr(Bbr { machine: bbr::Connection::new(&config), window: receive_buffer, taken: 0 })
+    }
+
+    /// What it is.
+    pub(crate) fn inside(&self) -> Inside {
+        match self {
+            Engine::Tpa(_) => Inside::Tpa,
+            Engine::Train(_) => Inside::Trains,
+            Engine::Bbr(_) => Inside::Bbr,
+        }
+    }
+
+    /// How far BBR has sent.
+    pub(crate) fn sending(&self) -> Option<Sending> {
+        let Engine::Bbr(Bbr { machine, .. }) = self else { return None };
+        Some(Sending { cut: machine.sender().cut(), rate: machine.control().rate() })
+    }
+
     pub(crate) fn open(&mut self, now: Time) {
         match self {
             Engine::Tpa(machine) => machine.open(now),
             Engine::Train(trains) => trains.machine.open(),
+            Engine::Bbr(_) => {}
         }
     }
 
@@ -218,6 +350,7 @@ impl Engine {
         match self {
             Engine::Tpa(machine) => machine.write(now, bytes),
             Engine::Train(trains) => trains.machine.write(bytes),
+            Engine::Bbr(bbr) => bbr.machine.write(bytes),
         }
     }
 
@@ -225,6 +358,7 @@ impl Engine {
         match self {
             Engine::Tpa(machine) => machine.close(now),
             Engine::Train(trains) => trains.machine.close(),
+            Engine::Bbr(bbr) => bbr.machine.close(),
         }
     }
 
@@ -232,6 +366,7 @@ impl Engine {
         match self {
             Engine::Tpa(machine) => machine.abort(now),
             Engine::Train(trains) => trains.machine.abort(),
+            Engine::Bbr(bbr) => bbr.machine.abort(),
         }
     }
 
@@ -240,6 +375,7 @@ impl Engine {
         match self {
             Engine::Tpa(machine) => machine.probe(now),
             Engine::Train(trains) => trains.probe_due = true,
+            Engine::Bbr(bbr) => bbr.machine.probe(),
         }
     }
 
@@ -257,6 +393,9 @@ impl Engine {
                 }
                 let is_taken = machine.on_segment(now, &segment, arrival);
                 (is_taken && segment.payload > 0).then_some(segment.seq)
+            }
+            (Engine::Bbr(Bbr { machine, .. }), AnySegment::Bbr(segment)) => {
+                machine.on_segment(now, segment).then_some(segment.seq)
             }
             _ => None,
         }
@@ -277,7 +416,11 @@ impl Engine {
     }
 
     pub(crate) fn on_path(&mut self, path: PathInfo) {
-        either!(self, machine => machine.on_path(path));
+        match self {
+            Engine::Tpa(machine) => machine.on_path(path),
+            Engine::Train(trains) => trains.machine.on_path(path),
+            Engine::Bbr(_) => {}
+        }
     }
 
     pub(crate) fn on_route_failure(&mut self, now: Time) {
@@ -295,7 +438,7 @@ impl Engine {
     pub(crate) fn begun(&self) -> u64 {
         match self {
             Engine::Tpa(machine) => machine.begun(),
-            Engine::Train(_) => 0,
+            Engine::Train(_) | Engine::Bbr(_) => 0,
         }
     }
 
@@ -317,6 +460,7 @@ impl Engine {
         match self {
             Engine::Tpa(machine) => machine.has_peer_closed(),
             Engine::Train(trains) => trains.machine.peer_has_closed(),
+            Engine::Bbr(bbr) => bbr.machine.peer_has_closed(),
         }
     }
 
@@ -325,6 +469,13 @@ impl Engine {
         let Trains { machine, role, .. } = match self {
             Engine::Tpa(machine) => return machine.state(),
             Engine::Train(trains) => trains,
+            Engine::Bbr(bbr) => {
+                return match bbr.machine.end() {
+                    None => tpa::State::Established,
+                    Some(End::Closed) => tpa::State::Done,
+                    Some(_) => tpa::State::Reset,
+                };
+            }
         };
         match (machine.end(), role) {
             (Some(End::Closed), _) => tpa::State::Done,
@@ -345,6 +496,8 @@ impl Engine {
         match self {
             Engine::Tpa(machine) => machine.sender().outstanding() > 0,
             Engine::Train(trains) => trains.machine.outstanding_end() > trains.machine.acknowledged(),
+            // What is written while nothing waits may leave at once.
+            Engine::Bbr(bbr) => bbr.machine.sender().unsent() > 0,
         }
     }
 
@@ -358,6 +511,7 @@ impl Engine {
         let has_left = match self {
             Engine::Tpa(machine) => machine.sender().fin_times() > 0,
             Engine::Train(trains) => trains.machine.sender().has_sent_fin(),
+            Engine::Bbr(bbr) => bbr.machine.sender().has_sent_fin(),
         };
         has_left && !self.is_finished()
     }
@@ -366,7 +520,7 @@ impl Engine {
     pub(crate) fn following(&self) -> impl Iterator<Item = tpa::Segment> {
         let machine = match self {
             Engine::Tpa(machine) => Some(machine),
-            Engine::Train(_) => None,
+            Engine::Train(_) | Engine::Bbr(_) => None,
         };
         machine.into_iter().flat_map(tpa::Connection::following)
     }
@@ -377,21 +531,14 @@ impl Machine for Engine {
 
     fn poll(&mut self, now: Time) -> Output<AnySegment> {
         match self {
-            Engine::Tpa(machine) => match machine.poll(now) {
-                Output::Transmit(segment) => Output::Transmit(AnySegment::Tpa(segment)),
-                Output::Wait(until) => Output::Wait(until),
-                Output::Idle => Output::Idle,
-            },
+            Engine::Tpa(machine) => machine.poll(now).map(AnySegment::Tpa),
+            Engine::Bbr(bbr) => bbr.machine.poll(now).map(AnySegment::Bbr),
             Engine::Train(trains) => {
                 if std::mem::take(&mut trains.probe_due) {
                     let question = train::Segment { flags: Flags::SYN, ..train::Segment::default() };
                     return Output::Transmit(AnySegment::Train(question));
                 }
-                match trains.machine.poll(now) {
-                    Output::Transmit(segment) => Output::Transmit(AnySegment::Train(segment)),
-                    Output::Wait(until) => Output::Wait(until),
-                    Output::Idle => Output::Idle,
-                }
+                trains.machine.poll(now).map(AnySegment::Train)
             }
         }
     }
@@ -421,9 +568,42 @@ mod tests {
         assert_eq!(bytes[..6], [0x18, 0x61, 0x51, 0x52, 1, 2]);
         assert_eq!(bytes[30..], [0x43, 0x44, 7, 2, 0xff, 0xfe, 0xfe, 0xd4]);
         bytes.extend_from_slice(b"hello");
-        assert_eq!(AnySegment::read(true, &bytes), Some((AnySegment::Train(segment), &b"hello"[..])));
-        assert_eq!(AnySegment::read(true, &bytes[..TRAIN_HEADER - 1]), None);
+        assert_eq!(AnySegment::read(Inside::Trains, &bytes), Some((AnySegment::Train(segment), &b"hello"[..])));
+        assert_eq!(AnySegment::read(Inside::Trains, &bytes[..TRAIN_HEADER - 1]), None);
         bytes[4] = 0xff;
-        assert_eq!(AnySegment::read(true, &bytes), None, "no stream is so long");
+        assert_eq!(AnySegment::read(Inside::Trains, &bytes), None, "no stream is so long");
+    }
+
+    #[test]
+    fn a_segment_of_bbr_is_read_as_it_was_written() {
+        let mut report = bbr::Report {
+            newest: 0x0102_0304_0506,
+            wait_us: 16 * 0x21_2223,
+            expected: 0x0708_090a_0b0c,
+            limit: 0x1112_1314_1516,
+            count: 2,
+            ..bbr::Report::default()
+        };
+        (report.ranges[0], report.ranges[1]) = ((0, 0x3132), (0x4142, 0x5152));
+        let said = AnySegment::Bbr(bbr::Segment { flags: Flags::ACK, report, ..bbr::Segment::default() });
+        let mut bytes = Vec::new();
+        said.write(&mut bytes);
+        let expected: &[u8] = &[
+            16, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x21, 0x22, 0x23, 0, 0,
+            0x31, 0x32, 0x41, 0x42, 0x51, 0x52,
+        ];
+        assert_eq!((&bytes[..], bytes.len()), (expected, said.header()));
+        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), Some((said, &[][..])));
+        assert_eq!(AnySegment::read(Inside::Bbr, &bytes[..bytes.len() - 1]), None);
+        bytes.resize(BBR_REPORT + 4 * (bbr::RANGES + 1), 0);
+        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), None, "more ranges than there is room for");
+        let data = bbr::Segment { flags: Flags::FIN, number: 9, seq: 1 << 40, payload: 5, ..bbr::Segment::default() };
+        let (data, mut bytes) = (AnySegment::Bbr(data), Vec::new());
+        data.write(&mut bytes);
+        assert_eq!(bytes, [1, 0, 0, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0].map(|byte: u8| byte).as_slice());
+        assert_eq!(bytes.len(), data.header());
+        bytes.extend_from_slice(b"hello");
+        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), Some((data, &b"hello"[..])));
+        assert_eq!(AnySegment::read(Inside::Bbr, &bytes[..12]), None);
     }
 }

@@ -51,6 +51,15 @@ pub struct Wishes {
     pub hold_acks: Option<Duration>,
 }
 
+/// How far a sender has come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sending {
+    /// Offset up to which the stream has left.
+    pub cut: u64,
+    /// Rate of the path, bytes per second; 0 before it is known.
+    pub rate: f64,
+}
+
 /// What both sides look at.
 #[derive(Debug)]
 pub struct Exchange {
@@ -68,6 +77,8 @@ pub struct Exchange {
     pub end_of_stream: bool,
     /// Something is under way, so that the connection will soon be looked at anyway: new bytes can wait until then.
     pub busy: bool,
+    /// How far BBR has sent, where it carries the connection.
+    pub sending: Option<Sending>,
     /// The peer has been told to wait: reading has to be reported.
     pub window_closed: bool,
     /// Since when the peer's address has said that nobody knows the connection there, without the peer having been heard.
@@ -89,6 +100,7 @@ impl Exchange {
             delivery: Delivery::UnderWay,
             end_of_stream: false,
             busy: false,
+            sending: None,
             window_closed: false,
             doubted: None,
             stats: Stats::default(),

@@ -2,7 +2,7 @@
 
 use super::addresses::Addresses;
 use super::engine::AnySegment;
-use super::handshake::{Protection, Tag, tag_of};
+use super::handshake::{Inside, Protection, Tag, tag_of};
 use super::noise::Keys;
 use super::outbox::Outbox;
 use super::path_frame::{self, PathFrame};
@@ -30,8 +30,7 @@ pub(crate) struct Framing {
     /// The peer's tag.
     to: Tag,
     seal: Option<Box<Seal>>,
-    /// It is quiet trains that are inside.
-    trains: bool,
+    inside: Inside,
     presealed: PresealedBlock,
 }
 
@@ -52,12 +51,12 @@ pub(crate) fn headers_to(peer: SocketAddr, protection: Protection) -> u32 {
 
 impl Framing {
     /// Datagrams to whoever has the tag `to`, encrypted if there are keys, of which each serves two to the power of `key_life` datagrams; with
-    /// TPA inside or with quiet trains.
-    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, trains: bool) -> Framing {
+    /// this inside.
+    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, inside: Inside) -> Framing {
         Framing {
             to,
             seal: keys.map(|keys| Box::new(Seal::new(keys, key_life))),
-            trains,
+            inside,
             presealed: PresealedBlock::default(),
         }
     }
@@ -89,7 +88,7 @@ impl Framing {
             Some(seal) => {
                 let known = match segment {
                     AnySegment::Tpa(segment) => self.presealed.take(segment, seal.number()),
-                    AnySegment::Train(_) => None,
+                    AnySegment::Train(_) | AnySegment::Bbr(_) => None,
                 };
                 match known {
                     Some(datagram) => out.extend_from_slice(datagram),
@@ -139,7 +138,7 @@ impl Framing {
         {
             return Some(Content::Path(frame));
         }
-        AnySegment::read(self.trains, content).map(|(segment, payload)| Content::Segment(segment, payload))
+        AnySegment::read(self.inside, content).map(|(segment, payload)| Content::Segment(segment, payload))
     }
 
     /// The number of a datagram, and whether none of that number was here before; none where datagrams have no numbers.

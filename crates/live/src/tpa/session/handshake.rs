@@ -24,9 +24,11 @@
 //! byte 29      segments in a block, 1 to 12
 //! bytes 30-31  payload of a full segment, bytes
 //! bytes 32-47  cookie; zero in the first request and in the acceptance
-//! bytes 48-59  TPA's header: SYN, or SYN and ACK
+//! bytes 48-59  TPA's header: SYN, or SYN and ACK; with quiet trains its txStat says that BBR is asked for in their place, or agreed to
 //! bytes 60-61  length of Noise's message, which follows; then padding
 //! ```
+//!
+//! BBR is asked for where quiet trains are, so that a listener that does not know it agrees to those.
 //!
 //! A stray tells the sender of a datagram that nobody knows its tag: it ends after byte 19, and bytes 12-19 are that tag.
 
@@ -54,6 +56,17 @@ const VERSION: u8 = 3;
 
 /// In the byte of the protection: it is quiet trains that are carried.
 const TRAINS: u8 = 0x40;
+
+/// What a connection's datagrams carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inside {
+    /// TPA.
+    Tpa,
+    /// Quiet trains.
+    Trains,
+    /// BBR, in the place of quiet trains.
+    Bbr,
+}
 
 /// The name of a connection at one end: random, never zero, in every datagram to that end.
 pub type Tag = u64;
@@ -181,6 +194,15 @@ pub struct Opening {
 }
 
 impl Opening {
+    /// What the connection's datagrams are to carry.
+    pub fn inside(&self) -> Inside {
+        match (self.trains, self.segment.congested) {
+            (false, _) => Inside::Tpa,
+            (true, false) => Inside::Trains,
+            (true, true) => Inside::Bbr,
+        }
+    }
+
     /// As bytes, with Noise's message, and zeros up to a length of `padded`.
     pub fn encode(&self, noise: &[u8], padded: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity((BYTES + noise.len()).max(padded));

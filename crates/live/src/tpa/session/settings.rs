@@ -1,10 +1,14 @@
 //! What a session is told about the connections that it opens and accepts.
 
+use super::handshake::Inside;
 use super::path::PathSource;
 use super::security::Security;
 use meshpace_core::Duration;
 use meshpace_transport::{tpa, train};
 use std::sync::Arc;
+
+/// Least buffers of BBR's connections, bytes: what a path of 160 Mbit/s and 200 ms holds.
+const BBR_BUFFER: usize = 4 << 20;
 
 /// What holds for the connections of a port, as far as a session has to know. `Options` says what each is for.
 #[derive(Clone, Debug)]
@@ -13,6 +17,8 @@ pub struct Settings {
     pub transport: tpa::Config,
     /// Quiet trains instead of TPA.
     pub trains: Option<train::Config>,
+    /// With trains: whether BBR is asked for in their place. Listeners take it wherever they take trains.
+    pub bbr: bool,
     /// With trains: whether a listener takes TPA as well.
     pub takes_tpa: bool,
     /// Where path information comes from.
@@ -42,6 +48,31 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What connections that are opened with these settings ask for.
+    pub fn inside(&self) -> Inside {
+        match (self.trains.is_some(), self.bbr) {
+            (false, _) => Inside::Tpa,
+            (true, false) => Inside::Trains,
+            (true, true) => Inside::Bbr,
+        }
+    }
+
+    /// The same for a connection with this inside.
+    pub fn with(self: Arc<Settings>, inside: Inside) -> Arc<Settings> {
+        let mut settings = self;
+        match inside {
+            Inside::Tpa if settings.trains.is_some() => Arc::make_mut(&mut settings).trains = None,
+            Inside::Bbr => {
+                let settings = Arc::make_mut(&mut settings);
+                settings.bbr = true;
+                settings.send_buffer = settings.send_buffer.max(BBR_BUFFER);
+                settings.receive_buffer = settings.receive_buffer.max(BBR_BUFFER);
+            }
+            Inside::Tpa | Inside::Trains => {}
+        }
+        settings
+    }
+
     /// Whether a listener takes connections of this kind.
     pub fn takes(&self, trains: bool) -> bool {
         trains == self.trains.is_some() || (!trains && self.takes_tpa)
@@ -81,6 +112,12 @@ impl Default for Limits {
 pub mod tests {
     use super::*;
 
+    /// The same with this inside.
+    pub fn carrying(inside: Inside) -> Settings {
+        let trains = (inside != Inside::Tpa).then(train::Config::default);
+        Settings { trains, bbr: inside == Inside::Bbr, ..plain() }
+    }
+
     /// TPA without encryption, with the values of `Options`.
     pub fn plain() -> Settings {
         let mut transport = tpa::Config { ack_block_end: true, close_with_peer: false, ..tpa::Config::default() };
@@ -89,6 +126,7 @@ pub mod tests {
         Settings {
             transport,
             trains: None,
+            bbr: false,
             takes_tpa: false,
             path: None,
             fit_mtu: true,

@@ -2,10 +2,11 @@
 
 use super::carrier::Carrier;
 use super::machine::{Datagrams, STREAMS, Session, Side};
-use super::meter::Meter;
+use super::meter::{self, Meter};
 use super::sink::Sink;
 use crate::Clock;
 use crate::tpa::{Selector, TpaStream};
+use crate::tunnel::CarriedBy;
 use meshpace_core::Time;
 use meshpace_transport::Stats;
 use std::collections::BTreeMap;
@@ -66,8 +67,10 @@ impl Link {
         let express = &carriers[Carrier::Express as usize];
         express.hold_acks(HOLD);
         let peer = express.peer_addr()?;
+        let session = Session::new(side);
+        let is_bbr = carriers[Carrier::Bulk as usize].unsent().is_some();
         let state = State {
-            session: Session::new(side),
+            session: if is_bbr { session.over_bbr() } else { session },
             failure: None,
             waiting: BTreeMap::new(),
             sinks: BTreeMap::new(),
@@ -162,6 +165,14 @@ impl Link {
         self.0.peer
     }
 
+    /// What carries its bulk.
+    pub(in crate::tunnel) fn carried_by(&self) -> CarriedBy {
+        match self.0.carriers[Carrier::Bulk as usize].unsent() {
+            Some(_) => CarriedBy::Bbr,
+            None => CarriedBy::Session,
+        }
+    }
+
     /// Ends the session.
     pub(in crate::tunnel) fn abort(&self) {
         self.0.carriers.iter().for_each(TpaStream::abort);
@@ -192,7 +203,10 @@ impl Link {
             let (stats, under_way) = (connection.stats(), connection.unacknowledged());
             state.session.on_under_way(now, carrier, under_way);
             let meter = &mut state.meters[carrier as usize];
-            let room = meter.room(under_way, &stats);
+            let room = match connection.unsent() {
+                Some((unsent, rate)) => meter::room_of_bbr(unsent, under_way, rate),
+                None => meter.room(under_way, &stats),
+            };
             state.out.clear();
             state.session.fill(now, carrier, room, &mut state.out);
             if state.out.is_empty() {

@@ -103,6 +103,8 @@ struct Stream {
 #[derive(Debug)]
 pub(super) struct Session {
     side: Side,
+    /// Bulk goes by BBR.
+    wide: bool,
     streams: BTreeMap<u32, Stream>,
     /// The stream opened last.
     latest: u32,
@@ -128,6 +130,7 @@ impl Session {
     pub(super) fn new(side: Side) -> Session {
         Session {
             side,
+            wide: false,
             streams: BTreeMap::new(),
             latest: 0,
             readers: Default::default(),
@@ -143,6 +146,11 @@ impl Session {
         }
     }
 
+    /// Bulk goes by BBR: credit is for paths of long round trips.
+    pub(super) fn over_bbr(self) -> Session {
+        Session { wide: true, ..self }
+    }
+
     /// Opens a stream to a target of 1 to 255 bytes; its number. None if there are too many.
     pub(super) fn open(&mut self, now: Time, target: &str) -> Option<u32> {
         let number = self.latest.checked_add(1).filter(|_| self.streams.len() < STREAMS)?;
@@ -153,7 +161,7 @@ impl Session {
     }
 
     fn begin(&mut self, now: Time, number: u32) {
-        let (outgoing, incoming) = (Outgoing::new(now, FIRST, TURN), Incoming::new());
+        let (outgoing, incoming) = (Outgoing::new(now, FIRST, TURN), Incoming::new(self.wide));
         self.promised += incoming.promised();
         let stream = Stream { phase: Phase::Opening, outgoing, incoming, credits: false, ends: false };
         self.streams.insert(number, stream);

@@ -6,6 +6,7 @@ use super::link::{Link, Place, State};
 use super::machine::{Got, Phase};
 use super::sink::Sink;
 use crate::Clock;
+use crate::tunnel::CarriedBy;
 use crate::tunnel::Refusal;
 use std::io;
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
@@ -56,6 +57,11 @@ impl Link {
 impl Stream {
     fn new(link: Link, (number, news): Place) -> Stream {
         Stream { link, number, news }
+    }
+
+    /// What carries it.
+    pub(in crate::tunnel) fn carried_by(&self) -> CarriedBy {
+        self.link.carried_by()
     }
 
     /// The session it is in.

@@ -9,16 +9,17 @@
 //! and only if it is lower.
 //!
 //! Nobody proves that a refusal is the peer's: whoever reads the request can forge one. Where the peer is known, by a secret or by keys, a
-//! refusal therefore ends nothing and only names the reason should the time pass without an acceptance. Elsewhere it is believed at once:
+//! refusal therefore ends nothing and only names the reason should the time pass without an acceptance. One that says that nobody listens has
+//! the request repeated soon, some times: a far end that begins anew has its port a moment before it listens. Elsewhere it is believed at once:
 //! who can forge it could also accept in the peer's place.
 
 use super::{Connection, Flow, Stage, engine};
 use crate::tpa::session::cipher::Suite;
-use crate::tpa::session::engine::AnySegment;
+use crate::tpa::session::engine::{AnySegment, Engine};
 use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::framing::{Framing, headers_to, overhead};
-use crate::tpa::session::handshake::{Cookie, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
+use crate::tpa::session::handshake::{Cookie, Inside, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
 use crate::tpa::session::host::{Host, random};
 use crate::tpa::session::noise::{self, Asking, Secret};
 use crate::tpa::session::outbox::Outbox;
@@ -37,6 +38,10 @@ const CHALLENGES: u8 = 12;
 /// How far apart acceptances that come again are answered: trains answer ten SYNs in 5 s, and the peer's questions for a sign of life
 /// are to find some left.
 const REPETITION: Duration = Duration::from_secs(1);
+
+/// How soon a request is repeated that nobody listens for, and how often at most.
+const HURRY: Duration = Duration::from_millis(100);
+const HURRIES: u8 = 10;
 
 /// Requests of full length that were lost although their escorts were not, after which segments are made smaller (RFC 8899, section
 /// 5.1.2: MAX_PROBES).
@@ -61,6 +66,14 @@ pub(super) struct Request {
     /// Challenges answered.
     challenges: u8,
     probing: Probing,
+    hurry: Hurry,
+}
+
+/// Repetitions of a request that does not wait for its timer, since somebody says that nobody listens there yet.
+#[derive(Clone, Copy)]
+struct Hurry {
+    at: Time,
+    left: u8,
 }
 
 /// What has become of the padded requests with these terms.
@@ -99,7 +112,8 @@ impl Request {
         let (config, probing) = (config.clone(), Probing::default());
         let key = if protection == Protection::Plain { Vec::new() } else { Security::public_key(&secret).to_vec() };
         let (is_spent, noise) = (false, Vec::new());
-        Request { opening, config, secret, is_spent, key, noise, asking: None, challenges: 0, probing }
+        let hurry = Hurry { at: Time::NEVER, left: HURRIES };
+        Request { opening, config, secret, is_spent, key, noise, asking: None, challenges: 0, probing, hurry }
     }
 }
 
@@ -113,8 +127,11 @@ impl Connection {
                 block: request.config.first_block,
                 window: segment.window.min(u16::from(u8::MAX)) as u8,
                 flags: segment.flags,
+                congested: self.settings.bbr,
                 ..Segment::default()
             },
+            // It has no opening of its own.
+            AnySegment::Bbr(_) => return,
         };
         let shown = request.opening.cookie != Cookie::default();
         let pads = shown && self.settings.fit_mtu;
@@ -131,10 +148,26 @@ impl Connection {
         }
     }
 
+    /// When the request is repeated although its timer has not expired.
+    pub(super) fn hurries_at(&self) -> Time {
+        if let Stage::Opening(request) = &self.stage { request.hurry.at } else { Time::NEVER }
+    }
+
+    /// Repeats the request if that is due before its timer expires.
+    pub(super) fn hurry(&mut self, now: Time, out: &mut Outbox) {
+        let Stage::Opening(request) = &mut self.stage else { return };
+        if request.hurry.at <= now {
+            request.hurry.at = Time::NEVER;
+            self.repeat_request(out);
+        }
+    }
+
     /// The request leaves again as it was.
     fn repeat_request(&mut self, out: &mut Outbox) {
         let Stage::Opening(request) = &self.stage else { return };
-        let segment = AnySegment::opening(request.opening.trains, &request.opening.segment);
+        // Of BBR too: until the listener has agreed to it, it is trains that are opened.
+        let inside = if request.opening.trains { Inside::Trains } else { Inside::Tpa };
+        let segment = AnySegment::opening(inside, &request.opening.segment);
         self.request(&segment, out);
     }
 
@@ -267,7 +300,10 @@ impl Connection {
         let asked = request.opening;
         let said = |opening: &Opening| (opening.terms, opening.protection, opening.suite, opening.trains);
         let accepts = |answer: &Opening| {
-            said(answer) == said(&asked) && answer.acceptor != 0 && answer.segment.ack_block == asked.segment.block
+            said(answer) == said(&asked)
+                && answer.acceptor != 0
+                && answer.segment.ack_block == asked.segment.block
+                && (asked.segment.congested || !answer.segment.congested)
         };
         if !accepts(answer) {
             return;
@@ -287,15 +323,22 @@ impl Connection {
             host.note_keys(keys.cipher, [(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
         }
         if answer.segment.flags.has(Flags::SYN.with(Flags::ACK)) {
-            self.stage =
-                Stage::Open(Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.trains));
+            if answer.inside() == Inside::Bbr {
+                // Nothing is lost: the application writes and closes only what is open.
+                self.engine = Engine::bbr(&request.config, self.settings.receive_buffer);
+            }
+            let framing = Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.inside());
+            self.stage = Stage::Open(framing);
         }
-        self.on_segment(now, &AnySegment::opening(answer.trains, &answer.segment), &[], exchange, out);
+        self.on_segment(now, &AnySegment::opening(answer.inside(), &answer.segment), &[], exchange, out);
     }
 
     /// The peer refuses, or somebody says so for it.
     fn on_refusal(&mut self, now: Time, answer: &Opening, exchange: &mut Exchange) {
-        let Stage::Opening(request) = &self.stage else { return };
+        let Stage::Opening(request) = &mut self.stage else { return };
+        if answer.acceptor != 0 && request.hurry.at == Time::NEVER && request.hurry.left > 0 {
+            request.hurry = Hurry { at: now.saturating_add(HURRY), left: request.hurry.left - 1 };
+        }
         let reason = if answer.acceptor != 0 {
             "nobody listens there".to_owned()
         } else if answer.trains != request.opening.trains {
@@ -322,7 +365,7 @@ impl Connection {
         }
         self.life.answers_at = now.saturating_add(REPETITION);
         let segment = Segment { flags: Flags::SYN.with(Flags::ACK), ..Segment::default() };
-        let repeated = AnySegment::opening(self.settings.trains.is_some(), &segment);
+        let repeated = AnySegment::opening(self.engine.inside(), &segment);
         let now = self.tell_time(now);
         self.engine.on_segment(now, &repeated, Arrival::default());
         self.work(now, exchange, out);

@@ -48,7 +48,7 @@ impl Connection {
     /// When [`Connection::expire`] has something to do.
     pub fn looks_at(&self) -> Time {
         match self.engine.state() {
-            tpa::State::SynSent => self.life.since + self.settings.connect_timeout,
+            tpa::State::SynSent => (self.life.since + self.settings.connect_timeout).min(self.hurries_at()),
             tpa::State::Established => {
                 let silent = self.life.peer.next_wakeup(self.expects_peer());
                 silent.min(self.idle_at()).min(self.complaints.asks_at())
@@ -68,6 +68,10 @@ impl Connection {
             return false;
         }
         let opening = self.engine.state() == tpa::State::SynSent;
+        if opening && now < self.life.since + self.settings.connect_timeout {
+            self.hurry(now, out);
+            return true;
+        }
         if !opening && self.complaints.ask(now) {
             self.engine.probe(now);
         }

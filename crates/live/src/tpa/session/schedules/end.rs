@@ -202,14 +202,20 @@ impl End {
         self.endpoint.local()
     }
 
+    /// Whether there is a listener from now on.
+    pub fn set_listens(&mut self, listens: bool) {
+        self.runner.listens = listens;
+    }
+
     /// Opens a connection.
     pub fn open(&mut self, now: Time, peer: SocketAddr) {
         let (tag, first_block) = random_names(&mut self.runner).unwrap();
         let secret = random(&mut self.runner).unwrap();
         let config = tpa::Config { first_block, ..self.settings.transport.clone() };
-        let exchange = Exchange::new(&self.settings, Terms::of(&config).block());
+        let settings = Arc::clone(&self.settings).with(self.settings.inside());
+        let exchange = Exchange::new(&settings, Terms::of(&config).block());
         let addresses = Addresses { peer, own: None };
-        let session = Connection::open(Arc::clone(&self.settings), addresses, &config, (tag, secret), now);
+        let session = Connection::open(settings, addresses, &config, (tag, secret), now);
         let application = Application::new(tag, true, self.habits.0, self.habits.1);
         let id = self.next;
         self.next += 1;
@@ -252,8 +258,8 @@ impl End {
             }
             Route::Accepted(accepted) => {
                 let (handshake, opener) = (accepted.number, accepted.request.opener);
-                let mut exchange = Exchange::new(&self.settings, accepted.request.terms.block());
-                let settings = Arc::clone(&self.settings);
+                let settings = Arc::clone(&self.settings).with(accepted.request.inside());
+                let mut exchange = Exchange::new(&settings, accepted.request.terms.block());
                 let session = Connection::accept(settings, *accepted, 64, now, &mut exchange, out);
                 let Some(session) = session else {
                     endpoint.finish(handshake, None);

@@ -3,11 +3,10 @@
 
 use super::end::{End, Ending};
 use super::plan::stream;
-use crate::tpa::session::handshake::{stray, tag_of};
+use crate::tpa::session::handshake::{Inside, Opening, stray, tag_of};
 use crate::tpa::session::security::Security;
 use crate::tpa::session::settings::{self, Settings};
 use meshpace_core::{Duration, Time};
-use meshpace_transport::train;
 use nix::libc;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,13 +31,14 @@ struct Scene {
     loss: meshpace_core::Rng,
     /// Whether somebody forges.
     is_observed: bool,
+    /// Whether the second end knows nothing of BBR.
+    is_old: bool,
 }
 
 impl Scene {
     /// The first end opens a connection; both write as many bytes.
-    fn new(bytes: u64, trains: bool) -> Scene {
-        let trains = trains.then(train::Config::default);
-        let settings = Settings { security: Security::Opportunistic, trains, ..settings::tests::plain() };
+    fn new(bytes: u64, inside: Inside) -> Scene {
+        let settings = Settings { security: Security::Opportunistic, ..settings::tests::carrying(inside) };
         let ends = [0, 1].map(|end| Scene::end(&settings, end, bytes, 0));
         let mut scene = Scene {
             now: Time::ZERO,
@@ -48,6 +48,7 @@ impl Scene {
             sent: 0,
             loss: stream(1, 9),
             is_observed: false,
+            is_old: false,
         };
         scene.ends[0].open(scene.now, address(1));
         scene.depart();
@@ -99,6 +100,9 @@ impl Scene {
             self.now = self.now.max(next);
             while let Some(entry) = self.flights.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (end, mut bytes) = entry.remove();
+                if self.is_old && end == 1 {
+                    bytes = without_bbr(bytes);
+                }
                 self.ends[end].receive(self.now, address(1 - end), &mut bytes);
                 self.depart();
             }
@@ -117,57 +121,79 @@ impl Scene {
     }
 }
 
+/// A datagram as it is to an end that does not look at what asks for BBR.
+fn without_bbr(bytes: Vec<u8>) -> Vec<u8> {
+    let Some((mut opening, noise)) = Opening::decode(&bytes) else { return bytes };
+    opening.segment.congested = false;
+    opening.encode(noise, bytes.len())
+}
+
+#[test]
+fn with_a_listener_that_does_not_know_bbr_it_is_quiet_trains() {
+    for (is_old, carried_by) in [(false, Inside::Bbr), (true, Inside::Trains)] {
+        let mut scene = Scene::new(60_000, Inside::Bbr);
+        scene.is_old = is_old;
+        scene.run(Time::ZERO + Duration::from_secs(2), |_| false);
+        let found =
+            scene.ends.each_ref().map(|end| end.parties.values().next().expect("a connection").session.inside());
+        assert_eq!(found, [carried_by; 2]);
+        scene.run(Time::ZERO + Duration::from_secs(600), Scene::is_over);
+        let all = vec![(60_000, Ending::Well)];
+        assert_eq!(scene.endings(), [all.clone(), all]);
+    }
+}
+
 #[test]
 fn an_observer_ends_no_connection_that_moves() {
-    for trains in [false, true] {
-        let mut scene = Scene::new(60_000, trains);
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        let mut scene = Scene::new(60_000, inside);
         scene.is_observed = true;
         scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.now > Time(3_000_000_000) && scene.is_over());
         let all = vec![(60_000, Ending::Well)];
-        assert_eq!(scene.endings(), [all.clone(), all], "quiet trains: {trains}");
+        assert_eq!(scene.endings(), [all.clone(), all], "{inside:?}");
     }
 }
 
 #[test]
 fn an_observer_ends_no_connection_that_rests() {
-    for trains in [false, true] {
-        let mut scene = Scene::new(0, trains);
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        let mut scene = Scene::new(0, inside);
         // Neither application closes: there is nothing to read for an hour.
         scene.ends.iter_mut().for_each(|end| end.rests = true);
         scene.run(Time::ZERO + Duration::from_secs(20), |_| false);
         scene.is_observed = true;
         scene.run(Time::ZERO + Duration::from_secs(3600), |_| false);
         let none = vec![(0, Ending::None)];
-        assert_eq!(scene.endings(), [none.clone(), none], "quiet trains: {trains}");
+        assert_eq!(scene.endings(), [none.clone(), none], "{inside:?}");
     }
 }
 
 #[test]
 fn a_peer_that_has_begun_anew_is_given_up_soon() {
-    for trains in [false, true] {
-        let mut scene = Scene::new(10_000_000, trains);
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        let mut scene = Scene::new(100_000_000, inside);
         scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
         let restarted = scene.now;
         scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
         scene.run(restarted + Duration::from_secs(60), |scene| scene.endings()[0][0].1 != Ending::None);
-        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "quiet trains: {trains}");
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "{inside:?}");
         let took = scene.now.since(restarted);
-        assert!(took < Duration::from_secs(15), "{took:?}, quiet trains: {trains}");
+        assert!(took < Duration::from_secs(15), "{took:?}, {inside:?}");
     }
 }
 
 #[test]
 fn a_peer_that_has_begun_anew_unnoticed_is_given_up_soon_after_the_first_question() {
-    for trains in [false, true] {
-        let mut scene = Scene::new(0, trains);
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        let mut scene = Scene::new(0, inside);
         scene.ends[0].rests = true;
         scene.ends[1].rests = true;
         scene.run(Time::ZERO + Duration::from_secs(20), |_| false);
         scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
         scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.endings()[0][0].1 != Ending::None);
-        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "quiet trains: {trains}");
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "{inside:?}");
         // It is asked when it has been silent for 30 s, and once a second from its first answer on.
         let took = scene.now.since(Time::ZERO);
-        assert!(took < Duration::from_secs(45), "{took:?}, quiet trains: {trains}");
+        assert!(took < Duration::from_secs(45), "{took:?}, {inside:?}");
     }
 }

@@ -2,10 +2,9 @@
 
 use super::end::{End, Ending};
 use super::settings::{self, Settings};
-use crate::tpa::session::handshake::tag_of;
+use crate::tpa::session::handshake::{Inside, tag_of};
 use crate::tpa::session::security::Security;
 use meshpace_core::{Duration, Time};
-use meshpace_transport::train;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -48,9 +47,8 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(security: &Security, trains: bool, observer: Observer) -> Scene {
-        let trains = trains.then(train::Config::default);
-        let settings = Settings { security: security.clone(), trains, ..settings::tests::plain() };
+    fn new(security: &Security, inside: Inside, observer: Observer) -> Scene {
+        let settings = Settings { security: security.clone(), ..settings::tests::carrying(inside) };
         let end = |index: u64| {
             let habits = (BYTES, Time::ZERO);
             End::new(Time::ZERO, address(1 + index as u8), settings.clone(), (3, 20 + index), index == 1, habits)
@@ -154,29 +152,54 @@ fn keys() -> Security {
 }
 
 #[test]
+fn a_listener_that_is_a_moment_late_is_asked_again_soon() {
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        let mut scene = Scene::new(&keys(), inside, Observer::None);
+        scene.ends[1].set_listens(false);
+        scene.run(Time(300_000_000));
+        scene.ends[1].set_listens(true);
+        // The timer of the request expires after 1 s; two round trips take 200 ms.
+        scene.run(Time(750_000_000));
+        assert!(scene.read() > 0, "{inside:?}");
+    }
+}
+
+#[test]
+fn who_is_told_for_ever_that_nobody_listens_asks_a_few_times() {
+    let mut scene = Scene::new(&keys(), Inside::Tpa, Observer::None);
+    scene.ends[1].set_listens(false);
+    scene.run(Time(29_000_000_000));
+    // By its timer a request leaves at 0, 1, 3, 7 and 15 s.
+    let strays = scene.ends[1].endpoint.counters().read().strays;
+    assert!((10..=5 + 10).contains(&strays), "{strays}");
+}
+
+#[test]
 fn a_connection_follows_its_peer_within_a_second() {
-    for trains in [false, true] {
-        let mut scene = Scene::new(&keys(), trains, Observer::None);
-        scene.run(MOVED);
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        // BBR is through within a second.
+        let moved = if inside == Inside::Bbr { Time(500_000_000) } else { MOVED };
+        let mut scene = Scene::new(&keys(), inside, Observer::None);
+        scene.run(moved);
         assert!(!scene.is_over(), "it is to move under way");
         scene.place = address(5);
         // As the tunnel does, which looks where it is.
         scene.ends[0].parties.values_mut().for_each(|party| party.exchange.wishes.probe = true);
-        scene.ends[0].work_all(MOVED);
-        scene.run(MOVED + Duration::from_millis(900));
-        assert_eq!(scene.believed(), address(5), "quiet trains: {trains}");
+        scene.ends[0].work_all(moved);
+        scene.run(moved + Duration::from_millis(900));
+        assert_eq!(scene.believed(), address(5), "{inside:?}");
         let before = scene.read();
-        scene.run(MOVED + Duration::from_secs(3));
-        assert!(scene.read() > before || scene.is_over(), "nothing moves any more, quiet trains: {trains}");
+        scene.run(moved + Duration::from_secs(3));
+        assert!(scene.read() > before || scene.is_over(), "nothing moves any more, {inside:?}");
         scene.run(Time::ZERO + Duration::from_secs(600));
-        assert!(scene.is_well(), "quiet trains: {trains}");
+        assert!(scene.is_well(), "{inside:?}");
         assert_eq!(scene.moves(), 1);
     }
 }
 
 #[test]
 fn a_connection_follows_its_peer_there_and_back() {
-    let mut scene = Scene::new(&keys(), false, Observer::None);
+    let mut scene = Scene::new(&keys(), Inside::Tpa, Observer::None);
     for (number, place) in [5, 1, 6, 5, 1].into_iter().enumerate() {
         let at = MOVED + Duration::from_secs(2 * number as u64);
         scene.run(at);
@@ -194,16 +217,16 @@ fn a_connection_follows_its_peer_there_and_back() {
 
 #[test]
 fn an_observer_with_the_peers_datagrams_moves_nothing() {
-    for trains in [false, true] {
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
         for observer in [Observer::Copies, Observer::PassesOn, Observer::Replays] {
-            let mut scene = Scene::new(&keys(), trains, observer);
+            let mut scene = Scene::new(&keys(), inside, observer);
             while !scene.is_over() && scene.now < Time::ZERO + Duration::from_secs(600) {
                 scene.run(scene.now + Duration::from_millis(100));
                 if let Some(party) = scene.ends[1].parties.values().next() {
                     assert_eq!(party.session.peer(), address(1), "{observer:?} at {:?}", scene.now);
                 }
             }
-            assert!(scene.is_well(), "{observer:?}, quiet trains: {trains}");
+            assert!(scene.is_well(), "{observer:?}, {inside:?}");
             assert_eq!(scene.moves(), 0, "{observer:?}");
             let has_asked = scene.elsewhere[1] > 0;
             assert_eq!(
@@ -217,7 +240,7 @@ fn an_observer_with_the_peers_datagrams_moves_nothing() {
 
 #[test]
 fn without_encryption_nobody_moves() {
-    let mut scene = Scene::new(&Security::Plain, false, Observer::None);
+    let mut scene = Scene::new(&Security::Plain, Inside::Tpa, Observer::None);
     scene.run(MOVED);
     scene.place = address(5);
     scene.run(MOVED + Duration::from_secs(20));

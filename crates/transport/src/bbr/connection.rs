@@ -1,0 +1,158 @@
+//! One end of a connection that is open: both directions, their ends, and resets.
+
+use super::Config;
+use super::control::Control;
+use super::receiver::Receiver;
+use super::segment::Segment;
+use super::sender::Sender;
+use crate::closing::End;
+use crate::flags::Flags;
+use crate::output::{Machine, Output};
+use crate::stats::Stats;
+use meshpace_core::Time;
+
+/// One end. Whoever runs it knows that segments are the peer's: a reset is believed.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    sender: Sender,
+    receiver: Receiver,
+    end: Option<End>,
+    reset_due: bool,
+    stats: Stats,
+}
+
+impl Connection {
+    /// Open, nothing written yet.
+    pub fn new(config: &Config) -> Connection {
+        Connection {
+            sender: Sender::new(config),
+            receiver: Receiver::new(config.receive_buffer, config.first_credit),
+            end: None,
+            reset_due: false,
+            stats: Stats::default(),
+        }
+    }
+
+    /// The application hands over `bytes`.
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    /// The application will write no more; what it wrote is still sent.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// The application gives up: the peer is told once.
+    pub fn abort(&mut self) {
+        self.reset_due |= self.end.is_none();
+        self.end = self.end.or(Some(End::Aborted));
+    }
+
+    /// The application has taken `bytes` more of what was delivered.
+    pub fn take(&mut self, bytes: u64) {
+        self.receiver.take(bytes);
+    }
+
+    /// Asks the peer for a sign of life.
+    pub fn probe(&mut self) {
+        self.sender.ask();
+    }
+
+    /// A segment that the peer sent. Whether its payload is part of the peer's stream: what is not must not touch what has arrived.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
+        if !matches!(self.end, None | Some(End::Closed)) {
+            return false;
+        }
+        if segment.flags.has(Flags::RST) {
+            self.end = self.end.or(Some(End::Reset));
+            return false;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.receiver.ask();
+            return false;
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.sender.on_report(now, &segment.report, &mut self.stats);
+            self.end_if_closed();
+            return false;
+        }
+        let is_kept = segment.carries() && self.receiver.on_data(now, segment, &mut self.stats);
+        self.end_if_closed();
+        is_kept
+    }
+
+    fn end_if_closed(&mut self) {
+        if self.end.is_none() && self.receiver.is_closed() && self.sender.is_finished() {
+            self.end = Some(End::Closed);
+        }
+    }
+
+    /// Payload bytes of the peer received without a gap.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Payload bytes that are never sent again, all from the start on.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// Whether the peer has closed and everything it sent is delivered.
+    pub fn peer_has_closed(&self) -> bool {
+        self.receiver.is_closed()
+    }
+
+    #[cfg(test)]
+    pub(super) fn receiver_taken(&self) -> u64 {
+        self.receiver.taken()
+    }
+
+    /// The sending half.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The model of the path.
+    pub fn control(&self) -> &Control {
+        self.sender.control()
+    }
+
+    /// How it has ended, if it has.
+    pub fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// Whether it has ended.
+    pub fn is_done(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+impl Machine for Connection {
+    type Segment = Segment;
+
+    fn poll(&mut self, now: Time) -> Output<Segment> {
+        if core::mem::take(&mut self.reset_due) {
+            return Output::Transmit(Segment { flags: Flags::RST, ..Segment::default() });
+        }
+        if !matches!(self.end, None | Some(End::Closed)) {
+            return Output::Idle;
+        }
+        if let Some(report) = self.receiver.report(now) {
+            self.stats.acks_sent += 1;
+            return Output::Transmit(report);
+        }
+        if self.end.is_some() {
+            return Output::Idle;
+        }
+        self.sender.on_time(now, &mut self.stats);
+        let segment = self.sender.next_segment(now, &mut self.stats);
+        Output::new(segment, self.sender.next_wakeup().min(self.receiver.next_wakeup()))
+    }
+}

@@ -1,0 +1,174 @@
+//! The receiving half: puts the stream together, and reports the numbers that have arrived.
+//!
+//! RFC 9000, section 13.2: a report for every second segment, at once for one that is out of order or brings the end, and no later than
+//! [`DELAY`] for any other.
+
+use super::segment::{RANGES, Report, Segment};
+use crate::flags::Flags;
+use crate::ranges::Range;
+use crate::receiving::Reassembly;
+use crate::stats::Stats;
+use alloc::collections::VecDeque;
+use meshpace_core::{Duration, Time};
+
+/// How long a report waits for a second segment.
+pub const DELAY: Duration = Duration::from_millis(10);
+/// Segments that share a report.
+const EVERY: u32 = 2;
+/// Ranges of the stream beyond a gap that are kept apart without allocating.
+const KEPT: usize = 64;
+
+/// The receiving half.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    stream: Reassembly,
+    /// Ranges of numbers that have arrived, first and last, from the newest down.
+    numbers: VecDeque<(u64, u64)>,
+    newest_at: Time,
+    /// Segments since the last report.
+    unreported: u32,
+    /// A report is to leave at once.
+    due: bool,
+    /// Time at which it leaves.
+    at: Time,
+    room: u64,
+    taken: u64,
+    /// The limit that the peer was told last.
+    told: u64,
+}
+
+impl Receiver {
+    pub fn new(room: u64, told: u64) -> Receiver {
+        Receiver {
+            stream: Reassembly::new(KEPT),
+            numbers: VecDeque::with_capacity(RANGES + 1),
+            newest_at: Time::ZERO,
+            unreported: 0,
+            due: false,
+            at: Time::NEVER,
+            room,
+            taken: 0,
+            told: told.min(room),
+        }
+    }
+
+    /// Bytes received without a gap.
+    pub fn delivered(&self) -> u64 {
+        self.stream.next()
+    }
+
+    /// Whether the peer's stream and the end of it have arrived.
+    pub fn is_closed(&self) -> bool {
+        self.stream.is_closed()
+    }
+
+    /// The application has taken `bytes` more. A peer that may wait for that is told.
+    pub fn take(&mut self, bytes: u64) {
+        self.taken += bytes;
+        self.due |= self.taken + self.room >= self.told + self.room / 4;
+    }
+
+    #[cfg(test)]
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// The peer wants to hear something.
+    pub fn ask(&mut self) {
+        self.due = true;
+    }
+
+    /// A segment with payload or FIN. Whether its payload is to be kept: there is room for it, and it does not contradict the end.
+    pub fn on_data(&mut self, now: Time, segment: &Segment, stats: &mut Stats) -> bool {
+        let end = segment.seq.saturating_add(u64::from(segment.payload));
+        let has_fin = segment.flags.has(Flags::FIN);
+        let ends_elsewhere = self.stream.fin_at().is_some_and(|at| end > at || (has_fin && end != at));
+        let is_before = has_fin && end < self.stream.highest();
+        if end > self.taken.saturating_add(self.room) || ends_elsewhere || is_before {
+            return false;
+        }
+        let in_order = self.note(now, segment.number);
+        if has_fin {
+            self.stream.set_fin(end);
+        }
+        let start = segment.seq.max(self.stream.next());
+        let is_new = start < end && self.stream.on_range(segment.seq, Range { start, end });
+        stats.distinct_segments_received += u64::from(is_new);
+        stats.duplicate_segments_received += u64::from(!is_new && !has_fin);
+        self.unreported += 1;
+        self.due |= !in_order || has_fin || self.unreported >= EVERY;
+        if !self.due && self.at == Time::NEVER {
+            self.at = now.saturating_add(DELAY);
+        }
+        segment.payload > 0
+    }
+
+    /// Notes a number; whether it is the one after the newest.
+    fn note(&mut self, now: Time, number: u64) -> bool {
+        let place = self.numbers.iter().position(|(first, _)| *first <= number).unwrap_or(self.numbers.len());
+        if place == 0 && self.numbers.front().is_none_or(|(_, last)| *last < number) {
+            self.newest_at = now;
+            let expected = self.numbers.front().map_or(0, |(_, last)| last + 1);
+            match self.numbers.front_mut() {
+                Some((_, last)) if expected == number => *last = number,
+                _ => self.numbers.push_front((number, number)),
+            }
+            self.numbers.truncate(RANGES);
+            return expected == number;
+        }
+        let is_known = self.numbers.get(place).is_some_and(|(_, last)| *last >= number);
+        if is_known {
+            return false;
+        }
+        // It lies below the range before `place` and above that at it, and may join either or both.
+        let joins_above = place > 0 && self.numbers[place - 1].0 == number + 1;
+        let joins_below = self.numbers.get(place).is_some_and(|(_, last)| last + 1 == number);
+        match (joins_above, joins_below) {
+            (true, true) => {
+                self.numbers[place - 1].0 = self.numbers[place].0;
+                self.numbers.remove(place);
+            }
+            (true, false) => self.numbers[place - 1].0 = number,
+            (false, true) => self.numbers[place].1 = number,
+            (false, false) if place < RANGES => {
+                self.numbers.insert(place, (number, number));
+                self.numbers.truncate(RANGES);
+            }
+            (false, false) => {}
+        }
+        false
+    }
+
+    /// Time of the next report.
+    pub fn next_wakeup(&self) -> Time {
+        if self.due { Time::ZERO } else { self.at }
+    }
+
+    /// The report, if one is due.
+    pub fn report(&mut self, now: Time) -> Option<Segment> {
+        if !self.due && now < self.at {
+            return None;
+        }
+        (self.due, self.at, self.unreported) = (false, Time::NEVER, 0);
+        self.told = self.taken + self.room;
+        let mut report = Report {
+            newest: self.numbers.front().map_or(0, |(_, last)| *last),
+            wait_us: u32::try_from(now.since(self.newest_at).0 / 1000).unwrap_or(u32::MAX),
+            expected: self.stream.expected(),
+            limit: self.told,
+            ..Report::default()
+        };
+        let mut above = report.newest + 1;
+        for ((first, last), place) in self.numbers.iter().zip(&mut report.ranges) {
+            let Ok(missing) = u16::try_from(above - last - 1) else { break };
+            let arrived = u16::try_from(last - first + 1).unwrap_or(u16::MAX);
+            *place = (missing, arrived);
+            report.count += 1;
+            if u64::from(arrived) != last - first + 1 {
+                break;
+            }
+            above = *first;
+        }
+        Some(Segment { flags: Flags::ACK, report, ..Segment::default() })
+    }
+}

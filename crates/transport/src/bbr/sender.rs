@@ -1,0 +1,268 @@
+//! The sending half: cuts the stream, paces segments, repairs what is lost, and probes where nothing is heard.
+//!
+//! The timer for that is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
+
+use super::Config;
+use super::control::Control;
+use super::flight::{Flight, Piece};
+use super::receiver::DELAY;
+use super::segment::{Report, Segment};
+use crate::flags::Flags;
+use crate::stats::Stats;
+use meshpace_core::{Duration, Time};
+
+/// RFC 9002, section 6.2.2: kInitialRtt.
+const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// The longest probe timeout, doubled or not.
+const MOST: Duration = Duration::from_secs(10);
+/// Segments that a probe timeout takes for lost (section 6.2.4: up to two are sent).
+const PROBES: usize = 2;
+/// Probe timeouts in a row after which everything is taken for lost (section 7.6: kPersistentCongestionThreshold).
+const PERSISTENT: u32 = 3;
+/// A host that is late makes up for so much of the time, as a part of the RTT and within these bounds.
+const LATE: u64 = 4;
+const LEAST_LATE: Duration = Duration::from_millis(1);
+const MOST_LATE: Duration = Duration::from_millis(20);
+
+/// The sending half.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    segment: u32,
+    flight: Flight,
+    control: Control,
+    /// Bytes handed over, and cut.
+    written: u64,
+    cut: u64,
+    closing: bool,
+    fin_cut: bool,
+    /// Everything before this offset has arrived, and that up to which there is room.
+    expected: u64,
+    limit: u64,
+    /// Smoothed RTT and its variation, once there is a sample.
+    rtt: Option<(Duration, Duration)>,
+    /// Time at which the next segment may leave.
+    earliest: Time,
+    /// Probe timeouts in a row, and when the next one is.
+    silent: u32,
+    probe_at: Time,
+    /// Segments that may leave although the window is full.
+    probes: usize,
+    /// The peer is to be asked for a report.
+    question: bool,
+}
+
+impl Sender {
+    pub fn new(config: &Config) -> Sender {
+        Sender {
+            segment: config.segment,
+            flight: Flight::new(),
+            control: Control::new(config.segment),
+            written: 0,
+            cut: 0,
+            closing: false,
+            fin_cut: false,
+            expected: 0,
+            limit: config.first_credit,
+            rtt: None,
+            earliest: Time::ZERO,
+            silent: 0,
+            probe_at: Time::NEVER,
+            probes: 0,
+            question: false,
+        }
+    }
+
+    pub fn write(&mut self, bytes: u64) {
+        if !self.closing {
+            self.written += bytes;
+        }
+    }
+
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// The model of the path.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Payload bytes that are never sent again, all from the start on.
+    pub fn acknowledged(&self) -> u64 {
+        self.expected.min(self.cut)
+    }
+
+    /// Bytes sent, those that were sent again counted once.
+    pub fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// Bytes handed over and never sent.
+    pub fn unsent(&self) -> u64 {
+        self.written - self.cut
+    }
+
+    /// Whether anything sent is not known to have arrived.
+    pub fn is_busy(&self) -> bool {
+        self.expected < self.cut + u64::from(self.fin_cut)
+    }
+
+    /// Whether the FIN was sent, and whether it has arrived.
+    pub fn has_sent_fin(&self) -> bool {
+        self.fin_cut
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.fin_cut && self.expected > self.cut
+    }
+
+    /// Has the peer asked for a report.
+    pub fn ask(&mut self) {
+        self.question = true;
+    }
+
+    fn smoothed(&self) -> Duration {
+        self.rtt.map_or(INITIAL_RTT, |(smoothed, _)| smoothed)
+    }
+
+    /// RFC 9002, section 6.2.1.
+    fn patience(&self) -> Duration {
+        let (smoothed, variation) = self.rtt.unwrap_or((INITIAL_RTT, Duration(INITIAL_RTT.0 / 2)));
+        let once = smoothed + Duration(4 * variation.0).max(Duration::from_millis(1)) + DELAY;
+        Duration(once.0.saturating_mul(1 << self.silent.min(16))).min(MOST)
+    }
+
+    /// What the peer reports. Whether it can be true.
+    pub fn on_report(&mut self, now: Time, report: &Report, stats: &mut Stats) -> bool {
+        if !self.flight.is_possible(report) || report.expected > self.cut + u64::from(self.fin_cut) {
+            return false;
+        }
+        let least = self.control.min_rtt().unwrap_or_default();
+        let news = self.flight.on_report(now, report, (self.smoothed(), least));
+        if report.expected > self.expected {
+            stats.acked_bytes += report.expected.min(self.cut) - self.acknowledged();
+            self.expected = report.expected;
+        }
+        self.limit = self.limit.max(report.limit);
+        if let Some(rtt) = news.rtt {
+            self.on_rtt(rtt);
+            stats.rtt_samples += 1;
+            stats.rtt_sum_s += rtt.as_secs_f64();
+        }
+        stats.fast_retransmits += u64::from(news.lost > 0);
+        self.control.on_report(now, &news, self.flight.bytes(), self.flight.delivered());
+        self.silent = 0;
+        self.probe_at = Time::NEVER;
+        true
+    }
+
+    /// RFC 9002, section 5.3.
+    fn on_rtt(&mut self, rtt: Duration) {
+        self.rtt = Some(match self.rtt {
+            None => (rtt, Duration(rtt.0 / 2)),
+            Some((smoothed, variation)) => {
+                (Duration((7 * smoothed.0 + rtt.0) / 8), Duration((3 * variation.0 + smoothed.0.abs_diff(rtt.0)) / 4))
+            }
+        });
+    }
+
+    fn has_new(&self) -> bool {
+        self.cut < self.written || (self.closing && !self.fin_cut)
+    }
+
+    /// The new piece that the peer has room for.
+    fn next_new(&self) -> Option<Piece> {
+        if !self.has_new() {
+            return None;
+        }
+        let room = self.limit.saturating_sub(self.cut);
+        let payload = (self.written - self.cut).min(u64::from(self.segment)).min(room);
+        let fin = self.closing && self.cut + payload == self.written;
+        (payload > 0 || fin).then_some(Piece { offset: self.cut, payload: payload as u16, fin })
+    }
+
+    /// What is due at `now`, before anything is asked for.
+    pub fn on_time(&mut self, now: Time, stats: &mut Stats) {
+        if self.flight.lost_at() <= now {
+            let lost = self.flight.find_lost(now, self.smoothed());
+            stats.fast_retransmits += u64::from(lost > 0);
+        }
+        let waits = !self.flight.is_empty() || (self.has_new() && self.next_new().is_none());
+        if !waits {
+            self.probe_at = Time::NEVER;
+        } else if self.probe_at == Time::NEVER {
+            self.probe_at = now.saturating_add(self.patience());
+        } else if self.probe_at <= now {
+            self.on_silence(stats);
+            self.probe_at = now.saturating_add(self.patience());
+        }
+    }
+
+    fn on_silence(&mut self, stats: &mut Stats) {
+        self.silent += 1;
+        if self.flight.is_empty() {
+            self.question = true;
+            return;
+        }
+        stats.timeouts += 1;
+        if self.silent >= PERSISTENT {
+            self.flight.suspect(usize::MAX);
+            self.control.on_silence();
+        } else {
+            self.flight.suspect(PROBES);
+        }
+        self.probes = PROBES;
+    }
+
+    /// When there is something to do: a segment, or a timer.
+    pub fn next_wakeup(&self) -> Time {
+        let timer = self.flight.lost_at().min(self.probe_at);
+        let waits = self.flight.has_lost() || self.next_new().is_some();
+        if waits && self.may_send() { timer.min(self.earliest) } else { timer }
+    }
+
+    fn may_send(&self) -> bool {
+        self.probes > 0 || self.flight.bytes() + u64::from(self.segment) <= self.control.window()
+    }
+
+    /// The next segment, if one may leave now.
+    pub fn next_segment(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
+        if core::mem::take(&mut self.question) {
+            return Some(Segment { flags: Flags::SYN, ..Segment::default() });
+        }
+        if now < self.earliest || !self.may_send() {
+            return None;
+        }
+        let again = self.flight.take_lost(self.expected);
+        let Some(piece) = again.or_else(|| self.next_new()) else {
+            if !self.has_new() {
+                self.flight.limit();
+            }
+            return None;
+        };
+        if again.is_none() {
+            self.cut += u64::from(piece.payload);
+            self.fin_cut |= piece.fin;
+        }
+        self.probes = self.probes.saturating_sub(1);
+        stats.segments_sent += u64::from(piece.payload > 0);
+        stats.retransmissions += u64::from(again.is_some() && piece.payload > 0);
+        self.pace(now, piece, stats);
+        if self.flight.is_empty() {
+            self.probe_at = now.saturating_add(self.patience());
+        }
+        let number = self.flight.send(now, piece);
+        let flags = if piece.fin { Flags::FIN } else { Flags::NONE };
+        Some(Segment { flags, number, seq: piece.offset, payload: piece.payload, report: Report::default() })
+    }
+
+    fn pace(&mut self, now: Time, piece: Piece, stats: &mut Stats) {
+        let interval = Duration::from_secs_f64(f64::from(piece.payload) / self.control.pacing_rate());
+        let rtt = self.control.min_rtt().unwrap_or_default();
+        let late = Duration(rtt.0 / LATE).max(LEAST_LATE).min(MOST_LATE);
+        let since = Time(now.0.saturating_sub(late.0));
+        self.earliest = self.earliest.max(since).saturating_add(interval);
+        stats.interval_samples += 1;
+        stats.interval_sum_s += interval.as_secs_f64();
+    }
+}

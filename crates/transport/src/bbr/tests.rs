@@ -1,0 +1,336 @@
+//! Two ends over a link in virtual time: one bottleneck with a queue, a delay, and loss in both directions.
+
+use super::*;
+use crate::closing::End;
+use crate::flags::Flags;
+use crate::output::{Machine, pump};
+use crate::ranges::Received;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use meshpace_core::{Duration, Time};
+
+const SEGMENT: u32 = 1400;
+/// Bytes around a payload: IP, UDP, tag, number, authentication, header.
+const AROUND: u64 = 20 + 8 + 32 + 13;
+const BUFFER: u64 = 4 << 20;
+
+/// A link.
+#[derive(Clone, Copy)]
+struct Link {
+    bits_per_second: f64,
+    /// One way.
+    delay: Duration,
+    /// Longest wait in its queue; what would wait longer is dropped.
+    queue: Duration,
+    /// Share of packets that are lost, each way.
+    loss: f64,
+    /// Every so manieth packet takes a quarter of a round trip longer; 0 for none.
+    late: u64,
+    /// Nothing passes in this time.
+    outage: (Time, Time),
+}
+
+impl Link {
+    fn new(megabits: f64, rtt_ms: u64, loss: f64) -> Link {
+        Link {
+            bits_per_second: megabits * 1e6,
+            delay: Duration::from_micros(500 * rtt_ms),
+            queue: Duration::from_millis(200),
+            loss,
+            late: 0,
+            outage: (Time::NEVER, Time::NEVER),
+        }
+    }
+}
+
+/// Two ends, and what is under way between them.
+struct World {
+    link: Link,
+    now: Time,
+    ends: [Connection; 2],
+    wakeups: [Time; 2],
+    /// By arrival: time, order, to whom, place in `segments`.
+    under_way: BinaryHeap<Reverse<(Time, u64, usize)>>,
+    segments: Vec<Segment>,
+    free_at: [Time; 2],
+    random: u64,
+    packets: u64,
+    /// What each end has kept of the other's stream.
+    kept: [Received; 2],
+    takes: bool,
+    longest_wait: Duration,
+}
+
+impl World {
+    fn new(link: Link, seed: u64) -> World {
+        let config = Config { segment: SEGMENT, receive_buffer: BUFFER, first_credit: 64 << 10 };
+        World {
+            link,
+            now: Time(1_000_000_000),
+            ends: [Connection::new(&config), Connection::new(&config)],
+            wakeups: [Time::ZERO; 2],
+            under_way: BinaryHeap::new(),
+            segments: Vec::new(),
+            free_at: [Time::ZERO; 2],
+            random: seed,
+            packets: 0,
+            kept: [Received::default(), Received::default()],
+            takes: true,
+            longest_wait: Duration::ZERO,
+        }
+    }
+
+    fn draw(&mut self) -> f64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn work(&mut self, end: usize) {
+        let mut leaving = Vec::new();
+        self.wakeups[end] = pump(&mut self.ends[end], self.now, |_, segment| leaving.push(segment));
+        for segment in leaving {
+            self.carry(end, segment);
+        }
+    }
+
+    fn carry(&mut self, from: usize, segment: Segment) {
+        self.packets += 1;
+        let Link { bits_per_second, delay, queue, loss, late, outage } = self.link;
+        let size = AROUND + u64::from(segment.payload) + u64::from(segment.report.count) * 4;
+        let begins = self.free_at[from].max(self.now);
+        if begins.since(self.now) > queue || self.draw() < loss || (outage.0 <= self.now && self.now < outage.1) {
+            return;
+        }
+        self.longest_wait = self.longest_wait.max(begins.since(self.now));
+        let ends = begins + Duration::from_secs_f64(size as f64 * 8.0 / bits_per_second);
+        self.free_at[from] = ends;
+        let more = if late > 0 && self.packets.is_multiple_of(late) { Duration(delay.0 / 2) } else { Duration::ZERO };
+        self.under_way.push(Reverse((ends + delay + more, self.packets << 1 | (1 - from as u64), self.segments.len())));
+        self.segments.push(segment);
+    }
+
+    /// Runs until then.
+    fn run(&mut self, seconds: f64) {
+        let until = Time(1_000_000_000) + Duration::from_secs_f64(seconds);
+        (0..2).for_each(|end| self.work(end));
+        loop {
+            let arrival = self.under_way.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+            let next = arrival.min(self.wakeups[0]).min(self.wakeups[1]);
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = self.now.max(next);
+            if arrival <= self.now {
+                let Reverse((_, order, place)) = self.under_way.pop().unwrap();
+                let (to, segment) = ((order & 1) as usize, self.segments[place]);
+                if self.ends[to].on_segment(self.now, &segment) {
+                    self.kept[to].insert(segment.seq, segment.seq + u64::from(segment.payload));
+                }
+                if self.takes {
+                    let delivered = self.ends[to].delivered();
+                    assert_eq!(delivered, self.kept[to].next(), "what is delivered was kept");
+                    self.take(to);
+                }
+                self.work(to);
+            }
+            (0..2)
+                .filter(|end| self.wakeups[*end] <= self.now)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .for_each(|end| self.work(end));
+        }
+    }
+
+    fn take(&mut self, end: usize) {
+        let untaken = self.ends[end].delivered() - self.ends[end].receiver_taken();
+        self.ends[end].take(untaken);
+    }
+}
+
+/// Share of what the link can carry that a stream gets in so many seconds, and that of segments sent again; the first three not counted, in
+/// which it looks for the rate and overflows the queue.
+fn share(link: Link, seconds: f64, seed: u64) -> (f64, f64) {
+    let mut world = World::new(link, seed);
+    world.ends[0].write(1 << 40);
+    world.run(3.0);
+    let (before, stats) = (world.ends[1].delivered(), *world.ends[0].stats());
+    world.run(seconds);
+    let bits = (world.ends[1].delivered() - before) as f64 * 8.0 / (seconds - 3.0);
+    let most = link.bits_per_second * (1.0 - link.loss) * f64::from(SEGMENT) / (f64::from(SEGMENT) + AROUND as f64);
+    let now = world.ends[0].stats();
+    let again = (now.retransmissions - stats.retransmissions) as f64 / (now.segments_sent - stats.segments_sent) as f64;
+    (bits / most, again)
+}
+
+#[test]
+fn it_fills_the_links_that_kernels_fill() {
+    for (megabits, rtt, loss) in [(5.0, 40, 0.02), (20.0, 10, 0.0), (20.0, 200, 0.005), (1.0, 4, 0.0)] {
+        let (share, again) = share(Link::new(megabits, rtt, loss), 30.0, 7);
+        // A probe of the RTT every 10 s and the probes of the rate cost some per cent.
+        assert!(share > 0.92, "{megabits} Mbit/s, {rtt} ms, {loss}: {share:.3}");
+        // What is lost is sent again, and little else: an ACK that is lost is made up for by the next.
+        assert!(again < loss + 0.02, "{megabits} Mbit/s, {rtt} ms, {loss}: {again:.3} sent again");
+    }
+}
+
+#[test]
+fn it_holds_no_long_queue() {
+    // The queue has room for 2 s: whoever fills it until it overflows makes everybody wait.
+    let link = Link { queue: Duration::from_secs(2), ..Link::new(5.0, 40, 0.0) };
+    let mut world = World::new(link, 3);
+    world.ends[0].write(1 << 40);
+    world.run(3.0);
+    world.longest_wait = Duration::ZERO;
+    world.run(20.0);
+    // A window of two path's worth, and what is allowed for bunches of ACKs.
+    assert!(world.longest_wait < Duration::from_millis(80), "{:?}", world.longest_wait);
+}
+
+#[test]
+fn reordering_is_not_taken_for_loss_for_long() {
+    let link = Link { late: 10, ..Link::new(10.0, 80, 0.0) };
+    let (share, again) = share(link, 20.0, 5);
+    assert!(share > 0.9 && again < 0.02, "{share:.3}, {again:.3} sent again");
+}
+
+#[test]
+fn both_streams_arrive_whole_and_close_whatever_is_lost() {
+    for seed in 1..40 {
+        let loss = 0.3 * (seed as f64) / 40.0;
+        let mut world = World::new(Link::new(10.0, 20, loss), seed);
+        world.ends[0].write(300_000);
+        world.ends[1].write(70_001);
+        world.run(0.3);
+        world.ends[0].close();
+        world.run(0.6);
+        world.ends[1].write(1);
+        world.ends[1].close();
+        world.run(60.0);
+        assert_eq!(world.kept[1].next(), 300_000, "seed {seed}");
+        assert_eq!(world.kept[0].next(), 70_002, "seed {seed}");
+        let ends = world.ends.each_ref().map(Connection::end);
+        assert!(ends.contains(&Some(End::Closed)), "seed {seed}: {ends:?}");
+        assert!(world.ends.iter().all(Connection::peer_has_closed), "seed {seed}");
+        assert!(world.ends.iter().all(|end| end.sender().is_finished()), "seed {seed}");
+    }
+}
+
+#[test]
+fn an_end_that_nobody_writes_to_is_silent() {
+    let mut world = World::new(Link::new(10.0, 20, 0.0), 1);
+    world.ends[0].write(5000);
+    world.run(1.0);
+    let packets = world.packets;
+    world.run(100.0);
+    assert_eq!(world.packets, packets);
+    assert_eq!(world.wakeups, [Time::NEVER; 2]);
+}
+
+#[test]
+fn a_reader_that_is_slow_holds_back_its_writer_and_loses_nothing() {
+    let mut world = World::new(Link::new(100.0, 10, 0.05), 11);
+    world.takes = false;
+    world.ends[0].write(3 * BUFFER);
+    world.run(10.0);
+    assert_eq!(world.ends[1].delivered(), BUFFER);
+    // It takes something, and the segment that says so may be lost: the writer asks.
+    world.take(1);
+    world.run(11.0);
+    world.takes = true;
+    world.run(40.0);
+    assert_eq!(world.ends[1].delivered(), 3 * BUFFER);
+}
+
+#[test]
+fn after_an_outage_it_goes_on_within_a_second() {
+    let start = Time(1_000_000_000);
+    let link =
+        Link { outage: (start + Duration::from_secs(3), start + Duration::from_secs(5)), ..Link::new(5.0, 40, 0.0) };
+    let mut world = World::new(link, 2);
+    world.ends[0].write(1 << 40);
+    world.run(5.0);
+    let before = world.ends[1].delivered();
+    world.run(6.5);
+    assert!(world.ends[1].delivered() > before + 100_000, "{}", world.ends[1].delivered() - before);
+    let before = world.ends[1].delivered();
+    world.run(10.5);
+    let rate = (world.ends[1].delivered() - before) as f64 * 8.0 / 4.0;
+    assert!(rate > 4e6, "{rate}");
+}
+
+#[test]
+fn a_reset_ends_the_other_end_and_nothing_more_is_said() {
+    let mut world = World::new(Link::new(10.0, 20, 0.0), 1);
+    world.ends[0].write(1 << 30);
+    world.run(0.5);
+    world.ends[0].abort();
+    world.run(1.0);
+    assert_eq!(world.ends.each_ref().map(Connection::end), [Some(End::Aborted), Some(End::Reset)]);
+    let packets = world.packets;
+    world.run(10.0);
+    assert_eq!(world.packets, packets);
+}
+
+#[test]
+fn a_question_is_answered() {
+    let mut world = World::new(Link::new(10.0, 20, 0.0), 1);
+    world.takes = false;
+    world.ends[0].probe();
+    world.run(0.05);
+    assert_eq!((world.packets, world.ends[1].stats().acks_sent), (2, 1));
+}
+
+#[test]
+fn reports_name_what_has_arrived() {
+    // Against a set of numbers, in any order.
+    for seed in 1..200_u64 {
+        let mut world = World::new(Link::new(1.0, 1, 0.0), seed);
+        let mut end = world.ends[0].clone();
+        let mut arrived = alloc::collections::BTreeSet::new();
+        for _ in 0..60 {
+            let number = (world.draw() * 40.0) as u64;
+            arrived.insert(number);
+            end.on_segment(world.now, &Segment { number, seq: number, payload: 1, ..Segment::default() });
+            end.on_segment(world.now, &Segment { flags: Flags::SYN, ..Segment::default() });
+            let report = end.poll(world.now).segment().unwrap().report;
+            let named: Vec<u64> = report.numbers().flat_map(|(first, last)| first..=last).collect();
+            assert!(named.iter().all(|number| arrived.contains(number)), "seed {seed}");
+            assert_eq!(named.iter().max(), arrived.iter().max(), "seed {seed}");
+            // Fewer ranges than there is room for: all are named.
+            if usize::from(report.count) < RANGES {
+                assert_eq!(named.len(), arrived.len(), "seed {seed}: {named:?}, {arrived:?}");
+            }
+            if arrived.len() < RANGES {
+                assert_eq!(named.len(), arrived.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn reports_that_cannot_be_true_change_nothing() {
+    let mut world = World::new(Link::new(10.0, 20, 0.0), 9);
+    world.ends[0].write(1 << 30);
+    world.run(0.2);
+    let before = (world.ends[0].acknowledged(), world.ends[0].control().rate());
+    let wrong = [
+        Report { newest: u64::MAX, count: 1, ranges: [(0, u16::MAX); RANGES], ..Report::default() },
+        Report { expected: u64::MAX, ..Report::default() },
+        Report { newest: 1 << 40, count: 16, ranges: [(9, 0); RANGES], ..Report::default() },
+    ];
+    for report in wrong {
+        world.ends[0].on_segment(world.now, &Segment { flags: Flags::ACK, report, ..Segment::default() });
+    }
+    assert_eq!((world.ends[0].acknowledged(), world.ends[0].control().rate()), before);
+    // Ranges that go below the first number are cut short.
+    let below = Report { newest: 3, count: 16, ranges: [(2, 60_000); RANGES], ..Report::default() };
+    assert_eq!(below.numbers().count(), 0);
+    // More than there is room for, and what lies beyond the end of the stream.
+    let (now, end) = (world.now, &mut world.ends[1]);
+    assert!(!end.on_segment(now, &Segment { seq: 1 << 60, payload: 1400, number: 1 << 50, ..Segment::default() }));
+    let delivered = end.delivered();
+    assert!(!end.on_segment(now, &Segment { flags: Flags::FIN, seq: delivered - 1, ..Segment::default() }));
+    assert!(!end.peer_has_closed());
+}
