@@ -42,11 +42,12 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(report) => {
             let totals = report.totals;
             tell(&format!(
-                "frames {} sent {} failed {} attempts {} received {} strangers {} refused {} overruns {}\n",
+                "frames {} sent {} failed {} attempts {} wanted {} received {} strangers {} refused {} overruns {}\n",
                 totals.frames,
                 totals.sent,
                 totals.failed,
                 totals.attempts,
+                totals.most_wanted,
                 totals.received,
                 totals.strangers,
                 report.refused,

@@ -53,6 +53,8 @@ pub struct Totals {
     pub failed: u64,
     /// Attempts with data.
     pub attempts: u64,
+    /// Attempts that the kernel wanted for a unicast frame, the most for any.
+    pub most_wanted: u32,
     /// Receptions that were handed to the kernel.
     pub received: u64,
 }
@@ -196,12 +198,17 @@ impl Medium {
         self.totals.frames += 1;
         let is_for_all = receiver[0] & 1 != 0;
         let next_hop = if is_for_all { NodeId::BROADCAST } else { self.node_of(receiver).unwrap_or(NOBODY) };
+        let series = sent.series();
+        if !is_for_all {
+            let wanted = series.iter().map(|&(_, attempts)| u32::from(attempts)).sum();
+            self.totals.most_wanted = self.totals.most_wanted.max(wanted);
+        }
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         let size = (sent.frame.len() as u32 + FCS).saturating_sub(self.overhead);
         // The whole message goes over the mesh, with what the kernel knows the frame by.
         let packet =
-            CarriedFrame::new(bytes, frame::facts(&[]), node, next_hop, FlowId(0), id).with_series(size, sent.series());
+            CarriedFrame::new(bytes, frame::facts(&[]), node, next_hop, FlowId(0), id).with_series(size, series);
         self.owed.insert(id, packet.clone());
         self.engine.inject_to_neighbour(node, next_hop, packet);
     }
@@ -281,5 +288,115 @@ fn mesh(config: &Config) -> MeshConfig {
         mac: MacConfig { profile: MacProfile::Ieee, rts: RtsPolicy::Never, ..MacConfig::default() },
         routing: RoutingConfig::Static,
         link: LinkConfig { limit: QUEUE, ..LinkConfig::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hwsim::message::transmission_of;
+
+    const ALL: Mac = [0xff; 6];
+
+    fn radio(number: u8) -> Mac {
+        [2, 0, 0, 0, number, 0]
+    }
+
+    fn own(number: u8) -> Mac {
+        [0x42, 0, 0, 0, number, 0]
+    }
+
+    /// Radios in a row, each of which hears its neighbours.
+    fn row(radios: u8, seed: u64) -> Medium {
+        let snr = |from: u8, to: u8| if from.abs_diff(to) == 1 { 30.0 } else { -40.0 };
+        let snr = (0..radios).map(|from| (0..radios).map(|to| snr(from, to)).collect()).collect();
+        Medium::new(&Config { radios: (0..radios).map(radio).collect(), snr }, 28, seed)
+    }
+
+    /// A frame of 100 bytes, which is 104 with its FCS.
+    fn frame(from: u8, to: Mac) -> Vec<u8> {
+        let mut frame = vec![0x08, 0, 0, 0];
+        frame.extend(to);
+        frame.extend(radio(from));
+        frame.resize(100, 0);
+        transmission_of(own(from), &frame)
+    }
+
+    fn advance(medium: &mut Medium, us: u64) -> Vec<Outgoing> {
+        let mut out = Vec::new();
+        medium.advance(Time(us * 1_000), &mut out);
+        out
+    }
+
+    #[test]
+    fn a_frame_arrives_and_its_sender_is_told() {
+        let mut medium = row(3, 1);
+        assert_eq!(advance(&mut medium, 1_000), []);
+        medium.on_datagram(&frame(0, radio(1)));
+        let out = advance(&mut medium, 2_000);
+        // 54 Mbit/s: 20 us and 4 symbols of 4 us for 854 bits; 25 us are the link layer's, each way. The ACK has 24 Mbit/s: 28 us after a SIFS of 16 us.
+        let [received, told] = &out[..] else { panic!("{out:?}") };
+        assert_eq!(received.due.0 / 1_000, 1_000 + 25 + 36 + 25);
+        assert_eq!(told.due.0 / 1_000, 1_000 + 25 + 36 + 16 + 28);
+        let bytes = frame(0, radio(1));
+        let Some(Received::Transmission(sent)) = message::read(&bytes).pop() else { panic!() };
+        assert_eq!(received.message, message::receive(28, own(1), &sent, -64));
+        assert_eq!(told.message, message::status(28, &sent, 1, true, -64));
+        let totals = Totals { frames: 1, sent: 1, attempts: 1, most_wanted: 5, received: 1, ..Totals::default() };
+        assert_eq!(medium.totals(), totals);
+    }
+
+    #[test]
+    fn nobody_answers_and_the_attempts_are_those_asked_for() {
+        let mut medium = row(3, 1);
+        advance(&mut medium, 1_000);
+        medium.on_datagram(&frame(0, radio(2)));
+        let out = advance(&mut medium, 100_000);
+        let [told] = &out[..] else { panic!("{out:?}") };
+        let bytes = frame(0, radio(2));
+        let Some(Received::Transmission(sent)) = message::read(&bytes).pop() else { panic!() };
+        assert_eq!(told.message[4..], message::status(28, &sent, 5, false, -134)[4..]);
+        // Three times 36 us and twice 160 us on the air (854 bits at 6 Mbit/s: 36 symbols and 20 us), each with the wait for an ACK, which the first
+        // of five begins after: 16 us, 9 us, 20 us. Four backoffs are of 31, 63, 127 and 255 slots at most, each after 34 us.
+        let least = 25 + 3 * 36 + 2 * 164 + 5 * 45;
+        let spent = told.due.0 / 1_000 - 1_000;
+        assert!((least..=least + 4 * 34 + 9 * (31 + 63 + 127 + 255)).contains(&spent), "{spent} us, {least} at least");
+        assert_eq!(medium.totals(), Totals { frames: 1, failed: 1, attempts: 5, most_wanted: 5, ..Totals::default() });
+    }
+
+    #[test]
+    fn a_broadcast_comes_to_all_that_hear_it() {
+        let mut medium = row(4, 1);
+        advance(&mut medium, 1_000);
+        medium.on_datagram(&[frame(1, ALL), frame(9, ALL)].concat());
+        let out = advance(&mut medium, 10_000);
+        let bytes = frame(1, ALL);
+        let Some(Received::Transmission(sent)) = message::read(&bytes).pop() else { panic!() };
+        let received: Vec<_> = out.iter().map(|out| &out.message).collect();
+        for to in [0, 2] {
+            assert!(received.contains(&&message::receive(28, own(to), &sent, -64)), "{to}: {received:?}");
+        }
+        assert_eq!(received.len(), 3, "and the status");
+        let totals = Totals { frames: 1, strangers: 1, sent: 1, attempts: 1, received: 2, ..Totals::default() };
+        assert_eq!(medium.totals(), totals);
+    }
+
+    #[test]
+    fn hidden_senders_collide_and_the_seed_decides_when() {
+        let run = |seed| {
+            let mut medium = row(3, seed);
+            advance(&mut medium, 1_000);
+            for _ in 0..200 {
+                medium.on_datagram(&frame(0, radio(1)));
+                medium.on_datagram(&frame(2, radio(1)));
+            }
+            (advance(&mut medium, 1_000_000), medium.totals())
+        };
+        let (out, totals) = run(1);
+        assert_eq!(run(1), (out.clone(), totals));
+        assert_ne!(run(2).0, out);
+        assert_eq!((totals.frames, totals.sent + totals.failed), (400, 400));
+        assert!(totals.attempts > 420, "{totals:?}");
+        assert!(out.is_sorted_by_key(|out| out.due));
     }
 }

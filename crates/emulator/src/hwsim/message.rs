@@ -262,23 +262,28 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
+/// A frame as Linux 6.1 gives it: at 5180 MHz, to be tried three times at place 7 of the rates and twice at place 0.
+#[cfg(test)]
+pub(super) fn transmission_of(radio: Mac, frame: &[u8]) -> Vec<u8> {
+    Writer::new(28, FRAME, VERSION)
+        .with(ADDR_TRANSMITTER, &radio)
+        .with(FRAME_BYTES, frame)
+        .with(FLAGS, &1u32.to_ne_bytes())
+        .with(FREQ, &5180u32.to_ne_bytes())
+        .with(TX_INFO, &[7, 3, 0, 2, 0xff, 0, 0xff, 0])
+        .with(TX_INFO_FLAGS, &[7, 0, 0, 0, 0, 0, 0xff, 0, 0, 0xff, 0, 0])
+        .with(COOKIE, &77u64.to_ne_bytes())
+        .done()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const RADIO: Mac = [0x42, 0, 0, 0, 1, 0];
 
-    /// As Linux 6.1 lays it out, written by hand: 36 bytes of a frame at 5180 MHz, three times at place 7, twice at place 0.
     fn transmission(frame: &[u8]) -> Vec<u8> {
-        Writer::new(28, FRAME, VERSION)
-            .with(ADDR_TRANSMITTER, &RADIO)
-            .with(FRAME_BYTES, frame)
-            .with(FLAGS, &1u32.to_ne_bytes())
-            .with(FREQ, &5180u32.to_ne_bytes())
-            .with(TX_INFO, &[7, 3, 0, 2, 0xff, 0, 0xff, 0])
-            .with(TX_INFO_FLAGS, &[7, 0, 0, 0, 0, 0, 0xff, 0, 0, 0xff, 0, 0])
-            .with(COOKIE, &77u64.to_ne_bytes())
-            .done()
+        transmission_of(RADIO, frame)
     }
 
     #[test]
