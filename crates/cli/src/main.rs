@@ -16,6 +16,7 @@ mod kernel;
 mod keys;
 mod link;
 mod manual;
+mod medium;
 mod network;
 mod output;
 mod printable;

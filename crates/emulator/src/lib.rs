@@ -13,6 +13,7 @@ pub mod device;
 pub mod doctor;
 pub mod emulation;
 pub mod frame;
+pub mod hwsim;
 pub mod lateness;
 pub mod medium;
 pub mod node;

@@ -22,10 +22,10 @@ pub enum Mode {
     Kernel,
 }
 
-/// The probe: what is lost is counted, and all is shown to whoever looks on. One type, so that there is one engine.
-struct Watch {
-    losses: Losses,
-    observer: Box<dyn Observer>,
+/// The probe of all media: what is lost is counted, and all is shown to whoever looks on. One type, so that there is one engine.
+pub(crate) struct Watch {
+    pub(crate) losses: Losses,
+    pub(crate) observer: Box<dyn Observer>,
 }
 
 impl Probe<CarriedFrame> for Watch {

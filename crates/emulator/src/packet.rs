@@ -2,9 +2,13 @@
 
 use crate::frame::{self, Facts};
 use meshpace_core::{FlowId, NodeId};
-use meshpace_mesh::Packet;
 use meshpace_mesh::mac::Category;
+use meshpace_mesh::radio::FrameRate;
+use meshpace_mesh::{Asked, Packet};
 use std::rc::Rc;
+
+/// The rates at which a sender wants a frame to be tried, in turn, each so many times; what is not used has no attempts.
+pub type Series = [(FrameRate, u8); 4];
 
 /// A frame under way. Copies, of which the MAC makes some, share its bytes.
 #[derive(Clone, Debug)]
@@ -19,6 +23,9 @@ pub struct CarriedFrame {
     hops: u8,
     ttl: u8,
     is_marked: bool,
+    /// Length for the mesh, without its own headers.
+    size: u32,
+    series: Option<Series>,
 }
 
 impl CarriedFrame {
@@ -34,7 +41,15 @@ impl CarriedFrame {
             hops: 0,
             ttl: facts.ttl,
             is_marked: false,
+            // Without the Ethernet header: the MAC counts its own.
+            size: bytes.len().saturating_sub(frame::HEADER) as u32,
+            series: None,
         }
+    }
+
+    /// The same for a frame that is one of 802.11 already and counts as `size` bytes without the headers of the mesh's MAC, to be tried as its sender wants.
+    pub fn with_series(self, size: u32, series: Series) -> CarriedFrame {
+        CarriedFrame { size, series: Some(series), ..self }
     }
 
     /// The frame as it was sent.
@@ -60,9 +75,8 @@ impl Packet for CarriedFrame {
     fn flow(&self) -> FlowId {
         self.flow
     }
-    /// Without the Ethernet header: the MAC counts its own.
     fn size(&self) -> u32 {
-        (self.bytes.len() - frame::HEADER) as u32
+        self.size
     }
     fn id(&self) -> u32 {
         self.id
@@ -85,6 +99,17 @@ impl Packet for CarriedFrame {
     }
     fn category(&self) -> Category {
         Category::of_dscp(self.facts.dscp)
+    }
+    fn asked(&self, attempt: u32) -> Option<Asked> {
+        let series = self.series.as_ref()?;
+        let mut before = 0;
+        for &(rate, attempts) in series {
+            before += u32::from(attempts);
+            if attempt < before {
+                return Some(Asked::At(rate));
+            }
+        }
+        Some(Asked::GiveUp)
     }
     fn is_pure_ack(&self) -> bool {
         self.facts.tcp.is_some_and(|tcp| !tcp.is_control) && self.facts.payload == 0

@@ -1,7 +1,7 @@
 //! Body of a link-layer data frame: a packet of the user, a routing message, or an ARP message.
 
 use crate::category::Category;
-use crate::packet::Packet;
+use crate::packet::{Asked, Packet};
 use crate::routing::message::Message;
 use meshpace_core::NodeId;
 
@@ -46,6 +46,12 @@ impl<P: Packet> Body<P> {
             Body::Routing(message) => message.size(),
             Body::Arp { .. } => ARP_BYTES,
         }
+    }
+
+    /// What it asks of an attempt: [`Packet::asked`].
+    #[inline(always)]
+    pub fn asked(&self, attempt: u32) -> Option<Asked> {
+        if let Body::Data(packet) = self { packet.asked(attempt) } else { None }
     }
 
     /// Its category where the MAC has some: routing is network control (CS6).

@@ -23,4 +23,4 @@ pub use config::{
     OlsrConfig, OlsrMetric, Position, Preamble, Propagation, RadioConfig, RateControl, Reception, RetryLimits,
     RoutingConfig, RtsPolicy,
 };
-pub use packet::Packet;
+pub use packet::{Asked, Packet};

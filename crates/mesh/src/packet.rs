@@ -1,7 +1,17 @@
 //! Packets that the mesh carries: any type that knows its destination and its size.
 
 use crate::category::Category;
+use crate::radio::FrameRate;
 use meshpace_core::{FlowId, NodeId};
+
+/// What a packet asks of an attempt to send it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// To be made at this rate.
+    At(FrameRate),
+    /// Not to be made: the attempts before it were all.
+    GiveUp,
+}
 
 /// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP packet in the emulator.
 pub trait Packet: Clone {
@@ -30,6 +40,12 @@ pub trait Packet: Clone {
     /// Its category where the MAC has some (EDCA).
     fn category(&self) -> Category {
         Category::BestEffort
+    }
+    /// What it asks of an attempt, 0 being the first, where its sender chooses rate and number of attempts itself, as the drivers of Linux are told to; None where
+    /// the MAC does. Only with an OFDM radio, without RTS and without aggregates.
+    #[inline(always)]
+    fn asked(&self, _attempt: u32) -> Option<Asked> {
+        None
     }
     /// True if it only acknowledges: a transport packet without payload.
     fn is_pure_ack(&self) -> bool {

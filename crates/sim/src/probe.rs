@@ -63,6 +63,13 @@ pub enum Event<'a, P> {
         /// The frame, which ends now.
         frame: &'a Frame<P>,
     },
+    /// The MAC of a node is done with a packet: it was acknowledged, or broadcast. Not told of those of aggregates.
+    Sent {
+        /// The node.
+        node: NodeId,
+        /// Attempts without an answer before the one that was.
+        retries: u32,
+    },
     /// The MAC of a node gives up what it had for a neighbour, at its retry limit.
     LinkFailure {
         /// The node.

@@ -236,7 +236,7 @@ impl Probe<SimPacket> for Watch {
                 let flow = if let Body::Data(packet) = &lost.body { Some(packet.flow.0) } else { None };
                 Event::Lost { node, flow, why: reason(why) }
             }
-            probe::Event::Decoded { .. } => return,
+            probe::Event::Decoded { .. } | probe::Event::Sent { .. } => return,
         };
         self.events.push((now, kept));
     }

@@ -12,6 +12,7 @@ mod emulate;
 mod kernel;
 mod lists;
 mod manual;
+mod medium;
 mod network;
 mod pcap;
 mod picture;

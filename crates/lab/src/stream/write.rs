@@ -243,7 +243,7 @@ impl<P: Packet, W: Write> Probe<P> for Writer<W> {
                 self.line(format_args!("[\"arrived\",{},{},{id},{flow},{hops}]", now.0, node.0));
             }
             Event::Loss { node, lost, why } => self.lost(now, node, lost, why),
-            Event::LinkFailure { .. } | Event::Route { .. } => {}
+            Event::Sent { .. } | Event::LinkFailure { .. } | Event::Route { .. } => {}
         }
     }
 }

@@ -20,10 +20,10 @@ use super::backoff::Backoff;
 use super::block_ack::BlockAck;
 use super::frame::{Frame, FrameKind, Mpdu};
 use super::rate_control::Rates;
-use super::timing::{Access, Timing};
+use super::timing::{Access, CTS_ACK_BYTES, Timing};
 use crate::body::{Body, Queued};
 use crate::category::Category;
-use crate::packet::Packet;
+use crate::packet::{Asked, Packet};
 use crate::radio::FrameRate;
 use crate::radio::reception::Receiver;
 use alloc::boxed::Box;
@@ -145,6 +145,22 @@ struct Outgoing<P> {
     data_air: Duration,
     /// Air time of what acknowledges it.
     answer_air: Duration,
+}
+
+impl<P: Packet> Outgoing<P> {
+    /// Prepares the next attempt as the packet asks: whether it is to be given up instead; None if it asks nothing.
+    #[inline(always)]
+    fn ask(&mut self, t: &Timing) -> Option<bool> {
+        match self.packet.body.asked(self.retries)? {
+            Asked::At(rate) => {
+                self.rate = rate;
+                self.data_air = t.air_at(rate, self.bytes);
+                self.answer_air = t.air_at(rate.answer(), CTS_ACK_BYTES);
+                Some(false)
+            }
+            Asked::GiveUp => Some(true),
+        }
+    }
 }
 
 impl<P> Outgoing<P> {
@@ -350,7 +366,7 @@ impl<P: Packet> Dcf<P> {
         // Sequence numbers have 12 bits; 0 means "none heard yet" in the duplicate filter.
         self.sequences.next = if sequence == 4095 { 1 } else { sequence + 1 };
         self.take_in_hand(&packet, bytes);
-        self.outgoing = Some(Outgoing {
+        let mut outgoing = Outgoing {
             packet,
             bytes,
             uses_rts,
@@ -361,7 +377,9 @@ impl<P: Packet> Dcf<P> {
             retries: 0,
             data_air,
             answer_air: t.ack_air,
-        });
+        };
+        outgoing.ask(t);
+        self.outgoing = Some(outgoing);
         self.packets = PacketState::Sending;
         // A station about to answer contends afterwards.
         let answering = self.defer != Time::NEVER && self.medium_idle(now);

@@ -17,13 +17,13 @@ pub enum RateKind {
     Data,
     /// [`FrameRate::RESPONSE`].
     Response,
-    /// [`FrameRate::chosen`], with the MCS.
+    /// [`FrameRate::chosen`], with the number of the rate.
     Chosen(u8),
-    /// [`FrameRate::answering`], with the MCS of what is answered.
+    /// [`FrameRate::answering`], with the number of the rate of what is answered.
     Answering(u8),
 }
 
-/// Above the MCS, which has the bits below.
+/// Above the number of the rate, which has the bits below: the MCS, or [`FrameRate::NON_HT`] and the place in table 17-4 of 802.11a.
 const CHOSEN: u8 = 0x40;
 const ANSWERING: u8 = 0x80;
 
@@ -35,12 +35,15 @@ impl FrameRate {
     /// That of what acknowledges data.
     pub const RESPONSE: FrameRate = FrameRate(2);
 
-    /// That of unicast data at the MCS, 0 to 15, that was chosen for it.
+    /// Number of the slowest rate in the format of 802.11a, above those of the MCS.
+    pub const NON_HT: u8 = 16;
+
+    /// That of data at the MCS, 0 to 15, that was chosen for it, or from [`FrameRate::NON_HT`] on at a rate of 802.11a.
     pub const fn chosen(mcs: u8) -> FrameRate {
         FrameRate(CHOSEN | mcs)
     }
 
-    /// That of what acknowledges data at the MCS, 0 to 15, that was chosen for it.
+    /// That of what acknowledges data at the rate of that number, which was chosen for it.
     pub const fn answering(mcs: u8) -> FrameRate {
         FrameRate(ANSWERING | mcs)
     }

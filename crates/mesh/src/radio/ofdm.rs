@@ -215,9 +215,10 @@ pub struct Ofdm {
 }
 
 impl Ofdm {
-    /// The rate of that MCS with the guard interval of the mesh.
+    /// The rate of that number ([`FrameRate::chosen`]); that of an MCS with the guard interval of the mesh, which all have if it has 802.11n.
     pub fn chosen(self, mcs: u8) -> OfdmRate {
         match self.data {
+            _ if mcs >= FrameRate::NON_HT => OfdmRate::NonHt(mcs - FrameRate::NON_HT),
             OfdmRate::Ht { short_guard, .. } => OfdmRate::Ht { mcs, short_guard },
             non_ht => non_ht,
         }

@@ -92,6 +92,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             match action {
                 Action::None => {}
                 Action::Sent { next_hop, retries, data_air } => {
+                    self.probe.on(self.now, Event::Sent { node, retries });
                     let state = &mut self.nodes[node.index()];
                     let extra = state.queue.on_sent(self.now, next_hop, retries, data_air);
                     if extra > Duration::ZERO {

@@ -108,12 +108,15 @@ impl<P: Packet> Dcf<P> {
         self.note_attempt(false, t);
         self.note_result(1, 0);
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
-        let (retries, limit) = if outgoing.uses_rts {
-            (&mut self.contention.long_retries, t.long_retry_limit)
-        } else {
-            (&mut self.contention.short_retries, t.short_retry_limit)
-        };
-        if is_last(retries, limit) {
+        let gives_up = outgoing.ask(t).unwrap_or_else(|| {
+            let (retries, limit) = if outgoing.uses_rts {
+                (&mut self.contention.long_retries, t.long_retry_limit)
+            } else {
+                (&mut self.contention.short_retries, t.short_retry_limit)
+            };
+            is_last(retries, limit)
+        });
+        if gives_up {
             self.give_up_and_back_off(now, t)
         } else {
             outgoing.rts_next = outgoing.uses_rts;
