@@ -2,14 +2,15 @@
 //!
 //! Source: IEEE Std 802.11-1999, 7.1.3 (frame control, duration, addresses, sequence control), 7.2.1 (RTS, CTS, ACK), 7.2.2
 //! (data; addresses of a frame within an independent cell), 7.1.3.6 (FCS); the packet inside is marked by LLC and SNAP
-//! headers (RFC 1042). Departure from the simulator's lengths: its data header has 34 bytes under the profile `ns2` and 28
+//! headers (RFC 1042). With 802.11n: IEEE Std 802.11-2016, 9.2.4.5 (QoS control: TID, ack policy), 9.3.1.8 and 9.3.1.9 (block ACK, its
+//! request); the header has the 26 bytes that the simulator computes with. Departure from the simulator's lengths: its data header has 34 bytes under the profile `ns2` and 28
 //! under `ieee`, FCS included; here it has 36 (24 + 8 for LLC and SNAP + 4).
 
 use super::address::{BSSID, mac};
 use super::network::{self, FlowFacts};
 use super::{aodv, olsr};
 use meshpace_mesh::Body;
-use meshpace_mesh::mac::{Frame, FrameKind};
+use meshpace_mesh::mac::{Category, Frame, FrameKind};
 use meshpace_mesh::routing::Message;
 use meshpace_sim::SimPacket;
 
@@ -22,7 +23,11 @@ const DATA: u8 = 0x08;
 const NULL: u8 = 0x48;
 const BLOCK_ACK: u8 = 0x94;
 const BLOCK_ACK_REQ: u8 = 0x84;
-/// Control field of a compressed block ACK and of its request: an acknowledgement of the best-effort category.
+/// Bit of the first byte of the frame control field: a data frame has QoS control.
+const QOS: u8 = 0x80;
+/// QoS control: nobody answers a broadcast.
+const NO_ACK: u16 = 0x0020;
+/// Control field of a compressed block ACK and of its request, beside the TID in its highest four bits.
 const COMPRESSED: u16 = 0x0004;
 /// Second byte of the frame control field: the frame was sent before.
 const RETRY: u8 = 0x08;
@@ -34,8 +39,18 @@ const FCS: u32 = 4;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const ARP: [u8; 2] = [0x08, 0x06];
 
-/// Appends `frame`; returns how many bytes at its end, payload and FCS, are left out.
-pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -> u32 {
+/// TID of a category: the first of its two user priorities (IEEE Std 802.11-2016, table 10-1); best effort is 0.
+fn tid(category: Category) -> u16 {
+    match category {
+        Category::Background => 1,
+        Category::BestEffort => 0,
+        Category::Video => 4,
+        Category::Voice => 6,
+    }
+}
+
+/// Appends `frame`, whose data header has QoS control if `has_qos`; returns how many bytes at its end, payload and FCS, are left out.
+pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, has_qos: bool, flows: &[FlowFacts]) -> u32 {
     let begin = out.len();
     let kind = match (frame.kind, &frame.body) {
         (FrameKind::Rts, _) => RTS,
@@ -43,6 +58,7 @@ pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -
         (FrameKind::Ack, _) => ACK,
         (FrameKind::BlockAck, _) => BLOCK_ACK,
         (FrameKind::BlockAckReq, _) => BLOCK_ACK_REQ,
+        (FrameKind::Data, Some(_)) if has_qos => DATA | QOS,
         (FrameKind::Data, Some(_)) => DATA,
         (FrameKind::Data, None) => NULL,
     };
@@ -54,7 +70,7 @@ pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -
         FrameKind::Cts | FrameKind::Ack => {}
         FrameKind::BlockAck | FrameKind::BlockAckReq => {
             out.extend(mac(frame.from));
-            out.extend(COMPRESSED.to_le_bytes());
+            out.extend((COMPRESSED | tid(frame.category) << 12).to_le_bytes());
             out.extend((frame.sequence << 4).to_le_bytes());
             if frame.kind == FrameKind::BlockAck {
                 out.extend(frame.bitmap.to_le_bytes());
@@ -65,6 +81,10 @@ pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -
             out.extend(BSSID);
             // Fragment number 0.
             out.extend((frame.sequence << 4).to_le_bytes());
+            if has_qos {
+                let policy = if frame.to.is_broadcast() { NO_ACK } else { 0 };
+                out.extend((tid(frame.category) | policy).to_le_bytes());
+            }
         }
     }
     let left_out = frame.body.as_ref().map_or(0, |packet| body(out, packet, frame, flows));
@@ -107,7 +127,6 @@ fn body(out: &mut Vec<u8>, body: &Body<SimPacket>, frame: &Frame<SimPacket>, flo
 mod tests {
     use super::*;
     use meshpace_core::{Duration, NodeId};
-    use meshpace_mesh::mac::Category;
     use meshpace_mesh::radio::FrameRate;
 
     fn frame(kind: FrameKind, body: Option<Body<SimPacket>>) -> Frame<SimPacket> {
@@ -129,7 +148,7 @@ mod tests {
 
     fn encoded(frame: &Frame<SimPacket>) -> Vec<u8> {
         let mut out = Vec::new();
-        assert_eq!(write(&mut out, frame, &[]), 0);
+        assert_eq!(write(&mut out, frame, false, &[]), 0);
         out
     }
 
@@ -153,6 +172,27 @@ mod tests {
         assert_eq!(out[16..24], [2, 0, 1, 0, 0, 0, 0xc0, 0xab]);
         assert_eq!(out[24..32], [0xaa, 0xaa, 3, 0, 0, 0, 8, 6]);
         assert_eq!(out.len(), 24 + 8 + 28 + 4);
+    }
+
+    #[test]
+    fn data_of_802_11n_and_its_block_ack_name_their_category() {
+        let arp = Body::Arp { request: true, sender: NodeId(0), target: NodeId(1) };
+        let mut data = frame(FrameKind::Data, Some(arp));
+        data.category = Category::Voice;
+        let mut out = Vec::new();
+        assert_eq!(write(&mut out, &data, true, &[]), 0);
+        assert_eq!((out[0], &out[22..28]), (0x88, &[0xc0, 0xab, 6, 0, 0xaa, 0xaa][..]));
+        assert_eq!(out.len(), 26 + 8 + 28 + 4);
+        data.to = NodeId::BROADCAST;
+        out.clear();
+        write(&mut out, &data, true, &[]);
+        assert_eq!(out[24..26], [0x26, 0], "nobody answers a broadcast");
+        let mut answer = frame(FrameKind::BlockAck, None);
+        (answer.category, answer.bitmap) = (Category::Voice, 0x8000_0000_0000_0003);
+        let out = encoded(&answer);
+        assert_eq!(out[16..28], [0x04, 0x60, 0xc0, 0xab, 3, 0, 0, 0, 0, 0, 0, 0x80]);
+        // 9.3.1.9: 16 + 2 + 2 + 8 + 4.
+        assert_eq!(out.len(), 32);
     }
 
     #[test]

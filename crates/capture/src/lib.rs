@@ -15,21 +15,23 @@ mod olsr;
 mod radiotap;
 
 use file::{Capture, Direction};
-use meshpace_core::{NodeId, Time};
+use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::RadioConfig;
-use meshpace_mesh::mac::Frame;
+use meshpace_mesh::mac::{Frame, FrameKind, Mpdu};
 use meshpace_mesh::radio::plcp::SHORT_PLCP;
 use meshpace_mesh::radio::power::dbm;
-use meshpace_sim::{Config, Event, Interests, Probe, SimPacket};
+use meshpace_sim::{Aggregate, Config, Event, Interests, Probe, SimPacket};
 use network::FlowFacts;
 use pcap_file::DataLink;
-use radiotap::Radio;
+use radiotap::{Ht, Radio};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// What a node's files show.
 const LAYERS: [&str; 2] = ["radio", "ip"];
+/// Bytes before each MPDU of an aggregate.
+const DELIMITER: u32 = 4;
 
 fn path(dir: &Path, node: usize, layer: &str) -> PathBuf {
     dir.join(format!("n{node}-{layer}.pcapng"))
@@ -67,6 +69,10 @@ pub struct PcapProbe {
     transports: Vec<Capture>,
     flows: Vec<FlowFacts>,
     config: RadioConfig,
+    /// Whether the MAC is that of 802.11n, whose data frames have the header with QoS control.
+    has_qos: bool,
+    /// So many aggregates are in the file of each node's radio: their reference numbers.
+    aggregates: Vec<u32>,
     /// The packet being encoded; kept for its memory.
     scratch: Vec<u8>,
     /// The first failure, after which nothing is written.
@@ -80,20 +86,10 @@ impl PcapProbe {
         all.into_iter().find(|path| path.symlink_metadata().is_ok())
     }
 
-    /// Why runs of `config` cannot be captured, and what to do instead; none if they can.
-    pub fn refusal(config: &Config) -> Option<&'static str> {
-        let why = "frames of mac.profile = \"ht\" cannot be captured: use --record FILE, which has every frame as a line of text";
-        config.mesh.mac.ht.is_some().then_some(why)
-    }
-
     /// Creates `dir` if it is not there and in it the files of every node of `config`. A file that exists is an error,
     /// found before any is created, unless `replace`.
     pub fn create(dir: &Path, config: &Config, replace: bool) -> Result<PcapProbe, CaptureError> {
         let nodes = config.positions.len();
-        if let Some(why) = PcapProbe::refusal(config) {
-            let source = io::Error::new(io::ErrorKind::Unsupported, why);
-            return Err(CaptureError { path: dir.to_owned(), source });
-        }
         if let Some(path) = PcapProbe::existing(dir, nodes).filter(|_| !replace) {
             return Err(CaptureError { path, source: io::ErrorKind::AlreadyExists.into() });
         }
@@ -111,6 +107,8 @@ impl PcapProbe {
             transports: files(LAYERS[1], DataLink::RAW)?,
             flows: config.flows.iter().map(FlowFacts::new).collect(),
             config: config.mesh.radio.clone(),
+            has_qos: config.mesh.mac.ht.is_some(),
+            aggregates: vec![0; nodes],
             scratch: Vec::new(),
             failure: None,
         })
@@ -125,24 +123,32 @@ impl PcapProbe {
         self.failure.map_or(Ok(()), Err)
     }
 
-    fn frame(&mut self, now: Time, node: NodeId, begins: Time, frame: &Frame<SimPacket>, signal: Option<f64>) {
-        if self.failure.is_some() {
-            return;
+    /// A frame that `heard` says was received, or that `node` sends.
+    fn frame(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, heard: Option<f64>) {
+        // The MPDUs of an aggregate come in an event of their own.
+        if self.failure.is_none() && !is_aggregate(frame) {
+            self.write(now, node, frame, heard, Part { offset: Duration::ZERO, aggregate: None });
         }
+    }
+
+    fn write(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, heard: Option<f64>, part: Part) {
+        let begins = if heard.is_some() { Time(now.0.saturating_sub(frame.air_time.0)) } else { now };
         let (rate, header) = self.config.rate_and_header(frame.rate);
         self.scratch.clear();
         // The clock of the radio counts the MPDU's first bit, after the PLCP header.
         let radio = Radio {
-            tsft: begins.saturating_add(header).0 / 1_000,
+            tsft: begins.saturating_add(header + part.offset).0 / 1_000,
             frequency_mhz: (self.config.frequency_hz() / 1e6) as u16,
             short_preamble: header == SHORT_PLCP,
             is_ofdm: self.config.ofdm.is_some(),
             rate,
-            signal: signal.map(|power| dbm(power).round() as i8),
+            ht: self.config.ofdm.and_then(|ofdm| Ht::of(ofdm.rate_of(frame.rate))),
+            aggregate: part.aggregate,
+            signal: heard.map(|power| dbm(power).round() as i8),
         };
         radiotap::write(&mut self.scratch, radio);
-        let left_out = dot11::write(&mut self.scratch, frame, &self.flows);
-        let direction = if signal.is_some() { Direction::Inbound } else { Direction::Outbound };
+        let left_out = dot11::write(&mut self.scratch, frame, self.has_qos, &self.flows);
+        let direction = if heard.is_some() { Direction::Inbound } else { Direction::Outbound };
         let capture = &mut self.radios[node.index()];
         let written = capture.packet(now, direction, &self.scratch, left_out);
         note(&mut self.failure, capture, written);
@@ -160,6 +166,19 @@ impl PcapProbe {
     }
 }
 
+/// What the radio knows of an MPDU beside its frame.
+struct Part {
+    /// From the end of the PLCP header to its first bit.
+    offset: Duration,
+    /// If it is one of an aggregate.
+    aggregate: Option<radiotap::Aggregate>,
+}
+
+/// Whether a frame stands for the MPDUs of an aggregate.
+fn is_aggregate(frame: &Frame<SimPacket>) -> bool {
+    frame.kind == FrameKind::Data && frame.body.is_none()
+}
+
 fn note(failure: &mut Option<CaptureError>, capture: &Capture, written: io::Result<()>) {
     if let (None, Err(source)) = (&failure, written) {
         *failure = Some(CaptureError { path: capture.path().to_owned(), source });
@@ -173,14 +192,38 @@ impl Probe<SimPacket> for PcapProbe {
 
     fn on(&mut self, now: Time, event: Event<'_, SimPacket>) {
         match event {
-            Event::OnAir { frame } => self.frame(now, frame.from, now, frame, None),
-            Event::Decoded { node, frame, power } => {
-                let begins = Time(now.0.saturating_sub(frame.air_time.0));
-                self.frame(now, node, begins, frame, Some(power));
-            }
+            Event::OnAir { frame } => self.frame(now, frame.from, frame, None),
+            Event::Decoded { node, frame, power } => self.frame(now, node, frame, Some(power)),
             Event::Inject { node, packet } => self.packet(now, node, Direction::Outbound, packet),
             Event::Deliver { node, packet } => self.packet(now, node, Direction::Inbound, packet),
             _ => {}
+        }
+    }
+
+    /// The MPDUs that were received, or all that the sender sends.
+    fn on_aggregate(&mut self, now: Time, aggregate: Aggregate<'_, SimPacket>) {
+        if self.failure.is_some() {
+            return;
+        }
+        let Aggregate { frame, mpdus, reception } = aggregate;
+        let (node, which) = reception.map_or((frame.from, u64::MAX), |received| (received.node, received.mpdus));
+        let reference = self.aggregates[node.index()];
+        self.aggregates[node.index()] = reference.wrapping_add(1);
+        let (rate, _) = self.config.rate_and_header(frame.rate);
+        let mut before = 0;
+        for (place, mpdu) in mpdus.iter().enumerate() {
+            let bits = u64::from(before + DELIMITER) * 8;
+            before += DELIMITER + mpdu.bytes.next_multiple_of(4);
+            if which >> place & 1 == 0 {
+                continue;
+            }
+            let &Mpdu { bytes, sequence, retry, body } = mpdu;
+            let alone = Frame { bytes, sequence, retry, body: Some(body), ..*frame };
+            let part = Part {
+                offset: Duration(bits * 1_000_000_000 / rate.0),
+                aggregate: Some(radiotap::Aggregate { reference, is_last: place + 1 == mpdus.len() }),
+            };
+            self.write(now, node, &alone, reception.map(|received| received.power), part);
         }
     }
 }

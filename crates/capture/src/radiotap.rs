@@ -1,9 +1,10 @@
 //! The radiotap header: what the radio knows of a frame besides its bytes.
 //!
 //! Source: radiotap.org, "Radiotap" (header, `it_present`) and "Defined fields" (TSFT, Flags, Rate, Channel, Antenna
-//! signal). Little-endian; a field is aligned to its own size, counted from the start of the header.
+//! signal, MCS, A-MPDU status). Little-endian; a field is aligned to its own size, counted from the start of the header.
 
 use meshpace_core::Rate;
+use meshpace_mesh::radio::ofdm::OfdmRate;
 
 /// Bits of `it_present`.
 const TSFT: u32 = 1 << 0;
@@ -11,6 +12,8 @@ const FLAGS: u32 = 1 << 1;
 const RATE: u32 = 1 << 2;
 const CHANNEL: u32 = 1 << 3;
 const ANTENNA_SIGNAL: u32 = 1 << 5;
+const MCS: u32 = 1 << 19;
+const AMPDU_STATUS: u32 = 1 << 20;
 
 /// Flags: the frame ends with its FCS; not encrypted, no fragment.
 const FCS_AT_END: u8 = 0x10;
@@ -20,6 +23,46 @@ const SHORT_PREAMBLE: u8 = 0x02;
 const CCK: u16 = 0x0020;
 /// Channel flags: OFDM.
 const OFDM: u16 = 0x0040;
+/// Channel flags: the bands.
+const BAND_2_GHZ: u16 = 0x0080;
+const BAND_5_GHZ: u16 = 0x0100;
+
+/// MCS: bandwidth, index, guard interval, format, code, STBC and extension streams are known.
+const MCS_KNOWN: u8 = 0x7f;
+/// MCS flags: the short guard interval. Zeros: 20 MHz, HT-mixed, BCC, no STBC, no extension streams.
+const SHORT_GUARD: u8 = 0x04;
+
+/// A-MPDU status: whether it is the last MPDU is known.
+const LAST_KNOWN: u16 = 0x0004;
+const IS_LAST: u16 = 0x0008;
+
+/// The rate of an HT frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Ht {
+    /// 0 to 15.
+    pub mcs: u8,
+    /// Whether its guard intervals are the short ones.
+    pub short_guard: bool,
+}
+
+impl Ht {
+    /// Of a rate, if it is one of 802.11n.
+    pub fn of(rate: OfdmRate) -> Option<Ht> {
+        match rate {
+            OfdmRate::Ht { mcs, short_guard } => Some(Ht { mcs, short_guard }),
+            OfdmRate::NonHt(_) => None,
+        }
+    }
+}
+
+/// Place of an MPDU in an aggregate.
+#[derive(Clone, Copy, Debug)]
+pub struct Aggregate {
+    /// The same for all MPDUs of an aggregate, and for no other of the file.
+    pub reference: u32,
+    /// Whether nothing follows it.
+    pub is_last: bool,
+}
 
 /// What is said of one frame.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +77,10 @@ pub struct Radio {
     pub is_ofdm: bool,
     /// Its bit rate.
     pub rate: Rate,
+    /// What is said in place of the bit rate of a frame of 802.11n.
+    pub ht: Option<Ht>,
+    /// If it is an MPDU of an aggregate.
+    pub aggregate: Option<Aggregate>,
     /// Power at which it was received, dBm; None for the node's own transmissions.
     pub signal: Option<i8>,
 }
@@ -42,12 +89,15 @@ pub struct Radio {
 pub fn write(out: &mut Vec<u8>, radio: Radio) {
     debug_assert!(out.is_empty(), "alignment counts from the start of the header");
     // The field has 8 bits for units of 500 kbit/s; another rate is left out.
-    let rate = Some(radio.rate.0).filter(|bps| bps % 500_000 == 0).and_then(|bps| u8::try_from(bps / 500_000).ok());
+    let plain = Some(radio.rate.0).filter(|bps| radio.ht.is_none() && bps % 500_000 == 0);
+    let rate = plain.and_then(|bps| u8::try_from(bps / 500_000).ok());
     let present = TSFT
         | FLAGS
         | if rate.is_some() { RATE } else { 0 }
         | CHANNEL
-        | if radio.signal.is_some() { ANTENNA_SIGNAL } else { 0 };
+        | if radio.signal.is_some() { ANTENNA_SIGNAL } else { 0 }
+        | if radio.ht.is_some() { MCS } else { 0 }
+        | if radio.aggregate.is_some() { AMPDU_STATUS } else { 0 };
     out.extend([0, 0, 0, 0]);
     out.extend(present.to_le_bytes());
     out.extend(radio.tsft.to_le_bytes());
@@ -55,9 +105,20 @@ pub fn write(out: &mut Vec<u8>, radio: Radio) {
     // The rate, or the byte that aligns the channel.
     out.push(rate.unwrap_or(0));
     out.extend(radio.frequency_mhz.to_le_bytes());
-    out.extend(if radio.is_ofdm { OFDM } else { CCK }.to_le_bytes());
+    let band = if radio.frequency_mhz < 3_000 { BAND_2_GHZ } else { BAND_5_GHZ };
+    out.extend(if radio.is_ofdm { OFDM | band } else { CCK }.to_le_bytes());
     if let Some(signal) = radio.signal {
         out.push(signal as u8);
+    }
+    if let Some(ht) = radio.ht {
+        out.extend([MCS_KNOWN, if ht.short_guard { SHORT_GUARD } else { 0 }, ht.mcs]);
+    }
+    if let Some(aggregate) = radio.aggregate {
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend(aggregate.reference.to_le_bytes());
+        out.extend((LAST_KNOWN | if aggregate.is_last { IS_LAST } else { 0 }).to_le_bytes());
+        // The CRC of the delimiter, which is not known, and a reserved byte.
+        out.extend([0, 0]);
     }
     let length = (out.len() as u16).to_le_bytes();
     out[2..4].copy_from_slice(&length);
@@ -78,6 +139,8 @@ mod tests {
                 short_preamble: false,
                 is_ofdm: false,
                 rate: Rate::from_bps(5_500_000),
+                ht: None,
+                aggregate: None,
                 signal: Some(-64),
             },
         );
@@ -104,11 +167,46 @@ mod tests {
                 short_preamble: false,
                 is_ofdm: false,
                 rate: Rate::from_bps(1_200_000),
+                ht: None,
+                aggregate: None,
                 signal: None,
             },
         );
         assert_eq!(out[4], 0x0b);
         assert_eq!((out.len(), out[2]), (22, 22));
         assert_eq!(out[17], 0);
+    }
+
+    #[test]
+    fn an_mpdu_of_an_aggregate_byte_by_byte() {
+        let mut out = Vec::new();
+        write(
+            &mut out,
+            Radio {
+                tsft: 0x0102,
+                frequency_mhz: 5_220,
+                short_preamble: false,
+                is_ofdm: true,
+                rate: Rate::from_bps(65_000_000),
+                ht: Some(Ht { mcs: 7, short_guard: true }),
+                aggregate: Some(Aggregate { reference: 0x0a0b, is_last: true }),
+                signal: Some(-64),
+            },
+        );
+        #[rustfmt::skip]
+        let expected = [
+            0, 0, 36, 0, // version, pad, length
+            0x2b, 0, 0x18, 0, // TSFT, flags, channel, antenna signal, MCS, A-MPDU status
+            0x02, 0x01, 0, 0, 0, 0, 0, 0, // TSFT
+            0x10, 0, // FCS at the end; padding in place of the rate
+            0x64, 0x14, 0x40, 0x01, // 5220 MHz, OFDM in the band of 5 GHz
+            0xc0, // -64 dBm
+            0x7f, 0x04, 7, // everything is known; short guard interval; MCS 7
+            0, 0, // padding
+            0x0b, 0x0a, 0, 0, 0x0c, 0, 0, 0, // reference, the last one, which is known
+        ];
+        assert_eq!(out[..26], expected[..26]);
+        // 26 bytes so far, and the status is aligned to four.
+        assert_eq!(out, expected);
     }
 }

@@ -27,5 +27,5 @@ pub use engine::{Engine, Indication, Station, TimerId};
 pub use mobility::Mobility;
 pub use outcome::{FlowOutcome, Outcome};
 pub use packet::SimPacket;
-pub use probe::{Event, Interests, Loss, Probe};
+pub use probe::{Aggregate, Event, Interests, Loss, Probe, Received};
 pub use world::{Counted, Measurement, Watched, World, run, run_sampled, run_with};

@@ -7,7 +7,7 @@ use core::cell::RefCell;
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::Queued;
 use meshpace_mesh::link::discipline::QueueLoss;
-use meshpace_mesh::mac::Frame;
+use meshpace_mesh::mac::{Frame, Mpdu};
 use meshpace_mesh::routing::DropReason;
 
 /// Reason of a loss below the transport.
@@ -23,10 +23,41 @@ pub enum Loss {
     Routing(DropReason),
 }
 
+/// What a station has received of an aggregate that ends now.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Received {
+    /// The station.
+    pub node: NodeId,
+    /// The power with which it was received, W.
+    pub power: f64,
+    /// Which MPDUs, a bit for each, the first the lowest; not 0.
+    pub mpdus: u64,
+}
+
+/// The MPDUs of an aggregate, which begins or ends.
+#[derive(Debug)]
+pub struct Aggregate<'a, P> {
+    /// The frame that they make up, without content of its own.
+    pub frame: &'a Frame<P>,
+    /// Its MPDUs in their order.
+    pub mpdus: &'a [Mpdu<P>],
+    /// Who has received it, where it ends; None where it begins.
+    pub reception: Option<Received>,
+}
+
+// Not derived: that would ask for packets that can be copied.
+impl<P> Clone for Aggregate<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Aggregate<'_, P> {}
+
 /// Events that cost more than their telling and that a probe wants to be told of.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Interests {
-    /// [`Event::Decoded`] and [`Event::Collision`]: every station that can decode a frame is then looked at when the frame
+    /// [`Event::Decoded`], [`Event::Collision`] and receptions of [`Aggregate`]: every station that can decode a frame is then looked at when the frame
     /// ends, whomever it is for.
     pub receptions: bool,
 }
@@ -130,6 +161,11 @@ pub trait Probe<P> {
 
     /// Something happened at `now`.
     fn on(&mut self, now: Time, event: Event<'_, P>);
+
+    /// What an aggregate consists of: after [`Event::OnAir`] of the frame, which does not say it, and at the end wherever at least one
+    /// MPDU was received, if [`Interests::receptions`]. To those who do not ask, an aggregate is one frame.
+    #[inline(always)]
+    fn on_aggregate(&mut self, _now: Time, _aggregate: Aggregate<'_, P>) {}
 }
 
 /// Nobody: costs nothing.
@@ -153,6 +189,11 @@ impl<P, T: Probe<P> + ?Sized> Probe<P> for &mut T {
     fn on(&mut self, now: Time, event: Event<'_, P>) {
         (**self).on(now, event);
     }
+
+    #[inline]
+    fn on_aggregate(&mut self, now: Time, aggregate: Aggregate<'_, P>) {
+        (**self).on_aggregate(now, aggregate);
+    }
 }
 
 /// A probe that others look at between two steps of a run. It must not be borrowed during one.
@@ -163,5 +204,9 @@ impl<P, T: Probe<P> + ?Sized> Probe<P> for &RefCell<T> {
 
     fn on(&mut self, now: Time, event: Event<'_, P>) {
         self.borrow_mut().on(now, event);
+    }
+
+    fn on_aggregate(&mut self, now: Time, aggregate: Aggregate<'_, P>) {
+        self.borrow_mut().on_aggregate(now, aggregate);
     }
 }

@@ -15,7 +15,7 @@ use std::process::Command;
 const RETRANSMISSIONS: &str = "tcp.analysis.retransmission || tcp.analysis.out_of_order";
 const AODV: RoutingConfig = RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::LinkLayer);
 
-fn flow(from: u16, to: u16, transport: &str, traffic: Traffic) -> Flow {
+pub fn flow(from: u16, to: u16, transport: &str, traffic: Traffic) -> Flow {
     Flow {
         from: NodeId(from),
         to: NodeId(to),
@@ -41,7 +41,7 @@ fn chain(hops: u16, routing: RoutingConfig, flows: Vec<Flow>, seconds: u64) -> C
 }
 
 /// Whether the node sent the packet: `epb_flags` as versions of tshark print them, "0x00000002" or "2".
-fn outbound(flags: &str) -> bool {
+pub fn outbound(flags: &str) -> bool {
     match flags.trim_start_matches("0x").trim_start_matches('0') {
         "1" => false,
         "2" => true,
@@ -50,13 +50,13 @@ fn outbound(flags: &str) -> bool {
 }
 
 /// A run with its captures.
-struct Captured {
+pub struct Captured {
     dir: tempfile::TempDir,
-    outcome: Outcome,
+    pub outcome: Outcome,
 }
 
 impl Captured {
-    fn new(config: &Config, seed: u64) -> Captured {
+    pub fn new(config: &Config, seed: u64) -> Captured {
         let dir = tempfile::tempdir().expect("a directory for the captures");
         let mut probe = PcapProbe::create(dir.path(), config, false).expect("new files");
         let outcome = run_with(config, seed, &mut probe);
@@ -69,7 +69,7 @@ impl Captured {
     }
 
     /// The columns `fields` of the packets in a file that `filter` selects.
-    fn read(&self, node: u16, layer: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    pub fn read(&self, node: u16, layer: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
         let mut command = Command::new("tshark");
         command.arg("-n").arg("-r").arg(self.file(node, layer)).args([
             "-Y",
@@ -92,12 +92,12 @@ impl Captured {
         text.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect()
     }
 
-    fn count(&self, node: u16, layer: &str, filter: &str) -> u64 {
+    pub fn count(&self, node: u16, layer: &str, filter: &str) -> u64 {
         self.read(node, layer, filter, &["frame.number"]).len() as u64
     }
 
     /// Nothing is malformed and no checksum is wrong in a file.
-    fn assert_sound(&self, node: u16, layer: &str) {
+    pub fn assert_sound(&self, node: u16, layer: &str) {
         let bad = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0 \
                    || wlan.fcs.status == 0 || _ws.expert.severity == \"Error\"";
         let found = self.read(node, layer, bad, &["frame.number", "frame.protocols", "_ws.expert.message"]);

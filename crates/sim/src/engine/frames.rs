@@ -4,7 +4,7 @@ use super::counters::lose;
 use super::packets::Delayed;
 use super::{ARP_DELAY, Engine, InLink, LARGE, LINK_DELAY, Node};
 use crate::on_air::{Audience, OnAir};
-use crate::probe::{Event, Probe};
+use crate::probe::{Aggregate, Event, Probe, Received};
 use crate::queue::Owner;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
@@ -50,8 +50,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 frame: &air.frame,
                 mpdus: self.mpdus.get(id as usize).map_or(&[], |mpdus| mpdus),
             };
+            let mpdus = heard.mpdus;
             let collisions = if receptions { mac.collisions() } else { 0 };
             let action = mac.on_frame_end(ends, heard, &self.timing);
+            if receptions && !mpdus.is_empty() {
+                let received = mac.received_mpdus(ends);
+                if received != 0 {
+                    let reception = Some(Received { node: receiver.node, power: receiver.power, mpdus: received });
+                    self.probe.on_aggregate(ends, Aggregate { frame: &air.frame, mpdus, reception });
+                }
+            }
             if receptions && mac.collisions() != collisions {
                 self.probe.on(ends, Event::Collision { node: receiver.node, frame: &air.frame });
             }
@@ -343,6 +351,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.frames += 1;
         self.mix(sender, frame.kind as u64, frame.bytes);
         self.probe.on(self.now, Event::OnAir { frame: &frame });
+        if self.duties.aggregates {
+            let mpdus = self.nodes[sender.index()].mac.leaving_mpdus();
+            if !mpdus.is_empty() {
+                self.probe.on_aggregate(self.now, Aggregate { frame: &frame, mpdus, reception: None });
+            }
+        }
         let (first, end) = match &mut self.motion {
             None => self.neighbours.range(sender),
             // Kept under the place of the transmission, which it gets below.

@@ -74,6 +74,8 @@ pub struct BlockAck<P> {
     pub leaving: Vec<Mpdu<P>>,
     /// The MPDUs of the aggregate that ended last, as far as they were received.
     pub decoded: Vec<Mpdu<P>>,
+    /// Which those are, a bit for each MPDU on the air; kept until the next aggregate ends here.
+    pub received: u64,
     /// Results that have not been told yet.
     outcomes: VecDeque<Outcome<P>>,
 }
@@ -87,6 +89,7 @@ impl<P: Packet> BlockAck<P> {
             config: t.ht?,
             leaving: Vec::new(),
             decoded: Vec::new(),
+            received: 0,
             outcomes: VecDeque::new(),
         })
     }

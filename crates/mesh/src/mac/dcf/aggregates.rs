@@ -47,6 +47,17 @@ impl<P: Packet> Dcf<P> {
         self.block_ack.as_mut().map_or_else(Vec::new, |block_ack| core::mem::take(&mut block_ack.leaving))
     }
 
+    /// The MPDUs that [`Dcf::take_mpdus`] will return.
+    pub fn leaving_mpdus(&self) -> &[Mpdu<P>] {
+        self.block_ack.as_ref().map_or(&[], |block_ack| &block_ack.leaving)
+    }
+
+    /// Which MPDUs of the aggregate that ended last, at `now`, were received here, a bit for each.
+    pub fn received_mpdus(&self, now: Time) -> u64 {
+        let received = self.block_ack.as_ref().map_or(0, |block_ack| block_ack.received);
+        if now < self.transmitting_until { 0 } else { received }
+    }
+
     /// Time at which [`Dcf::on_reorder_timer`] must be called.
     pub fn next_reorder_wakeup(&self) -> Time {
         self.block_ack.as_ref().map_or(Time::NEVER, |block_ack| block_ack.next_wakeup())
@@ -267,6 +278,7 @@ impl<P: Packet> Dcf<P> {
         let (outcome, decoded) = self.receiver.on_aggregate_end(now, heard.id, heard.power, lengths);
         if let Some(block_ack) = &mut self.block_ack {
             let is_decoded = |&(place, _): &(usize, _)| decoded >> place & 1 == 1;
+            block_ack.received = decoded;
             block_ack.decoded.clear();
             block_ack.decoded.extend(heard.mpdus.iter().enumerate().filter(is_decoded).map(|(_, mpdu)| mpdu.clone()));
         }
