@@ -21,7 +21,7 @@ parent.postMessage(JSON.stringify({
   wide: document.documentElement.scrollWidth, window: innerWidth,
   found: (() => { const input = document.querySelector(".find input"); input.value = "table"; input.dispatchEvent(new Event("input", { bubbles: true }));
     return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
-  why: (() => { document.querySelector(".find input").value = ""; document.querySelector("button[data-cause=unsupported]").click();
+  why: (() => { document.querySelector(".find input").value = ""; document.querySelector("button[data-cause=unsupported]")?.click();
     return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
 }), "*");
 </script></body>"#;
