@@ -21,7 +21,7 @@ parent.postMessage(JSON.stringify({
   wide: document.documentElement.scrollWidth, window: innerWidth,
   found: (() => { const input = document.querySelector(".find input"); input.value = "table"; input.dispatchEvent(new Event("input", { bubbles: true }));
     return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
-  why: (() => { document.querySelector(".find input").value = ""; document.querySelector("button[data-cause=routing]").click();
+  why: (() => { document.querySelector(".find input").value = ""; document.querySelector("button[data-cause=unsupported]")?.click();
     return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
 }), "*");
 </script></body>"#;
@@ -90,7 +90,7 @@ fn what_holds_and_why_the_rest_does_not_is_seen_at_once() {
     assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
     let entries = entries(&scratch.path().join("verdicts.json"));
     let (verdicts, causes) = (counted(&entries, "verdict"), counted(&entries, "cause"));
-    assert!(verdicts.len() > 1 && causes.contains_key("routing"), "{verdicts:?} {causes:?}");
+    assert!(verdicts.len() > 1 && causes.contains_key("unsupported"), "{verdicts:?} {causes:?}");
     let page = fs::read_to_string(scratch.path().join("index.html")).unwrap();
     fs::write(scratch.path().join("probe.html"), page.replace("</body>", PROBE)).unwrap();
     for width in [1280, 390] {

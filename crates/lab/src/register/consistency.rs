@@ -7,6 +7,7 @@ use super::reference::{Reference, references};
 use super::select::X;
 use meshpace_scenario::Scenario;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// Everything that is wrong with the files of a register, one line each.
 pub fn problems(register: &Register) -> Vec<String> {
@@ -35,10 +36,7 @@ fn names(published: &Published, told: &mut Vec<String>) {
     for metric in &published.metrics {
         told.extend(metric.check().err());
     }
-    let causes = published.claims.iter().filter_map(|claim| claim.cause).chain(published.cause);
-    if causes.into_iter().any(|cause| cause == Cause::Unsupported) && published.readings.len() < 2 {
-        told.push("cause: \"unsupported\" needs two readings at least that were tried, as [[reading]]".to_owned());
-    }
+    causes(published, told);
     for text in published.texts() {
         if let Err(why) = references(text) {
             told.push(why);
@@ -46,9 +44,6 @@ fn names(published: &Published, told: &mut Vec<String>) {
     }
     for reference in own_references(published) {
         reference.check(published, "finding, note or reading", told);
-    }
-    if published.readings.iter().filter(|reading| reading.decides).count() > 1 {
-        told.push("reading: one measurement decides, not several".to_owned());
     }
     let curve = |id: &str, place: &str, told: &mut Vec<String>| {
         if published.curve(id).is_none() {
@@ -112,6 +107,27 @@ fn names(published: &Published, told: &mut Vec<String>) {
             && published.curve(&of.curve).is_some_and(|curve| curve.tuned.is_none())
         {
             told.push(format!("{place}: the curve \"{}\" is not tuned", of.curve));
+        }
+    }
+}
+
+/// Causes that the readings do not bear out: a claim whose cause nobody looked for has the cause "open".
+fn causes(published: &Published, told: &mut Vec<String>) {
+    let deciding = published.readings.iter().filter(|reading| reading.decides).count();
+    if deciding > 1 {
+        told.push("reading: one measurement decides, not several".to_owned());
+    }
+    let causes: BTreeSet<Cause> =
+        published.claims.iter().filter_map(|claim| claim.cause).chain(published.cause).collect();
+    for cause in causes.into_iter().filter(|_| published.unjudged.is_none()) {
+        let looked_for = [Cause::Routing, Cause::Unsupported, Cause::NoCode, Cause::Parameters].contains(&cause);
+        let id = cause.words().replace(' ', "_");
+        if looked_for && published.readings.len() < 2 {
+            told.push(format!(
+                "cause: \"{id}\" needs two readings at least that were tried, as [[reading]], or is \"open\""
+            ));
+        } else if cause == Cause::Routing && deciding == 0 {
+            told.push(format!("cause: \"{id}\" needs two readings, one of which `decides`, or is \"open\""));
         }
     }
 }

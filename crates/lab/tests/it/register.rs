@@ -69,6 +69,48 @@ fn where_a_paper_is_found_stands_once_in_the_list() {
     }
 }
 
+#[test]
+fn a_cause_needs_the_readings_that_bear_it_out() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::create_dir(scratch.path().join("mine")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(scratch.path().join(name), text).unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/register/mine/F1.toml");
+    write("mine/F1.toml", &std::fs::read_to_string(examples).unwrap());
+    write("register.toml", "MINE = [\"F1\"]\n");
+    let told = |cause: &str, own: &str, readings: &str| {
+        let cause = if cause.is_empty() { String::new() } else { format!("cause = \"{cause}\"\n") };
+        let own = if own.is_empty() { String::new() } else { format!("cause = \"{own}\"\n") };
+        let file = format!(
+            "id = \"MINE-F1\"\ntitle = \"Mine\"\nsource = \"I: Mine\"\n{cause}{readings}\
+             [x]\nkey = \"topology.hops\"\ntitle = \"hops\"\n[[curve]]\nid = \"newreno\"\n[[curve]]\nid = \"tcp-ap\"\n\
+             [[claim]]\ntext = \"It falls\"\ncheck = {{ kind = \"falls\", of = [\"tcp-ap\"], tolerance_pct = 5.0 }}\n{own}"
+        );
+        write("mine/F1.published.toml", &file);
+        consistency::problems(&Register::read(scratch.path()).unwrap()).join("\n")
+    };
+    let reading = "[[reading]]\nwhat = \"AODV\"\nresult = \"much\"\n";
+    let decides = "[[reading]]\nwhat = \"static\"\nresult = \"less\"\ndecides = true\n";
+    for cause in ["routing", "unsupported", "no_code", "parameters"] {
+        for (experiments, own) in [(cause, ""), ("", cause)] {
+            for readings in ["", reading] {
+                let told = told(experiments, own, readings);
+                assert!(told.contains(&format!("cause: \"{cause}\" needs two")), "{cause}, {readings}: {told}");
+            }
+            assert_eq!(told(experiments, own, &[reading, decides].concat()), "", "{cause}");
+        }
+    }
+    assert!(told("routing", "", decides).contains("needs two"));
+    assert!(told("routing", "", &[reading, reading].concat()).contains("one of which `decides`"));
+    assert!(told("routing", "", &[decides, decides].concat()).contains("one measurement decides"));
+    for cause in ["open", "radio", "run_length", "hardware"] {
+        assert_eq!(told(cause, "", ""), "", "{cause}");
+    }
+    // What cannot be run has no readings.
+    let unjudged = "unjudged = \"a drawing\"\ncause = \"no_code\"\n";
+    write("mine/F1.published.toml", &format!("id = \"MINE-F1\"\ntitle = \"Mine\"\nsource = \"I: Mine\"\n{unjudged}"));
+    assert_eq!(consistency::problems(&Register::read(scratch.path()).unwrap()).join("\n"), "");
+}
+
 /// The transports of the points that are run of an experiment, each as the sweep writes it.
 fn transports(register: &Register, id: &str, effort: Effort) -> BTreeSet<String> {
     let runs = register.runs(register.find(id).unwrap(), effort).unwrap().unwrap();
