@@ -25,7 +25,7 @@ pub struct Outcome {
     pub frames: u64,
     /// Number of broadcasts among them.
     pub broadcasts: u64,
-    /// Stations that sensed a transmission, summed over all: what a transmission costs goes by it.
+    /// Stations that sensed a transmission, summed over all transmissions: the time that a run takes is proportional to it.
     pub sensed: u64,
     /// Counters of losses and of routing's packets, in the whole run.
     pub counters: Counters,
@@ -48,7 +48,7 @@ pub struct Series {
     pub window_s: f64,
     /// The complete windows, each with one entry per flow.
     pub windows: Vec<Vec<FlowWindow>>,
-    /// At the end of each window, the state of every watched link; none while the node knows no route.
+    /// At the end of each window, the state of every link of [`Config::watch`](crate::Config::watch); none while the node knows no route.
     pub links: Vec<Vec<Option<LinkState>>>,
 }
 
@@ -117,7 +117,7 @@ pub struct FlowOutcome {
     pub loss_ratio: f64,
     /// Mean of the RTT samples in the measured interval, seconds; NaN without samples.
     pub rtt_mean_s: f64,
-    /// Mean over samples of the coefficient of variation of the last N RTT samples; NaN without samples.
+    /// Mean over samples of the coefficient of variation of the last N RTT samples, N being `history` of the pacing; NaN without samples.
     pub cov_rtt: f64,
     /// ACKs sent in the whole run.
     pub acks_sent: u64,
@@ -166,9 +166,9 @@ pub struct PacingMeans {
     pub mean_rel_abs_dev: f64,
     /// Interval per paced send (`released`: per timer tick), seconds.
     pub interval_s: f64,
-    /// Smoothed n-hop delay over the same readings, seconds.
+    /// Smoothed n-hop delay, read whenever `interval_s` is, seconds.
     pub interval_delay_s: f64,
-    /// Dispersion over the same readings.
+    /// Dispersion, read at the same times.
     pub interval_dispersion: f64,
 }
 

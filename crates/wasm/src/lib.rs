@@ -23,7 +23,7 @@ pub fn model_revision() -> u32 {
     meshpace_sim::MODEL_REVISION
 }
 
-/// To be called once, before everything else: what goes wrong inside is told in the browser's console.
+/// Sends panics to the browser's console. To be called once, before everything else.
 #[wasm_bindgen(js_name = tellPanics)]
 pub fn tell_panics() {
     console_error_panic_hook::set_once();
@@ -81,7 +81,7 @@ pub struct Player {
 
 #[wasm_bindgen]
 impl Player {
-    /// What does not change in the run, as JSON: [`report::stage`].
+    /// The fixed part of the picture (nodes, links, flows), as JSON: [`report::stage`].
     pub fn stage(&self) -> String {
         report::stage(&self.playback).to_string()
     }
@@ -120,8 +120,8 @@ impl Player {
         self.playback.step_back();
     }
 
-    /// Goes to the latest kept state that is not later than `seconds`, if the present is later or much earlier; from there
-    /// [`Player::advance`] leads on.
+    /// Restores the latest saved state that is not later than `seconds`, if the present is later than `seconds` or earlier than that
+    /// state; then [`Player::advance`] runs the rest.
     pub fn approach(&mut self, seconds: f64) {
         self.playback.approach(time(seconds));
     }

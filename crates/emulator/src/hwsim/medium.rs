@@ -4,7 +4,7 @@ use super::config::Config;
 use super::message::{self, Received, Transmission};
 use crate::address::Mac;
 use crate::frame;
-use crate::medium::{Losses, Watch};
+use crate::medium::Watch;
 use crate::observer::Observer;
 use crate::packet::CarriedFrame;
 use meshpace_core::{FlowId, NodeId, Rate, Time};

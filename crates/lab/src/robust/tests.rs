@@ -45,7 +45,7 @@ fn an_answer_flips_starves_or_cannot_be_told() {
         &[("same", 50.0, 0), ("other", -100.0, 0), ("greedy", 100.0, 2), ("tie", 0.0, 0), ("other greedy", -100.0, 1)],
     );
     use Verdict::{Flips, Holds, Starves, Untold};
-    // Who loses and starves besides does not keep the other from being better.
+    // A side that is slower, and starves a flow too, does not keep the other from being better.
     assert_eq!(verdicts(&all, GOODPUT), [Holds, Flips, Starves, Untold, Flips]);
     let told = answer(&all, GOODPUT, ["old", "new"]);
     for part in [

@@ -4,7 +4,7 @@ use super::{look, numbers};
 use crate::chart::{TAIL, WIDTH, head, text};
 use std::fmt::Write;
 
-/// Nodes in metres; everything else by their numbers.
+/// Content of a map. Places are in metres; links, flows and routes name nodes by number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Map {
     /// Places.
@@ -15,13 +15,13 @@ pub struct Map {
     pub flows: Vec<(usize, usize, String)>,
     /// By flow, the name that the scenario gives it.
     pub names: Vec<Option<String>>,
-    /// By flow, the hops that its packets took in that run and how many frames did; empty if that was not watched.
+    /// By flow, the hops of its packets in the run that `of` names: from, to, and number of frames. Empty if the run was not watched.
     pub routes: Vec<Vec<(usize, usize, u64)>>,
-    /// Of which run it is, in words.
+    /// The run that the routes are of, in words.
     pub of: String,
 }
 
-/// The tallest map.
+/// Greatest height of the area of the nodes, units of the SVG.
 const HIGH: f64 = 330.0;
 /// The least share of a flow's busiest hop that is drawn: what AODV tried once is no route.
 const SHARE: f64 = 0.05;
@@ -136,7 +136,7 @@ impl Map {
     }
 }
 
-/// Flows that are named below the map.
+/// The most flows that the legend names.
 const LEGEND: usize = 8;
 
 /// Draws the hops of a flow, beside those of the others; returns where they are.

@@ -12,7 +12,7 @@ use meshpace_mesh::{Body, Packet, Queued};
 /// Number of packets for which routing's state is read ahead.
 const AHEAD: usize = 16;
 
-/// A packet that waits elsewhere: routing's jitter before the link layer, or ARP's delay before the queue.
+/// A packet that waits outside of the queue: for routing's jitter before the link layer, or for ARP's delay behind it (`past_link`).
 #[derive(Clone)]
 pub(super) struct Delayed<P> {
     pub node: NodeId,
@@ -29,7 +29,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Reads what routing keeps for the packets that come up next, in the same way.
+    /// Reads routing's state of the packets that come next, so that the cache misses of a large mesh come together: as `read_ahead` does for
+    /// stations.
     #[inline]
     pub(super) fn read_ahead_routing(&mut self) {
         if self.nodes.len() < LARGE {
@@ -57,7 +58,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 self.router.on_message(self.now, node, from, message, &mut self.actions);
                 self.carry_out(node);
             }
-            // ARP is answered below the link delay.
+            // `settle` has answered it, before the link layer's delay.
             Body::Arp { .. } => {}
         }
         None

@@ -1,6 +1,7 @@
 //! The out-of-interference delay: the time after which a packet is out of the sender's sensing range.
 //!
-//! AP10, section IV.E, equations 8, 13 and 14, with h hops, channel rate b, and H_cs from `carrier_sense`:
+//! AP10, section IV.E, equations 8, 13 and 14. h is the number of hops, b the channel rate, H_cs the number of hops over which the sender
+//! is sensed (`carrier_sense`), t_q the queueing delay of a hop, t_LLD and t_LLA the link layer's delays of data and ACK (`link_delay`):
 //!
 //! ```text
 //! t_q = 1/2 (RTT/h - (S_data + S_ACK)/b - t_LLD - t_LLA)       (13)
@@ -9,7 +10,7 @@
 //!
 //! Equation 14 leaves out t_LLD, although each hop has it in equation 8; the paper's own results agree with leaving it
 //! out. t_q becomes negative on long chains, and H_cs + 1 can exceed h, or no hop is out of range: the paper does not say what
-//! to do then. Each reading is a field. Without any received power H_cs is 3, the fixed value of AP10's simulations.
+//! to do then. Each way to understand it is a parameter below. Without any received power H_cs is 3, the fixed value of AP10's simulations.
 
 use super::carrier_sense::{CarrierSense, carrier_sense_hops};
 use super::link_delay::{LinkDelay, RtsCts};
@@ -31,7 +32,7 @@ parameters! {
         at_most_path: bool = true => FLAG, Expert, "AP10, section IV.E";
     }
     others {
-        /// Where H_cs comes from.
+        /// Source of H_cs: an estimate, or a number that is known.
         sensing: Sensing = Sensing::Estimated(CarrierSense::two_ray());
         /// The link layer's delays. Default: the middle of the bounds, with RTS/CTS in every attempt.
         link_delay: LinkDelay = LinkDelay::Midpoint(RtsCts::EveryAttempt);
@@ -39,7 +40,7 @@ parameters! {
     also |config| config.check_others();
 }
 
-/// Where H_cs comes from.
+/// Source of H_cs: an estimate, or a number that is known.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Sensing {
     /// Estimated from received power.

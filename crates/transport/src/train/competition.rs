@@ -1,7 +1,7 @@
 //! Detection of others on the path who fill queues until they overflow, so that a sender that yields to delay alone would starve.
 //!
 //! Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) switches to a competitive mode when the queue has not been nearly empty
-//! for some round trips. That sign does not hold over several hops: where two flows cross, the least delay of a train comes as near
+//! for some round trips (quiet trains: a sender of ours that spaces its segments, see the head of `train`). That sign does not hold over several hops: where two flows cross, the least delay of a train comes as near
 //! to the base beside NewReno as among six quiet trains on a grid (docs/quiet-trains.md has the figures). Loss is the sign that is used here:
 //! quiet trains among themselves keep delays short and lose a segment in few trains; beside a sender whose window grows until something is lost,
 //! most trains lose some. Trains are counted and not segments, because a route that fails takes many segments of one train.
@@ -11,29 +11,29 @@
 //! active from s > 0.45 until s < 0.15
 //! ```
 //!
-//! While it is active the control law bears `tolerance` times the delay. Alone on the path that changes nothing: without delay
-//! the interval is at its floor whatever is borne. Where many quiet trains lose segments to each other, as on a grid, they take each
+//! While it is active the control law tolerates `tolerance` times the delay. Alone on the path that changes nothing: without delay
+//! the interval is at its floor whatever is tolerated. Where many quiet trains lose segments to each other, as on a grid, they take each
 //! other for competitors: it costs them fairness.
 
-/// The weight of a train.
+/// Weight of the newest train in the moving average s.
 const WEIGHT: f64 = 1.0 / 8.0;
 /// The share of trains with losses above which somebody competes.
 const BEGINS: f64 = 0.45;
 /// The share below which nobody does any more.
 const ENDS: f64 = 0.15;
 
-/// The state.
+/// State of the detection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Competition {
     /// Factor of the delay that is tolerated while it is active, 1 or more.
     tolerance: f64,
-    /// s.
+    /// Moving average s: share of the trains with losses.
     share: f64,
     active: bool,
 }
 
 impl Competition {
-    /// Nobody competes yet.
+    /// State at the start: nobody competes.
     pub fn new(tolerance: f64) -> Competition {
         Competition { tolerance, share: 0.0, active: false }
     }
@@ -44,7 +44,7 @@ impl Competition {
         self.active = self.share > if self.active { ENDS } else { BEGINS };
     }
 
-    /// The factor on the delay that is borne.
+    /// Factor of the delay that the control law tolerates now.
     pub fn tolerance(&self) -> f64 {
         if self.active { self.tolerance } else { 1.0 }
     }

@@ -27,7 +27,7 @@ pub enum Verdict {
     Reproduced,
     /// The direction agrees, the numbers do not.
     InShape,
-    /// Our intervals hold both answers.
+    /// Our intervals allow both answers: more seeds are needed.
     CannotBeTold,
     /// Neither the numbers nor the direction agree.
     Differs,
@@ -61,7 +61,7 @@ pub struct Judgement {
     pub evidence: String,
 }
 
-/// A claim judged: as it counts, for other readings, and in the other panels.
+/// A claim judged: as it counts, with other readings of the paper's text (other curves), and in the other panels of the figure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
     /// The judgement that counts.
@@ -193,7 +193,7 @@ fn check(check: &Check, panel: usize, observations: &Observations) -> Judgement 
     Judgement { verdict, evidence: capital(&evidence) }
 }
 
-/// Subject of a check.
+/// The data that a check looks at: the observations, in one panel.
 struct Look<'a> {
     observations: &'a Observations<'a>,
     panel: usize,

@@ -1,7 +1,7 @@
 //! UDP: counts the datagrams of each run, reports at the end.
 //!
 //! A run is known by its peer's address and by a token that only the peer at that address can have: see
-//! [`udp`](super::super::udp). Nothing is kept of whoever has none, and one source has a share of the places.
+//! [`udp`](super::super::udp). No state is kept for a peer without a token, and one address may have a limited number of runs.
 
 use super::super::udp::{HEADER, Kind, Token, header, understand};
 use super::{LOOK, Look, Received};
@@ -13,13 +13,13 @@ use std::hash::Hasher;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-/// A run that says nothing for so long is over.
+/// Silence after which a run counts as ended.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Runs at a time, and from one source.
 const MOST_RUNS: usize = 1024;
 const MOST_PER_SOURCE: usize = 256;
 
-/// A run under way: what came, since when, when last, and whether it has been told the end of.
+/// A run under way: its counters, the times of its first and its last datagram, and whether its end was reported.
 struct Run {
     received: Received,
     since: Time,
@@ -59,7 +59,7 @@ impl Runs {
         self.by_peer.get_mut(&peer)
     }
 
-    /// Forgets those that have been silent; what came of those that did not end.
+    /// Forgets runs that have been silent; returns those of them that had not ended, each with its error.
     fn expire(&mut self, now: Time) -> Vec<Received> {
         let mut ended = Vec::new();
         let by_source = &mut self.by_source;
@@ -81,7 +81,8 @@ impl Runs {
     }
 }
 
-/// Serves UDP: counts the datagrams of each run, reports at the end.
+/// Serves UDP: counts the datagrams of each run, reports at the end. Calls `look` with each run that has ended, and with None every
+/// [`LOOK`]; returns when that answers false.
 ///
 /// # Errors
 ///
@@ -119,7 +120,7 @@ pub fn udp(socket: &UdpSocket, look: Look<'_>) -> io::Result<()> {
     }
 }
 
-/// A datagram; the run that it ends, if it does.
+/// Counts or answers a datagram; returns the run that it ends, if it does.
 fn take(runs: &mut Runs, socket: &UdpSocket, peer: SocketAddr, datagram: &[u8]) -> Option<Received> {
     let (kind, number, token) = understand(datagram)?;
     let right = runs.token(peer);
@@ -141,7 +142,7 @@ fn take(runs: &mut Runs, socket: &UdpSocket, peer: SocketAddr, datagram: &[u8]) 
         }
         return None;
     }
-    // Repeated until the peer has it; a report that is lost costs another.
+    // The peer repeats its End until a report reaches it, so each End is answered.
     let _ = socket.send_to(&header(Kind::Report, run.received.bytes, right)[..HEADER], peer);
     run.received.in_order = true;
     (!std::mem::replace(&mut run.over, true)).then(|| run.received.clone())

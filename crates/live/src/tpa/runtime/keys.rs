@@ -1,4 +1,4 @@
-//! Keys in files: 64 hexadecimal digits each, lines that begin with `#` are comments.
+//! Files with keys of encrypted connections, 32 bytes each: 64 hexadecimal digits each, lines that begin with `#` are comments.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ fn refused(file: &Path, text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {text}", file.display()))
 }
 
-/// A key from its digits.
+/// A key from its digits; none if they are not 64 hexadecimal digits.
 pub fn parse(text: &str) -> Option<[u8; 32]> {
     let digits = text.trim().as_bytes();
     let mut key = [0; 32];
