@@ -2,6 +2,7 @@
 
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::config::{Position, QueueConfig};
+use meshpace_mesh::mac::FrameKind;
 use meshpace_mesh::{Body, MeshConfig, Packet};
 use meshpace_sim::{Config, Event, Flow, Interests, Probe, SimPacket, Traffic, run, run_sampled, run_with};
 use meshpace_transport::names;
@@ -38,6 +39,9 @@ struct Count {
     decoded: u64,
     collisions: u64,
     failures: u64,
+    sent: u64,
+    /// ACKs and broadcasts on the air.
+    confirmed: u64,
     arrived: u64,
 }
 
@@ -48,7 +52,11 @@ impl Probe<SimPacket> for Count {
 
     fn on(&mut self, _now: Time, event: Event<'_, SimPacket>) {
         match event {
-            Event::OnAir { .. } => self.frames += 1,
+            Event::OnAir { frame } => {
+                self.frames += 1;
+                self.confirmed += u64::from(frame.kind == FrameKind::Ack || frame.to.is_broadcast());
+            }
+            Event::Sent { .. } => self.sent += 1,
             Event::Decoded { .. } => self.decoded += 1,
             Event::Collision { .. } => self.collisions += 1,
             Event::LinkFailure { .. } => self.failures += 1,
@@ -70,6 +78,8 @@ fn whoever_watches_is_told_of_everything_and_changes_nothing() {
         let Count { frames, collisions, failures, arrived, .. } = count;
         let counters = alone.counters;
         assert_eq!((frames, collisions, failures), (alone.frames, counters.collisions, counters.mac_drops));
+        // Over four hops, and nothing is done with that nobody confirmed.
+        assert!(count.sent >= 4 * arrived && count.sent <= count.confirmed, "{count:?}");
         assert!(collisions > 0 && arrived * 1460 >= alone.flows[0].delivered_bytes, "{count:?}");
     }
 }
