@@ -204,7 +204,7 @@ impl Link {
             state.session.on_under_way(now, carrier, under_way);
             let meter = &mut state.meters[carrier as usize];
             let room = match connection.unsent() {
-                Some((unsent, rate)) => meter::room_of_bbr(unsent, under_way, rate),
+                Some((unsent, ahead)) => meter::room_of_bbr(unsent, under_way, ahead),
                 None => meter.room(under_way, &stats),
             };
             state.out.clear();
