@@ -6,7 +6,7 @@ use super::meter::{self, Meter};
 use super::sink::Sink;
 use crate::Clock;
 use crate::tpa::{Selector, TpaStream};
-use crate::tunnel::CarriedBy;
+use crate::tunnel::carried_by::CarriedBy;
 use meshpace_core::Time;
 use meshpace_transport::Stats;
 use std::collections::BTreeMap;
