@@ -1,6 +1,7 @@
 //! What a tunnel has carried and is carrying.
 
-use super::far::{CarriedBy, Far};
+use super::carried_by::CarriedBy;
+use super::far::Far;
 use super::session::{Datagrams, Link};
 use meshpace_transport::Stats;
 use std::collections::BTreeMap;

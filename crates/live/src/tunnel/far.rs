@@ -1,22 +1,12 @@
 //! A stream to the far end, whatever carries it.
 
 use super::Refusal;
+use super::carried_by::CarriedBy;
 use super::session::Stream;
 use crate::tpa::TpaStream;
 use meshpace_transport::Stats;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-
-/// What carries a stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CarriedBy {
-    /// A connection of TPA of its own.
-    Tpa,
-    /// A session, whose bulk goes by quiet trains.
-    Session,
-    /// A session, whose bulk goes by BBR.
-    Bbr,
-}
 
 /// One stream.
 #[derive(Debug)]

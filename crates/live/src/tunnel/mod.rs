@@ -14,6 +14,7 @@
 //!
 //! A stream is answered by one byte, 0 once the target is connected, or why not ([`Refusal`]); then the bytes of both.
 
+mod carried_by;
 mod connector;
 mod counters;
 mod dialing;
@@ -34,10 +35,10 @@ mod source;
 mod transparent;
 mod within;
 
+pub use carried_by::CarriedBy;
 pub use connector::Connector;
 pub use counters::{Counters, Event, Totals};
 pub use exit::{Allowed, Exit, Service};
-pub use far::CarriedBy;
 pub use forward::{Forward, UdpForward};
 pub use session::{Class, Datagrams};
 pub use transparent::{Network, Transparent};

@@ -9,7 +9,7 @@ use crate::tpa::session::handshake::Protection;
 use crate::tpa::session::path::PathSource;
 use crate::tpa::session::seal::KEY_LIFE;
 use crate::tpa::session::security::Security;
-use crate::tpa::session::settings::{Limits, Settings};
+use crate::tpa::session::settings::{Beside, Limits, Settings};
 use meshpace_core::Duration;
 use meshpace_transport::{Config, names, tpa, train};
 use std::io;
@@ -165,8 +165,7 @@ impl Options {
         let settings = Settings {
             transport: self.transport.clone(),
             trains: self.trains.clone(),
-            bbr: self.bbr,
-            takes_tpa: self.takes_tpa,
+            beside: Beside { bbr: self.bbr, takes_tpa: self.takes_tpa },
             path: self.path.clone(),
             fit_mtu: self.fit_mtu,
             send_buffer: self.send_buffer,

@@ -384,13 +384,12 @@ impl TpaStream {
         self.shared.lock().exchange.stats
     }
 
-    /// Bytes written that have not left, and the rate of the path in bytes per second, 0 before it is known; none where BBR does not carry
-    /// the connection.
-    pub(crate) fn unsent(&self) -> Option<(usize, f64)> {
+    /// Bytes written that have not left, and as many as are to be; none where BBR does not carry the connection.
+    pub(crate) fn unsent(&self) -> Option<(usize, usize)> {
         let state = self.shared.lock();
         let exchange = &state.exchange;
         let sending = exchange.sending?;
-        Some((exchange.send.end().saturating_sub(sending.cut) as usize, sending.rate))
+        Some((exchange.send.end().saturating_sub(sending.cut) as usize, sending.ahead))
     }
 
     /// Bytes written whose arrival is not known yet.

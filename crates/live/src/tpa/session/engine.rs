@@ -49,6 +49,9 @@ const MORE: u32 = (TRAIN_HEADER - wire::INSIDE_UDP) as u32;
 const BBR_HEADER: usize = 13;
 const BBR_REPORT: usize = 22;
 
+/// What is to wait behind what BBR has sent: what the path takes in so long, seconds.
+const AHEAD: f64 = 0.05;
+
 /// Bytes that BBR's ends take before they have said what they take: every receive buffer has as much.
 const FIRST_CREDIT: u64 = 64 << 10;
 
@@ -335,7 +338,11 @@ impl Engine {
     /// How far BBR has sent.
     pub(crate) fn sending(&self) -> Option<Sending> {
         let Engine::Bbr(Bbr { machine, .. }) = self else { return None };
-        Some(Sending { cut: machine.sender().cut(), rate: machine.control().rate() })
+        let control = machine.control();
+        // While it looks for the rate of the path, whose ACKs come in bunches, nothing but its window is to hold it back.
+        let looks = if control.phase() == bbr::Phase::Startup { control.window() } else { 0 };
+        let ahead = looks.max((AHEAD * control.rate()) as u64) as usize;
+        Some(Sending { cut: machine.sender().cut(), ahead })
     }
 
     pub(crate) fn open(&mut self, now: Time) {

@@ -56,8 +56,8 @@ pub struct Wishes {
 pub struct Sending {
     /// Offset up to which the stream has left.
     pub cut: u64,
-    /// Rate of the path, bytes per second; 0 before it is known.
-    pub rate: f64,
+    /// Bytes that are to wait behind it, so that no chance to send is missed.
+    pub ahead: usize,
 }
 
 /// What both sides look at.

@@ -17,10 +17,8 @@ pub struct Settings {
     pub transport: tpa::Config,
     /// Quiet trains instead of TPA.
     pub trains: Option<train::Config>,
-    /// With trains: whether BBR is asked for in their place. Listeners take it wherever they take trains.
-    pub bbr: bool,
-    /// With trains: whether a listener takes TPA as well.
-    pub takes_tpa: bool,
+    /// With trains: what else there is.
+    pub beside: Beside,
     /// Where path information comes from.
     pub path: Option<Arc<dyn PathSource>>,
     /// Whether segments are made smaller where the way is too narrow for them.
@@ -50,7 +48,7 @@ pub struct Settings {
 impl Settings {
     /// What connections that are opened with these settings ask for.
     pub fn inside(&self) -> Inside {
-        match (self.trains.is_some(), self.bbr) {
+        match (self.trains.is_some(), self.beside.bbr) {
             (false, _) => Inside::Tpa,
             (true, false) => Inside::Trains,
             (true, true) => Inside::Bbr,
@@ -64,7 +62,7 @@ impl Settings {
             Inside::Tpa if settings.trains.is_some() => Arc::make_mut(&mut settings).trains = None,
             Inside::Bbr => {
                 let settings = Arc::make_mut(&mut settings);
-                settings.bbr = true;
+                settings.beside.bbr = true;
                 settings.send_buffer = settings.send_buffer.max(BBR_BUFFER);
                 settings.receive_buffer = settings.receive_buffer.max(BBR_BUFFER);
             }
@@ -75,8 +73,17 @@ impl Settings {
 
     /// Whether a listener takes connections of this kind.
     pub fn takes(&self, trains: bool) -> bool {
-        trains == self.trains.is_some() || (!trains && self.takes_tpa)
+        trains == self.trains.is_some() || (!trains && self.beside.takes_tpa)
     }
+}
+
+/// What there is beside quiet trains.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Beside {
+    /// BBR is asked for in their place. Listeners take it wherever they take trains.
+    pub bbr: bool,
+    /// A listener takes TPA as well.
+    pub takes_tpa: bool,
 }
 
 /// What a listener grants, altogether and per source: an IPv4 address, or an IPv6 network of 64 bits.
@@ -115,7 +122,8 @@ pub mod tests {
     /// The same with this inside.
     pub fn carrying(inside: Inside) -> Settings {
         let trains = (inside != Inside::Tpa).then(train::Config::default);
-        Settings { trains, bbr: inside == Inside::Bbr, ..plain() }
+        let beside = Beside { bbr: inside == Inside::Bbr, takes_tpa: false };
+        Settings { trains, beside, ..plain() }
     }
 
     /// TPA without encryption, with the values of `Options`.
@@ -126,8 +134,7 @@ pub mod tests {
         Settings {
             transport,
             trains: None,
-            bbr: false,
-            takes_tpa: false,
+            beside: Beside::default(),
             path: None,
             fit_mtu: true,
             send_buffer: 256 << 10,

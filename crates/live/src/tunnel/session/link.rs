@@ -6,7 +6,7 @@ use super::meter::{self, Meter};
 use super::sink::Sink;
 use crate::Clock;
 use crate::tpa::{Selector, TpaStream};
-use crate::tunnel::CarriedBy;
+use crate::tunnel::carried_by::CarriedBy;
 use meshpace_core::Time;
 use meshpace_transport::Stats;
 use std::collections::BTreeMap;
@@ -204,7 +204,7 @@ impl Link {
             state.session.on_under_way(now, carrier, under_way);
             let meter = &mut state.meters[carrier as usize];
             let room = match connection.unsent() {
-                Some((unsent, rate)) => meter::room_of_bbr(unsent, under_way, rate),
+                Some((unsent, ahead)) => meter::room_of_bbr(unsent, under_way, ahead),
                 None => meter.room(under_way, &stats),
             };
             state.out.clear();

@@ -16,15 +16,12 @@ const TRAINS: usize = 96;
 /// Segments that may wait in the express carrier: a block of TPA.
 const EXPRESS: usize = 3;
 
-/// What may wait in BBR: what the path takes in so long, seconds.
-const AHEAD: f64 = 0.05;
 /// Bytes that may be under way or wait in BBR: what its buffer holds.
 const BBR: usize = 4 << 20;
 
-/// Bytes that may be handed over to BBR, of which it has sent all but `unsent`, `under_way` of them not acknowledged, on a path of this rate in
-/// bytes per second.
-pub(super) fn room_of_bbr(unsent: usize, under_way: usize, rate: f64) -> usize {
-    let waiting = ((AHEAD * rate) as usize).max(2 * BULK * SEGMENT);
+/// Bytes that may be handed over to BBR, of which it has sent all but `unsent`, where `ahead` are to wait and `under_way` are not acknowledged.
+pub(super) fn room_of_bbr(unsent: usize, under_way: usize, ahead: usize) -> usize {
+    let waiting = ahead.max(2 * BULK * SEGMENT);
     let room = waiting.saturating_sub(unsent).min(BBR.saturating_sub(under_way));
     if room >= BULK / 2 * SEGMENT { room } else { 0 }
 }
@@ -104,13 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn bbr_has_a_twentieth_of_a_second_ahead() {
-        // 20 Mbit/s, and a path whose rate is not known.
-        assert_eq!(room_of_bbr(0, 500_000, 2.5e6), 125_000);
-        assert_eq!(room_of_bbr(0, 0, 0.0), 16 * SEGMENT);
+    fn bbr_has_what_it_wants_ahead() {
+        // As much as it wants, and 16 segments at least.
+        assert_eq!(room_of_bbr(0, 500_000, 125_000), 125_000);
+        assert_eq!(room_of_bbr(0, 0, 0), 16 * SEGMENT);
         // It is not worth it yet; the buffer is full.
-        assert_eq!(room_of_bbr(122_000, 500_000, 2.5e6), 0);
-        assert_eq!(room_of_bbr(0, 4 << 20, 1e9), 0);
+        assert_eq!(room_of_bbr(122_000, 500_000, 125_000), 0);
+        assert_eq!(room_of_bbr(0, 4 << 20, 1 << 20), 0);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use super::link::{Link, Place, State};
 use super::machine::{Got, Phase};
 use super::sink::Sink;
 use crate::Clock;
-use crate::tunnel::CarriedBy;
 use crate::tunnel::Refusal;
+use crate::tunnel::carried_by::CarriedBy;
 use std::io;
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 

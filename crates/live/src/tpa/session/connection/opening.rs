@@ -127,7 +127,7 @@ impl Connection {
                 block: request.config.first_block,
                 window: segment.window.min(u16::from(u8::MAX)) as u8,
                 flags: segment.flags,
-                congested: self.settings.bbr,
+                congested: self.settings.beside.bbr,
                 ..Segment::default()
             },
             // It has no opening of its own.

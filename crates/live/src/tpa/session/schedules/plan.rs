@@ -70,7 +70,7 @@ impl Plan {
         let rng = &mut rng;
         let narrow = rng.below(12) == 0;
         let mut settings = settings(rng, narrow);
-        settings[0].bbr = settings[0].trains.is_some() && stream(seed, 9).below(2) == 0;
+        settings[0].beside.bbr = settings[0].trains.is_some() && stream(seed, 9).below(2) == 0;
         let most = if rng.below(16) == 0 { 20_000 } else { 3000 };
         let bytes = [rng.below(most), if rng.below(3) == 0 { 0 } else { rng.below(most) }];
         let reads_at = [0, 1].map(|_| if rng.below(4) == 0 { seconds(rng, 20.0) } else { Time::ZERO });
