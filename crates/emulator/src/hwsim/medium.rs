@@ -7,6 +7,7 @@ use crate::frame;
 use crate::medium::Watch;
 use crate::observer::Observer;
 use crate::packet::CarriedFrame;
+use crate::state::Losses;
 use meshpace_core::{FlowId, NodeId, Rate, Time};
 use meshpace_mesh::mac::FrameKind;
 use meshpace_mesh::radio::Band;

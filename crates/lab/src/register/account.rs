@@ -35,7 +35,10 @@ impl Account {
         let claim = |entry: &Entry| published.claims.iter().find(|claim| claim.text == entry.claim);
         let count = |verdict: Verdict| entries.iter().filter(|entry| entry.verdict == verdict.words()).count();
         let [reproduced, shape, differ, untold, unjudged] = Verdict::ALL.map(count);
-        let parts = [(reproduced, "reproduced"), (shape, "in shape (the direction is right, the numbers are others or it is not so everywhere)")];
+        let parts = [
+            (reproduced, "reproduced"),
+            (shape, "in shape (the direction is right, the numbers are others or it is not so everywhere)"),
+        ];
         let others = [(differ, "not"), (untold, "cannot be told from these runs"), (unjudged, "cannot be judged")];
         let list = |parts: &[(usize, &str)]| -> Vec<String> {
             parts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect()
@@ -99,7 +102,9 @@ fn unrun(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Op
     let titles: Vec<&str> = published.beside.iter().filter(is_left).map(|whole| whole.title.as_str()).collect();
     let titles = if titles.is_empty() { String::new() } else { format!(" ({})", titles.join("; ")) };
     let command = entries.iter().map(|entry| &entry.command).find(|command| !left.is_empty() && !command.is_empty())?;
-    Some(format!("Other readings of the paper{titles} change no verdict and were not run. To see them: {command} --readings"))
+    Some(format!(
+        "Other readings of the paper{titles} change no verdict and were not run. To see them: {command} --readings"
+    ))
 }
 
 /// What was found where one number decides.
