@@ -1,5 +1,5 @@
 //! Charts as SVG, each complete in itself: no script, no style sheet, no font that must be installed. A page may change all colours except those of
-//! transports, by the classes `paper`, `ink`, `axis` and `grid`.
+//! transports, by the classes `paper`, `ink`, `axis`, `grid` and `halo` (what is around a label).
 
 use crate::palette::{Fill, Look, Shape, corners, css};
 use std::fmt::Write;
@@ -311,7 +311,7 @@ impl Chart {
         TOP + PLOT + 46.0 + if self.legend { 4.0 + 21.0 * rows as f64 } else { 0.0 }
     }
 
-    /// Lines with markers and intervals, and published values as rings with a cross.
+    /// Lines with markers and intervals, and published values as rings with a cross, two or more of a curve with a dotted line.
     pub fn curves(&self) -> String {
         let mut svg = head(self.height(), &self.description);
         let y = self.vertical(&mut svg);
@@ -340,8 +340,19 @@ impl Chart {
                     above + 14.0
                 );
             }
-            for (at, value) in &line.published {
-                published(&mut svg, x.at(*at) + aside, y.at(*value), &line.style.color);
+            let places: Vec<(f64, f64)> =
+                line.published.iter().map(|(at, value)| (x.at(*at) + aside, y.at(*value))).collect();
+            if places.len() > 1 {
+                let _ = write!(
+                    svg,
+                    "<path class=\"published-curve\" d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.3\" \
+                     stroke-dasharray=\"{PUBLISHED_DASHES}\"/>",
+                    path(places.iter().copied()),
+                    line.style.color
+                );
+            }
+            for (px, py) in places {
+                published(&mut svg, px, py, &line.style.color);
             }
         }
         self.named(svg, true)
@@ -455,7 +466,8 @@ impl Chart {
                     false => String::new(),
                 };
                 let ends = end(point.low, low) + &end(point.high, high);
-                let _ = write!(svg, "<path d=\"M{low:.1} {middle:.1}H{high:.1}{ends}\" stroke=\"#555\"/>");
+                let _ =
+                    write!(svg, "<path class=\"axis\" d=\"M{low:.1} {middle:.1}H{high:.1}{ends}\" stroke=\"#555\"/>");
             }
         }
         svg + TAIL
@@ -488,6 +500,9 @@ fn interval(svg: &mut String, x: f64, y: &Scale, point: &Point, color: &str) {
     let ends = end(point.high, top) + &end(point.low, bottom);
     let _ = write!(svg, "<path d=\"M{x:.1} {top:.1}V{bottom:.1}{ends}\" stroke=\"{color}\"/>");
 }
+
+/// The line through published values.
+pub(crate) const PUBLISHED_DASHES: &str = "1 4";
 
 /// A ring with a cross: a published value.
 pub(crate) fn published(svg: &mut String, x: f64, y: f64, color: &str) {
@@ -544,6 +559,19 @@ mod tests {
         let points = points.iter().map(|(x, value, half)| Point::new(*x, *value, *half)).collect();
         let line = Line { label: "a <b>".to_owned(), style: other(0).into(), points, published: Vec::new() };
         Chart { y_title: "Jain's index".to_owned(), lines: vec![line], legend: true, ..Chart::default() }
+    }
+
+    #[test]
+    fn published_values_of_a_curve_are_joined_by_a_dotted_line() {
+        let drawn = |published: Vec<(f64, f64)>| {
+            let points = vec![Point::new(1.0, 10.0, f64::NAN), Point::new(2.0, 20.0, f64::NAN)];
+            let line = Line { label: "a".to_owned(), style: other(0).into(), points, published };
+            let svg = Chart { lines: vec![line], ..Chart::default() }.curves();
+            ["class=\"published-curve\"", "class=\"published\""].map(|class| svg.matches(class).count())
+        };
+        assert_eq!(drawn(vec![]), [0, 0]);
+        assert_eq!(drawn(vec![(1.0, 12.0)]), [0, 1]);
+        assert_eq!(drawn(vec![(1.0, 12.0), (2.0, 19.0)]), [1, 2]);
     }
 
     #[test]

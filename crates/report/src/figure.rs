@@ -103,7 +103,11 @@ impl Painter<'_> {
         html! {
             (self.legend(&curves, is_published))
             div.panels { @for (panel, chart) in panels.into_iter().zip(charts) {
-                figure { figcaption { (self.panel_head(panel)) } (PreEscaped(Chart { range: common, ..chart }.curves())) }
+                figure {
+                    figcaption { (self.panel_head(panel)) }
+                    @if chart.lines.iter().all(|line| line.points.is_empty()) { p.note { "Not run here." } }
+                    @else { (PreEscaped(Chart { range: common, ..chart }.curves())) }
+                }
             } }
             // A ratio is drawn from the numbers of another figure.
             @if over.is_none() { details { summary { "All numbers" } (self.numbers(&curves, metric)) } }

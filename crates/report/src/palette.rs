@@ -164,9 +164,60 @@ pub fn css(color: Color) -> String {
     format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2)
 }
 
+/// Luminance of what dark pages are drawn on, about #161616, and the contrast that lines need to be seen (WCAG 2.1, 1.4.11: 3).
+const DARK_PAPER: f64 = 0.008;
+const CONTRAST: f64 = 3.5;
+
+/// Relative luminance of a colour (WCAG 2.1), 0 to 1.
+fn luminance(color: Color) -> f64 {
+    let linear = |part: u8| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.03928 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(color.0) + 0.7152 * linear(color.1) + 0.0722 * linear(color.2)
+}
+
+/// A colour on dark paper: as much lighter as it must be; black is white there.
+fn on_dark(color: Color) -> Color {
+    if color == BLACK {
+        return Color(255, 255, 255);
+    }
+    let mixed = |white: u16| {
+        let part = |part: u8| (u16::from(part) + (255 - u16::from(part)) * white / 20) as u8;
+        Color(part(color.0), part(color.1), part(color.2))
+    };
+    let seen = |color: &Color| (luminance(*color) + 0.05) / (DARK_PAPER + 0.05) >= CONTRAST;
+    (0..=20).map(mixed).find(seen).unwrap_or(Color(255, 255, 255))
+}
+
+/// Style of a page that may be dark: the colours of transports that would not be seen there are lighter.
+pub fn dark_style() -> String {
+    let rule = |color: Color| {
+        let (own, light) = (css(color), css(on_dark(color)));
+        format!("svg [stroke=\"{own}\"] {{ stroke: {light}; }} svg [fill=\"{own}\"] {{ fill: {light}; }}\n")
+    };
+    let rules: String =
+        FAMILIES.iter().map(|family| family.0).filter(|&color| on_dark(color) != color).map(rule).collect();
+    format!("@media (prefers-color-scheme: dark) {{\n{rules}}}\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn on_dark_paper_black_is_light_and_what_is_seen_stays() {
+        // The luminances of WCAG 2.1 at the ends and of pure green.
+        assert_eq!((luminance(BLACK), luminance(Color(255, 255, 255))), (0.0, 1.0));
+        assert!((luminance(Color(0, 255, 0)) - 0.7152).abs() < 1e-12);
+        assert_eq!(on_dark(SKY), SKY);
+        let style = dark_style();
+        assert!(style.contains("svg [stroke=\"#000000\"] { stroke: #FFFFFF; }"), "{style}");
+        assert!(!style.contains("#56B4E9"), "{style}");
+        for (color, ..) in FAMILIES {
+            assert!(luminance(on_dark(*color)) >= 3.0 * (DARK_PAPER + 0.05) - 0.05, "{color:?}");
+        }
+    }
 
     #[test]
     fn no_two_transports_look_alike_even_without_colour() {
@@ -176,6 +227,11 @@ mod tests {
                 assert!(color != other_color && shape != other_shape);
                 assert!(members.iter().all(|name| !other_members.contains(name)));
             }
+        }
+        // Nor in the dark.
+        let light: Vec<Color> = FAMILIES.iter().map(|family| on_dark(family.0)).collect();
+        for (number, color) in light.iter().enumerate() {
+            assert!(!light[..number].contains(color), "{color:?}");
         }
         let others: Vec<Look> = (0..12).map(other).collect();
         for (number, look) in others.iter().enumerate() {

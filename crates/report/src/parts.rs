@@ -1,7 +1,7 @@
 //! Small parts of a page: verdicts in their colours, numbers, the marks of transports.
 
 use super::chart::{self, Style};
-use super::palette::Look;
+use super::palette::{self, Look};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use meshpace_lab::record::write_whole;
 use meshpace_lab::register::Verdict;
@@ -17,7 +17,7 @@ pub fn page(title: &str, style: &str, body: &Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) }
-                style { (PreEscaped(style)) }
+                style { (PreEscaped(style)) (PreEscaped(palette::dark_style())) }
             }
             (body)
         }
@@ -108,7 +108,10 @@ pub fn swatch(look: &Look) -> Markup {
 pub fn ring() -> Markup {
     let mut drawn = String::new();
     chart::published(&mut drawn, 15.0, 8.0, "#777");
-    html! { svg viewBox="0 0 30 16" aria-hidden="true" { (PreEscaped(drawn)) } }
+    html! { svg viewBox="0 0 30 16" aria-hidden="true" {
+        line x1="0" y1="8" x2="30" y2="8" stroke="#777" stroke-width="1.3" stroke-dasharray=(chart::PUBLISHED_DASHES) {}
+        (PreEscaped(drawn))
+    } }
 }
 
 /// "3 min 20 s"

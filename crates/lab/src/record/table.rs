@@ -129,23 +129,28 @@ enum Column {
 }
 
 impl Row {
-    /// "newreno 0→7", "long: newreno 0→7" of a flow with a name; with a mark where it was starved in some run; "newreno, ends drawn" where they are others with every seed.
+    /// "newreno 0→7", "long: newreno 0→7" of a flow with a name; with a mark where it was starved in some run; "2: newreno" of flow 2 where the ends are others with every seed.
     fn label(&self, group: &[Record]) -> String {
         let Row::Flow(id) = self else { return "total".to_owned() };
         let flow = &group[0].flows[*id];
         let is_starved = |record: &Record| record.flows.get(*id).is_some_and(|flow| record.starved(flow).is_some());
         let mark = if group.iter().any(is_starved) { MARK } else { "" };
         let ends = |record: &Record| record.flows.get(*id).map(|flow| (flow.from, flow.to));
-        let ends = match group.iter().all(|record| ends(record) == ends(&group[0])) {
-            true => format!(" {}→{}", flow.from, flow.to),
-            false => ", ends drawn".to_owned(),
-        };
-        let name = flow.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        let is_drawn = group.iter().any(|record| ends(record) != ends(&group[0]));
         // What the point says need not be said again.
         let is_told = group[0].point.values().any(|value| value.as_str() == Some(flow.transport.as_str()));
-        match is_told {
-            true => format!("{mark}{name}{}", ends.trim_start_matches(", ").trim_start()),
-            false => format!("{mark}{name}{}{ends}", flow.transport),
+        let what = match (is_told, is_drawn) {
+            (true, true) => None,
+            (true, false) => Some(format!("{}→{}", flow.from, flow.to)),
+            (false, true) => Some(flow.transport.clone()),
+            (false, false) => Some(format!("{} {}→{}", flow.transport, flow.from, flow.to)),
+        };
+        match (&flow.name, what) {
+            (Some(name), Some(what)) => format!("{mark}{name}: {what}"),
+            (Some(name), None) => format!("{mark}{name}"),
+            (None, Some(what)) if is_drawn => format!("{mark}{id}: {what}"),
+            (None, Some(what)) => format!("{mark}{what}"),
+            (None, None) => format!("{mark}flow {id}"),
         }
     }
 
@@ -363,7 +368,7 @@ mod tests {
         let datagrams = wide(&[datagrams]);
         assert_eq!(row(&datagrams, "udp+llap")[2..4], ["-", "-"], "UDP has neither: {datagrams}");
         let three = wide(&[record(1, 0), record(2, 1), record(3, 0)]);
-        assert!(three.contains('±') && three.contains("newreno, ends drawn"), "{three}");
+        assert!(three.contains('±') && three.contains("0: newreno"), "{three}");
         assert!(three.contains("timeouts in all"), "not of the measured interval alone");
     }
 

@@ -6,11 +6,11 @@ use crate::parts::{chip, class, duration, signs};
 use crate::view;
 use maud::{Markup, html};
 use meshpace_lab::register::collection::Collection;
-use meshpace_lab::register::data::{Cause, Published};
+use meshpace_lab::register::data::{Cause, FigureKind, Published};
 use meshpace_lab::register::judge::{Judgement, judge};
 use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::verdicts::cause_of;
-use meshpace_lab::register::{Account, Experiment, Observations, Verdict};
+use meshpace_lab::register::{Account, Experiment, Observations, STUDIES, Verdict};
 use std::path::Path;
 
 pub fn of(chapter: &Chapter, is_alone: bool, book: &Book, resolver: &Resolver) -> Markup {
@@ -41,6 +41,7 @@ fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Re
     let words = |text: &str| signs(&resolver.text(&published.id, text));
     let painter = Painter { observations: &observations };
     html! {
+        @if let Some(drawn) = drawn(published, chapter.experiment.paper()) { p.note { (drawn) } }
         @for figure in &published.figures { (painter.figure(figure)) }
         @if let Some(parts) = &published.decomposition { (crate::decomposition::section(parts, &observations)) }
         @if !published.claims.is_empty() { (claims(published, &observations)) }
@@ -52,6 +53,20 @@ fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Re
         @if !published.notes.is_empty() { details { summary { "What to know" } ul { @for note in &published.notes { li { (words(note)) } } } } }
         (colophon(&published.id, collection, book))
     }
+}
+
+/// Whether what the paper published is drawn beside the runs, in a sentence; None of studies of this project's own and of experiments
+/// without plots.
+fn drawn(published: &Published, paper: &str) -> Option<&'static str> {
+    let has_plots = published.figures.iter().any(|figure| figure.kind != FigureKind::Table);
+    if STUDIES.contains(&paper) || !has_plots {
+        return None;
+    }
+    Some(if published.published.is_empty() {
+        "Nothing published is drawn in the plots: the paper gives no numbers for its curves, and they were not read off its plots. What it says of them in words is judged under \u{201c}Claims\u{201d}."
+    } else {
+        "Published numbers are drawn as rings with a cross, or stand in the table, in the colour of their curve. Where a curve has none, the paper gives none, and it was not read off the paper's plot."
+    })
 }
 
 /// The readings of the paper that were tried, with what each gave.

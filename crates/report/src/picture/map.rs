@@ -128,7 +128,7 @@ impl Map {
         for (node, (x, y)) in numbers::placed(&places, &ends, lines) {
             let _ = write!(
                 svg,
-                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"12\" stroke=\"#fff\" stroke-width=\"3\" \
+                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"12\" class=\"halo\" stroke=\"#fff\" stroke-width=\"3\" \
                  stroke-linejoin=\"round\" paint-order=\"stroke\">{node}</text>",
                 y + 4.0
             );
