@@ -19,7 +19,7 @@ parent.postMessage(JSON.stringify({
   verdicts: seen("header [data-verdict]", "verdict"), causes: seen("button[data-cause]", "cause"),
   papers: [...document.querySelectorAll(".totals [data-paper]")].map((paper) => paper.dataset.paper),
   wide: document.documentElement.scrollWidth, window: innerWidth,
-  found: (() => { const input = document.querySelector(".find input"); input.value = "table"; input.dispatchEvent(new Event("input", { bubbles: true }));
+  found: (() => { const input = document.querySelector(".find input"); input.value = "same as a table"; input.dispatchEvent(new Event("input", { bubbles: true }));
     return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
   why: (() => { document.querySelector(".find input").value = ""; document.querySelector("button[data-cause=unsupported]")?.click();
     return [...document.querySelectorAll("section.experiment")].filter((section) => !section.hidden).map((section) => section.id); })(),
