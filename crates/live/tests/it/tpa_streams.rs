@@ -315,8 +315,9 @@ impl PathSource for Absent {
 fn who_was_absent_does_not_hold_the_silence_against_the_peer() {
     let absent = Arc::new(Absent::default());
     let mut options = quick();
-    options.silence_timeout = meshpace_core::Duration::from_millis(900);
+    // The peer, which may have something under way when this end is absent, has the patience for it.
     let listener = listener(options.clone());
+    options.silence_timeout = meshpace_core::Duration::from_millis(900);
     let delay = || Impairment { delay: meshpace_core::Duration::from_millis(10), ..Impairment::default() };
     let relay = Relay::new(listener.local_addr().unwrap(), delay(), delay(), false).unwrap();
     options.path = Some(Arc::clone(&absent) as _);
