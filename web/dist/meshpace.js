@@ -39,8 +39,8 @@ export class Player {
         return v1;
     }
     /**
-     * Goes to the latest kept state that is not later than `seconds`, if the present is later or much earlier; from there
-     * [`Player::advance`] leads on.
+     * Restores the latest saved state that is not later than `seconds`, if the present is later than `seconds` or earlier than that
+     * state; then [`Player::advance`] runs the rest.
      * @param {number} seconds
      */
     approach(seconds) {
@@ -179,7 +179,7 @@ export class Player {
         return v1;
     }
     /**
-     * What does not change in the run, as JSON: [`report::stage`].
+     * The fixed part of the picture (nodes, links, flows), as JSON: [`report::stage`].
      * @returns {string}
      */
     stage() {
@@ -321,7 +321,7 @@ export function modelRevision() {
 }
 
 /**
- * To be called once, before everything else: what goes wrong inside is told in the browser's console.
+ * Sends panics to the browser's console. To be called once, before everything else.
  */
 export function tellPanics() {
     wasm.tellPanics();

@@ -82,7 +82,7 @@ impl Runs {
 }
 
 /// Serves UDP: counts the datagrams of each run, reports at the end. Calls `look` with each run that has ended, and with None every
-/// [`LOOK`]; returns when that answers false.
+/// `LOOK`; returns when that answers false.
 ///
 /// # Errors
 ///
