@@ -233,6 +233,13 @@ pub(crate) enum Engine {
     Bbr(Bbr),
 }
 
+/// Bytes that the application has taken since it had taken `taken`, which is brought up to date: of `delivered`, `available` wait for it.
+fn newly_taken(taken: &mut u64, delivered: u64, available: usize) -> u64 {
+    let before = *taken;
+    *taken = delivered.saturating_sub(available as u64).max(before);
+    *taken - before
+}
+
 /// Quiet trains.
 #[derive(Debug)]
 pub(crate) struct Trains {
@@ -256,9 +263,8 @@ impl Trains {
 
     /// Of what was delivered, `available` bytes wait for the application: it has taken the others.
     pub(crate) fn on_taken(&mut self, available: usize) {
-        let taken = self.machine.delivered().saturating_sub(available as u64).max(self.taken);
-        self.machine.take(taken - self.taken);
-        self.taken = taken;
+        let more = newly_taken(&mut self.taken, self.machine.delivered(), available);
+        self.machine.take(more);
     }
 
     /// The receive window, bytes.
@@ -280,9 +286,8 @@ pub(crate) struct Bbr {
 impl Bbr {
     /// Of what was delivered, `available` bytes wait for the application: it has taken the others.
     pub(crate) fn on_taken(&mut self, available: usize) {
-        let taken = self.machine.delivered().saturating_sub(available as u64).max(self.taken);
-        self.machine.take(taken - self.taken);
-        self.taken = taken;
+        let more = newly_taken(&mut self.taken, self.machine.delivered(), available);
+        self.machine.take(more);
     }
 
     /// The receive window, bytes.
@@ -607,7 +612,7 @@ mod tests {
         let data = bbr::Segment { flags: Flags::FIN, number: 9, seq: 1 << 40, payload: 5, ..bbr::Segment::default() };
         let (data, mut bytes) = (AnySegment::Bbr(data), Vec::new());
         data.write(&mut bytes);
-        assert_eq!(bytes, [1, 0, 0, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0].map(|byte: u8| byte).as_slice());
+        assert_eq!(bytes, [1, 0, 0, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0]);
         assert_eq!(bytes.len(), data.header());
         bytes.extend_from_slice(b"hello");
         assert_eq!(AnySegment::read(Inside::Bbr, &bytes), Some((data, &b"hello"[..])));
