@@ -152,7 +152,7 @@ function lines(): void {
     line.append(text);
     return line;
   };
-  const flows = runs[0].stage.flows.slice(0, MOST_FLOWS).map((flow, number) => entry(`flow ${number}: ${flow.from}→${flow.to}`, flowColour(number), 5));
+  const flows = runs[0].stage.flows.slice(0, MOST_FLOWS).map((flow, number) => entry(`flow ${number}: node ${flow.from} to node ${flow.to}`, flowColour(number), 5));
   if (runs[0].stage.flows.length > MOST_FLOWS) flows.push(Object.assign(document.createElement("li"), { textContent: `${runs[0].stage.flows.length - MOST_FLOWS} more flows, in the same colours again` }));
   const kinds = LOOKS.map((look, kind) => entry(look.name + (kind === 2 || kind === 3 ? ", in its flow's colour" : ""), shade(look), look.width, look.dash, kind === 3));
   part("lines").replaceChildren(...flows, ...kinds);

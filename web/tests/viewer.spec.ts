@@ -86,7 +86,7 @@ test("a flow that starved is named above the numbers", async ({ page }) => {
   const [long, short] = record(text, 1, ['flow.transport="quiet-train"'], 60).flows;
   expect(long.delivered_bytes, "as the command has it").toBe(0);
   expect(short.delivered_bytes).toBeGreaterThan(0);
-  await expect(alarm).toHaveText("STARVED: flow 0 (0→6) delivered nothing");
+  await expect(alarm).toHaveText("STARVED: flow 0 (node 0 to node 6) delivered nothing");
 });
 
 test("steps go from frame to frame, and back", async ({ page }) => {
