@@ -250,7 +250,10 @@ mod tests {
         let table = "flow.transport={ name = \"tcp-ap\", pacing = { alpha = 0.5 } }";
         assert_eq!(of(&[table, "flow.transport=newreno"]).0[0].1, [table], "commas in brackets separate nothing");
         assert_eq!(names(&[table, "flow.transport=newreno"]), ["tcp-ap (alpha 0.5)", "newreno"]);
-        assert_eq!(names(&["flow.transport=newreno,{ name = 'cwl', window = { segments = 4 } }"]), ["newreno", "cwl (segments 4)"]);
+        assert_eq!(
+            names(&["flow.transport=newreno,{ name = 'cwl', window = { segments = 4 } }"]),
+            ["newreno", "cwl (segments 4)"]
+        );
     }
 
     #[test]

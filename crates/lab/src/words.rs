@@ -100,10 +100,7 @@ mod tests {
             ["newreno", "tcp-ap (alpha 0.3)", "tcp-ap (alpha 0.5)"]
         );
         // One that is there beside the plain name differs from it in everything that it sets.
-        assert_eq!(
-            spoken_together(&[json!("tcp-ap"), paced(0.3)]),
-            ["tcp-ap", "tcp-ap (alpha 0.3, history 50)"]
-        );
+        assert_eq!(spoken_together(&[json!("tcp-ap"), paced(0.3)]), ["tcp-ap", "tcp-ap (alpha 0.3, history 50)"]);
         assert_eq!(spoken_together(&[json!(2), json!("9 dBm")]), ["2", "9 dBm"]);
     }
 }

@@ -129,7 +129,9 @@ fn ranked(sides: &Sides) -> String {
         return String::new();
     }
     let mut text = format!("## {what}, the best first\n\n");
-    text.push_str("`=`: no clear difference from the one before it. `✗`: starves a flow in some run, and has no place.\n\n");
+    text.push_str(
+        "`=`: no clear difference from the one before it. `✗`: starves a flow in some run, and has no place.\n\n",
+    );
     text.push_str("| metric | ranking (means) |\n|---|---|\n");
     for (metric, ranks) in rankings {
         let (unit, scale) = metric.unit;

@@ -174,7 +174,9 @@ impl Tally {
             self.groups.iter().filter_map(|group| Some((group, group.flows.get(&id)?))).collect();
         let runs: usize = of.iter().map(|(group, _)| group.runs).sum();
         let ends = match of.first().and_then(|(_, flow)| flow.ends) {
-            Some((from, to)) if of.iter().all(|(_, flow)| flow.ends == Some((from, to))) => format!(" (node {from} to node {to})"),
+            Some((from, to)) if of.iter().all(|(_, flow)| flow.ends == Some((from, to))) => {
+                format!(" (node {from} to node {to})")
+            }
             _ => String::new(),
         };
         let names = |(_, flow): &(&Group, &Flow)| flow.name.clone();

@@ -59,7 +59,8 @@ fn a_sweep_becomes_lines_over_its_numbers_with_files_beside() {
         assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>") && !svg.contains("NaN"), "{name}");
         assert!(text.contains(&svg), "{name} is in the page");
     }
-    let mut heads: Vec<&str> = text.split("<text x=\"4\" y=\"17\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
+    let mut heads: Vec<&str> =
+        text.split("<text x=\"4\" y=\"17\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
     heads.sort_unstable();
     assert!(heads.len() > 5 && heads.windows(2).all(|two| two[0] != two[1]), "no two plots have one title: {heads:?}");
     assert!(text.contains("95 % confidence interval"), "± and whiskers are explained");
