@@ -7,6 +7,8 @@ export const SPEEDS = [0, 0.0005, 0.002, 0.01, 0.05, 0.2, 1, 5, 20, 100, 1000];
 const FRAMES_PER_SECOND = 4;
 /** What a picture may cost in computing, milliseconds. */
 const BUDGET = 11;
+/** The most that a picture may cost while a time is sought, milliseconds. */
+const SEEKING = 200;
 
 export class Clock {
   runs: Shown[] = [];
@@ -16,6 +18,10 @@ export class Clock {
   private target = 0;
   private goal: number | null = null;
   private waited = 0;
+  /** When the last picture began, by the machine's clock; milliseconds. */
+  private begun = performance.now();
+  /** What this picture may cost while a time is sought, milliseconds: half of what the last one took, so that a busy machine seeks half of its time. */
+  private share = BUDGET;
   /** The speed that is reached, simulated seconds per second, smoothed. */
   reached = 0;
   /** Pictures per second, smoothed. */
@@ -103,6 +109,9 @@ export class Clock {
 
   /** Moves on by `elapsed` seconds of the wall's clock. */
   tick(elapsed: number): void {
+    const began = performance.now();
+    this.share = Math.max(BUDGET, Math.min((began - this.begun) / 2, SEEKING));
+    this.begun = began;
     this.pictures += (1 / Math.max(elapsed, 1e-3) - this.pictures) * 0.05;
     if (this.goal !== null) {
       this.hasten(this.goal);
@@ -149,7 +158,7 @@ export class Clock {
       const found = find();
       if (found !== null) return this.seek(found);
       if (this.runs.every((run) => run.over || run.now >= run.reach)) return none();
-      if (performance.now() - begun > BUDGET) return;
+      if (performance.now() - begun > this.share) return;
       const slice = Math.min(this.end, this.now + 0.25);
       this.runs.forEach((run) => run.now < slice && run.hasten(slice));
     }
@@ -157,7 +166,7 @@ export class Clock {
 
   private hasten(goal: number): void {
     const begun = performance.now();
-    while (this.now < goal - 0.011 && !this.runs.every((run) => run.over) && performance.now() - begun < BUDGET) {
+    while (this.now < goal - 0.011 && !this.runs.every((run) => run.over) && performance.now() - begun < this.share) {
       const slice = Math.min(goal - 0.01, this.now + 0.1);
       this.runs.forEach((run) => run.now < slice && run.hasten(slice));
     }

@@ -122,7 +122,7 @@ function start(at: number): boolean {
   clock.use(runs, Math.min(at, runs[0].stage.duration_s));
   part<HTMLInputElement>("seek").max = String(clock.end);
   edit(base);
-  measure();
+  refresh();
   return true;
 }
 
@@ -152,7 +152,7 @@ function lines(): void {
     line.append(text);
     return line;
   };
-  const flows = runs[0].stage.flows.slice(0, MOST_FLOWS).map((flow, number) => entry(`flow ${number}: ${flow.from}→${flow.to}`, flowColour(number), 5));
+  const flows = runs[0].stage.flows.slice(0, MOST_FLOWS).map((flow, number) => entry(`flow ${number}: node ${flow.from} to node ${flow.to}`, flowColour(number), 5));
   if (runs[0].stage.flows.length > MOST_FLOWS) flows.push(Object.assign(document.createElement("li"), { textContent: `${runs[0].stage.flows.length - MOST_FLOWS} more flows, in the same colours again` }));
   const kinds = LOOKS.map((look, kind) => entry(look.name + (kind === 2 || kind === 3 ? ", in its flow's colour" : ""), shade(look), look.width, look.dash, kind === 3));
   part("lines").replaceChildren(...flows, ...kinds);
@@ -192,6 +192,13 @@ let last = performance.now();
 let measured = 0;
 let written = 0;
 let cost = 0;
+
+/** Brings everything that is to be read up to date, without waiting for the next picture: a click is answered at once, however rare pictures are. */
+function refresh(): void {
+  write(last, clock.pace);
+  measure();
+}
+
 function picture(now: number): void {
   const elapsed = (now - last) / 1e3;
   last = now;
@@ -218,16 +225,20 @@ function picture(now: number): void {
   requestAnimationFrame(picture);
 }
 
+function halt(): void {
+  clock.playing = false;
+  refresh();
+}
 function toggle(): void {
   if (!runs.length) return;
   if (runs.every((run) => run.over)) clock.seek(0);
   clock.playing = !clock.playing;
-  measure();
+  refresh();
 }
 function step(forward: boolean): void {
   if (forward) clock.step();
   else clock.stepBack();
-  measure();
+  refresh();
 }
 function pace(change: number): void {
   clock.speed = Math.max(0, Math.min(SPEEDS.length - 1, clock.speed + change));
@@ -258,6 +269,7 @@ function jump(forward: boolean): void {
     },
     () => (part("mark").textContent = "no event from here to the end"),
   );
+  refresh();
 }
 
 /** Pins a node, so that its state and its queue stay on view, or lets it go. */
@@ -307,6 +319,7 @@ function tell(chosen: Story, number: number, opening = new Opening()): void {
   place.dataset.story = chosen.id;
   place.dataset.step = String(number + 1);
   if (!begins) title.focus({ preventScroll: true });
+  refresh();
 }
 
 function wire(): void {
@@ -321,7 +334,7 @@ function wire(): void {
   speed.addEventListener("change", () => (clock.speed = Number(speed.value)));
   pace(0);
   part<HTMLInputElement>("seek").addEventListener("input", (event) => clock.seek(Number((event.target as HTMLInputElement).value)));
-  clock.onSeek = measure;
+  clock.onSeek = refresh;
   settings.onChange = () => start(clock.now);
   part("apply").addEventListener("click", () => {
     const base = { ...draft, text: part<HTMLTextAreaElement>("text").value, sets: [], point: 0 };
@@ -433,6 +446,7 @@ async function follow(opening: Opening, name: string): Promise<void> {
   live &&= !fresh.complete;
   if (!play(opening, fresh, live ? Math.max(0, fresh.reach - BEHIND) : 0)) return;
   clock.playing = live;
+  refresh();
   let [still, told] = [live ? 0 : PATIENCE, ""];
   const grow = async (): Promise<void> => {
     for (;;) {
@@ -478,11 +492,11 @@ const begin = (): Promise<void> =>
       }
       const named = STORIES.find((each) => location.hash === `#${each.id}`);
       tell(named ?? STORIES[2], 0, opening);
-      if (!named) clock.playing = false;
+      if (!named) halt();
     },
     (error, opening) => {
       tell(STORIES[2], 0, opening);
-      clock.playing = false;
+      halt();
       complain(String(error));
     },
   );

@@ -117,7 +117,7 @@ export class Plots {
       list.append(line);
     };
     const flows = first.stage.flows;
-    flows.slice(0, MOST_FLOWS).forEach((flow, number) => item(flowColour(number), `flow ${number}: ${flow.from}→${flow.to}`));
+    flows.slice(0, MOST_FLOWS).forEach((flow, number) => item(flowColour(number), `flow ${number}: node ${flow.from} to node ${flow.to}`));
     this.pins.forEach((node, place) => item(pinColour(place), `queue of node ${node}`));
     if (this.runs.length > 1) {
       item(ink(), "run A");

@@ -48,3 +48,25 @@ export const seek = async (page: Page, to: number): Promise<void> => {
   await expect(page.locator("body")).toHaveAttribute("data-seeking", "false");
   await expect.poll(() => now(page)).toBeCloseTo(to, 6);
 };
+
+/** Takes the page's time into the test's hand, before it is opened: the page draws, computes and seeks as ever, but plays only for as long as `pass` lets it. */
+export const holdTime = (page: Page): Promise<void> =>
+  page.addInitScript(() => {
+    const held = globalThis as unknown as { left: number };
+    held.left = 0;
+    const ask = globalThis.requestAnimationFrame.bind(globalThis);
+    let now: number | null = null;
+    globalThis.requestAnimationFrame = (draw) =>
+      ask((real) => {
+        now ??= real;
+        // Twenty pictures a second.
+        const step = Math.min(held.left, 50);
+        held.left -= step;
+        draw((now += step));
+      });
+  });
+/** Lets so many seconds of the page's time pass, in however many of the machine's. */
+export const pass = async (page: Page, seconds: number): Promise<void> => {
+  await page.evaluate((left) => void ((globalThis as unknown as { left: number }).left += left), seconds * 1e3);
+  await expect.poll(() => page.evaluate(() => (globalThis as unknown as { left: number }).left)).toBe(0);
+};

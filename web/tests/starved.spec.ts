@@ -27,5 +27,5 @@ test("who starved is told by the table that the command is held against", () => 
 test("before a silence can have been long nothing is told", () => {
   const nothing = cases.find(({ longest_gap_s, delivered_bytes }) => longest_gap_s === null && delivered_bytes === 0)!;
   expect(said(nothing, 29)).toEqual([]);
-  expect(said(nothing, 31)).toEqual(["flow 0 (0→1) delivered nothing"]);
+  expect(said(nothing, 31)).toEqual(["flow 0 (node 0 to node 1) delivered nothing"]);
 });

@@ -7,7 +7,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
-import { MESHPACE, exported, now, number, seek } from "./folder";
+import { MESHPACE, exported, holdTime, now, number, pass, seek } from "./folder";
 
 const SHOTS = process.env.MESHPACE_SHOTS;
 
@@ -86,7 +86,7 @@ test("a flow that starved is named above the numbers", async ({ page }) => {
   const [long, short] = record(text, 1, ['flow.transport="quiet-train"'], 60).flows;
   expect(long.delivered_bytes, "as the command has it").toBe(0);
   expect(short.delivered_bytes).toBeGreaterThan(0);
-  await expect(alarm).toHaveText("STARVED: flow 0 (0→6) delivered nothing");
+  await expect(alarm).toHaveText("STARVED: flow 0 (node 0 to node 6) delivered nothing");
 });
 
 test("steps go from frame to frame, and back", async ({ page }) => {
@@ -129,10 +129,12 @@ test("a sweep: its points, and what it varies changed by hand", async ({ page })
 });
 
 test("playing moves on, events can be gone to, a link brings the view back", async ({ page, context }) => {
+  await holdTime(page);
   await open(page, "#collapse");
   await expect(page.locator("#play")).toHaveText("Pause");
   const begun = await now(page);
-  await expect.poll(() => now(page)).toBeGreaterThan(begun);
+  await pass(page, 1);
+  expect(await now(page)).toBeGreaterThan(begun);
   await page.locator("#play").click();
   await seek(page, 30);
   await page.locator("#mark-back").click();
@@ -438,8 +440,8 @@ test("a recording is followed while it is written, and when the connection was b
     // It plays to the end of what is there, and waits.
     await expect.poll(() => now(page)).toBe(4);
     await expect(page.locator("#play")).toHaveText("Pause");
-    await page.unrouteAll({ behavior: "wait" });
     await expect(page.locator("#message")).toBeHidden();
+    await page.unrouteAll({ behavior: "wait" });
     appendFileSync(file, lines[13].slice(0, 9));
     await context.setOffline(true);
     await expect(page.locator("#message")).toContainText("no connection");

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// The socket's name in the run's directory.
 const SOCKET: &str = "control";
-/// How long a question or an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of a question or an answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Until it is tried again to take a caller, where that failed.
 const RETRY: Duration = Duration::from_millis(100);
 /// The longest question, bytes.
@@ -60,8 +60,8 @@ pub fn listen(directory: &Path, nodes: usize, line: Line) -> io::Result<()> {
 }
 
 fn serve(stream: &UnixStream, nodes: usize, line: &Line) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let mut question = String::new();
     BufReader::new(io::Read::take(stream, LONGEST)).read_line(&mut question)?;
     let answer = match answer(question.trim(), nodes, line) {
@@ -77,20 +77,20 @@ fn answer(question: &str, nodes: usize, line: &Line) -> Result<String, String> {
     if question == "state" {
         let (told, state) = channel();
         line.send(Request::State(told));
-        return state.recv_timeout(PATIENCE).map(|state| object(&state).to_string()).map_err(|_| ended());
+        return state.recv_timeout(TIMEOUT).map(|state| object(&state).to_string()).map_err(|_| ended());
     }
     match question.split_once(' ') {
         Some(("link", change)) => {
             let change = LinkChange::parse(change, nodes)?;
             let (done, told) = channel();
             line.send(Request::Link(change, done));
-            told.recv_timeout(PATIENCE).map(|()| String::new()).map_err(|_| ended())
+            told.recv_timeout(TIMEOUT).map(|()| String::new()).map_err(|_| ended())
         }
         _ => Err(format!("`{question}` is no question")),
     }
 }
 
-/// What `meshpace emulate top` prints with `--json`. Times in seconds of the mesh, counts from the start on.
+/// State as `meshpace emulate top --json` prints it. Times in seconds of the mesh, counts from the start on.
 fn object(state: &State) -> Value {
     let number = |node: &NodeId| node.0;
     let streams: Vec<Value> = state
@@ -134,11 +134,11 @@ fn object(state: &State) -> Value {
 /// Asks the run in `directory`.
 ///
 /// # Errors
-/// What it says against the question, or that it cannot be asked.
+/// The refusal of the question, or the reason why it cannot be asked.
 pub fn ask(directory: &Path, question: &str) -> Result<String, String> {
     let exchange = || {
         let mut stream = UnixStream::connect(directory.join(SOCKET))?;
-        stream.set_read_timeout(Some(PATIENCE * 2))?;
+        stream.set_read_timeout(Some(TIMEOUT * 2))?;
         stream.write_all(format!("{question}\n").as_bytes())?;
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer)?;

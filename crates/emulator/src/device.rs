@@ -43,7 +43,7 @@ impl Device {
     /// Hands the node a frame.
     ///
     /// # Errors
-    /// What the system says of the device or the frame.
+    /// The system's error about the device or the frame.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         match self {
             Device::Tap(tap) => tap.send(frame),
@@ -64,7 +64,7 @@ impl AsFd for Device {
 /// Whether this process may make TAP devices by `/dev/net/tun`; if not, what the system says.
 ///
 /// # Errors
-/// What the system says of the file.
+/// The system's error about the file.
 pub fn tun_is_open() -> io::Result<()> {
     rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     Ok(())

@@ -4,7 +4,7 @@ use crate::{run_dir, sys};
 use meshpace_live::doctor::Finding;
 use std::thread;
 
-/// Who needs it.
+/// The command that needs these checks.
 const EMULATE: &str = "meshpace emulate";
 /// Processors that the mesh and the programs share at least.
 const PROCESSORS: usize = 2;

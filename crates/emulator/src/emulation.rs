@@ -35,21 +35,21 @@ use std::thread::{self, JoinHandle};
 
 /// The time between the starts of two programs, in the mesh's time.
 const BETWEEN_STARTS: Duration = Duration::from_millis(500);
-/// How often the programs' accounts are read.
-const READING: Duration = Duration::from_millis(500);
-/// How long programs have to end when they are asked to.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// How long to wait at most before looking around again.
-const GLANCE: std::time::Duration = std::time::Duration::from_millis(50);
+/// Interval at which the processor accounts of the programs are read.
+const ACCOUNT_INTERVAL: Duration = Duration::from_millis(500);
+/// Time that programs have to end when they are asked to.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest wait before everything is looked at again.
+const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// What to emulate.
+/// Settings of an emulation.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The scenario: places, movement, radio, MAC, routing.
     pub config: meshpace_sim::Config,
     /// The seed.
     pub seed: u64,
-    /// How nodes are set up.
+    /// Set-up of the nodes.
     pub setup: Setup,
     /// With kernel routes: whether the shortest ways are installed. Daemons find their own.
     pub installs_routes: bool,
@@ -59,11 +59,11 @@ pub struct Options {
     pub log: Option<PathBuf>,
     /// Where captures of what the nodes send and get go, and whether older ones are replaced.
     pub pcap: Option<(PathBuf, bool)>,
-    /// How many times slower than life the mesh runs.
+    /// Factor by which the mesh runs slower than real time.
     pub slowdown: u64,
     /// Whether to ask for real-time priority.
     pub wants_priority: bool,
-    /// What may go wrong.
+    /// Limits within which a run is still valid.
     pub budget: Budget,
     /// Whether to end as soon as it is used up.
     pub hard: bool,
@@ -110,37 +110,37 @@ pub enum Ended {
     Interrupted,
 }
 
-/// What became of a program.
+/// Result of a program.
 #[derive(Clone, Debug)]
 pub struct ProgramReport {
-    /// What it was.
+    /// The program.
     pub spec: Spec,
     /// Its exit status as a shell says it; None if it was never started.
     pub status: Option<u8>,
     /// Whether it had to be ended.
     pub was_ended: bool,
-    /// What it had of the processors.
+    /// Its share of the processors.
     pub share: Share,
-    /// How long it was there, seconds of the machine's clock.
+    /// Its lifetime, seconds of the machine's clock.
     pub lived_s: f64,
 }
 
 impl ProgramReport {
-    /// How it waited for a processor when it was ready to run.
+    /// Its waiting for a processor while it was ready to run.
     pub fn waiting(&self) -> Waiting {
         let share = if self.lived_s > 0.0 { self.share.waited as f64 / 1e9 / self.lived_s } else { 0.0 };
         Waiting { share, mean_s: self.share.mean_wait_s() }
     }
 }
 
-/// What came of an emulation.
+/// Result of an emulation.
 #[derive(Debug)]
 pub struct Emulation {
     /// Why it ended.
     pub ended: Ended,
     /// The verdict.
     pub verdict: Verdict,
-    /// How late frames were.
+    /// Lateness of the frames.
     pub lateness: Summary,
     /// The programs.
     pub programs: Vec<ProgramReport>,
@@ -148,7 +148,7 @@ pub struct Emulation {
     pub duration: Duration,
     /// Length by the machine's clock.
     pub elapsed: Duration,
-    /// What crossed the mesh.
+    /// Traffic that crossed the mesh.
     pub traffic: Traffic,
     /// Packets lost in the mesh.
     pub losses: Losses,
@@ -295,16 +295,16 @@ impl Stage {
     fn play(&mut self, options: &Options, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Result<(Ended, Report)> {
         let begin = Clock.now();
         let start_of = |number: usize| begin + BETWEEN_STARTS * (number as u64 * options.slowdown.max(1));
-        let mut next_reading = begin + READING;
+        let mut next_accounts = begin + ACCOUNT_INTERVAL;
         let ended = loop {
             let now = Clock.now();
             if self.programs.len() < options.programs.len() && start_of(self.programs.len()) <= now {
                 self.start(options)?;
                 continue;
             }
-            if now >= next_reading {
+            if now >= next_accounts {
                 self.read_accounts();
-                next_reading = now + READING;
+                next_accounts = now + ACCOUNT_INTERVAL;
             }
             if stop.load(Ordering::Relaxed) {
                 break Ended::Interrupted;
@@ -312,7 +312,7 @@ impl Stage {
             if self.mesh.as_ref().is_none_or(JoinHandle::is_finished) {
                 break Ended::Duration;
             }
-            match self.ended.1.recv_timeout(GLANCE) {
+            match self.ended.1.recv_timeout(LONGEST_WAIT) {
                 Ok(end) => {
                     self.note(end, tell, options);
                     let all = options.programs.len();
@@ -369,9 +369,9 @@ impl Stage {
                 self.was_ended[number] |= self.ends[number].is_none();
                 program.signal(signal);
             }
-            let patience = Clock.now() + FAREWELL;
-            while self.ends.iter().any(Option::is_none) && Clock.now() < patience {
-                if let Ok(end) = self.ended.1.recv_timeout(GLANCE) {
+            let deadline = Clock.now() + EXIT_TIMEOUT;
+            while self.ends.iter().any(Option::is_none) && Clock.now() < deadline {
+                if let Ok(end) = self.ended.1.recv_timeout(LONGEST_WAIT) {
                     self.ends[end.number] = Some((exit_code(end.status), Clock.now()));
                 }
             }

@@ -63,10 +63,10 @@ pub struct Conversation {
     pub ports: [u16; 2],
 }
 
-/// What the mesh and the measuring want to know of a frame.
+/// Facts about a frame for the mesh and for measuring.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Facts {
-    /// Who talks to whom.
+    /// The two ends of the conversation.
     pub conversation: Conversation,
     /// Time to live; 255 for what is not IPv4.
     pub ttl: u8,
@@ -80,7 +80,7 @@ pub struct Facts {
     pub payload: u32,
 }
 
-/// What a TCP segment says.
+/// Fields of a TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpFacts {
     /// Its sequence number.

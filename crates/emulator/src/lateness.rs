@@ -1,4 +1,4 @@
-//! How late frames reach the programs. An emulation's verdict is based on this.
+//! Lateness with which frames reach the programs. An emulation's verdict is based on this.
 //!
 //! The mesh decides in its own time when a frame arrives. The frame is handed over later, because the thread must wake up and
 //! other threads use the processor. Inside the mesh nothing is late, whatever the machine does; only frames that enter or leave it are.
@@ -17,7 +17,7 @@ pub struct Lateness {
     later_than_air_time: u64,
 }
 
-/// What it comes to. Times in seconds of the machine's clock; NaN without deliveries.
+/// Summary of the lateness. Times in seconds of the machine's clock; NaN without deliveries.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
     /// Frames delivered.
@@ -60,7 +60,7 @@ impl Lateness {
         self.later_than_air_time as f64 / (self.deliveries().max(1)) as f64
     }
 
-    /// What it comes to.
+    /// The summary of all deliveries.
     pub fn summary(&self) -> Summary {
         let deliveries = self.deliveries();
         let share = |count: u64| if deliveries == 0 { f64::NAN } else { count as f64 / deliveries as f64 };

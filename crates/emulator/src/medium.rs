@@ -12,7 +12,7 @@ use meshpace_mesh::{Packet, Position, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Motion};
 use meshpace_sim::{Config, Engine, Event, Indication, Interests, Probe};
 
-/// Who routes.
+/// Place of the routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// The mesh, by the scenario's routing: to programs it looks like one subnet.
@@ -50,7 +50,7 @@ pub struct Delivery {
     pub node: NodeId,
     /// What.
     pub packet: CarriedFrame,
-    /// How long its last hop was on the air.
+    /// Air time of its last hop.
     pub air_time: Duration,
 }
 
@@ -61,7 +61,7 @@ pub struct Medium {
     nodes: usize,
     timing: Timing,
     next_id: u32,
-    /// What crossed it.
+    /// Traffic that crossed it.
     pub traffic: Traffic,
 }
 
@@ -91,7 +91,7 @@ impl Medium {
         Medium { engine, mode, nodes, timing, next_id: 0, traffic: Traffic::new(config.warmup) }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
@@ -106,7 +106,7 @@ impl Medium {
         self.engine.frames()
     }
 
-    /// What was lost so far.
+    /// Packets lost so far.
     pub fn losses(&mut self) -> Losses {
         self.engine.probe().losses
     }

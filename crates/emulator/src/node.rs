@@ -10,10 +10,10 @@ use meshpace_live::tun::{Tun, ip};
 use std::io;
 use std::path::Path;
 
-/// How nodes are set up.
+/// Set-up of nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// Who routes.
+    /// Place of the routing.
     pub mode: Mode,
     /// The longest IP packet, bytes.
     pub mtu: u16,

@@ -22,7 +22,7 @@ pub trait Observer: Probe<CarriedFrame> + Send + 'static {
         usize::MAX
     }
 
-    /// How things are now, with at most [`Observer::most_streams`] streams; where nodes are.
+    /// The state now, with at most [`Observer::most_streams`] streams; where nodes are.
     fn sample(&mut self, _state: &State, _places: &[Position]) {}
 
     /// The mesh has ended, after so many frames.

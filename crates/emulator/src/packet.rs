@@ -14,7 +14,7 @@ pub type Series = [(FrameRate, u8); 4];
 #[derive(Clone, Debug)]
 pub struct CarriedFrame {
     bytes: Rc<[u8]>,
-    /// What it says.
+    /// Facts of its headers.
     pub facts: Facts,
     source: NodeId,
     destination: NodeId,

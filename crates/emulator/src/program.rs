@@ -16,15 +16,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How long a program's last words may take after its end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time limit for the rest of a program's output after its end.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A program to run in a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spec {
     /// The node.
     pub node: NodeId,
-    /// What a shell is given.
+    /// The command line for a shell.
     pub command: String,
 }
 
@@ -62,7 +62,7 @@ impl Spec {
     }
 }
 
-/// How a program ended, as a shell would say it.
+/// Exit status of a program as a shell has it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
@@ -76,7 +76,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 pub struct Place<'a> {
     /// Its network namespace.
     pub network: File,
-    /// What is its `/etc/hosts`.
+    /// The file that stands as its `/etc/hosts`.
     pub hosts: &'a Path,
     /// The run's token.
     pub token: &'a str,
@@ -139,7 +139,7 @@ impl Program {
             let status = child.wait();
             if let Some(copied) = copies {
                 // A child of the program may hold its output open for longer than it lives.
-                while copied.recv_timeout(LAST_WORDS).is_ok() {}
+                while copied.recv_timeout(OUTPUT_TIMEOUT).is_ok() {}
             }
             if let Ok(status) = status {
                 let _ = ended.send(Ended { number, status });

@@ -26,12 +26,12 @@ const FRAME: usize = HEADER + 65_535;
 /// Frames read from one device before the clock is looked at again.
 const AT_ONCE: usize = 16;
 /// Late frames from which on `hard` ends a run: fewer say nothing.
-const ENOUGH: u64 = 10;
+const LEAST_LATE: u64 = 10;
 
-/// How the loop runs.
+/// Settings of the loop.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many times slower than life the mesh runs, 1 or more.
+    /// Factor by which the mesh runs slower than real time, 1 or more.
     pub slowdown: u64,
     /// When it ends, in the mesh's time.
     pub duration: Duration,
@@ -45,7 +45,7 @@ pub struct Settings {
     pub inject: Option<(u64, Duration)>,
 }
 
-/// What others ask of the loop.
+/// Requests to the loop.
 #[derive(Debug)]
 pub enum Request {
     /// Cut or restore a link; answered when it is done.
@@ -56,16 +56,16 @@ pub enum Request {
     Stop,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Report {
     /// When the mesh stopped, in its time.
     pub ended: Time,
-    /// How long that took.
+    /// Time that it took.
     pub elapsed: Duration,
     /// Lateness of the frames.
     pub lateness: Lateness,
-    /// What crossed the mesh.
+    /// Traffic that crossed the mesh.
     pub traffic: Traffic,
     /// Packets that were lost in it.
     pub losses: Losses,
@@ -155,7 +155,7 @@ impl RealTime {
             report.gave_up = self
                 .settings
                 .hard
-                .is_some_and(|budget| late > budget && late * report.lateness.deliveries() as f64 >= ENOUGH as f64);
+                .is_some_and(|budget| late > budget && late * report.lateness.deliveries() as f64 >= LEAST_LATE as f64);
             if now >= end || stopped || report.gave_up {
                 report.ended = now;
                 break;
@@ -247,7 +247,7 @@ impl RealTime {
         }
     }
 
-    /// How things are, with the first `most` streams.
+    /// The state, with the first `most` streams.
     fn state(&mut self, now: Time, lateness: &Lateness, most: usize) -> State {
         let traffic = self.medium.traffic.first(most);
         let paths = traffic.streams().iter().map(|stream| self.medium.path(stream.from, stream.to)).collect();

@@ -1,4 +1,4 @@
-//! How long programs wait for a processor. If they wait long, their results say nothing about the network.
+//! Time that programs wait for a processor. If they wait long, their results say nothing about the network.
 //!
 //! Source: the kernel's accounts, `/proc/PID/task/TID/schedstat` (Documentation/scheduler/sched-stats.rst): time on a processor,
 //! time on a run queue, number of times on a processor. They are read every now and then for every process of a program's
@@ -8,14 +8,14 @@ use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What the kernel counts of a thread, or a sum of it.
+/// Counts of the kernel for a thread, or their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Share {
     /// Time on a processor, ns.
     pub ran: u64,
     /// Time on a run queue, ready to run, ns.
     pub waited: u64,
-    /// How many times it was given a processor.
+    /// Number of times that it was given a processor.
     pub times: u64,
 }
 
@@ -50,7 +50,7 @@ impl Accounts {
         }
     }
 
-    /// What program `number` has had so far.
+    /// Counts of program `number` so far.
     pub fn of(&self, number: usize) -> Share {
         let tasks = self.0.range((number, i32::MIN)..=(number, i32::MAX));
         tasks.fold(Share::default(), |sum, (_, share)| Share {

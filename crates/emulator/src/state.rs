@@ -17,9 +17,9 @@ pub struct State {
     pub frames: u64,
     /// Packets lost.
     pub losses: Losses,
-    /// How late frames were.
+    /// Lateness of the frames.
     pub lateness: Summary,
-    /// What crossed the mesh.
+    /// Traffic that crossed the mesh.
     pub traffic: Traffic,
     /// The way of each stream's packets, as [`Medium::path`](crate::medium::Medium::path).
     pub paths: Vec<Vec<NodeId>>,

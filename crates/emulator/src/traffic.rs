@@ -15,7 +15,7 @@ const MOST: usize = 10_000;
 /// The window of the short-term Jain index.
 pub const WINDOW: Duration = Duration::from_secs(2);
 
-/// What was counted of a stream over some time.
+/// Counts of a stream over some time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Counted {
     /// When the time began, or when the first packet entered the mesh if that is later.
@@ -80,7 +80,7 @@ impl Counted {
 /// One direction of a conversation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stream {
-    /// Who talks to whom.
+    /// The two ends of the conversation.
     pub conversation: Conversation,
     /// The node that sends.
     pub from: NodeId,
@@ -144,7 +144,7 @@ impl Stream {
         }
     }
 
-    /// How much further everything has arrived with this packet, bytes.
+    /// Bytes in order that this packet adds.
     fn new_bytes(&mut self, facts: &Facts) -> u32 {
         let Some(tcp) = facts.tcp.filter(|_| facts.payload > 0) else { return facts.payload };
         let (begin, end) = (tcp.sequence, tcp.sequence.wrapping_add(facts.payload));
@@ -167,7 +167,7 @@ fn is_after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// How far everything has arrived, now that it has up to `end`; takes the ranges that `end` reaches.
+/// End of what has arrived in order, now that it reaches `end`; takes the ranges that `end` reaches.
 fn join(beyond: &mut Vec<(u32, u32)>, mut end: u32) -> u32 {
     while let Some(at) = beyond.iter().position(|&(begin, _)| !is_after(begin, end)) {
         let (_, other) = beyond.swap_remove(at);

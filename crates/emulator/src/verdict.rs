@@ -17,7 +17,7 @@
 use crate::lateness::Summary;
 use std::fmt;
 
-/// What may go wrong in a run that is still valid.
+/// Limits within which a run is still valid.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
     /// Share of the frames that may be later than their own air time.
@@ -30,7 +30,7 @@ impl Default for Budget {
     }
 }
 
-/// How a program waited for a processor.
+/// Waiting of a program for a processor.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Waiting {
     /// The share of the time in which it was there.
@@ -40,9 +40,9 @@ pub struct Waiting {
 }
 
 /// The share of a program's time from which on its waiting counts.
-const NOTICED: f64 = 0.01;
+const LEAST_SHARE: f64 = 0.01;
 /// The part of a budget within which nothing is said about it.
-const UNTOUCHED: f64 = 0.1;
+const UNREMARKED: f64 = 0.1;
 
 /// The verdict on a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -51,7 +51,7 @@ pub enum Verdict {
     Held,
     /// With exceptions that the budget allows.
     WithinBudget,
-    /// What was measured is the machine.
+    /// The measurement is one of the machine, not of the mesh.
     NotValid,
 }
 
@@ -70,7 +70,7 @@ impl Verdict {
         // NaN: nothing was delivered, so nothing was late.
         if share > budget {
             Verdict::NotValid
-        } else if share > budget * UNTOUCHED {
+        } else if share > budget * UNREMARKED {
             Verdict::WithinBudget
         } else {
             Verdict::Held
@@ -86,7 +86,7 @@ impl Verdict {
         budget: &Budget,
     ) -> Verdict {
         let late = Verdict::of(lateness.later_than_air_time, budget.late);
-        let noticed = programs.into_iter().filter(|program| program.share >= NOTICED);
+        let noticed = programs.into_iter().filter(|program| program.share >= LEAST_SHARE);
         noticed.map(|program| Verdict::of(program.mean_s, frame_s)).fold(late, Verdict::max)
     }
 }

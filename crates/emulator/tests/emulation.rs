@@ -77,7 +77,7 @@ impl Chain {
         self.try_run().unwrap()
     }
 
-    /// What program `number` has written.
+    /// Output of program `number`.
     fn output(&self, number: usize) -> String {
         let node = self.options.programs[number].node;
         fs::read_to_string(self.scratch.path().join(format!("log/{}-{node}.stdout", number + 1))).unwrap()

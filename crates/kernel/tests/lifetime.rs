@@ -241,7 +241,7 @@ fn the_least_of_segments_is_one_and_put_back() {
     });
 }
 
-/// What a loader in a process of its own does, until it is killed.
+/// Work of a loader in a process of its own, until it is killed.
 #[test]
 #[ignore = "part of the test below"]
 fn loads_what_the_environment_names() {

@@ -19,7 +19,7 @@ fn sources(devices: &[&str], metric_per_hop: u32) -> Sources {
     Sources { devices: devices.iter().map(|&device| device.to_owned()).collect(), metric_per_hop }
 }
 
-/// What stands in a namespace's routes, as a list of texts.
+/// Routes of a namespace, as a list of texts.
 fn told(watcher: &mut Watcher) -> Vec<String> {
     let hops = watcher.read().unwrap();
     hops.iter().map(|(destination, hops)| format!("{destination} {hops}")).collect()

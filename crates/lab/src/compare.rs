@@ -61,7 +61,7 @@ pub const METRICS: [Metric; 9] = [
     },
     Metric {
         name: "loss_ratio",
-        praise: "more sparing with datagrams",
+        praise: "less lossy",
         noun: "lost datagrams",
         unit: ("%", 100.0),
         more_is_better: false,
@@ -77,7 +77,7 @@ pub const METRICS: [Metric; 9] = [
     },
     Metric {
         name: "rtt_mean_s",
-        praise: "quicker to answer",
+        praise: "quicker in round trips",
         noun: "mean RTT",
         unit: ("ms", 1e3),
         more_is_better: false,
@@ -178,7 +178,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The side that is ahead for sure, whatever it starves and wherever it was measured.
+    /// The side that is clearly ahead, even if it starves a flow or was not measured in all runs.
     pub fn ahead(&self) -> Option<Side> {
         let metric = metric(self.metric)?;
         ahead(self.interval, self.counts, self.seeds, metric.more_is_better)
@@ -291,7 +291,7 @@ fn line(metric: &Metric, a: &[&Value], b: &[&Value], is_paired: bool) -> Option<
     Some(Line { metric: metric.name, a, b, difference, interval, seeds, better, paired, b_wins, counts, is_shown })
 }
 
-/// The side that is ahead for sure, whatever it starves: by the interval of the difference; or where one has no value in any run and the other has one in
+/// The side that is clearly ahead, even if it starves a flow: by the interval of the difference; or where one has no value in any run and the other has one in
 /// every run.
 fn ahead(interval: Option<[f64; 2]>, counts: [Counts; 2], seeds: usize, more_is_better: bool) -> Option<Side> {
     if let Some([low, high]) = interval {
@@ -375,20 +375,20 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
         }
         (Some(_), Some(side), None) => format!("{} is {} ({noun}: {both})", names[side as usize], metric.praise),
         (_, _, None) => format!("{noun}: {both}"),
-        (None, _, Some(by)) => format!("no clear difference in {noun}: {both} ({by})"),
+        (None, _, Some(by)) => format!("no clear difference in {noun}: {both} (a difference of {by})"),
         (Some(side), None, Some(by)) => {
             let counts = line.counts[side as usize];
-            let but = match counts.starved_runs {
-                0 => "was not measured in all runs".to_owned(),
+            let why = match counts.starved_runs {
+                0 => "it was not measured in all runs".to_owned(),
                 starved => format!("{} starves a flow in {starved} of {} runs", names[side as usize], counts.runs),
             };
-            format!("neither is called {}: {noun} differs by {by} ({both}), but {but}", metric.praise)
+            format!("neither is called {}, because {why} ({noun}: {both}, a difference of {by})", metric.praise)
         }
         (Some(_), Some(side), Some(by)) => {
             let winner = names[side as usize];
             let wins = if side == Side::A { line.seeds - line.b_wins } else { line.b_wins };
             let seeds = if line.paired { format!(" in {wins} of {} seeds", line.seeds) } else { String::new() };
-            format!("{winner} is {} by {by}{seeds} ({noun}: {} and {})", metric.praise, sides[0], sides[1])
+            format!("{winner} is {} by {by}{seeds} ({noun}: {both})", metric.praise)
         }
     }
 }
@@ -405,7 +405,7 @@ pub struct Rank {
     pub name: String,
     /// The mean over the runs.
     pub mean: Mean,
-    /// Whether it is no worse for sure than the one before it.
+    /// Whether there is no clear difference from the one before it.
     pub ties: bool,
     /// Runs in which a flow was starved, and all runs.
     pub starved: (usize, usize),
@@ -565,7 +565,7 @@ mod tests {
         let lines = compare(&a, &b).unwrap();
         assert_eq!((lines[0].better, lines[0].counts[1].starved_runs), (None, 1));
         let told = words(&lines[0], ["a", "b"]);
-        assert!(told.contains("but b starves a flow in 1 of 4 runs") && !told.contains("b is faster"), "{told}");
+        assert!(told.contains("because b starves a flow in 1 of 4 runs") && !told.contains("b is faster"), "{told}");
         // One run without a delay: no number stands for it, and nobody is quicker.
         let delay = of(&lines, "delay_p95_s");
         assert_eq!((delay.better, delay.b, delay.counts[1].none), (None, f64::INFINITY, 1));

@@ -53,7 +53,7 @@ pub trait Observer {
     /// The records of these runs are kept, but for runs that failed.
     ///
     /// # Errors
-    /// What ends the session; the records stay.
+    /// The reason to end the session; the records stay.
     fn on_kept(&mut self, session: &mut Session, runs: &[Run], work: Work) -> io::Result<()>;
 
     /// About every 0.1 s.
@@ -175,7 +175,7 @@ impl Session {
     /// Has `backend` make `todo` and keeps the records. A record that is there already stays as it is. Returns how many runs failed.
     ///
     /// # Errors
-    /// What kept it from the end; what was made until then is kept.
+    /// The reason why it did not come to its end; records made until then are kept.
     pub fn make(
         &mut self,
         todo: Vec<Run>,

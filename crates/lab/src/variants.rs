@@ -1,7 +1,7 @@
-//! What is compared: values of keys (`--set key=a,b,c`), or the values of a key that a scenario or its records sweep, named by what differs.
+//! Variants of a comparison: values of keys (`--set key=a,b,c`), or the values of a key that a scenario or its records sweep, named by what differs.
 
-use crate::record::told_values;
-use serde_json::{Map, Value};
+use crate::words::spoken_together;
+use serde_json::Value;
 
 /// Variants at most: each is a column of tables.
 pub const MOST: usize = 24;
@@ -49,13 +49,16 @@ pub fn of_sets(sets: &[String]) -> Result<Variants, String> {
     if each_is_one {
         // One that is no key and value is told by the scenario.
         let one_key = keys.len() == 1 && malformed.is_empty();
-        let name = |set: &String| match set.split_once('=') {
-            Some((key, value)) if one_key => told(key, value),
-            Some((key, value)) => format!("{} {}", last(key), bare(value)),
+        let values: Vec<Value> =
+            sets.iter().map(|set| value(set.split_once('=').map_or("", |(_, value)| value))).collect();
+        let name = |(set, spoken): (&String, String)| match set.split_once('=') {
+            Some((key, value)) if one_key => told(key, value, spoken),
+            Some((key, _)) => format!("{} {spoken}", last(key)),
             None => set.clone(),
         };
+        let names = sets.iter().zip(spoken_together(&values)).map(name);
         let variants: Vec<Variant> =
-            sets.iter().map(|set| Variant { name: name(set), sets: vec![set.clone()] }).collect();
+            names.zip(sets).map(|(name, set)| Variant { name, sets: vec![set.clone()] }).collect();
         return Ok(match variants.len() {
             0 | 1 => Variants { variants: Vec::new(), common: sets.to_vec() },
             _ => Variants { variants: distinct(variants), common: Vec::new() },
@@ -70,13 +73,17 @@ pub fn of_sets(sets: &[String]) -> Result<Variants, String> {
     }
     let mut variants = vec![Variant { name: String::new(), sets: Vec::new() }];
     for (key, values) in &compared {
-        let with = |variant: &Variant, value: &String| {
-            let told = told(key, value);
+        let spoken = spoken_together(&values.iter().map(|text| value(text)).collect::<Vec<_>>());
+        let with = |variant: &Variant, value: &String, spoken: &String| {
+            let told = told(key, value, spoken.clone());
             let name = if variant.name.is_empty() { told } else { format!("{}, {told}", variant.name) };
             let sets = variant.sets.iter().cloned().chain([format!("{key}={value}")]).collect();
             Variant { name, sets }
         };
-        variants = variants.iter().flat_map(|variant| values.iter().map(move |value| with(variant, value))).collect();
+        let each = |variant: &Variant| -> Vec<Variant> {
+            values.iter().zip(&spoken).map(|(value, spoken)| with(variant, value, spoken)).collect()
+        };
+        variants = variants.iter().flat_map(each).collect();
     }
     let common = common.into_iter().map(|(key, values)| format!("{key}={}", values.concat()));
     Ok(Variants { variants: distinct(variants), common: malformed.into_iter().chain(common).collect() })
@@ -100,11 +107,18 @@ pub fn numbered(names: &[String]) -> Vec<String> {
     names.iter().enumerate().map(of).collect()
 }
 
-/// A value as people call it: texts as they are, other values behind the last part of their key.
-fn told(key: &str, value: &str) -> String {
+/// A value as people call it: texts and tables as they are `spoken`, other values behind the last part of their key.
+fn told(key: &str, value: &str, spoken: String) -> String {
     let value = value.trim();
     let is_text = value.parse::<f64>().is_err() && !["true", "false"].contains(&value) && !value.starts_with('[');
-    if is_text { bare(value).to_owned() } else { format!("{} {value}", last(key)) }
+    if is_text { spoken } else { format!("{} {value}", last(key)) }
+}
+
+/// A value of an argument: a table if it is one, otherwise its text.
+fn value(text: &str) -> Value {
+    let table = || toml::from_str::<toml::Table>(&format!("value = {text}")).ok()?.remove("value");
+    let table = table().filter(toml::Value::is_table).and_then(|table| serde_json::to_value(table).ok());
+    table.unwrap_or_else(|| Value::from(bare(text)))
 }
 
 fn last(key: &str) -> &str {
@@ -201,9 +215,12 @@ pub fn by(records: Vec<Value>, key: &str) -> Vec<(String, Vec<Value>)> {
             None => groups.push((value, vec![record])),
         }
     }
-    let name = |value: Value| told_values(Some(&Map::from_iter([(key.to_owned(), value)])), |_| true);
-    let (names, groups): (Vec<String>, Vec<Vec<Value>>) =
-        groups.into_iter().map(|(value, group)| (name(value), group)).unzip();
+    let (values, groups): (Vec<Value>, Vec<Vec<Value>>) = groups.into_iter().unzip();
+    let named = |(value, spoken): (&Value, String)| match value {
+        Value::String(_) | Value::Object(_) => spoken,
+        _ => format!("{} {spoken}", last(key)),
+    };
+    let names: Vec<String> = values.iter().zip(spoken_together(&values)).map(named).collect();
     numbered(&names).into_iter().zip(groups).collect()
 }
 
@@ -232,6 +249,11 @@ mod tests {
         assert_eq!(names(&["radio.rts_cts=true", "radio.rts_cts=true"]), ["rts_cts true (1)", "rts_cts true (2)"]);
         let table = "flow.transport={ name = \"tcp-ap\", pacing = { alpha = 0.5 } }";
         assert_eq!(of(&[table, "flow.transport=newreno"]).0[0].1, [table], "commas in brackets separate nothing");
+        assert_eq!(names(&[table, "flow.transport=newreno"]), ["tcp-ap (alpha 0.5)", "newreno"]);
+        assert_eq!(
+            names(&["flow.transport=newreno,{ name = 'cwl', window = { segments = 4 } }"]),
+            ["newreno", "cwl (segments 4)"]
+        );
     }
 
     #[test]
@@ -272,6 +294,8 @@ mod tests {
         assert_eq!((parted[0].0.as_str(), parted[1].0.as_str(), parted[1].1.len()), ("cubic", "cwl", 2));
         assert_eq!(parted[1].1[1]["point"], json!({"topology.hops": 4, "x": 1}));
         assert_eq!(by(records, "topology.hops")[1].0, "hops 4");
+        let table = |alpha: f64| json!({"seed": 1, "point": {"flow.transport": {"name": "tcp-ap", "pacing": {"alpha": alpha}}}});
+        assert_eq!(by(vec![table(0.3), table(0.5)], "flow.transport")[1].0, "tcp-ap (alpha 0.5)", "no JSON");
     }
 
     #[test]

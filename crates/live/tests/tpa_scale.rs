@@ -1,4 +1,4 @@
-//! How much many connections and requests take: memory, and processor time to accept one more.
+//! Cost of many connections and requests: memory, and processor time to accept one more.
 #![expect(
     clippy::disallowed_methods,
     reason = "vanished peers are given up in real time, and floods are bounded in it"

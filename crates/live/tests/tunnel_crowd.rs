@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 
-/// What an exit answers.
+/// Answer of an exit.
 const CONNECTED: u8 = 0;
 const CROWDED: u8 = 5;
 
@@ -45,7 +45,7 @@ fn ask(port: &TpaPort, exit: SocketAddr, target: SocketAddr) -> TpaStream {
     stream
 }
 
-/// What the exit answers.
+/// Answer of the exit.
 fn answer(mut stream: &TpaStream) -> u8 {
     let mut answer = [0];
     stream.read_exact(&mut answer).expect("it is not reset");

@@ -1,10 +1,11 @@
-//! The page of a comparison: who starves, who is better in what, and with which other models of medium access, routing and reception that holds.
+//! The page of a comparison: starved flows, the better variant in each metric, and with which other models of medium access, routing and reception that holds.
 
 use crate::parts;
 use maud::{Markup, html};
 use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking_of, words};
 use meshpace_lab::robust::{Answer, Asked, FRAMES, Robust, Row, Verdict, answer, count, starving, verdict};
 use meshpace_lab::statistics;
+use meshpace_lab::summary::PLUS_MINUS;
 use meshpace_lab::summary::starvation::Tally;
 use serde_json::Value;
 use std::path::Path;
@@ -58,6 +59,9 @@ fn render(subject: &Subject<'_>) -> String {
             p { "Runs: " (subject.variants.iter().map(|(_, records)| records.len()).sum::<usize>()) ". "
                 @if !subject.common.is_empty() { "In all variants: " code { (subject.common.join(", ")) } ". " }
                 code { (subject.command) } }
+            @if subject.pairs.iter().flat_map(|pair| pair.lines).any(|line| line.interval.is_some()) {
+                p { (PLUS_MINUS) ". Differences are taken seed by seed where the seeds are equal." }
+            }
             @if subject.variants.len() > 2 { (ranked(subject)) }
             @for pair in subject.pairs { (compared(pair)) }
             (held(subject))
@@ -88,7 +92,7 @@ fn ranked(subject: &Subject<'_>) -> Markup {
     };
     html! {
         h2 { "The best first" }
-        p { "Means with 95 % intervals. “=” is before one that is no worse for sure than the one before it, “✗” before one that starves a flow, which has no place." }
+        p { "Means over the runs. “=”: no clear difference from the one before it. “✗”: starves a flow in some run, and has no place." }
         dl class="ranks" { @for (metric, ranks) in ranking_of(&groups) {
             dt { (head(metric)) }
             dd { ol { @for (number, rank) in ranks.iter().enumerate() {
@@ -117,8 +121,8 @@ fn held(subject: &Subject<'_>) -> Markup {
         },
         Asked::Answered(found) => html! {
             h2 { "Does it hold?" }
-            p { "The same comparison with one other choice of the model at a time, in pairs of equal seeds. An answer holds where it is the same: of a variant that is better, the "
-                "difference has the same sign, its 95 % interval has no zero in it, and that variant starves no flow in any run." }
+            p { "The same comparison, each time with one other choice of the model. An answer holds where it is the same. A variant is better if the 95 % confidence "
+                "interval of the difference has no zero in it and that variant starves no flow in any run." }
             @for (pair, robust) in subject.pairs.iter().zip(found) {
                 @if found.len() > 1 { h3 { (pair.names[1]) " against " (pair.names[0]) } }
                 (answers(robust, pair.names))
@@ -140,7 +144,7 @@ fn answers(robust: &Robust, names: [&str; 2]) -> Markup {
             @if let Some(sentence) = starving(robust, names) { li { strong { "who starves" } ": " (sentence) "." } }
         }
         @for (number, metric) in metrics.iter().enumerate() {
-            details open[number == 0] { summary { (head(metric)) ": " (names[1]) " less " (names[0]) } (models(robust, metric, names)) }
+            details open[number == 0] { summary { (head(metric)) ": " (names[1]) " minus " (names[0]) } (models(robust, metric, names)) }
         }
     }
 }
@@ -153,7 +157,10 @@ fn models(robust: &Robust, metric: &Metric, names: [&str; 2]) -> Markup {
     let high = rows.iter().filter_map(ends).map(|[_, high]| high).fold(0.0, f64::max);
     let trials = std::iter::once(&robust.written).chain(&robust.others);
     html! {
-        div class="models" role="table" { @for (number, (row, trial)) in rows.iter().zip(trials).enumerate() {
+        p class="note" { "Thin line: no difference. Thick line: the mean difference. Band: its 95 % confidence interval." }
+        div class="models" role="table" {
+            div role="row" class="row head" { @for title in ["model", "", "difference", "better", "answer", "runs that starve a flow"] { span role="columnheader" { (title) } } }
+            @for (number, (row, trial)) in rows.iter().zip(trials).enumerate() {
             div role="row" class=(if number == 0 { "row written" } else { class(row.verdict) }) {
                 span role="cell" class="model" { (row.model) }
                 span role="cell" class="bar" { (bar(ends(row), row.line.map(|line| line.difference), [low, high])) }

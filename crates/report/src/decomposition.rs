@@ -27,7 +27,7 @@ pub fn section(decomposition: &Decomposition, observations: &Observations) -> Ma
         @for of in decomposition.of.iter().filter_map(|id| published.curve(id)) {
             @let rows: Vec<Row> = observations.xs().iter().filter_map(|x| row(decomposition, observations, &metric, of, over, x)).collect();
             @if !rows.is_empty() { div.scroll { table {
-                caption { (published.label(&of.id)) span { " against " (published.label(&over.id)) ", with 95 % intervals" } }
+                caption { (published.label(&of.id)) span { " against " (published.label(&over.id)) ", with 95 % confidence intervals" } }
                 thead { tr {
                     th scope="col" { (published.x.as_ref().map_or("", |axis| &axis.title)) }
                     th scope="col" { "whole gain" }

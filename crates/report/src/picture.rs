@@ -96,7 +96,8 @@ fn render(
         body { main {
             h1 { (subject.title) }
             (starved(&tally))
-            p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give intervals. " }
+            p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give confidence intervals. " }
+                @else { (summary::PLUS_MINUS) " of the mean over the seeds; whiskers in the plots are the whole of it. " }
                 code { (subject.command) } }
             @for panel in panels { (ranking(panel, axis)) }
             div class="plots" { @for plot in plots {
@@ -135,7 +136,7 @@ fn starved_runs(group: &Group) -> usize {
     group.records.iter().filter(|record| starvation::starves(record)).count()
 }
 
-/// The best line: for each quantity the mean over the axis, seed by seed; the best one is marked if it is better than every other for sure and
+/// Ranking of the lines: for each quantity the mean over the axis, seed by seed; the best one is marked if it is clearly better than every other and
 /// starves no flow.
 fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
@@ -174,11 +175,12 @@ fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
     html! {
         h2 { "Which is best" @if !panel.told.is_empty() { ": " (panel.told) } }
         p { @if let Some(axis) = axis { "Means over all values of " (axis) ", seed by seed. " }
-            "The best mean of a column is marked if it is better than every other for sure, in pairs of equal seeds, and starves no flow in any run."
-            @if best.iter().all(Option::is_none) { " Here " strong { "none is" } "." }
-            @if any_starves { " " span class="starves" { "✗" } " starves a flow in so many of its runs; a delay of which a starved flow is a part is “none”." } }
+            "“▸” marks the best mean of a column: clearly better than every other row (seed by seed, the 95 % confidence interval of the difference has no zero in it), \
+             and no flow is starved in any run of that row."
+            @if best.iter().all(Option::is_none) { " Here " strong { "no row is marked" } "." }
+            @if any_starves { " " span class="starves" { "✗" } ": runs in which a flow was starved. “none”: a starved flow has no delay, so the run has none either." } }
         div class="wide" { table class="rank" {
-            tr { th { } @if any_starves { th { "starves" } } @for (quantity, _) in &columns { th { (quantity.title) } } }
+            tr { th { } @if any_starves { th { "runs that starve a flow" } } @for (quantity, _) in &columns { th { (quantity.title) } } }
             @for (number, line) in lines.iter().enumerate() { tr {
                 td { (line.0) }
                 @if any_starves { @match starved[number] {

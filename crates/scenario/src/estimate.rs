@@ -1,4 +1,4 @@
-//! What a run will cost, before it starts: time and memory from nodes, load and duration.
+//! Cost of a run, before it starts: time and memory from nodes, load and duration.
 //!
 //! The figures behind it are those of the workloads in `scenarios/bench` (`docs/performance.md`): of the order of a thousand
 //! frames per second in every patch of the mesh where only one station can send at a time, and for each frame a fixed price

@@ -10,7 +10,7 @@ pub type Load<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 /// The longest file that is read, bytes: more than any map or list of links has, and little enough to be refused before memory runs out.
 pub const MOST: u64 = 64 << 20;
 
-/// What [`crate::Scenario::read`] loads with: relative names start at `directory`.
+/// Loader of [`crate::Scenario::read`]: relative names start at `directory`.
 ///
 /// # Errors
 /// Whatever the file system refuses, and a file of more than [`MOST`] bytes, as devices are.

@@ -1,4 +1,4 @@
-//! What may be written for a key, and the words for it.
+//! Forms of the values of keys, and the words for them.
 
 use crate::quantity::Dimension;
 use crate::words::one_of;

@@ -61,7 +61,7 @@ pub const MAX_POINTS: usize = 1_000_000;
 const MAX_PAIRS_IN_READING: f64 = 5e7;
 /// The most seeds per point.
 pub const MAX_SEEDS: u64 = 1_000_000;
-/// How long a run is, and what of it is left out.
+/// Length of a run, and the part of it that is not measured.
 static DURATION: Parameter = parameter!(duration: Duration = Duration::from_secs(200) => TIME.above(0.0).to(MAX_SECONDS), Basic,
     "simulated time of a run");
 static WARMUP: Parameter = parameter!(warmup: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,

@@ -36,7 +36,7 @@ pub struct Plot {
     /// The swept keys whose values are lines of one plot; all but the axis if it says none. Each combination of the values of
     /// the others has plots of its own.
     pub lines: Option<Vec<String>>,
-    /// What is drawn, of [`METRICS`]; the usual ones if it says none.
+    /// The metrics that are drawn, of [`METRICS`]; the usual ones if it names none.
     pub metrics: Option<Vec<&'static str>>,
     /// Whether the vertical axes are logarithmic.
     pub logarithmic: bool,

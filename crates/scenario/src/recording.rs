@@ -1,4 +1,4 @@
-//! What a reader asks for, recorded while it reads the scenarios of `prototypes`: what may be written for each key, and the declarations of
+//! Keys that a reader asks for, recorded while it reads the scenarios of `prototypes`: what may be written for each key, and the declarations of
 //! those that a piece declares.
 
 use super::form::Form;

@@ -1,4 +1,4 @@
-//! What a flow's application does: `traffic` and the keys that go with it.
+//! The application of a flow: `traffic` and the keys that go with it.
 
 use super::MAX_SECONDS;
 use super::files::Load;

@@ -5,6 +5,7 @@
 //! 3.4.2, as common hosts do. Suspect segments are answered with an ACK, at most [`CHALLENGES`] in [`CHALLENGE_PERIOD`] (RFC
 //! 5961, section 7).
 
+use crate::path::Role;
 use meshpace_core::{Duration, Time};
 
 /// Time for which a peer may leave everything unanswered.
@@ -48,6 +49,29 @@ pub enum State {
     Established,
     /// It is over.
     Ended(End),
+}
+
+impl State {
+    /// The first state of an end in this role.
+    pub fn of(role: Role) -> State {
+        match role {
+            Role::Sender => State::Closed,
+            Role::Receiver => State::Listen,
+        }
+    }
+
+    /// End of the connection, if it has ended.
+    pub fn end(self) -> Option<End> {
+        match self {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// True while there is a peer to be told of a reset.
+    pub fn has_peer(self) -> bool {
+        matches!(self, State::SynReceived | State::Established)
+    }
 }
 
 /// Number of suspect segments that were answered lately.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// What the C program fills its buffers with: xorshift64*.
+/// The generator of the C program's buffers: xorshift64*.
 struct Noise(u64);
 
 impl Noise {

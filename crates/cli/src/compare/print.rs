@@ -4,10 +4,10 @@ use super::{Compared, Format, Sides};
 use crate::output::alarm;
 use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking, ranking_of, words};
 use meshpace_lab::robust::{Robust, Row, answer, starving, verdict};
-use meshpace_lab::summary::starvation;
+use meshpace_lab::summary::{PLUS_MINUS, starvation};
 use serde_json::{Value, json};
 
-/// What is said of starved flows before anything else: in the text for people, beside what is for programs.
+/// Sentences about starved flows, before anything else: in the text for people, beside what is for programs.
 pub fn first(sentences: &[String], format: Format) -> String {
     if format != Format::Md {
         alarm(sentences);
@@ -94,6 +94,9 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
     if !sides.common.is_empty() {
         text.push_str(&format!("In all of them: {}.\n\n", sides.common.join(", ")));
     }
+    if compared.iter().flat_map(|pair| &pair.lines).any(|line| line.interval.is_some()) {
+        text.push_str(&format!("{PLUS_MINUS}. Differences are taken seed by seed where the seeds are equal.\n\n"));
+    }
     for pair in compared {
         if compared.len() > 1 {
             text.push_str(&format!("## {}\n\n", listed(&pair.names)));
@@ -126,8 +129,10 @@ fn ranked(sides: &Sides) -> String {
         return String::new();
     }
     let mut text = format!("## {what}, the best first\n\n");
-    text.push_str("`=` before one that is no worse for sure than the one before it; `✗` before one that starves a flow, which has no place.\n\n");
-    text.push_str("| metric | ranking (mean, 95 % interval) |\n|---|---|\n");
+    text.push_str(
+        "`=`: no clear difference from the one before it. `✗`: starves a flow in some run, and has no place.\n\n",
+    );
+    text.push_str("| metric | ranking (means) |\n|---|---|\n");
     for (metric, ranks) in rankings {
         let (unit, scale) = metric.unit;
         let ranked = ranks.iter().enumerate().map(|(number, rank)| {
@@ -145,10 +150,10 @@ fn ranked(sides: &Sides) -> String {
     text + "\n"
 }
 
-/// What becomes of a pair under other models: a row for each, and the sentences.
+/// A pair under other models: a row for each, and the sentences.
 fn robustness(robust: &Robust, names: [&str; 2]) -> String {
     let mut text = format!("## Does it hold? {}\n\n", listed(&names));
-    text.push_str("The same comparison with one other choice of the model at a time, in pairs of equal seeds (docs/robust.md).\n\n");
+    text.push_str("The same comparison, each time with one other choice of the model (docs/robust.md).\n\n");
     let metrics: Vec<&Metric> = robust.told().filter_map(metric).collect();
     let heads: String = metrics
         .iter()
@@ -158,7 +163,7 @@ fn robustness(robust: &Robust, names: [&str; 2]) -> String {
         })
         .collect();
     text.push_str(&format!(
-        "`*`: better for sure, and starves no flow. Differences: {} less {}.\n\n",
+        "Each cell is {} minus {}. `*`: the variant named behind it is clearly better (the interval has no zero in it), and starves no flow.\n\n",
         names[1], names[0]
     ));
     text.push_str(&format!("| model |{heads} starves a flow |\n|---|{}---|\n", "---|".repeat(metrics.len())));

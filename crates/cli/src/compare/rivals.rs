@@ -4,6 +4,7 @@ use super::Format;
 use super::print::{COLUMNS, cells};
 use meshpace_lab::compare::{Line, METRICS, Metric, cell};
 use meshpace_lab::rivals::Rival;
+use meshpace_lab::summary::PLUS_MINUS;
 use serde_json::Value;
 
 /// The metrics of the table; the other formats have all.
@@ -66,7 +67,7 @@ fn markdown(rivals: &[Rival], given: &str) -> String {
         })
         .collect();
     let mut text = format!(
-        "# Every other value less {given}\n\nSeed by seed, 95 % intervals; a star where the other is better for sure and starves no flow.\n\n| point | value |{heads}\n|---|---|{}\n",
+        "# Every other value minus {given}\n\nDifferences are taken seed by seed. {PLUS_MINUS}. `*`: the other value is clearly better (the interval has no zero in it), and starves no flow.\n\n| point | value |{heads}\n|---|---|{}\n",
         "---|".repeat(shown.len())
     );
     for rival in rivals {

@@ -56,7 +56,7 @@ fn a_key_that_is_set_counts_and_what_was_sent_is_told() {
     assert!(stderr.contains("protocoll"), "{stderr}");
 }
 
-/// What `bench` answers with no program on the path and `MESHPACE_NS3` set to `ns3`.
+/// Answer of `bench` with no program on the path and `MESHPACE_NS3` set to `ns3`.
 fn bench_without(ns3: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::cargo_bin("meshpace").unwrap();
     let output = command

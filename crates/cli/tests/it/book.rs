@@ -55,7 +55,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// What `text` links to: the part between `](` and `)`, that of code left out.
+/// Targets of the links of `text`: the part between `](` and `)`, that of code left out.
 fn links(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_code = false;

@@ -233,7 +233,7 @@ fn any_number_of_variants_is_compared_and_named_by_what_differs() {
 /// One hop without loss: the rate of the radio decides, whatever the model. No other choice can make half the rate carry more.
 const HOP: &str = "duration = '6 s'\nwarmup = '2 s'\n[topology]\nhops = 1\n[[flow]]\ntransport = 'newreno'\n";
 
-/// What `--robust` says of the metrics of two variants of a scenario.
+/// Objects of `--robust` for the metrics of two variants of a scenario.
 fn robust(text: &str, sets: [&str; 2]) -> Vec<Value> {
     let scratch = tempfile::tempdir().unwrap();
     fs::write(scratch.path().join("s.toml"), text).unwrap();

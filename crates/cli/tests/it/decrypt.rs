@@ -193,7 +193,7 @@ fn files_that_are_none_are_refused_and_named() {
     }
 }
 
-/// What tshark says of each packet of a capture, with our dissector.
+/// Fields that tshark finds in each packet of a capture, with our dissector.
 fn tshark(path: &Path, fields: &[&str]) -> Vec<Vec<String>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/wireshark/meshpace_tpa.lua");
     let mut command = Command::new("tshark");
@@ -232,7 +232,7 @@ const FIELDS: [&str; 15] = [
     "meshpace_tpa.payload",
 ];
 
-/// What these fields are by our own reading.
+/// The same fields by our own reading.
 fn expected(datagram: &[u8]) -> Vec<String> {
     let (tag, segment, payload) = match decode_plain(datagram) {
         Some(decoded) => decoded,

@@ -23,7 +23,7 @@ fn a_sweep_becomes_a_page_with_plots_in_one_command() {
     let page = fs::read_to_string(place.join("out.html")).unwrap();
     assert!(
         page.contains("My chain")
-            && page.contains("goodput, kbit/s against topology.hops")
+            && page.contains("goodput of all flows, kbit/s against topology.hops")
             && !page.contains("<script")
     );
     // The command that makes these runs again.

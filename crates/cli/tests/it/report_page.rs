@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the page is asked, at its end: verdicts and causes that stand whole within the first 800 pixels, and widths. It tells the page
+/// Questions to the page, at its end: verdicts and causes that stand whole within the first 800 pixels, and widths. It tells the page
 /// around it, since a window of a browser without a screen is no narrower than 500 pixels.
 const PROBE: &str = r#"<script>
 const seen = (selector, key) => Object.fromEntries([...document.querySelectorAll(selector)]
@@ -35,7 +35,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What `probe.html` in a directory says of itself in a frame so wide.
+/// Answers of `probe.html` in a directory, in a frame so wide.
 fn measured(directory: &Path, width: u32) -> Value {
     let profile = tempfile::tempdir().unwrap();
     let page = directory.join("around.html");
@@ -53,12 +53,12 @@ fn measured(directory: &Path, width: u32) -> Value {
     serde_json::from_str(&told.replace("&amp;", "&")).unwrap()
 }
 
-/// What verdicts.json says.
+/// Entries of verdicts.json.
 fn entries(file: &Path) -> Vec<Value> {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// How often each word stands at a key.
+/// Count of each word at a key.
 fn counted(entries: &[Value], key: &str) -> BTreeMap<String, u64> {
     let mut counted = BTreeMap::new();
     for word in entries.iter().filter_map(|entry| entry[key].as_str()) {
@@ -67,7 +67,7 @@ fn counted(entries: &[Value], key: &str) -> BTreeMap<String, u64> {
     counted
 }
 
-/// What stands whole within the first 800 pixels, with its number.
+/// Words that stand whole within the first 800 pixels, with their numbers.
 fn seen(measured: &Value, key: &str) -> BTreeMap<String, u64> {
     let pairs = measured[key].as_object().unwrap().iter();
     pairs.map(|(name, count)| (name.clone(), count.as_u64().unwrap())).filter(|(_, count)| *count > 0).collect()

@@ -13,7 +13,7 @@ const AT_ONCE: u64 = 6;
 /// Bytes of a transfer.
 const BYTES: u64 = 3_000_000;
 
-/// Who is killed in a round.
+/// The process that is killed in a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Victim {
     Nobody,
@@ -43,7 +43,7 @@ fn end_of(mut child: Child) -> Output {
     panic!("it never ends: {:?}", child.wait_with_output());
 }
 
-/// What a process says of its transfer, if it says anything.
+/// Report of a process on its transfer, if it gives one.
 fn record(output: &Output) -> Option<Value> {
     serde_json::from_slice(&output.stdout).ok()
 }

@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How long anything may take that has to happen.
+/// Time limit of everything that has to happen.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An end of a tunnel: a process, and the lines it says.
@@ -127,7 +127,7 @@ fn fetch(at: &str) -> Option<(bool, Vec<u8>)> {
     Some((head > 0, output.stdout[head..].to_vec()))
 }
 
-/// What follows `before` in a line, up to a blank.
+/// The text behind `before` in a line, up to a blank.
 pub(super) fn word_after(line: &str, before: &str) -> String {
     let rest = line.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {line:?}")).1;
     rest.split_whitespace().next().unwrap().to_owned()

@@ -36,7 +36,7 @@ fn hangup(end: &End) {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
 }
 
-/// What the metrics say of a series.
+/// Value of a series in the metrics.
 fn metric(socket: &Path, series: &str) -> f64 {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();

@@ -30,7 +30,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// What has become of the streams.
+/// State of the streams.
 #[derive(Default)]
 struct Tally {
     whole: AtomicU64,
@@ -87,7 +87,7 @@ fn stream(at: SocketAddr, seed: u64) -> io::Result<bool> {
     }
 }
 
-/// How long until what is said to a new stream comes back.
+/// Time until the echo of a new stream comes back.
 fn back_after(at: SocketAddr, since: Instant) -> Duration {
     let try_once = || -> io::Result<()> {
         let mut stream = TcpStream::connect(at)?;
@@ -102,7 +102,7 @@ fn back_after(at: SocketAddr, since: Instant) -> Duration {
     since.elapsed()
 }
 
-/// How long until an open stream carries something again.
+/// Time until an open stream carries something again.
 fn carries_after(stream: &mut TcpStream, since: Instant) -> io::Result<Duration> {
     stream.write_all(b"?")?;
     stream.read_exact(&mut [0])?;

@@ -34,7 +34,7 @@ impl Config {
     /// Reads a file's text.
     ///
     /// # Errors
-    /// What is wrong with it, with the line where the format is.
+    /// The fault, with its line where the format is wrong.
     pub fn parse(text: &str) -> Result<Config, String> {
         let mut reader = Reader { rest: text, line: 1 };
         let settings = reader.settings(None)?;

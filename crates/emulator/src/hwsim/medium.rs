@@ -41,7 +41,7 @@ pub struct Outgoing {
     pub message: Vec<u8>,
 }
 
-/// What crossed the medium.
+/// Counts of the frames that crossed the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
     /// Frames of radios that are in the file.
@@ -70,7 +70,7 @@ struct Done {
     acknowledged: bool,
 }
 
-/// What the probe notes.
+/// Notes of the probe.
 #[derive(Debug, Default)]
 struct Notes {
     /// The packet that each station has on the air, or had last, and the attempts at it.
@@ -165,7 +165,7 @@ impl Medium {
         self.engine.next_event()
     }
 
-    /// What crossed it so far.
+    /// Counts of the frames that crossed it so far.
     pub fn totals(&self) -> Totals {
         let attempts = self.notes.lock().unwrap_or_else(PoisonError::into_inner).attempts;
         Totals { attempts, ..self.totals }

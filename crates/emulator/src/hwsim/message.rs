@@ -94,7 +94,7 @@ impl Transmission<'_> {
         })
     }
 
-    /// What became of `made` attempts: the rates with the attempts at each.
+    /// The rates of `made` attempts, with the number of attempts at each.
     pub fn tried(&self, made: u32) -> [TxRate; 4] {
         let mut left = made;
         self.rates.map(|rate| {
@@ -159,7 +159,7 @@ pub fn receive(family: u16, to: Mac, sent: &Transmission<'_>, signal_dbm: i32) -
     message.done()
 }
 
-/// What became of a frame: after so many attempts it was acknowledged, or given up. `signal_dbm` is the power of the ACK.
+/// Transmission status of a frame: acknowledged or given up after so many attempts. `signal_dbm` is the power of the ACK.
 pub fn status(family: u16, sent: &Transmission<'_>, attempts: u32, acknowledged: bool, signal_dbm: i32) -> Vec<u8> {
     let flags = if acknowledged { sent.flags | STAT_ACK } else { sent.flags };
     let rates: Vec<u8> = sent.tried(attempts).iter().flat_map(|rate| [rate.index as u8, rate.count]).collect();

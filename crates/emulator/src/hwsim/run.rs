@@ -22,9 +22,9 @@ const DATAGRAM: usize = 1 << 16;
 /// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What crossed the medium.
+    /// Counts of the frames that crossed the medium.
     pub totals: Totals,
-    /// How late the kernel was told, against the time of the mesh.
+    /// Lateness of the reports to the kernel, against the time of the mesh.
     pub lateness: Summary,
     /// Messages that the kernel refused: for a radio that was not up, or a frame that it had dropped itself.
     pub refused: u64,

@@ -1,4 +1,4 @@
-//! What the tests on a running kernel share: a name of their own, a network of their own, and TCP through it.
+//! Shared by the tests on a running kernel: a name of their own, a network of their own, and TCP through it.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use meshpace_core::Rate;

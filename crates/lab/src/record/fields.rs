@@ -4,7 +4,7 @@ use super::Record;
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
 
-/// What has fields of its own.
+/// Objects that have fields of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Of {
     /// The run.

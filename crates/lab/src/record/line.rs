@@ -20,7 +20,7 @@ pub fn seal(object: &str) -> String {
 /// The record in a line, which comes without its newline.
 ///
 /// # Errors
-/// What is wrong with the line, in words.
+/// The fault of the line, in words.
 pub fn open(line: &str) -> Result<Value, &'static str> {
     const DAMAGED: &str = "is damaged: its checksum does not fit it";
     let Some((before, rest)) = line.rsplit_once(CHECK) else {

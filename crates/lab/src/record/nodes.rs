@@ -20,7 +20,7 @@ pub struct NodeRecord {
     pub airtime_share: f64,
 }
 
-/// What is counted of a node.
+/// Counts of a node.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     mac_drops: u64,

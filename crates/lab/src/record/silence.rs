@@ -12,7 +12,7 @@ pub fn of(point: &Point, record: &Record) -> Vec<String> {
     silent
         .map(|flow| {
             format!(
-                "{} ({} {}→{}) delivered nothing: {}",
+                "{} ({}, node {} to node {}) delivered nothing: {}",
                 flow.told(),
                 flow.transport,
                 flow.from,

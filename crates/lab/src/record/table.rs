@@ -1,8 +1,9 @@
 //! Records as a table for people: who starved, then for each point a row for each flow and one for all, means over the seeds with 95 % intervals.
 
-use super::{FlowRecord, Record, plain};
+use super::{FlowRecord, Record};
 use crate::summary::starvation::{self, Starved, Tally};
-use crate::summary::{Mean, has_shares, median};
+use crate::summary::{Mean, PLUS_MINUS, has_shares, median};
+use crate::words::spoken;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 
 /// Columns of characters where no terminal says how many there are.
@@ -56,7 +57,7 @@ fn render_within(width: u16, records: &[Record]) -> String {
             rows.push(Row::Total);
         }
         for (number, row) in rows.iter().enumerate() {
-            let key = |value| if number == 0 { plain(value) } else { String::new() };
+            let key = |value| if number == 0 { spoken(value) } else { String::new() };
             let mut cells: Vec<String> = group[0].point.values().map(key).collect();
             cells.push(row.label(group));
             cells.extend(columns.iter().map(|column| column.cell(row, group)));
@@ -73,7 +74,19 @@ fn render_within(width: u16, records: &[Record]) -> String {
     let head = wrapped(width, &format!("{}{seeds}", first.scenario), "");
     let starved: String = sentences(records).iter().map(|sentence| wrapped(width, sentence, MARK)).collect();
     let indices = indices(&groups).map(|table| finished(table, first.point.len(), width)).unwrap_or_default();
-    format!("{head}{starved}{}{indices}", finished(table, numbers_from, width))
+    let tables = finished(table, numbers_from, width) + &indices;
+    let signs: String = signs(&tables, first).iter().map(|sign| wrapped(width, sign, "")).collect();
+    format!("{head}{starved}{tables}{signs}")
+}
+
+/// Meanings of the signs in these tables, for who reads one for the first time.
+fn signs(tables: &str, record: &Record) -> Vec<String> {
+    let ends = record.flows.iter().map(|flow| (flow.from, flow.to));
+    let shown = ends.map(|(from, to)| (from, to, format!("{from}→{to}"))).find(|(_, _, ends)| tables.contains(ends));
+    let mut signs: Vec<String> =
+        shown.into_iter().map(|(from, to, ends)| format!("{ends}: from node {from} to node {to}")).collect();
+    signs.extend(tables.contains('±').then(|| PLUS_MINUS.to_owned()));
+    signs
 }
 
 /// Sentences about starved flows that come before anything else.
@@ -174,7 +187,7 @@ fn indices(groups: &[&[Record]]) -> Option<Table> {
     let index = |group: &[Record], of: fn(&Record) -> f64| cell(group, of, |_| 3);
     for group in shared {
         let indices = [index(group, |record| record.jain), index(group, |record| record.jain_2s)];
-        table.add_row(group[0].point.values().map(plain).chain(indices));
+        table.add_row(group[0].point.values().map(spoken).chain(indices));
     }
     Some(table)
 }
@@ -361,6 +374,7 @@ mod tests {
     fn two_seeds_have_no_interval_and_drawn_ends_say_so() {
         let two = wide(&[record(1, 0), record(2, 0)]);
         assert!(two.contains("150.0") && !two.contains('±') && two.contains("newreno 0→7"), "{two}");
+        assert!(two.ends_with("\n0→7: from node 0 to node 7\n"), "{two}");
         assert!(two.starts_with("s, 2 seeds\n") && !two.contains("total"), "{two}");
         assert_eq!(row(&two, "newreno")[2..4], ["0", "0"], "no retransmission, no timeout: {two}");
         let mut datagrams = record(1, 0);
@@ -369,6 +383,7 @@ mod tests {
         assert_eq!(row(&datagrams, "udp+llap")[2..4], ["-", "-"], "UDP has neither: {datagrams}");
         let three = wide(&[record(1, 0), record(2, 1), record(3, 0)]);
         assert!(three.contains('±') && three.contains("0: newreno"), "{three}");
+        assert!(three.ends_with("\n±: half the width of the 95 % confidence interval\n"), "no ends are shown: {three}");
         assert!(three.contains("timeouts in all"), "not of the measured interval alone");
     }
 
@@ -379,7 +394,7 @@ mod tests {
         named.flows[0].delivered_bytes = 0;
         let table = wide(&[with_flow(&named, |flow| (flow.name, flow.delivered_bytes) = (None, 1))]);
         assert!(table.contains("! long: newreno 0→7") && table.contains("\nnewreno 0→7"), "{table}");
-        assert!(table.contains("! long (0→7) delivered nothing"), "{table}");
+        assert!(table.contains("! long (node 0 to node 7) delivered nothing"), "{table}");
     }
 
     #[test]
@@ -431,7 +446,7 @@ mod tests {
         let table = wide(&[of(1), of(2)]);
         let lines: Vec<&str> = table.lines().collect();
         assert!(lines[1].starts_with("! STARVED: a flow was starved in every one of 2 runs"), "{table}");
-        assert!(lines[2].starts_with("! flow 1 (3→7) delivered nothing in 2 of 2 runs."), "{table}");
+        assert!(lines[2].starts_with("! flow 1 (node 3 to node 7) delivered nothing in 2 of 2 runs."), "{table}");
         assert!(row(&table, "newreno 0→7").contains(&"250.0"), "{table}");
         assert_eq!(row(&table, "! newreno 3→7").last(), Some(&"none"), "{table}");
         assert_eq!(row(&table, "total").last(), Some(&"none"), "the delay of all flows: {table}");

@@ -1,4 +1,4 @@
-//! What came out of an experiment, in sentences for somebody who knows nothing of it: what was found beside what was published, how
+//! Result of an experiment, in sentences for somebody who knows nothing of it: what was found beside what was published, how
 //! many claims hold, which do not and why. They end `meshpace reproduce` and begin the experiment's page.
 
 use super::Verdict;
@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 /// The sentences.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Account {
-    /// What was found, beside what was published.
+    /// The measured number beside the published one.
     pub found: Option<String>,
-    /// How many claims and numbers hold.
+    /// Count of the claims and numbers that hold.
     pub count: String,
-    /// What does not hold, or cannot be told, and why, one sentence each.
+    /// Claims that do not hold, or cannot be told, with the reason, one sentence each.
     pub failing: Vec<String>,
-    /// What nobody who reads only this may miss.
+    /// A warning without which the result would mislead.
     pub caution: Option<String>,
     /// Other readings that were not run, and the command that runs them too.
     pub unrun: Option<String>,
@@ -107,7 +107,7 @@ fn unrun(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Op
     ))
 }
 
-/// What was found where one number decides.
+/// The measured number, where one number decides.
 fn found(claim: &Claim, observations: &Observations) -> Option<String> {
     let ours = measured(claim, observations)?;
     let published = observations.published;
@@ -164,7 +164,7 @@ mod tests {
     use crate::register::observations::parse;
     use std::sync::Arc;
 
-    /// What is told of `of` with twice the goodput of `over`, or half of it, at 7 hops.
+    /// Sentence about `of` with `factor` times the goodput of `over` at 7 hops.
     fn told(factor: f64, check: &str) -> String {
         let text = format!(
             "id = \"X\"\ntitle = \"X\"\nsource = \"X\"\nx = {{ key = \"topology.hops\", title = \"hops\" }}\n\

@@ -13,7 +13,7 @@ pub struct Collection {
     pub runs: Option<String>,
     /// The records.
     pub records: Arc<Vec<Value>>,
-    /// How they came to be.
+    /// Manifest of the runs.
     pub made: Manifest,
     /// Where they are.
     pub directory: PathBuf,

@@ -152,7 +152,7 @@ fn own_references(published: &Published) -> Vec<Reference> {
     all.filter(|reference| reference.experiment.is_none()).collect()
 }
 
-/// What references of `texts` name in other experiments and does not exist, and what in a text of no experiment is not of one.
+/// References of `texts` to what other experiments do not have, and references in a text of no experiment that name none.
 pub fn strange_references<'a>(register: &Register, texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut told = Vec::new();
     for text in texts {

@@ -38,7 +38,7 @@ const LABELS: &[(&str, &str)] = &[
     ("dack", "Delayed ACK"),
 ];
 
-/// What people read for the transport called `name`; the name itself if it has no label.
+/// Label for people of the transport called `name`; the name itself if it has no label.
 pub fn label(name: &str) -> &str {
     LABELS.iter().find(|(other, _)| *other == name).map_or(name, |(_, label)| label)
 }

@@ -42,10 +42,10 @@ struct Place {
     page: Option<String>,
 }
 
-/// How much is run.
+/// Amount of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// What is judged: minutes for everything.
+    /// The runs that are judged: minutes for everything.
     Quick,
     /// The same with the other readings, which count for nothing.
     QuickWithReadings,
@@ -56,7 +56,7 @@ pub enum Effort {
 /// One experiment of the register.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// What was published.
+    /// The published results.
     pub published: Published,
     /// Its file, for messages.
     pub file: String,
@@ -90,7 +90,7 @@ pub struct Runs {
     pub is_run: Vec<bool>,
     /// The rule by which a point gets more seeds.
     pub until: Option<(super::data::Until, f64)>,
-    /// How many times the seeds a point may get before a claim or number about it is given up as one that cannot be told; 1 for no
+    /// Factor of the seeds that a point may get before a claim or number about it is given up as one that cannot be told; 1 for no
     /// more.
     pub times: u64,
 }
@@ -119,7 +119,7 @@ impl Runs {
         }
     }
 
-    /// What there is to do, but for the seeds that intervals may still need.
+    /// The work, without the seeds that intervals may still need.
     pub fn work(&self) -> Work {
         let seeds = self.scenario.seeds;
         let cost_s: f64 = self.points().map(|point| Estimate::of(point).cpu_s).sum();
@@ -143,7 +143,7 @@ impl Register {
     /// The register in a directory of the same form.
     ///
     /// # Errors
-    /// What is wrong with its files, one line each.
+    /// The faults of its files, one line each.
     pub fn read(directory: &Path) -> Result<Register, Vec<String>> {
         let register = Register::assemble(directory, |name| std::fs::read_to_string(directory.join(name)).ok())?;
         Ok(Register { directory: Some(directory.to_owned()), ..register })
@@ -258,7 +258,7 @@ impl Register {
         Ok(chosen)
     }
 
-    /// What is run for experiments, each set of runs once; with that many `seeds` instead of as many as the effort has.
+    /// The runs of experiments, each set of them once; with that many `seeds` instead of as many as the effort has.
     ///
     /// # Errors
     /// As [`Register::runs`].
@@ -277,10 +277,10 @@ impl Register {
         Ok(plans)
     }
 
-    /// What is run for `experiment`; None if nothing can be.
+    /// The runs of `experiment`; None if nothing can be run.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The fault, in words.
     pub fn runs(&self, experiment: &Experiment, effort: Effort) -> Result<Option<Runs>, String> {
         let Some(owner) = self.owner(experiment)? else { return Ok(None) };
         let mut runs = owner.own_runs(effort)?;

@@ -40,7 +40,7 @@ impl Published {
     }
 }
 
-/// What a term of `place` names and does not exist.
+/// Names in a term of `place` that do not exist.
 pub fn check_term(published: &Published, term: &Term, place: &str, told: &mut Vec<String>) {
     if published.curve(&term.curve).is_none() {
         told.push(format!("{place}: there is no curve \"{}\"", term.curve));

@@ -1,4 +1,4 @@
-//! What records say about the curves of an experiment: for each panel, curve, quantity and x a list of observations.
+//! Observations in records of the curves of an experiment: for each panel, curve, quantity and x a list of observations.
 
 use super::data::{Curve, Metric, Published, Term};
 use super::select::X;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The records of an experiment, sorted by panel, curve and x.
 #[derive(Clone, Debug)]
 pub struct Observations<'a> {
-    /// What they are held against.
+    /// The published results that they are compared with.
     pub published: &'a Published,
     records: Arc<Vec<Value>>,
     xs: Vec<X>,
@@ -146,7 +146,7 @@ impl<'a> Observations<'a> {
         self.xs.iter().filter(|x| term.x.is_none_or(|own| own == x.value)).filter_map(different).min()
     }
 
-    /// What a tuned curve is chosen from at an x, ascending in the parameter.
+    /// The choices of a tuned curve at an x, ascending in the parameter.
     pub fn choices(&self, panel: usize, curve: &Curve, x: &X) -> Vec<Choice> {
         let Some(metric) = self.published.metric(&self.published.first_metric()) else { return Vec::new() };
         let mut choices: Vec<Choice> = Vec::new();
@@ -173,7 +173,7 @@ impl<'a> Observations<'a> {
         self.records(panel, curve, x).into_iter().flat_map(|record| observe(record, metric, flow)).collect()
     }
 
-    /// What a term is about: the observations at every x, or at the one it names. An x without any run is left out.
+    /// Observations of a term: those at every x, or at the one it names. An x without any run is left out.
     ///
     /// # Errors
     /// If the curve or the metric is not there, or there are no runs.
@@ -242,7 +242,7 @@ fn observe(record: &Value, metric: &Metric, flow: Option<usize>) -> Vec<f64> {
 }
 
 impl Published {
-    /// What people read for the curve `id`.
+    /// Label for people of the curve `id`.
     pub fn label(&self, id: &str) -> String {
         let own = self.curve(id).and_then(|curve| curve.label.clone());
         own.unwrap_or_else(|| super::labels::label(id).to_owned())

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What stands for a number that the records do not have: of runs that this quality leaves out.
+/// Stands for a number that the records do not have, because this quality leaves its runs out.
 const MISSING: &str = "(not run)";
 
-/// What is told of a quantity.
+/// The statistic of a quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// Its value.
@@ -71,7 +71,7 @@ fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
 /// The references of `text`.
 ///
 /// # Errors
-/// What is wrong with the first that cannot be read.
+/// The fault of the first one that cannot be read.
 pub fn references(text: &str) -> Result<Vec<Reference>, String> {
     let number = |part| if let Part::Number(reference) = part { Some(*reference) } else { None };
     Ok(parts(text)?.into_iter().filter_map(number).collect())
@@ -117,7 +117,7 @@ impl Reference {
         std::iter::once(&self.of).chain(&self.over)
     }
 
-    /// What in it does not exist in `published`.
+    /// Names in it that do not exist in `published`.
     pub fn check(&self, published: &Published, place: &str, told: &mut Vec<String>) {
         for term in self.terms() {
             if self.what != What::Flows {

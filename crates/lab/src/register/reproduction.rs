@@ -45,7 +45,7 @@ impl Reproduction<'_> {
     /// Makes the runs that are missing; returns how many failed.
     ///
     /// # Errors
-    /// What keeps it from the end.
+    /// The reason why it does not come to its end.
     pub fn make(&self, runs: Runs, backend: &mut dyn Backend, listener: &mut dyn Listener) -> Result<usize, Broken> {
         let times = runs.times;
         let campaign = Arc::new(Campaign { first_seed: 1, seeds: runs.scenario.seeds, scenario: runs.scenario });

@@ -43,7 +43,7 @@ pub struct Entry {
     /// Why it is not better; null for what is reproduced.
     #[serde(default)]
     pub cause: Option<Cause>,
-    /// What makes the records again.
+    /// Command that makes the records again.
     #[serde(default)]
     pub command: String,
     /// The numbers that decided, in words.
@@ -163,12 +163,12 @@ pub fn write(directory: &Path, entries: &[Entry]) -> Result<(), String> {
 /// The entries in the text of such a file.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the text.
 pub fn parse(text: &str) -> Result<Vec<Entry>, String> {
     serde_json::from_str(text).map_err(|error| format!("this is no list of verdicts: {error}"))
 }
 
-/// What is otherwise than `expected`, among the experiments that `found` has, one sentence each.
+/// Differences from `expected`, among the experiments that `found` has, one sentence each.
 pub fn turned(expected: &[Entry], found: &[Entry]) -> Vec<String> {
     let named = |entries: &[Entry]| -> BTreeMap<(String, String), String> {
         entries.iter().map(|entry| ((entry.experiment.clone(), entry.claim.clone()), entry.verdict.clone())).collect()
@@ -189,7 +189,7 @@ pub fn turned(expected: &[Entry], found: &[Entry]) -> Vec<String> {
     told
 }
 
-/// How many claims hold, paper by paper, and why the others do not.
+/// Counts of the claims that hold, paper by paper, and the causes of the others.
 pub fn scoreboard(entries: &[Entry]) -> String {
     let count = |paper: &str, verdict: Verdict| {
         let of_paper =

@@ -1,4 +1,4 @@
-//! Does it hold? A comparison made again with other choices of the model, one at a time, and what becomes of its answer.
+//! Robustness of a comparison: the same one made again with other choices of the model, one at a time, and whether its answer holds.
 //!
 //! The answer of a comparison of two variants in one metric is one of four ([`Answer`]). It holds with another choice if it is the same there. So of
 //! a variant that is better as the scenario is written, "holds" means: the difference has the same sign, its 95 % interval, in pairs of equal seeds, has no
@@ -28,9 +28,9 @@ pub fn frames(records: &[Value]) -> u64 {
 /// Answer of a comparison in one metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// This side is better for sure, and starves no flow.
+    /// This side is clearly better, and starves no flow.
     Better(Side),
-    /// This side is ahead for sure, but starves a flow.
+    /// This side is clearly ahead, but starves a flow.
     Ahead(Side),
     /// The interval of the difference has a zero in it.
     Open,
@@ -61,10 +61,10 @@ pub enum Verdict {
     /// It is the same.
     #[serde(rename = "holds")]
     Holds,
-    /// Another one is better for sure, and starves no flow; or one is, where nobody was.
+    /// Another one is clearly better, and starves no flow; or one is, where nobody was.
     #[serde(rename = "flips")]
     Flips,
-    /// Somebody is ahead for sure, but starves a flow.
+    /// A side is clearly ahead, but starves a flow.
     #[serde(rename = "starves")]
     Starves,
     /// It cannot be told who is better.
@@ -115,14 +115,14 @@ pub struct Robust {
     pub not_applicable: Vec<(String, String)>,
 }
 
-/// What became of the question whether a comparison holds.
+/// Answer to the question whether a comparison holds.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Asked {
     /// Nobody asked.
     No,
     /// It was not asked, because so many other models would put so many frames on the air.
     TooMuch {
-        /// How many.
+        /// Their number.
         models: usize,
         /// The frames of all of them.
         frames: u64,
@@ -134,13 +134,13 @@ pub enum Asked {
 /// One model and one metric.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Row<'a> {
-    /// What people call the model.
+    /// Name of the model for people.
     pub model: &'a str,
     /// The difference; none if it was not measured.
     pub line: Option<&'a Line>,
-    /// What it says.
+    /// Its answer.
     pub answer: Answer,
-    /// What becomes of the answer as written.
+    /// Verdict on the answer as written.
     pub verdict: Verdict,
 }
 
@@ -151,12 +151,12 @@ impl Robust {
         Row { model: &self.written.model, line: self.written.line(metric), answer, verdict: Verdict::Holds }
     }
 
-    /// What the scenario says as it is written, in one metric.
+    /// Answer of the scenario as written, in one metric.
     pub fn written(&self, metric: &str) -> Answer {
         Answer::of(self.written.line(metric))
     }
 
-    /// What the other models say in that metric.
+    /// Answers of the other models in that metric.
     pub fn rows<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = Row<'a>> + 'a {
         let written = self.written(metric);
         self.others.iter().map(move |trial| {
@@ -179,7 +179,7 @@ impl Robust {
         METRICS.iter().map(|metric| metric.name).filter(|name| TOLD.contains(name)).filter(is_told)
     }
 
-    /// What there is of a metric for programs: how often it holds, with which models it does not, the rows, and the sentence with these `names`.
+    /// A metric for programs: how often its answer holds, with which models it does not, the rows, and the sentence with these `names`.
     pub fn json(&self, metric: &str, names: [&str; 2]) -> Value {
         let with = |verdict| -> Vec<&str> {
             self.rows(metric).filter(|row| row.verdict == verdict).map(|row| row.model).collect()

@@ -59,7 +59,7 @@ fn an_answer_flips_starves_or_cannot_be_told() {
     let starving = starving(&all, ["old", "new"]).unwrap();
     assert_eq!(
         starving,
-        "as written nobody starves a flow; so it is in 3 of 5 other models; new starves a flow with greedy, other greedy"
+        "as written nobody starves a flow; the same in 3 of 5 other models; new starves a flow with greedy, other greedy"
     );
     let object = all.json(GOODPUT, ["old", "new"]);
     assert_eq!((&object["holds"], &object["of"], &object["flips_with"][0]), (&json!(1), &json!(5), &json!("other")));
@@ -89,7 +89,7 @@ fn who_is_ahead_and_starves_has_nothing_that_could_hold_but_that() {
     );
     assert_eq!(
         starving(&all, ["old", "new"]).unwrap(),
-        "as written new starves a flow in 4 of 4 runs; so it is in 1 of 2 other models; nobody starves a flow with y"
+        "as written new starves a flow in 4 of 4 runs; the same in 1 of 2 other models; nobody starves a flow with y"
     );
 }
 
@@ -125,9 +125,9 @@ fn delays_of_starved_flows_on_both_sides_are_no_tie_of_delays() {
         told.starts_with("neither has a 95th percentile of the delay as written: a flow is starved in all runs"),
         "{told}"
     );
-    assert!(told.ends_with("so it is in 1 of 1 other models"), "{told}");
+    assert!(told.ends_with("the same in 1 of 1 other models"), "{told}");
     assert_eq!(
         starving(&all, ["old", "new"]).unwrap(),
-        "as written both old and new starve a flow in 3 of 3 runs each; so it is in 1 of 1 other models"
+        "as written both old and new starve a flow in 3 of 3 runs each; the same in 1 of 1 other models"
     );
 }

@@ -8,7 +8,7 @@ fn listed<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> String {
     rows.map(|row| row.model).collect::<Vec<_>>().join(", ")
 }
 
-/// How much, with its interval: "12.0 ± 3.1 kbit/s", or nothing where there is no interval.
+/// Size of the difference, with its interval: "12.0 ± 3.1 kbit/s", or nothing where there is no interval.
 fn by(row: &Row<'_>) -> String {
     row.line.and_then(amount).map(|amount| format!(" by {amount}")).unwrap_or_default()
 }
@@ -28,14 +28,14 @@ pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
             format!("{} is {}{} as written; this holds {held}", called(side), metric.praise, by(&written))
         }
         Answer::Ahead(side) => format!(
-            "nobody is called {} as written: {} is ahead{}, but starves a flow{}; so it is {held}",
+            "nobody is called {} as written: {} is ahead{}, but starves a flow{}; the same {held}",
             metric.praise,
             called(side),
             by(&written),
             starved(&written, side)
         ),
         Answer::Open if written.line.is_some_and(|line| line.counts.iter().all(|of| of.none == of.runs)) => {
-            format!("neither has a {} as written: a flow is starved in all runs; so it is {held}", metric.noun)
+            format!("neither has a {} as written: a flow is starved in all runs; the same {held}", metric.noun)
         }
         Answer::Open => format!("as written there is no clear difference in {}, nor is there {held}", metric.noun),
         Answer::Unknown => format!("nothing can be said of the {} as written", metric.noun),
@@ -65,7 +65,7 @@ fn starved(row: &Row<'_>, side: Side) -> String {
     of.map(|of| format!(" in {} of {} runs", of.starved_runs, of.runs)).unwrap_or_default()
 }
 
-/// Who starves a flow as written and where that changes, in one sentence; nothing if nobody ever does.
+/// Sides that starve a flow as written and the models that change that, in one sentence; nothing if neither ever does.
 pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
     let who = |starved: Option<[(usize, usize); 2]>| starved.map(|sides| sides.map(|(starved, _)| starved > 0));
     let trials = || std::iter::once(&robust.written).chain(&robust.others);
@@ -89,7 +89,7 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
         [(one, runs), (other, others), ..] => format!(" in {one} of {runs} runs and in {other} of {others}"),
     };
     let mut parts =
-        vec![format!("as written {}{runs}; so it is in {same} of {} other models", told(written), robust.others.len())];
+        vec![format!("as written {}{runs}; the same in {same} of {} other models", told(written), robust.others.len())];
     for sides in [[false, false], [true, false], [false, true], [true, true]] {
         let models: Vec<&str> = robust
             .others
@@ -104,7 +104,7 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// Who is better in a row: "tcp-ap", or a dash.
+/// The better side of a row: "tcp-ap", or a dash.
 pub fn verdict(row: &Row<'_>, names: [&str; 2]) -> String {
     match row.answer {
         Answer::Better(side) => names[side as usize].to_owned(),

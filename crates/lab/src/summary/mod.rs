@@ -1,4 +1,4 @@
-//! What every summary for people obeys: who starved comes first, delays of the starved are no numbers, what ties or starves is not best,
+//! Rules of every summary for people: starved flows come first, delays of the starved are no numbers, what ties or starves is not best,
 //! and shares of different kinds of traffic have no index.
 
 mod best;
@@ -12,6 +12,8 @@ use serde_json::Value;
 
 /// The confidence level of the intervals.
 pub const LEVEL: f64 = 0.95;
+/// Meaning of the sign in numbers for people.
+pub const PLUS_MINUS: &str = "±: half the width of the 95 % confidence interval";
 /// Runs below which an interval would say nothing: Student's t for two values is 12.7.
 pub const LEAST: usize = 3;
 

@@ -1,4 +1,4 @@
-//! Who starved: flows that delivered nothing, or nothing for long. Every summary asks here, and says it first.
+//! Starved flows: those that delivered nothing, or nothing for long. Every summary asks here, and names them first.
 
 use super::flows;
 use crate::words::told;
@@ -174,7 +174,9 @@ impl Tally {
             self.groups.iter().filter_map(|group| Some((group, group.flows.get(&id)?))).collect();
         let runs: usize = of.iter().map(|(group, _)| group.runs).sum();
         let ends = match of.first().and_then(|(_, flow)| flow.ends) {
-            Some((from, to)) if of.iter().all(|(_, flow)| flow.ends == Some((from, to))) => format!(" ({from}→{to})"),
+            Some((from, to)) if of.iter().all(|(_, flow)| flow.ends == Some((from, to))) => {
+                format!(" (node {from} to node {to})")
+            }
             _ => String::new(),
         };
         let names = |(_, flow): &(&Group, &Flow)| flow.name.clone();
@@ -280,13 +282,13 @@ mod tests {
             tally.sentences(),
             [
                 "STARVED: a flow was starved in 5 of 6 runs; nothing that starves a flow is called best.",
-                "flow 0 (0→6) delivered nothing in 5 of 6 runs: cubic 2 of 3, quiet-train 3 of 3.",
-                "flow 1 (0→6) was silent for up to 20.0 s in 3 of 6 runs: quiet-train 3 of 3.",
+                "flow 0 (node 0 to node 6) delivered nothing in 5 of 6 runs: cubic 2 of 3, quiet-train 3 of 3.",
+                "flow 1 (node 0 to node 6) was silent for up to 20.0 s in 3 of 6 runs: quiet-train 3 of 3.",
             ]
         );
         let one = Tally::of(&all[5..]);
         assert_eq!(one.sentences()[0], "STARVED: a flow was starved; nothing that starves a flow is called best.");
-        assert_eq!(one.sentences()[1], "flow 0 (0→6) delivered nothing.");
+        assert_eq!(one.sentences()[1], "flow 0 (node 0 to node 6) delivered nothing.");
     }
 
     #[test]

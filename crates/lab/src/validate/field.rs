@@ -42,13 +42,13 @@ fn config(text: &str, sets: &[&str]) -> Config {
     points.remove(0).config
 }
 
-/// What the chain of 802.11a carried, kbit/s: hops, the ends of what was seen, the largest error in per cent.
+/// Goodput of the chain of 802.11a, kbit/s: hops, the ends of what was seen, the largest error in per cent.
 const CHAIN: [(u16, f64, f64, f64); 3] =
     [(1, 5350.0, 5350.0, 5.0), (2, 2020.0, 2070.0, 5.0), (3, 1470.0, 1470.0, 10.0)];
-/// What is offered beyond what the chain carries, kbit/s: at it two hops lost 35 % to 45 % in the field.
+/// Load beyond the capacity of the chain, kbit/s: at it two hops lost 35 % to 45 % in the field.
 const OVER_OFFERED: f64 = 3500.0;
 
-/// What a rule says that is open where it does not hold: nobody knows enough of the set-up to call that an error of the simulator.
+/// Verdict of a rule that is open where it does not hold: nobody knows enough of the set-up to call that an error of the simulator.
 fn verdict(holds: bool) -> Verdict {
     if holds { Verdict::Met } else { Verdict::Shown }
 }

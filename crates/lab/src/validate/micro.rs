@@ -24,7 +24,7 @@ struct BistableRow {
     flow2_kbps: f64,
 }
 
-/// What the file of many seeds calls a case that is bistable: hidden pairs without RTS/CTS synchronise after a while
+/// Name of a bistable case in the file of many seeds: hidden pairs without RTS/CTS synchronise after a while
 /// that differs from seed to seed, or not at all, so that one run says nothing about another.
 fn bistable(case: &str) -> Option<&'static str> {
     if case.starts_with("chain hidden") && case.ends_with("RTS off") {

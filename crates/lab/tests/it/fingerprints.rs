@@ -1,4 +1,4 @@
-//! What runs do is pinned: a fingerprint of short runs of every scenario file, and of every named transport over a chain and a
+//! Behaviour of runs, pinned: a fingerprint of short runs of every scenario file, and of every named transport over a chain and a
 //! cross, beside `validation/fingerprints.txt`.
 //!
 //! After a change of the model that is meant, raise `meshpace_sim::MODEL_REVISION` and say why:

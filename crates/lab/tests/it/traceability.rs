@@ -114,7 +114,7 @@ fn has_test(text: &str, name: &str) -> bool {
     text.match_indices("#[test]").any(|(at, _)| after_attribute(&text[at..])) || by_macro()
 }
 
-/// What is wrong with a row, if anything.
+/// Fault of a row, if it has one.
 fn fault(root: &Path, row: &Row) -> Option<String> {
     for (file, items) in &row.code {
         let Ok(text) = fs::read_to_string(root.join("crates").join(file)) else {

@@ -1,4 +1,4 @@
-//! What the time series tells of watched links, and flows that are there several times.
+//! Watched links in the time series, and flows that are there several times.
 
 use meshpace_lab::record::Record;
 use meshpace_scenario::{Scenario, Source};

@@ -44,7 +44,7 @@ fn tpa_echo(tpa: TpaListener) {
     });
 }
 
-/// What somebody can say who reads a request and has no keys: 62 bytes.
+/// Answer of somebody who reads a request and has no keys: 62 bytes.
 fn forged_refusal(request: &[u8]) -> Option<Vec<u8>> {
     let (request, _) = Opening::decode(request).filter(|(opening, _)| opening.kind == Kind::Request)?;
     let forged = Opening { kind: Kind::Refusal, acceptor: 0, cookie: Cookie::default(), ..request }.encode(&[], 0);

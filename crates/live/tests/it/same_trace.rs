@@ -31,13 +31,13 @@ use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// How long an application takes to react: longer than nothing, far below any timer.
+/// Reaction time of an application: longer than nothing, far below any timer.
 const REACTION: Duration = Duration::from_millis(1);
 
 /// By how much a packet may be late without a change of what is sent, ms. The link itself delays nothing: then it is the most.
 const ROOM: u64 = 40;
 
-/// What is compared: which side sent it, whether it was lost, and the segment without what differs by nature.
+/// A compared segment: the side that sent it, whether it was lost, and its fields without those that differ by nature.
 type Trace = Vec<(usize, bool, Segment)>;
 
 fn plain(segment: &Segment) -> Segment {
@@ -141,7 +141,7 @@ fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace 
 /// Trials on the wire, of which the first counts in which the machine was not late.
 const TRIALS: usize = 10;
 
-/// What `during` returns, and by how much a thread that wanted to wake every 5 ms meanwhile was late at the most, ms.
+/// Result of `during`, and the largest lateness of a thread that wanted to wake every 5 ms meanwhile, ms.
 fn lateness<T>(during: impl FnOnce() -> T) -> (T, u64) {
     let period = std::time::Duration::from_millis(5);
     let over = AtomicBool::new(false);

@@ -20,7 +20,7 @@ use std::net::SocketAddrV4;
 /// ACK take 802.11 some 12 ms more.
 const PATH: PathInfo = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
 
-/// How long the wire takes each way.
+/// Delay of the wire each way.
 const DELAY: Duration = Duration::from_millis(50);
 
 /// A segment as both worlds see it: offset and payload of data, or what an ACK acknowledges.

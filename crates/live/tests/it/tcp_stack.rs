@@ -23,7 +23,7 @@ const PORT: u16 = 80;
 struct Queues {
     to_us: VecDeque<Vec<u8>>,
     from_us: VecDeque<Vec<u8>>,
-    /// What time it is, where that is not the machine's.
+    /// The time, where it is not the machine's.
     now: Option<Time>,
 }
 
@@ -88,7 +88,7 @@ impl World {
         self.tell(&packet);
     }
 
-    /// What has come out: header and payload length.
+    /// Segments that have come out: header and payload length.
     fn said(&mut self) -> Vec<(Header, usize)> {
         let out = std::mem::take(&mut self.queues.lock().unwrap().from_us);
         let understand = |bytes: &Vec<u8>| match packet::decode(bytes, Check::Full) {
@@ -104,7 +104,7 @@ impl World {
         self.stack.run_timers();
     }
 
-    /// How many segments with payload have come out.
+    /// Number of segments with payload that have come out.
     fn data(&mut self) -> usize {
         self.said().iter().filter(|(_, length)| *length > 0).count()
     }

@@ -1,4 +1,4 @@
-//! What has left this host when a connection is broken off: a process may end right then, and the thread of its connections with it.
+//! Datagrams that have left this host when a connection is broken off: a process may end right then, and the thread of its connections with it.
 
 use crate::common::{listener, ms};
 use crate::puppet::{Puppet, plain};
@@ -11,7 +11,7 @@ use meshpace_transport::tpa::{Flags, Segment};
 use std::net::UdpSocket;
 use std::sync::atomic::AtomicBool;
 
-/// How often each is tried: the thread that sends may be quicker than the one that looks.
+/// Number of trials of each: the thread that sends may be quicker than the one that looks.
 const ROUNDS: usize = 30;
 
 /// Whether a reset is among the datagrams that are here already.

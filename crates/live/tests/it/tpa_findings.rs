@@ -63,7 +63,7 @@ fn forged(rng: &mut Rng, right: u64) -> Vec<u8> {
     }
 }
 
-/// How many forged datagrams a test sends: ten million in the slow run.
+/// Number of forged datagrams that a test sends: ten million in the slow run.
 fn many() -> usize {
     let usual = if std::env::var("MESHPACE_SLOW").is_ok_and(|value| value == "1") { 10_000_000 } else { 100_000 };
     std::env::var("MESHPACE_FORGED").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)

@@ -45,7 +45,7 @@ impl Tunnel {
         to(&self.connector, target)
     }
 
-    /// What both ends have counted once no stream is open.
+    /// Counts of both ends once no stream is open.
     pub fn totals(&self) -> [Totals; 2] {
         [settled(&self.connector.counters()), settled(&self.exit.counters())]
     }
@@ -57,7 +57,7 @@ pub fn to(connector: &Connector, target: SocketAddr) -> SocketAddr {
     connector.serve(&forward, |_| {}).unwrap()
 }
 
-/// What has been counted once no stream is open.
+/// Counts once no stream is open.
 pub fn settled(counters: &Counters) -> Totals {
     let start = Instant::now();
     while counters.totals().open > 0 && start.elapsed() < ms(30_000) {
@@ -68,7 +68,7 @@ pub fn settled(counters: &Counters) -> Totals {
     totals
 }
 
-/// What comes back of what is said once all is said.
+/// Echo of all that was sent.
 pub fn exchange(at: SocketAddr, said: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(at)?;
     stream.set_read_timeout(Some(ms(60_000)))?;
@@ -407,7 +407,7 @@ pub fn parrot(mut stream: TcpStream) {
     }
 }
 
-/// How long the echo of a keystroke takes, in ms: the shortest, the median, and what 95 of 100 keep below.
+/// Times of the echo of a keystroke, ms: the shortest, the median, the 95th percentile.
 fn echo_times(mut keyboard: impl Write, mut screen: impl Read, keystrokes: usize) -> [f64; 3] {
     let mut times: Vec<f64> = (0..keystrokes)
         .map(|_| {

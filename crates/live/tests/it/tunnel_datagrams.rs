@@ -51,7 +51,7 @@ fn client(at: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// What the next datagram holds.
+/// Payload of the next datagram.
 fn heard(client: &UdpSocket) -> Vec<u8> {
     let mut buffer = vec![0; 65_536];
     let length = client.recv(&mut buffer).expect("a datagram");

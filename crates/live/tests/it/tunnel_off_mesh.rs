@@ -25,7 +25,7 @@ const RUNS: usize = 3;
 const START: std::time::Duration = std::time::Duration::from_millis(3000);
 const COUNTED: std::time::Duration = std::time::Duration::from_millis(10_000);
 
-/// What is compared.
+/// The ways that are compared.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Kernel(&'static str),

@@ -365,7 +365,7 @@ impl<P: Packet> Dcf<P> {
         let sequence = self.sequences.next;
         // Sequence numbers have 12 bits; 0 means "none heard yet" in the duplicate filter.
         self.sequences.next = if sequence == 4095 { 1 } else { sequence + 1 };
-        self.take_in_hand(&packet, bytes);
+        self.start_batch(&packet, bytes);
         let mut outgoing = Outgoing {
             packet,
             bytes,

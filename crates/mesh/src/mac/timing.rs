@@ -85,8 +85,6 @@ pub struct Timing {
     pub ht: Option<HtConfig>,
     /// Air time of a block ACK; zero without OFDM.
     pub block_ack_air: Duration,
-    /// Air time of a block ACK request; zero without OFDM.
-    pub block_ack_req_air: Duration,
 }
 
 impl Timing {
@@ -123,7 +121,6 @@ impl Timing {
             rates: None,
             ht: None,
             block_ack_air: Duration::ZERO,
-            block_ack_req_air: Duration::ZERO,
         }
     }
 
@@ -175,7 +172,6 @@ impl Timing {
             rates: None,
             ht: config.ht,
             block_ack_air: response(BLOCK_ACK_BYTES),
-            block_ack_req_air: response(BLOCK_ACK_REQ_BYTES),
         };
         let rates = config.ht.and_then(|HtConfig { bytes, mpdus, longest, .. }| {
             let Access { aifs, cw_min, .. } = access[Category::BestEffort as usize];

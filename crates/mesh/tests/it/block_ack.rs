@@ -147,7 +147,7 @@ fn an_unanswered_rts_counts_for_all_that_it_stood_for() {
     assert_eq!(originator.take_given_up(1), Some((queued(0), 1)));
 }
 
-/// What a recipient hands up of these MPDUs.
+/// MPDUs of these that a recipient hands up.
 fn take(recipient: &mut Recipient<Parcel>, now: Time, sequences: &[u16]) -> Vec<u32> {
     let mut up = Vec::new();
     for &sequence in sequences {

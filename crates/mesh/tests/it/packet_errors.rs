@@ -49,7 +49,7 @@ const QAM64_FIVE_SIXTHS: Sent =
     Sent { points: 8, sent: [&[true, true, false, true, false], &[true, false, true, false, true]] };
 
 impl Sent {
-    /// What a decoder learns of a coded bit 0 on an axis at `snr` with noise of 1: how much nearer the next point with a 0 is than that with
+    /// Metric that a decoder has of a coded bit 0 on an axis at `snr` with noise of 1: how much nearer the next point with a 0 is than that with
     /// a 1. The bit lies at a random place of a random point, as behind a good interleaver, and may be turned over.
     fn soft(&self, snr: f64, rng: &mut Rng) -> f64 {
         let levels = self.points as f64;

@@ -24,7 +24,7 @@ _log = logging.getLogger("meshpace")
 
 @dataclass(frozen=True)
 class Robustness:
-    """What becomes of an answer under other models, one choice at a time: ``docs/robust.md``."""
+    """Whether an answer holds under other models, one choice at a time: ``docs/robust.md``."""
 
     #: With how many of the other models it is the same, and how many there are.
     holds: int
@@ -49,15 +49,15 @@ class Difference:
 
     #: The metric, a field of records.
     metric: str
-    #: Means of both sides, and their difference. A delay of which a starved flow is a part is none, which outranks any number.
+    #: Means of both sides, and their difference. None where a flow was starved: a starved flow has no delay, which is worse than any number.
     a: float | None
     b: float | None
     difference: float | None
-    #: The 95 % interval of the difference; none with fewer than three runs on a side.
+    #: The 95 % confidence interval of the difference; none with fewer than three runs on a side.
     interval: tuple[float, float] | None
     #: Seeds that were compared in pairs; 0 if there were none in common.
     seeds: int
-    #: Which side is better, if it is sure and that side starves no flow.
+    #: The better side: the interval has no zero in it, and that side starves no flow. None if there is no such side.
     better: str | None
     #: Runs of a and of b in which a flow was starved.
     starved: tuple[int, int]

@@ -54,7 +54,7 @@ class Results:
 
     @property
     def starved(self) -> list[str]:
-        """Who starved, a sentence each, and nothing if nobody did: flows that delivered nothing, or nothing for more than a tenth of the measured time.
+        """Starved flows, a sentence each, and nothing if there are none: flows that delivered nothing, or nothing for more than a tenth of the measured time.
 
         Look here before any mean: a flow without a byte has no delay, and a variant without it may look better than one that serves everybody.
         """
@@ -90,7 +90,7 @@ class Results:
         flow: int | str | Sequence[int | str] | None = None,
         ax: Axes | None = None,
     ) -> Axes:
-        """Draws a field against a key of the sweep, means over the seeds with 95 % intervals; needs matplotlib (``meshpace[plot]``).
+        """Draws a field against a key of the sweep, means over the seeds with 95 % confidence intervals; needs matplotlib (``meshpace[plot]``).
 
         Without ``x`` it is the first key with numbers, without ``by`` a curve for each combination of the other keys. ``where`` chooses among the records.
 
@@ -108,7 +108,7 @@ class Results:
     def __repr__(self) -> str:
         missing = "" if self.complete else f" of {self.total}"
         starved = self._records.starved()[1]
-        told = f", of which {starved} starve a flow (see .starved)" if starved else ""
+        told = f", a flow starved in {starved} of them (see .starved)" if starved else ""
         return f"<meshpace.Results of {self.name!r}, {len(self)}{missing} runs{told}>"
 
 

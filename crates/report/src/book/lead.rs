@@ -60,7 +60,7 @@ pub fn figure(chapters: &[&Chapter]) -> Markup {
         }
         ul.legend { @for curve in &curves { li { (swatch(&painter.look(curve))) (published.label(&curve.id)) } }
             @if published.published.values().any(|row| row.contains_key("goodput")) { li { (ring()) "published" } } }
-        p.note { "Points are means, bars 95 % intervals. From " a href={ "#" (published.id) } { (published.id) } ", where all curves are." }
+        p.note { "Points are means, whiskers their 95 % confidence intervals. From " a href={ "#" (published.id) } { (published.id) } ", where all curves are." }
     } }
 }
 

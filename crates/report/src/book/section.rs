@@ -11,6 +11,7 @@ use meshpace_lab::register::judge::{Judgement, judge};
 use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::verdicts::cause_of;
 use meshpace_lab::register::{Account, Experiment, Observations, STUDIES, Verdict};
+use meshpace_lab::summary::PLUS_MINUS;
 use std::path::Path;
 
 pub fn of(chapter: &Chapter, is_alone: bool, book: &Book, resolver: &Resolver) -> Markup {
@@ -21,14 +22,15 @@ pub fn of(chapter: &Chapter, is_alone: bool, book: &Book, resolver: &Resolver) -
     html! {
         section.experiment id=(published.id) data-verdicts=(verdicts.join("|")) data-causes=(causes.join("|")) {
             header {
-                p.eyebrow { (published.id) " " (bar(chapter)) " " span.held { (chapter.held()) " of " (chapter.entries.len()) " hold" } }
+                p.eyebrow { (published.id) }
                 @if is_alone { h1 { (published.title) } } @else { h2 { (published.title) } }
+                (verdicts_of(chapter))
+                (account(chapter, resolver))
                 p.source { (published.source) " " (link(chapter.experiment))
                     @if let Some(page) = book.viewer { @if let Some(view) = view::link(page, book.register, chapter.experiment) {
                         " " a.view href=(view) { "watch it" }
                     } } }
             }
-            (account(chapter, resolver))
             @if let Some(collection) = chapter.collection { (judged(chapter, collection, book, resolver)) }
             @else { @for note in &published.notes { p { (resolver.text(&published.id, note)) } } }
         }
@@ -42,6 +44,7 @@ fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Re
     let painter = Painter { observations: &observations };
     html! {
         @if let Some(drawn) = drawn(published, chapter.experiment.paper()) { p.note { (drawn) } }
+        @if collection.made.seeds > 1 { p.note { "Numbers are means over the seeds. " (PLUS_MINUS) "; whiskers in the plots are the whole of it." } }
         @for figure in &published.figures { (painter.figure(figure)) }
         @if let Some(parts) = &published.decomposition { (crate::decomposition::section(parts, &observations)) }
         @if !published.claims.is_empty() { (claims(published, &observations)) }
@@ -80,14 +83,27 @@ fn readings(published: &Published, words: impl Fn(&str) -> String) -> Markup {
     } }
 }
 
+/// Verdicts with their counts, those that there are.
+fn counted(chapter: &Chapter) -> impl Iterator<Item = (Verdict, usize)> + Clone {
+    Verdict::ALL.into_iter().map(|verdict| (verdict, chapter.count(verdict))).filter(|(_, number)| *number > 0)
+}
+
 /// The verdicts as a bar with a part for each kind.
 pub fn bar(chapter: &Chapter) -> Markup {
-    let parts =
-        Verdict::ALL.into_iter().map(|verdict| (verdict, chapter.count(verdict))).filter(|(_, number)| *number > 0);
+    let parts = counted(chapter);
     let told: Vec<String> = parts.clone().map(|(verdict, number)| format!("{number} {}", verdict.words())).collect();
-    html! { span.mini role="img" aria-label=(told.join(", ")) title=(told.join(", ")) {
+    let told = format!("verdicts on the published claims: {}", told.join(", "));
+    html! { span.mini role="img" aria-label=(told) title=(told) {
         @for (verdict, number) in parts { span class=(class(verdict)) style={ "flex-grow:" (number) } {} }
     } }
+}
+
+/// The bar with a legend that has its counts; nothing without verdicts.
+fn verdicts_of(chapter: &Chapter) -> Markup {
+    html! { @if !chapter.entries.is_empty() { div.verdicts {
+        (bar(chapter))
+        ul.key { @for (verdict, number) in counted(chapter) { li { (chip(verdict)) " " (number) } } }
+    } } }
 }
 
 /// Findings beside the published text: how many claims hold, and which do not.

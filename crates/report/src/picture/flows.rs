@@ -61,7 +61,7 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let cut = if is_cut { format!(", of the first {BARS} of a point") } else { String::new() };
     let title = format!("goodput of each flow{at}{cut}");
     let tall = drawn.len() >= TALL;
-    let (description, y_title) = (title.clone(), "goodput, kbit/s".to_owned());
+    let (description, y_title) = (title.clone(), "goodput of each flow, kbit/s".to_owned());
     let chart = Chart { description, y_title, lines: lines(drawn), ..Chart::default() };
     Some(Plot { name: "flows".to_owned(), title, svg: chart.bars(), csv, tall })
 }
@@ -128,7 +128,7 @@ pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let at = axis.map_or(String::new(), |axis| format!(", for each line at the middle value of {axis}"));
     let cut = if is_cut { format!("; {LINES} lines and {LINES} flows at most") } else { String::new() };
     let title = format!("goodput over time{at}{cut}");
-    let (description, x_title, y_title) = (title.clone(), "time, s".to_owned(), "goodput, kbit/s".to_owned());
+    let (description, x_title, y_title) = (title.clone(), "time, s".to_owned(), "goodput over time, kbit/s".to_owned());
     let chart = Chart { description, x_title, y_title, lines: lines(drawn), legend: true, ..Chart::default() };
     Some(Plot { name: "time".to_owned(), title, svg: chart.bands(), csv, tall: false })
 }

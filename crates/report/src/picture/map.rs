@@ -108,7 +108,7 @@ impl Map {
             let (from, to, _) = self.flows[number];
             let _ = write!(
                 svg,
-                "<path d=\"M4 {y}h28\" stroke=\"{}\" stroke-width=\"2.5\" stroke-dasharray=\"{}\"/><text x=\"40\" y=\"{}\">{}, {from} to {to}</text>",
+                "<path d=\"M4 {y}h28\" stroke=\"{}\" stroke-width=\"2.5\" stroke-dasharray=\"{}\"/><text x=\"40\" y=\"{}\">{}, node {from} to node {to}</text>",
                 style.color,
                 style.dashes,
                 y + 5.0,
@@ -183,7 +183,7 @@ mod tests {
         let svg = map.draw();
         // Two links, two hops, one mark below.
         assert_eq!(svg.matches("<path").count(), 5, "{svg}");
-        assert!(svg.contains("tcp-ap, flow 0, 0 to 2") && svg.contains("#0072B2"), "{svg}");
+        assert!(svg.contains("tcp-ap, flow 0, node 0 to node 2") && svg.contains("#0072B2"), "{svg}");
         assert!(svg.contains(">400 m long<"), "{svg}");
         // Two flows of one transport differ in colour.
         let flows = vec![(0, 2, "tcp-ap".to_owned()), (2, 0, "tcp-ap".to_owned())];
@@ -193,6 +193,6 @@ mod tests {
         let flows = vec![(0, 2, "tcp-ap{pacing.alpha=0.5}".to_owned())];
         let unwatched = Map { routes: Vec::new(), flows, ..map }.draw();
         assert!(unwatched.contains('Q') && !unwatched.contains("thicker"));
-        assert!(unwatched.contains(">tcp-ap{...}, flow 0, 0 to 2<"), "{unwatched}");
+        assert!(unwatched.contains(">tcp-ap{...}, flow 0, node 0 to node 2<"), "{unwatched}");
     }
 }

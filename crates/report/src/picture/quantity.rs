@@ -24,9 +24,12 @@ pub const USUAL: [&str; 6] = ["goodput", "jain", "jain-2s", "retransmissions", "
 
 /// All of them, in the order in which they are drawn.
 pub const ALL: [Quantity; 13] = [
-    more("goodput", "goodput, kbit/s", 1e-3, |record| field(record, "aggregate_goodput_bps")),
+    more("goodput", "goodput of all flows, kbit/s", 1e-3, |record| field(record, "aggregate_goodput_bps")),
     Quantity { most: Some(1.0), ..more("jain", "Jain's index", 1.0, |record| shared(record, "jain")) },
-    Quantity { most: Some(1.0), ..more("jain-2s", "Jain's index over 2 s", 1.0, |record| shared(record, "jain_2s")) },
+    Quantity {
+        most: Some(1.0),
+        ..more("jain-2s", "Jain's index in windows of 2 s", 1.0, |record| shared(record, "jain_2s"))
+    },
     // Datagrams are not sent again.
     less("retransmissions", "retransmissions, %", 100.0, |record| {
         let all_are_datagrams = flows(record).iter().all(|flow| flow.get("loss_ratio").is_some_and(Value::is_number));

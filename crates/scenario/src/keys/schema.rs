@@ -59,7 +59,7 @@ fn property(keys: &[Key], key: &Key) -> Value {
     property
 }
 
-/// What the words of the table leave for a schema.
+/// JSON schema of a key, from the words of the table.
 fn by_words(written: &str) -> Value {
     match written.split([' ', ',']).next().unwrap_or_default() {
         "number" if written == "number of a node" => json!({"type": "integer", "minimum": 0}),

@@ -1,4 +1,4 @@
-//! What is drawn for each seed: places of nodes, and between which of them flows run.
+//! Places of nodes and ends of flows, drawn for each seed.
 //!
 //! Both come from streams of their own, of the run's seed or, with `placement = N`, of N whatever the run's seed is, so
 //! that several runs can share a placement. A placement that is not connected, or has no suitable ends for its flows, is

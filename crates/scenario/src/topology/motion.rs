@@ -20,7 +20,7 @@ use meshpace_sim::Mobility;
 use meshpace_sim::mobility::Move;
 use std::path::PathBuf;
 
-/// How far apart the beginning of a node by a map and by a trace may be, metres: both are rounded.
+/// Largest distance between the beginnings of a node in a map and in a trace, metres: both are rounded.
 const SAME_M: f64 = 1e-3;
 
 /// Reads `motion = "FILE"`: the moves, and where nodes begin if `topology` has no positions.

@@ -54,7 +54,7 @@ fn others(parameter: &Parameter) -> Vec<Value> {
     candidates.into_iter().filter(|value| form.accepts(value) && Some(value) != default.as_ref()).collect()
 }
 
-/// What changes no configuration by itself, and why.
+/// Parameters that change no configuration by themselves, with the reason.
 const OTHERWISE: [(&str, &str); 3] = [
     ("topology.allow_partition", "it decides what is refused"),
     ("flow.transport.pacing.interference.link_delay_data", "only together with the other"),
@@ -115,7 +115,7 @@ fn what_is_outside_of_a_declared_range_is_refused_by_its_name() {
     assert!(tried.len() > 150, "{}", tried.len());
 }
 
-/// What a scenario writes for `piece` with every parameter changed.
+/// Text of a scenario for `piece` with every parameter changed.
 fn all_changed(piece: &mut dyn Parameters, usual: &mut dyn Parameters) -> String {
     for slot in piece.slots() {
         if let Some(value) = others(slot.parameter).first() {

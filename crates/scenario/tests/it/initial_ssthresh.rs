@@ -6,7 +6,7 @@
 use meshpace_scenario::{Scenario, Source};
 use std::path::Path;
 
-/// How many segments each of ten seeds repeats.
+/// Segments repeated with each of ten seeds.
 fn repeated(queue: u32, initial_ssthresh: u32) -> Vec<u64> {
     let text = format!(
         "duration = \"6 s\"\n[topology]\nhops = 1\n[radio]\nqueue = {queue}\n[[flow]]\nto = 1\n\

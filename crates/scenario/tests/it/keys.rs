@@ -11,7 +11,7 @@ fn read(text: &str, sets: Vec<String>) -> Result<String, String> {
     Ok(format!("{:?}", scenario.points.iter().map(|point| (&point.config, &point.draw)).collect::<Vec<_>>()))
 }
 
-/// What each prototype is asked for.
+/// Keys that each prototype is asked for.
 fn asked() -> Vec<(String, BTreeSet<String>)> {
     let (texts, load) = keys::examples();
     let (mut asked, mut refused) = (Vec::new(), Vec::new());
@@ -86,7 +86,7 @@ fn seeds_are_a_key() {
     assert!(with("seedz = 3").is_err());
 }
 
-/// What is published is beside the scenarios, in files of its own.
+/// Published results are beside the scenarios, in files of their own.
 fn is_scenario(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.ends_with(".toml") && !name.ends_with("published.toml") && name != "register.toml"

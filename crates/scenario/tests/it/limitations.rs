@@ -1,4 +1,4 @@
-//! What `docs/limitations.md` calls not there yet is refused, and told what there is.
+//! Features that `docs/limitations.md` calls not there yet are refused, with a message that says what there is.
 
 use meshpace_scenario::{Scenario, Source};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What scenario files mean: units, defaults, topologies, `--set`, sweeps.
+//! Meaning of scenario files: units, defaults, topologies, `--set`, sweeps.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{

@@ -27,7 +27,7 @@ fn motion(topology: &str, files: &[(&str, &str)]) -> Motion {
 
 const ALONE: &str = "kind = 'nodes'\nmotion = 'walk.txt'";
 
-/// What `setdest` of ns-2 writes: comments, distances, pauses; a destination that is changed on the way, at 14 s and at 15 s.
+/// A trace as `setdest` of ns-2 writes it: comments, distances, pauses; a destination that is changed on the way, at 14 s and at 15 s.
 const NS2: &str = "\
 # nodes: 2, pause: 2.00, max speed: 20.00  max x = 500.00, max y: 500.00
 $node_(0) set X_ 83.36

@@ -1,4 +1,4 @@
-//! What is wrong with a topology, a movement, a map or a kind of traffic is refused, and the message names the place.
+//! A wrong topology, movement, map or kind of traffic is refused, and the message names the place.
 
 use meshpace_scenario::{Refusal, Scenario, Source};
 use std::path::Path;

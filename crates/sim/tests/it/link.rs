@@ -1,4 +1,4 @@
-//! What queue disciplines and markers do to whole runs: the shapes that their papers show, not the digits.
+//! Effects of queue disciplines and markers on whole runs: the shapes that their papers show, not the digits.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{LinkConfig, MarkerConfig, Position, QueueConfig};

@@ -35,7 +35,7 @@ fn chain(hops: u16) -> Vec<Position> {
     (0..=hops).map(|i| Position { x: 200.0 * f64::from(i), y: 0.0 }).collect()
 }
 
-/// How many packets arrived after how many hops.
+/// Number of packets by the hops after which they arrived.
 #[derive(Default)]
 struct Hops(BTreeMap<u8, u32>);
 

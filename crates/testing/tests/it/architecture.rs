@@ -1,6 +1,6 @@
-//! What `ARCHITECTURE.md` says about dependencies: which crate may use which, and that no two modules of a crate use each other.
+//! Dependencies as `ARCHITECTURE.md` has them: which crate may use which, and that no two modules of a crate use each other.
 //!
-//! What is a cycle: within one folder, a module (a file, or a folder with all that is in it) that uses another which, perhaps by way of
+//! A cycle is, within one folder, a module (a file, or a folder with all that is in it) that uses another which, perhaps by way of
 //! more of them, uses the first. What a module re-exports belongs to where it is defined, and tests do not count.
 
 mod modules;

@@ -5,9 +5,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What the script itself uses.
+/// Programs that the script itself uses.
 const REAL: [&str; 9] = ["bash", "cat", "dirname", "grep", "mktemp", "rm", "sort", "tail", "chmod"];
-/// What it looks for, besides tshark.
+/// Programs that it looks for, besides tshark.
 const TOOLS: [&str; 15] = [
     "nft",
     "iperf3",

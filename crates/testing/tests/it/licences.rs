@@ -16,7 +16,7 @@ fn texts(value: Option<&toml::Value>) -> Vec<String> {
     value.and_then(toml::Value::as_array).unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
 }
 
-/// What is allowed to all, and what more to single packages.
+/// Licences allowed to all packages, and further ones allowed to single packages.
 struct Policy {
     all: Vec<String>,
     exceptions: Vec<(String, Vec<String>)>,

@@ -49,10 +49,7 @@ impl Connection {
         Connection {
             profile: config.profile,
             role,
-            state: match role {
-                Role::Sender => State::Closed,
-                Role::Receiver => State::Listen,
-            },
+            state: State::of(role),
             handshake: Handshake::new(config.rto.initial),
             sender: Sender::new(config),
             receiver: Receiver::new(config, config.profile == Profile::Ns2),
@@ -106,7 +103,7 @@ impl Connection {
     pub fn abort(&mut self, now: Time) {
         self.shared.now = now;
         if self.end().is_none() {
-            self.reset_due = matches!(self.state, State::SynReceived | State::Established);
+            self.reset_due = self.state.has_peer();
             self.finish(End::Aborted);
         }
         self.settle();

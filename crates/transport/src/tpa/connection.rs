@@ -9,6 +9,7 @@ use super::Config;
 use super::receiver::{Placement, Receiver};
 use super::segment::Segment;
 use super::sender::Sender;
+use crate::closing::{End, State};
 use crate::flags::Flags;
 use crate::output::{Machine, Output};
 use crate::path::{Arrival, PathInfo, Role};
@@ -18,25 +19,6 @@ use meshpace_core::{Duration, Time};
 /// Number of times that SYN+ACK is sent, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is also
 /// repeated for at least the longest RTO: with an RTO near the RTT six attempts are soon over.
 const ATTEMPTS: u32 = 6;
-
-/// State of the connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// Not opened yet.
-    Closed,
-    /// Waits for a SYN.
-    Listen,
-    /// A SYN is out.
-    SynSent,
-    /// A SYN+ACK is out.
-    SynReceived,
-    /// Data may flow.
-    Established,
-    /// Both directions are closed.
-    Done,
-    /// Aborted by either end.
-    Reset,
-}
 
 /// One end of a connection.
 #[derive(Clone, Debug)]
@@ -65,10 +47,7 @@ impl Connection {
     /// A closed end that will open the connection, or one that listens. `config` must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Connection {
         Connection {
-            state: match role {
-                Role::Sender => State::Closed,
-                Role::Receiver => State::Listen,
-            },
+            state: State::of(role),
             role,
             sender: Sender::new(config),
             receiver: Receiver::new(config),
@@ -110,7 +89,7 @@ impl Connection {
     /// The application will write no more; what it wrote is still sent.
     pub fn close(&mut self, now: Time) {
         if self.state == State::Closed {
-            self.state = State::Done;
+            self.state = State::Ended(End::Closed);
         }
         self.sender.close();
         self.refresh(now);
@@ -118,9 +97,8 @@ impl Connection {
 
     /// The application gives up: the peer is told once.
     pub fn abort(&mut self, now: Time) {
-        let open = matches!(self.state, State::SynReceived | State::Established);
-        self.reset_due = open;
-        self.state = State::Reset;
+        self.reset_due = self.state.has_peer();
+        self.state = State::Ended(End::Aborted);
         self.refresh(now);
     }
 
@@ -151,13 +129,15 @@ impl Connection {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             if self.believes_reset(segment) {
-                self.state = State::Reset;
+                let is_refusal = self.state == State::SynSent;
+                self.state = State::Ended(if is_refusal { End::Refused } else { End::Reset });
                 self.refresh(now);
             }
             return None;
         }
         let placement = match self.state {
-            State::Closed | State::Reset => return None,
+            State::Established | State::Ended(End::Closed) => self.on_established(now, segment, arrival),
+            State::Closed | State::Ended(_) => return None,
             State::Listen => {
                 if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
                     self.state = State::SynReceived;
@@ -177,7 +157,6 @@ impl Connection {
                 None
             }
             State::SynReceived => self.on_syn_received(now, segment, arrival),
-            State::Established | State::Done => self.on_established(now, segment, arrival),
         };
         self.refresh(now);
         placement
@@ -225,7 +204,7 @@ impl Connection {
                 self.sender.close();
             }
             if self.sender.is_finished() {
-                self.state = State::Done;
+                self.state = State::Ended(End::Closed);
             }
         }
         placement
@@ -234,7 +213,7 @@ impl Connection {
     fn believes_reset(&self, segment: &Segment) -> bool {
         let answers = segment.flags.has(Flags::ACK) && segment.ack_block == self.sender.block_number();
         match self.state {
-            State::Closed | State::Listen | State::Done | State::Reset => false,
+            State::Closed | State::Listen | State::Ended(_) => false,
             State::SynSent => answers,
             State::SynReceived | State::Established => answers || self.receiver.expects(segment.block),
         }
@@ -257,7 +236,7 @@ impl Connection {
                 self.sender.fin_times() >= ATTEMPTS && now >= self.sender.fin_since().saturating_add(self.max_timeout);
             if self.receiver.has_fin() && tried && self.sender.outstanding() == 0 {
                 // Everything is delivered both ways; only the last word is missing.
-                self.state = State::Done;
+                self.state = State::Ended(End::Closed);
             }
         }
         self.receiver.acks().on_timer(now);
@@ -321,7 +300,7 @@ impl Connection {
             }
             return Some(segment);
         }
-        let due = matches!(self.state, State::Established | State::Done) && self.receiver.owes_ack();
+        let due = matches!(self.state, State::Established | State::Ended(End::Closed)) && self.receiver.owes_ack();
         due.then(|| {
             let mut ack = Segment { window, ..Segment::default() };
             self.receiver.answer(&mut ack);
@@ -337,8 +316,8 @@ impl Connection {
                 self.sender.settle(now);
                 self.sender.next_wakeup(now).min(self.receiver.next_wakeup())
             }
-            State::Done => self.receiver.next_wakeup(),
-            State::Closed | State::Listen | State::Reset => Time::NEVER,
+            State::Ended(End::Closed) => self.receiver.next_wakeup(),
+            State::Closed | State::Listen | State::Ended(_) => Time::NEVER,
         };
     }
 
@@ -371,7 +350,7 @@ impl Connection {
 
     /// True if the connection has ended: both directions closed, or reset.
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Done | State::Reset)
+        self.state.end().is_some()
     }
 
     /// State of the connection.

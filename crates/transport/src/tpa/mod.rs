@@ -18,8 +18,9 @@ pub mod sender;
 pub mod window;
 pub mod wire;
 
+pub use crate::closing::{End, State};
 pub use crate::flags::Flags;
-pub use connection::{Connection, State};
+pub use connection::Connection;
 pub use receiver::{Placement, Receiver};
 pub use segment::{HEADER_BYTES, Segment};
 

@@ -60,10 +60,7 @@ impl Connection {
     pub fn new(config: &Config, role: Role) -> Connection {
         Connection {
             config: config.clone(),
-            state: match role {
-                Role::Sender => State::Closed,
-                Role::Receiver => State::Listen,
-            },
+            state: State::of(role),
             role,
             sender: Sender::new(config),
             receiver: Receiver::new(config),
@@ -130,7 +127,7 @@ impl Connection {
     /// The application gives up: the peer is told once.
     pub fn abort(&mut self) {
         if self.end().is_none() {
-            self.reset_due = matches!(self.state, State::SynReceived | State::Established);
+            self.reset_due = self.state.has_peer();
             self.state = State::Ended(End::Aborted);
         }
     }

@@ -11,6 +11,7 @@ pub mod access;
 pub mod competition;
 pub mod connection;
 pub mod control;
+pub mod datagram;
 pub mod estimator;
 pub mod lossy_links;
 pub mod peer_clock;

@@ -33,6 +33,20 @@ pub struct Feedback {
     pub least: i16,
 }
 
+impl Feedback {
+    /// Its encoding on the wire, the same in an option of TCP and in a datagram: number, marked, mean and least, in network order.
+    pub fn to_bytes(self) -> [u8; 6] {
+        let ([a, b], [c, d]) = (self.mean.to_be_bytes(), self.least.to_be_bytes());
+        [self.segments, self.marked, a, b, c, d]
+    }
+
+    /// The feedback that these bytes encode.
+    pub fn from_bytes(bytes: &[u8; 6]) -> Feedback {
+        let [segments, marked, a, b, c, d] = *bytes;
+        Feedback { segments, marked, mean: i16::from_be_bytes([a, b]), least: i16::from_be_bytes([c, d]) }
+    }
+}
+
 /// A segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {

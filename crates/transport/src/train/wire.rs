@@ -53,10 +53,7 @@ pub fn encode(content: &Content) -> ([u8; LONGEST], usize) {
     let length = match content {
         Content::Offer => 4,
         Content::Report { feedback, wait, beyond } => {
-            bytes[4] = feedback.segments;
-            bytes[5] = feedback.marked;
-            bytes[6..8].copy_from_slice(&feedback.mean.to_be_bytes());
-            bytes[8..10].copy_from_slice(&feedback.least.to_be_bytes());
+            bytes[4..10].copy_from_slice(&feedback.to_bytes());
             bytes[10] = *wait;
             if *beyond == 0 {
                 11
@@ -75,14 +72,14 @@ pub fn encode(content: &Content) -> ([u8; LONGEST], usize) {
 pub fn decode(body: &[u8]) -> Option<Content> {
     match *body.strip_prefix(&IDENTIFIER)? {
         [] => Some(Content::Offer),
-        [segments, marked, a, b, c, d, wait, ref rest @ ..] => {
-            let (mean, least) = (i16::from_be_bytes([a, b]), i16::from_be_bytes([c, d]));
+        [a, b, c, d, e, f, wait, ref rest @ ..] => {
+            let feedback = Feedback::from_bytes(&[a, b, c, d, e, f]);
             let beyond = match *rest {
                 [] => 0,
                 [a, b, c, d] => u32::from_be_bytes([a, b, c, d]),
                 _ => return None,
             };
-            Some(Content::Report { feedback: Feedback { segments, marked, mean, least }, wait, beyond })
+            Some(Content::Report { feedback, wait, beyond })
         }
         _ => None,
     }

@@ -4,7 +4,7 @@ use crate::tpa_common::{Net, ms};
 use meshpace_core::ParameterError;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::congestion::{self, Notices};
-use meshpace_transport::tpa::{Config, Connection, Flags, Segment, State, ack, names};
+use meshpace_transport::tpa::{Config, Connection, End, Flags, Segment, State, ack, names};
 use meshpace_transport::{Arrival, Machine, Role, pacing};
 
 const NOW: Duration = Duration::ZERO;
@@ -143,7 +143,9 @@ fn a_reset_ends_both_and_a_guessed_one_nothing() {
     }
     net.ends[0].connection.abort(ms(1000));
     net.drive(ms(60_000), &mut deliver);
-    assert!(net.ends.iter().all(|end| end.connection.state() == State::Reset && end.connection.is_done()));
+    let ends = net.ends.each_ref().map(|end| end.connection.state());
+    assert_eq!(ends, [State::Ended(End::Aborted), State::Ended(End::Reset)]);
+    assert!(net.ends.iter().all(|end| end.connection.is_done()));
     assert_eq!(net.next_event(), Time::NEVER);
     assert_eq!(times(&net, 0, Flags::RST), [1000]);
 }
@@ -158,7 +160,7 @@ fn a_stray_segment_is_answered_by_a_reset_its_sender_believes() {
     let reset = Segment::reset_for(&stray).unwrap();
     assert_eq!(Segment::reset_for(&reset), None, "resets are not answered");
     net.ends[0].connection.on_segment(ms(1000), &reset, Arrival::default());
-    assert_eq!(net.ends[0].connection.state(), State::Reset);
+    assert_eq!(net.ends[0].connection.state(), State::Ended(End::Reset));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// What to do about a page that is behind its sources.
+/// Advice about a page that is behind its sources.
 const BUILD: &str = "build it anew: cd web && npm ci && npm run build";
 /// Besides all of web/src and crates/wasm/src; web/finish.mjs has the same list.
 const SINGLE: [&str; 10] = [

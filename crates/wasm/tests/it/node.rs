@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What to do about a page that is behind the crates.
+/// Advice about a page that is behind the crates.
 const BUILD: &str = "build it anew: cd web && npm ci && npm run build";
 /// The most bytes of the module, packed as a web server does.
 const MOST_BYTES: usize = 1_000_000;
@@ -33,7 +33,7 @@ fn scenarios() -> Vec<PathBuf> {
     paths
 }
 
-/// What else lies beside a scenario: maps and traces that it may name.
+/// Other files beside a scenario: maps and traces that it may name.
 fn beside(path: &Path) -> BTreeMap<String, String> {
     let entries = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
     let others =

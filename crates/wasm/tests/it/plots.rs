@@ -1,4 +1,4 @@
-//! What the plots are drawn of agrees with what a run measures by itself.
+//! Data of the plots agree with the measurement of the run itself.
 
 use meshpace_core::Time;
 use meshpace_wasm::air::AirTime;

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 pub enum Cause {
     /// The routing protocol, or a version of it that nobody describes.
     Routing,
-    /// What the radio is like.
+    /// Properties of the radio.
     Radio,
     /// Parameters that the paper does not give.
     Parameters,
-    /// How long was run, or how often.
+    /// Length or number of runs.
     RunLength,
     /// Hardware that cannot be had here.
     Hardware,
@@ -37,7 +37,7 @@ impl Cause {
         Cause::Open,
     ];
 
-    /// What it means, in a sentence for people.
+    /// Its meaning, in a sentence for people.
     pub fn meaning(self) -> &'static str {
         match self {
             Cause::Routing => "The routing protocol decides it, or a version of it that nobody describes.",

@@ -1,4 +1,4 @@
-//! How a statement is judged. The rules themselves are in [`judge`](crate::register::judge).
+//! Checks of statements. The rules themselves are in [`judge`](crate::register::judge).
 
 use super::Term;
 use serde::Deserialize;
@@ -29,22 +29,22 @@ pub enum Bound {
     Between([f64; 2]),
 }
 
-/// How a statement is judged. `core` is the range of x in which the shape must hold; all of x without.
+/// Check of a statement. `core` is the range of x in which the shape must hold; all of x without.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Check {
     /// The gain of the first over the second, in per cent.
     Gain {
-        /// What gains.
+        /// The curve that gains.
         of: Term,
-        /// What it is compared with.
+        /// The term that it is compared with.
         over: Term,
         /// Where.
         #[serde(default)]
         at: At,
         /// The published gain, or smallest and largest; negative for a loss.
         published_pct: Range,
-        /// How far from it the gain may be, percentage points.
+        /// Largest distance of the gain from it, percentage points.
         tolerance_pct: f64,
         /// The range that is judged.
         #[serde(default)]
@@ -85,9 +85,9 @@ pub enum Check {
     },
     /// One is above the other beyond an x, where the curves cross.
     AboveBeyond {
-        /// What is above.
+        /// The upper term.
         of: Term,
-        /// What is below.
+        /// The lower term.
         over: Term,
         /// The last x at which nothing is claimed.
         beyond: f64,
@@ -120,7 +120,7 @@ pub enum Check {
         of: Term,
         /// The value, in the metric's unit.
         published: f64,
-        /// How far from it ours may be, per cent of it.
+        /// Largest distance of ours from it, per cent of it.
         tolerance_pct: f64,
     },
     /// A quantity falls from each x to the next.
@@ -157,7 +157,7 @@ pub enum Check {
     Peak {
         /// Which.
         of: Term,
-        /// What it is compared with.
+        /// The term that it is compared with.
         #[serde(default)]
         over: Option<Term>,
         /// The published x, or first and last.

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct Metric {
     /// Its name in terms.
     pub id: String,
-    /// What people read.
+    /// Its title for people.
     pub title: String,
     /// Its unit; empty for a pure number.
     #[serde(default)]
@@ -20,7 +20,7 @@ pub struct Metric {
     /// flows.download_delay_s, flows.retransmission_index and series.jain. For a field of each watched link ("links.air_time")
     /// links stand in the place of flows.
     pub field: String,
-    /// What it is multiplied by.
+    /// Factor of the field's value.
     #[serde(default = "one")]
     pub scale: f64,
     /// Which flows, for a field of flows.
@@ -29,10 +29,10 @@ pub struct Metric {
     /// Seconds of the run, for a field of the time series: only the windows that lie within count.
     #[serde(default)]
     pub window: Option<[f64; 2]>,
-    /// What is taken of the windows, for a field of the time series; their mean without.
+    /// The value taken of the windows, for a field of the time series; their mean without.
     #[serde(default)]
     pub take: Take,
-    /// How far from a published number ours may be, per cent of it, and still reproduce it.
+    /// Largest distance from a published number at which ours reproduces it, per cent of it.
     #[serde(default = "ten")]
     pub tolerance_pct: f64,
 }
@@ -45,7 +45,7 @@ fn ten() -> f64 {
     10.0
 }
 
-/// What is taken of the windows of a time series.
+/// The value taken of the windows of a time series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
@@ -86,7 +86,7 @@ pub enum FlowChoice {
     All(Together),
 }
 
-/// How the flows of a record are put together.
+/// Combination of the flows of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Together {
@@ -163,11 +163,11 @@ pub fn standard(id: &str) -> Option<Metric> {
 /// Fields that lie between 0 and 1.
 const BOUNDED: [&str; 5] = ["share", "retransmission_index", "collision_probability", "air_time", "airtime_share"];
 
-/// How far a bounded quantity may be from a published number and reproduce it, as a part of its largest value: a tenth of the range of
+/// Largest distance of a bounded quantity from a published number that it reproduces, as a part of its largest value: a tenth of the range of
 /// Jain's index of two flows, which goes from 0.5 to 1.
 pub const NEAR: f64 = 0.05;
 
-/// What is computed of a flow, besides the fields it has.
+/// Quantities computed of a flow, besides the fields it has.
 const OF_FLOWS: [&str; 3] = ["share", "averaged_goodput_bps", "download_delay_s"];
 
 impl Metric {
@@ -194,7 +194,7 @@ impl Metric {
             || self.flow == Some(FlowChoice::All(Together::Jain))
     }
 
-    /// How far from `number` a value may be: `pct` per cent of it, of a bounded quantity no more than [`NEAR`] of the largest value.
+    /// Largest distance of a value from `number`: `pct` per cent of it, of a bounded quantity no more than [`NEAR`] of the largest value.
     pub fn reach(&self, number: f64, pct: f64) -> f64 {
         let relative = pct / 100.0 * number.abs();
         self.top().map_or(relative, |top| relative.min(NEAR * top))
@@ -211,7 +211,7 @@ impl Metric {
         self.flow == Some(FlowChoice::All(Together::Each))
     }
 
-    /// What is wrong with the definition itself.
+    /// Checks the definition itself.
     ///
     /// # Errors
     /// In words.

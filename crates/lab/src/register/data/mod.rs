@@ -1,4 +1,4 @@
-//! What was published on one experiment, as a file says it: `scenarios/<paper>/<number>.published.toml`. The page
+//! The published results of one experiment, as a file has them: `scenarios/<paper>/<number>.published.toml`. The page
 //! `docs/register.md` describes the format for people who write such files.
 
 mod cause;
@@ -56,7 +56,7 @@ pub struct Published {
     /// Whole readings beside the one that counts: every claim that they change is shown for them too, and counts for nothing.
     #[serde(default)]
     pub beside: Vec<Beside>,
-    /// How much is run at each quality.
+    /// Amount of runs at each quality.
     #[serde(default)]
     pub quality: Qualities,
     /// Confidence level of the published half widths and of ours, 0.95 by default.
@@ -96,7 +96,7 @@ pub struct Published {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
-    /// What was read otherwise than in the runs that count, with its keys.
+    /// The part that is read otherwise than in the runs that count, with its keys.
     pub what: String,
     /// The numbers it gave, beside the published ones.
     pub result: String,
@@ -119,7 +119,7 @@ fn usual_level() -> f64 {
     0.95
 }
 
-/// How much is run at each quality.
+/// Amount of runs at each quality.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qualities {
@@ -131,7 +131,7 @@ pub struct Qualities {
     pub paper: Quality,
 }
 
-/// How much is run.
+/// Amount of runs.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quality {
@@ -147,7 +147,7 @@ pub struct Quality {
     /// More seeds until an interval is narrow enough.
     #[serde(default)]
     pub until: Option<Until>,
-    /// How many times the seeds a point of what cannot be told gets, 1 or more; without, 1 at quick quality and 4 at paper quality.
+    /// Factor of the seeds for a point of a claim that cannot be told, 1 or more; without, 1 at quick quality and 4 at paper quality.
     #[serde(default)]
     pub times: Option<NonZeroU64>,
 }

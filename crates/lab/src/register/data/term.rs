@@ -1,4 +1,4 @@
-//! What a check is about, in one string: `curve`, `curve:metric`, `curve:metric#flow`, each with `@x` behind it if one
+//! Term of a check, in one string: `curve`, `curve:metric`, `curve:metric#flow`, each with `@x` behind it if one
 //! point of the axis is meant.
 
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What an interval says about a statement: that it holds, that it fails, or neither. Rules 1 and 2 of "Rules of judgement" in
+//! Meaning of an interval for a statement: that it holds, that it fails, or neither. Rules 1 and 2 of "Rules of judgement" in
 //! `docs/register.md`.
 
 use super::Verdict;

@@ -17,7 +17,7 @@ use meshpace_transport::Config as Transport;
 pub const POWER_DBM: f64 = -50.0;
 /// Payload of a datagram, bytes.
 pub const PAYLOAD: u32 = 1470;
-/// What its headers of IP and UDP have beside the 20 bytes that are counted here.
+/// Bytes of its IP and UDP headers beyond the 20 that are counted here.
 const MORE_HEADERS: u32 = 8;
 
 /// Settings of the stations.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How the file begins.
+/// Beginning of the file.
 const HEAD: &str = "\
 # Fingerprints of short runs: hashes of (time, node, frame kind, bytes) of every transmission and delivery.
 # crates/lab/tests/it/fingerprints.rs runs them; CONTRIBUTING.md tells how and when to record them anew.
@@ -12,7 +12,7 @@ const HEAD: &str = "\
 # FINGERPRINT REVISION SOURCE RUN     SOURCE is a digest of the scenario, REVISION the one that gave the row its fingerprint
 ";
 
-/// What was run, and what came of it.
+/// A run and its fingerprint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ran {
     /// The scenario and its point, or the transport and its place.
@@ -95,7 +95,7 @@ impl Table {
         self.rows.iter().map(|row| (row.ran.name.as_str(), row)).collect()
     }
 
-    /// What is wrong with the table, in lines, if the model of `revision` ran this.
+    /// Faults of the table, in lines, if the model of `revision` ran this.
     pub fn complaints(&self, ran: &[Ran], revision: u32) -> Vec<String> {
         let mut complaints = Vec::new();
         if self.revision() != revision {
@@ -151,7 +151,7 @@ impl Table {
         Ok(table)
     }
 
-    /// What was changed since `earlier` that no recording changes, in lines.
+    /// Changes since `earlier` that no recording makes, in lines.
     pub fn rewritten(&self, earlier: &Table) -> Vec<String> {
         let mut found = Vec::new();
         let closed = earlier.revisions.iter().filter(|before| before.number < earlier.revision());

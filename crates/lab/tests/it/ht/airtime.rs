@@ -52,7 +52,7 @@ impl Probe<SimPacket> for Air {
     }
 }
 
-/// What node 0 sends to each of `ends`, Mbit/s, if it has more than enough for each, and the air time of that for node 2 over that for node 1.
+/// Goodput of node 0 to each of `ends`, Mbit/s, if it has more than enough for each, and the air time for node 2 over that for node 1.
 fn shares(mesh: MeshConfig, ends: &[(u16, u16)]) -> (Vec<f64>, f64) {
     let mut air = Air::default();
     let mut config = datagrams(mesh, 3, ends, 1.1, 10);
@@ -121,7 +121,7 @@ fn flow(to: u16, name: &str, traffic: Traffic) -> Flow {
     }
 }
 
-/// What 99 of 100 packets of a sparse flow to node 1 do not exceed beside four transfers to each of `bulk`, ms, and the sum of goodputs, Mbit/s.
+/// 99th percentile of the delay of a sparse flow to node 1 beside four transfers to each of `bulk`, ms, and the sum of goodputs, Mbit/s.
 fn sparse(queue: QueueConfig, bulk: &[u16]) -> (f64, f64) {
     let mut config = datagrams(near_and_far(queue, 64), 3, &[(0, 1), (0, 2)], 1.1, 10);
     config.flows.truncate(2);
@@ -198,7 +198,7 @@ fn categories_share_as_with_drop_tail() {
     }
 }
 
-/// What was handed to the network, and what has come out of it or was told to be lost.
+/// Packets handed to the network, and those that came out of it or were reported lost.
 #[derive(Default)]
 struct Books {
     injected: BTreeSet<u32>,

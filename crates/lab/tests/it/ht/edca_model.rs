@@ -65,7 +65,7 @@ impl Contender {
     }
 }
 
-/// What came of it.
+/// Its result.
 pub struct Tally {
     /// Exchanges per second, by contender.
     pub exchanges: Vec<f64>,

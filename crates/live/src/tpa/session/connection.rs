@@ -195,7 +195,8 @@ impl Connection {
         let _ = connection.engine.poll(now);
         connection.on_opened(now, (&segment, payload), ttl, exchange, out);
         // A reset, or what no end says at this point: a connection of that would have no timer that ends it.
-        let has_opened = matches!(connection.engine.state(), tpa::State::Established | tpa::State::Done);
+        let has_opened =
+            matches!(connection.engine.state(), tpa::State::Established | tpa::State::Ended(tpa::End::Closed));
         has_opened.then_some(connection)
     }
 
@@ -465,16 +466,16 @@ impl Connection {
         }
         match (self.engine.state(), &mut exchange.phase) {
             (tpa::State::Established, Phase::Opening { .. }) => exchange.phase = Phase::Open,
-            (tpa::State::Done, Phase::Opening { .. } | Phase::Open) => exchange.phase = Phase::Done,
-            (tpa::State::Reset, Phase::Opening { .. } | Phase::Open) if self.awaits_final_ack() => exchange.end(),
-            (tpa::State::Reset, Phase::Opening { refusal }) => {
+            (tpa::State::Ended(tpa::End::Closed), Phase::Opening { .. } | Phase::Open) => exchange.phase = Phase::Done,
+            (tpa::State::Ended(_), Phase::Opening { .. } | Phase::Open) if self.awaits_final_ack() => exchange.end(),
+            (tpa::State::Ended(_), Phase::Opening { refusal }) => {
                 let refusal = refusal.take();
                 exchange.fail(match self.engine.has_timed_out() {
                     true => self.silence(now, refusal, true, Verdict::Gone),
                     false => Failure::new(libc::ECONNREFUSED, "the peer refused the connection"),
                 });
             }
-            (tpa::State::Reset, Phase::Open) => exchange.fail(match self.engine.has_timed_out() {
+            (tpa::State::Ended(_), Phase::Open) => exchange.fail(match self.engine.has_timed_out() {
                 true => self.silence(now, None, false, Verdict::Gone),
                 false => Failure::new(libc::ECONNRESET, "the peer reset the connection"),
             }),

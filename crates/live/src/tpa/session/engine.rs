@@ -1,24 +1,7 @@
 //! What runs inside the datagrams of a connection: TPA, quiet trains, or BBR. The handshake, the tag, encryption, the replay window and the
 //! signs of life are the same.
 //!
-//! A quiet train's segment has this header, in network order, and its payload behind it:
-//!
-//! ```text
-//! byte 0       flags as in TCP (RFC 9293, section 3.1): FIN 1, SYN 2, RST 4, PSH 8 (the train's TAIL), ACK 16
-//! byte 1       how long the ACK has waited, 4 ms
-//! bytes 2-3    receive window, full segments
-//! bytes 4-11   offset of the first byte in the stream
-//! bytes 12-19  offset expected next
-//! bytes 20-23  the sender's clock, microseconds
-//! bytes 24-27  that of the newest segment that arrived
-//! bytes 28-31  what has arrived beyond a gap
-//! byte 32      segments that arrived since the last ACK, 0: nothing is said
-//! byte 33      how many of them were marked
-//! bytes 34-35  their mean forward delay less the newest one's, 32 us
-//! bytes 36-37  their least, in the same way
-//! ```
-//!
-//! A segment of BBR has one of these; numbers and offsets in network order:
+//! The headers of the first two are those of `transport`: `tpa::wire` and `train::datagram`. A segment of BBR has one of these; numbers and offsets in network order:
 //!
 //! ```text
 //! byte 0       flags: FIN 1, SYN 2 (asks for a report), RST 4, ACK 16 (this is a report)
@@ -37,13 +20,11 @@ use meshpace_transport::flags::Flags;
 use meshpace_transport::stats::Stats;
 use meshpace_transport::tcp::End;
 use meshpace_transport::tpa::{self, wire};
-use meshpace_transport::{Arrival, Machine, Output, PathInfo, Role, bbr, train};
+use meshpace_transport::train::{self, datagram};
+use meshpace_transport::{Arrival, Machine, Output, PathInfo, Role, bbr};
 
-/// Bytes of a quiet train's header.
-const TRAIN_HEADER: usize = 38;
-
-/// How much more that is than TPA's: so much shorter are full segments.
-const MORE: u32 = (TRAIN_HEADER - wire::INSIDE_UDP) as u32;
+/// Bytes of a quiet train's header beyond TPA's: so much shorter are full segments.
+const MORE: u32 = (datagram::HEADER - wire::INSIDE_UDP) as u32;
 
 /// Bytes of BBR's header around payload, and of a report without ranges.
 const BBR_HEADER: usize = 13;
@@ -104,7 +85,7 @@ impl AnySegment {
     pub(crate) fn header(&self) -> usize {
         match self {
             AnySegment::Tpa(_) => wire::INSIDE_UDP,
-            AnySegment::Train(_) => TRAIN_HEADER,
+            AnySegment::Train(_) => datagram::HEADER,
             AnySegment::Bbr(segment) if segment.flags.has(Flags::ACK) => {
                 BBR_REPORT + 4 * usize::from(segment.report.count)
             }
@@ -125,56 +106,27 @@ impl AnySegment {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
             AnySegment::Tpa(segment) => out.extend_from_slice(&wire::encode_inside_udp(segment)),
-            AnySegment::Train(segment) => {
-                out.extend_from_slice(&[segment.flags.0, segment.wait]);
-                out.extend_from_slice(&segment.window.to_be_bytes());
-                out.extend_from_slice(&segment.seq.to_be_bytes());
-                out.extend_from_slice(&segment.ack.to_be_bytes());
-                out.extend_from_slice(&segment.ts_val.to_be_bytes());
-                out.extend_from_slice(&segment.ts_ecr.to_be_bytes());
-                out.extend_from_slice(&segment.beyond.to_be_bytes());
-                out.extend_from_slice(&[segment.feedback.segments, segment.feedback.marked]);
-                out.extend_from_slice(&segment.feedback.mean.to_be_bytes());
-                out.extend_from_slice(&segment.feedback.least.to_be_bytes());
-            }
+            AnySegment::Train(segment) => out.extend_from_slice(&datagram::encode(segment)),
             AnySegment::Bbr(segment) => write_bbr(segment, out),
         }
     }
 
     /// The segment and its payload.
     pub(crate) fn read(inside: Inside, content: &[u8]) -> Option<(AnySegment, &[u8])> {
-        match inside {
+        Some(match inside {
             Inside::Tpa => {
                 let (segment, payload) = wire::decode_inside_udp(content).ok()?;
-                return Some((AnySegment::Tpa(segment), payload));
+                (AnySegment::Tpa(segment), payload)
             }
-            Inside::Bbr => return read_bbr(content).map(|(segment, payload)| (AnySegment::Bbr(segment), payload)),
-            Inside::Trains => {}
-        }
-        let (header, payload) = content.split_first_chunk::<TRAIN_HEADER>()?;
-        let two = |at: usize| [header[at], header[at + 1]];
-        let four = |at: usize| header[at..].first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
-        let eight = |at: usize| header[at..].first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
-        let feedback = train::Feedback {
-            segments: header[32],
-            marked: header[33],
-            mean: i16::from_be_bytes(two(34)),
-            least: i16::from_be_bytes(two(36)),
-        };
-        let segment = train::Segment {
-            seq: eight(4)?,
-            ack: eight(12)?,
-            ts_val: four(20)?,
-            ts_ecr: four(24)?,
-            beyond: four(28)?,
-            payload: u16::try_from(payload.len()).ok()?,
-            window: u16::from_be_bytes(two(2)),
-            flags: Flags(header[0]),
-            wait: header[1],
-            feedback,
-        };
-        // Offsets count bytes of a stream: none is so long, and none may wrap.
-        (segment.seq.max(segment.ack) < 1 << 62).then_some((AnySegment::Train(segment), payload))
+            Inside::Trains => {
+                let (segment, payload) = datagram::decode(content)?;
+                (AnySegment::Train(segment), payload)
+            }
+            Inside::Bbr => {
+                let (segment, payload) = read_bbr(content)?;
+                (AnySegment::Bbr(segment), payload)
+            }
+        })
     }
 }
 
@@ -482,16 +434,11 @@ impl Engine {
             Engine::Tpa(machine) => return machine.state(),
             Engine::Train(trains) => trains,
             Engine::Bbr(bbr) => {
-                return match bbr.machine.end() {
-                    None => tpa::State::Established,
-                    Some(End::Closed) => tpa::State::Done,
-                    Some(_) => tpa::State::Reset,
-                };
+                return bbr.machine.end().map_or(tpa::State::Established, tpa::State::Ended);
             }
         };
         match (machine.end(), role) {
-            (Some(End::Closed), _) => tpa::State::Done,
-            (Some(_), _) => tpa::State::Reset,
+            (Some(end), _) => tpa::State::Ended(end),
             _ if machine.is_established() => tpa::State::Established,
             (None, Role::Sender) => tpa::State::SynSent,
             (None, Role::Receiver) => tpa::State::SynReceived,
@@ -559,32 +506,6 @@ impl Machine for Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_segment_of_a_train_is_read_as_it_was_written() {
-        let segment = train::Segment {
-            seq: 0x0102_0304_0506_0708,
-            ack: 0x1112_1314_1516_1718,
-            ts_val: 0x2122_2324,
-            ts_ecr: 0x3132_3334,
-            beyond: 0x4142_4344,
-            payload: 5,
-            window: 0x5152,
-            flags: Flags::ACK.with(Flags::PSH),
-            wait: 0x61,
-            feedback: train::Feedback { segments: 7, marked: 2, mean: -2, least: -300 },
-        };
-        let mut bytes = Vec::new();
-        AnySegment::Train(segment).write(&mut bytes);
-        assert_eq!(bytes.len(), AnySegment::Train(segment).header());
-        assert_eq!(bytes[..6], [0x18, 0x61, 0x51, 0x52, 1, 2]);
-        assert_eq!(bytes[30..], [0x43, 0x44, 7, 2, 0xff, 0xfe, 0xfe, 0xd4]);
-        bytes.extend_from_slice(b"hello");
-        assert_eq!(AnySegment::read(Inside::Trains, &bytes), Some((AnySegment::Train(segment), &b"hello"[..])));
-        assert_eq!(AnySegment::read(Inside::Trains, &bytes[..TRAIN_HEADER - 1]), None);
-        bytes[4] = 0xff;
-        assert_eq!(AnySegment::read(Inside::Trains, &bytes), None, "no stream is so long");
-    }
 
     #[test]
     fn a_segment_of_bbr_is_read_as_it_was_written() {

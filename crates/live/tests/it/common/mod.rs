@@ -1,4 +1,4 @@
-//! What the tests of TPA over UDP share.
+//! Shared by the tests of TPA over UDP.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use meshpace_core::Rng;

@@ -21,7 +21,7 @@ pub const END: Time = Time(300_000_000_000);
 /// A segment sent: by which side, and whether it was lost.
 pub type Sent<S> = (usize, bool, S);
 
-/// What a conversation needs to know of its endpoints.
+/// Endpoints of a conversation.
 pub trait Speaker: Machine {
     /// Its segment as the mesh carries it.
     fn wrap(segment: Self::Segment) -> Segment;

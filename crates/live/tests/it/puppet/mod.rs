@@ -67,7 +67,7 @@ impl Puppet {
         Some((segment, payload.to_vec()))
     }
 
-    /// What comes next: a segment, something else, or nothing.
+    /// The next datagram: a segment, something else, or nothing.
     pub fn hear_any(&self) -> Option<Option<Segment>> {
         let mut buffer = [0; 2048];
         let length = self.socket.recv(&mut buffer).ok()?;
@@ -78,7 +78,7 @@ impl Puppet {
         self.socket.send(&self.opening.encode(&[], 0)).unwrap();
     }
 
-    /// What answers a request; none if nothing does. Answers to earlier ones, which may come again, are passed over.
+    /// The answer to a request; none if there is none. Answers to earlier ones, which may come again, are passed over.
     pub fn answer(&self) -> Option<Opening> {
         let mut buffer = [0; 2048];
         loop {

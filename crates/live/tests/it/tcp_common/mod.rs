@@ -130,7 +130,7 @@ impl Peer {
         })
     }
 
-    /// What it says until it ends.
+    /// Its output until it ends.
     pub fn output(&mut self) -> String {
         let mut text = String::new();
         self.0.stdout.as_mut().unwrap().read_to_string(&mut text).unwrap();

@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 pub const PORT: u16 = 5000;
 
-/// What two stacks share: the time, and the packets on their way.
+/// Shared by two stacks: the time, and the packets on their way.
 pub struct Wire {
     pub now: Time,
     /// To each side, in the order in which they arrive.

@@ -8,9 +8,9 @@ use super::{Action, Answer, Dcf, Exchange, Heard};
 use crate::body::Queued;
 use crate::mac::block_ack::{Attempt, Outcome};
 use crate::mac::frame::{Frame, FrameKind, Mpdu};
-use crate::mac::timing::{BLOCK_ACK_BYTES, BLOCK_ACK_REQ_BYTES, Timing};
+use crate::mac::timing::{BLOCK_ACK_BYTES, BLOCK_ACK_REQ_BYTES, CTS_ACK_BYTES, Timing};
 use crate::packet::Packet;
-use crate::radio::{FrameEnd, FrameRate};
+use crate::radio::FrameEnd;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 
@@ -72,7 +72,7 @@ impl<P: Packet> Dcf<P> {
 
     /// The packet that the station takes, if it is one for aggregates.
     #[inline]
-    pub(super) fn take_in_hand(&mut self, packet: &Queued<P>, bytes: u32) {
+    pub(super) fn start_batch(&mut self, packet: &Queued<P>, bytes: u32) {
         if let Some(block_ack) = &mut self.block_ack
             && !packet.next_hop.is_broadcast()
         {
@@ -97,22 +97,26 @@ impl<P: Packet> Dcf<P> {
     /// The same where there are aggregates or rates to choose.
     #[cold]
     fn prepare_other(&mut self, now: Time, t: &Timing) {
-        let most = self.bytes_in_txop(FrameRate::DATA, now, t);
-        let Some(outgoing) = &mut self.outgoing else { return };
-        if outgoing.uses_rts && !outgoing.rts_next || outgoing.packet.next_hop.is_broadcast() {
+        let Some(outgoing) = &self.outgoing else { return };
+        let to = outgoing.packet.next_hop;
+        if outgoing.uses_rts && !outgoing.rts_next || to.is_broadcast() {
             return;
         }
-        if self.rates.is_some() {
-            return self.choose_rate(now, t);
-        }
-        let Some(block_ack) = &mut self.block_ack else { return };
-        let attempt = block_ack.originator.prepare(most);
-        (outgoing.bytes, outgoing.data_air, outgoing.answer_air) = match attempt {
-            Attempt::Request => (BLOCK_ACK_REQ_BYTES, t.block_ack_req_air, t.block_ack_air),
-            Attempt::Mpdu(bytes) => (bytes, t.data_air(bytes, false), t.ack_air),
-            Attempt::Aggregate(bytes) => (bytes, t.data_air(bytes, false), t.block_ack_air),
+        let (rate, most) = self.choose_rate(now, to, t);
+        let Some(outgoing) = &mut self.outgoing else { return };
+        let attempt = match &mut self.block_ack {
+            Some(block_ack) if !block_ack.originator.is_empty() => block_ack.originator.prepare(most),
+            _ => Attempt::Mpdu(outgoing.bytes),
         };
-        outgoing.uses_rts = attempt != Attempt::Request && t.uses_rts(outgoing.bytes);
+        let (bytes, sent_at, answer_bytes) = match attempt {
+            Attempt::Request => (BLOCK_ACK_REQ_BYTES, rate.answer(), BLOCK_ACK_BYTES),
+            Attempt::Mpdu(bytes) => (bytes, rate, CTS_ACK_BYTES),
+            Attempt::Aggregate(bytes) => (bytes, rate, BLOCK_ACK_BYTES),
+        };
+        (outgoing.rate, outgoing.bytes) = (rate, bytes);
+        outgoing.data_air = t.air_at(sent_at, bytes);
+        outgoing.answer_air = t.air_at(rate.answer(), answer_bytes);
+        outgoing.uses_rts = attempt != Attempt::Request && t.uses_rts(bytes);
         outgoing.rts_next = outgoing.uses_rts;
     }
 

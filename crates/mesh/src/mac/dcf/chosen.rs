@@ -1,11 +1,10 @@
-//! Rate control in an exchange: the rate of an attempt, and what became of it.
+//! Rate control in an exchange: the rate of an attempt, and its result.
 //!
 //! The rules are those of [`crate::mac::rate_control`].
 
 use super::{Dcf, Exchange};
-use crate::mac::block_ack::Attempt;
 use crate::mac::rate_control::Choice;
-use crate::mac::timing::{BLOCK_ACK_BYTES, BLOCK_ACK_REQ_BYTES, CTS_ACK_BYTES, Timing};
+use crate::mac::timing::Timing;
 use crate::packet::Packet;
 use crate::radio::FrameRate;
 use meshpace_core::{NodeId, Time};
@@ -18,29 +17,15 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Chooses the rate of the next attempt with the current batch, and how much of the batch that carries.
-    #[cold]
-    pub(super) fn choose_rate(&mut self, now: Time, t: &Timing) {
-        let (Some(rates), Some(set), Some(outgoing)) = (&mut self.rates, &t.rates, &self.outgoing) else { return };
-        let Choice { mcs, probes } = rates.choose(now, set, outgoing.packet.next_hop, &mut self.rng);
+    /// Chooses the rate of the next attempt to a neighbour, the configured one without rate control, and the most bytes that it may carry
+    /// (0: one MPDU).
+    pub(super) fn choose_rate(&mut self, now: Time, to: NodeId, t: &Timing) -> (FrameRate, u32) {
+        let (Some(rates), Some(set)) = (&mut self.rates, &t.rates) else {
+            return (FrameRate::DATA, self.bytes_in_txop(FrameRate::DATA, now, t));
+        };
+        let Choice { mcs, probes } = rates.choose(now, set, to, &mut self.rng);
         let rate = FrameRate::chosen(mcs);
-        let most = if probes { 0 } else { set.most(mcs).min(self.bytes_in_txop(rate, now, t)) };
-        let Some(outgoing) = &mut self.outgoing else { return };
-        outgoing.rate = rate;
-        let attempt = match &mut self.block_ack {
-            Some(block_ack) if !block_ack.originator.is_empty() => block_ack.originator.prepare(most),
-            _ => Attempt::Mpdu(outgoing.bytes),
-        };
-        let (bytes, sent_at, answer_bytes) = match attempt {
-            Attempt::Request => (BLOCK_ACK_REQ_BYTES, rate.answer(), BLOCK_ACK_BYTES),
-            Attempt::Mpdu(bytes) => (bytes, rate, CTS_ACK_BYTES),
-            Attempt::Aggregate(bytes) => (bytes, rate, BLOCK_ACK_BYTES),
-        };
-        outgoing.bytes = bytes;
-        outgoing.data_air = t.air_at(sent_at, bytes);
-        outgoing.answer_air = t.air_at(rate.answer(), answer_bytes);
-        outgoing.uses_rts = attempt != Attempt::Request && t.uses_rts(bytes);
-        outgoing.rts_next = outgoing.uses_rts;
+        (rate, if probes { 0 } else { set.most(mcs).min(self.bytes_in_txop(rate, now, t)) })
     }
 
     /// An attempt with the current batch is over: so many MPDUs were on the air, and so many of them are acknowledged.

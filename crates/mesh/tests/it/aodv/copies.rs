@@ -9,7 +9,7 @@ use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 
 const ME: NodeId = NodeId(350);
 const S: u64 = 1_000_000_000;
-/// How long a request is remembered at least; what is over is forgotten at its multiples (ns-2.35: BCAST_ID_SAVE).
+/// Shortest time for which a request is remembered; old ones are forgotten at its multiples (ns-2.35: BCAST_ID_SAVE).
 const KEPT: u64 = 6 * S;
 
 fn request(origin: NodeId, id: u32, now: u64) -> Request {

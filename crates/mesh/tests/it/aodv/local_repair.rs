@@ -1,4 +1,4 @@
-//! What a node near the destination does about a broken link, in the three kinds.
+//! Repair of a broken link by a node near the destination, in the three kinds.
 
 use super::world::World;
 use meshpace_core::NodeId;

@@ -30,7 +30,7 @@ struct Deed {
 
 struct Replay {
     nodes: Vec<Aodv<Datagram>>,
-    /// What each machine did and has not been found in ns-2's trace yet.
+    /// Actions of each machine that have not been found in ns-2's trace yet.
     deeds: Vec<Vec<Deed>>,
     /// The messages each machine sent, as written in the trace, the latest of each kind of numbers.
     messages: BTreeMap<(u16, String), Message>,

@@ -54,7 +54,7 @@ pub struct Asked {
     pub notices: Vec<Notice>,
 }
 
-/// What routing tells the transport about a destination.
+/// News from routing to the transport about a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     Lost(u16),
@@ -106,7 +106,7 @@ pub struct World {
     pub now: Time,
     pub nodes: Vec<Aodv<Datagram>>,
     links: BTreeSet<(u16, u16)>,
-    /// How many of the next data frames from one node to another the MAC gives up although the link is there.
+    /// Number of the next data frames from one node to another that the MAC gives up although the link is there.
     pub false_failures: BTreeMap<(u16, u16), u32>,
     /// Probability that a routing message is lost at one receiver.
     pub message_loss: f64,

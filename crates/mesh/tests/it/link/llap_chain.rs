@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 const LAST: usize = 6;
 
-/// What happens next at a node.
+/// The next event at a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
     Sent(u32),
@@ -17,7 +17,7 @@ enum Event {
     Offer,
 }
 
-/// What was seen in the second half of the run.
+/// Measurements of the second half of the run.
 struct Seen {
     delivered: u32,
     /// Average times in the relays 1 to LAST - 1, seconds.

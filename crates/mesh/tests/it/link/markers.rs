@@ -15,7 +15,7 @@ use meshpace_mesh::mac::Rules;
 const NEXT: NodeId = NodeId(1);
 const DATA_AIR: Duration = Duration::from_micros(4464);
 
-/// What became of `n` packets like `parcel`: left unmarked, left marked, dropped.
+/// Counts of `n` packets like `parcel`: left unmarked, left marked, dropped.
 fn fate(link: &mut Discipline<Parcel>, now: Time, parcel: Parcel, n: u32) -> (u32, u32, u32) {
     let (mut plain, mut marked, mut dropped) = (0, 0, 0);
     for _ in 0..n {

@@ -5,7 +5,7 @@ use meshpace_core::NodeId;
 use meshpace_mesh::OlsrMetric;
 use meshpace_mesh::routing::olsr::ETX_ONE;
 
-/// How many of ten HELLOs are lost from one node to another, 0 to 5; never two in a row, so that each is counted.
+/// Number of ten HELLOs that are lost from one node to another, 0 to 5; never two in a row, so that each is counted.
 fn lost_of_ten(from: u16, to: u16) -> u64 {
     (u64::from(from) * 7 + u64::from(to) * 13 + u64::from(from * to) * 3) % 6
 }

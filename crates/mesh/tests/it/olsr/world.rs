@@ -49,7 +49,7 @@ struct Asked {
     notices: Vec<Notice>,
 }
 
-/// What routing tells the transport about a destination.
+/// News from routing to the transport about a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     Lost(u16),

@@ -1,4 +1,4 @@
-//! What the tests of refusals share.
+//! Shared by the tests of refusals.
 
 /// Of `text`, the line marked with `#!` is the wrong one: the `message` must name it, the file `mesh.toml`, the key, and each
 /// of `words`, and nothing else that is wrong.

@@ -1,4 +1,4 @@
-//! What the worked examples of the pages have to be: the code that is compiled, one file and one line.
+//! Checks of the worked examples of the pages: the code that is compiled, one file and one line.
 
 use meshpace_scenario::{Scenario, Source};
 use std::path::{Path, PathBuf};

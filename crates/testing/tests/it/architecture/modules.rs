@@ -15,7 +15,7 @@ type Steps = BTreeMap<(String, String), (Name, Name)>;
 pub struct Crate {
     /// The code of each, without comments and tests.
     code: BTreeMap<Name, String>,
-    /// What each passes on under a name of its own: the path as it is written there.
+    /// Re-exports of each module under a name of its own: the path as it is written there.
     exports: BTreeMap<Name, BTreeMap<String, Vec<String>>>,
 }
 
@@ -109,7 +109,7 @@ impl Crate {
         Some(at)
     }
 
-    /// Who uses whom, module by module.
+    /// Uses between modules.
     pub fn uses(&self) -> BTreeSet<(Name, Name)> {
         let mut uses = BTreeSet::new();
         for (name, code) in &self.code {
@@ -154,7 +154,7 @@ impl Crate {
     }
 }
 
-/// What can be reached from each in at least one step.
+/// Modules that can be reached from each in at least one step.
 fn reachable<'a>(steps: impl Iterator<Item = &'a (String, String)>) -> BTreeMap<String, BTreeSet<String>> {
     let mut reach: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (a, b) in steps {

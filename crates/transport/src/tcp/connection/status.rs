@@ -1,6 +1,6 @@
 //! State of a connection, for its caller.
 
-use super::{Connection, State};
+use super::Connection;
 use crate::closing::End;
 use crate::stats::Stats;
 use crate::tcp::sending::Sender;
@@ -30,10 +30,7 @@ impl Connection {
 
     /// End of the connection, if it has ended.
     pub fn end(&self) -> Option<End> {
-        match self.state {
-            State::Ended(end) => Some(end),
-            _ => None,
-        }
+        self.state.end()
     }
 
     /// True if the connection has ended and late segments need no answer any more.

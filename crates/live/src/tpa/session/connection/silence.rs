@@ -121,7 +121,9 @@ impl Connection {
         match &self.stage {
             Stage::Opening(_) | Stage::Open(_) => Time::NEVER,
             Stage::Orphaned { since, .. } => *since + ORPHAN,
-            Stage::Over { since, .. } if self.engine.state() == tpa::State::Done => *since + TIME_WAIT,
+            Stage::Over { since, .. } if self.engine.state() == tpa::State::Ended(tpa::End::Closed) => {
+                *since + TIME_WAIT
+            }
             Stage::Over { since, .. } => *since,
         }
     }
