@@ -16,7 +16,7 @@ Left out: the smoothing of delays over a second, the 0.3 ms per hop that count a
 Properties, over the last STEPS - SETTLE steps, from any start:
 
     one flow    utilisation at least 1/2
-    two flows   utilisation at least 1/2;  no flow has less than a tenth of what both have
+    two flows   utilisation at least 1/2;  no flow has less than a tenth of what both have (asked of one: they are alike)
 
 D is in units of R = 2^1.5 b, the delay of two equal flows in equilibrium: what the law tells one flow from two by.
 

@@ -17,6 +17,7 @@
 //! change the window.
 
 use super::{About, Ack, Base, Described, Rule, parameter};
+use alloc::boxed::Box;
 
 /// Half of the longest time that RTT_min holds, seconds.
 const HORIZON: f64 = 5.0;
@@ -34,7 +35,7 @@ pub struct Copa {
     delta: f64,
     slow_start: bool,
     /// The last samples, seconds: when and how long; the place of the next one.
-    samples: [(f64, f64); SAMPLES],
+    samples: Box<[(f64, f64); SAMPLES]>,
     next: usize,
     smoothed: f64,
     /// The least of this horizon and of the one before, and when they turned.
@@ -101,7 +102,7 @@ impl Described for Copa {
         Copa {
             delta: parameters[0],
             slow_start: true,
-            samples: [(f64::NEG_INFINITY, 0.0); SAMPLES],
+            samples: Box::new([(f64::NEG_INFINITY, 0.0); SAMPLES]),
             next: 0,
             smoothed: 0.0,
             least: [f64::INFINITY; 2],
