@@ -25,11 +25,7 @@ const WORDS: [Word; 25] = [
         "flow.transport = \"newreno\", or \"newreno+sack\"",
         &["flow.transport", "flow.transport.sack"],
     ),
-    word(
-        &["bbr", "vegas", "westwood", "dctcp"],
-        "it is not here; meshpace transports lists what is",
-        &["flow.transport"],
-    ),
+    word(&["vegas", "westwood", "dctcp"], "it is not here; meshpace transports lists what is", &["flow.transport"]),
     word(&["bulk", "endless", "greedy", "iperf"], "flow.traffic = \"ftp\", which is the default", &["flow.traffic"]),
     word(
         &["web", "www", "downloads"],

@@ -79,6 +79,30 @@ const PUBLISHED: &[Entry] = &[
     piece!(windowed, window::CWL_H4),
     piece!(windowed, window::FEW),
     piece!(windowed, window::CUBIC),
+    Entry {
+        name: "newreno+tack",
+        description: "NewReno with TACK's rule of acknowledging",
+        source: "Li et al., SIGCOMM 2020, section 4.1",
+        build: || modified("newreno+tack"),
+    },
+    Entry {
+        name: "tcp-daa",
+        description: "NewReno limited to 4 segments, one ACK for up to 4 of them where they come in order",
+        source: "de Oliveira, Braun, INFOCOM 2005",
+        build: || Config::Tcp(daa()),
+    },
+    Entry {
+        name: "copa",
+        description: "Copa without its competitive mode: a rate inverse to the queueing delay",
+        source: "Arun, Balakrishnan, NSDI 2018, section 2.1",
+        build: || modelled(window::Kind::Copa),
+    },
+    Entry {
+        name: "bbr",
+        description: "BBR, version 1: the rate of the bottleneck and the least round trip",
+        source: "Cardwell et al., ACM Queue 14(5), 2016",
+        build: || modelled(window::Kind::Bbr),
+    },
     piece!(paced, adaptive::TCP_AP),
     Entry {
         name: "tcp-ap-released",
@@ -129,6 +153,18 @@ const PUBLISHED: &[Entry] = &[
         description: "trains of pairs with silence between, for receivers that know nothing of it: any TCP's",
         source: "docs/quiet-trains.md",
         build: || Config::Tcp(solo()),
+    },
+    Entry {
+        name: "paced-pairs",
+        description: "the pacing of quiet-train-solo without the silence after a train",
+        source: "docs/quiet-trains.md: what silence gives",
+        build: || Config::Tcp(pairs(ack::Delayed::default())),
+    },
+    Entry {
+        name: "paced-pairs-8",
+        description: "the same with one ACK for eight segments, or after 0.5 s",
+        source: "docs/quiet-trains.md: what silence gives",
+        build: || Config::Tcp(pairs(THINNED)),
     },
     piece!(Config::Udp, udp::UDP),
 ];
@@ -191,6 +227,8 @@ const MODIFIERS: &[Modifier] = &[
     modifier!(ecn::ECN, |tcp, ecn| tcp.ecn = ecn),
     modifier!(ack::DELACK, |tcp, ack| tcp.ack = ack),
     modifier!(ack::DYN_DELACK, |tcp, ack| tcp.ack = ack),
+    modifier!(ack::TACK, |tcp, ack| tcp.ack = ack),
+    modifier!(ack::DAA, |tcp, ack| tcp.ack = ack),
 ];
 
 fn windowed(window: window::Config) -> Config {
@@ -223,6 +261,31 @@ fn solo() -> tcp::Config {
             sampling: tcp::rtt::Sampling::Timestamps,
             ..tcp::rtt::Config::default()
         },
+        ..tcp::Config::default()
+    }
+}
+
+/// One ACK for eight segments.
+const THINNED: ack::Delayed = ack::Delayed { segments: 8, timer: Duration::from_millis(500), linux_window_2: false };
+
+/// The pacing of the sender alone without its silence.
+fn pairs(delayed: ack::Delayed) -> tcp::Config {
+    let trains = train::solo::Config { silence: false, ..train::solo::Config::default() };
+    // All may be under way when the path falls silent: the timer doubles as any TCP's.
+    let rto = tcp::rtt::Config { max: tcp::rtt::Config::default().max, ..solo().rto };
+    tcp::Config { pacing: pacing::Config::Trains(trains), ack: ack::Config::Delayed(delayed), rto, ..solo() }
+}
+
+/// A window rule that asks for a rate, losses repaired by reports.
+fn modelled(kind: window::Kind) -> Config {
+    let window = window::Config::OneFile(window::OneFile::new(kind));
+    Config::Tcp(tcp::Config { window, pacing: pacing::Config::Window, sack: true, ..tcp::Config::default() })
+}
+
+fn daa() -> tcp::Config {
+    tcp::Config {
+        window: window::Config::Clamp { segments: 4 },
+        ack: ack::Config::Adaptive(ack::Adaptive::default()),
         ..tcp::Config::default()
     }
 }

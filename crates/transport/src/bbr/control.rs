@@ -43,7 +43,7 @@ pub enum Phase {
 }
 
 /// The control.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Control {
     segment: u64,
     phase: Phase,

@@ -12,8 +12,8 @@
 //! sections 6.1.1 and 6.1.2).
 
 mod connection;
-mod control;
-mod flight;
+pub(crate) mod control;
+pub(crate) mod flight;
 mod receiver;
 mod segment;
 mod sender;

@@ -1,4 +1,4 @@
-//! The time between two segments, whichever rule computes it: AP05 and AP10 (`estimator`), DCC (`dcc`), a rule of one file
+//! The time between two segments, whichever rule computes it: AP05 and AP10 (`estimator`), DCC (`dcc`), the window rule, a rule of one file
 //! (`rules`), a rule of the program that uses this crate (`custom`). All are told of the same events.
 
 use super::adaptive::DEFAULT_HISTORY;
@@ -26,6 +26,8 @@ pub enum Interval {
     Adaptive(Estimator),
     /// A rate steered by congestion marks; the RTT is recorded beside.
     Marks(Dcc, RttRecord),
+    /// Seconds that the window rule asks for; the RTT is recorded beside.
+    Window(f64, RttRecord),
     /// A rule of one file; the RTT is recorded beside.
     Rule(rules::State, RttRecord),
     /// A rule of the program that uses this crate; the RTT is recorded beside.
@@ -41,6 +43,7 @@ impl Interval {
                 rule.on_sample(sample.rtt);
                 record.on_sample(sample.rtt, stats);
             }
+            Interval::Window(_, record) => record.on_sample(sample.rtt, stats),
             Interval::Rule(rule, record) => {
                 rule.on_sample(sample);
                 record.on_sample(sample.rtt, stats);
@@ -55,7 +58,7 @@ impl Interval {
     /// An ACK arrived.
     pub fn on_ack(&mut self, ack: &Feedback) {
         match self {
-            Interval::Adaptive(_) => {}
+            Interval::Adaptive(_) | Interval::Window(..) => {}
             Interval::Marks(rule, _) => rule.on_ack(ack.marked, ack.slow_start, ack.rate),
             Interval::Rule(rule, _) => rule.on_ack(ack.marked, ack.slow_start),
             Interval::Custom(rule, _) => rule.on_ack(ack.marked, ack.slow_start),
@@ -74,6 +77,7 @@ impl Interval {
         match self {
             Interval::Adaptive(estimator) => estimator.interval(),
             Interval::Marks(rule, _) => rule.interval(),
+            Interval::Window(interval, _) => Duration::from_secs_f64(*interval),
             Interval::Rule(rule, _) => Duration::from_secs_f64(rule.interval()),
             Interval::Custom(rule, _) => Duration::from_secs_f64(rule.interval()),
         }

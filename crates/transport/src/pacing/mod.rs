@@ -42,6 +42,8 @@ pub enum Config {
     Dcc(DccConfig),
     /// Trains of pairs with silence between (docs/quiet-trains.md); a TCP's only.
     Trains(solo::Config),
+    /// At the rate that the window rule asks for, if it has one; a TCP's only.
+    Window,
     /// A rule of one file.
     Rule(rules::Config),
     /// A rule of the program that uses this crate.
@@ -51,7 +53,7 @@ pub enum Config {
 impl Parameters for Config {
     fn slots(&mut self) -> Slots<'_> {
         match self {
-            Config::None | Config::Custom(_) => Slots::new(),
+            Config::None | Config::Window | Config::Custom(_) => Slots::new(),
             Config::Adaptive(config) => config.slots(),
             Config::Dcc(config) => config.slots(),
             Config::Trains(config) => config.slots(),
@@ -68,6 +70,7 @@ impl Config {
             ("adaptive", Config::Adaptive(AdaptiveConfig::default())),
             ("dcc", Config::Dcc(DccConfig::default())),
             ("trains", Config::Trains(solo::Config::default())),
+            ("by-window", Config::Window),
         ];
         kinds.extend(rules::Kind::ALL.iter().map(|kind| (kind.about().name, Config::Rule(rules::Config::new(*kind)))));
         kinds
@@ -88,6 +91,7 @@ impl Config {
             Config::Adaptive(_) => "adaptive pacing",
             Config::Dcc(_) => "pacing by marks",
             Config::Trains(_) => "pacing by trains",
+            Config::Window => "pacing by the window rule",
             Config::Rule(_) | Config::Custom(_) => "pacing by this rule",
         }
     }
@@ -120,7 +124,7 @@ impl Config {
     /// Names the first parameter that is not, its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
-            Config::None | Config::Custom(_) => Ok(()),
+            Config::None | Config::Window | Config::Custom(_) => Ok(()),
             Config::Adaptive(config) => config.check(),
             Config::Dcc(config) => config.check(),
             Config::Trains(config) => config.check(),
@@ -134,7 +138,9 @@ impl Config {
             Config::None => String::from("no pacing"),
             Config::Adaptive(config) => format!("paced by {}", config.describe()),
             Config::Dcc(config) => format!("paced by marks, alpha {}, beta {}", config.alpha, config.beta),
-            Config::Trains(config) => format!("in pairs, {}", config.control.describe()),
+            Config::Trains(config) if config.silence => format!("in pairs, {}", config.control.describe()),
+            Config::Trains(config) => format!("in pairs without silence, {}", config.control.describe()),
+            Config::Window => String::from("paced by the window rule"),
             Config::Rule(config) => format!("paced by {}", config.describe()),
             Config::Custom(config) => format!("paced by {}", config.name()),
         }

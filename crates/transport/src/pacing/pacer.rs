@@ -44,6 +44,7 @@ impl Pacer {
             Config::Adaptive(config) => Interval::Adaptive(Estimator::new(config, payload)),
             Config::Dcc(config) => Interval::Marks(Dcc::new(config, payload), RttRecord::default()),
             Config::Trains(config) => return Pacer::Trains(Box::new(Solo::new(config, payload))),
+            Config::Window => Interval::Window(0.0, RttRecord::default()),
             Config::Rule(config) => Interval::Rule(rules::State::new(config), RttRecord::default()),
             Config::Custom(config) => Interval::Custom(custom::State::new(config, payload), RttRecord::default()),
         };
@@ -112,6 +113,14 @@ impl Pacer {
             Pacer::FreeRunning(gate) => gate.interval.on_sample(sample, stats),
             // They take theirs from all that an ACK says.
             Pacer::Trains(_) => {}
+        }
+    }
+
+    /// The window rule asks for `interval` seconds between two segments; 0: as the window allows.
+    #[inline]
+    pub fn on_window(&mut self, interval: f64) {
+        if let Pacer::EarliestSend(EarliestSend { interval: Interval::Window(kept, _), .. }) = self {
+            *kept = interval;
         }
     }
 

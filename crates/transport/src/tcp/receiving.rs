@@ -13,7 +13,7 @@ use super::timers::{Shared, Timer};
 use super::{Config, Flags, Segment};
 use crate::ranges::Range;
 use crate::receiving::{Offer, Reassembly};
-use meshpace_core::Time;
+use meshpace_core::{Duration, Time};
 
 /// Report of an ACK besides the cumulative acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,10 +163,13 @@ impl Receiver {
             }
         }
         let next = self.arrived.next();
+        self.policy.on_arrival(shared.now, round_trip(shared.now, segment));
         if was_complete && next > before && !fin {
             let number = next.div_ceil(u64::from(self.offer.segment()));
             self.ack_due = self.policy.on_in_order(shared.now, number) || ack_was_due || echo_due;
             shared.timers.set(Timer::DelayedAck, self.policy.deadline());
+        } else {
+            self.policy.on_disorder();
         }
         // A FIN below what has arrived contradicts it, one beyond the window waits for another day.
         if fin && self.arrived.fin_at().is_none() && end <= edge && end >= self.arrived.highest() {
@@ -180,7 +183,7 @@ impl Receiver {
     pub fn on_timer(&mut self, shared: &mut Shared) {
         if shared.timers.is_due(Timer::DelayedAck, shared.now) {
             self.ack_due = true;
-            self.policy.on_ack_sent();
+            self.policy.on_deadline(shared.now);
             shared.timers.stop(Timer::DelayedAck);
         }
     }
@@ -220,7 +223,7 @@ impl Receiver {
 
     fn on_ack_sent(&mut self, shared: &mut Shared) {
         self.ack_due = false;
-        self.policy.on_ack_sent();
+        self.policy.on_ack_sent(shared.now);
         shared.timers.stop(Timer::DelayedAck);
         self.acknowledged = self.arrived.next();
     }
@@ -239,4 +242,13 @@ impl Receiver {
             Report::Blocks => segment.report(self.blocks()),
         }
     }
+}
+
+/// The longest round trip that an echoed time stamp is believed.
+const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(60);
+
+/// Time since the ACK left whose time stamp a segment echoes; none if it echoes none.
+fn round_trip(now: Time, segment: &Segment) -> Option<Duration> {
+    let age = Duration::from_micros(u64::from(stamp(now).wrapping_sub(segment.ts_ecr)));
+    (segment.ts_ecr != 0 && age < LONGEST_ROUND_TRIP).then_some(age)
 }

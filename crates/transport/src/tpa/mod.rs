@@ -98,6 +98,9 @@ impl Config {
             pacing::Config::Trains(_) => {
                 require(false, "pacing", "trains", "none or adaptive: TPA has windows and blocks of its own")?;
             }
+            pacing::Config::Window => {
+                require(false, "pacing", "by-window", "none or adaptive: TPA's window has no rate")?;
+            }
             pacing::Config::Dcc(_) => {
                 require(false, "pacing", "dcc", "none or adaptive: TPA's header has no bit to echo a congestion mark")?;
             }

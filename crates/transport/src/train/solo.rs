@@ -9,7 +9,8 @@
 //! that one was sent), by two clocks, of which `peer_clock` finds the unit. An ACK of one segment may have waited for the
 //! timer: its delay is an upper bound, of use if it is below the mean or so small that no timer is in it. If hardly any ACK is of
 //! two, the receiver acknowledges every segment, or its timer always expires; either way the wait is the same in all of
-//! them, and all count. Without time stamps, or with a clock too coarse, the round trip takes the place of the forward delay.
+//! them, and all count. With `silence = false` the next pair leaves in its turn and only the window ends a train: the same pacing, for
+//! telling what silence gives from what fewer ACKs give. Without time stamps, or with a clock too coarse, the round trip takes the place of the forward delay.
 
 use super::control::{self, Control};
 use super::estimator::{self, Estimator, Sample, exchange, reuse_hops};
@@ -17,7 +18,8 @@ use super::peer_clock::{PeerClock, Reading};
 use super::timeout::{self, Timeout};
 use crate::PathInfo;
 use crate::stats::Stats;
-use meshpace_core::parameter::{ParameterError, Parameters, Slots};
+use meshpace_core::parameter;
+use meshpace_core::parameter::{Parameter, ParameterError, Parameters, Slot, Slots};
 use meshpace_core::{Duration, Rate, Time};
 
 /// No receiver's timer is shorter, seconds (Linux: 40 ms), with a reserve.
@@ -36,7 +38,13 @@ pub struct Config {
     pub control: control::Config,
     /// Estimate of the path.
     pub estimator: estimator::Config,
+    /// Whether a train is followed by silence, or the next pair leaves in its turn. Default true.
+    pub silence: bool,
 }
+
+/// The declaration of `silence`.
+static SILENCE: Parameter = parameter!(silence: bool = true => FLAG, Expert,
+    "whether nothing leaves until a train is acknowledged, or pairs follow each other as far as the window allows");
 
 impl Default for Config {
     fn default() -> Config {
@@ -52,6 +60,7 @@ impl Default for Config {
                 ..control::Config::default()
             },
             estimator: estimator::Config::default(),
+            silence: true,
         }
     }
 }
@@ -74,6 +83,7 @@ impl Parameters for Config {
     fn slots(&mut self) -> Slots<'_> {
         let mut slots = self.control.slots();
         slots.extend(self.estimator.slots());
+        slots.push(Slot::new(&SILENCE, &mut self.silence));
         slots.retain(|slot| !OF_BOTH_ENDS.contains(&slot.parameter.key));
         slots
     }
@@ -106,6 +116,7 @@ enum Phase {
 /// The pacing of one sender.
 #[derive(Clone, Debug)]
 pub struct Solo {
+    silence: bool,
     segment: u32,
     path: PathInfo,
     estimator: Estimator,
@@ -138,6 +149,7 @@ impl Solo {
             max: Duration::from_secs(1),
         };
         Solo {
+            silence: config.silence,
             segment,
             path,
             estimator: Estimator::new(&config.estimator, segment),
@@ -198,6 +210,8 @@ impl Solo {
         let left = left.saturating_sub(1);
         self.phase = if left > 0 {
             Phase::Sending(left)
+        } else if !self.silence && !self.in_timeout {
+            Phase::Sending(self.control.next_pairs(true))
         } else {
             let patience = if self.in_timeout { Time::NEVER } else { now.saturating_add(self.patience.rto()) };
             Phase::Quiet(patience)

@@ -3,7 +3,7 @@
 use crate::common::{Fate, From, Pair, ms, tcp_of, wakeup};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::pacing::{self, AdaptiveConfig};
-use meshpace_transport::tcp::ack::{Config as Ack, Delayed, Dynamic};
+use meshpace_transport::tcp::ack::{Adaptive, Config as Ack, Delayed, Dynamic, Tack};
 use meshpace_transport::tcp::{Flags, Segment as Tcp};
 use meshpace_transport::{Arrival, Config, Endpoint, Machine, Role, Segment, names, tcp};
 
@@ -209,4 +209,91 @@ fn names_with_a_plus_are_built_by_rule() {
     assert_eq!(names::lookup("udp+delack"), None);
     assert_eq!(names::lookup("newreno+"), None);
     assert_eq!(names::lookup("+delack"), None);
+}
+
+/// A segment that echoes the time stamp of what this end sent at `echo`, microseconds.
+fn arrive_with_echo(end: &mut Endpoint, at: Time, number: u64, echo: u32) -> Option<u64> {
+    let segment = Tcp {
+        seq: (number - 1) * 1460,
+        ts_val: number as u32,
+        ts_ecr: echo,
+        payload: 1460,
+        flags: Flags::ACK,
+        ..Tcp::default()
+    };
+    end.on_segment(at, &Segment::Tcp(segment), Arrival::default());
+    polled(end, at)
+}
+
+#[test]
+fn tack_acknowledges_by_count_where_little_comes_and_by_time_where_much_does() {
+    // TACK, section 4.1: f = min(bw / (2 MSS), 4 / RTT_min), here with a round trip of 100 ms: no two ACKs less than 25 ms apart.
+    let mut end = receiver(tcp::Config { ack: Ack::Tack(Tack::default()), ..tcp::Config::default() });
+    // The first echo is 100 ms old.
+    let echo = |at: u64| (1000 * at - 100_000) as u32;
+    // A segment each 20 ms: every second one, as delayed ACKs have it.
+    let slow: Vec<u64> =
+        (1..=10).filter_map(|n| arrive_with_echo(&mut end, ms(200 + 20 * n), n, echo(200 + 20 * n))).collect();
+    assert_eq!(slow, [2, 4, 6, 8, 10]);
+    // A segment each 5 ms from 405 ms on: the timer acknowledges 25 ms after the last ACK, which left at 400 ms.
+    let mut acks = Vec::new();
+    for n in 11..=30 {
+        let at = 400 + 5 * (n - 10);
+        acks.extend(arrive_with_echo(&mut end, ms(at), n, echo(at)).map(|acked| (at, acked)));
+    }
+    assert_eq!(acks, [(425, 15), (450, 20), (475, 25), (500, 30)]);
+    // Two that come at once wait for their time, and the timer knows it.
+    assert_eq!(arrive_with_echo(&mut end, ms(501), 31, echo(501)), None);
+    assert_eq!(arrive_with_echo(&mut end, ms(502), 32, echo(502)), None);
+    assert_eq!(wakeup(&mut end, ms(502)), ms(525));
+    assert_eq!(polled(&mut end, ms(525)), Some(32));
+    // One alone waits for 100 ms.
+    assert_eq!(arrive_with_echo(&mut end, ms(600), 33, echo(600)), None);
+    assert_eq!(wakeup(&mut end, ms(600)), ms(700));
+}
+
+#[test]
+fn tack_never_exceeds_either_of_its_frequencies() {
+    // 30 ms each way: 4 ACKs in 60 ms at most, and one for two segments at most. The
+    // goodput of delayed ACKs is kept where the window counts bytes (RFC 3465): a step for each ACK makes it grow more slowly.
+    let run = |name: &str| {
+        let mut pair = Pair::new(&names::lookup(name).unwrap(), Duration::from_millis(30), 4);
+        pair.sender.open(Time::ZERO);
+        pair.sender.write(Time::ZERO, 1460 * 4000);
+        pair.drive(ms(60_000), &mut |_| Fate::Deliver);
+        assert_eq!(pair.receiver.delivered(), 1460 * 4000, "{name}");
+        let acks = pair.record.iter().filter(|line| line.from == From::Receiver && tcp_of(line).payload == 0);
+        (acks.map(|line| line.at).collect::<Vec<Time>>(), pair.record.last().unwrap().at)
+    };
+    let ((tack, ends), (delayed, ends_too)) = (run("newreno+abc+tack"), run("newreno+abc+delack"));
+    // The SYN-ACK, and the first ACK, before a round trip is known.
+    let periods = ends.0.div_ceil(15_000_000) as usize;
+    assert!(tack.len() <= periods + 2, "{} ACKs in {periods} periods", tack.len());
+    assert!(tack.len() <= delayed.len(), "{} and {}", tack.len(), delayed.len());
+    for two in tack.windows(2).skip(2) {
+        assert!(two[1].since(two[0]) >= Duration::from_millis(15), "{} {}", two[0], two[1]);
+    }
+    // A window of 64 comes at once, and its ACK at most a quarter of a round trip later.
+    assert!(ends.0 < ends_too.0 * 3 / 2, "{ends} and {ends_too}");
+}
+
+#[test]
+fn daa_waits_for_more_segments_as_they_come_in_order_and_for_two_after_a_gap() {
+    let mut end = receiver(tcp::Config { ack: Ack::Adaptive(Adaptive::default()), ..tcp::Config::default() });
+    // w = 1, 1.3, 1.6, 1.9, 2.2, 2.5, 2.8, 3.1, 3.4, 3.7, 4, 4: whole segments of each.
+    let acks: Vec<u64> = (1..=29).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+    assert_eq!(acks, [1, 2, 3, 4, 6, 8, 10, 13, 16, 19, 23, 27]);
+    // 28 and 29 wait, the newest for 2.2 times between segments.
+    assert_eq!(wakeup(&mut end, ms(290)), ms(312));
+    // 30 is missing: its absence and its arrival are acknowledged at once, then two and two more, then one more at a time.
+    assert_eq!(arrive(&mut end, ms(300), 31, Flags::NONE), Some(29));
+    assert_eq!(arrive(&mut end, ms(310), 30, Flags::NONE), Some(31));
+    let acks: Vec<u64> = (32..=44).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+    assert_eq!(acks, [33, 36, 40, 44]);
+    // What the timer ended is a disturbance too.
+    assert_eq!(arrive(&mut end, ms(450), 45, Flags::NONE), None);
+    let at = wakeup(&mut end, ms(450));
+    assert_eq!(polled(&mut end, at), Some(45));
+    let acks: Vec<u64> = (46..=50).filter_map(|n| arrive(&mut end, ms(n * 10 + 30), n, Flags::NONE)).collect();
+    assert_eq!(acks, [47, 50]);
 }

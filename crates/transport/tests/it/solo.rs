@@ -111,3 +111,23 @@ fn the_ack_of_a_train_is_not_waited_for_without_end() {
     assert_eq!(pair.sender.stats().timeouts, 0);
     assert_eq!(pair.sender.stats().retransmissions, 0);
 }
+
+#[test]
+fn without_silence_the_same_pairs_follow_each_other_without_a_gap() {
+    // The path of the first test: 34.1 ms within a pair, 49.1 ms from pair to pair, and no round trip of 80 ms between any.
+    for (name, per_ack) in [("paced-pairs", 2), ("paced-pairs-8", 8)] {
+        let mut pair = Pair::new(&names::lookup(name).unwrap(), Duration::from_millis(40), 7);
+        pair.sender.open(Time::ZERO);
+        pair.sender.write_endless(Time::ZERO);
+        pair.drive(ms(60_000), &mut |_| Fate::Deliver);
+        let sent = data(&pair);
+        let late: Vec<f64> = sent.windows(2).filter(|two| two[0].0 > 30_000.0).map(|two| two[1].0 - two[0].0).collect();
+        let count = |low: f64, high: f64| late.iter().filter(|gap| (low..high).contains(*gap)).count();
+        let (within, between) = (count(34.0, 34.2), count(49.0, 49.2));
+        assert_eq!(within + between, late.len(), "{name}: {:?}", &late[..10]);
+        assert!(within.abs_diff(between) <= 1);
+        let acks = pair.receiver.stats().acks_sent as usize;
+        assert!(acks.abs_diff(sent.len() / per_ack) <= 2, "{name}: {acks} of {}", sent.len());
+        assert_eq!(pair.sender.stats().retransmissions, 0, "{name}");
+    }
+}

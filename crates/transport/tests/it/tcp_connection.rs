@@ -48,7 +48,8 @@ fn one_way_a_host_says_what_an_agent_of_ns2_says() {
             let agents: Vec<_> =
                 agents.record.iter().map(|l| plain(l.at, usize::from(l.from == From::Receiver), tcp_of(l))).collect();
             let said: Vec<_> = hosts.record.iter().map(|&(at, side, s, _)| plain(at, side, s)).collect();
-            assert!(agents.len() > 250, "{}", entry.name);
+            // 200 segments, an ACK for eight of them at least, the handshake.
+            assert!(agents.len() > 225, "{}", entry.name);
             for (ours, theirs) in said.iter().zip(&agents) {
                 assert_eq!(ours, theirs, "{} losing every {every}", entry.name);
             }

@@ -4,11 +4,15 @@
 //! part of a gap, for one that brings nothing new, and for a FIN. ns-2 fills gaps under the delay unless its
 //! `RFC2581_immediate_ack_` is set, which it is by default. A rule decides only about the rest: new data in order.
 
+mod adaptive;
 mod delayed;
 mod dynamic;
+mod tack;
 
+pub use adaptive::Adaptive;
 pub use delayed::Delayed;
 pub use dynamic::Dynamic;
+pub use tack::Tack;
 
 use crate::about::Named;
 use alloc::format;
@@ -25,6 +29,10 @@ pub enum Config {
     Delayed(Delayed),
     /// After d segments or a while, d growing from 1 to 4 with the sequence number (Altman and Jimenez).
     Dynamic(Dynamic),
+    /// After L segments, but at most beta times in the shortest round trip (TACK).
+    Tack(Tack),
+    /// After up to four segments where they come in order, two after a disturbance (TCP-DAA).
+    Adaptive(Adaptive),
 }
 
 /// Delayed ACKs.
@@ -41,6 +49,20 @@ pub const DYN_DELACK: Named<Config> = Named {
     source: "Altman and Jimenez, PWC 2003",
     config: || Config::Dynamic(Dynamic::default()),
 };
+/// TACK's ACKs.
+pub const TACK: Named<Config> = Named {
+    name: "tack",
+    description: "one ACK for two segments, at most four in the shortest round trip",
+    source: "Li et al., SIGCOMM 2020, section 4.1: its rule of acknowledging",
+    config: || Config::Tack(Tack::default()),
+};
+/// ACKs delayed as the path allows.
+pub const DAA: Named<Config> = Named {
+    name: "daa",
+    description: "one ACK for up to four segments in order, for two after a disturbance",
+    source: "de Oliveira, Braun, INFOCOM 2005",
+    config: || Config::Adaptive(Adaptive::default()),
+};
 
 impl Parameters for Config {
     fn slots(&mut self) -> Slots<'_> {
@@ -48,17 +70,21 @@ impl Parameters for Config {
             Config::EverySegment => Slots::new(),
             Config::Delayed(config) => config.slots(),
             Config::Dynamic(config) => config.slots(),
+            Config::Tack(config) => config.slots(),
+            Config::Adaptive(config) => config.slots(),
         }
     }
 }
 
 impl Config {
     /// Every rule with its defaults, by the name that scenarios have for it.
-    pub fn kinds() -> [(&'static str, Config); 3] {
+    pub fn kinds() -> [(&'static str, Config); 5] {
         [
             ("every-segment", Config::EverySegment),
             ("delayed", Config::Delayed(Delayed::default())),
             ("dynamic", Config::Dynamic(Dynamic::default())),
+            ("tack", Config::Tack(Tack::default())),
+            ("adaptive", Config::Adaptive(Adaptive::default())),
         ]
     }
 
@@ -68,6 +94,8 @@ impl Config {
             Config::EverySegment => "acknowledging every segment",
             Config::Delayed(_) => "delayed acknowledgements",
             Config::Dynamic(_) => "dynamic delayed acknowledgements",
+            Config::Tack(_) => "acknowledgements of TACK",
+            Config::Adaptive(_) => "adaptive delayed acknowledgements",
         }
     }
 
@@ -80,6 +108,8 @@ impl Config {
                 let [l1, l2, l3] = dynamic.thresholds;
                 format!("every 1..4 (from segment {l1}, {l2}, {l3}) or {} s", dynamic.timer.as_secs_f64())
             }
+            Config::Tack(tack) => format!("every {} or {}/RTT", tack.segments, tack.beta),
+            Config::Adaptive(adaptive) => format!("every 1..{} in order", adaptive.segments),
         }
     }
 
@@ -93,16 +123,8 @@ impl Config {
             Config::EverySegment => Ok(()),
             Config::Delayed(config) => config.check(),
             Config::Dynamic(config) => config.check(),
-        }
-    }
-
-    /// Segments one ACK waits for when the newest in order is number `n` of the stream, counted from 1, and the sender's
-    /// window is limited to `limit` segments.
-    pub fn segments_per_ack(&self, n: u64, limit: u32) -> u32 {
-        match self {
-            Config::EverySegment => 1,
-            Config::Delayed(config) => config.segments_per_ack(limit),
-            Config::Dynamic(config) => config.segments_per_ack(n),
+            Config::Tack(config) => config.check(),
+            Config::Adaptive(config) => config.check(),
         }
     }
 
@@ -112,14 +134,25 @@ impl Config {
             Config::EverySegment => Duration::ZERO,
             Config::Delayed(config) => config.timer,
             Config::Dynamic(config) => config.timer,
+            Config::Tack(config) => config.timer,
+            Config::Adaptive(_) => Duration::ZERO,
         }
     }
+}
+
+/// What a rule remembers of what has arrived.
+#[derive(Clone, Debug)]
+enum Memory {
+    Nothing,
+    Tack(tack::State),
+    Adaptive(adaptive::State),
 }
 
 /// A receiver's rule and what it has not acknowledged yet.
 #[derive(Clone, Debug)]
 pub struct Policy {
     config: Config,
+    memory: Memory,
     /// The limit of the sender's window, segments.
     limit: u32,
     /// Segments in order since the last ACK.
@@ -131,26 +164,80 @@ pub struct Policy {
 impl Policy {
     /// Nothing waits. `limit` is the largest window of the sender in segments.
     pub fn new(config: &Config, limit: u32) -> Policy {
-        Policy { config: config.clone(), limit, waiting: 0, deadline: Time::NEVER }
+        let memory = match config {
+            Config::Tack(config) => Memory::Tack(tack::State::new(config)),
+            Config::Adaptive(config) => Memory::Adaptive(adaptive::State::new(config)),
+            _ => Memory::Nothing,
+        };
+        Policy { config: config.clone(), memory, limit, waiting: 0, deadline: Time::NEVER }
+    }
+
+    /// A segment with data arrives; `round_trip` is the age of the time stamp of this end that it echoes, if it echoes one.
+    #[inline]
+    pub fn on_arrival(&mut self, now: Time, round_trip: Option<Duration>) {
+        match (&mut self.memory, round_trip) {
+            (Memory::Tack(state), Some(round_trip)) => state.on_round_trip(now, round_trip),
+            (Memory::Adaptive(state), _) => state.on_arrival(now),
+            _ => {}
+        }
+    }
+
+    /// What has arrived is not the next in order, or not all of what came before has arrived: an ACK leaves, whatever the rule.
+    #[inline]
+    pub fn on_disorder(&mut self) {
+        if let Memory::Adaptive(state) = &mut self.memory {
+            state.on_disturbance();
+        }
     }
 
     /// Segment number `n` of the stream, from 1, has arrived in order. Whether an ACK leaves now.
     pub fn on_in_order(&mut self, now: Time, n: u64) -> bool {
         self.waiting += 1;
-        if self.waiting >= self.config.segments_per_ack(n, self.limit) {
+        let enough = match (&self.config, &self.memory) {
+            (Config::EverySegment, _) => 1,
+            (Config::Delayed(config), _) => config.segments_per_ack(self.limit),
+            (Config::Dynamic(config), _) => config.segments_per_ack(n),
+            (Config::Tack(config), _) => config.segments,
+            (Config::Adaptive(_), Memory::Adaptive(state)) => state.segments(),
+            (Config::Adaptive(config), _) => config.segments,
+        };
+        let has_enough = self.waiting >= enough;
+        match &mut self.memory {
+            Memory::Tack(state) if has_enough && now < state.earliest() => {
+                self.deadline = state.earliest();
+                return false;
+            }
+            Memory::Adaptive(state) if has_enough => state.on_enough(),
+            // The newest waits anew.
+            Memory::Adaptive(state) => self.deadline = state.deadline(now, self.waiting),
+            _ => {}
+        }
+        if has_enough {
             return true;
         }
         if self.deadline == Time::NEVER {
             self.deadline = now.saturating_add(self.config.timer());
+            if let Memory::Tack(state) = &self.memory {
+                self.deadline = self.deadline.max(state.earliest());
+            }
         }
         false
     }
 
+    /// The wait of what waits is over: an ACK leaves.
+    pub fn on_deadline(&mut self, now: Time) {
+        self.on_disorder();
+        self.on_ack_sent(now);
+    }
+
     /// An ACK leaves, for whichever reason: it covers all that waited.
     #[inline]
-    pub fn on_ack_sent(&mut self) {
+    pub fn on_ack_sent(&mut self, now: Time) {
         self.waiting = 0;
         self.deadline = Time::NEVER;
+        if let Memory::Tack(state) = &mut self.memory {
+            state.on_ack_sent(now);
+        }
     }
 
     /// Time at which an ACK is due; [`Time::NEVER`] if nothing waits.

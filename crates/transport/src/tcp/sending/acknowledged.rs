@@ -89,8 +89,10 @@ impl Sender {
         if let Some(cut) = timed {
             self.sample(shared, now.since(cut.sent_at).as_secs_f64(), segment, arrival);
         }
-        self.window.on_clock(now, self.timing.rtt.smoothed().as_secs_f64());
         let acked = self.flight.first();
+        self.window.on_clock(now, self.timing.rtt.smoothed().as_secs_f64());
+        let sample = fresh.map(|cut| now.since(cut.sent_at).as_secs_f64());
+        self.window.on_sample(sample, self.flight.highest().saturating_sub(acked));
         match self.recovery.on_new_ack(acknowledged.segments, acked, &mut self.window) {
             Action::Partial { restart_timer } => {
                 self.timing.on_partial_ack(acked);
@@ -111,6 +113,7 @@ impl Sender {
                 }
             }
         }
+        self.pacer.on_window(self.window.interval());
         if self.flight.is_finished() {
             self.state = State::Finished;
             shared.timers.stop(Timer::Retransmission);

@@ -15,12 +15,15 @@ pub struct Window {
     /// For rules that follow the clock: the time of the latest ACK and the smoothed RTT in seconds then.
     now: Time,
     rtt: f64,
+    /// The round trip of the newest segment that it acknowledges, seconds, 0 if that is not known, and the segments that are still out.
+    sample: f64,
+    outstanding: u64,
 }
 
 impl Window {
     /// A window that `rule` changes, of a receiver that takes `max_window` segments.
     pub(super) fn new(base: Base, rule: State, max_window: u32) -> Window {
-        Window { base, max_window, rule, counting: None, now: Time::ZERO, rtt: 0.0 }
+        Window { base, max_window, rule, counting: None, now: Time::ZERO, rtt: 0.0, sample: 0.0, outstanding: 0 }
     }
 
     /// The same window growing by what ACKs cover, in slow start by at most `limit` segments per ACK (RFC 3465).
@@ -65,6 +68,18 @@ impl Window {
         self.rtt = rtt;
     }
 
+    /// The round trip in seconds of the newest segment that an ACK acknowledges, if none was sent twice, and the segments that it leaves
+    /// unacknowledged; to be told before the ACK.
+    pub fn on_sample(&mut self, rtt: Option<f64>, outstanding: u64) {
+        self.sample = rtt.unwrap_or(0.0);
+        self.outstanding = outstanding;
+    }
+
+    /// Seconds between two segments that the rule asks for; 0: as the window allows.
+    pub fn interval(&self) -> f64 {
+        self.rule.interval(&self.base)
+    }
+
     /// The handshake ends, or the connection was idle: start with `segments`.
     pub fn restart(&mut self, segments: u32) {
         self.rule.restart(&mut self.base, segments);
@@ -72,7 +87,7 @@ impl Window {
 
     /// An ACK of `segments` of new data outside recovery.
     pub fn on_ack(&mut self, segments: u64) {
-        let ack = Ack { segments, now: self.now, rtt: self.rtt };
+        let ack = Ack { segments, now: self.now, rtt: self.rtt, sample: self.sample, outstanding: self.outstanding };
         let Some(counting) = &mut self.counting else { return self.rule.on_ack(&mut self.base, &ack) };
         let step = if self.base.in_slow_start() {
             counting.in_slow_start(segments)

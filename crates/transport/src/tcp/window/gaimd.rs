@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use meshpace_core::Time;
 
-    const ACK: Ack = Ack { segments: 1, now: Time::ZERO, rtt: 0.0 };
+    const ACK: Ack = Ack { segments: 1, now: Time::ZERO, rtt: 0.0, sample: 0.0, outstanding: 0 };
 
     /// A window of 16 segments that loses one.
     fn after_a_loss(rule: &mut Gaimd) -> Base {

@@ -5,6 +5,8 @@
 //! `window.kind` of scenarios, parameters included. `docs/new-window-rule.md` builds one step by step.
 
 mod base;
+#[cfg(test)]
+mod bottleneck;
 mod byte_counting;
 mod config;
 mod congestion_window;
@@ -36,6 +38,8 @@ macro_rules! every_rule {
         $then! {
             [NewReno(NewReno), HopLimit(HopRule), Few(Few), Constant(Constant), Cubic(Cubic)]
             gaimd::Gaimd,
+            copa::Copa,
+            bbr::Bbr,
         }
     };
 }
@@ -102,6 +106,13 @@ macro_rules! define {
                 match self {
                     $(State::$Published(rule) => rule.on_timeout(base, inflation),)*
                     $(State::$Rule(rule) => rule.on_timeout(base, inflation),)*
+                }
+            }
+
+            fn interval(&self, base: &Base) -> f64 {
+                match self {
+                    $(State::$Published(rule) => rule.interval(base),)*
+                    $(State::$Rule(rule) => rule.interval(base),)*
                 }
             }
 

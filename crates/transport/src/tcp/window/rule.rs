@@ -13,6 +13,10 @@ pub struct Ack {
     pub now: Time,
     /// The smoothed RTT then, seconds; 0 before the first sample.
     pub rtt: f64,
+    /// The round trip of the newest segment that it covers, seconds; 0 if one of them was sent twice.
+    pub sample: f64,
+    /// Segments that are still unacknowledged.
+    pub outstanding: u64,
 }
 
 /// Growth of a congestion window, and its reduction by a loss. A rule has RFC 5681's behaviour where it defines none.
@@ -43,6 +47,11 @@ pub trait Rule {
     /// Loss seen by the timer.
     fn on_timeout(&mut self, base: &mut Base, inflation: u32) {
         base.on_timeout(inflation);
+    }
+
+    /// Seconds between two segments that the rule asks for, with pacing that follows it (`pacing = "by-window"`); 0: as the window allows.
+    fn interval(&self, _base: &Base) -> f64 {
+        0.0
     }
 
     /// A partial ACK takes `segments` back (RFC 6582, section 3.2, step 3 B).
