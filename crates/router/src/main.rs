@@ -22,6 +22,7 @@ const STATUSES: &str =
     "Exit status: 0 all went well; 1 it failed; 2 the command line or the file is refused; 130 interrupted by Ctrl-C.";
 
 #[derive(Subcommand, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per process")]
 enum Command {
     /// Carry ordinary TCP connections between two sites.
     Tunnel(tunnel::Arguments),
