@@ -14,6 +14,7 @@ use meshpace_lab::campaign::Campaign;
 use meshpace_lab::field::dumps::{self, Dump};
 use meshpace_lab::field::{errors, path, results, ways};
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
+use meshpace_tunnel::interrupt::stop_on_interrupt;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -143,7 +144,7 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
         known.files = vec![("links.csv".to_owned(), links.into_bytes()), ("map.json".to_owned(), map.into_bytes())];
     }
     let paths = paths(arguments, &known, ways.as_deref().unwrap_or_default()).map_err(refused)?;
-    let stop = runner::stop_on_interrupt();
+    let stop = stop_on_interrupt();
     runner::silence_panics();
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
     let campaign = |sets| campaign(arguments, &known, &ends, sets, jobs);

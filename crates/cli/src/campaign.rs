@@ -16,6 +16,7 @@ use meshpace_lab::record::store::Store;
 use meshpace_lab::record::write_whole;
 use meshpace_lab::workers::{Exported, Job, Worker, chunks};
 use meshpace_scenario::MAX_SEEDS;
+use meshpace_tunnel::interrupt::stop_on_interrupt;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -189,7 +190,7 @@ fn piece(arguments: &Piece) -> Result<String, Failure> {
     let progress = Progress::new(session.work(&runs));
     let (known, todo) = session.partition(runs);
     progress.known(session.work(&known));
-    let stop = runner::stop_on_interrupt();
+    let stop = stop_on_interrupt();
     runner::silence_panics();
     let made = session.make(todo, &mut Threads::new(1, &stop), &mut Told(&progress));
     progress.finish();

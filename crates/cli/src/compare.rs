@@ -21,6 +21,7 @@ use meshpace_lab::session::Session;
 use meshpace_lab::summary::starvation::Tally;
 use meshpace_report::comparison::{self, Pair};
 use meshpace_scenario::MAX_SEEDS;
+use meshpace_tunnel::interrupt::stop_on_interrupt;
 use serde_json::Value;
 use sides::{Side, Sides};
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ fn compare(arguments: &Arguments) -> Result<String, Failure> {
     if let Some(Err(message)) = arguments.report.as_deref().map(crate::run::picture::check) {
         return Err((REFUSED, message));
     }
-    let stop = runner::stop_on_interrupt();
+    let stop = stop_on_interrupt();
     runner::silence_panics();
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
     let machine = sides::Machine { arguments, jobs, stop: &stop };

@@ -6,8 +6,7 @@ use clap::Args;
 use meshpace_kernel::machine;
 use meshpace_lab::record::table::listing;
 use meshpace_live::doctor::{Finding, examine};
-use meshpace_live::tcp::filter;
-use serde_json::json;
+use meshpace_tunnel::doctor;
 use std::process::ExitCode;
 
 /// The arguments of `meshpace doctor`.
@@ -24,9 +23,8 @@ pub struct Arguments {
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
     if arguments.clean {
-        match filter::clean() {
-            Ok(tables) if tables.is_empty() => complain("nothing was left behind"),
-            Ok(tables) => complain(&format!("removed {}", tables.join(", "))),
+        match doctor::clean() {
+            Ok(done) => complain(&done),
             Err(error) => {
                 complain(&error.to_string());
                 return ExitCode::from(FAILED);
@@ -50,12 +48,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         remedy: (!built).then(|| "cargo build --release --bin meshpace --features kernel".to_owned()),
     });
     findings.extend(meshpace_emulator::doctor::examine());
-    finish(&if arguments.json { findings.iter().map(object).collect() } else { table(&findings) })
-}
-
-fn object(finding: &Finding) -> String {
-    let Finding { subject, ok, found, needed_for, remedy } = finding;
-    format!("{}\n", json!({"subject": subject, "ok": ok, "found": found, "needed_for": needed_for, "remedy": remedy}))
+    finish(&if arguments.json { findings.iter().map(doctor::object).collect() } else { table(&findings) })
 }
 
 fn table(findings: &[Finding]) -> String {

@@ -5,9 +5,8 @@ mod junit;
 mod record;
 mod recording;
 
-use crate::network::seconds;
 use crate::output::{complain, note, tell};
-use crate::{FAILED, INTERRUPTED, REFUSED, link, run, runner, shell, top};
+use crate::{FAILED, INTERRUPTED, REFUSED, link, run, shell, top};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Ended, ProgramReport};
@@ -17,6 +16,8 @@ use meshpace_emulator::sysctl::sysctl_file;
 use meshpace_emulator::verdict::Budget;
 use meshpace_emulator::{Emulation, Failure, Mode, Observer, Options, Spec, run_dir};
 use meshpace_scenario::{Point, Scenario};
+use meshpace_tunnel::interrupt::stop_on_interrupt;
+use meshpace_tunnel::quantities::seconds;
 use record::Place;
 use recording::Recording;
 use std::path::{Path, PathBuf};
@@ -160,7 +161,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     if let Some(Err(message)) = arguments.record.as_deref().map(|path| run::recording::check(path, arguments.force)) {
         return refuse(message);
     }
-    let stop = runner::stop_on_interrupt();
+    let stop = stop_on_interrupt();
     let aloud: &mut dyn FnMut(&str) = &mut |message| complain(message);
     let config = options.config.clone();
     let observer = || -> Result<Box<dyn Observer>, String> {

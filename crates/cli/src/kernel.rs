@@ -1,6 +1,5 @@
 //! `meshpace kernel`: TCP with adaptive pacing for every program of this machine, as a congestion control of the Linux kernel.
 
-use crate::network::{quantity, rate};
 use crate::output::{complain, finish, note, results};
 use crate::{FAILED, REFUSED};
 use clap::{Args, Subcommand, ValueEnum};
@@ -10,6 +9,7 @@ use meshpace_kernel::watch::{Change, Follower, Hops, Sources, Watcher};
 use meshpace_kernel::{Connection, Destination, Error, Form, NAME, Path, tuning};
 use meshpace_lab::record::table::listing;
 use meshpace_scenario::quantity::TIME;
+use meshpace_tunnel::quantities::{quantity, rate};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -189,7 +189,7 @@ const GLANCE: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Keeps the hops fresh until interrupted or unloaded.
 fn watch(request: &Request, mut watcher: Watcher) -> Result<ExitCode, Error> {
-    let stop = crate::runner::stop_on_interrupt();
+    let stop = meshpace_tunnel::interrupt::stop_on_interrupt();
     let told = request.paths.iter().map(|(destination, _)| *destination).collect();
     let mut follower = Follower::new(object::Paths::of(&request.name)?, request.usual, told);
     let what = if watcher.reads_mesh_paths() { "routes and mesh paths" } else { "routes (there is no 802.11 here)" };

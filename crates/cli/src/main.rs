@@ -4,7 +4,6 @@ mod advise;
 mod bench;
 mod campaign;
 mod captures;
-mod caution;
 mod compare;
 mod dask;
 mod decrypt;
@@ -19,7 +18,6 @@ mod manual;
 mod medium;
 mod network;
 mod output;
-mod printable;
 mod progress;
 mod prospect;
 mod recv;
@@ -29,17 +27,16 @@ mod run;
 mod runner;
 mod scenarios;
 mod send;
-mod serve;
 mod shell;
 mod top;
 mod traffic_record;
 mod transports;
-mod tunnel;
 mod validate;
 mod view;
 mod words;
 
 use clap::{Parser, Subcommand};
+use meshpace_tunnel::{FAILED, INTERRUPTED, REFUSED, tunnel};
 use std::process::ExitCode;
 
 /// Paced transport over multi-hop wireless networks: simulated, compared with what was published, and on real sockets.
@@ -121,13 +118,6 @@ enum Command {
     #[command(hide = true)]
     Man(manual::Man),
 }
-
-/// Exit status of a failed run, or of output that cannot be written.
-const FAILED: u8 = 1;
-/// Exit status of a refused scenario or command line.
-const REFUSED: u8 = 2;
-/// Exit status after Ctrl-C, as shells expect it.
-const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     // A wrong command line ends in here, with status 2.

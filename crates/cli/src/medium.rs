@@ -1,12 +1,12 @@
 //! `meshpace dev medium`: the engine between the radios of mac80211_hwsim, in wmediumd's place.
 
-use crate::network::seconds;
 use crate::output::{complain, note, tell};
 use crate::{FAILED, REFUSED};
 use clap::Args;
 use meshpace_core::Duration;
 use meshpace_emulator::hwsim::config::Config;
 use meshpace_emulator::hwsim::run::run;
+use meshpace_tunnel::quantities::seconds;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

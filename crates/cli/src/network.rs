@@ -1,6 +1,5 @@
 //! What `send` and `recv` share: the transport by its name, our address, the path.
 
-use crate::caution;
 use crate::output::complain;
 use clap::{Args, ValueEnum};
 use meshpace_core::Rate;
@@ -8,11 +7,11 @@ use meshpace_live::tcp::{Device, Limits, Raw, Stack};
 use meshpace_live::tpa;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_scenario::nearest;
-use meshpace_scenario::quantity::{Dimension, RATE, SIZE, TIME};
 use meshpace_transport::{Config, PathInfo, names, pacing};
-use std::fmt::Display;
+use meshpace_tunnel::caution;
+use meshpace_tunnel::quantities::rate;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -97,53 +96,6 @@ pub fn transport(name: &str) -> Result<Transport, String> {
             )
         }),
     }
-}
-
-/// Reads a quantity above zero.
-pub fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
-    match dimension.parse(text) {
-        Ok(value) if value > 0.0 => Ok(value),
-        Ok(_) => Err("more than nothing".to_owned()),
-        Err(expected) => Err(format!("expected {expected}")),
-    }
-}
-
-/// Reads a bit rate.
-pub fn rate(text: &str) -> Result<Rate, String> {
-    quantity(&RATE, text).map(|bps| Rate::from_bps(bps.round().max(1.0) as u64))
-}
-
-/// Reads a time: seconds, with a unit or without.
-pub fn seconds(text: &str) -> Result<f64, String> {
-    let plain = text.parse::<f64>().is_ok();
-    quantity(&TIME, &if plain { format!("{text} s") } else { text.to_owned() })
-}
-
-/// Reads a size: bytes, with a unit, or with k, M or G for thousands.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let shorthand = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
-    let short = shorthand.iter().find_map(|(letter, factor)| {
-        let number = text.strip_suffix(letter)?.parse::<f64>().ok()?;
-        Some(number * factor)
-    });
-    let value = match (text.parse::<u64>(), short) {
-        (Ok(bytes), _) => bytes as f64,
-        (_, Some(value)) => value,
-        _ => quantity(&SIZE, text).map_err(|error| format!("{error}, or 50M"))?,
-    };
-    if (1.0..=1e15).contains(&value) { Ok(value.round() as u64) } else { Err("from 1 byte to 1 PB".to_owned()) }
-}
-
-/// The address of a host by its name or number.
-///
-/// # Errors
-///
-/// It has none. IPv4 is taken where a name has both.
-pub fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
-    let explain = |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidInput, format!("{host}: {error}"));
-    let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|error| explain(&error))?.collect();
-    let v4 = addresses.iter().find(|address| address.is_ipv4());
-    v4.or(addresses.first()).copied().ok_or_else(|| explain(&"no address"))
 }
 
 fn refused(text: String) -> io::Error {
@@ -329,19 +281,6 @@ pub fn complain_of_lost_keys(keylog: Option<&KeyLog>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_and_times_with_and_without_units() {
-        assert_eq!(
-            [bytes("50M"), bytes("1.5k"), bytes("7"), bytes("2 kB"), bytes("1 MiB")].map(Result::unwrap),
-            [50_000_000, 1500, 7, 2000, 1_048_576]
-        );
-        for wrong in ["", "M", "-5M", "0", "50X", "nan", "1e99"] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!([seconds("10"), seconds("500 ms")].map(Result::unwrap), [10.0, 0.5]);
-        assert!(seconds("0").is_err() && seconds("10 m").is_err() && rate("2").is_err());
-    }
 
     #[test]
     fn transports_by_name() {

@@ -1,6 +1,6 @@
 //! `meshpace recv`: takes what `meshpace send`, or any TCP, sends.
 
-use crate::network::{self, Interface, Placement, Transport, seconds};
+use crate::network::{self, Interface, Placement, Transport};
 use crate::output::{complain, failed, results};
 use crate::traffic_record::{About, received};
 use crate::{FAILED, INTERRUPTED, REFUSED};
@@ -9,6 +9,7 @@ use meshpace_live::generator::receive::{self, Look, Received};
 use meshpace_live::tcp::{Protocol, Stack};
 use meshpace_live::tpa::{Options, TpaPort};
 use meshpace_transport::Config;
+use meshpace_tunnel::quantities::seconds;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::process::ExitCode;
@@ -69,7 +70,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         complain(&error.to_string());
         return ExitCode::from(REFUSED);
     }
-    let stop = crate::runner::stop_on_interrupt();
+    let stop = meshpace_tunnel::interrupt::stop_on_interrupt();
     let end = arguments.seconds.map(Duration::from_secs_f64).and_then(|span| {
         #[expect(clippy::disallowed_methods, reason = "for how long to serve is counted in real time")]
         std::time::Instant::now().checked_add(span)

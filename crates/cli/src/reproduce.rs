@@ -4,7 +4,7 @@ mod price;
 
 use crate::output::{Failure, end, is_quiet, results, tell};
 use crate::progress::Progress;
-use crate::runner::{self, Told, processors, silence_panics, stop_on_interrupt};
+use crate::runner::{self, Told, processors, silence_panics};
 use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_lab::campaign::{self, Work};
@@ -12,6 +12,7 @@ use meshpace_lab::register::reference::Resolver;
 use meshpace_lab::register::reproduction::Reproduction;
 use meshpace_lab::register::{Account, Effort, Register, Runs, collection, consistency, verdicts};
 use meshpace_scenario::MAX_SEEDS;
+use meshpace_tunnel::interrupt::stop_on_interrupt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;

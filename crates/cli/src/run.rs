@@ -15,6 +15,7 @@ use meshpace_lab::record::{nodes, summary, table};
 use meshpace_lab::session::{Broken, Session};
 use meshpace_lab::variants;
 use meshpace_scenario::{MAX_SEEDS, Point, Refusal, Scenario, Source};
+use meshpace_tunnel::interrupt::stop_on_interrupt;
 use recording::Recording;
 use sink::Sink;
 use std::io::{self, IsTerminal, Read};
@@ -211,7 +212,7 @@ fn is_of_records(text: &str) -> bool {
 fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Watchers) -> Result<ExitCode, Failure> {
     let (campaign, out) = (Arc::new(campaign), arguments.out.as_deref());
     let mut session = runner::open(&campaign, out, &campaign.manifest(jobs), arguments.force)?;
-    let stop = runner::stop_on_interrupt();
+    let stop = stop_on_interrupt();
     let progress = Progress::new(campaign.work());
     runner::silence_panics();
     // What an earlier start has left is not made again, but for its captures.

@@ -14,7 +14,7 @@ use meshpace_lab::workers::Workers;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// The workers of a Dask scheduler, if there is its address, or else threads of this process.
 ///
@@ -114,21 +114,6 @@ pub fn silence_panics() {
             usual(panic);
         }
     }));
-}
-
-/// A flag that Ctrl-C and SIGTERM set, so that the line being written is finished. A second one does not wait for that.
-pub fn stop_on_interrupt() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    let handler = move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        complain(&format!("Ctrl-C will end this without ceremony: {error}"));
-    }
-    stop
 }
 
 /// Processors that runs can be spread over.

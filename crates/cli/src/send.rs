@@ -1,6 +1,6 @@
 //! `meshpace send`: traffic to a host, over our transports or the kernel's.
 
-use crate::network::{self, Interface, Transport, bytes, rate, seconds};
+use crate::network::{self, Interface, Transport};
 use crate::output::{complain, finish};
 use crate::traffic_record::{About, sent};
 use crate::{FAILED, INTERRUPTED, REFUSED};
@@ -15,6 +15,7 @@ use meshpace_live::tcp::Protocol;
 use meshpace_live::tpa::Options;
 use meshpace_transport::Config;
 use meshpace_transport::tcp::window::LIMIT;
+use meshpace_tunnel::quantities::{bytes, rate, resolve, seconds};
 use std::io::{self, IsTerminal, Write};
 use std::net::{SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
@@ -79,7 +80,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         .map_err(|expected| format!("--transport {}: {expected}", arguments.transport))
         .and_then(|transport| adjusted(arguments, transport).map_err(|error| error.to_string()))
         .and_then(|transport| {
-            let to = network::resolve(&arguments.host, arguments.port).map_err(|error| error.to_string())?;
+            let to = resolve(&arguments.host, arguments.port).map_err(|error| error.to_string())?;
             Ok((transport, to))
         });
     let (transport, to) = match prepared {
@@ -89,7 +90,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    let stop = crate::runner::stop_on_interrupt();
+    let stop = meshpace_tunnel::interrupt::stop_on_interrupt();
     match run(arguments, &transport, to, &stop) {
         Ok((measured, hops)) => report(arguments, &transport, to, hops, &measured),
         Err(error) if error.kind() == io::ErrorKind::Interrupted && stop.load(Ordering::Relaxed) => {

@@ -4,7 +4,6 @@
 
 use crate::output::{complain, failed, results};
 use crate::run::load;
-use crate::serve::{Content, short};
 use crate::{FAILED, REFUSED};
 use bytes::Bytes;
 use clap::Args;
@@ -12,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use meshpace_scenario::{Scenario, Source};
+use meshpace_tunnel::serve::{Content, short};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs::File;
@@ -202,7 +202,8 @@ fn serve(arguments: &Arguments) -> ExitCode {
     }
     complain("open this address in a browser; Ctrl-C ends it");
     let arguments = arguments.clone();
-    let Err(error) = crate::serve::serve(listener, move |request| with_headers(answer(request, &token, &arguments)));
+    let Err(error) =
+        meshpace_tunnel::serve::serve(listener, move |request| with_headers(answer(request, &token, &arguments)));
     complain(&format!("the page cannot be served: {error}"));
     ExitCode::from(FAILED)
 }

@@ -8,8 +8,8 @@ mod running;
 mod watch;
 
 use crate::caution;
-use crate::network::{rate, resolve, seconds};
 use crate::output::{complain, results, tell};
+use crate::quantities::{rate, resolve, seconds};
 use crate::{FAILED, REFUSED};
 use clap::{ArgGroup, Args, Subcommand};
 use file::{Entry, File, Identity, What};

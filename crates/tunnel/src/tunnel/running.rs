@@ -6,8 +6,9 @@ use super::file::{self, Entry, File};
 use super::live::{self, TICK};
 use super::log::{self, Level};
 use super::metrics::{self, Board};
+use crate::INTERRUPTED;
+use crate::interrupt::stop_on_interrupt;
 use crate::output::results;
-use crate::{INTERRUPTED, runner};
 use meshpace_core::{Duration, Time};
 use meshpace_live::Clock;
 use meshpace_live::tunnel::Totals;
@@ -128,7 +129,7 @@ impl<'a> Process<'a> {
     }
 
     fn until_end(&mut self, reporting: &Reporting, live: bool) -> io::Result<ExitCode> {
-        let stop = runner::stop_on_interrupt();
+        let stop = stop_on_interrupt();
         let until = reporting.seconds.map(|seconds| Clock.now() + Duration::from_secs_f64(seconds));
         let mut tick = Clock.now() + TICK;
         loop {

@@ -1,0 +1,21 @@
+//! Ctrl-C and SIGTERM.
+
+use crate::INTERRUPTED;
+use crate::output::complain;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A flag that Ctrl-C and SIGTERM set, so that the line being written is finished. A second one does not wait for that.
+pub fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let handler = move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        complain(&format!("Ctrl-C will end this without ceremony: {error}"));
+    }
+    stop
+}
