@@ -52,6 +52,33 @@ fn babel_tells_costs_and_batman_qualities() {
 }
 
 #[test]
+fn what_people_give_instead_is_told_apart_with_what_to_give() {
+    let wrong = |bytes: &[u8]| read(bytes).unwrap_err().1;
+    for (bytes, why) in [
+        (&b"\x1f\x8b\x08\x00"[..], "gunzip"),
+        (b"PK\x03\x04\x14", "save the table as CSV"),
+        (b"\xff\xfef\0r\0o\0m\0", "UTF-16"),
+        (b"\xd4\xc3\xb2\xa1\x02", "a capture of packets"),
+        (b"from,to,etx\nm\xfchle,roof,1\n", "no text in UTF-8"),
+        (b"from;to;etx\na;b;1,2\n", "semicolons: put commas"),
+        (b"source,target,quality\na,b,0.9\n", "the columns source, target, quality: call those of the two ends of a link from and to"),
+        (b"10.0.0.2 dev wlan0 lladdr 02:00:00:00:01:00 REACHABLE\n", "ip neigh"),
+        (b"default via 10.0.0.1 dev wlan0\n10.0.0.0/24 dev wlan0 scope link\n", "a table of routes"),
+        (b"02:00:00:00:01:00  -63 dBm / -95 dBm (SNR 32)  120 ms ago\n", "iwinfo"),
+        (b"BSS 02:00:00:00:01:00(on wlan0)\n\tfreq: 5180\n", "a scan"),
+        (b"DEST ADDR         NEXT HOP          IFACE\tSN\n02:00:00:00:01:00 02:00:00:00:01:00 mesh0\t1\n", "paths of 802.11s"),
+        (
+            b"[B.A.T.M.A.N. adv 2022.3, MainIF/MAC: wlan0/02:00:00:00:00:00 (bat0/2e:00:00:00:00:00 BATMAN_IV)]\n   Client             VID Flags Last ttvn     Via        ttvn  (CRC       )\n",
+            "clients",
+        ),
+    ] {
+        assert!(wrong(bytes).contains(why), "{}: {}", String::from_utf8_lossy(bytes), wrong(bytes));
+    }
+    // What Windows puts before a text does no harm.
+    assert!(read("\u{feff}from,to,etx\na,b,1.2\n".as_bytes()).is_ok());
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_place() {
     for (text, place, why) in [
         ("", "1", "the file is empty"),
