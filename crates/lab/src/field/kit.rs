@@ -69,13 +69,13 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
         one(&node, &mut kit.notes, &mut parts, &mut tried)?;
     }
     let rank = |dump: &Dump| match dump.program {
-        PROGRAM => 2,
+        dumps::KIT => 2,
         "iw" => 1,
         _ => 0,
     };
     let metric = parts.iter().map(|(_, dump)| (rank(dump), dump.metric)).min_by_key(|(rank, _)| *rank);
     kit.dump = dumps::merge(&parts);
-    kit.dump.program = PROGRAM;
+    kit.dump.program = dumps::KIT;
     kit.dump.metric = metric.map(|(_, metric)| metric).unwrap_or_default();
     // What a program expects a link to carry is no measurement.
     kit.dump.links.iter_mut().for_each(|link| link.mbps = None);
@@ -97,9 +97,6 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
     }
     Ok(kit)
 }
-
-/// Name of the program in the dump.
-pub const PROGRAM: &str = "the measuring kit";
 
 /// A measurement: the node, the address, bit/s, the share of busy time.
 type Tried = (String, String, f64, Option<f64>);
@@ -234,7 +231,7 @@ fn busy(before: (f64, f64), after: (f64, f64)) -> Option<f64> {
 
 impl Dump {
     fn of_kit(name: &str) -> Dump {
-        let mut dump = Dump { program: PROGRAM, metric: Metric::Hops, ..Dump::default() };
+        let mut dump = Dump { program: dumps::KIT, metric: Metric::Hops, ..Dump::default() };
         dump.witness(name);
         dump
     }

@@ -33,6 +33,8 @@ use serde_json::Value;
 /// The name of the node that made a dump which does not name it.
 pub const OWN: &str = "this node";
 
+/// The program of what the measuring kit wrote.
+pub const KIT: &str = "the measuring kit";
 /// The program of a table.
 const TABLE: &str = "the table";
 
@@ -159,7 +161,7 @@ impl Dump {
 
     /// Whether what its links carry was measured; otherwise a program expects it.
     pub fn is_measured(&self) -> bool {
-        [TABLE, super::kit::PROGRAM].contains(&self.program)
+        [TABLE, KIT].contains(&self.program)
     }
 
     /// The nodes that a link is told of.
