@@ -26,7 +26,7 @@ pub fn of(point: &Point) -> Vec<String> {
     if let Some((flow, from, to)) = one_way(&point.config) {
         told.push(format!(
             "flow {flow} goes from {0} straight to {1}, and fewer than half of the frames arrive from {0} to {1}: static routes take a link that is good one way to \
-             work both ways; take routing.protocol = \"olsr\" or \"aodv\", or leave the link out of radio.links",
+             work both ways; leave it out of radio.links, as a mesh does whose metric goes round it",
             from.0, to.0
         ));
     }
