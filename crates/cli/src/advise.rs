@@ -4,15 +4,18 @@ use crate::compare::records_of;
 use crate::output::{Failure, end, finish};
 use crate::progress::Progress;
 use crate::runner::{self, processors};
-use crate::{FAILED, REFUSED, prospect};
+use crate::{FAILED, REFUSED, network, prospect};
 use clap::Args;
 use meshpace_lab::advise::flows::{self, Told};
+use meshpace_lab::advise::paths;
 use meshpace_lab::advise::routes::{Routes, routes};
 use meshpace_lab::advise::{self, Answer, Choice, LEFT_OUT, Mesh, QUESTIONS};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::Campaign;
 use meshpace_lab::field::dumps::{self, Dump};
-use meshpace_lab::field::{errors, path, results, ways};
+use meshpace_lab::field::kit::{self, Run};
+use meshpace_lab::field::{errors, results, ways};
+use meshpace_scenario::quantity::RATE;
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use meshpace_tunnel::interrupt::stop_on_interrupt;
 use serde_json::{Value, json};
@@ -38,8 +41,8 @@ pub struct Arguments {
     /// `meshpace run`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Seconds that are measured of each run.
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    /// Time that is measured of each run, whole seconds.
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = whole_seconds)]
     seconds: u64,
     /// Seeds of each choice.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(3..=MAX_SEEDS))]
@@ -47,9 +50,9 @@ pub struct Arguments {
     /// Runs at a time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// With a dump: what one good hop carries alone, kbit/s; then tell what each path carries by the metric of its hops. Hops of which the dump itself
+    /// With a dump: what one good hop carries alone, kbit/s or with its unit; then tell what each path carries by the metric of its hops. Hops of which the dump itself
     /// tells what they carry (hop_mbps, expected throughput) need none.
-    #[arg(long, value_name = "KBIT/S")]
+    #[arg(long, value_name = "KBIT/S", value_parser = kbps)]
     hop_goodput: Option<f64>,
     /// What was measured of the flows, in their order (flent, iperf3 -J, iperf -y C), told beside what their hops carry.
     #[arg(long, value_name = "FILE")]
@@ -60,6 +63,19 @@ pub struct Arguments {
     /// Print one JSON object for each flow and each choice.
     #[arg(long)]
     json: bool,
+}
+
+/// Reads the time of a run.
+fn whole_seconds(text: &str) -> Result<u64, String> {
+    let seconds = network::seconds(text)?;
+    let is_right = seconds.fract() == 0.0 && (1.0..=600.0).contains(&seconds);
+    if is_right { Ok(seconds as u64) } else { Err("expected whole seconds, 1 s to 600 s".to_owned()) }
+}
+
+/// Reads a goodput: kbit/s, or with a unit.
+fn kbps(text: &str) -> Result<f64, String> {
+    let plain = text.parse::<f64>().is_ok();
+    network::quantity(&RATE, &if plain { format!("{text} kbit/s") } else { text.to_owned() }).map(|bps| bps / 1e3)
 }
 
 /// Runs the command.
@@ -73,6 +89,10 @@ struct Known {
     /// The files that the scenario names, and their contents.
     files: Vec<(String, Vec<u8>)>,
     dump: Option<Dump>,
+    /// What the measuring kit measured.
+    runs: Vec<Run>,
+    /// What is missing of that, in sentences.
+    notes: Vec<String>,
 }
 
 impl Known {
@@ -143,7 +163,7 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
         let (links, map) = advise::files(dump, ways);
         known.files = vec![("links.csv".to_owned(), links.into_bytes()), ("map.json".to_owned(), map.into_bytes())];
     }
-    let paths = paths(arguments, &known, ways.as_deref().unwrap_or_default()).map_err(refused)?;
+    let paths = shown_paths(arguments, &known, ways.as_deref().unwrap_or_default()).map_err(refused)?;
     let stop = stop_on_interrupt();
     runner::silence_panics();
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
@@ -211,6 +231,7 @@ fn first(told: &[Told], routes: &Routes, known: &Known, mcs: u8) -> String {
     if let Some(missing) = known.dump.as_ref().and_then(Dump::missing) {
         text.push_str(&format!("Not all is known: {missing}\n"));
     }
+    known.notes.iter().for_each(|note| text.push_str(&format!("Not measured: {note}\n")));
     text
 }
 
@@ -253,8 +274,18 @@ fn shown(question: &str, usual: &str, answers: &[Answer], as_json: bool) -> Stri
     format!("\n# {question} (usual: {usual})\n\n{choices}")
 }
 
+/// Columns of a map that say where a node is.
+const PLACES: [&str; 8] = ["x", "x_m", "lat", "latitude", "lon", "lng", "long", "longitude"];
+
 /// The files as the scenario takes them.
 fn read(files: &[PathBuf]) -> Result<Known, String> {
+    if let Some(directory) = files.iter().find(|file| file.is_dir()) {
+        if files.len() > 1 {
+            return Err(format!("{}: a directory of the measuring kit is given alone", directory.display()));
+        }
+        let kit = kit::read(directory)?;
+        return Ok(Known { runs: kit.runs, notes: kit.notes, ..of_dump(kit.dump) });
+    }
     let [file] = files else { return several(files) };
     let bytes = bytes_of(file)?;
     let extension = file.extension().and_then(|end| end.to_str()).unwrap_or_default().to_ascii_lowercase();
@@ -265,24 +296,27 @@ fn read(files: &[PathBuf]) -> Result<Known, String> {
     let is_of_radio = ["loss_db", "snr_db", "delivery"].iter().any(|measure| titles.contains(measure));
     if is_table && is_of_radio && has_numbers(&bytes, &titles) {
         let mesh = Mesh::Links(nodes(&bytes, &titles).map_err(|why| format!("{}: {why}", file.display()))?);
-        return Ok(Known { mesh, files: vec![("links.csv".to_owned(), bytes)], dump: None });
+        return Ok(of_file(mesh, "links.csv", bytes));
     }
-    if matches!(extension.as_str(), "csv" | "graphml" | "xml") && !is_table {
+    let is_place = |title: &&str| PLACES.contains(&title.to_ascii_lowercase().as_str());
+    let is_map = match extension.as_str() {
+        "csv" => !is_table && titles.iter().any(is_place),
+        other => matches!(other, "graphml" | "xml"),
+    };
+    if is_map {
         let name = format!("map.{extension}");
-        return Ok(Known { mesh: Mesh::Places(name.clone()), files: vec![(name, bytes)], dump: None });
+        return Ok(of_file(Mesh::Places(name.clone()), &name, bytes));
     }
     let text = String::from_utf8_lossy(&bytes);
     let has_places = ["\"latitude\"", "\"lat\"", "\"x_m\""].iter().any(|key| text.contains(key));
     match dumps::read(&bytes) {
         // Links without any measure beside places: the radio says who hears whom.
         Ok(dump) if dump.metric == dumps::Metric::Hops && has_places && !is_table => {
-            let name = "map.json".to_owned();
-            Ok(Known { mesh: Mesh::Places(name.clone()), files: vec![(name, bytes)], dump: None })
+            Ok(of_file(Mesh::Places("map.json".to_owned()), "map.json", bytes))
         }
         Ok(dump) => Ok(of_dump(dump)),
         Err(_) if head.contains("\"nodes\"") && has_places => {
-            let name = "map.json".to_owned();
-            Ok(Known { mesh: Mesh::Places(name.clone()), files: vec![(name, bytes)], dump: None })
+            Ok(of_file(Mesh::Places("map.json".to_owned()), "map.json", bytes))
         }
         Err((place, why)) => Err(format!("{}:{place}: {why}", file.display())),
     }
@@ -293,7 +327,19 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>, String> {
 }
 
 fn of_dump(dump: Dump) -> Known {
-    Known { mesh: Mesh::Routed(dump.nodes.len()), files: Vec::new(), dump: Some(dump) }
+    Known {
+        mesh: Mesh::Routed(dump.nodes.len()),
+        files: Vec::new(),
+        dump: Some(dump),
+        runs: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A mesh that the scenario takes from this file.
+fn of_file(mesh: Mesh, name: &str, bytes: Vec<u8>) -> Known {
+    let files = vec![(name.to_owned(), bytes)];
+    Known { mesh, files, dump: None, runs: Vec::new(), notes: Vec::new() }
 }
 
 /// Dumps of several nodes, each named like its file.
@@ -356,50 +402,33 @@ fn listed(names: &[String]) -> String {
 }
 
 /// What each path carries by what each of its hops carries alone, or else by its metric, and what was measured; nothing where neither is known.
-fn paths(arguments: &Arguments, known: &Known, ways: &[Vec<usize>]) -> Result<String, String> {
+fn shown_paths(arguments: &Arguments, known: &Known, ways: &[Vec<usize>]) -> Result<String, String> {
     let hop = arguments.hop_goodput;
-    if hop.is_some_and(|hop| !(hop.is_finite() && hop > 0.0)) {
-        return Err("--hop-goodput: expected a number above 0".to_owned());
-    }
     let Some(dump) = known.dump.as_ref() else {
         return match hop {
             Some(_) => Err("--hop-goodput: a map and a list of links have no metric; give a dump".to_owned()),
             None => Ok(String::new()),
         };
     };
-    let (etx, mbps) = (ways::etx(dump), ways::mbps(dump));
-    let mut alone = Vec::new();
-    for path in ways {
-        let of = |hop_of: &[usize]| {
-            let ends = (hop_of[0], hop_of[1]);
-            mbps.get(&ends).map(|mbps| 1e3 * mbps).or_else(|| Some(hop? / etx.get(&ends)?))
-        };
-        let hops: Option<Vec<f64>> = path.windows(2).map(of).collect();
-        let Some(hops) = hops else { return Ok(String::new()) };
-        alone.push((path::alone(&hops), path));
-    }
-    let shares = path::shared(&alone.iter().map(|(alone, _)| *alone).collect::<Vec<f64>>(), &[]);
-    let mut text = String::new();
-    for (number, ((alone, path), share)) in alone.iter().zip(shares).enumerate() {
-        let mut measured = Value::Null;
-        if let Some(file) = arguments.measured.get(number) {
+    let measured = |flow: usize, way: &Vec<usize>| match arguments.measured.get(flow) {
+        Some(file) => {
             let found = meshpace_scenario::read_file(file)
                 .map_err(|error| error.to_string())
                 .and_then(|bytes| results::read(&bytes));
             let found = found.map_err(|why| format!("{}: {why}", file.display()))?;
-            measured = json!(found.iter().map(|one| one.goodput_bps / 1e3).sum::<f64>() / found.len() as f64);
+            Ok(Some(found.iter().map(|one| one.goodput_bps / 1e3).sum::<f64>() / found.len() as f64))
         }
-        if arguments.json {
-            let line = json!({"flow": number, "path": path, "alone_kbps": alone, "shared_kbps": share, "measured_kbps": measured});
-            text.push_str(&format!("{line}\n"));
-            continue;
+        None => {
+            let of_flow = |run: &&Run| Some((&run.from, &run.to)) == way.first().zip(way.last());
+            Ok(known.runs.iter().find(of_flow).map(|run| run.goodput_bps / 1e3))
         }
-        let path: Vec<String> = path.iter().map(|&node| known.name(node)).collect();
-        let beside = measured.as_f64().map(|kbps| format!("; measured {kbps:.0}")).unwrap_or_default();
-        text.push_str(&format!(
-            "flow {number}, {}: by what its hops carry {alone:.0} kbit/s alone, {share:.0} as a fair share{beside}\n",
-            path.join("-")
-        ));
-    }
-    Ok(text)
+    };
+    let measured: Vec<Option<f64>> =
+        ways.iter().enumerate().map(|(flow, way)| measured(flow, way)).collect::<Result<_, String>>()?;
+    let found = paths::paths(dump, ways, hop, &measured);
+    let line = |one: &paths::Path| match arguments.json {
+        true => format!("{}\n", json!(one)),
+        false => paths::words(one, &|node| known.name(node)),
+    };
+    Ok(found.iter().map(line).collect())
 }

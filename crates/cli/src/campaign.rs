@@ -4,6 +4,7 @@
 //! for Slurm. Each task of the array is `piece`, which writes a directory of records and resumes if it was killed. `merge` makes the
 //! directory that `run --out` would have made.
 
+use crate::network::seconds;
 use crate::output::{self, Failure, finish};
 use crate::progress::Progress;
 use crate::runner::{self, Told};
@@ -66,8 +67,8 @@ struct Export {
     /// Seeds per point: N, N+1, ... [default: the scenario's sweep.seeds, or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
-    /// CPU time of a piece by the estimate, seconds; a batch system takes seconds to start one.
-    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    /// CPU time of a piece by the estimate; a batch system takes seconds to start one.
+    #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "600 s")]
     piece: f64,
 }
 
@@ -117,9 +118,6 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     let seeds = arguments.seeds.unwrap_or(scenario.seeds);
     if arguments.seed.checked_add(seeds - 1).is_none() {
         return Err(refused(format!("--seed {} leaves no room for {seeds} seeds", arguments.seed)));
-    }
-    if arguments.piece.is_nan() || arguments.piece <= 0.0 {
-        return Err(refused("--piece: expected more than 0 seconds".to_owned()));
     }
     let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
     let keys = campaign.keys();

@@ -1,5 +1,6 @@
 //! `meshpace emulate top`: what happens in an emulation under way.
 
+use crate::network::seconds;
 use crate::output::{complain, failed, results};
 use crate::{FAILED, shell};
 use clap::Args;
@@ -21,8 +22,8 @@ pub struct Arguments {
     /// Which emulation, where several are under way.
     #[arg(long, value_name = "TOKEN")]
     run: Option<String>,
-    /// Seconds between two looks.
-    #[arg(long, default_value_t = 1.0, value_name = "SECONDS", value_parser = interval)]
+    /// Time between two looks.
+    #[arg(long, default_value = "1 s", value_name = "TIME", value_parser = interval)]
     interval: f64,
     /// Look so often; without it until the emulation ends.
     #[arg(long, value_name = "N")]
@@ -33,9 +34,9 @@ pub struct Arguments {
 }
 
 fn interval(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("expected 0.1 to 3600 seconds".to_owned()),
+    match seconds(text)? {
+        seconds if (0.1..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("expected 0.1 s to 3600 s".to_owned()),
     }
 }
 

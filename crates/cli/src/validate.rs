@@ -1,14 +1,14 @@
 //! `meshpace dev validate`: the comparison with ns-2, ns-3 and theory, and the page it is written down in.
 
-use crate::output::{complain, failed, results};
+use crate::output::{complain, failed, finish, results};
 use crate::runner::processors;
 use crate::{FAILED, REFUSED};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use meshpace_lab::record::write_whole;
-use meshpace_lab::validate::{COMPARISONS, Comparison, Heading, Options, Table, markdown, text};
+use meshpace_lab::validate::{COMPARISONS, Comparison, Heading, Options, Table, kit, markdown, text};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The page in the directory of `--out`.
@@ -19,7 +19,7 @@ const PAGE: &str = "results.md";
 pub struct Arguments {
     /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_counts, chain_paced_udp, quiet_train, cross,
     /// parallel, agents, estimator, saturation, ieee, ht, field
-    /// [default: all].
+    /// [default: all]. `field DIR`: the paths of a mesh that was measured with kit/meshpace-kit, instead.
     names: Vec<String>,
     /// Runs per point [default: as many as the reference has, at least 10].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
@@ -37,6 +37,11 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
+    if let [name, directory] = &arguments.names[..]
+        && name == "field"
+    {
+        return measured(Path::new(directory));
+    }
     let chosen = match choose(&arguments.names) {
         Ok(chosen) => chosen,
         Err(message) => {
@@ -53,6 +58,20 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     match compare(arguments, &chosen) {
         Ok(tables) => verdict(&tables, arguments.sample),
         Err(error) => failed(&error),
+    }
+}
+
+/// The paths of a measured mesh.
+fn measured(directory: &Path) -> ExitCode {
+    match kit::measured(directory) {
+        Ok((table, notes)) => {
+            notes.iter().for_each(|note| complain(note));
+            finish(&text(&table))
+        }
+        Err(why) => {
+            complain(&why);
+            ExitCode::from(REFUSED)
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! against theory or another simulator; nothing is answered there.
 
 pub mod flows;
+pub mod paths;
 pub mod routes;
 
 use crate::compare::{Line, Side, amount, compare, mean, words};

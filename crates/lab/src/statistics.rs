@@ -56,6 +56,30 @@ pub fn student_t(level: f64, count: usize) -> f64 {
     }
 }
 
+/// Spearman's coefficient of rank correlation (American Journal of Psychology 15, 1904); equal values share the mean of their ranks. None where all of one side are the same.
+pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
+    let x = ranks(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
+    let y = ranks(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
+    let middle = (pairs.len() as f64 + 1.0) / 2.0;
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle)).sum::<f64>();
+    let r = product(&x, &y) / (product(&x, &x) * product(&y, &y)).sqrt();
+    r.is_finite().then_some(r.clamp(-1.0, 1.0))
+}
+
+/// Ranks from 1.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    for group in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let before = order.partition_point(|&other| values[other] < values[group[0]]);
+        for &place in group {
+            ranks[place] = before as f64 + (group.len() as f64 + 1.0) / 2.0;
+        }
+    }
+    ranks
+}
+
 /// Half width of the interval of the difference of two independent means (B. L. Welch, Biometrika 34, 1947).
 pub fn difference(a: &Estimate, b: &Estimate, level: f64) -> f64 {
     let part = |e: &Estimate| e.deviation.powi(2) / e.count as f64;
@@ -79,6 +103,12 @@ mod tests {
 
     fn assert_near(value: f64, expected: f64, tolerance: f64) {
         assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn equal_values_share_a_rank() {
+        assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [3.5, 1.0, 3.5, 2.0]);
+        assert_eq!(spearman(&[(1.0, 5.0), (2.0, 5.0)]), None);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Warnings about settings that are allowed but probably not intended.
 
 use super::Point;
-use meshpace_mesh::config::MarkerConfig;
+use meshpace_core::NodeId;
+use meshpace_mesh::config::{MarkerConfig, Propagation};
+use meshpace_mesh::radio::{Channel, Neighbours};
+use meshpace_mesh::routing::{RoutingConfig, StaticRoutes};
 use meshpace_transport::{Config, pacing};
 
 /// One sentence for each.
@@ -20,5 +23,41 @@ pub fn of(point: &Point) -> Vec<String> {
              mark what is sent into congestion"
         ));
     }
+    if let Some((flow, from, to)) = one_way(&point.config) {
+        told.push(format!(
+            "flow {flow} goes from {0} straight to {1}, and fewer than half of the frames arrive from {0} to {1}: static routes take a link that is good one way to \
+             work both ways; leave it out of radio.links, as a mesh does whose metric goes round it",
+            from.0, to.0
+        ));
+    }
     told
+}
+
+/// The first hop of a static route over which too few frames arrive: a flow, the sender, the receiver. Only links from a file have two different directions.
+fn one_way(config: &meshpace_sim::Config) -> Option<(usize, NodeId, NodeId)> {
+    let is_possible = matches!(config.mesh.radio.propagation, Propagation::Links(_))
+        && matches!(config.mesh.routing, RoutingConfig::Static);
+    // A scenario that is refused may name nodes that are not there.
+    let is_whole = config.flows.iter().all(|flow| flow.from.index().max(flow.to.index()) < config.positions.len());
+    if !(is_possible && is_whole) {
+        return None;
+    }
+    let mut adjacency = Neighbours::new(&Channel::new(&config.mesh.radio), &config.positions).adjacency();
+    if let Some(links) = &config.firewall {
+        for (node, neighbours) in adjacency.iter_mut().enumerate() {
+            let node = NodeId(node as u16);
+            neighbours.retain(|&other| links.contains(&(node, other)) || links.contains(&(other, node)));
+        }
+    }
+    let ways = StaticRoutes::new(&adjacency, config.flows.iter().map(|flow| flow.to));
+    config.flows.iter().enumerate().find_map(|(number, flow)| {
+        let mut at = flow.from;
+        while let Some(next) = ways.next_hop(at, flow.to) {
+            if !adjacency[at.index()].contains(&next) {
+                return Some((number, at, next));
+            }
+            at = next;
+        }
+        None
+    })
 }

@@ -61,11 +61,13 @@ fn a_dump_tells_of_paths_and_measurements_stand_beside() {
         r#"{"type":"NetworkGraph","metric":"etx","links":[{"source":"a","target":"b","cost":1.0},{"source":"b","target":"c","cost":1.25}]}"#,
     );
     write("run.json", r#"{"end":{"sum_received":{"bits_per_second":4.0e6}}}"#);
-    let arguments = ["olsr.json", "--flow", "a,c", "--hop-goodput", "18000", "--measured", "run.json", "--json"];
+    let arguments = ["olsr.json", "--flow", "a,c", "--hop-goodput", "18 Mbit/s", "--measured", "run.json", "--json"];
     let (status, text, stderr) = advise(scratch.path(), &arguments);
     assert_eq!(status, 0, "{stderr}");
     let path = text.lines().find(|line| line.contains("alone_kbps")).unwrap();
     let path: Value = serde_json::from_str(path).unwrap();
+    // A goodput by the metric is no measurement: no bar.
+    assert!(path["predicted_kbps"].as_f64().unwrap() < 8000.0 && path["interval_kbps"].is_null(), "{path}");
     // 1 over 1/18 and 1.25/18.
     assert_eq!((path["alone_kbps"].as_f64(), path["measured_kbps"].as_f64()), (Some(8000.0), Some(4000.0)));
 }
@@ -91,7 +93,9 @@ fn it_refuses_beyond_what_was_looked_into() {
         (&["long.csv", "--flow", "0"], "FROM,TO"),
         (&["long.csv", "--flow", "0,9"], "9"),
         (&["long.csv", "--flow", "0,1", "--hop-goodput", "1000"], "no metric"),
+        (&["long.csv", "--flow", "0,1", "--hop-goodput", "fast"], "such as \"2 Mbit/s\""),
         (&["bad.txt", "--flow", "0,1"], "expected NetJSON"),
+        (&[".", "--flow", "0,1"], "expected DIR/NODE/kit"),
         (&["none.csv", "--flow", "0,1"], "none.csv"),
         (&["one.txt", "--flow", "02:00:00:00:00:01,02:00:00:00:00:03"], "batctl's of one node (02:00:00:00:00:01)"),
         (&["one.txt", "--flow", "roof,0"], "there is no node \"roof\" among 02:00:00:00:00:01, "),
@@ -164,4 +168,9 @@ fn what_each_hop_carries_tells_what_a_path_carries() {
     let path: Value = serde_json::from_str(path).unwrap();
     // 1 over 1/12 and 1/4.
     assert!((path["alone_kbps"].as_f64().unwrap() - 3000.0).abs() < 1e-6, "{path}");
+    let (low, high) = (path["interval_kbps"][0].as_f64().unwrap(), path["interval_kbps"][1].as_f64().unwrap());
+    let predicted = path["predicted_kbps"].as_f64().unwrap();
+    assert!(low < predicted && predicted < 3000.0 && high > 3000.0, "{path}");
+    let (_, told, _) = advise(scratch.path(), &["mesh.csv", "--flow", "a,c"]);
+    assert!(told.contains("flow 0, a-b-c: predicted by what its hops carry") && told.contains("nine of ten"), "{told}");
 }

@@ -10,6 +10,7 @@ mod decrypt;
 mod documented;
 mod emulate;
 mod kernel;
+mod kit;
 mod lists;
 mod manual;
 mod medium;

@@ -72,7 +72,7 @@ impl Route {
 pub struct Routes {
     /// By flow.
     pub of: Vec<Route>,
-    /// Pairs of nodes over which frames arrive, but in one direction fewer than half of them: no route uses these.
+    /// Pairs of nodes over which frames arrive, but in one direction fewer than half of them, and which no flow's route uses.
     pub too_weak: usize,
     /// All pairs of nodes over which frames arrive in either direction.
     pub links: usize,
@@ -115,7 +115,7 @@ pub fn routes(config: &Config) -> Routes {
         neighbours.retain(|&other| is_allowed(NodeId(node as u16), other));
     }
     let ids = || (0..config.positions.len()).map(|node| NodeId(node as u16));
-    let (mut tries, mut found) = (Links::new(), Routes::default());
+    let (mut tries, mut weak, mut found) = (Links::new(), Vec::new(), Routes::default());
     for from in ids() {
         for to in ids().filter(|&to| to > from && is_allowed(from, to)) {
             let shares = [delivery(from, to), delivery(to, from)];
@@ -124,9 +124,9 @@ pub fn routes(config: &Config) -> Routes {
                 continue;
             }
             found.links += 1;
-            let is_used = adjacency[from.index()].contains(&to) && adjacency[to.index()].contains(&from);
-            found.too_weak += usize::from(!is_used);
-            if is_used {
+            if !(adjacency[from.index()].contains(&to) && adjacency[to.index()].contains(&from)) {
+                weak.push((from.index(), to.index()));
+            } else {
                 let cost = (shares[0] * shares[1]).recip();
                 tries.insert((from.index(), to.index()), cost);
                 tries.insert((to.index(), from.index()), cost);
@@ -155,6 +155,10 @@ pub fn routes(config: &Config) -> Routes {
         }
         found.of.push(route);
     }
+    let is_used = |pair: &(usize, usize)| {
+        found.of.iter().flat_map(|route| &route.hops).any(|hop| (hop.from.min(hop.to), hop.from.max(hop.to)) == *pair)
+    };
+    found.too_weak = weak.iter().filter(|pair| !is_used(pair)).count();
     found
 }
 
@@ -185,6 +189,16 @@ mod tests {
         assert_eq!(route.better, None);
         let found = of("from,to,delivery\n0,2,0.51\n2,0,0.6\n0,1,0.999\n1,2,0.999\n");
         assert_eq!(found.of[0].better, Some(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn a_link_that_is_good_one_way_only_is_named_where_a_route_uses_it() {
+        // Static routes take a link that is good one way to work both ways.
+        let found = of("from,to,delivery\n0,2,0.12\n2,0,0.999\n0,1,0.999\n1,2,0.999\n");
+        let route = &found.of[0];
+        assert_eq!((route.nodes(), found.too_weak), (vec![0, 2], 0), "it is used: {found:?}");
+        assert!(route.hops[0].is_weak());
+        assert_eq!(route.better, Some(vec![0, 1, 2]));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 pub mod dumps;
 pub mod errors;
+pub mod kit;
 pub mod path;
+pub mod predict;
 pub mod results;
 pub mod ways;

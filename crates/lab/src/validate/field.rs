@@ -1,9 +1,11 @@
-//! Measurements in the field: a chain of 802.11a, and two transfers through the testbed of the Wireless Battle of the Mesh v10; docs/field.md.
+//! Measurements in the field: a chain of 802.11a, single transfers through the testbed of the Wireless Battle of the Mesh v11, and two at once through that of
+//! v10; docs/field.md.
 //!
-//! Only the chain has a rule. Of the testbed the rates are not known: what is predicted for three of them is shown beside the measurement.
+//! The chain and the single transfers have rules. Of v10 the rates are not known: what is predicted for three of them is shown beside the measurement.
 
 use super::{Options, Point, Sample, Table, Verdict, rows};
 use crate::field::path::{self, Links};
+use crate::field::predict::{FITTED, Measured, Worth};
 use meshpace_scenario::{Scenario, Source};
 use meshpace_sim::{Config, Traffic};
 use serde::Deserialize;
@@ -201,9 +203,73 @@ fn testbed(options: &Options) -> Vec<Table> {
     ]
 }
 
+/// The paths of Battlemesh v11 in one of the sets of the table, kbit/s.
+fn paths(set: &str) -> Vec<Measured> {
+    #[derive(Deserialize)]
+    struct Path {
+        set: String,
+        hops: usize,
+        bound_kbps: f64,
+        measured_kbps: f64,
+    }
+    let all =
+        rows::<Path>("field/battlemesh-v11", include_str!("../../../../validation/reference/field/battlemesh-v11.csv"));
+    let of_set = all.into_iter().filter(|path| path.set == set);
+    of_set.map(|path| Measured { hops: path.hops, bound: path.bound_kbps, goodput: path.measured_kbps }).collect()
+}
+
+/// Medians may be off by this much, per cent.
+const MEDIAN_PCT: f64 = 15.0;
+/// The least rank correlation of single paths.
+const RANK: f64 = 0.85;
+/// The least share of the paths within their bar.
+const HELD: f64 = 0.9;
+
+/// Single transfers by what each of their hops carried alone: the predictor was fixed on the paths of BMX7 and is judged on those of OLSRv2.
+fn by_hops() -> Table {
+    let mut points = Vec::new();
+    let mut of_set = |set: &str, words: &str, is_judged: bool| {
+        let worth = Worth::of(&FITTED, &paths(set));
+        let mut add = |case: String, reference: Option<f64>, ours: f64, n: usize, rule: String, holds: bool| {
+            let verdict = if is_judged && !rule.is_empty() { Verdict::from(holds) } else { Verdict::Shown };
+            let ours = Sample { n, ..Sample::single(ours) };
+            let reference = reference.map(|value| Sample { n, ..Sample::single(value) });
+            points.push(Point { case: format!("{words}: {case}"), reference, ours, rule, verdict });
+        };
+        for one in &worth.medians {
+            let error = 100.0 * (one.predicted / one.measured - 1.0);
+            let (case, rule) = (format!("median, {} hops, kbit/s", one.hops), format!("{MEDIAN_PCT} %"));
+            add(case, Some(one.measured), one.predicted, one.paths, rule, error.abs() <= MEDIAN_PCT);
+        }
+        for one in &worth.medians {
+            let (case, share) = (format!("within the bar, {} hops", one.hops), one.held as f64 / one.paths as f64);
+            add(case, None, share, one.paths, String::new(), true);
+        }
+        let (held, all) = worth.held();
+        let (rank, share) = (worth.rank.unwrap_or(f64::NAN), held as f64 / all as f64);
+        add("rank correlation of single paths".to_owned(), None, rank, all, format!("at least {RANK}"), rank >= RANK);
+        add("within the bar".to_owned(), None, share, all, format!("at least {HELD}"), share >= HELD);
+        add("predicted / measured, least".to_owned(), None, worth.worst.0, all, String::new(), true);
+        add("predicted / measured, most".to_owned(), None, worth.worst.1, all, String::new(), true);
+    };
+    of_set("olsrv2", "OLSRv2", true);
+    of_set("olsrv2-prince", "OLSRv2, other route tables", false);
+    of_set("bmx7", "BMX7, fitted to", false);
+    Table {
+        name: "field_paths",
+        title: "Single transfers through the Battlemesh v11 by what each hop carries alone",
+        source: "measured",
+        unit: "as named",
+        rule: "Fixed on the paths of BMX7, judged on those of OLSRv2 a day later: medians for each number of hops within 15 %, rank correlation of single paths at \
+               least .85, nine of ten within their bar. The routes of OLSRv2 were recorded hours later; other tables of them are shown.",
+        points,
+    }
+}
+
 /// All of them.
 pub fn compare(options: &Options) -> Vec<Table> {
     let mut tables = chain(options);
+    tables.push(by_hops());
     // Nothing of it is judged.
     if !options.sample {
         tables.extend(testbed(options));
@@ -214,6 +280,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::predict::Fit;
 
     #[test]
     fn what_was_measured_belongs_to_a_scenario() {
@@ -236,6 +303,41 @@ mod tests {
             let path = path::shortest(&links, from, to).unwrap();
             let sum: f64 = path::metrics(&links, &path).iter().sum();
             assert!(path.len() - 1 == hops && (sum - etx).abs() < 0.01, "{path:?}: {sum}");
+        }
+    }
+
+    #[test]
+    fn the_predictor_is_the_fit_to_the_paths_of_bmx7_and_to_no_others() {
+        let fit = Fit::of(&paths("bmx7")).unwrap();
+        let same = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-3;
+        assert!(
+            same(fit.per_relay, FITTED.per_relay) && same(fit.bar.0, FITTED.bar.0) && same(fit.bar.1, FITTED.bar.1),
+            "{fit:?}"
+        );
+        assert_eq!(["bmx7", "olsrv2", "olsrv2-prince"].map(|set| paths(set).len()), [67, 112, 106]);
+    }
+
+    #[test]
+    fn the_rules_hold_on_the_other_day_and_the_bound_alone_breaks_one() {
+        let table = by_hops();
+        assert_eq!(table.score(), (5, 5), "three medians, rank, bars: {:?}", table.points);
+        let bound = Fit { per_relay: 1.0, ..FITTED };
+        let off = Worth::of(&bound, &paths("olsrv2")).medians;
+        assert!(off.iter().any(|one| one.predicted / one.measured > 1.0 + MEDIAN_PCT / 100.0), "{off:?}");
+        // As the page says.
+        let page = include_str!("../../../../docs/field.md");
+        for one in Worth::of(&FITTED, &paths("olsrv2")).medians {
+            let error = 100.0 * (one.predicted / one.measured - 1.0);
+            let row = format!(
+                "| {} | {} | {:.1} | {:.1} | {error:+.0} % | {} of {} |",
+                one.hops,
+                one.paths,
+                one.measured / 1e3,
+                one.predicted / 1e3,
+                one.held,
+                one.paths
+            );
+            assert!(page.contains(&row), "{row}");
         }
     }
 

@@ -11,6 +11,7 @@ mod chains;
 mod competing;
 mod field;
 pub mod ht;
+pub mod kit;
 mod micro;
 mod ns3;
 mod paced_udp;

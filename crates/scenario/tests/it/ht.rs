@@ -12,6 +12,7 @@ fn read(text: &str) -> Result<Scenario, Refusal> {
     let load = |name: &str| match name {
         "links.csv" => Ok(LINKS.to_vec()),
         "delivery.csv" => Ok(b"to,from,delivery\n0,1,0.6\n1,2,0\n".to_vec()),
+        "one-way.csv" => Ok(b"from,to,delivery\n0,2,0.12\n2,0,0.999\n0,1,0.999\n1,2,0.999\n".to_vec()),
         "broken.csv" => Ok(b"from,to,loss_db\n0,1,60\n1,x,60\n".to_vec()),
         "empty.csv" => Ok(b"from,to\n0,1\n".to_vec()),
         "both.csv" => Ok(b"from,to,loss_db,snr_db\n0,1,60,30\n".to_vec()),
@@ -143,6 +144,20 @@ fn links_come_from_a_file() {
     assert!((success - 0.6).abs() < 1e-6, "{success}");
     assert_eq!(links.all()[0].0, NodeId(0));
     assert!((meshpace_sim::run(&config, 1).flows[0].goodput_bps) > 0.0);
+}
+
+#[test]
+fn a_static_route_over_a_link_that_is_good_one_way_is_warned_of() {
+    let of = |places: &str, more: &str| read(&format!("{places}{more}")).unwrap().warnings;
+    assert_eq!(of(PLACES, "links = 'links.csv'\n"), [""; 0]);
+    // At a slower rate an eighth of the frames is less than what a preamble needs.
+    let warnings = |more: &str| of(&PLACES.replace("MCS 0", "MCS 3"), more);
+    let told = warnings("links = 'one-way.csv'\n");
+    assert!(
+        told.len() == 1 && told[0].contains("flow 0 goes from 0 straight to 2") && told[0].contains("leave it out"),
+        "{told:?}"
+    );
+    assert_eq!(warnings("links = 'one-way.csv'\n[routing]\nprotocol = 'olsr'\n"), [""; 0]);
 }
 
 #[test]

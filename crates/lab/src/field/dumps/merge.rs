@@ -15,9 +15,11 @@ pub fn merge(dumps: &[(String, Dump)]) -> Dump {
     // Those that told first: they know their own addresses.
     for (file, dump) in dumps {
         for &own in &dump.witnesses {
-            let name = if dump.nodes[own] == OWN { file } else { &dump.nodes[own] };
-            let place = whole.witness(name);
-            whole.also(place, file);
+            // The name that people gave, and what the program calls it.
+            let place = whole.witness(file);
+            if dump.nodes[own] != OWN {
+                whole.also(place, &dump.nodes[own]);
+            }
             let addresses = dump.also.iter().filter(|(node, _)| *node == own);
             addresses.for_each(|(_, address)| whole.also(place, address));
         }

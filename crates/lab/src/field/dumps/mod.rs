@@ -20,6 +20,7 @@ mod batman;
 mod iw;
 mod json;
 mod merge;
+mod mistaken;
 mod netjson;
 mod olsr;
 mod table;
@@ -31,6 +32,11 @@ use serde_json::Value;
 
 /// The name of the node that made a dump which does not name it.
 pub const OWN: &str = "this node";
+
+/// The program of what the measuring kit wrote.
+pub const KIT: &str = "the measuring kit";
+/// The program of a table.
+const TABLE: &str = "the table";
 
 /// One direction of a link; what is not told is none.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -95,7 +101,7 @@ impl Dump {
         self.nodes.iter().position(|known| known == name).or_else(of_alias)
     }
 
-    fn node(&mut self, name: &str) -> usize {
+    pub(super) fn node(&mut self, name: &str) -> usize {
         self.find(name).unwrap_or_else(|| {
             self.nodes.push(name.to_owned());
             self.nodes.len() - 1
@@ -103,14 +109,14 @@ impl Dump {
     }
 
     /// Another name of a node; one that is known already stays whose it is.
-    fn also(&mut self, node: usize, name: &str) {
+    pub(super) fn also(&mut self, node: usize, name: &str) {
         if self.find(name).is_none() {
             self.also.push((node, name.to_owned()));
         }
     }
 
     /// Notes that this node told of its own links.
-    fn witness(&mut self, name: &str) -> usize {
+    pub(super) fn witness(&mut self, name: &str) -> usize {
         let node = self.node(name);
         if !self.witnesses.contains(&node) {
             self.witnesses.push(node);
@@ -118,7 +124,7 @@ impl Dump {
         node
     }
 
-    fn route(&mut self, at: &str, destination: &str, next: &str) {
+    pub(super) fn route(&mut self, at: &str, destination: &str, next: &str) {
         let hop = (self.node(at), self.node(destination), self.node(next));
         if !self.routes.contains(&hop) {
             self.routes.push(hop);
@@ -151,6 +157,11 @@ impl Dump {
             self.links.push(Heard { from, to, ..heard });
         }
         Ok(())
+    }
+
+    /// Whether what its links carry was measured; otherwise a program expects it.
+    pub fn is_measured(&self) -> bool {
+        [TABLE, KIT].contains(&self.program)
     }
 
     /// The nodes that a link is told of.
@@ -189,8 +200,16 @@ const KNOWN: &str = "expected NetJSON (NetworkGraph or NetworkRoutes), jsoninfo 
 /// # Errors
 /// The first thing that is wrong with it, and where.
 pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
-    let text = std::str::from_utf8(bytes).map_err(|error| ("1".to_owned(), error.to_string()))?;
-    let dump = one(text)?;
+    if let Some(why) = mistaken::of_bytes(bytes) {
+        return Err(("1".to_owned(), why.to_owned()));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let line = (before.lines().count().max(1)).to_string();
+        (line, "this is no text in UTF-8: give the file as the program wrote it, or save the table as UTF-8".to_owned())
+    })?;
+    // What a file begins with that Windows wrote.
+    let dump = one(text.trim_start_matches('\u{feff}'))?;
     if dump.links.is_empty() {
         let why = match dump.missing() {
             Some(missing) => format!("it tells of no link: {missing}"),
@@ -213,6 +232,7 @@ fn one(text: &str) -> Result<Dump, Wrong> {
         _ if titles.iter().any(|title| title == "from") && titles.iter().any(|title| title == "to") => {
             table::read(text.as_bytes())
         }
+        _ if mistaken::of_text(text).is_some() => Err(("1".to_owned(), mistaken::of_text(text).unwrap_or_default())),
         _ if text.contains("Table: ") => olsr::txtinfo(text),
         _ if line(&["[B.A.T.M.A.N."]) => batman::text(text),
         _ if line(&["add neighbour", "add interface"]) || first.starts_with("BABEL ") => babel::read(text),

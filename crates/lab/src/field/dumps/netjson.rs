@@ -48,14 +48,28 @@ pub fn graph(object: &Object<String, Value>) -> Result<Dump, Wrong> {
 }
 
 /// `NetworkRoutes`: those whose destination is the next hop are links of this router.
+///
+/// olsrd2 0.14.1 differs from the RFC: the list is called `route`, `next` is the address of an interface, and those of the routers are among the `properties`.
 pub fn routes(object: &Object<String, Value>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("NetJSON's routes", metric(object));
-    let own = object.get("router_id").and_then(Value::as_str).unwrap_or(super::OWN);
-    dump.witness(own);
-    for (number_of, route) in list(object, "routes")?.iter().enumerate() {
+    let id = object.get("router_id").and_then(Value::as_str).unwrap_or(super::OWN);
+    let own = object.get("properties").and_then(|properties| properties.get("router_addr")).and_then(Value::as_str);
+    let own = own.unwrap_or(id);
+    let place = dump.witness(own);
+    if id != super::OWN {
+        dump.also(place, id);
+    }
+    let name_of_list = if object.contains_key("route") { "route" } else { "routes" };
+    for (number_of, route) in list(object, name_of_list)?.iter().enumerate() {
         let mut read = || {
             let (destination, next) = (name(route, "destination")?, name(route, "next")?);
-            let destination = destination.split('/').next().unwrap_or_default();
+            let (destination, length) = destination.split_once('/').unwrap_or((destination, ""));
+            // A network behind a router is no node.
+            if !["", "32", "128"].contains(&length) {
+                return Ok(());
+            }
+            let router = route.get("properties").and_then(|properties| properties.get("next_router_addr"));
+            let next = router.and_then(Value::as_str).unwrap_or(next);
             dump.route(own, destination, next);
             if destination != next {
                 return Ok(());

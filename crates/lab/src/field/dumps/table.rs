@@ -2,7 +2,7 @@
 //! `hop_mbps` (what the hop carries alone). A line is for both directions unless the other direction has a line of its own. An empty cell is not known.
 
 use super::netjson::by_etx;
-use super::{Dump, Heard, Metric, Wrong};
+use super::{Dump, Heard, Metric, TABLE, Wrong};
 use std::collections::BTreeSet;
 
 const MEASURES: [&str; 5] = ["etx", "metric", "delivery", "snr_db", "hop_mbps"];
@@ -45,7 +45,7 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
         [.., Some(_)] => Metric::Throughput,
         _ => Metric::Hops,
     };
-    let mut dump = Dump::of("the table", metric);
+    let mut dump = Dump::of(TABLE, metric);
     // Nodes that are numbers keep them.
     let numbers: Option<BTreeSet<usize>> =
         rows.iter().flat_map(|(_, ends, _)| ends).map(|end| end.parse().ok()).collect();

@@ -27,6 +27,21 @@ fn netjson_has_an_etx() {
 }
 
 #[test]
+fn routes_of_olsrd2_name_routers_among_their_properties() {
+    // As olsrd2 0.14.1 answers `/netjsoninfo filter route ipv4_0`, shortened.
+    let dump = read(include_bytes!("samples/olsrd2-routes.json")).unwrap();
+    assert_eq!(
+        (dump.nodes.as_slice(), dump.metric),
+        (&["10.0.1.1", "10.0.2.1", "10.0.5.1"].map(str::to_owned)[..], Metric::Cost)
+    );
+    assert_eq!(dump.find("id_10.0.1.1"), Some(0));
+    // The neighbour, both ways, by its cost; the default route and the network behind it are no nodes.
+    let links: Vec<_> = dump.links.iter().map(|link| (link.from, link.to, link.cost)).collect();
+    assert_eq!(links, [(0, 1, Some(13.0)), (1, 0, Some(13.0))]);
+    assert_eq!(dump.routes, [(0, 1, 1), (0, 2, 1)]);
+}
+
+#[test]
 fn olsr_tells_both_ways_apart() {
     let json = r#"{"links":[{"localIP":"a","remoteIP":"b","linkQuality":0.9,"neighborLinkQuality":0.8}],
         "topology":[{"lastHopIP":"b","destinationIP":"c","linkQuality":1.0,"neighborLinkQuality":0.5}]}"#;
@@ -49,6 +64,100 @@ fn babel_tells_costs_and_batman_qualities() {
     let vis = r#"{"source_version":"2017.1","algorithm":4,"vis":[{"primary":"m1","neighbors":[
         {"router":"m1","neighbor":"m2","metric":"1.250"}],"clients":[]}]}"#;
     assert_eq!(links(vis), [link("m1", "m2", 800)]);
+}
+
+/// batctl 2023.0 and iw 5.19 over batman-adv and mac80211 of Linux 6.1, three radios in a row (`validation/field/dumps`).
+mod of_real_programs {
+    use super::*;
+    use crate::field::ways;
+
+    fn mesh(dumps: [&str; 3]) -> Dump {
+        let names = ["roof", "mill", "barn"].map(str::to_owned);
+        let dumps = dumps.map(|text| read(text.as_bytes()).unwrap_or_else(|why| panic!("{why:?}")));
+        merge(&names.into_iter().zip(dumps).collect::<Vec<_>>())
+    }
+
+    /// The share that a node told of its way to another one, in thousandths.
+    fn share(mesh: &Dump, from: &str, to: &str) -> u32 {
+        let ends = (mesh.find(from).unwrap(), mesh.find(to).unwrap());
+        let link = mesh.links.iter().find(|link| (link.from, link.to) == ends).unwrap();
+        (1000.0 * link.delivery.unwrap()).round() as u32
+    }
+
+    #[test]
+    fn batctl_tells_qualities_and_next_hops() {
+        let of = [
+            include_str!("samples/batctl-o-0.txt"),
+            include_str!("samples/batctl-o-1.txt"),
+            include_str!("samples/batctl-o-2.txt"),
+        ];
+        let mesh = mesh(of);
+        assert_eq!(
+            (mesh.nodes.as_slice(), mesh.metric, mesh.missing()),
+            (&["roof", "mill", "barn"].map(str::to_owned)[..], Metric::Quality, None)
+        );
+        // 253, 158, 177 and 252 of 255.
+        let shares =
+            [("roof", "mill"), ("mill", "barn"), ("mill", "roof"), ("barn", "mill")].map(|(a, b)| share(&mesh, a, b));
+        assert_eq!(shares, [992, 620, 694, 988]);
+        let place = |name: &str| mesh.find(name).unwrap();
+        assert_eq!(
+            ways::way(&mesh, place("roof"), place("02:00:00:00:02:00")),
+            Some(vec![place("roof"), place("mill"), place("barn")])
+        );
+        assert!(read(of[0].as_bytes()).unwrap().missing().unwrap().contains("run it on the other 2"));
+        assert_eq!(links(include_str!("samples/batctl-oj-0.json")), [link("this node", "02:00:00:00:01:00", 988)]);
+        for without in [include_str!("samples/batctl-n-1.txt"), include_str!("samples/batctl-nj-0.json")] {
+            assert!(
+                read(without.as_bytes()).unwrap_err().1.contains("`batctl o"),
+                "B.A.T.M.A.N. IV tells no quality there"
+            );
+        }
+    }
+
+    #[test]
+    fn iw_tells_tries_and_what_it_expects() {
+        let of = [include_str!("samples/iw-0.txt"), include_str!("samples/iw-1.txt"), include_str!("samples/iw-2.txt")];
+        let mesh = mesh(of);
+        assert_eq!((mesh.nodes.len(), mesh.metric, mesh.missing()), (3, Metric::Etx, None));
+        // 573 packets with 201 retries, 572 with 96, 383 with 47, 385 with 514: one over the root of the tries.
+        let shares =
+            [("roof", "mill"), ("mill", "barn"), ("mill", "roof"), ("barn", "mill")].map(|(a, b)| share(&mesh, a, b));
+        assert_eq!(shares, [860, 925, 860, 925], "of two that told, the first");
+        let expected = |from: &str, to: &str| {
+            let ends = (mesh.find(from).unwrap(), mesh.find(to).unwrap());
+            mesh.links.iter().find(|link| (link.from, link.to) == ends && link.mbps.is_some()).unwrap().mbps
+        };
+        assert_eq!((expected("roof", "mill"), expected("barn", "mill")), (Some(25.725), Some(7.873)));
+        assert!(!mesh.is_measured(), "rate control expects it");
+    }
+}
+
+#[test]
+fn what_people_give_instead_is_told_apart_with_what_to_give() {
+    let wrong = |bytes: &[u8]| read(bytes).unwrap_err().1;
+    for (bytes, why) in [
+        (&b"\x1f\x8b\x08\x00"[..], "gunzip"),
+        (b"PK\x03\x04\x14", "save the table as CSV"),
+        (b"\xff\xfef\0r\0o\0m\0", "UTF-16"),
+        (b"\xd4\xc3\xb2\xa1\x02", "a capture of packets"),
+        (b"from,to,etx\nm\xfchle,roof,1\n", "no text in UTF-8"),
+        (b"from;to;etx\na;b;1,2\n", "semicolons: put commas"),
+        (b"source,target,quality\na,b,0.9\n", "the columns source, target, quality: call those of the two ends of a link from and to"),
+        (b"10.0.0.2 dev wlan0 lladdr 02:00:00:00:01:00 REACHABLE\n", "ip neigh"),
+        (b"default via 10.0.0.1 dev wlan0\n10.0.0.0/24 dev wlan0 scope link\n", "a table of routes"),
+        (b"02:00:00:00:01:00  -63 dBm / -95 dBm (SNR 32)  120 ms ago\n", "iwinfo"),
+        (b"BSS 02:00:00:00:01:00(on wlan0)\n\tfreq: 5180\n", "a scan"),
+        (b"DEST ADDR         NEXT HOP          IFACE\tSN\n02:00:00:00:01:00 02:00:00:00:01:00 mesh0\t1\n", "paths of 802.11s"),
+        (
+            b"[B.A.T.M.A.N. adv 2022.3, MainIF/MAC: wlan0/02:00:00:00:00:00 (bat0/2e:00:00:00:00:00 BATMAN_IV)]\n   Client             VID Flags Last ttvn     Via        ttvn  (CRC       )\n",
+            "clients",
+        ),
+    ] {
+        assert!(wrong(bytes).contains(why), "{}: {}", String::from_utf8_lossy(bytes), wrong(bytes));
+    }
+    // What Windows puts before a text does no harm.
+    assert!(read("\u{feff}from,to,etx\na,b,1.2\n".as_bytes()).is_ok());
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use super::compare::{Comparison, told};
 use super::said::{NO_DIFFERENCE_PCT, Said};
-use super::trend::{correlation, spearman};
+use super::trend::correlation;
 use super::{Given, Look, Verdict, is_within, together};
 use crate::register::data::Term;
 use crate::register::gain::Gain;
 use crate::register::observations::{Choice, Sample};
+use crate::statistics::spearman;
 use std::collections::BTreeMap;
 
 fn compare(look: &Look, of: &Term, one: &Sample, other: &Sample) -> Result<Comparison, String> {

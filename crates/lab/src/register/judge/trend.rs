@@ -1,7 +1,9 @@
 //! Rank correlation: whether a quantity falls or rises along x as a whole, however its neighbouring values stand.
 //!
-//! C. Spearman, American Journal of Psychology 15, 1904; the interval by Fisher's z with the standard error
+//! The interval by Fisher's z with the standard error
 //! sqrt((1 + r^2/2)/(n - 3)) of D. G. Bonett and T. A. Wright, Psychometrika 65, 2000.
+
+use crate::statistics::spearman;
 
 /// A rank correlation with the ends of its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,30 +32,6 @@ pub fn correlation(pairs: &[(f64, f64)]) -> Option<Correlation> {
     Some(Correlation { r, low: (z - error).tanh(), high: (z + error).tanh() })
 }
 
-/// Spearman's coefficient; equal values share the mean of their ranks. None where all of one side are the same.
-pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
-    let x = ranks(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
-    let y = ranks(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
-    let middle = (pairs.len() as f64 + 1.0) / 2.0;
-    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle)).sum::<f64>();
-    let r = product(&x, &y) / (product(&x, &x) * product(&y, &y)).sqrt();
-    r.is_finite().then_some(r.clamp(-1.0, 1.0))
-}
-
-/// Ranks from 1.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    for group in order.chunk_by(|&a, &b| values[a] == values[b]) {
-        let before = order.partition_point(|&other| values[other] < values[group[0]]);
-        for &place in group {
-            ranks[place] = before as f64 + (group.len() as f64 + 1.0) / 2.0;
-        }
-    }
-    ranks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,9 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_share_a_rank_and_a_constant_has_no_trend() {
-        assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [3.5, 1.0, 3.5, 2.0]);
-        assert_eq!(spearman(&[(1.0, 5.0), (2.0, 5.0)]), None);
+    fn a_constant_has_no_trend() {
         assert_eq!(correlation(&[(1.0, 5.0); 4]), Some(Correlation { r: 0.0, low: 0.0, high: 0.0 }));
         assert_eq!(correlation(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]), None, "three pairs have no interval");
         let whole = correlation(&[(1.0, 9.0), (2.0, 7.0), (3.0, 5.0), (4.0, 1.0)]).unwrap();

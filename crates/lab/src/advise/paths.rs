@@ -1,0 +1,111 @@
+//! What each flow's path carries by what its hops carry alone: the prediction of [`predict`] with its bar, the bound, the share beside the other flows.
+
+use crate::field::dumps::Dump;
+use crate::field::{path, predict, ways};
+use serde::Serialize;
+
+/// A flow's path; goodputs in kbit/s.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Path {
+    /// The flow.
+    pub flow: usize,
+    /// Its nodes.
+    pub path: Vec<usize>,
+    /// What the air time of its hops allows it alone.
+    pub alone_kbps: f64,
+    /// What it is predicted to carry alone.
+    pub predicted_kbps: f64,
+    /// The bar of the prediction; none for one hop, and where what the hops carry is an estimate itself.
+    pub interval_kbps: Option<(f64, f64)>,
+    /// A fair share of the bound beside the other flows.
+    pub shared_kbps: f64,
+    /// A fair share of the prediction.
+    pub predicted_shared_kbps: f64,
+    /// What was measured.
+    pub measured_kbps: Option<f64>,
+}
+
+/// The paths of flows by what their hops carry as the dump tells, or else by what a good hop carries (kbit/s) over the ETX; none where one of these is not known
+/// of some hop. `measured` is what was measured of the flows, kbit/s.
+pub fn paths(dump: &Dump, ways: &[Vec<usize>], hop_kbps: Option<f64>, measured: &[Option<f64>]) -> Vec<Path> {
+    let (etx, mbps) = (ways::etx(dump), ways::mbps(dump));
+    let told = |hop: &[usize]| mbps.get(&(hop[0], hop[1])).map(|mbps| 1e3 * mbps);
+    let by_metric = |hop: &[usize]| Some(hop_kbps? / etx.get(&(hop[0], hop[1]))?);
+    let predicted: Option<Vec<(predict::Prediction, bool)>> = ways
+        .iter()
+        .map(|way| {
+            let hops: Option<Vec<f64>> = way.windows(2).map(|hop| told(hop).or_else(|| by_metric(hop))).collect();
+            let is_measured = dump.is_measured() && way.windows(2).all(|hop| told(hop).is_some());
+            Some((predict::predict(&hops?), is_measured))
+        })
+        .collect();
+    let predicted = predicted.unwrap_or_default();
+    let share = |of: fn(&predict::Prediction) -> f64| {
+        path::shared(&predicted.iter().map(|(one, _)| of(one)).collect::<Vec<f64>>(), &[])
+    };
+    let (of_bound, of_goodput) = (share(|one| one.bound), share(|one| one.goodput));
+    let each = predicted.iter().zip(ways).enumerate();
+    each.map(|(flow, ((one, is_measured), way))| Path {
+        flow,
+        path: way.clone(),
+        alone_kbps: one.bound,
+        predicted_kbps: one.goodput,
+        interval_kbps: one.bar.filter(|_| *is_measured),
+        shared_kbps: of_bound[flow],
+        predicted_shared_kbps: of_goodput[flow],
+        measured_kbps: measured.get(flow).copied().flatten(),
+    })
+    .collect()
+}
+
+/// A line for people.
+pub fn words(one: &Path, name: &dyn Fn(usize) -> String) -> String {
+    let nodes: Vec<String> = one.path.iter().map(|&node| name(node)).collect();
+    let how_sure = match (one.interval_kbps, one.path.len()) {
+        (Some((low, high)), _) => format!("nine of ten such paths carried {low:.0} to {high:.0}; "),
+        (None, 2) => String::new(),
+        (None, _) => "what its hops carry was not measured, so that no error is known; ".to_owned(),
+    };
+    let measured = one.measured_kbps.map(|kbps| format!("; measured {kbps:.0}")).unwrap_or_default();
+    format!(
+        "flow {}, {}: predicted by what its hops carry {:.0} kbit/s alone ({how_sure}their air time allows {:.0}), {:.0} as a fair share{measured}\n",
+        one.flow,
+        nodes.join("-"),
+        one.predicted_kbps,
+        one.alone_kbps,
+        one.predicted_shared_kbps
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::dumps;
+
+    fn dump(text: &str) -> Dump {
+        dumps::read(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn measured_hops_have_a_bar_and_estimates_have_none() {
+        let table = dump("from,to,hop_mbps\na,b,12\nb,c,4\n");
+        let of = |found: &[Path]| (found[0].alone_kbps.round(), found[0].interval_kbps);
+        let found = paths(&table, &[vec![0, 1, 2], vec![0, 1]], None, &[None, Some(11_000.0)]);
+        let (bound, bar) = of(&found);
+        assert_eq!(bound, 3000.0, "1 over 1/12 and 1/4");
+        let (low, high) = bar.unwrap();
+        assert!(low < found[0].predicted_kbps && found[0].predicted_kbps < bound && high > bound, "{found:?}");
+        assert_eq!((found[1].predicted_kbps, found[1].interval_kbps), (12_000.0, None), "a hop is as it was measured");
+        assert!((found[0].predicted_shared_kbps - found[0].predicted_kbps / 2.0).abs() < 1e-9);
+        let name = |node: usize| ["a", "b", "c"][node].to_owned();
+        assert!(
+            words(&found[0], &name).contains("flow 0, a-b-c: predicted")
+                && words(&found[0], &name).contains("nine of ten")
+        );
+        assert!(words(&found[1], &name).ends_with("measured 11000\n"), "{}", words(&found[1], &name));
+        // Of an ETX and one good hop.
+        let table = dump("from,to,etx\na,b,1\nb,c,1.5\n");
+        assert_eq!(of(&paths(&table, &[vec![0, 1, 2]], Some(10_000.0), &[])), (4000.0, None), "10 / (1 + 1.5)");
+        assert!(paths(&table, &[vec![0, 1, 2]], None, &[]).is_empty(), "nothing is known of a hop");
+    }
+}

@@ -1,0 +1,65 @@
+//! What people give instead of a dump, and what to give: other commands of the same programs, other formats of a table, files that are no text.
+
+/// What a file that is no text is, by its first bytes.
+const BYTES: [(&[u8], &str); 7] = [
+    (&[0x1f, 0x8b], "this is compressed (gzip): unpack it by gunzip, and give what comes out"),
+    (b"PK\x03\x04", "this is a spreadsheet or a zip archive: save the table as CSV, or unpack it"),
+    (&[0xff, 0xfe], UTF_16),
+    (&[0xfe, 0xff], UTF_16),
+    (&[0xd4, 0xc3, 0xb2, 0xa1], CAPTURE),
+    (&[0xa1, 0xb2, 0xc3, 0xd4], CAPTURE),
+    (&[0x0a, 0x0d, 0x0d, 0x0a], CAPTURE),
+];
+const UTF_16: &str = "this text is in UTF-16: save it as UTF-8 (in a spreadsheet: \"CSV UTF-8\")";
+const CAPTURE: &str = "this is a capture of packets, which tells of no links: give what the routing program tells, or `iw dev wlan0 station dump`";
+
+/// What is no text.
+pub fn of_bytes(bytes: &[u8]) -> Option<&'static str> {
+    BYTES.iter().find(|(start, _)| bytes.starts_with(start)).map(|(_, why)| *why)
+}
+
+/// What other commands print: words of one line, and what to give instead.
+const COMMANDS: [(&[&str], &str); 7] = [
+    (&["Client", "VID"], "this is batctl's table of clients (tg or tl): give the output of `batctl o`"),
+    (
+        &["dBm", "(SNR"],
+        "this is iwinfo's list, which does not tell how often packets are tried: give the output of `iw dev wlan0 station dump`",
+    ),
+    (
+        &["DEST", "ADDR", "NEXT", "HOP"],
+        "these are paths of 802.11s, without their links: give the output of `iw dev wlan0 station dump`",
+    ),
+    (&["lladdr"], NEIGHBOURS),
+    (&["HWaddress", "Iface"], NEIGHBOURS),
+    (&["Kernel", "IP", "routing", "table"], ROUTES),
+    (&["default", "via"], ROUTES),
+];
+const NEIGHBOURS: &str = "this is a table of addresses (ip neigh, arp), which tells nothing of the radio: give the output of `iw dev wlan0 station dump`, or what the routing program tells";
+const ROUTES: &str = "this is a table of routes, which tells nothing of the links: give the output of `iw dev wlan0 station dump`, or what the routing program tells";
+
+/// A text that is none of the dumps, if it is known.
+pub fn of_text(text: &str) -> Option<String> {
+    if text.lines().any(|line| line.starts_with("BSS ") && line.contains("(on ")) {
+        return Some("this is a scan (`iw dev wlan0 scan`), which tells who is on the air, not how links fare: give the output of `iw dev wlan0 station dump`".to_owned());
+    }
+    let has = |words: &[&str]| {
+        text.lines().any(|line| words.iter().all(|word| line.split_whitespace().any(|found| found.starts_with(word))))
+    };
+    if let Some((_, why)) = COMMANDS.iter().find(|(words, _)| has(words)) {
+        return Some((*why).to_owned());
+    }
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    for separator in [';', '\t'] {
+        let titles: Vec<String> = first.split(separator).map(|title| title.trim().to_ascii_lowercase()).collect();
+        if ["from", "to"].iter().all(|end| titles.iter().any(|title| title == end)) {
+            let name = if separator == ';' { "semicolons" } else { "tabs" };
+            return Some(format!(
+                "the columns of this table stand between {name}: put commas there, and points into the numbers"
+            ));
+        }
+    }
+    let titles: Vec<&str> = first.split(',').map(str::trim).collect();
+    let is_title = |title: &&str| title.chars().next().is_some_and(char::is_alphabetic) && title.len() < 40;
+    (titles.len() > 1 && titles.iter().all(is_title) && text.lines().count() > 1)
+        .then(|| format!("this table has the columns {}: call those of the two ends of a link from and to; a map has x_m and y_m, or latitude and longitude", titles.join(", ")))
+}
