@@ -5,6 +5,7 @@ mod bench;
 mod campaign;
 mod captures;
 mod caution;
+mod chaos;
 mod compare;
 mod dask;
 mod decrypt;

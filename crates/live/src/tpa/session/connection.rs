@@ -240,7 +240,6 @@ impl Connection {
     }
 
     /// What its datagrams carry.
-    #[cfg(test)]
     pub fn inside(&self) -> Inside {
         self.engine.inside()
     }

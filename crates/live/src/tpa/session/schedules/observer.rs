@@ -135,7 +135,7 @@ fn with_a_listener_that_does_not_know_bbr_it_is_quiet_trains() {
         scene.is_old = is_old;
         scene.run(Time::ZERO + Duration::from_secs(2), |_| false);
         let found =
-            scene.ends.each_ref().map(|end| end.parties.values().next().expect("a connection").session.inside());
+            scene.ends.each_ref().map(|end| end.parties().next().expect("a connection").session.inside());
         assert_eq!(found, [carried_by; 2]);
         scene.run(Time::ZERO + Duration::from_secs(600), Scene::is_over);
         let all = vec![(60_000, Ending::Well)];
