@@ -7,7 +7,7 @@ use crate::{FAILED, REFUSED};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kept::Kept;
-use meshpace_live::chaos::{Run, Tally, run};
+use meshpace_live::chaos::{Run, Tally, Trail, run};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -28,6 +28,9 @@ pub struct Arguments {
     /// Run this seed alone and tell all that goes wrong in it
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "from", "keep"])]
     seed: Option<u64>,
+    /// With --seed: tell every datagram, too
+    #[arg(long, requires = "seed")]
+    packets: bool,
     /// How many seeds are run; with --continue so many more
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     seeds: u64,
@@ -56,13 +59,13 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     // A panic of what is run is told as what it is: an invariant that is broken.
     std::panic::set_hook(Box::new(|_| {}));
     match arguments.seed {
-        Some(seed) => one(seed, arguments.json),
+        Some(seed) => one(seed, arguments.json, arguments.packets),
         None => many(arguments),
     }
 }
 
-fn one(seed: u64, json: bool) -> ExitCode {
-    let run = run(seed, true);
+fn one(seed: u64, json: bool, packets: bool) -> ExitCode {
+    let run = run(seed, if packets { Trail::Packets } else { Trail::Faults });
     let broken = run.broken.is_some();
     let told = finish(&if json { format!("{}\n", kept::run_json(&run)) } else { trail(&run) });
     if broken { ExitCode::from(FAILED) } else { told }
@@ -150,7 +153,7 @@ fn batch(from: u64, to: u64, jobs: usize) -> Option<Tally> {
             if seed >= to {
                 return tally;
             }
-            tally.add(&run(seed, false));
+            tally.add(&run(seed, Trail::Nothing));
         }
     };
     thread::scope(|scope| {

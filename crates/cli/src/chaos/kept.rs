@@ -172,14 +172,14 @@ fn tally(value: &Value) -> Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use meshpace_live::chaos::run;
+    use meshpace_live::chaos::{Trail, run};
 
     #[test]
     fn what_was_kept_is_what_was_counted() {
         let directory = tempfile::tempdir().unwrap();
         let mut kept = Kept::open(Some(directory.path()), 3).unwrap();
         for seed in 3..8 {
-            kept.tally.add(&run(seed, false));
+            kept.tally.add(&run(seed, Trail::Nothing));
         }
         kept.tally.broken = 1;
         kept.tally.found.push(Found { seed: 4, broken: Broken { invariant: "a".into(), detail: "b".into() } });

@@ -95,11 +95,22 @@ impl Run {
     }
 }
 
-/// The run of a seed; with its trail if that is wanted. A panic of what it runs is an invariant that is broken.
-pub fn run(seed: u64, with_trail: bool) -> Run {
+/// How much of a run is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Trail {
+    /// What became of it.
+    Nothing,
+    /// Every fault and every failure.
+    Faults,
+    /// Every datagram that leaves, too.
+    Packets,
+}
+
+/// The run of a seed. A panic of what it runs is an invariant that is broken.
+pub fn run(seed: u64, trail: Trail) -> Run {
     let plan = Plan::of(seed);
     let empty = Run::new(&plan);
-    let caught = catch_unwind(AssertUnwindSafe(|| world::World::new(plan, with_trail).run()));
+    let caught = catch_unwind(AssertUnwindSafe(|| world::World::new(plan, trail).run()));
     caught.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();

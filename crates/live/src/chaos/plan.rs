@@ -154,7 +154,7 @@ impl Plan {
         let last = hostile_until.0;
         let rests = moment == Moment::Question;
         let small = kind == Kind::Stream(Inside::Tpa);
-        let habits = [0, 1].map(|_| habits(rng, 0, last, if small { 20_000 } else { 80_000 }, rests));
+        let habits = [0, 1].map(|_| habits(rng, 0, last, if small { 40_000 } else { 120_000 }, rests));
         let streams = if matches!(kind, Kind::Tunnel(_)) { streams(rng, last) } else { Vec::new() };
         let most_lost = match mood {
             Mood::Weather | Mood::Rough => [0.02, 0.1, 0.3][rng.below(3) as usize],

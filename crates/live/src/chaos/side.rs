@@ -422,6 +422,37 @@ impl Side {
         seats || self.tunnels.iter().any(of)
     }
 
+    /// Who waits, in words.
+    pub(crate) fn waiting(&self, now: Time) -> Vec<String> {
+        let of = |name: String, one: &Application| {
+            let Application { written, closed, read, saw_end, .. } = one;
+            let all = one.habits.all();
+            format!("end {} {name}: written {written} of {all}, closed {closed}, read {read}, to its end {saw_end}", self.end)
+        };
+        let seats = self.port.parties.values().map(|party| {
+            let Party { session, exchange, application } = party;
+            let wakes = session.next_wakeup().since(now).as_secs_f64();
+            let kept = (exchange.send.len(), exchange.receive.available());
+            let state = format!(
+                "{:?} {:?}, {:?}, {kept:?} B kept, {:?}, wakes in {wakes:.1} s",
+                session.inside(),
+                exchange.phase,
+                exchange.delivery,
+                exchange.sending
+            );
+            match application {
+                Seat::Stream(_, one) if one.ending == Ending::None => of(state, one),
+                Seat::Stream(_, one) => format!("end {}: over ({:?})", self.end, one.ending),
+                Seat::Carrier | Seat::Newcomer(_) => format!("end {} carrier: {state}", self.end),
+            }
+        });
+        let tunnelled = self.tunnels.iter().flat_map(|tunnel| {
+            let waiting = tunnel.streams.iter().filter(|(_, one)| one.ending == Ending::None);
+            waiting.map(|(number, one)| of(format!("stream {number}"), one))
+        });
+        seats.chain(tunnelled).collect()
+    }
+
     /// What a tunnel has done since that was asked last.
     pub(crate) fn take_noted(&mut self) -> Option<Moment> {
         self.tunnels.iter_mut().find_map(Tunnel::take_noted)

@@ -1,7 +1,7 @@
 //! Some thousand seeds, and that a seed says all.
 
 use super::faults::{Moment, cells};
-use super::{Tally, run};
+use super::{Tally, Trail, run};
 
 /// Seeds where nothing else is said: every fault at every moment some times.
 const SEEDS: u64 = 2000;
@@ -12,7 +12,7 @@ fn no_seed_breaks_an_invariant() {
     let seeds = number("MESHPACE_CHAOS").unwrap_or(SEEDS);
     let mut tally = Tally::default();
     for seed in 0..seeds {
-        let run = run(seed, false);
+        let run = run(seed, Trail::Nothing);
         assert_eq!(run.broken, None, "meshpace dev chaos --seed {seed} repeats it");
         tally.add(&run);
     }
@@ -31,6 +31,6 @@ fn no_seed_breaks_an_invariant() {
 #[test]
 fn a_seed_says_all() {
     for seed in 0..20 {
-        assert_eq!(run(seed, true), run(seed, true), "seed {seed}");
+        assert_eq!(run(seed, Trail::Packets), run(seed, Trail::Packets), "seed {seed}");
     }
 }

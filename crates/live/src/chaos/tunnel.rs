@@ -181,7 +181,10 @@ impl Tunnel {
             return true;
         }
         for carrier in self.carriers {
-            let Some(Party { exchange, .. }) = port.parties.get_mut(&carrier) else { return false };
+            let Some(Party { exchange, .. }) = port.parties.get_mut(&carrier) else {
+                self.end(port, "a carrier could not be opened".to_owned());
+                return false;
+            };
             if let Some(failure) = exchange.failure() {
                 let why = failure.message.clone();
                 self.end(port, why);

@@ -8,8 +8,9 @@ use super::side::{Side, StreamName, home};
 use super::stream::{Application, Ending, compare};
 use super::watch::{Sender, Watch};
 use super::wire::{Arrival, Flight, Notice, Wire};
-use super::{Broken, Run};
+use super::{Broken, Run, Trail};
 use crate::tpa::Security;
+use crate::tpa::session::seal::number_of;
 use crate::tpa::session::handshake::{Kind as Message, Opening, stray, tag_of};
 use meshpace_core::{Duration, Rng, Time};
 use nix::libc;
@@ -23,8 +24,11 @@ const LATEST: Duration = Duration::from_secs(600);
 /// So long after the last fault an application waits for nothing, whatever has failed.
 const LONGEST: Duration = Duration::from_secs(330);
 
-/// Where nothing may fail, it goes on so soon after the last fault: a timer that has been doubled meanwhile, and this.
-const SOON: Duration = Duration::from_secs(10);
+/// Where an observer forges and little is lost, nobody waits for longer than this.
+const SOON: Duration = Duration::from_secs(20);
+
+/// The longest retransmission timer (`rto.max`): where the wire was silent, it may have been doubled up to that, and goes on first.
+const TIMER: Duration = Duration::from_secs(60);
 
 /// Steps of a run, at most.
 const MOST_STEPS: u64 = 2_000_000;
@@ -57,7 +61,7 @@ pub(crate) struct World {
     weather: Rng,
     /// For what faults do.
     rng: Rng,
-    /// Delivered lately.
+    /// Lately heard by connections.
     kept: Vec<Flight>,
     /// When the wire carries nothing, from each end.
     dark_until: [Time; 2],
@@ -68,12 +72,12 @@ pub(crate) struct World {
     moved: (Time, u64),
     /// Where the ends have been seen.
     addresses: BTreeSet<SocketAddr>,
-    verbose: bool,
+    trail: Trail,
     run: Run,
 }
 
 impl World {
-    pub(crate) fn new(plan: Plan, verbose: bool) -> World {
+    pub(crate) fn new(plan: Plan, trail: Trail) -> World {
         let sides = [0, 1].map(|end| Side::new(&plan, end));
         let sealed = plan.protected().sealed;
         World {
@@ -90,7 +94,7 @@ impl World {
             moved: (Time::ZERO, 0),
             addresses: sides.iter().map(|side| side.address).collect(),
             sides,
-            verbose,
+            trail,
             run: Run::new(&plan),
             plan,
         }
@@ -120,8 +124,18 @@ impl World {
     }
 
     fn tell(&mut self, what: impl FnOnce() -> String) {
-        if self.verbose {
+        if self.trail >= Trail::Faults {
             self.run.trail.push(format!("{:10.4} s  {}", self.now.as_secs_f64(), what()));
+        }
+    }
+
+    fn tell_packet(&mut self, end: usize, moment: Moment, flight: &Flight, what: &str) {
+        if self.trail == Trail::Packets {
+            let tag = tag_of(&flight.bytes).unwrap_or(0) >> 48;
+            let Flight { from, to, bytes, .. } = flight;
+            let number = number_of(bytes).filter(|_| tag != 0 && self.plan.protected().sealed).unwrap_or(0);
+            let length = bytes.len();
+            self.tell(|| format!("end {end} {from} > {to} tag {tag:04x} number {number} {length} B {} {what}", moment.name()));
         }
     }
 
@@ -191,12 +205,22 @@ impl World {
         }
         if now > self.calm && is_waiting {
             let waited = now.since(self.moved.0.max(self.calm));
-            let doubled = self.calm.since(self.moved.0.min(self.calm));
-            if self.plan.mood != Mood::Rough && waited > doubled + SOON {
-                return self.breaks("nobody alive waits longer than stated", format!(": {waited:?} after {doubled:?}"));
+            let bound = match self.plan.mood {
+                Mood::Observer => SOON,
+                Mood::Weather => TIMER + SOON,
+                Mood::Rough => LONGEST,
+            };
+            if waited > bound {
+                let waited = waited.as_secs_f64();
+                let who = [self.sides[0].waiting(now), self.sides[1].waiting(now)].concat();
+                return self.breaks(
+                    "nobody alive waits longer than stated",
+                    format!(": {waited:.1} s: {}", who.join("; ")),
+                );
             }
             if now.since(self.calm) > LONGEST {
-                return self.breaks("whose peer is gone hears of it", String::new());
+                let who = [self.sides[0].waiting(now), self.sides[1].waiting(now)].concat();
+                return self.breaks("whose peer is gone hears of it", format!(": {}", who.join("; ")));
             }
         }
         if now.since(self.calm) > LATEST {
@@ -209,13 +233,6 @@ impl World {
         let now = self.now;
         let Flight { from, to, forged, .. } = flight;
         let Some(end) = self.sides.iter().position(|side| side.address == to) else { return };
-        if !forged {
-            if self.kept.len() == KEPT {
-                let place = self.rng.below(KEPT as u64) as usize;
-                self.kept.swap_remove(place);
-            }
-            self.kept.push(flight.clone());
-        }
         if now < self.sides[end].dead_until {
             // Half of all machines say that nobody has the port.
             if self.rng.below(2) == 0 {
@@ -233,7 +250,15 @@ impl World {
         // To the byte: what the peer did not send, or sent before, changes nothing that a connection knows.
         let state = |side: &Side| format!("{:?}", side.port.parties.values().map(|party| &party.session).collect::<Vec<_>>());
         let before = looks.then(|| state(&self.sides[end]));
+        let kept = (!forged).then(|| flight.clone());
         let arrived = self.sides[end].arrive(&self.plan, now, flight);
+        if let Some(kept) = kept.filter(|_| matches!(arrived, Some(Arrived::Told(_) | Arrived::Accepted(_)))) {
+            if self.kept.len() == KEPT {
+                let place = self.rng.below(KEPT as u64) as usize;
+                self.kept.swap_remove(place);
+            }
+            self.kept.push(kept);
+        }
         if let (Some(before), Some(Arrived::Refused)) = (&before, arrived)
             && *before != state(&self.sides[end])
         {
@@ -268,6 +293,10 @@ impl World {
     /// A datagram leaves.
     fn depart(&mut self, end: usize, flight: Flight, noted: Option<Moment>) {
         let now = self.now;
+        if !self.addresses.contains(&flight.to) {
+            // To strangers, who do not hear it, or to whoever has had an address.
+            return;
+        }
         self.run.packets += 1;
         let tag = tag_of(&flight.bytes).unwrap_or(0);
         let side = &self.sides[end];
@@ -304,9 +333,11 @@ impl World {
         let too_long = flight.bytes.len() + HEADERS > self.mtu;
         if !passes || is_lost || too_long || now < self.dark_until[end] {
             self.run.lost += 1;
+            self.tell_packet(end, moment, &flight, "lost");
             return self.watch.on_lost(&flight.bytes);
         }
         let at = now + self.plan.delay + Duration(later);
+        self.tell_packet(end, moment, &flight, "");
         if is_doubled {
             self.wire.put(at + Duration(later / 2 + 1), Arrival::Datagram(flight.clone()));
         }
@@ -390,7 +421,7 @@ impl World {
             }
             Fault::Replay => {
                 let later = self.seconds(0.1, 20.0);
-                self.wire.put(soon + later, Arrival::Datagram(forged));
+                self.wire.put(soon + later, Arrival::Datagram(flight.clone()));
                 if !self.kept.is_empty() {
                     let which = self.rng.below(self.kept.len() as u64) as usize;
                     let old = Flight { forged: true, ..self.kept[which].clone() };

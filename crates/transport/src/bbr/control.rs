@@ -131,12 +131,14 @@ impl Control {
             Phase::ProbeRate => CYCLE[self.step],
             Phase::ProbeRtt => 1.0,
         };
-        let rate = self.rate();
-        if rate > 0.0 {
-            return gain * rate * MARGIN;
+        let measured = gain * self.rate() * MARGIN;
+        if self.is_full {
+            return measured;
         }
+        // Before the pipe is known to be full it is never slower than at first (section 4.2.1): one message that took long says nothing of what
+        // the path carries, and what is sent by its rate may take for ever.
         let rtt = self.min_rtt.map_or(UNKNOWN_RTT, Duration::as_secs_f64).max(1e-6);
-        gain * (FIRST * self.segment) as f64 / rtt
+        measured.max(gain * (FIRST * self.segment) as f64 / rtt)
     }
 
     fn least(&self) -> u64 {
