@@ -3,8 +3,8 @@
 use super::faults::{Moment, cells};
 use super::{Tally, Trail, run};
 
-/// Seeds where nothing else is said: every fault at every moment some times.
-const SEEDS: u64 = 2000;
+/// Seeds where nothing else is said: every fault at every moment is aimed at once.
+const SEEDS: u64 = 500;
 
 #[test]
 fn no_seed_breaks_an_invariant() {

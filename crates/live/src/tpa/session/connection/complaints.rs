@@ -144,7 +144,7 @@ impl Connection {
             libc::EMSGSIZE => {
                 let acked = self.engine.stats().acked_bytes;
                 // Whose reader is slow acknowledges nothing either.
-                let is_busy = self.engine.is_busy() && !self.engine.is_shut();
+                let is_busy = self.has_data_under_way();
                 if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, is_busy) {
                     return;
                 }
