@@ -12,8 +12,8 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 /// Seeds that a thread runs before what it has found is counted.
@@ -179,7 +179,15 @@ fn table(kept: &Kept) -> String {
     line("seeds", format!("{seeds} (up to {})", kept.next));
     line("virtual time", format!("{:.1} h", tally.virtual_ms as f64 / 3.6e6));
     line("packets", format!("{} ({} lost)", tally.packets, tally.lost));
-    line("streams", format!("{} ({} ends failed, as they may), {:.1} MB read", tally.streams, tally.failures, tally.bytes as f64 / 1e6));
+    line(
+        "streams",
+        format!(
+            "{} ({} ends failed, as they may), {:.1} MB read",
+            tally.streams,
+            tally.failures,
+            tally.bytes as f64 / 1e6
+        ),
+    );
     let medians = (tally.times.median() as f64 / 1e3, tally.sent.median(), tally.suffered.median());
     line("median of a run", format!("{:.0} s, {} packets, {} faults", medians.0, medians.1, medians.2));
     line("longest wait", format!("{:.1} s after the last fault", tally.waits.greatest() as f64 / 1e3));
@@ -188,7 +196,10 @@ fn table(kept: &Kept) -> String {
         line(&format!("  {name}"), count.to_string());
     }
     let missing = tally.missing();
-    line("met at no moment", format!("{} of {} pairs of moment and fault", missing.len(), missing.len() + tally.hits.len()));
+    line(
+        "met at no moment",
+        format!("{} of {} pairs of moment and fault", missing.len(), missing.len() + tally.hits.len()),
+    );
     for found in &tally.found {
         line("broken", format!("seed {}: {}: {}", found.seed, found.broken.invariant, found.broken.detail));
         line("  again", format!("meshpace dev chaos --seed {}", found.seed));

@@ -154,7 +154,7 @@ impl Plan {
         let last = hostile_until.0;
         let rests = moment == Moment::Question;
         let small = kind == Kind::Stream(Inside::Tpa);
-        let habits = [0, 1].map(|_| habits(rng, 0, last, if small { 40_000 } else { 120_000 }, rests));
+        let habits = [0, 1].map(|_| habits(rng, 0, last, if small { 80_000 } else { 200_000 }, rests));
         let streams = if matches!(kind, Kind::Tunnel(_)) { streams(rng, last) } else { Vec::new() };
         let most_lost = match mood {
             Mood::Weather | Mood::Rough => [0.02, 0.1, 0.3][rng.below(3) as usize],
@@ -280,7 +280,7 @@ fn streams(rng: &mut Rng, last: u64) -> Vec<StreamPlan> {
     let count = 2 + rng.below(8);
     let one = |number: u64| {
         let at = if number == 0 { 0 } else { rng.below(last) };
-        let most = [300, 5_000, 60_000][rng.below(3) as usize];
+        let most = [2_000, 20_000, 100_000][rng.below(3) as usize];
         let habits = [0, 1].map(|_| habits(rng, at, last.max(at + 1), most, false));
         let breaks = (rng.below(5) == 0).then(|| (rng.below(2) as usize, rng.below(most)));
         StreamPlan { at: Time(at), habits, breaks }

@@ -71,10 +71,12 @@ impl Planner {
 
     fn may(&self, fault: Fault, moment: Moment) -> bool {
         let had = |fault: Fault| self.had[fault as usize];
-        let is_forged = matches!(fault, Fault::Corrupt | Fault::Replay | Fault::Refuse | Fault::TooBig | Fault::Elsewhere);
+        let is_forged =
+            matches!(fault, Fault::Corrupt | Fault::Replay | Fault::Refuse | Fault::TooBig | Fault::Elsewhere);
         fault.may(moment, self.mood, self.protected)
             && !(is_forged && moment.is_opening() && self.openings >= MOST_OPENINGS)
-            && !(matches!(fault, Fault::Crash | Fault::CrashPeer) && had(Fault::Crash) + had(Fault::CrashPeer) >= MOST_CRASHES)
+            && !(matches!(fault, Fault::Crash | Fault::CrashPeer)
+                && had(Fault::Crash) + had(Fault::CrashPeer) >= MOST_CRASHES)
             && !(matches!(fault, Fault::Move | Fault::Crowd) && had(fault) >= 1)
     }
 

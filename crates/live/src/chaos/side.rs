@@ -105,9 +105,7 @@ impl Side {
         match plan.kind {
             Kind::Stream(inside) => {
                 let habits = plan.habits[0].clone();
-                let id = self.port.open(now, far, inside, |tag| {
-                    Seat::Stream(tag, Application::new(tag, true, habits))
-                });
+                let id = self.port.open(now, far, inside, |tag| Seat::Stream(tag, Application::new(tag, true, habits)));
                 self.work(plan, id, now);
             }
             Kind::Tunnel(inside) => {
@@ -115,7 +113,9 @@ impl Side {
                 let bulk = self.port.open(now, far, inside, |_| Seat::Carrier);
                 let express = self.port.open(now, far, Inside::Tpa, |_| Seat::Carrier);
                 let mut name = [0; NAME];
-                name.iter_mut().zip(stream(plan.seed, 50 + self.life).next_u64().to_be_bytes()).for_each(|(to, from)| *to = from);
+                name.iter_mut()
+                    .zip(stream(plan.seed, 50 + self.life).next_u64().to_be_bytes())
+                    .for_each(|(to, from)| *to = from);
                 let bbr = inside == Inside::Bbr;
                 self.tunnels.push(Tunnel::new([express, bulk], name, true, bbr, plan.streams.clone()));
                 self.work(plan, bulk, now);
@@ -201,7 +201,8 @@ impl Side {
             tunnel.end(&mut self.port, "this end lets go".to_owned());
         }
         for id in self.ids() {
-            if let Some(Party { exchange, application: Seat::Stream(_, application), .. }) = self.port.parties.get_mut(&id)
+            if let Some(Party { exchange, application: Seat::Stream(_, application), .. }) =
+                self.port.parties.get_mut(&id)
                 && application.ending == Ending::None
             {
                 application.aborted = true;
@@ -240,7 +241,9 @@ impl Side {
         for id in self.ids() {
             let Some(party) = self.port.parties.get(&id) else { continue };
             let acts = match &party.application {
-                Seat::Stream(_, application) => application.ending == Ending::None && application.habits.bursts.iter().any(|(at, _)| *at == now),
+                Seat::Stream(_, application) => {
+                    application.ending == Ending::None && application.habits.bursts.iter().any(|(at, _)| *at == now)
+                }
                 Seat::Carrier | Seat::Newcomer(_) => false,
             };
             if party.session.next_wakeup() <= now || acts || now == self.reads_from || now == self.writes_from {
@@ -316,7 +319,9 @@ impl Side {
 
     /// Who accepts a tunnel looks what a connection is for; whether it did anything.
     fn greet(&mut self, plan: &Plan, id: u64) -> bool {
-        let Some(Party { exchange, application: Seat::Newcomer(read), .. }) = self.port.parties.get_mut(&id) else { return false };
+        let Some(Party { exchange, application: Seat::Newcomer(read), .. }) = self.port.parties.get_mut(&id) else {
+            return false;
+        };
         let more = missing(read).unwrap_or(0);
         if more > 0 {
             let mut into = vec![0; more];
@@ -417,7 +422,8 @@ impl Side {
     /// Whether an application waits for anything.
     pub(crate) fn is_waiting(&self) -> bool {
         let waits = |one: &Application| one.ending == Ending::None;
-        let seats = self.port.parties.values().any(|party| matches!(&party.application, Seat::Stream(_, one) if waits(one)));
+        let seats =
+            self.port.parties.values().any(|party| matches!(&party.application, Seat::Stream(_, one) if waits(one)));
         let of = |tunnel: &Tunnel| tunnel.failure.is_none();
         seats || self.tunnels.iter().any(of)
     }
@@ -427,7 +433,10 @@ impl Side {
         let of = |name: String, one: &Application| {
             let Application { written, closed, read, saw_end, .. } = one;
             let all = one.habits.all();
-            format!("end {} {name}: written {written} of {all}, closed {closed}, read {read}, to its end {saw_end}", self.end)
+            format!(
+                "end {} {name}: written {written} of {all}, closed {closed}, read {read}, to its end {saw_end}",
+                self.end
+            )
         };
         let seats = self.port.parties.values().map(|party| {
             let Party { session, exchange, application } = party;
@@ -465,7 +474,12 @@ impl Side {
 }
 
 /// An application does what it can with a connection; whether it did anything.
-fn use_exchange(application: &mut Application, now: Time, exchange: &mut Exchange, (reads, writes): (bool, bool)) -> bool {
+fn use_exchange(
+    application: &mut Application,
+    now: Time,
+    exchange: &mut Exchange,
+    (reads, writes): (bool, bool),
+) -> bool {
     let mut acted = false;
     if writes && !exchange.wishes.write_closed {
         acted |= application.write(now, |bytes| match exchange.write(bytes) {

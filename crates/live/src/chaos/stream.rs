@@ -181,7 +181,8 @@ mod tests {
         assert!(compared(|ends| ends[1].closed = false).is_err(), "an end that nobody has said");
         assert!(compared(|ends| ends[1].ending = Ending::None).is_err(), "one does not hear of it");
         let failed = |ends: &mut [Application; 2]| {
-            ends[1] = Application { ending: Ending::Failed("reset".into()), saw_end: false, read: 400, ..ends[1].clone() };
+            ends[1] =
+                Application { ending: Ending::Failed("reset".into()), saw_end: false, read: 400, ..ends[1].clone() };
         };
         assert!(compared(failed).is_err(), "the other one believes that all is well");
         assert!(compare([Some(&whole()[0]), None]).is_err());

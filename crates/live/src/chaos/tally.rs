@@ -126,11 +126,9 @@ impl Tally {
         self.streams += other.streams;
         self.bytes += other.bytes;
         self.failures += other.failures;
-        for (into, from) in [
-            (&mut self.faults, other.faults),
-            (&mut self.moments, other.moments),
-            (&mut self.hits, other.hits),
-        ] {
+        for (into, from) in
+            [(&mut self.faults, other.faults), (&mut self.moments, other.moments), (&mut self.hits, other.hits)]
+        {
             from.into_iter().for_each(|(name, count)| *into.entry(name).or_default() += count);
         }
         for (into, from) in [

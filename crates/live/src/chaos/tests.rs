@@ -18,13 +18,21 @@ fn no_seed_breaks_an_invariant() {
     }
     let hours = tally.virtual_ms as f64 / 3.6e6;
     let (seconds, packets, faults) = (tally.times.median() / 1000, tally.sent.median(), tally.suffered.median());
-    eprintln!("{seeds} seeds: {hours:.1} h, {} packets; medians {seconds} s, {packets} packets, {faults} faults", tally.packets);
+    eprintln!(
+        "{seeds} seeds: {hours:.1} h, {} packets; medians {seconds} s, {packets} packets, {faults} faults",
+        tally.packets
+    );
     if seeds >= SEEDS {
         // What proves nothing is not to look as if it did.
         assert!(seconds >= 30 && packets >= 200 && faults >= 3, "{seconds} s, {packets} packets, {faults} faults");
         assert!(Moment::ALL.iter().all(|moment| tally.moments.contains_key(moment.name())), "{:?}", tally.moments);
         let missing = tally.missing();
-        assert!(missing.len() * 5 < cells().count(), "{} of {} never came: {missing:?}", missing.len(), cells().count());
+        assert!(
+            missing.len() * 5 < cells().count(),
+            "{} of {} never came: {missing:?}",
+            missing.len(),
+            cells().count()
+        );
     }
 }
 

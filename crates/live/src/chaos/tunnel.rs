@@ -37,12 +37,19 @@ pub(crate) struct Tunnel {
 
 /// A number that both ends give to a stream.
 fn name_of(name: &[u8; NAME], number: u32) -> u64 {
-    name.iter().take(8).fold(u64::from(number), |all, byte| all.rotate_left(8) ^ u64::from(*byte)) << 8 | u64::from(number)
+    name.iter().take(8).fold(u64::from(number), |all, byte| all.rotate_left(8) ^ u64::from(*byte)) << 8
+        | u64::from(number)
 }
 
 impl Tunnel {
     /// Of who connects, or accepts, by these carriers.
-    pub(crate) fn new(carriers: [u64; 2], name: [u8; NAME], connects: bool, bbr: bool, plans: Vec<StreamPlan>) -> Tunnel {
+    pub(crate) fn new(
+        carriers: [u64; 2],
+        name: [u8; NAME],
+        connects: bool,
+        bbr: bool,
+        plans: Vec<StreamPlan>,
+    ) -> Tunnel {
         let session = Session::new(if connects { Side::Connects } else { Side::Accepts });
         Tunnel {
             session: if bbr { session.over_bbr() } else { session },
@@ -111,7 +118,12 @@ impl Tunnel {
     /// # Errors
     ///
     /// The rule of a session that the peer has broken: it is one of ours.
-    pub(crate) fn act(&mut self, now: Time, port: &mut Port<Seat>, (reads, writes): (bool, bool)) -> Result<bool, String> {
+    pub(crate) fn act(
+        &mut self,
+        now: Time,
+        port: &mut Port<Seat>,
+        (reads, writes): (bool, bool),
+    ) -> Result<bool, String> {
         if self.failure.is_some() || !self.begin(port) {
             return Ok(false);
         }
@@ -195,7 +207,9 @@ impl Tunnel {
             }
         }
         for carrier in Carrier::ALL {
-            let Some(Party { exchange, .. }) = port.parties.get_mut(&self.carriers[carrier as usize]) else { return false };
+            let Some(Party { exchange, .. }) = port.parties.get_mut(&self.carriers[carrier as usize]) else {
+                return false;
+            };
             exchange.write(&preamble(carrier, &self.name));
             if carrier == Carrier::Express {
                 exchange.wishes.hold_acks = Some(HOLD);
@@ -208,7 +222,9 @@ impl Tunnel {
     /// The application of a stream does what it can; whether it did anything.
     fn use_stream(&mut self, now: Time, number: u32, reads: bool, writes: bool) -> bool {
         let Tunnel { session, streams, plans, connects, noted, .. } = self;
-        let Some(stream) = streams.get_mut(&number).filter(|stream| stream.ending == Ending::None) else { return false };
+        let Some(stream) = streams.get_mut(&number).filter(|stream| stream.ending == Ending::None) else {
+            return false;
+        };
         let mut acted = false;
         match session.phase(number) {
             session::Phase::Opening => return false,

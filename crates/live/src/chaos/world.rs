@@ -10,8 +10,8 @@ use super::watch::{Sender, Watch};
 use super::wire::{Arrival, Flight, Notice, Wire};
 use super::{Broken, Run, Trail};
 use crate::tpa::Security;
-use crate::tpa::session::seal::number_of;
 use crate::tpa::session::handshake::{Kind as Message, Opening, stray, tag_of};
+use crate::tpa::session::seal::number_of;
 use meshpace_core::{Duration, Rng, Time};
 use nix::libc;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,7 +120,9 @@ impl World {
 
     fn breaks(&mut self, invariant: &str, more: String) {
         let at = self.now.as_secs_f64();
-        self.run.broken.get_or_insert_with(|| Broken { invariant: invariant.to_owned(), detail: format!("at {at:.3} s{more}") });
+        self.run
+            .broken
+            .get_or_insert_with(|| Broken { invariant: invariant.to_owned(), detail: format!("at {at:.3} s{more}") });
     }
 
     fn tell(&mut self, what: impl FnOnce() -> String) {
@@ -135,7 +137,9 @@ impl World {
             let Flight { from, to, bytes, .. } = flight;
             let number = number_of(bytes).filter(|_| tag != 0 && self.plan.protected().sealed).unwrap_or(0);
             let length = bytes.len();
-            self.tell(|| format!("end {end} {from} > {to} tag {tag:04x} number {number} {length} B {} {what}", moment.name()));
+            self.tell(|| {
+                format!("end {end} {from} > {to} tag {tag:04x} number {number} {length} B {} {what}", moment.name())
+            });
         }
     }
 
@@ -213,10 +217,8 @@ impl World {
             if waited > bound {
                 let waited = waited.as_secs_f64();
                 let who = [self.sides[0].waiting(now), self.sides[1].waiting(now)].concat();
-                return self.breaks(
-                    "nobody alive waits longer than stated",
-                    format!(": {waited:.1} s: {}", who.join("; ")),
-                );
+                return self
+                    .breaks("nobody alive waits longer than stated", format!(": {waited:.1} s: {}", who.join("; ")));
             }
             if now.since(self.calm) > LONGEST {
                 let who = [self.sides[0].waiting(now), self.sides[1].waiting(now)].concat();
@@ -248,7 +250,8 @@ impl World {
         let looks = forged && !is_opening && !is_moving && !is_elsewhere && self.plan.protected().sealed;
         let looks = looks && self.sides[end].runs(now) && self.rng.below(4) == 0;
         // To the byte: what the peer did not send, or sent before, changes nothing that a connection knows.
-        let state = |side: &Side| format!("{:?}", side.port.parties.values().map(|party| &party.session).collect::<Vec<_>>());
+        let state =
+            |side: &Side| format!("{:?}", side.port.parties.values().map(|party| &party.session).collect::<Vec<_>>());
         let before = looks.then(|| state(&self.sides[end]));
         let kept = (!forged).then(|| flight.clone());
         let arrived = self.sides[end].arrive(&self.plan, now, flight);
@@ -302,7 +305,11 @@ impl World {
         let side = &self.sides[end];
         let party = side.port.parties.values().find(|party| party.session.peer_tag() == Some(tag));
         let is_closed = party.is_some_and(|party| party.exchange.window_closed)
-            || self.sides[1 - end].port.parties.values().any(|party| party.session.tag() == tag && party.exchange.window_closed);
+            || self.sides[1 - end]
+                .port
+                .parties
+                .values()
+                .any(|party| party.session.tag() == tag && party.exchange.window_closed);
         let sender = Sender {
             inside: party.filter(|party| !party.session.is_over()).map(|party| party.session.inside()),
             key: side.port.keys().get(&tag).copied(),
@@ -521,7 +528,11 @@ impl World {
             parties.filter(|party| party.exchange.is_open()).map(|party| party.session.tag()).collect::<BTreeSet<_>>()
         };
         let (ours, theirs) = (known(&self.sides[0]), known(&self.sides[1]));
-        let all = self.sides[0].port.parties.values().all(|party| party.session.peer_tag().is_some_and(|tag| theirs.contains(&tag)));
+        let all = self.sides[0]
+            .port
+            .parties
+            .values()
+            .all(|party| party.session.peer_tag().is_some_and(|tag| theirs.contains(&tag)));
         // Before the other end has the connection it cannot follow.
         if self.plan.mood != Mood::Rough && (ours.is_empty() || !all) {
             return None;
@@ -562,7 +573,10 @@ impl World {
                 let (to_strangers, others): (Vec<_>, Vec<_>) =
                     self.sides[1].port.leaving().into_iter().partition(|(to, _)| *to == from);
                 for (to, bytes) in others {
-                    self.wire.put(now + self.plan.delay, Arrival::Datagram(Flight { from: home(1), to, bytes, forged: false }));
+                    self.wire.put(
+                        now + self.plan.delay,
+                        Arrival::Datagram(Flight { from: home(1), to, bytes, forged: false }),
+                    );
                 }
                 for (_, mut bytes) in to_strangers {
                     if matches!(Opening::decode(&bytes), Some((Opening { kind: Message::Challenge, .. }, _))) {
@@ -627,7 +641,10 @@ impl World {
             let arrived = acceptor.is_some_and(|acceptor| has_all(opener, acceptor) && has_all(acceptor, opener));
             let is_well = opener.ending == Ending::Well || acceptor.is_some_and(|one| one.ending == Ending::Well);
             if !breaks && !(arrived && is_well) {
-                return self.breaks("what only had bad weather or an observer arrives", format!(": {name:?}: {opener:?} {acceptor:?}"));
+                return self.breaks(
+                    "what only had bad weather or an observer arrives",
+                    format!(": {name:?}: {opener:?} {acceptor:?}"),
+                );
             }
         }
     }

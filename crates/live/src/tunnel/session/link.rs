@@ -200,8 +200,7 @@ impl Link {
             let connection = &self.0.carriers[carrier as usize];
             let State { session, handing, .. } = &mut *state;
             let (stats, under_way) = (connection.stats(), connection.unacknowledged());
-            let bytes =
-                handing.next(now, session, carrier, &Sending { stats, under_way, unsent: connection.unsent() });
+            let bytes = handing.next(now, session, carrier, &Sending { stats, under_way, unsent: connection.unsent() });
             // Its buffer holds more than may be under way; should it fail, the thread that reads it is told, too.
             if !bytes.is_empty() && connection.try_write(bytes).is_ok_and(|written| written < bytes.len()) {
                 connection.abort();

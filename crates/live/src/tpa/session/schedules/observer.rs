@@ -137,8 +137,7 @@ fn with_a_listener_that_does_not_know_bbr_it_is_quiet_trains() {
         let mut scene = Scene::new(60_000, Inside::Bbr);
         scene.is_old = is_old;
         scene.run(Time::ZERO + Duration::from_secs(2), |_| false);
-        let found =
-            scene.ends.each_ref().map(|end| end.parties().next().expect("a connection").session.inside());
+        let found = scene.ends.each_ref().map(|end| end.parties().next().expect("a connection").session.inside());
         assert_eq!(found, [carried_by; 2]);
         scene.run(Time::ZERO + Duration::from_secs(600), Scene::is_over);
         let all = vec![(60_000, Ending::Well)];
