@@ -640,7 +640,7 @@ impl World {
             let has_all = |own: &Application, peer: &Application| own.read == peer.habits.all() && own.saw_end;
             let arrived = acceptor.is_some_and(|acceptor| has_all(opener, acceptor) && has_all(acceptor, opener));
             let is_well = opener.ending == Ending::Well || acceptor.is_some_and(|one| one.ending == Ending::Well);
-            if !breaks && !(arrived && is_well) {
+            if !(breaks || (arrived && is_well)) {
                 return self.breaks(
                     "what only had bad weather or an observer arrives",
                     format!(": {name:?}: {opener:?} {acceptor:?}"),

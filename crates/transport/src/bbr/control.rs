@@ -131,14 +131,15 @@ impl Control {
             Phase::ProbeRate => CYCLE[self.step],
             Phase::ProbeRtt => 1.0,
         };
-        let measured = gain * self.rate() * MARGIN;
-        if self.is_full {
-            return measured;
-        }
-        // Before the pipe is known to be full it is never slower than at first (section 4.2.1): one message that took long says nothing of what
-        // the path carries, and what is sent by its rate may take for ever.
+        let rate = self.rate();
         let rtt = self.min_rtt.map_or(UNKNOWN_RTT, Duration::as_secs_f64).max(1e-6);
-        measured.max(gain * (FIRST * self.segment) as f64 / rtt)
+        if rate > 0.0 {
+            // Before the pipe is known to be full, a segment per round trip at least: one small message that took long says nothing of what the
+            // path carries, and what is sent by its rate may take for ever (section 4.2.1 does not go below the first rate either).
+            let least = if self.is_full { 0.0 } else { self.segment as f64 / rtt };
+            return (gain * rate * MARGIN).max(least);
+        }
+        gain * (FIRST * self.segment) as f64 / rtt
     }
 
     fn least(&self) -> u64 {

@@ -252,7 +252,8 @@ fn one_message_that_took_long_does_not_slow_down_what_follows() {
     assert_eq!(world.ends[0].acknowledged(), 18);
     world.link.delay = Duration::from_millis(10);
     world.ends[0].write(100_000);
-    world.run(30.0);
+    // One round trip of before, and then those of now.
+    world.run(60.0);
     assert_eq!(world.ends[1].delivered(), 100_018);
 }
 

@@ -69,9 +69,9 @@ impl Connection {
         self.life.stuck.map_or(Time::NEVER, |since| since.saturating_add(self.settings.silence_timeout))
     }
 
-    /// Whether data are under way that the peer has room for; an end of ours that has not arrived is none.
+    /// Whether data wait or are under way that the peer has room for; an end of ours that has not arrived is none.
     pub(super) fn has_data_under_way(&self) -> bool {
-        self.engine.is_busy() && !self.engine.is_shut() && !self.has_arrived()
+        !self.engine.is_shut() && !self.has_arrived()
     }
 
     /// Notes whether something is under way that ought to arrive; `has_moved` is whether something has been acknowledged.
