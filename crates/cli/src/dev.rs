@@ -1,6 +1,6 @@
 //! `meshpace dev`: for those who develop meshpace, or package it.
 
-use crate::{bench, manual, medium, validate};
+use crate::{bench, chaos, manual, medium, validate};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 
@@ -17,6 +17,8 @@ enum What {
     Bench(bench::Arguments),
     /// Compare with ns-2.35, ns-3, theory and testbeds, point by point; exit status 1 if a point does not meet its rule.
     Validate(validate::Arguments),
+    /// Run the live stack in virtual time over a hostile wire, a run per seed, and check what must be true; exit status 1 if it is not.
+    Chaos(chaos::Arguments),
     /// A medium for the radios of mac80211_hwsim, in wmediumd's place: an experiment (docs/notes/medium.md).
     Medium(medium::Arguments),
     /// Print what a shell needs to complete commands and options.
@@ -30,6 +32,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     match &arguments.what {
         What::Bench(arguments) => bench::main(arguments),
         What::Validate(arguments) => validate::main(arguments),
+        What::Chaos(arguments) => chaos::main(arguments),
         What::Medium(arguments) => medium::main(arguments),
         What::Completions(arguments) => manual::completions(arguments),
         What::Man(arguments) => manual::man(arguments),

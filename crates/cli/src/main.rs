@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod campaign;
 mod captures;
+mod chaos;
 mod compare;
 mod dask;
 mod decrypt;

@@ -5,6 +5,8 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 
 mod accept;
+#[doc(hidden)]
+pub mod chaos;
 pub mod clock;
 pub mod doctor;
 pub mod drive;

@@ -20,7 +20,7 @@
 
 mod api;
 mod runtime;
-mod session;
+pub(crate) mod session;
 
 #[cfg(feature = "tokio")]
 pub use api::asynchronous;

@@ -29,7 +29,7 @@ pub mod medium;
 mod outlet;
 mod pipe;
 mod room;
-mod session;
+pub(crate) mod session;
 mod socks;
 mod source;
 mod transparent;
@@ -110,7 +110,7 @@ fn encode(target: &str) -> Option<Vec<u8>> {
 
 /// What a connection is to be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Beginning {
+pub(crate) enum Beginning {
     /// A stream to this target.
     Stream(String),
     /// A carrier of the session of this name.
@@ -122,7 +122,7 @@ enum Beginning {
 /// # Errors
 ///
 /// [`io::ErrorKind::InvalidData`] if it is something else.
-fn missing(bytes: &[u8]) -> io::Result<usize> {
+pub(crate) fn missing(bytes: &[u8]) -> io::Result<usize> {
     let length = match bytes {
         [] | [_] => 2,
         [VERSION, length, ..] if *length > 0 => 2 + usize::from(*length),
@@ -137,7 +137,7 @@ fn missing(bytes: &[u8]) -> io::Result<usize> {
 /// # Errors
 ///
 /// [`io::ErrorKind::InvalidData`] if it is something else.
-fn decode(bytes: &[u8]) -> io::Result<Beginning> {
+pub(crate) fn decode(bytes: &[u8]) -> io::Result<Beginning> {
     let (head, rest) = bytes.split_first_chunk::<2>().ok_or_else(invalid)?;
     if missing(bytes)? > 0 {
         return Err(invalid());

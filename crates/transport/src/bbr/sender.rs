@@ -102,6 +102,11 @@ impl Sender {
         self.written - self.cut
     }
 
+    /// Whether the peer takes nothing for now.
+    pub fn is_shut(&self) -> bool {
+        self.limit <= self.expected
+    }
+
     /// Whether anything sent is not known to have arrived.
     pub fn is_busy(&self) -> bool {
         self.expected < self.cut + u64::from(self.fin_cut)

@@ -244,6 +244,20 @@ fn a_reader_that_is_slow_holds_back_its_writer_and_loses_nothing() {
 }
 
 #[test]
+fn one_message_that_took_long_does_not_slow_down_what_follows() {
+    // A few bytes, and a peer that does not run for seconds: by their rate the next segment would leave minutes later.
+    let mut world = World::new(Link::new(100.0, 16_000, 0.0), 3);
+    world.ends[0].write(18);
+    world.run(20.0);
+    assert_eq!(world.ends[0].acknowledged(), 18);
+    world.link.delay = Duration::from_millis(10);
+    world.ends[0].write(100_000);
+    // One round trip of before, and then those of now.
+    world.run(60.0);
+    assert_eq!(world.ends[1].delivered(), 100_018);
+}
+
+#[test]
 fn after_an_outage_it_goes_on_within_a_second() {
     let start = Time(1_000_000_000);
     let link =

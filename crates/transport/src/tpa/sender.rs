@@ -183,6 +183,11 @@ impl Sender {
         outstanding < u32::from(self.allowed().min(self.peer.window)) || (self.peer.probe && outstanding == 0)
     }
 
+    /// True if the peer takes nothing for now.
+    pub fn is_shut(&self) -> bool {
+        self.peer.window == 0
+    }
+
     /// Segments that may be outstanding while all is well, whatever the peer takes.
     pub fn window(&self) -> u8 {
         self.window.segments()

@@ -375,6 +375,11 @@ impl Sender {
         self.is_blocked() || self.stream.cuts.iter().any(|cut| cut.sent)
     }
 
+    /// True if the peer takes nothing for now.
+    pub fn is_shut(&self) -> bool {
+        self.edge <= self.una
+    }
+
     /// True if only the peer's window keeps data back while nothing is outstanding.
     fn is_blocked(&self) -> bool {
         self.stream.cuts.is_empty() && self.stream.has_data() && !self.can_cut()

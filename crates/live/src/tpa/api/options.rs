@@ -161,7 +161,7 @@ impl Options {
     }
 
     /// What a port is run with.
-    pub(super) fn service(&self) -> Service {
+    pub(crate) fn service(&self) -> Service {
         let settings = Settings {
             transport: self.transport.clone(),
             trains: self.trains.clone(),

@@ -386,10 +386,7 @@ impl TpaStream {
 
     /// Bytes written that have not left, and as many as are to be; none where BBR does not carry the connection.
     pub(crate) fn unsent(&self) -> Option<(usize, usize)> {
-        let state = self.shared.lock();
-        let exchange = &state.exchange;
-        let sending = exchange.sending?;
-        Some((exchange.send.end().saturating_sub(sending.cut) as usize, sending.ahead))
+        self.shared.lock().exchange.unsent()
     }
 
     /// Bytes written whose arrival is not known yet.

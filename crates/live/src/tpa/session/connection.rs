@@ -241,7 +241,6 @@ impl Connection {
     }
 
     /// What its datagrams carry.
-    #[cfg(test)]
     pub fn inside(&self) -> Inside {
         self.engine.inside()
     }
@@ -449,9 +448,11 @@ impl Connection {
 
     /// What the engine has come to.
     fn note(&mut self, now: Time, exchange: &mut Exchange) {
-        if self.engine.stats().acked_bytes != exchange.stats.acked_bytes {
+        let has_moved = self.engine.stats().acked_bytes != exchange.stats.acked_bytes;
+        if has_moved {
             self.life.used = now;
         }
+        self.note_stuck(now, has_moved);
         exchange.send.release(self.engine.acknowledged());
         exchange.busy = self.engine.is_busy();
         exchange.end_of_stream |= self.engine.has_peer_closed();

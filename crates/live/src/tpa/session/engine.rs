@@ -460,6 +460,15 @@ impl Engine {
         }
     }
 
+    /// Whether the peer takes nothing for now: what is sent only asks whether it does.
+    pub(crate) fn is_shut(&self) -> bool {
+        match self {
+            Engine::Tpa(machine) => machine.sender().is_shut(),
+            Engine::Train(trains) => trains.machine.sender().is_shut(),
+            Engine::Bbr(bbr) => bbr.machine.sender().is_shut(),
+        }
+    }
+
     /// Whether all data and the end of them have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         either!(self, machine => machine.sender().is_finished())

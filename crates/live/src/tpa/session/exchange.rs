@@ -154,6 +154,12 @@ impl Exchange {
         self.wishes = Wishes { write_closed: true, read_closed: true, dropped: true, ..self.wishes };
     }
 
+    /// Bytes written that have not left, and as many as are to be; none where BBR does not carry the connection.
+    pub fn unsent(&self) -> Option<(usize, usize)> {
+        let sending = self.sending?;
+        Some((self.send.end().saturating_sub(sending.cut) as usize, sending.ahead))
+    }
+
     /// Whether reading would not wait.
     pub fn is_readable(&self) -> bool {
         self.receive.available() > 0

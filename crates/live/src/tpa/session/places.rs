@@ -149,7 +149,6 @@ impl Places {
     }
 
     /// How many are taken.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.taken.len()
     }

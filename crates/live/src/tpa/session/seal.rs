@@ -204,6 +204,11 @@ impl Reader {
         Reader { keys: vec![Key::new(cipher, secret)], key_life: KEY_LIFE }
     }
 
+    /// Of a direction whose keys serve two to the power of `key_life` datagrams each.
+    pub(crate) fn serving(self, key_life: u32) -> Reader {
+        Reader { key_life, ..self }
+    }
+
     /// What was sealed, if it is whole.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
         if datagram.len() < HEAD + AUTHENTICATION {
@@ -298,11 +303,11 @@ mod tests {
             // A capture that begins late, backwards.
             let [mut a, _] = pair(cipher, 3);
             let datagrams: Vec<_> = (0..100u8).map(|i| sealed(&mut a, &[i])).collect();
-            let mut reader = Reader { key_life: 3, ..Reader::new(cipher, [1; 32]) };
+            let mut reader = Reader::new(cipher, [1; 32]).serving(3);
             for i in (50..100).rev() {
                 assert_eq!(reader.open(&mut datagrams[i].clone()).unwrap(), [i as u8]);
             }
-            let mut of_the_other_direction = Reader { key_life: 3, ..Reader::new(cipher, [2; 32]) };
+            let mut of_the_other_direction = Reader::new(cipher, [2; 32]).serving(3);
             assert!(datagrams.iter().all(|datagram| of_the_other_direction.open(&mut datagram.clone()).is_none()));
         }
     }

@@ -138,7 +138,6 @@ impl Sources {
     }
 
     /// Unfinished handshakes and connections.
-    #[cfg(test)]
     pub(crate) fn in_use(&self) -> (usize, usize) {
         (self.half_open.len(), self.connections)
     }

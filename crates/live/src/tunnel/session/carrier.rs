@@ -2,7 +2,7 @@
 
 /// A connection that carries frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::tunnel) enum Carrier {
+pub(crate) enum Carrier {
     /// For what is small.
     Express = 0,
     /// For all else.
@@ -11,5 +11,5 @@ pub(in crate::tunnel) enum Carrier {
 
 impl Carrier {
     /// Both, the one that is looked at first first.
-    pub(in crate::tunnel) const ALL: [Carrier; 2] = [Carrier::Express, Carrier::Bulk];
+    pub(crate) const ALL: [Carrier; 2] = [Carrier::Express, Carrier::Bulk];
 }

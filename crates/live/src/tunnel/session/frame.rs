@@ -239,7 +239,6 @@ impl Reader {
     }
 
     /// Bytes it keeps.
-    #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.head.len() + self.datagram.as_ref().map_or(0, |datagram| datagram.bytes.len())
     }

@@ -172,7 +172,6 @@ impl Incoming {
     }
 
     /// Bytes kept.
-    #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.arrived.len() + self.pieces.values().map(Vec::len).sum::<usize>()
     }

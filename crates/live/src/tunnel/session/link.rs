@@ -1,8 +1,8 @@
 //! A session in real time: two connections, a thread that reads them, and the threads of the streams.
 
 use super::carrier::Carrier;
+use super::handing::{Handing, Sending};
 use super::machine::{Datagrams, STREAMS, Session, Side};
-use super::meter::{self, Meter};
 use super::sink::Sink;
 use crate::Clock;
 use crate::tpa::{Selector, TpaStream};
@@ -49,8 +49,7 @@ pub(super) struct State {
     waiting: BTreeMap<u32, Arc<Condvar>>,
     /// Where datagrams go, by flow.
     pub(super) sinks: BTreeMap<u32, Arc<dyn Sink>>,
-    meters: [Meter; 2],
-    out: Vec<u8>,
+    handing: Handing,
 }
 
 impl Link {
@@ -74,8 +73,7 @@ impl Link {
             failure: None,
             waiting: BTreeMap::new(),
             sinks: BTreeMap::new(),
-            meters: Carrier::ALL.map(Meter::new),
-            out: Vec::new(),
+            handing: Handing::default(),
         };
         Ok(Link(Arc::new(Inner { state: Mutex::new(state), carriers, peer, selector: Selector::default() })))
     }
@@ -200,21 +198,11 @@ impl Link {
         let now = Clock.now();
         for carrier in Carrier::ALL {
             let connection = &self.0.carriers[carrier as usize];
+            let State { session, handing, .. } = &mut *state;
             let (stats, under_way) = (connection.stats(), connection.unacknowledged());
-            state.session.on_under_way(now, carrier, under_way);
-            let meter = &mut state.meters[carrier as usize];
-            let room = match connection.unsent() {
-                Some((unsent, ahead)) => meter::room_of_bbr(unsent, under_way, ahead),
-                None => meter.room(under_way, &stats),
-            };
-            state.out.clear();
-            state.session.fill(now, carrier, room, &mut state.out);
-            if state.out.is_empty() {
-                continue;
-            }
-            meter.on_handed(state.out.len());
+            let bytes = handing.next(now, session, carrier, &Sending { stats, under_way, unsent: connection.unsent() });
             // Its buffer holds more than may be under way; should it fail, the thread that reads it is told, too.
-            if connection.try_write(&state.out).is_ok_and(|written| written < state.out.len()) {
+            if !bytes.is_empty() && connection.try_write(bytes).is_ok_and(|written| written < bytes.len()) {
                 connection.abort();
             }
         }

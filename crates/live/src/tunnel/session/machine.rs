@@ -33,7 +33,7 @@ const CONTROLS: usize = 2 * STREAMS;
 
 /// Which end it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::tunnel) enum Side {
+pub(crate) enum Side {
     /// Opens streams.
     Connects,
     /// Is asked to connect them.
@@ -42,7 +42,7 @@ pub(in crate::tunnel) enum Side {
 
 /// Where a stream stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// Its target is not connected yet.
     Opening,
     /// Bytes may flow.
@@ -55,7 +55,7 @@ pub(super) enum Phase {
 
 /// What reading came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Got {
+pub(crate) enum Got {
     /// So many bytes, 1 at least.
     Bytes(usize),
     /// The far end has closed its direction, and everything was read.
@@ -66,7 +66,7 @@ pub(super) enum Got {
 
 /// The stream was broken off, or there is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Gone;
+pub(crate) struct Gone;
 
 /// A short frame that waits for the express carrier.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ struct Stream {
 
 /// One end of a session.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     side: Side,
     /// Bulk goes by BBR.
     wide: bool,
@@ -127,7 +127,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(side: Side) -> Session {
+    pub(crate) fn new(side: Side) -> Session {
         Session {
             side,
             wide: false,
@@ -147,12 +147,12 @@ impl Session {
     }
 
     /// Bulk goes by BBR: credit is for paths of long round trips.
-    pub(super) fn over_bbr(self) -> Session {
+    pub(crate) fn over_bbr(self) -> Session {
         Session { wide: true, ..self }
     }
 
     /// Opens a stream to a target of 1 to 255 bytes; its number. None if there are too many.
-    pub(super) fn open(&mut self, now: Time, target: &str) -> Option<u32> {
+    pub(crate) fn open(&mut self, now: Time, target: &str) -> Option<u32> {
         let number = self.latest.checked_add(1).filter(|_| self.streams.len() < STREAMS)?;
         self.latest = number;
         self.controls.push_back(Control::Open(number, target.to_owned()));
@@ -168,7 +168,7 @@ impl Session {
     }
 
     /// Answers what the peer has asked: 0, connected, or why not.
-    pub(super) fn answer(&mut self, number: u32, code: u8) {
+    pub(crate) fn answer(&mut self, number: u32, code: u8) {
         let Some(stream) = self.streams.get_mut(&number).filter(|stream| stream.phase == Phase::Opening) else {
             return;
         };
@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// Where a stream stands; reset if there is none.
-    pub(super) fn phase(&self, number: u32) -> Phase {
+    pub(crate) fn phase(&self, number: u32) -> Phase {
         self.streams.get(&number).map_or(Phase::Reset, |stream| stream.phase)
     }
 
@@ -203,7 +203,7 @@ impl Session {
     }
 
     /// A stream writes; how much there is room for, 0 if it has to wait.
-    pub(super) fn write(&mut self, now: Time, number: u32, bytes: &[u8]) -> Result<usize, Gone> {
+    pub(crate) fn write(&mut self, now: Time, number: u32, bytes: &[u8]) -> Result<usize, Gone> {
         let stream = self.usable(number)?;
         if stream.outgoing.closing {
             return Err(Gone);
@@ -214,7 +214,7 @@ impl Session {
     }
 
     /// A stream will write no more.
-    pub(super) fn finish(&mut self, number: u32) -> Result<(), Gone> {
+    pub(crate) fn finish(&mut self, number: u32) -> Result<(), Gone> {
         let stream = self.usable(number)?;
         if !std::mem::replace(&mut stream.outgoing.closing, true) {
             self.ending.insert(number);
@@ -233,12 +233,12 @@ impl Session {
     }
 
     /// Whether everything that a stream wrote, and the end of it, have arrived.
-    pub(super) fn has_arrived(&self, number: u32) -> bool {
+    pub(crate) fn has_arrived(&self, number: u32) -> bool {
         self.streams.get(&number).is_some_and(|stream| stream.outgoing.has_arrived(&self.acknowledged))
     }
 
     /// A stream reads.
-    pub(super) fn read(&mut self, number: u32, into: &mut [u8]) -> Result<Got, Gone> {
+    pub(crate) fn read(&mut self, number: u32, into: &mut [u8]) -> Result<Got, Gone> {
         let left = BUDGET.saturating_sub(self.promised);
         let stream = self.streams.get_mut(&number).ok_or(Gone)?;
         let length = stream.incoming.read(into);
@@ -261,7 +261,7 @@ impl Session {
     }
 
     /// Breaks a stream off: here at once, and the peer is told.
-    pub(super) fn reset(&mut self, number: u32) {
+    pub(crate) fn reset(&mut self, number: u32) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         if matches!(stream.phase, Phase::Opening | Phase::Open) {
             self.controls.push_back(Control::Reset(number));
@@ -281,7 +281,7 @@ impl Session {
     }
 
     /// Nobody here needs a stream any more. What is not over is broken off.
-    pub(super) fn release(&mut self, number: u32) {
+    pub(crate) fn release(&mut self, number: u32) {
         let is_over = self.streams.get(&number).is_some_and(|stream| stream.incoming.is_over());
         if !(is_over && self.has_arrived(number)) {
             self.reset(number);
@@ -310,7 +310,7 @@ impl Session {
     }
 
     /// Appends what is to be handed to a carrier that takes `room` bytes.
-    pub(super) fn fill(&mut self, now: Time, carrier: Carrier, room: usize, out: &mut Vec<u8>) {
+    pub(crate) fn fill(&mut self, now: Time, carrier: Carrier, room: usize, out: &mut Vec<u8>) {
         let begin = out.len();
         self.flows.go_on(carrier, room, out);
         if carrier == Carrier::Express && !self.flows.is_within(carrier) {
@@ -416,7 +416,7 @@ impl Session {
     }
 
     /// Of what was handed to a carrier `under_way` bytes have not arrived, as far as is known.
-    pub(super) fn on_under_way(&mut self, now: Time, carrier: Carrier, under_way: usize) {
+    pub(crate) fn on_under_way(&mut self, now: Time, carrier: Carrier, under_way: usize) {
         let arrived = self.handed[carrier as usize].saturating_sub(under_way as u64);
         if arrived > self.acknowledged[carrier as usize] {
             self.acknowledged[carrier as usize] = arrived;
@@ -433,7 +433,7 @@ impl Session {
     }
 
     /// Bytes came by a carrier. After an error the session is over.
-    pub(super) fn on_bytes(&mut self, now: Time, carrier: Carrier, mut bytes: &[u8]) -> Result<(), Violation> {
+    pub(crate) fn on_bytes(&mut self, now: Time, carrier: Carrier, mut bytes: &[u8]) -> Result<(), Violation> {
         let mut reader = std::mem::take(&mut self.readers[carrier as usize]);
         let mut read = || -> Result<(), Violation> {
             while let Some(frame) = reader.next(&mut bytes)? {
@@ -519,18 +519,17 @@ impl Session {
     }
 
     /// Streams whose users should look: there is more to read, room to write, an answer or an end.
-    pub(super) fn take_touched(&mut self) -> BTreeSet<u32> {
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<u32> {
         std::mem::take(&mut self.touched)
     }
 
     /// Streams that the peer wants to be connected.
-    pub(super) fn take_asked(&mut self) -> Vec<(u32, String)> {
+    pub(crate) fn take_asked(&mut self) -> Vec<(u32, String)> {
         std::mem::take(&mut self.asked)
     }
 
     /// Bytes kept for all streams, and the heads of frames.
-    #[cfg(test)]
-    pub(super) fn kept(&self) -> [usize; 3] {
+    pub(crate) fn kept(&self) -> [usize; 3] {
         let of = |stream: &Stream| (stream.incoming.kept(), stream.outgoing.kept());
         let sum = |(a, b): (usize, usize), (c, d)| (a + c, b + d);
         let (incoming, outgoing) = self.streams.values().map(of).fold((0, 0), sum);
@@ -539,8 +538,7 @@ impl Session {
     }
 
     /// Bytes promised to the peer.
-    #[cfg(test)]
-    pub(super) fn promised(&self) -> u64 {
+    pub(crate) fn promised(&self) -> u64 {
         self.promised
     }
 }

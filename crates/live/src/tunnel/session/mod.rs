@@ -12,7 +12,7 @@
 //!
 //! Datagrams of UDP go in flows, each with a target and a class that says what becomes of those that wait (`flow`). They stand in the same lines as streams.
 //!
-//! `frame` is what stands in the carriers' streams, `machine` decides, and knows no socket, clock or thread; `link` gives it those, `stream` is
+//! `frame` is what stands in the carriers' streams, `machine` decides and `handing` hands over, and neither knows a socket, a clock or a thread; `link` gives them those, `stream` is
 //! the end of one stream that the tunnel reads and writes.
 
 mod carrier;
@@ -20,6 +20,7 @@ mod express;
 mod flow;
 mod flows;
 mod frame;
+mod handing;
 mod incoming;
 mod link;
 mod machine;
@@ -30,19 +31,20 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(super) use carrier::Carrier;
+pub(crate) use carrier::Carrier;
 pub use flow::Class;
 pub(super) use flow::{MOST, QUEUE};
 pub(super) use flows::Flow;
+pub(crate) use handing::{Handing, Sending};
 pub(super) use link::Link;
 pub use machine::Datagrams;
-pub(super) use machine::Side;
+pub(crate) use machine::{Got, Phase, Session, Side};
 pub(super) use sink::Sink;
 pub(super) use stream::Stream;
 
 /// What the peer did that no peer of this version does: it ends the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Violation(pub(super) &'static str);
+pub(crate) struct Violation(pub(crate) &'static str);
 
 impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -51,9 +53,9 @@ impl std::fmt::Display for Violation {
 }
 
 /// Bytes of a name that a session has while its two carriers look for each other.
-pub(super) const NAME: usize = 16;
+pub(crate) const NAME: usize = 16;
 
 /// What stands at the beginning of a carrier.
-pub(super) fn preamble(carrier: Carrier, name: &[u8; NAME]) -> Vec<u8> {
+pub(crate) fn preamble(carrier: Carrier, name: &[u8; NAME]) -> Vec<u8> {
     [&[super::SESSION, carrier as u8][..], name].concat()
 }

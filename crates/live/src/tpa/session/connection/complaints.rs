@@ -143,7 +143,8 @@ impl Connection {
         match errno {
             libc::EMSGSIZE => {
                 let acked = self.engine.stats().acked_bytes;
-                let is_busy = self.engine.is_busy();
+                // Whose reader is slow acknowledges nothing either.
+                let is_busy = self.has_data_under_way();
                 if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, is_busy) {
                     return;
                 }

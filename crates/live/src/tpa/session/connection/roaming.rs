@@ -174,7 +174,6 @@ impl Connection {
     }
 
     /// Whether it is looked at whether the peer has moved.
-    #[cfg(test)]
     pub fn is_moving(&self) -> bool {
         self.roaming.candidate.is_some()
     }

@@ -26,6 +26,8 @@ pub(super) struct Life {
     pub(super) peer: Liveness,
     /// When data last moved, either way.
     pub(super) used: Time,
+    /// Since when nothing of what is under way has been acknowledged, although the peer takes more; none if nothing is.
+    pub(super) stuck: Option<Time>,
     /// When an acceptance that comes again is answered next.
     pub(super) answers_at: Time,
 }
@@ -34,7 +36,7 @@ impl Life {
     pub(super) fn new(now: Time, settings: &Settings) -> Life {
         let keep_alive = settings.keep_alive.unwrap_or(Duration::MAX);
         let peer = Liveness::new(now, keep_alive, settings.silence_timeout);
-        Life { since: now, peer, used: now, answers_at: Time::ZERO }
+        Life { since: now, peer, used: now, stuck: None, answers_at: Time::ZERO }
     }
 }
 
@@ -51,7 +53,7 @@ impl Connection {
             tpa::State::SynSent => (self.life.since + self.settings.connect_timeout).min(self.hurries_at()),
             tpa::State::Established => {
                 let silent = self.life.peer.next_wakeup(self.expects_peer());
-                silent.min(self.idle_at()).min(self.complaints.asks_at())
+                silent.min(self.idle_at()).min(self.complaints.asks_at()).min(self.stuck_at())
             }
             _ => Time::NEVER,
         }
@@ -60,6 +62,22 @@ impl Connection {
     /// When a connection without data ends.
     fn idle_at(&self) -> Time {
         self.settings.idle_timeout.map_or(Time::NEVER, |span| self.life.used.saturating_add(span))
+    }
+
+    /// When a connection ends whose peer answers, and gets nothing of what is sent to it.
+    fn stuck_at(&self) -> Time {
+        self.life.stuck.map_or(Time::NEVER, |since| since.saturating_add(self.settings.silence_timeout))
+    }
+
+    /// Whether data wait or are under way that the peer has room for; an end of ours that has not arrived is none.
+    pub(super) fn has_data_under_way(&self) -> bool {
+        !self.engine.is_shut() && !self.has_arrived()
+    }
+
+    /// Notes whether something is under way that ought to arrive; `has_moved` is whether something has been acknowledged.
+    pub(super) fn note_stuck(&mut self, now: Time, has_moved: bool) {
+        let waits = self.engine.state() == tpa::State::Established && self.has_data_under_way();
+        self.life.stuck = if waits && !has_moved { self.life.stuck.or(Some(now)) } else { waits.then_some(now) };
     }
 
     /// Asks the peer for a sign of life or gives up if it is time; whether it did one of these. To be called after anything happened.
@@ -77,7 +95,17 @@ impl Connection {
         }
         let verdict = if opening { Verdict::Gone } else { self.life.peer.poll(now, self.expects_peer()) };
         let idle = !opening && now >= self.idle_at();
-        if verdict == Verdict::Gone || idle {
+        let is_stuck = !opening && now >= self.stuck_at();
+        if is_stuck && verdict != Verdict::Gone && !self.awaits_final_ack() {
+            let (peer, segment) = (self.addresses.peer, self.flow.segment);
+            let span = self.settings.silence_timeout.as_secs_f64();
+            let message = format!(
+                "{peer} answers, and for {span:.0} s nothing of what was sent to it has arrived: the way may have become too narrow for \
+                 segments of {segment} bytes, choose smaller ones"
+            );
+            exchange.fail(Failure::new(libc::ETIMEDOUT, message));
+            self.engine.abort(now);
+        } else if verdict == Verdict::Gone || idle || is_stuck {
             if self.awaits_final_ack() {
                 exchange.end();
             } else {

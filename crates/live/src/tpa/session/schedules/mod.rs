@@ -154,7 +154,7 @@ fn an_acceptance_changed_under_way_keeps_no_connection_from_being_opened() {
             opener.receive(now, b, &mut changed);
         }
         opener.receive(now, b, &mut genuine);
-        let party = opener.parties.values().next().unwrap();
+        let party = opener.parties().next().unwrap();
         assert!(party.exchange.is_open(), "bit {bit}: {:?}", party.exchange.phase);
         // And both ends mean the same connection.
         pass(now, &mut opener, &mut listener, Kind::Request);
@@ -193,7 +193,7 @@ fn who_shows_the_cookie_of_another_with_a_message_of_his_own_keeps_no_connection
             pass(now, &mut listener, &mut opener, Kind::Refusal);
             listener.receive(now, a, &mut genuine);
             pass(now, &mut listener, &mut opener, Kind::Refusal);
-            let party = opener.parties.values().next().unwrap();
+            let party = opener.parties().next().unwrap();
             assert!(party.exchange.is_open(), "place {place}: {:?}", party.exchange.phase);
             place < length
         };
@@ -226,7 +226,7 @@ fn one_forged_complaint_takes_no_end_from_the_peer() {
     }
     opener.complain(now, b, &end.unwrap(), (libc::ECONNREFUSED, 0));
     assert_eq!(pass(now, &mut opener, &mut listener, Kind::Refusal), None);
-    let party = listener.parties.values().next().expect("it was ended");
+    let party = listener.parties().next().expect("it was ended");
     assert_eq!((party.application.read, party.exchange.failure().map(|failure| failure.errno)), (100, None));
 }
 

@@ -33,6 +33,8 @@ struct Scene {
     is_observed: bool,
     /// Whether the second end knows nothing of BBR.
     is_old: bool,
+    /// The longest datagram that the path carries.
+    longest: usize,
 }
 
 impl Scene {
@@ -49,6 +51,7 @@ impl Scene {
             loss: stream(1, 9),
             is_observed: false,
             is_old: false,
+            longest: usize::MAX,
         };
         scene.ends[0].open(scene.now, address(1));
         scene.depart();
@@ -75,7 +78,7 @@ impl Scene {
                 self.forge(end, &bytes);
             }
             self.sent += 1;
-            if self.loss.uniform() >= LOSS {
+            if self.loss.uniform() >= LOSS && bytes.len() <= self.longest {
                 self.flights.insert((self.now + DELAY, self.sent), (1 - end, bytes));
             }
         }
@@ -134,8 +137,7 @@ fn with_a_listener_that_does_not_know_bbr_it_is_quiet_trains() {
         let mut scene = Scene::new(60_000, Inside::Bbr);
         scene.is_old = is_old;
         scene.run(Time::ZERO + Duration::from_secs(2), |_| false);
-        let found =
-            scene.ends.each_ref().map(|end| end.parties.values().next().expect("a connection").session.inside());
+        let found = scene.ends.each_ref().map(|end| end.parties().next().expect("a connection").session.inside());
         assert_eq!(found, [carried_by; 2]);
         scene.run(Time::ZERO + Duration::from_secs(600), Scene::is_over);
         let all = vec![(60_000, Ending::Well)];
@@ -165,6 +167,36 @@ fn an_observer_ends_no_connection_that_rests() {
         scene.run(Time::ZERO + Duration::from_secs(3600), |_| false);
         let none = vec![(0, Ending::None)];
         assert_eq!(scene.endings(), [none.clone(), none], "{inside:?}");
+    }
+}
+
+#[test]
+fn an_observer_ends_no_connection_whose_reader_is_slow() {
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        let settings = Settings { security: Security::Opportunistic, ..settings::tests::carrying(inside) };
+        let bytes = if inside == Inside::Bbr { 6_000_000 } else { 400_000 };
+        let mut scene = Scene::new(bytes, inside);
+        // The second end reads after half a minute: for as long its window is closed.
+        let habits = (0, Time(30_000_000_000));
+        scene.ends[1] = End::new(Time::ZERO, address(1), settings, (1, 21), true, habits);
+        scene.is_observed = true;
+        scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.now > Time(40_000_000_000) && scene.is_over());
+        assert_eq!(scene.endings(), [vec![(0, Ending::Well)], vec![(bytes, Ending::Well)]], "{inside:?}");
+    }
+}
+
+#[test]
+fn a_path_that_silently_becomes_too_narrow_ends_the_connection_at_both_ends() {
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        let mut scene = Scene::new(100_000_000, inside);
+        scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
+        scene.longest = 600;
+        let narrow = scene.now;
+        scene.run(narrow + Duration::from_secs(300), Scene::is_over);
+        let took = scene.now.since(narrow);
+        assert!(scene.is_over() && took <= Duration::from_secs(150), "{took:?}, {inside:?}: {:?}", scene.endings());
+        let failed = |(_, ending): &(u64, Ending)| matches!(ending, Ending::Failed(_));
+        assert!(scene.endings().iter().flatten().all(failed), "{inside:?}: {:?}", scene.endings());
     }
 }
 

@@ -133,7 +133,7 @@ impl Scene {
 
     /// Where the second end takes the first to be.
     fn believed(&self) -> SocketAddr {
-        self.ends[1].parties.values().next().expect("a connection").session.peer()
+        self.ends[1].parties().next().expect("a connection").session.peer()
     }
 
     fn read(&self) -> u64 {
@@ -141,7 +141,7 @@ impl Scene {
     }
 
     fn moves(&self) -> u64 {
-        self.ends[1].endpoint.counters().read().moves
+        self.ends[1].port.endpoint.counters().read().moves
     }
 }
 
@@ -170,7 +170,7 @@ fn who_is_told_for_ever_that_nobody_listens_asks_a_few_times() {
     scene.ends[1].set_listens(false);
     scene.run(Time(29_000_000_000));
     // By its timer a request leaves at 0, 1, 3, 7 and 15 s.
-    let strays = scene.ends[1].endpoint.counters().read().strays;
+    let strays = scene.ends[1].port.endpoint.counters().read().strays;
     assert!((10..=5 + 10).contains(&strays), "{strays}");
 }
 
@@ -184,7 +184,7 @@ fn a_connection_follows_its_peer_within_a_second() {
         assert!(!scene.is_over(), "it is to move under way");
         scene.place = address(5);
         // As the tunnel does, which looks where it is.
-        scene.ends[0].parties.values_mut().for_each(|party| party.exchange.wishes.probe = true);
+        scene.ends[0].parties_mut().for_each(|party| party.exchange.wishes.probe = true);
         scene.ends[0].work_all(moved);
         scene.run(moved + Duration::from_millis(900));
         assert_eq!(scene.believed(), address(5), "{inside:?}");
@@ -204,7 +204,7 @@ fn a_connection_follows_its_peer_there_and_back() {
         let at = MOVED + Duration::from_secs(2 * number as u64);
         scene.run(at);
         scene.place = address(place);
-        scene.ends[0].parties.values_mut().for_each(|party| party.exchange.wishes.probe = true);
+        scene.ends[0].parties_mut().for_each(|party| party.exchange.wishes.probe = true);
         scene.ends[0].work_all(at);
         scene.run(at + Duration::from_millis(900));
         if !scene.is_over() {
@@ -222,7 +222,7 @@ fn an_observer_with_the_peers_datagrams_moves_nothing() {
             let mut scene = Scene::new(&keys(), inside, observer);
             while !scene.is_over() && scene.now < Time::ZERO + Duration::from_secs(600) {
                 scene.run(scene.now + Duration::from_millis(100));
-                if let Some(party) = scene.ends[1].parties.values().next() {
+                if let Some(party) = scene.ends[1].parties().next() {
                     assert_eq!(party.session.peer(), address(1), "{observer:?} at {:?}", scene.now);
                 }
             }

@@ -1,8 +1,10 @@
 //! Two ends, the wire between them, and strangers: one schedule from its beginning to its end.
 
-use super::end::{End, Ending, MARK};
+use super::end::{Application, End, Ending};
 use super::plan::{Mishap, Plan, stream};
 use super::wire::{Flight, Wire};
+use crate::chaos::content::shows_payload;
+use crate::chaos::port::Party;
 use crate::tpa::session::handshake::{Kind, Opening, tag_of};
 use meshpace_core::{Rng, Time};
 use std::net::SocketAddr;
@@ -49,11 +51,6 @@ fn address(host: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], 4000 + u16::from(host)))
 }
 
-/// Whether 16 bytes of a stream, or more, stand in `bytes` as they are.
-fn shows_payload(bytes: &[u8]) -> bool {
-    bytes.windows(12).any(|window| window[0] == MARK[0] && window[..4] == MARK && window[8..] == MARK)
-}
-
 /// Runs a schedule.
 pub fn run(plan: &Plan) -> Outcome {
     let mut world = World::new(plan.clone());
@@ -62,14 +59,14 @@ pub fn run(plan: &Plan) -> Outcome {
     while world.step() {
         steps += 1;
         assert!(steps < MOST_STEPS, "it turns in a circle at {:?}", world.now);
-        let parties = || world.ends.each_ref().map(|end| end.parties.values().collect::<Vec<_>>());
+        let parties = || world.ends.each_ref().map(|end| end.parties().collect::<Vec<_>>());
         assert!(world.now < LATEST, "not over: {:#?}", parties());
     }
     for end in &world.ends {
-        assert!(end.parties.is_empty(), "nobody will wake {:?}", end.parties);
-        assert_eq!(end.endpoint.unfinished(), 0, "places of unfinished handshakes");
-        assert_eq!(end.endpoint.connections().count(), 0, "tags of connections");
-        assert_eq!(end.endpoint.in_use(), (0, 0), "places of sources");
+        assert!(end.port.parties.is_empty(), "nobody will wake {:?}", end.port.parties);
+        assert_eq!(end.port.endpoint.unfinished(), 0, "places of unfinished handshakes");
+        assert_eq!(end.port.endpoint.connections().count(), 0, "tags of connections");
+        assert_eq!(end.port.endpoint.in_use(), (0, 0), "places of sources");
     }
     let of = |end: &End| end.applications().map(|one| (one.read, one.ending.clone())).collect();
     Outcome {
@@ -166,12 +163,12 @@ impl World {
         }
         let Some(end) = self.ends.iter_mut().find(|end| end.address() == to) else { return };
         let is_elsewhere = !(1..=2).any(|known| from == address(known));
-        let is_moving = end.parties.values().any(|party| party.session.is_moving());
+        let is_moving = end.parties().any(|party| party.session.is_moving());
         if self.plan.is_sealed() && (is_elsewhere || is_moving) {
             // It may be what the peer has sent, and the peer may have moved. It has not.
             end.receive(now, from, &mut flight.bytes);
-            let is_here = |party: &super::end::Party| (1..=2).any(|known| party.session.peer() == address(known));
-            assert!(end.parties.values().all(is_here), "moved by somebody who is not the peer");
+            let is_here = |party: &Party<Application>| (1..=2).any(|known| party.session.peer() == address(known));
+            assert!(end.parties().all(is_here), "moved by somebody who is not the peer");
             return;
         }
         if !forged || is_opening || self.looker.below(8) > 0 {
@@ -179,7 +176,7 @@ impl World {
             return;
         }
         // To the byte: what the peer did not send, or sent before, changes nothing that a connection knows.
-        let state = |end: &End| format!("{:?}", end.parties.values().map(|party| &party.session).collect::<Vec<_>>());
+        let state = |end: &End| format!("{:?}", end.parties().map(|party| &party.session).collect::<Vec<_>>());
         let before = state(end);
         end.receive(now, from, &mut flight.bytes);
         assert_eq!(before, state(end), "changed by what nobody sent");

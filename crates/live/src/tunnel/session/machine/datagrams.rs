@@ -75,7 +75,7 @@ impl Flows {
 
 impl Session {
     /// Opens a flow of datagrams to a target of 1 to 255 bytes; its number. None if there are too many.
-    pub(in super::super) fn open_flow(&mut self, now: Time, class: Class, target: &str) -> Option<u32> {
+    pub(crate) fn open_flow(&mut self, now: Time, class: Class, target: &str) -> Option<u32> {
         let room = self.flows.all.len() < FLOWS && self.controls.len() < CONTROLS;
         let number = self.flows.latest.checked_add(1).filter(|_| room)?;
         self.flows.latest = number;
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// A datagram of a flow, of 65,535 bytes at most, is to go to the far end.
-    pub(in super::super) fn send_datagram(&mut self, now: Time, number: u32, bytes: &[u8]) -> Result<(), Gone> {
+    pub(crate) fn send_datagram(&mut self, now: Time, number: u32, bytes: &[u8]) -> Result<(), Gone> {
         let flow = self.flows.all.get_mut(&number).ok_or(Gone)?;
         self.flows.counted.dropped += flow.put(now, bytes);
         self.line_up_flow(now, number);
@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// Nobody here needs a flow any more, and what waits of it is given up. The peer is told why: 0, or the code of a refusal.
-    pub(in super::super) fn leave(&mut self, number: u32, code: u8) {
+    pub(crate) fn leave(&mut self, number: u32, code: u8) {
         if self.forget_flow(number) {
             self.controls.push_back(Control::Leave(number, code));
         }
@@ -117,17 +117,17 @@ impl Session {
     }
 
     /// Flows that the peer has opened.
-    pub(in super::super) fn take_asked_flows(&mut self) -> Vec<(u32, Class, String)> {
+    pub(crate) fn take_asked_flows(&mut self) -> Vec<(u32, Class, String)> {
         std::mem::take(&mut self.flows.asked)
     }
 
     /// Datagrams that have come, by flow. They are to be taken after every [`Session::on_bytes`].
-    pub(in super::super) fn take_datagrams(&mut self) -> Vec<(u32, Vec<u8>)> {
+    pub(crate) fn take_datagrams(&mut self) -> Vec<(u32, Vec<u8>)> {
         std::mem::take(&mut self.flows.arrived)
     }
 
     /// Flows that the peer has ended, and why: 0, or the code of a refusal.
-    pub(in super::super) fn take_left(&mut self) -> Vec<(u32, u8)> {
+    pub(crate) fn take_left(&mut self) -> Vec<(u32, u8)> {
         std::mem::take(&mut self.flows.left)
     }
 

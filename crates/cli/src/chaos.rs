@@ -1,0 +1,213 @@
+//! `meshpace dev chaos`: the whole live stack in virtual time over a hostile wire, a run per seed.
+
+mod kept;
+
+use crate::output::{complain, finish, is_quiet};
+use crate::{FAILED, REFUSED};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kept::Kept;
+use meshpace_live::chaos::{Run, Tally, Trail, run};
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+/// Seeds that a thread runs before what it has found is counted.
+const BATCH: u64 = 32;
+
+/// Stack of a thread, bytes.
+const STACK: usize = 8 << 20;
+
+/// The arguments of `meshpace dev chaos`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Run this seed alone and tell all that goes wrong in it
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "from", "keep"])]
+    seed: Option<u64>,
+    /// With --seed: tell every datagram, too
+    #[arg(long, requires = "seed")]
+    packets: bool,
+    /// How many seeds are run; with --continue so many more
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    seeds: u64,
+    /// The first seed; with --continue the one after the last
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: u64,
+    /// Keep what was counted in this directory, and go on where it ends
+    #[arg(long = "continue", value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Stop after so many minutes
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<f64>,
+    /// Go on when a seed breaks an invariant
+    #[arg(long)]
+    all: bool,
+    /// Threads
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    jobs: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    // A panic of what is run is told as what it is: an invariant that is broken.
+    std::panic::set_hook(Box::new(|_| {}));
+    match arguments.seed {
+        Some(seed) => one(seed, arguments.json, arguments.packets),
+        None => many(arguments),
+    }
+}
+
+fn one(seed: u64, json: bool, packets: bool) -> ExitCode {
+    let run = run(seed, if packets { Trail::Packets } else { Trail::Faults });
+    let broken = run.broken.is_some();
+    let told = finish(&if json { format!("{}\n", kept::run_json(&run)) } else { trail(&run) });
+    if broken { ExitCode::from(FAILED) } else { told }
+}
+
+/// A run in words.
+fn trail(run: &Run) -> String {
+    let mut text = run.trail.iter().fold(String::new(), |text, line| text + line + "\n");
+    let seconds = run.virtual_time.as_secs_f64();
+    let faults: u32 = run.faults.iter().sum();
+    let _ = writeln!(
+        text,
+        "seed {} ({:?}): {seconds:.1} s of virtual time, {} packets ({} lost), {faults} faults, {} streams, {} bytes read, {} ends failed",
+        run.seed, run.mood, run.packets, run.lost, run.streams, run.bytes, run.failures
+    );
+    match &run.broken {
+        None => text.push_str("no invariant is broken\n"),
+        Some(broken) => {
+            let _ = writeln!(text, "broken: {}: {}", broken.invariant, broken.detail);
+        }
+    }
+    text
+}
+
+fn many(arguments: &Arguments) -> ExitCode {
+    let mut kept = match Kept::open(arguments.keep.as_deref(), arguments.from) {
+        Ok(kept) => kept,
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(REFUSED);
+        }
+    };
+    let first = kept.next;
+    let last = first.saturating_add(arguments.seeds);
+    let stop = Arc::new(AtomicBool::new(false));
+    let interrupted = Arc::clone(&stop);
+    // Without a handler an interrupt ends the command at once, and what was counted since the last writing is lost.
+    let _ = ctrlc::set_handler(move || interrupted.store(true, Ordering::Relaxed));
+    let began = std::time::Instant::now();
+    let late = |minutes: f64| began.elapsed().as_secs_f64() > 60.0 * minutes;
+    let jobs = match arguments.jobs {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs,
+    };
+    let bar = progress(last - first);
+    while kept.next < last
+        && !stop.load(Ordering::Relaxed)
+        && !arguments.minutes.is_some_and(late)
+        && (arguments.all || kept.tally.broken == 0)
+    {
+        let end = last.min(kept.next + BATCH * jobs as u64);
+        let Some(tally) = batch(kept.next, end, jobs) else {
+            complain("a thread could not be had");
+            return ExitCode::from(FAILED);
+        };
+        kept.tally.merge(tally);
+        bar.set_position(end - first);
+        bar.set_message(format!("{:.1} h of virtual time", kept.tally.virtual_ms as f64 / 3.6e6));
+        kept.next = end;
+        if let Err(error) = kept.write() {
+            complain(&error);
+            return ExitCode::from(FAILED);
+        }
+    }
+    bar.finish_and_clear();
+    let text = if arguments.json { format!("{}\n", kept.json()) } else { table(&kept) };
+    let told = finish(&text);
+    if kept.tally.broken > 0 { ExitCode::from(FAILED) } else { told }
+}
+
+fn progress(seeds: u64) -> ProgressBar {
+    let shown = std::io::stderr().is_terminal() && !is_quiet();
+    let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} seeds, {msg}, {elapsed} gone, {eta} left");
+    ProgressBar::with_draw_target(Some(seeds), target).with_style(style.expect("the template is right"))
+}
+
+/// Runs these seeds on so many threads.
+fn batch(from: u64, to: u64, jobs: usize) -> Option<Tally> {
+    let next = AtomicU64::new(from);
+    let work = || {
+        let mut tally = Tally::default();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= to {
+                return tally;
+            }
+            tally.add(&run(seed, Trail::Nothing));
+        }
+    };
+    thread::scope(|scope| {
+        let start = |_| thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (0..jobs).map(start).collect();
+        let mut all = Tally::default();
+        for thread in threads {
+            all.merge(thread?.join().ok()?);
+        }
+        Some(all)
+    })
+}
+
+/// What was counted, in words.
+fn table(kept: &Kept) -> String {
+    let tally = &kept.tally;
+    let seeds = tally.runs;
+    let faults: u64 = tally.faults.values().sum();
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<22}{value}");
+    };
+    line("seeds", format!("{seeds} (up to {})", kept.next));
+    line("virtual time", format!("{:.1} h", tally.virtual_ms as f64 / 3.6e6));
+    line("packets", format!("{} ({} lost)", tally.packets, tally.lost));
+    line(
+        "streams",
+        format!(
+            "{} ({} ends failed, as they may), {:.1} MB read",
+            tally.streams,
+            tally.failures,
+            tally.bytes as f64 / 1e6
+        ),
+    );
+    let medians = (tally.times.median() as f64 / 1e3, tally.sent.median(), tally.suffered.median());
+    line("median of a run", format!("{:.0} s, {} packets, {} faults", medians.0, medians.1, medians.2));
+    line("longest wait", format!("{:.1} s after the last fault", tally.waits.greatest() as f64 / 1e3));
+    line("faults", format!("{faults}"));
+    for (name, count) in &tally.faults {
+        line(&format!("  {name}"), count.to_string());
+    }
+    let missing = tally.missing();
+    line(
+        "met at no moment",
+        format!("{} of {} pairs of moment and fault", missing.len(), missing.len() + tally.hits.len()),
+    );
+    for found in &tally.found {
+        line("broken", format!("seed {}: {}: {}", found.seed, found.broken.invariant, found.broken.detail));
+        line("  again", format!("meshpace dev chaos --seed {}", found.seed));
+    }
+    if tally.broken == 0 {
+        line("broken invariants", "none".to_owned());
+    } else {
+        line("broken invariants", format!("in {} of {seeds} seeds", tally.broken));
+    }
+    text
+}

@@ -1,0 +1,193 @@
+//! What was counted, on disk: a file that a later call goes on from.
+
+use meshpace_live::chaos::faults::Fault;
+use meshpace_live::chaos::{Broken, Found, Run, Spread, Tally};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file's name.
+const FILE: &str = "chaos.json";
+
+/// Of the file: another one is of another build.
+const FORMAT: u64 = 1;
+
+/// What was counted, and where to go on.
+pub struct Kept {
+    file: Option<PathBuf>,
+    /// The first seed.
+    pub from: u64,
+    /// The seed that is next.
+    pub next: u64,
+    /// What was counted.
+    pub tally: Tally,
+}
+
+impl Kept {
+    /// In this directory, which may have some; the first seed is `from` where it has none.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, if it cannot be read or is something else.
+    pub fn open(directory: Option<&Path>, from: u64) -> Result<Kept, String> {
+        let empty = Kept { file: None, from, next: from, tally: Tally::default() };
+        let Some(directory) = directory else { return Ok(empty) };
+        fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        let file = directory.join(FILE);
+        if !file.exists() {
+            return Ok(Kept { file: Some(file), ..empty });
+        }
+        let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let value: Option<Value> = serde_json::from_str(&text).ok();
+        let read = value.filter(|value| value["format"] == json!(FORMAT)).map(|value| {
+            let (from, next) = (number(&value["from"]), number(&value["next"]));
+            Kept { file: Some(file.clone()), from, next, tally: tally(&value) }
+        });
+        read.ok_or_else(|| format!("{}: not what this version has counted; choose another directory", file.display()))
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// A sentence.
+    pub fn write(&self) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let fresh = file.with_extension("new");
+        let text = format!("{}\n", self.json());
+        let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, file));
+        written.map_err(|error| format!("{}: {error}", file.display()))
+    }
+
+    /// As one object.
+    pub fn json(&self) -> Value {
+        let tally = &self.tally;
+        let found: Vec<Value> = tally.found.iter().map(found_json).collect();
+        json!({
+            "format": FORMAT,
+            "from": self.from,
+            "next": self.next,
+            "seeds": tally.runs,
+            "virtual_hours": tally.virtual_ms as f64 / 3.6e6,
+            "virtual_ms": tally.virtual_ms,
+            "packets": tally.packets,
+            "packets_lost": tally.lost,
+            "streams": tally.streams,
+            "bytes_read": tally.bytes,
+            "ends_failed": tally.failures,
+            "median_virtual_s": tally.times.median() as f64 / 1e3,
+            "median_packets": tally.sent.median(),
+            "median_faults": tally.suffered.median(),
+            "longest_wait_s": tally.waits.greatest() as f64 / 1e3,
+            "broken": tally.broken,
+            "found": found,
+            "faults": counts(&tally.faults),
+            "moments": counts(&tally.moments),
+            "hits": counts(&tally.hits),
+            "never": tally.missing(),
+            "spread": {
+                "virtual_ms": spread_json(&tally.times),
+                "packets": spread_json(&tally.sent),
+                "faults": spread_json(&tally.suffered),
+                "wait_ms": spread_json(&tally.waits),
+            },
+        })
+    }
+}
+
+fn found_json(found: &Found) -> Value {
+    let Found { seed, broken } = found;
+    let command = format!("meshpace dev chaos --seed {seed}");
+    json!({ "seed": seed, "invariant": broken.invariant, "detail": broken.detail, "command": command })
+}
+
+fn counts(all: &BTreeMap<String, u64>) -> Value {
+    Value::Object(all.iter().map(|(name, count)| (name.clone(), json!(count))).collect::<Map<_, _>>())
+}
+
+fn spread_json(spread: &Spread) -> Value {
+    Value::Array(spread.0.iter().map(|(value, count)| json!([value, count])).collect())
+}
+
+/// One run as an object.
+pub fn run_json(run: &Run) -> Value {
+    let faults = Fault::ALL.iter().zip(&run.faults).filter(|(_, count)| **count > 0);
+    let faults: Map<String, Value> = faults.map(|(fault, count)| (fault.name().to_owned(), json!(count))).collect();
+    json!({
+        "format": FORMAT,
+        "seed": run.seed,
+        "mood": format!("{:?}", run.mood).to_lowercase(),
+        "virtual_s": run.virtual_time.as_secs_f64(),
+        "packets": run.packets,
+        "packets_lost": run.lost,
+        "streams": run.streams,
+        "bytes_read": run.bytes,
+        "ends_failed": run.failures,
+        "faults": faults,
+        "invariant": run.broken.as_ref().map(|broken| &broken.invariant),
+        "detail": run.broken.as_ref().map(|broken| &broken.detail),
+        "trail": run.trail,
+    })
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+fn named(value: &Value) -> BTreeMap<String, u64> {
+    value.as_object().into_iter().flatten().map(|(name, count)| (name.clone(), number(count))).collect()
+}
+
+fn spread(value: &Value) -> Spread {
+    Spread(value.as_array().into_iter().flatten().map(|pair| (number(&pair[0]), number(&pair[1]))).collect())
+}
+
+fn tally(value: &Value) -> Tally {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let found = |one: &Value| Found {
+        seed: number(&one["seed"]),
+        broken: Broken { invariant: text(&one["invariant"]), detail: text(&one["detail"]) },
+    };
+    Tally {
+        runs: number(&value["seeds"]),
+        virtual_ms: number(&value["virtual_ms"]),
+        packets: number(&value["packets"]),
+        lost: number(&value["packets_lost"]),
+        streams: number(&value["streams"]),
+        bytes: number(&value["bytes_read"]),
+        failures: number(&value["ends_failed"]),
+        faults: named(&value["faults"]),
+        moments: named(&value["moments"]),
+        hits: named(&value["hits"]),
+        times: spread(&value["spread"]["virtual_ms"]),
+        sent: spread(&value["spread"]["packets"]),
+        suffered: spread(&value["spread"]["faults"]),
+        waits: spread(&value["spread"]["wait_ms"]),
+        broken: number(&value["broken"]),
+        found: value["found"].as_array().into_iter().flatten().map(found).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshpace_live::chaos::{Trail, run};
+
+    #[test]
+    fn what_was_kept_is_what_was_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut kept = Kept::open(Some(directory.path()), 3).unwrap();
+        for seed in 3..8 {
+            kept.tally.add(&run(seed, Trail::Nothing));
+        }
+        kept.tally.broken = 1;
+        kept.tally.found.push(Found { seed: 4, broken: Broken { invariant: "a".into(), detail: "b".into() } });
+        kept.next = 8;
+        kept.write().unwrap();
+        let again = Kept::open(Some(directory.path()), 0).unwrap();
+        assert_eq!((again.from, again.next, &again.tally), (3, 8, &kept.tally));
+        fs::write(directory.path().join(FILE), "{}").unwrap();
+        assert!(Kept::open(Some(directory.path()), 0).is_err());
+    }
+}

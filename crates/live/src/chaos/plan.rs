@@ -1,0 +1,289 @@
+//! What a run is: everything about two ends, the wire between them and what goes wrong, drawn from one seed.
+//!
+//! Faults are aimed. Consecutive seeds walk through every fault at every moment of the protocol where it makes sense (`faults::cells`), so
+//! that what is rare by itself is not rare here; what a moment needs in order to come about is aimed at as well.
+
+use super::faults::{Fault, Moment, Mood, Protected, cells};
+use crate::tpa::session::handshake::Inside;
+use crate::tpa::session::path::Fixed;
+use crate::tpa::session::settings::{Limits, Settings};
+use crate::tpa::{Options, Security};
+use crate::tunnel;
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, Rate, Rng, Time};
+use meshpace_transport::tpa::{self, ack};
+use meshpace_transport::{PathInfo, train};
+use std::sync::Arc;
+
+/// What is carried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// One connection with this inside, which is a stream.
+    Stream(Inside),
+    /// A tunnel's session of many streams, whose bulk goes by this.
+    Tunnel(Inside),
+}
+
+/// A fault that a run aims at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Aim {
+    /// When.
+    pub moment: Moment,
+    /// What.
+    pub fault: Fault,
+    /// So many of these moments pass before.
+    pub after: u32,
+}
+
+/// What the application of one end, or one stream, does.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Habits {
+    /// When it may have written how much, in order.
+    pub bursts: Vec<(Time, u64)>,
+}
+
+impl Habits {
+    /// All that it writes, bytes.
+    pub fn all(&self) -> u64 {
+        self.bursts.last().map_or(0, |(_, bytes)| *bytes)
+    }
+
+    /// What it may have written by `now`.
+    pub fn by(&self, now: Time) -> u64 {
+        self.bursts.iter().rev().find(|(at, _)| *at <= now).map_or(0, |(_, bytes)| *bytes)
+    }
+
+    /// When it writes next.
+    pub fn after(&self, now: Time) -> Time {
+        self.bursts.iter().map(|(at, _)| *at).find(|at| *at > now).unwrap_or(Time::NEVER)
+    }
+}
+
+/// A stream of a tunnel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamPlan {
+    /// When it is opened.
+    pub at: Time,
+    /// What who connects writes, and who accepts.
+    pub habits: [Habits; 2],
+    /// Who breaks it off, and after how many bytes read.
+    pub breaks: Option<(usize, u64)>,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// What is carried.
+    pub kind: Kind,
+    /// What may go wrong.
+    pub mood: Mood,
+    /// What both ends are told, but for the keys of each. The first opens.
+    pub settings: [Settings; 2],
+    /// What is written in a connection that is a stream, by end.
+    pub habits: [Habits; 2],
+    /// The streams of a tunnel.
+    pub streams: Vec<StreamPlan>,
+    /// Until when the wire is hostile.
+    pub hostile_until: Time,
+    /// Probability that a hostile wire loses a datagram, and that it doubles one.
+    pub loss: f64,
+    /// The same of doubling.
+    pub doubling: f64,
+    /// How long a datagram takes.
+    pub delay: Duration,
+    /// How much longer at most on a hostile wire.
+    pub jitter: Duration,
+    /// Whether an observer complains about every datagram.
+    pub observed: bool,
+    /// What is aimed at.
+    pub aims: Vec<Aim>,
+}
+
+/// A random stream of a run; what is drawn from one does not change another.
+pub fn stream(seed: u64, index: u64) -> Rng {
+    Rng::stream(seed, Purpose::Test, 1000 + index)
+}
+
+fn milliseconds(rng: &mut Rng, least: f64, most: f64) -> Duration {
+    Duration((rng.uniform_in(least, most) * 1e6) as u64)
+}
+
+/// What has to happen before, so that a moment comes about.
+fn aid(moment: Moment) -> Option<(Moment, Fault)> {
+    Some(match moment {
+        Moment::Refusal => (Moment::Request, Fault::Unlisten),
+        Moment::Stray => (Moment::Data, Fault::CrashPeer),
+        Moment::Gap => (Moment::Data, Fault::Drop),
+        Moment::ZeroWindow => (Moment::Data, Fault::SlowReader),
+        Moment::Path => (Moment::Data, Fault::Move),
+        Moment::Reset => (Moment::Data, Fault::Abort),
+        Moment::Late => (Moment::End, Fault::Drop),
+        _ => return None,
+    })
+}
+
+impl Plan {
+    /// The run of `seed`.
+    pub fn of(seed: u64) -> Plan {
+        let mut rng = stream(seed, 0);
+        let rng = &mut rng;
+        let count = cells().count() as u64;
+        let (moment, fault) = cells().nth((seed % count) as usize).unwrap_or((Moment::Data, Fault::Drop));
+        let aid = aid(moment);
+        // All that is drawn is drawn until it has room for what is aimed at.
+        let needs_seal = matches!(moment, Moment::LastOfKey | Moment::FirstOfKey | Moment::Path);
+        let (security, protected, mood) = loop {
+            let (security, protected) = protection(rng);
+            let mood = [Mood::Weather, Mood::Weather, Mood::Observer, Mood::Rough][rng.below(4) as usize];
+            let has_room = aid.into_iter().chain([(moment, fault)]).all(|(at, what)| what.may(at, mood, protected));
+            if has_room && (protected.sealed || (mood != Mood::Observer && !needs_seal)) {
+                break (security, protected, mood);
+            }
+        };
+        let kind = match rng.below(8) {
+            0 | 1 if !moment.is_of_tunnel() => Kind::Stream(Inside::Tpa),
+            2 | 3 if !moment.is_of_tunnel() => Kind::Stream(Inside::Trains),
+            4 if !moment.is_of_tunnel() => Kind::Stream(Inside::Bbr),
+            5 => Kind::Tunnel(Inside::Bbr),
+            _ => Kind::Tunnel(Inside::Trains),
+        };
+        let settings = settings(rng, kind, mood, security);
+        let hostile_until = Time((rng.uniform_in(20.0, 60.0) * 1e9) as u64);
+        let last = hostile_until.0;
+        let rests = moment == Moment::Question;
+        let small = kind == Kind::Stream(Inside::Tpa);
+        let habits = [0, 1].map(|_| habits(rng, 0, last, if small { 80_000 } else { 200_000 }, rests));
+        let streams = if matches!(kind, Kind::Tunnel(_)) { streams(rng, last) } else { Vec::new() };
+        let most_lost = match mood {
+            Mood::Weather | Mood::Rough => [0.02, 0.1, 0.3][rng.below(3) as usize],
+            Mood::Observer => 0.03,
+        };
+        let most_late = [1.0, 30.0, 200.0][rng.below(if mood == Mood::Observer { 2 } else { 3 }) as usize];
+        let mut aims: Vec<Aim> = Vec::new();
+        if let Some((moment, fault)) = aid {
+            aims.push(Aim { moment, fault, after: rng.below(6) as u32 });
+        }
+        // Moments that come once or twice in a run are not waited for the third time.
+        let after = if moment == Moment::Data { rng.below(60) } else { rng.below(3) / 2 };
+        aims.push(Aim { moment, fault, after: after as u32 });
+        Plan {
+            seed,
+            kind,
+            mood,
+            settings,
+            habits,
+            streams,
+            hostile_until,
+            loss: rng.uniform_in(0.0, most_lost),
+            doubling: rng.uniform_in(0.0, 0.1),
+            delay: milliseconds(rng, 0.1, 80.0),
+            jitter: milliseconds(rng, 0.1, most_late),
+            observed: mood == Mood::Observer && protected.sealed && rng.below(2) == 0,
+            aims,
+        }
+    }
+
+    /// What protects its datagrams.
+    pub fn protected(&self) -> Protected {
+        let security = &self.settings[0].security;
+        Protected { sealed: *security != Security::Plain, known: security.knows_peer() }
+    }
+}
+
+/// Keys that fit: those of who opens, and of who accepts.
+fn protection(rng: &mut Rng) -> ([Security; 2], Protected) {
+    let keys = [[1; 32], [2; 32]];
+    let secret = [1 + rng.below(255) as u8; 32];
+    let both = |security: Security| [security.clone(), security];
+    let (securities, sealed, known) = match rng.below(8) {
+        0 | 1 => {
+            let [ours, other] = keys.map(|key| Security::public_key(&key));
+            let of = |own, peer: [u8; 32]| Security::Keys { own, peers: vec![peer] };
+            ([of(keys[0], other), of(keys[1], ours)], true, true)
+        }
+        2..=4 => (both(Security::Shared(secret)), true, true),
+        5 | 6 => (both(Security::Opportunistic), true, false),
+        _ => (both(Security::Plain), false, false),
+    };
+    (securities, Protected { sealed, known })
+}
+
+/// What both ends are told, from what the options of a connection and of a tunnel ask for.
+fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) -> [Settings; 2] {
+    let mut transport = tpa::Config { ack_block_end: true, ..tpa::Config::default() };
+    transport.congestion.window = 1 + rng.below(12) as u8;
+    transport.ack = if rng.below(2) == 0 { ack::Rule::EveryOther } else { ack::Rule::EveryWindow };
+    if let Kind::Stream(_) = kind {
+        transport.segment = 64 + rng.below(600) as u32;
+        transport.block_segments = 1 + rng.below(12) as u8;
+    }
+    let inside = match kind {
+        Kind::Stream(inside) | Kind::Tunnel(inside) => inside,
+    };
+    let mut options = match kind {
+        Kind::Stream(_) => Options::of(transport),
+        Kind::Tunnel(_) => tunnel::options(transport),
+    };
+    let hops = 1 + rng.below(4) as u8;
+    options.trains = (inside != Inside::Tpa).then(train::Config::default);
+    options.bbr = inside == Inside::Bbr;
+    options.takes_tpa = matches!(kind, Kind::Tunnel(_));
+    options.path = options.trains.as_ref().map(|_| {
+        let path = PathInfo { hops, rate: Rate::from_mbps(2 + rng.below(50)), received_power_dbm: None };
+        Arc::new(Fixed(path)) as Arc<_>
+    });
+    // Longer than the wire is hostile for, with as much again for the next repetition.
+    options.connect_timeout = Duration::from_secs(150);
+    if let Kind::Stream(_) = kind {
+        // Whoever listens asks for segments of which three blocks fit.
+        let block = 64 * usize::from(options.transport.block_segments);
+        options.receive_buffer = 3 * block + rng.below(16_000) as usize;
+        options.send_buffer = 2 * block + rng.below(16_000) as usize;
+    }
+    let half_open = [8, 16, 1024][rng.below(3) as usize];
+    options.limits = Limits { half_open, half_open_per_source: half_open, ..options.limits };
+    let mut settings = Settings::clone(&options.service().settings);
+    // Who misses all datagrams of a key in a row has lost the connection: where the wire can be silent, as many are not under way.
+    settings.key_life = match (inside, mood) {
+        (Inside::Tpa, _) | (_, Mood::Observer) => 6 + rng.below(2) as u32,
+        (Inside::Trains, _) => 9,
+        (Inside::Bbr, _) => 12,
+    };
+    let mut theirs = settings.clone();
+    theirs.aes = rng.below(2) == 0;
+    theirs.beside.bbr = false;
+    [settings.security, theirs.security] = securities;
+    [settings, theirs]
+}
+
+/// What is written between two times.
+fn habits(rng: &mut Rng, first: u64, last: u64, most: u64, rests: bool) -> Habits {
+    let count = if rests { 2 } else { 1 + rng.below(6) };
+    let mut times: Vec<u64> = (0..count).map(|_| first + rng.below(last.saturating_sub(first))).collect();
+    times[0] = first;
+    times.sort_unstable();
+    if rests {
+        // Longer than a peer may be silent unasked.
+        times[1] = first + 45_000_000_000;
+    }
+    let mut bytes = 0;
+    let bursts = times.into_iter().map(|at| {
+        bytes += rng.below(most / count);
+        (Time(at), bytes)
+    });
+    Habits { bursts: bursts.collect() }
+}
+
+fn streams(rng: &mut Rng, last: u64) -> Vec<StreamPlan> {
+    let count = 2 + rng.below(8);
+    let one = |number: u64| {
+        let at = if number == 0 { 0 } else { rng.below(last) };
+        let most = [2_000, 20_000, 100_000][rng.below(3) as usize];
+        let habits = [0, 1].map(|_| habits(rng, at, last.max(at + 1), most, false));
+        let breaks = (rng.below(5) == 0).then(|| (rng.below(2) as usize, rng.below(most)));
+        StreamPlan { at: Time(at), habits, breaks }
+    };
+    (0..count).map(one).collect()
+}

@@ -1,0 +1,258 @@
+//! A port and its connections in virtual time: what `tpa::runtime` does with a socket and a thread, without either.
+
+use crate::tpa::session::addresses::Addresses;
+use crate::tpa::session::cipher::Cipher;
+use crate::tpa::session::connection::{Connection, Opened, Witness};
+use crate::tpa::session::counters::{Counters, count};
+use crate::tpa::session::endpoint::{Endpoint, Route, random_names};
+use crate::tpa::session::exchange::Exchange;
+use crate::tpa::session::handshake::{Inside, Tag, Terms};
+use crate::tpa::session::host::{Host, Randomness, random};
+use crate::tpa::session::outbox::Outbox;
+use crate::tpa::session::settings::Settings;
+use meshpace_core::{Rng, Time};
+use meshpace_transport::tpa;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Time to live of what arrives: from a neighbour.
+const TTL: u8 = 64;
+
+/// Who runs the endpoint.
+#[derive(Debug)]
+struct Runner {
+    rng: Rng,
+    listens: bool,
+    /// First keys of directions, by the tag that their datagrams begin with.
+    keys: BTreeMap<Tag, (Cipher, [u8; 32])>,
+}
+
+impl Randomness for Runner {
+    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&self.rng.next_u64().to_le_bytes()[..chunk.len()]));
+        Ok(())
+    }
+}
+
+impl Host for Runner {
+    fn listens(&mut self) -> bool {
+        self.listens
+    }
+
+    fn has_room(&mut self, _: IpAddr) -> bool {
+        self.listens
+    }
+
+    fn note_keys(&mut self, cipher: Cipher, directions: [(Tag, &[u8; 32]); 2]) {
+        self.keys.extend(directions.map(|(tag, key)| (tag, (cipher, *key))));
+    }
+}
+
+/// A connection, what it shares with its application, and that application.
+#[derive(Debug)]
+pub(crate) struct Party<A> {
+    pub(crate) session: Connection,
+    pub(crate) exchange: Exchange,
+    pub(crate) application: A,
+}
+
+/// What a datagram has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrived {
+    /// A connection knows that it is not its peer's.
+    Refused,
+    /// The endpoint has seen to it.
+    Settled,
+    /// It has told this connection something.
+    Told(u64),
+    /// It has opened this one.
+    Accepted(u64),
+}
+
+/// A port.
+#[derive(Debug)]
+pub(crate) struct Port<A> {
+    pub(crate) endpoint: Endpoint,
+    settings: Arc<Settings>,
+    runner: Runner,
+    pub(crate) parties: BTreeMap<u64, Party<A>>,
+    next: u64,
+    pub(crate) out: Outbox,
+}
+
+impl<A> Port<A> {
+    /// At `address`, with random numbers from `rng`.
+    pub(crate) fn new(now: Time, address: SocketAddr, settings: Settings, rng: Rng, listens: bool) -> Port<A> {
+        let settings = Arc::new(settings);
+        let mut runner = Runner { rng, listens, keys: BTreeMap::new() };
+        let counters = Arc::new(Counters::default());
+        let endpoint = Endpoint::new(now, address, Arc::clone(&settings), counters, &mut runner);
+        // Its random numbers never fail.
+        let endpoint = endpoint.expect("random numbers");
+        Port { endpoint, settings, runner, parties: BTreeMap::new(), next: 0, out: Outbox::default() }
+    }
+
+    /// Whether there is a listener from now on.
+    pub(crate) fn set_listens(&mut self, listens: bool) {
+        self.runner.listens = listens;
+    }
+
+    /// What it is run with.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// First keys of directions, by the tag that their datagrams begin with.
+    pub(crate) fn keys(&self) -> &BTreeMap<Tag, (Cipher, [u8; 32])> {
+        &self.runner.keys
+    }
+
+    /// Opens a connection with this inside; `application` is told our tag. [`Port::work`] is to follow.
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        peer: SocketAddr,
+        inside: Inside,
+        application: impl FnOnce(Tag) -> A,
+    ) -> u64 {
+        let names = random_names(&mut self.runner).and_then(|names| Ok((names, random(&mut self.runner)?)));
+        let ((tag, first_block), secret) = names.expect("random numbers");
+        let config = tpa::Config { first_block, ..self.settings.transport.clone() };
+        let settings = Arc::clone(&self.settings).with(inside);
+        let exchange = Exchange::new(&settings, Terms::of(&config).block());
+        let addresses = Addresses { peer, own: None };
+        let session = Connection::open(settings, addresses, &config, (tag, secret), now);
+        let id = self.next;
+        self.next += 1;
+        self.endpoint.connect(tag, id);
+        self.parties.insert(id, Party { session, exchange, application: application(tag) });
+        id
+    }
+
+    /// A datagram has come from the address `from`; `application` is told the tag of who opens a connection with it. [`Port::settle`] is
+    /// to follow for the connection that is named.
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        application: impl FnOnce(Tag) -> A,
+    ) -> Arrived {
+        let addresses = Addresses { peer: from, own: None };
+        let Port { endpoint, settings, runner, parties, next, out } = self;
+        match endpoint.on_datagram(now, addresses, datagram, runner, out) {
+            Route::Done => Arrived::Settled,
+            Route::Segment(id, datagram) => {
+                let Some(Party { session, exchange, .. }) = parties.get_mut(&id) else { return Arrived::Refused };
+                match session.open_datagram(now, addresses, datagram, out) {
+                    Some(Opened::Segment(segment, payload)) => {
+                        session.on_opened(now, (&segment, payload), TTL, exchange, out);
+                    }
+                    Some(Opened::Path) => {}
+                    None => {
+                        count(&endpoint.counters().forged);
+                        return Arrived::Refused;
+                    }
+                }
+                Arrived::Told(id)
+            }
+            Route::Answer(id, answer, message) => {
+                let Some(Party { session, exchange, .. }) = parties.get_mut(&id) else { return Arrived::Refused };
+                if !session.on_answer(now, from, (&answer, message), runner, exchange, out) {
+                    return Arrived::Refused;
+                }
+                if let Some(tag) = session.peer_tag() {
+                    endpoint.name_peer(from, tag, id);
+                }
+                Arrived::Told(id)
+            }
+            Route::Stray(id) => {
+                let Some(Party { session, exchange, .. }) = parties.get_mut(&id) else { return Arrived::Refused };
+                session.on_stray(now, exchange, out);
+                Arrived::Told(id)
+            }
+            Route::Accepted(accepted) => {
+                let (handshake, opener) = (accepted.number, accepted.request.opener);
+                let settings = Arc::clone(settings).with(accepted.request.inside());
+                let mut exchange = Exchange::new(&settings, accepted.request.terms.block());
+                let session = Connection::accept(settings, *accepted, TTL, now, &mut exchange, out);
+                let Some(session) = session else {
+                    endpoint.finish(handshake, None);
+                    return Arrived::Settled;
+                };
+                let id = *next;
+                *next += 1;
+                endpoint.finish(handshake, Some(id));
+                parties.insert(id, Party { session, exchange, application: application(opener) });
+                Arrived::Accepted(id)
+            }
+        }
+    }
+
+    /// The network says something about a datagram to `peer` that began like this; the connection that it concerns.
+    pub(crate) fn complain(
+        &mut self,
+        now: Time,
+        peer: SocketAddr,
+        datagram: &[u8],
+        complaint: (i32, u32),
+    ) -> Option<u64> {
+        let id = self.endpoint.sender_of(peer, datagram)?;
+        let Party { session, exchange, .. } = self.parties.get_mut(&id).filter(|known| known.session.peer() == peer)?;
+        session.on_complaint(now, complaint, Witness::Network, exchange, &mut self.out);
+        Some(id)
+    }
+
+    /// A connection does what is due.
+    pub(crate) fn work(&mut self, id: u64, now: Time) {
+        if let Some(Party { session, exchange, .. }) = self.parties.get_mut(&id) {
+            session.work(now, exchange, &mut self.out);
+        }
+    }
+
+    /// After anything happened to a connection, and its application has seen it.
+    pub(crate) fn settle(&mut self, id: u64, now: Time) {
+        let Some(Party { session, exchange, .. }) = self.parties.get_mut(&id) else { return };
+        if session.gather(exchange) {
+            session.seal_ahead();
+        }
+        if let Some(before) = session.take_move() {
+            let (peer_tag, is_theirs) = (session.peer_tag(), session.is_theirs());
+            self.endpoint.relocate((before, session.peer()), peer_tag, id, is_theirs);
+        }
+        session.expire(now, exchange, &mut self.out);
+    }
+
+    /// A connection whose time has come is forgotten.
+    pub(crate) fn forget_if_due(&mut self, id: u64, now: Time) -> Option<Party<A>> {
+        if self.parties.get(&id)?.session.forgets_at() > now {
+            return None;
+        }
+        let party = self.parties.remove(&id)?;
+        let session = &party.session;
+        self.endpoint.forget(session.tag(), session.peer(), session.peer_tag(), session.is_theirs());
+        Some(party)
+    }
+
+    /// What is due at the endpoint itself.
+    pub(crate) fn wake_endpoint(&mut self, now: Time) {
+        if self.endpoint.next_wakeup() <= now {
+            self.endpoint.wake(now, &mut self.out);
+        }
+    }
+
+    /// What leaves, and to whom.
+    pub(crate) fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
+        self.out.seal();
+        let mut all = Vec::new();
+        while let Some(message) = self.out.full.pop_front() {
+            if let Some((to, bytes, size)) = message.content() {
+                all.extend(bytes.chunks(size.max(1)).map(|datagram| (to.peer, datagram.to_vec())));
+            }
+            self.out.recycle(message);
+        }
+        all
+    }
+}

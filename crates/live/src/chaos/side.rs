@@ -1,0 +1,518 @@
+//! One machine: a process with a port, its connections, and the applications that use them.
+
+use super::faults::Moment;
+use super::plan::{Kind, Plan, stream};
+use super::port::{Arrived, Party, Port};
+use super::stream::{Application, Ending, Got};
+use super::tunnel::Tunnel;
+use super::wire::Flight;
+use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
+use crate::tpa::session::handshake::{Inside, Tag};
+use crate::tunnel::session::NAME;
+use crate::tunnel::{Beginning, decode, missing};
+use meshpace_core::Time;
+use nix::libc;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+/// Datagrams that the kernel keeps for a process that does not run.
+const INBOX: usize = 64;
+
+/// Rounds of a session and its applications after one event.
+const ROUNDS: u32 = 10_000;
+
+/// Who uses a connection.
+#[derive(Debug)]
+pub(crate) enum Seat {
+    /// An application, whose stream it is; the tag of who has opened it.
+    Stream(Tag, Application),
+    /// A tunnel.
+    Carrier,
+    /// A tunnel that does not know yet for what: what has come of the preamble.
+    Newcomer(Vec<u8>),
+}
+
+/// Which stream an application had.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum StreamName {
+    Connection(Tag),
+    Tunnelled([u8; NAME], u32),
+}
+
+/// One machine.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// 0 opens, 1 listens.
+    pub(crate) end: usize,
+    pub(crate) port: Port<Seat>,
+    /// Where it is seen.
+    pub(crate) address: SocketAddr,
+    life: u64,
+    /// Until when it has no process, does not run, takes nothing from its process, does not read and does not write.
+    pub(crate) dead_until: Time,
+    pub(crate) stopped_until: Time,
+    pub(crate) full_until: Time,
+    pub(crate) reads_from: Time,
+    pub(crate) writes_from: Time,
+    pub(crate) unlistened_until: Time,
+    /// What came meanwhile.
+    inbox: VecDeque<Flight>,
+    /// Of the applications of connections that are forgotten.
+    gone: BTreeMap<StreamName, Application>,
+    tunnels: Vec<Tunnel>,
+    /// Half of a session that waits for its other carrier.
+    waiting: BTreeMap<[u8; NAME], [Option<u64>; 2]>,
+    pub(crate) accepted: usize,
+    /// A rule that was broken.
+    pub(crate) broken: Option<String>,
+}
+
+/// Where a machine is at first.
+pub(crate) fn home(end: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1 + end as u8], 4000))
+}
+
+impl Side {
+    pub(crate) fn new(plan: &Plan, end: usize) -> Side {
+        Side {
+            end,
+            port: Side::process(plan, end, 0, Time::ZERO),
+            address: home(end),
+            life: 0,
+            dead_until: Time::ZERO,
+            stopped_until: Time::ZERO,
+            full_until: Time::ZERO,
+            reads_from: Time::ZERO,
+            writes_from: Time::ZERO,
+            unlistened_until: Time::ZERO,
+            inbox: VecDeque::new(),
+            gone: BTreeMap::new(),
+            tunnels: Vec::new(),
+            waiting: BTreeMap::new(),
+            accepted: 0,
+            broken: None,
+        }
+    }
+
+    fn process(plan: &Plan, end: usize, life: u64, now: Time) -> Port<Seat> {
+        let rng = stream(plan.seed, 10 + 2 * life + end as u64);
+        Port::new(now, home(end), plan.settings[end].clone(), rng, end == 1)
+    }
+
+    /// Opens what the plan says.
+    pub(crate) fn open(&mut self, plan: &Plan, now: Time) {
+        let far = home(1);
+        match plan.kind {
+            Kind::Stream(inside) => {
+                let habits = plan.habits[0].clone();
+                let id = self.port.open(now, far, inside, |tag| Seat::Stream(tag, Application::new(tag, true, habits)));
+                self.work(plan, id, now);
+            }
+            Kind::Tunnel(inside) => {
+                // As `tunnel::dialing` does: both at the same time.
+                let bulk = self.port.open(now, far, inside, |_| Seat::Carrier);
+                let express = self.port.open(now, far, Inside::Tpa, |_| Seat::Carrier);
+                let mut name = [0; NAME];
+                name.iter_mut()
+                    .zip(stream(plan.seed, 50 + self.life).next_u64().to_be_bytes())
+                    .for_each(|(to, from)| *to = from);
+                let bbr = inside == Inside::Bbr;
+                self.tunnels.push(Tunnel::new([express, bulk], name, true, bbr, plan.streams.clone()));
+                self.work(plan, bulk, now);
+                self.work(plan, express, now);
+            }
+        }
+    }
+
+    /// Whether it has a process that runs.
+    pub(crate) fn runs(&self, now: Time) -> bool {
+        now >= self.dead_until && now >= self.stopped_until
+    }
+
+    /// A datagram comes to this machine; whether its process has taken it, or not yet.
+    pub(crate) fn arrive(&mut self, plan: &Plan, now: Time, flight: Flight) -> Option<Arrived> {
+        if now < self.dead_until {
+            return None;
+        }
+        if now < self.stopped_until {
+            if self.inbox.len() < INBOX {
+                self.inbox.push_back(flight);
+            }
+            return None;
+        }
+        Some(self.receive(plan, now, flight))
+    }
+
+    fn receive(&mut self, plan: &Plan, now: Time, mut flight: Flight) -> Arrived {
+        let habits = &plan.habits[1];
+        let arrived = self.port.receive(now, flight.from, &mut flight.bytes, |opener| match plan.kind {
+            Kind::Stream(_) => Seat::Stream(opener, Application::new(opener, false, habits.clone())),
+            Kind::Tunnel(_) => Seat::Newcomer(Vec::new()),
+        });
+        match arrived {
+            Arrived::Refused | Arrived::Settled => {}
+            Arrived::Told(id) => self.after(plan, id, now),
+            Arrived::Accepted(id) => {
+                self.accepted += 1;
+                self.after(plan, id, now);
+            }
+        }
+        arrived
+    }
+
+    /// The network says something about a datagram to `peer` that began like this.
+    pub(crate) fn complain(&mut self, plan: &Plan, now: Time, peer: SocketAddr, quoted: &[u8], complaint: (i32, u32)) {
+        if self.runs(now)
+            && let Some(id) = self.port.complain(now, peer, quoted, complaint)
+        {
+            self.after(plan, id, now);
+        }
+    }
+
+    /// Its process ends without a word; another begins at `until`.
+    pub(crate) fn crash(&mut self, until: Time) {
+        let parties = std::mem::take(&mut self.port.parties);
+        let mut killed: Vec<(StreamName, Application)> = Vec::new();
+        for party in parties.into_values() {
+            if let Seat::Stream(tag, application) = party.application {
+                killed.push((StreamName::Connection(tag), application));
+            }
+        }
+        for tunnel in std::mem::take(&mut self.tunnels) {
+            let names = tunnel.streams.iter().map(|(number, one)| (tunnel.key(*number), one.clone()));
+            killed.extend(names.map(|((name, number), one)| (StreamName::Tunnelled(name, number), one)));
+        }
+        for (name, mut application) in killed {
+            application.killed = true;
+            self.gone.insert(name, application);
+        }
+        self.waiting.clear();
+        self.inbox.clear();
+        self.port.out = Default::default();
+        self.dead_until = until;
+        self.stopped_until = Time::ZERO;
+        self.full_until = Time::ZERO;
+    }
+
+    /// Its applications let go.
+    pub(crate) fn abort(&mut self, plan: &Plan, now: Time) {
+        for tunnel in &mut self.tunnels {
+            tunnel.streams.values_mut().filter(|one| one.ending == Ending::None).for_each(|one| one.aborted = true);
+            tunnel.end(&mut self.port, "this end lets go".to_owned());
+        }
+        for id in self.ids() {
+            if let Some(Party { exchange, application: Seat::Stream(_, application), .. }) =
+                self.port.parties.get_mut(&id)
+                && application.ending == Ending::None
+            {
+                application.aborted = true;
+                exchange.let_go();
+                exchange.wishes.abort = true;
+            }
+            self.work(plan, id, now);
+        }
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        self.port.parties.keys().copied().collect()
+    }
+
+    /// Does what is due.
+    pub(crate) fn wake(&mut self, plan: &Plan, now: Time) {
+        if self.dead_until > Time::ZERO && now >= self.dead_until {
+            self.dead_until = Time::ZERO;
+            self.life += 1;
+            self.port = Side::process(plan, self.end, self.life, now);
+            if self.end == 0 {
+                self.open(plan, now);
+            }
+        }
+        if !self.runs(now) {
+            return;
+        }
+        if self.end == 1 {
+            self.port.set_listens(now >= self.unlistened_until);
+        }
+        // As the runtime does after an absence: first what came meanwhile, then the timers.
+        while let Some(flight) = self.inbox.pop_front() {
+            self.receive(plan, now, flight);
+        }
+        self.port.wake_endpoint(now);
+        for id in self.ids() {
+            let Some(party) = self.port.parties.get(&id) else { continue };
+            let acts = match &party.application {
+                Seat::Stream(_, application) => {
+                    application.ending == Ending::None && application.habits.bursts.iter().any(|(at, _)| *at == now)
+                }
+                Seat::Carrier | Seat::Newcomer(_) => false,
+            };
+            if party.session.next_wakeup() <= now || acts || now == self.reads_from || now == self.writes_from {
+                self.work(plan, id, now);
+            }
+        }
+        self.work_tunnels(plan, now);
+    }
+
+    /// When to be woken.
+    pub(crate) fn next_wakeup(&self, now: Time) -> Time {
+        if now < self.dead_until {
+            return self.dead_until;
+        }
+        if now < self.stopped_until {
+            return self.stopped_until;
+        }
+        let later = |at: Time| if at > now { at } else { Time::NEVER };
+        let of = |party: &Party<Seat>| {
+            let acts = match &party.application {
+                Seat::Stream(_, application) if application.ending == Ending::None => application.habits.after(now),
+                _ => Time::NEVER,
+            };
+            party.session.next_wakeup().min(acts)
+        };
+        let itself = self.port.endpoint.next_wakeup().min(later(self.full_until)).min(later(self.unlistened_until));
+        let itself = itself.min(later(self.reads_from)).min(later(self.writes_from));
+        let itself = self.port.parties.values().map(of).fold(itself, Time::min);
+        self.tunnels.iter().map(|tunnel| tunnel.next_wakeup(now)).fold(itself, Time::min)
+    }
+
+    fn work(&mut self, plan: &Plan, id: u64, now: Time) {
+        self.port.work(id, now);
+        self.after(plan, id, now);
+    }
+
+    /// After anything happened to a connection: who uses it acts, and it may be over.
+    fn after(&mut self, plan: &Plan, id: u64, now: Time) {
+        let may = (now >= self.reads_from, now >= self.writes_from);
+        self.use_connection(plan, id, now, may);
+        self.port.settle(id, now);
+        self.use_connection(plan, id, now, may);
+        if let Some(Party { mut exchange, application, .. }) = self.port.forget_if_due(id, now)
+            && let Seat::Stream(tag, mut application) = application
+        {
+            // An application that has not read yet still can: what has arrived is its own.
+            use_exchange(&mut application, now, &mut exchange, (true, true));
+            self.gone.insert(StreamName::Connection(tag), application);
+        }
+    }
+
+    fn use_connection(&mut self, plan: &Plan, id: u64, now: Time, may: (bool, bool)) {
+        for _ in 0..ROUNDS {
+            let Some(Party { exchange, application, .. }) = self.port.parties.get_mut(&id) else { return };
+            let acted = match application {
+                Seat::Stream(_, application) => use_exchange(application, now, exchange, may),
+                Seat::Carrier => return self.work_tunnels(plan, now),
+                Seat::Newcomer(_) => self.greet(plan, id),
+            };
+            if let Some(failure) = self.port.parties.get(&id).and_then(|party| party.exchange.failure())
+                && matches!(failure.errno, libc::EPROTO | libc::EIO)
+            {
+                let why = failure.message.clone();
+                self.broken.get_or_insert(why);
+            }
+            if !acted {
+                return;
+            }
+            self.port.work(id, now);
+        }
+        self.broken.get_or_insert("an application comes to an end".to_owned());
+    }
+
+    /// Who accepts a tunnel looks what a connection is for; whether it did anything.
+    fn greet(&mut self, plan: &Plan, id: u64) -> bool {
+        let Some(Party { exchange, application: Seat::Newcomer(read), .. }) = self.port.parties.get_mut(&id) else {
+            return false;
+        };
+        let more = missing(read).unwrap_or(0);
+        if more > 0 {
+            let mut into = vec![0; more];
+            match exchange.read(&mut into) {
+                Some(Ok(length)) if length > 0 => read.extend_from_slice(&into[..length]),
+                None => return false,
+                Some(_) => {
+                    exchange.let_go();
+                    return !std::mem::replace(&mut exchange.wishes.dropped, true);
+                }
+            }
+            return true;
+        }
+        let Ok(Beginning::Carrier(carrier, name)) = decode(read) else {
+            self.broken.get_or_insert("a carrier begins with its preamble".to_owned());
+            return false;
+        };
+        if let Some(party) = self.port.parties.get_mut(&id) {
+            party.application = Seat::Carrier;
+            if carrier == crate::tunnel::session::Carrier::Express {
+                party.exchange.wishes.hold_acks = Some(meshpace_core::Duration::from_millis(10));
+            }
+        }
+        let places = self.waiting.entry(name).or_default();
+        places[carrier as usize] = Some(id);
+        if let [Some(express), Some(bulk)] = *places {
+            self.waiting.remove(&name);
+            let bbr = self.port.parties.get(&bulk).is_some_and(|party| party.session.inside() == Inside::Bbr);
+            self.tunnels.push(Tunnel::new([express, bulk], name, false, bbr, plan.streams.clone()));
+        }
+        true
+    }
+
+    /// Every session does what it can.
+    fn work_tunnels(&mut self, _: &Plan, now: Time) {
+        let may = (now >= self.reads_from, now >= self.writes_from);
+        let mut tunnels = std::mem::take(&mut self.tunnels);
+        for tunnel in &mut tunnels {
+            for _ in 0..ROUNDS {
+                match tunnel.act(now, &mut self.port, may) {
+                    Ok(false) => break,
+                    Ok(true) => {}
+                    Err(why) => {
+                        self.broken.get_or_insert(why.clone());
+                        tunnel.end(&mut self.port, why);
+                    }
+                }
+                for id in self.ids() {
+                    if matches!(self.port.parties.get(&id), Some(Party { application: Seat::Carrier, .. })) {
+                        self.port.work(id, now);
+                    }
+                }
+            }
+        }
+        self.tunnels = tunnels;
+        // A carrier whose session never came about has nobody.
+        let wanted = |id: &u64| self.waiting.values().flatten().flatten().any(|waiting| waiting == id);
+        let lost: Vec<u64> = self.ids().into_iter().filter(|id| wanted(id)).collect();
+        for id in lost {
+            if let Some(Party { exchange, .. }) = self.port.parties.get_mut(&id)
+                && (exchange.is_over() || exchange.end_of_stream)
+                && !exchange.wishes.dropped
+            {
+                exchange.let_go();
+                self.port.work(id, now);
+            }
+        }
+    }
+
+    /// All applications there have been, by their streams.
+    pub(crate) fn applications(&self) -> BTreeMap<StreamName, Application> {
+        let mut all = self.gone.clone();
+        for party in self.port.parties.values() {
+            if let Seat::Stream(tag, application) = &party.application {
+                all.insert(StreamName::Connection(*tag), application.clone());
+            }
+        }
+        for tunnel in &self.tunnels {
+            for (number, application) in &tunnel.streams {
+                let (name, number) = tunnel.key(*number);
+                all.insert(StreamName::Tunnelled(name, number), application.clone());
+            }
+        }
+        all
+    }
+
+    /// What has moved: bytes read, ends seen, endings.
+    pub(crate) fn progress(&self) -> u64 {
+        let of = |one: &Application| one.read + u64::from(one.saw_end) + u64::from(one.ending != Ending::None);
+        let seats = self.port.parties.values().map(|party| match &party.application {
+            Seat::Stream(_, application) => of(application) + u64::from(party.exchange.is_open()),
+            _ => u64::from(party.exchange.is_open()),
+        });
+        let tunnelled = self.tunnels.iter().flat_map(|tunnel| tunnel.streams.values().map(of));
+        seats.chain(tunnelled).chain(self.gone.values().map(of)).sum()
+    }
+
+    /// Whether an application waits for anything.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let waits = |one: &Application| one.ending == Ending::None;
+        let seats =
+            self.port.parties.values().any(|party| matches!(&party.application, Seat::Stream(_, one) if waits(one)));
+        let of = |tunnel: &Tunnel| tunnel.failure.is_none();
+        seats || self.tunnels.iter().any(of)
+    }
+
+    /// Who waits, in words.
+    pub(crate) fn waiting(&self, now: Time) -> Vec<String> {
+        let of = |name: String, one: &Application| {
+            let Application { written, closed, read, saw_end, .. } = one;
+            let all = one.habits.all();
+            format!(
+                "end {} {name}: written {written} of {all}, closed {closed}, read {read}, to its end {saw_end}",
+                self.end
+            )
+        };
+        let seats = self.port.parties.values().map(|party| {
+            let Party { session, exchange, application } = party;
+            let wakes = session.next_wakeup().since(now).as_secs_f64();
+            let kept = (exchange.send.len(), exchange.receive.available());
+            let state = format!(
+                "{:?} {:?}, {:?}, {kept:?} B kept, {:?}, wakes in {wakes:.1} s",
+                session.inside(),
+                exchange.phase,
+                exchange.delivery,
+                exchange.sending
+            );
+            match application {
+                Seat::Stream(_, one) if one.ending == Ending::None => of(state, one),
+                Seat::Stream(_, one) => format!("end {}: over ({:?})", self.end, one.ending),
+                Seat::Carrier | Seat::Newcomer(_) => format!("end {} carrier: {state}", self.end),
+            }
+        });
+        let tunnelled = self.tunnels.iter().flat_map(|tunnel| {
+            let waiting = tunnel.streams.iter().filter(|(_, one)| one.ending == Ending::None);
+            waiting.map(|(number, one)| of(format!("stream {number}"), one))
+        });
+        seats.chain(tunnelled).collect()
+    }
+
+    /// What a tunnel has done since that was asked last.
+    pub(crate) fn take_noted(&mut self) -> Option<Moment> {
+        self.tunnels.iter_mut().find_map(Tunnel::take_noted)
+    }
+
+    /// Sessions of tunnels.
+    pub(crate) fn tunnels(&self) -> &[Tunnel] {
+        &self.tunnels
+    }
+}
+
+/// An application does what it can with a connection; whether it did anything.
+fn use_exchange(
+    application: &mut Application,
+    now: Time,
+    exchange: &mut Exchange,
+    (reads, writes): (bool, bool),
+) -> bool {
+    let mut acted = false;
+    if writes && !exchange.wishes.write_closed {
+        acted |= application.write(now, |bytes| match exchange.write(bytes) {
+            Some(Ok(taken)) => taken,
+            Some(Err(_)) | None => 0,
+        });
+    }
+    let may_close = application.has_written_all() && exchange.is_open() && !exchange.wishes.write_closed;
+    if may_close {
+        exchange.wishes.write_closed = true;
+        application.closed = true;
+        acted = true;
+    }
+    if reads && !exchange.wishes.read_closed {
+        acted |= application.read(|into| match exchange.read(into) {
+            Some(Ok(0)) => Got::End,
+            Some(Ok(length)) => Got::Bytes(length),
+            Some(Err(_)) | None => Got::Nothing,
+        });
+    }
+    if application.ending == Ending::None {
+        application.ending = match &exchange.phase {
+            Phase::Failed(failure) => Ending::Failed(failure.message.clone()),
+            Phase::Done if application.saw_end => Ending::Well,
+            _ if application.saw_end && exchange.delivery == Delivery::Finished => Ending::Well,
+            _ => Ending::None,
+        };
+    }
+    // What has come it reads before it goes.
+    let has_read = application.saw_end || reads;
+    if application.ending != Ending::None && has_read && !exchange.wishes.dropped {
+        exchange.let_go();
+        acted = true;
+    }
+    acted
+}

@@ -1,0 +1,190 @@
+//! An application at one end of a stream, whether that is a connection or one of a tunnel's: it writes what it is to, reads and compares.
+
+use super::content::byte;
+use super::plan::Habits;
+use meshpace_core::Time;
+
+/// How a stream ended for its application.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// It has not.
+    None,
+    /// Everything has arrived both ways, as far as it is told.
+    Well,
+    /// With this error.
+    Failed(String),
+}
+
+/// What reading came to.
+pub(crate) enum Got {
+    Bytes(usize),
+    End,
+    Nothing,
+}
+
+/// One end of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Application {
+    /// The contents of the stream that it writes, and of the one that it reads.
+    contents: [u64; 2],
+    pub(crate) habits: Habits,
+    pub(crate) written: u64,
+    /// It has closed its direction.
+    pub(crate) closed: bool,
+    pub(crate) read: u64,
+    /// It has read the end.
+    pub(crate) saw_end: bool,
+    pub(crate) ending: Ending,
+    /// It has let go of what was not over.
+    pub(crate) aborted: bool,
+    /// Its process has ended.
+    pub(crate) killed: bool,
+    /// What it has read was not what its peer writes.
+    pub(crate) wrong: bool,
+}
+
+impl Application {
+    /// At the end that has opened the stream `name`, or at the other.
+    pub(crate) fn new(name: u64, opens: bool, habits: Habits) -> Application {
+        let [ours, theirs] = [opens, !opens].map(|ours| name.wrapping_mul(2) ^ u64::from(ours));
+        Application {
+            contents: [ours, theirs],
+            habits,
+            written: 0,
+            closed: false,
+            read: 0,
+            saw_end: false,
+            ending: Ending::None,
+            aborted: false,
+            killed: false,
+            wrong: false,
+        }
+    }
+
+    /// Writes what it may by now: `put` takes some of it. Whether it wrote anything.
+    pub(crate) fn write(&mut self, now: Time, mut put: impl FnMut(&[u8]) -> usize) -> bool {
+        let before = self.written;
+        let until = self.habits.by(now);
+        while self.written < until {
+            let length = (until - self.written).min(4096);
+            let chunk: Vec<u8> = (self.written..self.written + length).map(|at| byte(self.contents[0], at)).collect();
+            let taken = put(&chunk) as u64;
+            self.written += taken;
+            if taken < length {
+                break;
+            }
+        }
+        self.written > before
+    }
+
+    /// Whether it has written everything.
+    pub(crate) fn has_written_all(&self) -> bool {
+        self.written == self.habits.all()
+    }
+
+    /// Reads all that there is. Whether it read anything.
+    pub(crate) fn read(&mut self, mut get: impl FnMut(&mut [u8]) -> Got) -> bool {
+        let mut into = [0; 2048];
+        let mut acted = false;
+        while !self.saw_end {
+            match get(&mut into) {
+                Got::Nothing => break,
+                Got::End => self.saw_end = true,
+                Got::Bytes(length) => {
+                    for found in &into[..length] {
+                        self.wrong |= *found != byte(self.contents[1], self.read);
+                        self.read += 1;
+                    }
+                }
+            }
+            acted = true;
+        }
+        acted
+    }
+}
+
+/// What must be true of the two ends of a stream once it is over, the one that has opened it first; the second may never have had it.
+///
+/// # Errors
+///
+/// The invariant that is broken.
+pub(crate) fn compare(ends: [Option<&Application>; 2]) -> Result<(), &'static str> {
+    for (own, peer) in [(ends[0], ends[1]), (ends[1], ends[0])] {
+        let Some(own) = own else { continue };
+        if own.wrong {
+            return Err("every byte is that of the stream, once and in order");
+        }
+        let written = peer.map_or(0, |peer| peer.written);
+        if own.read > written {
+            return Err("nothing is read that was not written");
+        }
+        if own.saw_end && !peer.is_some_and(|peer| peer.closed && peer.written == own.read) {
+            return Err("the end of a stream is where its writer closed it");
+        }
+        if own.ending == Ending::None && !own.killed {
+            return Err("a stream that is over is so at both ends");
+        }
+        if own.ending == Ending::Well {
+            let has_arrived = peer.is_some_and(|peer| peer.killed || peer.aborted || peer.read == own.written);
+            if !own.saw_end || !has_arrived {
+                return Err("who is told that all is well has read all, and so has its peer");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: u64, opens: bool) -> Application {
+        Application::new(7, opens, Habits { bursts: vec![(Time::ZERO, bytes)] })
+    }
+
+    /// Two ends between which everything has passed.
+    fn whole() -> [Application; 2] {
+        let mut ends = [of(5000, true), of(300, false)];
+        let mut sent: [Vec<u8>; 2] = Default::default();
+        for (end, sent) in ends.iter_mut().zip(&mut sent) {
+            assert!(end.write(Time::ZERO, |bytes| {
+                sent.extend_from_slice(bytes);
+                bytes.len()
+            }));
+            end.closed = true;
+        }
+        sent.reverse();
+        for (end, mut sent) in ends.iter_mut().zip(sent) {
+            end.read(|into| {
+                let length = sent.len().min(into.len());
+                into[..length].copy_from_slice(&sent[..length]);
+                sent.drain(..length);
+                if length > 0 { Got::Bytes(length) } else { Got::End }
+            });
+            end.ending = Ending::Well;
+        }
+        ends
+    }
+
+    fn compared(change: impl FnOnce(&mut [Application; 2])) -> Result<(), &'static str> {
+        let mut ends = whole();
+        change(&mut ends);
+        compare([Some(&ends[0]), Some(&ends[1])])
+    }
+
+    #[test]
+    fn what_is_broken_is_found() {
+        assert_eq!(compared(|_| {}), Ok(()));
+        assert!(compared(|ends| ends[0].wrong = true).is_err());
+        assert!(compared(|ends| ends[1].read += 1).is_err(), "a byte more");
+        assert!(compared(|ends| ends[1].read -= 1).is_err(), "a byte less");
+        assert!(compared(|ends| ends[1].closed = false).is_err(), "an end that nobody has said");
+        assert!(compared(|ends| ends[1].ending = Ending::None).is_err(), "one does not hear of it");
+        let failed = |ends: &mut [Application; 2]| {
+            ends[1] =
+                Application { ending: Ending::Failed("reset".into()), saw_end: false, read: 400, ..ends[1].clone() };
+        };
+        assert!(compared(failed).is_err(), "the other one believes that all is well");
+        assert!(compare([Some(&whole()[0]), None]).is_err());
+    }
+}

@@ -1,0 +1,291 @@
+//! One end of a tunnel's session in virtual time: what `tunnel::session::Link` does with threads, and `tunnel`'s ends do around it.
+
+use super::faults::Moment;
+use super::plan::StreamPlan;
+use super::port::{Party, Port};
+use super::side::Seat;
+use super::stream::{Application, Ending, Got};
+use crate::tunnel::session::{self, Carrier, Handing, NAME, Sending, Session, Side, preamble};
+use meshpace_core::{Duration, Time};
+use std::collections::BTreeMap;
+
+/// How long the express carrier's ACKs wait, as `tunnel::session::Link` has it.
+const HOLD: Duration = Duration::from_millis(10);
+
+/// Bytes read from a carrier at a time.
+const BLOCK: usize = 8 << 10;
+
+/// One end.
+#[derive(Debug)]
+pub(crate) struct Tunnel {
+    session: Session,
+    handing: Handing,
+    /// By [`Carrier`].
+    carriers: [u64; 2],
+    name: [u8; NAME],
+    connects: bool,
+    /// The preambles have left.
+    has_begun: bool,
+    plans: Vec<StreamPlan>,
+    /// By number.
+    pub(crate) streams: BTreeMap<u32, Application>,
+    /// Why it is over.
+    pub(crate) failure: Option<String>,
+    /// What it has done since that was asked last.
+    noted: Option<Moment>,
+}
+
+/// A number that both ends give to a stream.
+fn name_of(name: &[u8; NAME], number: u32) -> u64 {
+    name.iter().take(8).fold(u64::from(number), |all, byte| all.rotate_left(8) ^ u64::from(*byte)) << 8
+        | u64::from(number)
+}
+
+impl Tunnel {
+    /// Of who connects, or accepts, by these carriers.
+    pub(crate) fn new(
+        carriers: [u64; 2],
+        name: [u8; NAME],
+        connects: bool,
+        bbr: bool,
+        plans: Vec<StreamPlan>,
+    ) -> Tunnel {
+        let session = Session::new(if connects { Side::Connects } else { Side::Accepts });
+        Tunnel {
+            session: if bbr { session.over_bbr() } else { session },
+            handing: Handing::default(),
+            carriers,
+            name,
+            connects,
+            has_begun: !connects,
+            plans,
+            streams: BTreeMap::new(),
+            failure: None,
+            noted: None,
+        }
+    }
+
+    /// A session and a stream of it, by the same words at both ends.
+    pub(crate) fn key(&self, number: u32) -> ([u8; NAME], u32) {
+        (self.name, number)
+    }
+
+    /// What it has done since that was asked last.
+    pub(crate) fn take_noted(&mut self) -> Option<Moment> {
+        self.noted.take()
+    }
+
+    /// When it has something to do by itself.
+    pub(crate) fn next_wakeup(&self, now: Time) -> Time {
+        if self.failure.is_some() {
+            return Time::NEVER;
+        }
+        let opens = self.plans.get(self.streams.len()).filter(|_| self.connects).map_or(Time::NEVER, |plan| plan.at);
+        let opens = if opens > now { opens } else { Time::NEVER };
+        let of = |one: &Application| if one.ending == Ending::None { one.habits.after(now) } else { Time::NEVER };
+        self.streams.values().map(of).fold(opens, Time::min)
+    }
+
+    /// Bytes kept, and bytes promised to the peer.
+    pub(crate) fn kept(&self) -> (u64, u64, u64) {
+        let [incoming, outgoing, _] = self.session.kept();
+        (incoming as u64, outgoing as u64, self.session.promised())
+    }
+
+    /// Ends it: nothing of it goes on.
+    pub(crate) fn end(&mut self, port: &mut Port<Seat>, why: String) {
+        if self.failure.is_some() {
+            return;
+        }
+        for carrier in self.carriers {
+            if let Some(Party { exchange, .. }) = port.parties.get_mut(&carrier) {
+                exchange.wishes.abort = true;
+                exchange.let_go();
+            }
+        }
+        for (number, stream) in &mut self.streams {
+            if stream.ending == Ending::None {
+                // What has come whole is the application's, whatever becomes of the session.
+                read(stream, &mut self.session, *number);
+                stream.ending = Ending::Failed(why.clone());
+            }
+        }
+        self.failure = Some(why);
+    }
+
+    /// Does what it can; whether it did anything.
+    ///
+    /// # Errors
+    ///
+    /// The rule of a session that the peer has broken: it is one of ours.
+    pub(crate) fn act(
+        &mut self,
+        now: Time,
+        port: &mut Port<Seat>,
+        (reads, writes): (bool, bool),
+    ) -> Result<bool, String> {
+        if self.failure.is_some() || !self.begin(port) {
+            return Ok(false);
+        }
+        let mut acted = false;
+        for carrier in Carrier::ALL {
+            match receive(port, self.carriers[carrier as usize]) {
+                Ok(bytes) if bytes.is_empty() => {}
+                Ok(bytes) => {
+                    self.session.on_bytes(now, carrier, &bytes).map_err(|violation| violation.to_string())?;
+                    acted = true;
+                }
+                Err(why) => {
+                    self.end(port, why);
+                    return Ok(true);
+                }
+            }
+        }
+        for (number, _) in self.session.take_asked() {
+            self.session.answer(number, 0);
+            let habits = self.plans.get(number as usize - 1).map(|plan| plan.habits[1].clone()).unwrap_or_default();
+            self.streams.insert(number, Application::new(name_of(&self.name, number), false, habits));
+            acted = true;
+        }
+        if self.connects
+            && let Some(plan) = self.plans.get(self.streams.len())
+            && plan.at <= now
+            && let Some(number) = self.session.open(now, "host:80")
+        {
+            self.noted = Some(Moment::StreamBegins);
+            let habits = plan.habits[0].clone();
+            self.streams.insert(number, Application::new(name_of(&self.name, number), true, habits));
+            acted = true;
+        }
+        let numbers: Vec<u32> = self.streams.keys().copied().collect();
+        for number in numbers {
+            acted |= self.use_stream(now, number, reads, writes);
+        }
+        drop(self.session.take_touched());
+        for carrier in Carrier::ALL {
+            let Some(Party { exchange, .. }) = port.parties.get_mut(&self.carriers[carrier as usize]) else { continue };
+            let (stats, under_way, unsent) = (exchange.stats, exchange.send.len(), exchange.unsent());
+            let sending = Sending { stats, under_way, unsent };
+            let bytes = self.handing.next(now, &mut self.session, carrier, &sending);
+            if bytes.is_empty() {
+                continue;
+            }
+            acted = true;
+            if let Some(Ok(taken)) = exchange.write(bytes)
+                && taken < bytes.len()
+            {
+                return Err("a carrier takes what it is handed".to_owned());
+            }
+        }
+        let is_over = self.streams.len() == self.plans.len()
+            && self.streams.values().all(|stream| stream.ending != Ending::None)
+            && self.connects;
+        if is_over {
+            self.end(port, "all is done".to_owned());
+            acted = true;
+        }
+        Ok(acted)
+    }
+
+    /// Whether the session has begun: both carriers are open, and the preambles have left.
+    fn begin(&mut self, port: &mut Port<Seat>) -> bool {
+        if self.has_begun {
+            return true;
+        }
+        for carrier in self.carriers {
+            let Some(Party { exchange, .. }) = port.parties.get_mut(&carrier) else {
+                self.end(port, "a carrier could not be opened".to_owned());
+                return false;
+            };
+            if let Some(failure) = exchange.failure() {
+                let why = failure.message.clone();
+                self.end(port, why);
+                return false;
+            }
+            if !exchange.is_open() {
+                return false;
+            }
+        }
+        for carrier in Carrier::ALL {
+            let Some(Party { exchange, .. }) = port.parties.get_mut(&self.carriers[carrier as usize]) else {
+                return false;
+            };
+            exchange.write(&preamble(carrier, &self.name));
+            if carrier == Carrier::Express {
+                exchange.wishes.hold_acks = Some(HOLD);
+            }
+        }
+        self.has_begun = true;
+        true
+    }
+
+    /// The application of a stream does what it can; whether it did anything.
+    fn use_stream(&mut self, now: Time, number: u32, reads: bool, writes: bool) -> bool {
+        let Tunnel { session, streams, plans, connects, noted, .. } = self;
+        let Some(stream) = streams.get_mut(&number).filter(|stream| stream.ending == Ending::None) else {
+            return false;
+        };
+        let mut acted = false;
+        match session.phase(number) {
+            session::Phase::Opening => return false,
+            session::Phase::Open => {}
+            session::Phase::Refused(_) | session::Phase::Reset => {
+                read(stream, session, number);
+                stream.ending = Ending::Failed("broken off by the far end".to_owned());
+                session.release(number);
+                return true;
+            }
+        }
+        if writes {
+            acted |= stream.write(now, |bytes| session.write(now, number, bytes).unwrap_or(0));
+        }
+        if stream.has_written_all() && !stream.closed {
+            stream.closed = session.finish(number).is_ok();
+            *noted = Some(Moment::StreamEnds);
+            acted = true;
+        }
+        if reads {
+            acted |= read(stream, session, number);
+        }
+        let breaks = plans.get(number as usize - 1).and_then(|plan| plan.breaks);
+        if breaks.is_some_and(|(end, after)| (end == 0) == *connects && stream.read >= after) && !stream.saw_end {
+            session.reset(number);
+            session.release(number);
+            (stream.ending, stream.aborted) = (Ending::Failed("broken off here".to_owned()), true);
+            *noted = Some(Moment::StreamReset);
+            return true;
+        }
+        if stream.saw_end && stream.closed && session.has_arrived(number) {
+            stream.ending = Ending::Well;
+            session.release(number);
+            acted = true;
+        }
+        acted
+    }
+}
+
+/// A stream's application reads what has come.
+fn read(stream: &mut Application, session: &mut Session, number: u32) -> bool {
+    stream.read(|into| match session.read(number, into) {
+        Ok(session::Got::Bytes(length)) => Got::Bytes(length),
+        Ok(session::Got::End) => Got::End,
+        Ok(session::Got::Nothing) | Err(_) => Got::Nothing,
+    })
+}
+
+/// What has come by a carrier.
+fn receive(port: &mut Port<Seat>, carrier: u64) -> Result<Vec<u8>, String> {
+    let Some(Party { exchange, .. }) = port.parties.get_mut(&carrier) else {
+        return Err("the carrier is gone".to_owned());
+    };
+    let mut buffer = vec![0; BLOCK];
+    match exchange.read(&mut buffer) {
+        None => Ok(Vec::new()),
+        Some(Ok(0)) => Err("the far end has left".to_owned()),
+        Some(Ok(length)) => {
+            buffer.truncate(length);
+            Ok(buffer)
+        }
+        Some(Err(error)) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,128 @@
+//! Who sees every datagram that leaves, has the keys, and knows what the documents promise: numbers once, keys in their time, nothing in the clear.
+
+use super::content::shows_payload;
+use super::faults::Moment;
+use crate::tpa::cipher::Cipher;
+use crate::tpa::session::engine::AnySegment;
+use crate::tpa::session::handshake::{Cookie, Inside, Kind, Opening, Tag, tag_of, understand_stray};
+use crate::tpa::session::path_frame::PathFrame;
+use crate::tpa::session::seal::{Reader, number_of};
+use meshpace_core::{Duration, Time};
+use meshpace_transport::flags::Flags;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// From this on a direction was silent.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// What is known of who sends a datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    /// What its connection carries, if it is there and not over.
+    pub(crate) inside: Option<Inside>,
+    /// The first key of the direction.
+    pub(crate) key: Option<(Cipher, [u8; 32])>,
+    /// What its tunnel has done since its last datagram.
+    pub(crate) noted: Option<Moment>,
+    /// A window is closed at one of the ends.
+    pub(crate) is_closed: bool,
+}
+
+/// Who watches.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    key_life: u32,
+    sealed: bool,
+    readers: BTreeMap<Tag, Reader>,
+    numbers: BTreeSet<(Tag, u64)>,
+    /// When the last of each direction left, by tag; and whether it was lost.
+    last: BTreeMap<Tag, (Time, bool)>,
+}
+
+impl Watch {
+    pub(crate) fn new(sealed: bool, key_life: u32) -> Watch {
+        Watch { key_life, sealed, ..Watch::default() }
+    }
+
+    /// A datagram leaves: which moment that is.
+    ///
+    /// # Errors
+    ///
+    /// The invariant that it breaks.
+    pub(crate) fn see(&mut self, now: Time, datagram: &[u8], sender: &Sender) -> Result<Moment, &'static str> {
+        let Some(tag) = tag_of(datagram) else { return Err("a datagram without a tag") };
+        if tag == 0 {
+            return Ok(opening(datagram));
+        }
+        let (before, was_lost) = self.last.get(&tag).copied().unwrap_or((Time::NEVER, false));
+        self.last.insert(tag, (now, false));
+        let mut moment = if before == Time::NEVER {
+            Moment::First
+        } else if was_lost {
+            Moment::Gap
+        } else if now.since(before) >= SILENCE {
+            Moment::Idle
+        } else if sender.is_closed {
+            Moment::ZeroWindow
+        } else {
+            Moment::Data
+        };
+        moment = sender.noted.unwrap_or(moment);
+        let mut clear = datagram.to_vec();
+        let mut content: Option<&[u8]> = datagram.get(8..);
+        if self.sealed {
+            let number = number_of(datagram).ok_or("a datagram without a number")?;
+            if !self.numbers.insert((tag, number)) {
+                return Err("a number of a direction serves once");
+            }
+            if shows_payload(&datagram[16..]) {
+                return Err("payload that was to be encrypted");
+            }
+            content = None;
+            if let Some((cipher, key)) = sender.key {
+                let life = self.key_life;
+                let reader = self.readers.entry(tag).or_insert_with(|| Reader::new(cipher, key).serving(life));
+                let opened = reader.open(&mut clear);
+                content = Some(opened.ok_or("a datagram is sealed with the key of its number")?);
+            }
+            let life = 1 << self.key_life;
+            if (number + 1).is_multiple_of(life) {
+                return Ok(Moment::LastOfKey);
+            }
+            if number > 0 && number.is_multiple_of(life) {
+                return Ok(Moment::FirstOfKey);
+            }
+        }
+        let (Some(inside), Some(content)) = (sender.inside, content) else { return Ok(Moment::Late) };
+        if self.sealed && PathFrame::read(content).is_some() {
+            return Ok(Moment::Path);
+        }
+        let Some((segment, _)) = AnySegment::read(inside, content) else { return Err("a segment that nobody reads") };
+        let flags = segment.flags();
+        Ok(match () {
+            () if flags.has(Flags::RST) => Moment::Reset,
+            () if flags.has(Flags::FIN) => Moment::End,
+            () if flags.has(Flags::SYN) && moment != Moment::First => Moment::Question,
+            () => moment,
+        })
+    }
+
+    /// The wire has lost the datagram that was seen last with this tag.
+    pub(crate) fn on_lost(&mut self, datagram: &[u8]) {
+        if let Some((_, lost)) = tag_of(datagram).and_then(|tag| self.last.get_mut(&tag)) {
+            *lost = true;
+        }
+    }
+}
+
+fn opening(datagram: &[u8]) -> Moment {
+    if understand_stray(datagram).is_some() {
+        return Moment::Stray;
+    }
+    match Opening::decode(datagram) {
+        Some((Opening { kind: Kind::Challenge, .. }, _)) => Moment::Challenge,
+        Some((Opening { kind: Kind::Acceptance, .. }, _)) => Moment::Acceptance,
+        Some((Opening { kind: Kind::Refusal, .. }, _)) => Moment::Refusal,
+        Some((Opening { kind: Kind::Request, cookie, .. }, _)) if cookie != Cookie::default() => Moment::Shown,
+        _ => Moment::Request,
+    }
+}

@@ -1,0 +1,651 @@
+//! Two machines, the wire between them, and what goes wrong: one run from its beginning to its end.
+
+use super::faults::{Fault, Moment, Mood};
+use super::plan::{Kind, Plan, stream};
+use super::planner::Planner;
+use super::port::{Arrived, Port};
+use super::side::{Side, StreamName, home};
+use super::stream::{Application, Ending, compare};
+use super::watch::{Sender, Watch};
+use super::wire::{Arrival, Flight, Notice, Wire};
+use super::{Broken, Run, Trail};
+use crate::tpa::Security;
+use crate::tpa::session::handshake::{Kind as Message, Opening, stray, tag_of};
+use crate::tpa::session::seal::number_of;
+use meshpace_core::{Duration, Rng, Time};
+use nix::libc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+/// By then everything has ended, so long after the last fault: what waits longest are an opening (150 s) and a peer's silence (120 s), each
+/// before which a retransmission may have waited (60 s), the peer of an application that is gone (60 s) and TIME-WAIT (10 s).
+const LATEST: Duration = Duration::from_secs(600);
+
+/// So long after the last fault an application waits for nothing, whatever has failed.
+const LONGEST: Duration = Duration::from_secs(330);
+
+/// Where an observer forges and little is lost, nobody waits for longer than this.
+const SOON: Duration = Duration::from_secs(20);
+
+/// The longest retransmission timer (`rto.max`): where the wire was silent, it may have been doubled up to that, and goes on first.
+const TIMER: Duration = Duration::from_secs(60);
+
+/// Steps of a run, at most.
+const MOST_STEPS: u64 = 2_000_000;
+
+/// Datagrams kept to be played again.
+const KEPT: usize = 32;
+
+/// Messages that wait for the kernel at most, as `tpa::session::outbox` has it.
+const OUTBOX: usize = 4096;
+
+/// Bytes that a session promises to all streams, and to each at first, as `tunnel::session` has it.
+const PROMISED: u64 = 64 << 20;
+const FIRST: u64 = 16 << 10;
+
+/// Bytes of IPv4's header and UDP's.
+const HEADERS: usize = 28;
+
+/// Strangers of a crowd.
+const STRANGERS: u64 = 24;
+
+/// The world.
+pub(crate) struct World {
+    plan: Plan,
+    now: Time,
+    sides: [Side; 2],
+    wire: Wire,
+    watch: Watch,
+    planner: Planner,
+    /// For loss, doubling and delay.
+    weather: Rng,
+    /// For what faults do.
+    rng: Rng,
+    /// Lately heard by connections.
+    kept: Vec<Flight>,
+    /// When the wire carries nothing, from each end.
+    dark_until: [Time; 2],
+    mtu: usize,
+    /// From then on nothing goes wrong.
+    calm: Time,
+    /// When something moved last, and how much had.
+    moved: (Time, u64),
+    /// Where the ends have been seen.
+    addresses: BTreeSet<SocketAddr>,
+    trail: Trail,
+    run: Run,
+}
+
+impl World {
+    pub(crate) fn new(plan: Plan, trail: Trail) -> World {
+        let sides = [0, 1].map(|end| Side::new(&plan, end));
+        let sealed = plan.protected().sealed;
+        World {
+            now: Time::ZERO,
+            wire: Wire::default(),
+            watch: Watch::new(sealed, plan.settings[0].key_life),
+            planner: Planner::new(&plan),
+            weather: stream(plan.seed, 1),
+            rng: stream(plan.seed, 2),
+            kept: Vec::new(),
+            dark_until: [Time::ZERO; 2],
+            mtu: 65_535,
+            calm: plan.hostile_until,
+            moved: (Time::ZERO, 0),
+            addresses: sides.iter().map(|side| side.address).collect(),
+            sides,
+            trail,
+            run: Run::new(&plan),
+            plan,
+        }
+    }
+
+    /// Runs it.
+    pub(crate) fn run(mut self) -> Run {
+        self.sides[0].open(&self.plan, Time::ZERO);
+        self.drain();
+        let mut steps = 0;
+        while self.run.broken.is_none() && self.step() {
+            steps += 1;
+            if steps >= MOST_STEPS {
+                self.breaks("a run comes to an end", String::new());
+            }
+        }
+        if self.run.broken.is_none() {
+            self.judge();
+        }
+        self.run.virtual_time = self.now.since(Time::ZERO);
+        self.run
+    }
+
+    fn breaks(&mut self, invariant: &str, more: String) {
+        let at = self.now.as_secs_f64();
+        self.run
+            .broken
+            .get_or_insert_with(|| Broken { invariant: invariant.to_owned(), detail: format!("at {at:.3} s{more}") });
+    }
+
+    fn tell(&mut self, what: impl FnOnce() -> String) {
+        if self.trail >= Trail::Faults {
+            self.run.trail.push(format!("{:10.4} s  {}", self.now.as_secs_f64(), what()));
+        }
+    }
+
+    fn tell_packet(&mut self, end: usize, moment: Moment, flight: &Flight, what: &str) {
+        if self.trail == Trail::Packets {
+            let tag = tag_of(&flight.bytes).unwrap_or(0) >> 48;
+            let Flight { from, to, bytes, .. } = flight;
+            let number = number_of(bytes).filter(|_| tag != 0 && self.plan.protected().sealed).unwrap_or(0);
+            let length = bytes.len();
+            self.tell(|| {
+                format!("end {end} {from} > {to} tag {tag:04x} number {number} {length} B {} {what}", moment.name())
+            });
+        }
+    }
+
+    /// Goes to the next time at which something happens; false if nothing will.
+    fn step(&mut self) -> bool {
+        let next = self.sides.iter().map(|side| side.next_wakeup(self.now)).fold(self.wire.next(), Time::min);
+        if next == Time::NEVER {
+            return false;
+        }
+        self.now = self.now.max(next);
+        let now = self.now;
+        while let Some(arrival) = self.wire.arrival(now) {
+            match arrival {
+                Arrival::Datagram(flight) => self.deliver(flight),
+                Arrival::Notice(Notice { from, to, quoted, complaint }) => {
+                    let World { sides, plan, .. } = self;
+                    if let Some(side) = sides.iter_mut().find(|side| side.address == from) {
+                        side.complain(plan, now, to, &quoted, complaint);
+                    }
+                }
+            }
+            self.drain();
+        }
+        for end in 0..2 {
+            self.sides[end].wake(&self.plan, now);
+            self.drain();
+        }
+        self.check();
+        true
+    }
+
+    /// What is true at all times.
+    fn check(&mut self) {
+        let now = self.now;
+        for end in 0..2 {
+            let side = &mut self.sides[end];
+            if let Some(why) = side.broken.take() {
+                return self.breaks("no end contradicts itself or its peer", format!(": end {end}: {why}"));
+            }
+            let limits = side.port.settings().limits;
+            let (unfinished, connections) = side.port.endpoint.in_use();
+            let full = side.port.out.full.len();
+            let places = unfinished <= limits.half_open && connections <= limits.connections;
+            let is_kept = side.port.endpoint.unfinished() <= limits.half_open;
+            let bounded = side.tunnels().iter().all(|tunnel| {
+                let (incoming, _, promised) = tunnel.kept();
+                incoming <= promised && promised <= PROMISED + FIRST * tunnel.streams.len() as u64
+            });
+            if !(places && is_kept && bounded && full <= OUTBOX) {
+                return self.breaks("memory is bounded", format!(": end {end}: {unfinished} {connections} {full}"));
+            }
+            let addresses = &self.addresses;
+            let elsewhere = self.plan.protected().sealed
+                && side.port.parties.values().any(|party| !addresses.contains(&party.session.peer()));
+            if elsewhere {
+                return self.breaks("nobody else moves a connection", format!(": end {end}"));
+            }
+        }
+        let progress = self.sides[0].progress() + self.sides[1].progress();
+        let is_waiting = self.sides.iter().any(Side::is_waiting);
+        if progress != self.moved.1 || !is_waiting {
+            let waited = now.since(self.moved.0.max(self.calm));
+            if self.moved.1 != progress && now > self.calm {
+                self.run.longest_wait = self.run.longest_wait.max(waited);
+            }
+            self.moved = (now, progress);
+        }
+        if now > self.calm && is_waiting {
+            let waited = now.since(self.moved.0.max(self.calm));
+            let bound = match self.plan.mood {
+                Mood::Observer => SOON,
+                Mood::Weather => TIMER + SOON,
+                Mood::Rough => LONGEST,
+            };
+            if waited > bound {
+                let waited = waited.as_secs_f64();
+                let who = [self.sides[0].waiting(now), self.sides[1].waiting(now)].concat();
+                return self
+                    .breaks("nobody alive waits longer than stated", format!(": {waited:.1} s: {}", who.join("; ")));
+            }
+            if now.since(self.calm) > LONGEST {
+                let who = [self.sides[0].waiting(now), self.sides[1].waiting(now)].concat();
+                return self.breaks("whose peer is gone hears of it", format!(": {}", who.join("; ")));
+            }
+        }
+        if now.since(self.calm) > LATEST {
+            self.breaks("a run comes to an end", String::new());
+        }
+    }
+
+    /// A datagram arrives.
+    fn deliver(&mut self, flight: Flight) {
+        let now = self.now;
+        let Flight { from, to, forged, .. } = flight;
+        let Some(end) = self.sides.iter().position(|side| side.address == to) else { return };
+        if now < self.sides[end].dead_until {
+            // Half of all machines say that nobody has the port.
+            if self.rng.below(2) == 0 {
+                let quoted = flight.bytes[..flight.bytes.len().min(64)].to_vec();
+                let notice = Notice { from, to, quoted, complaint: (libc::ECONNREFUSED, 0) };
+                self.wire.put(now + self.plan.delay, Arrival::Notice(notice));
+            }
+            return;
+        }
+        let is_opening = tag_of(&flight.bytes).is_none_or(|tag| tag == 0);
+        let is_moving = self.sides[end].port.parties.values().any(|party| party.session.is_moving());
+        let is_elsewhere = !self.addresses.contains(&from);
+        let looks = forged && !is_opening && !is_moving && !is_elsewhere && self.plan.protected().sealed;
+        let looks = looks && self.sides[end].runs(now) && self.rng.below(4) == 0;
+        // To the byte: what the peer did not send, or sent before, changes nothing that a connection knows.
+        let state =
+            |side: &Side| format!("{:?}", side.port.parties.values().map(|party| &party.session).collect::<Vec<_>>());
+        let before = looks.then(|| state(&self.sides[end]));
+        let kept = (!forged).then(|| flight.clone());
+        let arrived = self.sides[end].arrive(&self.plan, now, flight);
+        if let Some(kept) = kept.filter(|_| matches!(arrived, Some(Arrived::Told(_) | Arrived::Accepted(_)))) {
+            if self.kept.len() == KEPT {
+                let place = self.rng.below(KEPT as u64) as usize;
+                self.kept.swap_remove(place);
+            }
+            self.kept.push(kept);
+        }
+        if let (Some(before), Some(Arrived::Refused)) = (&before, arrived)
+            && *before != state(&self.sides[end])
+        {
+            self.breaks("what nobody sent changes nothing", String::new());
+        }
+        if before.is_some() && matches!(arrived, Some(Arrived::Told(_))) {
+            self.breaks("what nobody sent is nobody's", String::new());
+        }
+    }
+
+    /// What the ends have to say leaves.
+    fn drain(&mut self) {
+        let now = self.now;
+        for end in 0..2 {
+            let side = &mut self.sides[end];
+            if now < side.full_until || !side.runs(now) {
+                continue;
+            }
+            let from = side.address;
+            let leaving = side.port.leaving();
+            let mut noted = if leaving.is_empty() { None } else { side.take_noted() };
+            for (to, bytes) in leaving {
+                // A fault may have ended the process.
+                if !self.sides[end].runs(now) {
+                    return;
+                }
+                self.depart(end, Flight { from, to, bytes, forged: false }, noted.take());
+            }
+        }
+    }
+
+    /// A datagram leaves.
+    fn depart(&mut self, end: usize, flight: Flight, noted: Option<Moment>) {
+        let now = self.now;
+        if !self.addresses.contains(&flight.to) {
+            // To strangers, who do not hear it, or to whoever has had an address.
+            return;
+        }
+        self.run.packets += 1;
+        let tag = tag_of(&flight.bytes).unwrap_or(0);
+        let side = &self.sides[end];
+        let party = side.port.parties.values().find(|party| party.session.peer_tag() == Some(tag));
+        let is_closed = party.is_some_and(|party| party.exchange.window_closed)
+            || self.sides[1 - end]
+                .port
+                .parties
+                .values()
+                .any(|party| party.session.tag() == tag && party.exchange.window_closed);
+        let sender = Sender {
+            inside: party.filter(|party| !party.session.is_over()).map(|party| party.session.inside()),
+            key: side.port.keys().get(&tag).copied(),
+            noted,
+            is_closed,
+        };
+        let moment = match self.watch.see(now, &flight.bytes, &sender) {
+            Ok(moment) => moment,
+            Err(invariant) => return self.breaks(invariant, format!(": end {end}")),
+        };
+        self.run.moments[moment as usize] += 1;
+        let mut passes = true;
+        if self.plan.observed && now < self.plan.hostile_until && !moment.is_opening() {
+            self.complain_thrice(&flight);
+        }
+        if let Some(fault) = self.planner.next(now, moment)
+            && let Some(stays) = self.suffer(end, fault, moment, &flight)
+        {
+            passes = stays;
+            self.planner.on_done(fault, moment);
+            self.run.hit(moment, fault);
+            self.tell(|| format!("{} at {} of end {end}", fault.name(), moment.name()));
+        }
+        let hostile = now < self.plan.hostile_until;
+        let is_lost = hostile && self.weather.uniform() < self.plan.loss;
+        let is_doubled = hostile && self.weather.uniform() < self.plan.doubling;
+        let later = if hostile { (self.weather.uniform() * self.plan.jitter.0 as f64) as u64 } else { 0 };
+        let too_long = flight.bytes.len() + HEADERS > self.mtu;
+        if !passes || is_lost || too_long || now < self.dark_until[end] {
+            self.run.lost += 1;
+            self.tell_packet(end, moment, &flight, "lost");
+            return self.watch.on_lost(&flight.bytes);
+        }
+        let at = now + self.plan.delay + Duration(later);
+        self.tell_packet(end, moment, &flight, "");
+        if is_doubled {
+            self.wire.put(at + Duration(later / 2 + 1), Arrival::Datagram(flight.clone()));
+        }
+        self.wire.put(at, Arrival::Datagram(flight));
+    }
+
+    /// An observer has the sender of a datagram told, in every way that he can, that it is in vain.
+    fn complain_thrice(&mut self, flight: &Flight) {
+        let at = self.now + Duration(1);
+        let tag = tag_of(&flight.bytes).unwrap_or(0);
+        for _ in 0..3 {
+            let stray = Flight { from: flight.to, to: flight.from, bytes: stray(tag).to_vec(), forged: true };
+            self.wire.put(at, Arrival::Datagram(stray));
+            for complaint in [(libc::ECONNREFUSED, 0), (libc::EMSGSIZE, 100), (libc::EHOSTUNREACH, 0)] {
+                self.notice(at, flight, complaint);
+            }
+        }
+    }
+
+    fn notice(&mut self, at: Time, flight: &Flight, complaint: (i32, u32)) {
+        let quoted = flight.bytes[..flight.bytes.len().min(64)].to_vec();
+        self.wire.put(at, Arrival::Notice(Notice { from: flight.from, to: flight.to, quoted, complaint }));
+    }
+
+    /// Something goes wrong until `until`.
+    fn until(&mut self, until: Time) -> Time {
+        self.calm = self.calm.max(until);
+        until
+    }
+
+    fn seconds(&mut self, least: f64, most: f64) -> Duration {
+        Duration((self.rng.uniform_in(least, most) * 1e9) as u64)
+    }
+
+    /// A fault comes about with a datagram that leaves; whether that goes on its way. None if it cannot come about now.
+    fn suffer(&mut self, end: usize, fault: Fault, moment: Moment, flight: &Flight) -> Option<bool> {
+        let now = self.now;
+        let rough = self.plan.mood == Mood::Rough;
+        let soon = now + self.plan.delay;
+        let mut forged = Flight { forged: true, ..flight.clone() };
+        let sides = [end, 1 - end];
+        match fault {
+            Fault::Drop => {
+                self.until(now + Duration::from_secs(1));
+                return Some(false);
+            }
+            Fault::Dark => {
+                let span = self.seconds(0.1, if rough { 40.0 } else { 8.0 });
+                let until = self.until(now + span);
+                let both = self.rng.below(2) == 0;
+                self.dark_until[end] = until;
+                if both {
+                    self.dark_until[1 - end] = until;
+                }
+                return Some(false);
+            }
+            Fault::Repeat => {
+                for _ in 0..=self.rng.below(3) {
+                    let later = self.seconds(0.0, 3.0);
+                    self.wire.put(soon + later, Arrival::Datagram(flight.clone()));
+                }
+            }
+            Fault::Delay => {
+                let most = if self.plan.mood == Mood::Observer { 1.0 } else { 5.0 };
+                let span = self.seconds(0.05, most);
+                let at = self.until(soon + span);
+                self.wire.put(at, Arrival::Datagram(flight.clone()));
+                return Some(false);
+            }
+            Fault::Corrupt => {
+                let bit = self.rng.below(8 * flight.bytes.len() as u64) as usize;
+                forged.bytes[bit / 8] ^= 1 << (bit % 8);
+                let at = self.near();
+                self.wire.put(at, Arrival::Datagram(forged));
+            }
+            Fault::Cut => {
+                let length = self.rng.below(flight.bytes.len() as u64) as usize;
+                forged.bytes.truncate(length);
+                let at = self.near();
+                self.wire.put(at, Arrival::Datagram(forged));
+            }
+            Fault::Replay => {
+                let later = self.seconds(0.1, 20.0);
+                self.wire.put(soon + later, Arrival::Datagram(flight.clone()));
+                if !self.kept.is_empty() {
+                    let which = self.rng.below(self.kept.len() as u64) as usize;
+                    let old = Flight { forged: true, ..self.kept[which].clone() };
+                    if tag_of(&old.bytes) != Some(0) {
+                        self.wire.put(soon, Arrival::Datagram(old));
+                    }
+                }
+            }
+            Fault::Elsewhere => {
+                forged.from = SocketAddr::from(([10, 0, 0, 66], 66));
+                let at = self.near();
+                self.wire.put(at, Arrival::Datagram(forged));
+            }
+            Fault::Stray => {
+                let tag = tag_of(&flight.bytes).filter(|tag| *tag != 0)?;
+                for _ in 0..3 {
+                    let stray = Flight { from: flight.to, to: flight.from, bytes: stray(tag).to_vec(), forged: true };
+                    self.wire.put(now + Duration(1), Arrival::Datagram(stray));
+                }
+            }
+            Fault::Refuse => {
+                let (asked, _) = Opening::decode(&flight.bytes)?;
+                let (from, to) = if end == 0 { (flight.to, flight.from) } else { (flight.from, flight.to) };
+                let acceptor = self.rng.below(2);
+                let refusal = Opening { kind: Message::Refusal, acceptor, cookie: Default::default(), ..asked };
+                let bytes = refusal.encode(&[], 0);
+                self.wire.put(now + Duration(1), Arrival::Datagram(Flight { from, to, bytes, forged: true }));
+            }
+            Fault::Guess => {
+                let length = 1 + self.rng.below(200);
+                forged.bytes = (0..length).map(|_| self.rng.below(256) as u8).collect();
+                forged.bytes[0] |= 1;
+                self.wire.put(soon, Arrival::Datagram(forged));
+            }
+            Fault::NoPort => self.notice(now + Duration(1), flight, (libc::ECONNREFUSED, 0)),
+            Fault::NoRoute => self.notice(now + Duration(1), flight, (libc::EHOSTUNREACH, 0)),
+            Fault::TooBig => {
+                let mtu = 68 + self.rng.below(1400) as u32;
+                self.notice(now + Duration(1), flight, (libc::EMSGSIZE, mtu));
+            }
+            Fault::Crash | Fault::CrashPeer => {
+                let whose = sides[usize::from(fault == Fault::CrashPeer)];
+                let span = self.seconds(0.0, 10.0);
+                let until = self.until(now + span);
+                self.sides[whose].crash(until.max(now + Duration(1)));
+            }
+            Fault::Abort | Fault::AbortPeer => {
+                let whose = sides[usize::from(fault == Fault::AbortPeer)];
+                if !self.sides[whose].runs(now) {
+                    return None;
+                }
+                let World { sides, plan, .. } = self;
+                sides[whose].abort(plan, now);
+            }
+            Fault::Stop | Fault::StopPeer => {
+                let whose = sides[usize::from(fault == Fault::StopPeer)];
+                let span = self.seconds(0.01, if rough { 60.0 } else { 8.0 });
+                let until = self.until(now + span);
+                self.sides[whose].stopped_until = self.sides[whose].stopped_until.max(until);
+            }
+            Fault::FullBuffer => {
+                let span = self.seconds(0.01, if rough { 20.0 } else { 4.0 });
+                self.sides[end].full_until = self.until(now + span);
+            }
+            Fault::SlowReader => {
+                let span = self.seconds(0.1, 20.0);
+                self.sides[1 - end].reads_from = self.until(now + span);
+            }
+            Fault::SlowWriter => {
+                let span = self.seconds(0.1, 20.0);
+                self.sides[end].writes_from = self.until(now + span);
+            }
+            Fault::Move => return self.relocate(),
+            Fault::Unlisten => {
+                let span = self.seconds(0.01, 3.0);
+                self.sides[1].unlistened_until = self.until(now + span);
+                self.sides[1].port.set_listens(false);
+            }
+            Fault::Crowd => self.crowd()?,
+            Fault::Narrow => self.mtu = [1300, 600][self.rng.below(2) as usize],
+        }
+        let _ = moment;
+        Some(true)
+    }
+
+    /// A moment before what leaves now arrives, or behind that.
+    fn near(&mut self) -> Time {
+        let span = 2 * self.plan.delay.0 + 1_000_000;
+        self.now + Duration(self.rng.below(span))
+    }
+
+    /// Who has opened gets another address.
+    fn relocate(&mut self) -> Option<bool> {
+        let now = self.now;
+        let known = |side: &Side| {
+            let parties = side.port.parties.values();
+            parties.filter(|party| party.exchange.is_open()).map(|party| party.session.tag()).collect::<BTreeSet<_>>()
+        };
+        let (ours, theirs) = (known(&self.sides[0]), known(&self.sides[1]));
+        let all = self.sides[0]
+            .port
+            .parties
+            .values()
+            .all(|party| party.session.peer_tag().is_some_and(|tag| theirs.contains(&tag)));
+        // Before the other end has the connection it cannot follow.
+        if self.plan.mood != Mood::Rough && (ours.is_empty() || !all) {
+            return None;
+        }
+        let address = SocketAddr::from(([10, 0, 1, 1 + self.rng.below(200) as u8], 4000));
+        self.sides[0].address = address;
+        self.addresses.insert(address);
+        self.until(now + Duration::from_secs(40));
+        if self.rng.below(2) == 0 {
+            // As the tunnel does, which looks where it is.
+            self.sides[0].port.parties.values_mut().for_each(|party| party.exchange.wishes.probe = true);
+        }
+        Some(true)
+    }
+
+    /// Strangers begin handshakes at the listener, answer its challenges, and hear no more.
+    fn crowd(&mut self) -> Option<()> {
+        let now = self.now;
+        if !self.sides[1].runs(now) {
+            return None;
+        }
+        let settings = &self.plan.settings[0];
+        if !matches!(settings.security, Security::Plain | Security::Opportunistic) {
+            return None;
+        }
+        let network = self.rng.below(200) as u8;
+        for number in 0..STRANGERS {
+            let from = SocketAddr::from(([172, 16, network, number as u8], 5000));
+            let rng = stream(self.plan.seed, 1000 + number);
+            let mut stranger: Port<()> = Port::new(now, from, settings.clone(), rng, false);
+            let id = stranger.open(now, home(1), settings.inside(), |_| ());
+            stranger.work(id, now);
+            for _ in 0..2 {
+                for (_, bytes) in stranger.leaving() {
+                    let flight = Flight { from, to: home(1), bytes, forged: true };
+                    self.sides[1].arrive(&self.plan, now, flight);
+                }
+                let (to_strangers, others): (Vec<_>, Vec<_>) =
+                    self.sides[1].port.leaving().into_iter().partition(|(to, _)| *to == from);
+                for (to, bytes) in others {
+                    self.wire.put(
+                        now + self.plan.delay,
+                        Arrival::Datagram(Flight { from: home(1), to, bytes, forged: false }),
+                    );
+                }
+                for (_, mut bytes) in to_strangers {
+                    if matches!(Opening::decode(&bytes), Some((Opening { kind: Message::Challenge, .. }, _))) {
+                        stranger.receive(now, home(1), &mut bytes, |_| ());
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// What is true once everything is over.
+    fn judge(&mut self) {
+        for end in 0..2 {
+            let port = &self.sides[end].port;
+            let left = (port.parties.len(), port.endpoint.unfinished(), port.endpoint.connections().count());
+            if left != (0, 0, 0) || port.endpoint.in_use() != (0, 0) {
+                let in_use = port.endpoint.in_use();
+                return self.breaks("all places are given back", format!(": end {end}: {left:?} {in_use:?}"));
+            }
+        }
+        let all: [BTreeMap<StreamName, Application>; 2] = [self.sides[0].applications(), self.sides[1].applications()];
+        let names: BTreeSet<StreamName> = all.iter().flat_map(BTreeMap::keys).copied().collect();
+        let crowded = self.run.faults[Fault::Crowd as usize] > 0;
+        for name in &names {
+            let [opener, acceptor] = [all[0].get(name), all[1].get(name)];
+            if let Err(invariant) = compare([opener, acceptor]) {
+                return self.breaks(invariant, format!(": {name:?}: {opener:?} {acceptor:?}"));
+            }
+            if opener.is_none() && acceptor.is_some_and(|one| one.read > 0 || !crowded) {
+                return self.breaks("a request that is played again opens nothing", format!(": {name:?}"));
+            }
+            self.run.streams += 1;
+            for one in [opener, acceptor].into_iter().flatten() {
+                self.run.bytes += one.read;
+                if let Ending::Failed(why) = &one.ending {
+                    self.run.failures += 1;
+                    self.tell(|| format!("{name:?} ends: {why}"));
+                }
+            }
+        }
+        let gentle = self.plan.mood != Mood::Rough;
+        if gentle {
+            self.judge_gentle(&all, &names);
+        }
+    }
+
+    /// Where nothing may fail, nothing has.
+    fn judge_gentle(&mut self, all: &[BTreeMap<StreamName, Application>; 2], names: &BTreeSet<StreamName>) {
+        let expected = match self.plan.kind {
+            Kind::Stream(_) => 1,
+            Kind::Tunnel(_) => self.plan.streams.len(),
+        };
+        let met = names.iter().filter(|name| all[0].contains_key(name)).count();
+        if met != expected {
+            return self.breaks("all that was to begin has begun", format!(": {met} of {expected}"));
+        }
+        for name in names {
+            let [Some(opener), acceptor] = [all[0].get(name), all[1].get(name)] else { continue };
+            let breaks = opener.aborted || acceptor.is_some_and(|one| one.aborted);
+            let has_all = |own: &Application, peer: &Application| own.read == peer.habits.all() && own.saw_end;
+            let arrived = acceptor.is_some_and(|acceptor| has_all(opener, acceptor) && has_all(acceptor, opener));
+            let is_well = opener.ending == Ending::Well || acceptor.is_some_and(|one| one.ending == Ending::Well);
+            if !(breaks || (arrived && is_well)) {
+                return self.breaks(
+                    "what only had bad weather or an observer arrives",
+                    format!(": {name:?}: {opener:?} {acceptor:?}"),
+                );
+            }
+        }
+    }
+}
