@@ -4,3 +4,4 @@ mod architecture;
 mod check;
 mod dependencies;
 mod licences;
+mod sources;
