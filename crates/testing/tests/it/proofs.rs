@@ -1,4 +1,4 @@
-//! The proofs in `validation/proofs`, where their program is installed.
+//! The proofs in `validation/proofs` and the models of the handshake in `validation/handshake`, where their programs are installed.
 
 use meshpace_testing::{Class, skipped};
 use std::path::Path;
@@ -27,4 +27,13 @@ fn the_arithmetic_is_proved_at_its_full_width() {
     // One that proves nothing would be no proof.
     assert_eq!(said.matches("with a mistake refuted").count(), said.matches("proved ").count(), "{said}");
     assert!(said.matches("proved ").count() >= 11, "{said}");
+}
+
+#[test]
+fn the_models_of_the_handshake_say_what_is_expected() {
+    if !meshpace_testing::is_slow_run("the models of the handshake and their variants, analysed by Verifpal") {
+        return;
+    }
+    let Some((is_so, said)) = run("handshake/run", &[]) else { return };
+    assert!(is_so, "{said}");
 }
