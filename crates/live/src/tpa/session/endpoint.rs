@@ -168,13 +168,13 @@ impl Endpoint {
     }
 
     /// Handshakes that are not finished.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub fn unfinished(&self) -> usize {
         self.half_open.len()
     }
 
     /// Places that sources have taken, of unfinished handshakes and of connections.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub fn in_use(&self) -> (usize, usize) {
         self.sources.in_use()
     }

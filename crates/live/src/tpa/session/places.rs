@@ -149,7 +149,7 @@ impl Places {
     }
 
     /// How many are taken.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn len(&self) -> usize {
         self.taken.len()
     }

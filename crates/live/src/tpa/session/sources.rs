@@ -138,7 +138,7 @@ impl Sources {
     }
 
     /// Unfinished handshakes and connections.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn in_use(&self) -> (usize, usize) {
         (self.half_open.len(), self.connections)
     }

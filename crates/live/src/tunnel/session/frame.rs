@@ -239,7 +239,7 @@ impl Reader {
     }
 
     /// Bytes it keeps.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn kept(&self) -> usize {
         self.head.len() + self.datagram.as_ref().map_or(0, |datagram| datagram.bytes.len())
     }

@@ -172,7 +172,7 @@ impl Incoming {
     }
 
     /// Bytes kept.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn kept(&self) -> usize {
         self.arrived.len() + self.pieces.values().map(Vec::len).sum::<usize>()
     }

@@ -187,7 +187,7 @@ impl Session {
     }
 
     /// Streams that are open or being opened.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn count(&self) -> usize {
         self.streams.len()
     }
@@ -529,7 +529,7 @@ impl Session {
     }
 
     /// Bytes kept for all streams, and the heads of frames.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn kept(&self) -> [usize; 3] {
         let of = |stream: &Stream| (stream.incoming.kept(), stream.outgoing.kept());
         let sum = |(a, b): (usize, usize), (c, d)| (a + c, b + d);
