@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "the callers are in C")]
 
 mod address;
+mod memory;
 mod options;
 mod ready;
 mod state;
@@ -14,8 +15,8 @@ mod table;
 
 use address::{address_in, address_out};
 use libc::{c_int, c_short, c_void, sockaddr, socklen_t, ssize_t};
+use memory::{bytes_in, bytes_out};
 use meshpace_live::tpa::{BACKLOG, TpaPort, errno_of};
-use options::{bytes_in, bytes_out};
 use state::State;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown};

@@ -2,7 +2,7 @@
 
 use crate::Errno;
 use crate::state::State;
-use libc::{c_int, c_void, socklen_t};
+use libc::c_int;
 use meshpace_core::{Duration, Rate};
 use meshpace_live::tpa::{Options, Security, TpaStream, keys, path};
 use meshpace_transport::PathInfo;
@@ -235,37 +235,4 @@ fn linger(value: &[u8]) -> Result<Option<std::time::Duration>, Errno> {
     let (on, seconds) = value.split_at_checked(size_of::<c_int>()).ok_or(Errno(libc::EINVAL))?;
     let seconds = u64::try_from(int(seconds)?).map_err(|_| Errno(libc::EINVAL))?;
     Ok((int(on)? != 0).then(|| std::time::Duration::from_secs(seconds)))
-}
-
-/// The bytes a caller points at.
-///
-/// # Safety
-///
-/// `value` points at `length` readable bytes.
-pub(crate) unsafe fn bytes_in<'a>(value: *const c_void, length: socklen_t) -> Result<&'a [u8], Errno> {
-    if value.is_null() {
-        return Err(Errno(libc::EFAULT));
-    }
-    // SAFETY: the caller's promise; not null.
-    Ok(unsafe { std::slice::from_raw_parts(value.cast::<u8>(), length as usize) })
-}
-
-/// Writes a value where a caller wants it, and its length; EINVAL if there is no room for it.
-///
-/// # Safety
-///
-/// `length` points at a length and `to` at that many writable bytes.
-pub(crate) unsafe fn bytes_out(from: &[u8], to: *mut c_void, length: *mut socklen_t) -> Result<(), Errno> {
-    if to.is_null() || length.is_null() {
-        return Err(Errno(libc::EFAULT));
-    }
-    // SAFETY: the caller's promise: the length may be read and written, and no more bytes are written than it says.
-    unsafe {
-        if (*length as usize) < from.len() {
-            return Err(Errno(libc::EINVAL));
-        }
-        std::ptr::copy_nonoverlapping(from.as_ptr(), to.cast::<u8>(), from.len());
-        *length = from.len() as socklen_t;
-    }
-    Ok(())
 }

@@ -11,6 +11,8 @@ pub mod clock;
 pub mod doctor;
 pub mod drive;
 pub mod fallback;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod generator;
 mod netlink;
 pub mod poll;

@@ -1,7 +1,9 @@
-//! What tests of several crates share: telling that a test was skipped, and why.
+//! What tests of several crates share: telling that a test was skipped, and why; inputs of strangers ([`fuzz`]).
 //!
 //! A test that cannot run says so with [`skipped`] and returns. The line goes to standard error, which `cargo test` hides unless
 //! asked, and to the end of the file that the environment variable `MESHPACE_SKIPS` names: `./check` lists what stands there.
+
+pub mod fuzz;
 
 use std::fmt::Display;
 use std::io::Write;

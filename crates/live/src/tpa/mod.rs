@@ -19,6 +19,8 @@
 //! ```
 
 mod api;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod runtime;
 pub(crate) mod session;
 

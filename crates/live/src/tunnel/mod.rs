@@ -22,6 +22,8 @@ mod entrance;
 mod exit;
 mod far;
 mod forward;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod hall;
 mod inlet;
 mod joining;

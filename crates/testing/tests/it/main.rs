@@ -4,3 +4,6 @@ mod architecture;
 mod check;
 mod dependencies;
 mod licences;
+mod proofs;
+mod sources;
+mod unsafe_code;

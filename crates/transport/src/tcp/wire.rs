@@ -335,11 +335,18 @@ pub fn scale_for(window: u32) -> u8 {
     (0..LARGEST_SCALE).find(|shift| window >> shift <= u32::from(u16::MAX)).unwrap_or(LARGEST_SCALE)
 }
 
-/// The offset near `near` that `number` stands for, if offset 0 has the number after `isn`; none below 0.
-pub(super) fn offset(number: u32, isn: u32, near: u64) -> Option<u64> {
-    let expected = isn.wrapping_add(1).wrapping_add(near as u32);
-    near.checked_add_signed(i64::from(number.wrapping_sub(expected) as i32))
+/// A function from a number that wraps to the offset near `near` that it stands for, if offset 0 has the number after `isn`; none below 0. One
+/// source, so that the tests look at all numbers of 8 bits.
+macro_rules! offset {
+    ($name:ident, $number:ty) => {
+        pub(super) fn $name(number: $number, isn: $number, near: u64) -> Option<u64> {
+            let expected = isn.wrapping_add(1).wrapping_add(near as $number);
+            near.checked_add_signed(i64::from(number.wrapping_sub(expected).cast_signed()))
+        }
+    };
 }
+
+offset!(offset, u32);
 
 /// Stands for an offset before the stream: beyond every window, so that it is answered and not taken.
 pub(super) const BEFORE: u64 = u64::MAX;
@@ -442,4 +449,29 @@ pub fn agreed(path_mss: u16, peer: &Options) -> Agreed {
     // A full segment has to hold its options too (RFC 6691).
     let taken = if timestamps { TIMESTAMP_BYTES } else { 0 };
     Agreed { segment: mss.saturating_sub(taken).max(1), timestamps, sack: peer.sack_permitted }
+}
+
+#[cfg(test)]
+mod tests {
+    offset!(short, u8);
+
+    #[test]
+    fn a_number_of_eight_bits_stands_for_the_nearest_offset_that_has_it() {
+        let has = |offset: i64, isn: u8, number: u8| (i64::from(isn) + 1 + offset).rem_euclid(256) == i64::from(number);
+        for (isn, number) in (0..=u8::MAX).flat_map(|isn| (0..=u8::MAX).map(move |number| (isn, number))) {
+            for near in 0..600 {
+                match short(number, isn, near) {
+                    Some(offset) => {
+                        let away = offset as i64 - near as i64;
+                        assert!(
+                            has(offset as i64, isn, number) && (-128..128).contains(&away),
+                            "{number} {isn} {near}"
+                        );
+                    }
+                    // The one that is near lies before the stream.
+                    None => assert!((-128..-(near as i64)).any(|away| has(near as i64 + away, isn, number))),
+                }
+            }
+        }
+    }
 }

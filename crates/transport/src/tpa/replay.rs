@@ -6,46 +6,60 @@
 /// Numbers behind the highest seen that are still told apart.
 pub const WINDOW: u64 = 1024;
 
-const WORDS: usize = WINDOW as usize / 64;
-
-/// The numbers seen.
-#[derive(Clone, Debug, Default)]
-pub struct Replay {
-    /// Behind the highest seen; 0 before any.
-    next: u64,
-    /// A bit per number of the window, at its place modulo the window's length.
-    seen: [u64; WORDS],
-}
-
-impl Replay {
-    /// True if `number` is neither seen nor too old.
-    pub fn is_new(&self, number: u64) -> bool {
-        number >= self.next || (self.next - number <= WINDOW && self.seen[word(number)] & bit(number) == 0)
-    }
-
-    /// `number`, which is new, was seen, and its datagram is authentic.
-    pub fn see(&mut self, number: u64) {
-        if number >= self.next {
-            let skipped = number - self.next;
-            if skipped >= WINDOW {
-                self.seen = [0; WORDS];
-            } else {
-                for forgotten in self.next..number {
-                    self.seen[word(forgotten)] &= !bit(forgotten);
-                }
-            }
-            self.next = number.saturating_add(1);
+/// The window for numbers of the type `$word`, with so many words of as many bits. One source, so that the tests look at all that there is with
+/// 8 bits, and what ships has 64.
+macro_rules! replay {
+    ($(#[$about:meta])* $name:ident, $word:ty, $words:expr) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $name {
+            /// Behind the highest seen; 0 before any.
+            next: $word,
+            /// A bit per number of the window, at its place modulo the window's length.
+            seen: [$word; $words],
         }
-        self.seen[word(number)] |= bit(number);
-    }
+
+        impl $name {
+            const BITS: $word = <$word>::BITS as $word;
+            const WORDS: usize = $words;
+            const WINDOW: $word = Self::WORDS as $word * Self::BITS;
+
+            /// True if `number` is neither seen nor too old.
+            pub fn is_new(&self, number: $word) -> bool {
+                number >= self.next
+                    || (self.next - number <= Self::WINDOW && self.seen[Self::word(number)] & Self::bit(number) == 0)
+            }
+
+            /// `number`, which is new, was seen, and its datagram is authentic.
+            pub fn see(&mut self, number: $word) {
+                if number >= self.next {
+                    let skipped = number - self.next;
+                    if skipped >= Self::WINDOW {
+                        self.seen = [0; Self::WORDS];
+                    } else {
+                        for forgotten in self.next..number {
+                            self.seen[Self::word(forgotten)] &= !Self::bit(forgotten);
+                        }
+                    }
+                    self.next = number.saturating_add(1);
+                }
+                self.seen[Self::word(number)] |= Self::bit(number);
+            }
+
+            fn word(number: $word) -> usize {
+                (number / Self::BITS) as usize % Self::WORDS
+            }
+
+            fn bit(number: $word) -> $word {
+                1 << (number % Self::BITS)
+            }
+        }
+    };
 }
 
-fn word(number: u64) -> usize {
-    (number / 64) as usize % WORDS
-}
-
-fn bit(number: u64) -> u64 {
-    1 << (number % 64)
+replay! {
+    /// The numbers seen. The last number of all, 2^64 - 1, is not one: nothing would be behind it.
+    Replay, u64, WINDOW as usize / 64
 }
 
 #[cfg(test)]
@@ -81,5 +95,63 @@ mod tests {
         let mut replay = Replay::default();
         replay.see(u64::MAX - 1);
         assert!(!replay.is_new(u64::MAX - 1) && replay.is_new(u64::MAX - 2) && !replay.is_new(5));
+    }
+
+    replay!(Short, u8, 1);
+    replay!(Long, u8, 2);
+
+    /// Looks at every step from every state of a window of numbers of 8 bits: what is new is what the set of all numbers seen says, and the
+    /// step leads to the state that stands for the set with one more. So by induction it holds after any list of numbers.
+    macro_rules! every_step {
+        ($name:ident, $all:ident, $nexts:expr, $reach:expr) => {{
+            const WINDOW: i32 = <$name>::WINDOW as i32;
+            let mut steps = 0_u64;
+            // The set, as far as it can matter: whether the number `age` behind `next` was seen, a bit for each age from 1.
+            let set = |state: &$name| {
+                (1..=WINDOW.min(i32::from(state.next))).fold(0_u32, |set, age| {
+                    let number = i32::from(state.next) - age;
+                    let place = number % WINDOW;
+                    set | u32::from(state.seen[place as usize / 8] >> (place % 8) & 1) << age
+                })
+            };
+            for next in $nexts {
+                // States that cannot be: the highest was not seen, or numbers before the first were.
+                let states = (0..=$all::MAX).map(|bits| $name { next, seen: bits.to_le_bytes() });
+                let is_possible = |state: &$name| {
+                    let of_none = (i32::from(next)..WINDOW).any(|place| state.seen[place as usize / 8] >> (place % 8) & 1 == 1);
+                    !of_none && (next == 0 || set(state) & 1 << 1 != 0)
+                };
+                for state in states.filter(is_possible) {
+                    let known = set(&state);
+                    for number in next.saturating_sub($reach)..next.saturating_add($reach).min(u8::MAX) {
+                        let age = i32::from(next) - i32::from(number);
+                        let is_new = age <= 0 || age <= WINDOW && known >> age & 1 == 0;
+                        assert_eq!(state.is_new(number), is_new, "{number}, {state:?}");
+                        if !is_new {
+                            continue;
+                        }
+                        let mut after = state.clone();
+                        after.see(number);
+                        let ahead = (1 - age).max(0);
+                        assert_eq!(i32::from(after.next), i32::from(next) + ahead);
+                        let most = (1_u64 << (WINDOW + 1)) - 1;
+                        let moved = if ahead > WINDOW { 0 } else { u64::from(known) << ahead & most };
+                        let expected = moved | 1 << (age + ahead);
+                        assert_eq!(u64::from(set(&after)), expected, "{number}, {state:?}");
+                        steps += 1;
+                    }
+                }
+            }
+            steps
+        }};
+    }
+
+    #[test]
+    fn every_step_of_eight_bits_does_what_a_set_does() {
+        assert!(every_step!(Short, u8, 0..=u8::MAX, u8::MAX) > 1_000_000);
+        // Two words: at the beginning, where the window begins at each place of them, and at the end of all numbers; numbers up to the window away.
+        assert!(
+            every_step!(Long, u16, [0, 1, 7, 16, 17].into_iter().chain(100..=116).chain(252..=u8::MAX), 18) > 1_000_000
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program: one link instead of many.
 
 mod ack;
+mod arithmetic;
 mod common;
 mod conversation;
 mod ecn;

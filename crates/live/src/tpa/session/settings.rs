@@ -115,11 +115,12 @@ impl Default for Limits {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub mod tests {
     use super::*;
 
     /// The same with this inside.
+    #[cfg(test)]
     pub fn carrying(inside: Inside) -> Settings {
         let trains = (inside != Inside::Tpa).then(train::Config::default);
         let beside = Beside { bbr: inside == Inside::Bbr, takes_tpa: false };

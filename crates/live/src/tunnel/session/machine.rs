@@ -187,7 +187,7 @@ impl Session {
     }
 
     /// Streams that are open or being opened.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn count(&self) -> usize {
         self.streams.len()
     }

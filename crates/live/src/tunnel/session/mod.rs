@@ -20,6 +20,8 @@ mod express;
 mod flow;
 mod flows;
 mod frame;
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzzing;
 mod handing;
 mod incoming;
 mod link;

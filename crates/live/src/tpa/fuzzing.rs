@@ -1,0 +1,222 @@
+//! What reads datagrams: bodies for fuzzers.
+
+use super::session::addresses::Addresses;
+use super::session::cipher::{Cipher, Suite};
+use super::session::counters::Counters;
+use super::session::endpoint::{Endpoint, Route};
+use super::session::framing::{Content, Framing, decode_plain};
+use super::session::handshake::{Cookie, Inside, Kind, Opening, Protection, Tag, Terms, tag_of, understand_stray};
+use super::session::host::{Host, Randomness};
+use super::session::noise::{self, Keys};
+use super::session::outbox::Outbox;
+use super::session::path_frame::PathFrame;
+use super::session::security::Security;
+use super::session::settings::{Limits, Settings, tests::plain};
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, Rng, Time};
+use meshpace_transport::tpa::{Flags, Segment};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Bytes of the input, one after the other; zeros behind its end.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+}
+
+/// A datagram of an open connection, in each of the forms there are: what is read is what would be written, and what nobody sealed is nothing.
+///
+/// # Panics
+///
+/// If it is otherwise.
+pub fn datagram(data: &[u8]) {
+    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+        let mut framing = Framing::new(7, None, 20, inside);
+        let mut bytes = data.to_vec();
+        if let Some(Content::Segment(segment, payload)) = framing.open(&mut bytes) {
+            let length = framing.length(&segment, payload.len());
+            let mut written = Vec::new();
+            framing.write(&mut written, &segment, payload, &[]);
+            assert_eq!(written.len(), length, "{inside:?}: the length that is announced is that which is written");
+            // Not bit by bit: bits without a meaning are not kept. What it means is.
+            let again = framing.open(&mut written).expect("what was written can be read");
+            assert_eq!(format!("{again:?}"), format!("{:?}", Content::Segment(segment, payload)), "{inside:?}");
+        }
+    }
+    if let Some((tag, _, payload)) = decode_plain(data) {
+        assert!(tag != 0 && payload.len() < data.len());
+    }
+    if let Some(frame) = PathFrame::read(data) {
+        assert_eq!(frame.bytes(), *data);
+    }
+    for cipher in [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm] {
+        let keys = Keys { cipher, send: [1; 32], receive: [2; 32] };
+        let theirs = Keys { cipher, send: keys.receive, receive: keys.send };
+        let [mut ours, mut peer] = [&keys, &theirs].map(|keys| Framing::new(7, Some(keys), 4, Inside::Tpa));
+        assert!(ours.open(&mut data.to_vec()).is_none(), "nobody sealed it");
+        assert!(!ours.is_authentic(&mut data.to_vec()));
+        // It has changed nothing: what the peer seals is taken, once.
+        let mut sealed = Vec::new();
+        let segment = super::session::engine::AnySegment::Tpa(Segment { flags: Flags::ACK, ..Segment::default() });
+        peer.write(&mut sealed, &segment, &[], &[]);
+        assert!(ours.open(&mut sealed.clone()).is_some() && ours.open(&mut sealed).is_none());
+    }
+}
+
+/// A datagram that opens a connection: what is read is what would be written, and fits what is told of it elsewhere.
+///
+/// # Panics
+///
+/// If it is otherwise.
+pub fn opening(data: &[u8]) {
+    if let Some((opening, noise)) = Opening::decode(data) {
+        let written = opening.encode(noise, 0);
+        assert_eq!(Opening::decode(&written), Some((opening, noise)));
+        assert_eq!(Opening::decode_repeated(&opening.repeated()), Some(opening), "as inside Noise's message");
+        let opener = Opening::decode_head(data).map(|(_, tag)| tag);
+        assert_eq!(opener, (opening.kind == Kind::Request).then_some(opening.opener));
+        let asked = Opening { kind: Kind::Request, acceptor: 0, cookie: Cookie::default(), ..opening };
+        assert_eq!(asked.prologue(), opening.prologue(), "answers have the prologue of their request");
+        assert_eq!(tag_of(data), Some(0));
+    }
+    if let Some(tag) = understand_stray(data) {
+        assert_eq!(super::session::handshake::stray(tag), *data);
+    }
+}
+
+/// Whoever runs the listener, with numbers that repeat.
+struct Runner(Rng);
+
+impl Randomness for Runner {
+    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        bytes.fill_with(|| self.0.next_u64() as u8);
+        Ok(())
+    }
+}
+
+impl Host for Runner {
+    fn listens(&mut self) -> bool {
+        true
+    }
+
+    fn has_room(&mut self, _: IpAddr) -> bool {
+        true
+    }
+
+    fn note_keys(&mut self, _: Cipher, _: [(Tag, &[u8; 32]); 2]) {}
+}
+
+/// Unfinished handshakes that the listener has places for.
+const PLACES: usize = 4;
+
+fn security(kind: u8) -> Security {
+    match kind % 4 {
+        0 => Security::Plain,
+        1 => Security::Opportunistic,
+        2 => Security::Shared([7; 32]),
+        _ => Security::Keys { own: [1; 32], peers: vec![Security::public_key(&[1; 32])] },
+    }
+}
+
+/// A list of datagrams to a listener: any bytes, requests that are right, the same with the cookie that came back, and all of these with a
+/// byte changed. It answers nothing by more than it was sent before a cookie was shown, keeps nothing but places, and no more than it has.
+///
+/// # Panics
+///
+/// If it is otherwise.
+pub fn listener(data: &[u8]) {
+    let mut input = Input(data);
+    let security = security(input.byte());
+    let limits = Limits { half_open: PLACES, half_open_per_source: PLACES, ..Limits::default() };
+    let settings = Arc::new(Settings { security: security.clone(), limits, ..plain() });
+    let mut host = Runner(Rng::stream(1, Purpose::Test, 0));
+    let local: SocketAddr = ([10, 0, 0, 9], 4000).into();
+    let counters = Arc::new(Counters::default());
+    let mut endpoint = Endpoint::new(Time::ZERO, local, settings.clone(), counters, &mut host).expect("numbers");
+    let mut now = Time::ZERO;
+    let terms = Terms::of(&settings.transport);
+    let suite = if security == Security::Plain { Suite::default() } else { Suite::asking(true) };
+    let segment = Segment { block: 5, flags: Flags::SYN, ..Segment::default() };
+    let (protection, opener) = (security.protection(), 77);
+    let mut request = Opening {
+        kind: Kind::Request,
+        protection,
+        suite,
+        trains: false,
+        terms,
+        opener,
+        acceptor: 0,
+        cookie: Cookie::default(),
+        segment,
+    };
+    let key = if protection == Protection::Plain { Vec::new() } else { Security::public_key(&[3; 32]).to_vec() };
+    let mut tag = 1;
+    while !input.0.is_empty() {
+        let (what, peer) = (input.byte(), ([10, 0, 0, 1 + input.byte() % 3], 5000));
+        let addresses = Addresses { peer: peer.into(), own: None };
+        let mut bytes = match what % 8 {
+            0 => {
+                now = now.saturating_add(Duration::from_millis(100 * u64::from(input.byte())));
+                continue;
+            }
+            1 => {
+                request.opener = Tag::from(input.byte());
+                request.cookie = Cookie::default();
+                request.encode(&key, 0)
+            }
+            2 => match noise::ask(&security, &request, [3; 32]) {
+                Ok((_, message)) if protection != Protection::Plain => request.encode(&message, 0),
+                _ => request.encode(&[], 0),
+            },
+            3 => [&u64::to_be_bytes(tag)[..], input.take(40)].concat(),
+            4 => [&[0; 8][..], input.take(80)].concat(),
+            _ => {
+                let length = usize::from(input.byte());
+                input.take(length).to_vec()
+            }
+        };
+        if what & 0x80 != 0 && !bytes.is_empty() {
+            let at = usize::from(input.byte()) % bytes.len();
+            bytes[at] ^= input.byte();
+        }
+        let shows = Opening::decode(&bytes).is_some_and(|(opening, _)| opening.cookie != Cookie::default());
+        let (length, mut out) = (bytes.len(), Outbox::default());
+        if let Route::Accepted(accepted) = endpoint.on_datagram(now, addresses, &mut bytes, &mut host, &mut out) {
+            let number = accepted.number;
+            endpoint.finish(number, None);
+        }
+        out.seal();
+        for message in &out.full {
+            let (to, answer, _) = message.content().expect("sealed ones have something");
+            assert_eq!(to.peer, addresses.peer, "an answer goes to who asked, or to whom it was promised");
+            match Opening::decode(answer) {
+                Some((opening, _)) if opening.kind == Kind::Acceptance => {
+                    tag = opening.acceptor;
+                }
+                Some((opening, _)) => {
+                    assert!(answer.len() <= length, "{} bytes are answered by {}", length, answer.len());
+                    if opening.kind == Kind::Challenge {
+                        (request.cookie, request.terms, request.suite) = (opening.cookie, opening.terms, opening.suite);
+                    }
+                }
+                None => assert!(answer.len() <= length && understand_stray(answer).is_some()),
+            }
+        }
+        assert!(shows || endpoint.unfinished() <= PLACES);
+        assert!(endpoint.unfinished() <= PLACES && endpoint.in_use().0 <= PLACES);
+        let mut out = Outbox::default();
+        endpoint.wake(now, &mut out);
+    }
+}

@@ -1,0 +1,130 @@
+//! Arithmetic of numbers that wrap, of windows and of ranges: every case there is, or every case of short ones. What has 64 bits is looked at in
+//! the same way with 8 beside its source (`tpa/replay.rs`, `tcp/wire.rs`); `validation/proofs/prove` proves the formulas at their full width.
+
+use meshpace_core::{Duration, Time};
+use meshpace_transport::ranges::Received;
+use meshpace_transport::tcp::rtt::{Config, Rtt};
+use meshpace_transport::tcp::wire::{LARGEST_SCALE, scale_for};
+use meshpace_transport::tpa::flight::Flight;
+use meshpace_transport::tpa::replay::{Replay, WINDOW};
+use meshpace_transport::tpa::segment::{BLOCK_NUMBERS, block_after, blocks_between};
+use std::collections::BTreeMap;
+
+#[test]
+fn blocks_count_modulo_4096_wherever_they_begin() {
+    for (from, distance) in (0..4096_u32).flat_map(|from| (0..4096_u32).map(move |distance| (from, distance))) {
+        let to = (from + distance) % u32::from(BLOCK_NUMBERS);
+        assert_eq!(u32::from(block_after(from as u16, distance as u16)), to);
+        assert_eq!(u32::from(blocks_between(from as u16, to as u16)), distance);
+    }
+}
+
+#[test]
+fn a_number_of_a_transmission_is_one_of_the_last_256() {
+    let mut flight = Flight::default();
+    for count in 0..1024_u32 {
+        for number in 0..=u8::MAX {
+            let oldest = count.saturating_sub(255).max(1);
+            let expected = (oldest..=count).any(|transmission| transmission as u8 == number);
+            assert_eq!(flight.has_sent(number), expected, "{number} of {count}");
+        }
+        assert_eq!(flight.record(Time(u64::from(count)), 0), (count + 1) as u8);
+    }
+}
+
+/// The parts of a stream of `BYTES` bytes that have arrived, a bit each.
+fn bytes_of(received: &Received) -> u32 {
+    (0..BYTES).filter(|&byte| received.has(byte, byte + 1)).fold(0, |set, byte| set | 1 << byte)
+}
+
+const BYTES: u64 = 10;
+
+/// From every state that a stream of ten bytes can be in, every range: so by induction any list of ranges. What decides is the order of the
+/// offsets, not their size: ten bytes are five ranges with gaps.
+#[test]
+fn every_range_added_to_every_state_of_a_short_stream() {
+    let mut states = BTreeMap::from([(0_u32, Received::default())]);
+    let mut todo = vec![0];
+    while let Some(set) = todo.pop() {
+        let state = states[&set].clone();
+        let next = u64::from(set.trailing_ones());
+        assert_eq!((bytes_of(&state), state.next()), (set, next));
+        assert_eq!(state.highest(), u64::from(u32::BITS - set.leading_zeros()));
+        // Sorted, disjoint, not touching, all beyond the gap: the state is the only one that stands for its set.
+        let bounds = state.beyond().iter().flat_map(|range| [range.start, range.end]);
+        assert!([next].into_iter().chain(bounds).is_sorted_by(|a, b| a < b), "{state:?}");
+        for (start, end) in (0..=BYTES).flat_map(|start| (0..=BYTES).map(move |end| (start, end))) {
+            let range = (start..end).fold(0, |range, byte| range | 1 << byte);
+            assert_eq!(state.has(start, end) || start >= end, range & !set == 0, "{start}..{end} in {state:?}");
+            let mut after = state.clone();
+            assert_eq!(after.insert(start, end), range & !set != 0, "{start}..{end} into {state:?}");
+            assert_eq!(bytes_of(&after), set | range, "{start}..{end} into {state:?}");
+            states.entry(set | range).or_insert_with(|| {
+                todo.push(set | range);
+                after
+            });
+        }
+    }
+    assert_eq!(states.len(), 1 << BYTES, "all sets were reached");
+}
+
+#[test]
+fn a_window_is_told_as_exactly_as_its_field_allows() {
+    let around = |power: u32| [(1_u32 << power).wrapping_sub(1), 1 << power, (1 << power) + 1];
+    let windows = (0..32).flat_map(around).chain((0..=u32::MAX).step_by(65_521)).chain(65_500..70_000);
+    for window in windows {
+        let scale = scale_for(window);
+        assert!(scale <= LARGEST_SCALE);
+        let largest = u64::from(u16::MAX) << LARGEST_SCALE;
+        assert!(window >> scale <= u32::from(u16::MAX) || u64::from(window) > largest, "{window} does not fit");
+        assert!(scale == 0 || window >> (scale - 1) > u32::from(u16::MAX), "{window} would fit with less");
+    }
+}
+
+/// Every list of seven events of the timer, with samples at the bounds of what can be measured.
+#[test]
+fn the_retransmission_timer_stays_within_its_bounds_whatever_happens() {
+    let config = Config::default();
+    let mut states = vec![Rtt::new(&config)];
+    for _ in 0..7 {
+        let mut after = Vec::with_capacity(states.len() * 7);
+        for state in &states {
+            for event in 0..7 {
+                let mut state = state.clone();
+                match event {
+                    0 => state.on_timeout(),
+                    1 => state.end_backoff(),
+                    2 => state.on_lost_syn(),
+                    3 => state.on_sample(0),
+                    4 => state.on_sample(17),
+                    5 => state.on_sample(1 << 31),
+                    _ => state.on_sample(u64::MAX),
+                }
+                let rto = state.rto();
+                assert!(config.min <= rto && rto <= config.max, "{rto:?} after {state:?}");
+                assert!(state.backoff().is_power_of_two() && state.smoothed() <= Duration(config.tick.0 << 31));
+                after.push(state);
+            }
+        }
+        after.dedup();
+        states = after;
+    }
+    assert!(states.len() > 1000);
+}
+
+#[test]
+fn what_was_played_again_is_refused_at_every_distance() {
+    // The window that ships, at each of its numbers, wherever it begins in its words.
+    for newest in (2000..2200).chain([u64::from(u32::MAX), u64::MAX - 1]) {
+        let mut replay = Replay::default();
+        (newest - 1500..=newest).for_each(|number| replay.see(number));
+        for age in 0..1500 {
+            assert!(!replay.is_new(newest - age), "{age} behind {newest}");
+        }
+        let mut sparse = Replay::default();
+        (newest - 1500..=newest).filter(|number| (newest - number) % 3 == 0).for_each(|number| sparse.see(number));
+        for age in 0..1500 {
+            assert_eq!(sparse.is_new(newest - age), age % 3 != 0 && age < WINDOW, "{age} behind {newest}");
+        }
+    }
+}
