@@ -4,7 +4,7 @@ use crate::compare::records_of;
 use crate::output::{Failure, end, finish};
 use crate::progress::Progress;
 use crate::runner::{self, processors};
-use crate::{FAILED, REFUSED, network, prospect};
+use crate::{FAILED, REFUSED, prospect};
 use clap::Args;
 use meshpace_lab::advise::flows::{self, Told};
 use meshpace_lab::advise::paths;
@@ -18,6 +18,7 @@ use meshpace_lab::field::{errors, results, ways};
 use meshpace_scenario::quantity::RATE;
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use meshpace_tunnel::interrupt::stop_on_interrupt;
+use meshpace_tunnel::quantities;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -67,7 +68,7 @@ pub struct Arguments {
 
 /// Reads the time of a run.
 fn whole_seconds(text: &str) -> Result<u64, String> {
-    let seconds = network::seconds(text)?;
+    let seconds = quantities::seconds(text)?;
     let is_right = seconds.fract() == 0.0 && (1.0..=600.0).contains(&seconds);
     if is_right { Ok(seconds as u64) } else { Err("expected whole seconds, 1 s to 600 s".to_owned()) }
 }
@@ -75,7 +76,7 @@ fn whole_seconds(text: &str) -> Result<u64, String> {
 /// Reads a goodput: kbit/s, or with a unit.
 fn kbps(text: &str) -> Result<f64, String> {
     let plain = text.parse::<f64>().is_ok();
-    network::quantity(&RATE, &if plain { format!("{text} kbit/s") } else { text.to_owned() }).map(|bps| bps / 1e3)
+    quantities::quantity(&RATE, &if plain { format!("{text} kbit/s") } else { text.to_owned() }).map(|bps| bps / 1e3)
 }
 
 /// Runs the command.

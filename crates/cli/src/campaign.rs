@@ -4,7 +4,6 @@
 //! for Slurm. Each task of the array is `piece`, which writes a directory of records and resumes if it was killed. `merge` makes the
 //! directory that `run --out` would have made.
 
-use crate::network::seconds;
 use crate::output::{self, Failure, finish};
 use crate::progress::Progress;
 use crate::runner::{self, Told};
@@ -18,6 +17,7 @@ use meshpace_lab::record::write_whole;
 use meshpace_lab::workers::{Exported, Job, Worker, chunks};
 use meshpace_scenario::MAX_SEEDS;
 use meshpace_tunnel::interrupt::stop_on_interrupt;
+use meshpace_tunnel::quantities::seconds;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

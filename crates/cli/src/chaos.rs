@@ -8,12 +8,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kept::Kept;
 use meshpace_live::chaos::{Run, Tally, Trail, run};
+use meshpace_tunnel::interrupt::stop_on_interrupt;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 /// Seeds that a thread runs before what it has found is counted.
@@ -100,10 +100,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     };
     let first = kept.next;
     let last = first.saturating_add(arguments.seeds);
-    let stop = Arc::new(AtomicBool::new(false));
-    let interrupted = Arc::clone(&stop);
-    // Without a handler an interrupt ends the command at once, and what was counted since the last writing is lost.
-    let _ = ctrlc::set_handler(move || interrupted.store(true, Ordering::Relaxed));
+    let stop = stop_on_interrupt();
     let began = std::time::Instant::now();
     let late = |minutes: f64| began.elapsed().as_secs_f64() > 60.0 * minutes;
     let jobs = match arguments.jobs {

@@ -1,12 +1,12 @@
 //! `meshpace emulate top`: what happens in an emulation under way.
 
-use crate::network::seconds;
 use crate::output::{complain, failed, results};
 use crate::{FAILED, shell};
 use clap::Args;
 use console::Term;
 use meshpace_emulator::control::ask;
 use meshpace_lab::record::table::listing;
+use meshpace_tunnel::quantities::seconds;
 use serde_json::Value;
 use std::path::Path;
 use std::process::ExitCode;
