@@ -101,6 +101,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     let first = kept.next;
     let last = first.saturating_add(arguments.seeds);
     let stop = stop_on_interrupt();
+    #[expect(clippy::disallowed_methods, reason = "`--minutes` is of the user's time")]
     let began = std::time::Instant::now();
     let late = |minutes: f64| began.elapsed().as_secs_f64() > 60.0 * minutes;
     let jobs = match arguments.jobs {

@@ -27,8 +27,9 @@ fn json(arguments: &[&str]) -> String {
 #[track_caller]
 fn assert_silent(stderr: &[u8]) {
     let text = String::from_utf8_lossy(stderr);
-    let is_alarm =
-        |line: &str| line.starts_with("meshpace: STARVED: ") || line.starts_with("meshpace: flow 0 (0→4) was silent");
+    let is_alarm = |line: &str| {
+        line.starts_with("meshpace: STARVED: ") || line.starts_with("meshpace: flow 0 (node 0 to node 4) was silent")
+    };
     assert!(text.lines().all(is_alarm), "{text}");
 }
 
@@ -267,7 +268,7 @@ fn who_starved_comes_first_and_quiet_does_not_hide_it() {
     };
     let [table, stderr] = of("table");
     assert!(table.lines().nth(1).unwrap().starts_with(&format!("! {told}")) && stderr.is_empty(), "{table}{stderr}");
-    assert!(table.contains("flow 1 (2→3) delivered nothing in 6 of 6 runs: newreno 3 of 3,"), "{table}");
+    assert!(table.contains("flow 1 (node 2 to node 3) delivered nothing in 6 of 6 runs: newreno 3 of 3,"), "{table}");
     let total: Vec<&str> = table.lines().filter(|line| line.trim_start().starts_with("total")).collect();
     assert!(total.len() == 2 && total.iter().all(|row| row.contains("none")), "the delay of both flows: {table}");
     // What programs read stays as it is, with fields behind the others; people are told beside it.

@@ -124,6 +124,19 @@ mod tests {
     }
 
     #[test]
+    fn dumps_of_batctl_tell_the_next_hop() {
+        let of = |name: &str, text: &str| (name.to_owned(), dumps::read(text.as_bytes()).unwrap());
+        let whole = dumps::merge(&[
+            of("roof", include_str!("dumps/samples/batctl-o-0.txt")),
+            of("mill", include_str!("dumps/samples/batctl-o-1.txt")),
+            of("barn", include_str!("dumps/samples/batctl-o-2.txt")),
+        ]);
+        let place = |name: &str| whole.find(name).unwrap();
+        let over = vec![place("roof"), place("mill"), place("barn")];
+        assert_eq!(way(&whole, place("roof"), place("02:00:00:00:02:00")), Some(over));
+    }
+
+    #[test]
     fn each_metric_has_its_own_way() {
         // A bad hop, or two good ones: 1/(0.4 0.4) = 6.25 tries against 2 x 1.23, and 0.4 against 0.81 less a penalty.
         let links = [(0, 2, 0.4), (0, 1, 0.9), (1, 2, 0.9)];

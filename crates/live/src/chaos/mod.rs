@@ -1,15 +1,14 @@
 //! The whole live stack in virtual time over a hostile wire, one run per seed: sessions of TPA over UDP with their cookies, keys and limits, and
 //! sessions of a tunnel with their streams and carriers, each as it ships.
 //!
-//! A run (`world`) is drawn from its seed (`plan`): two machines (`side`), each with a port (`port`) and applications that know every byte
+//! A run (`world`) is drawn from its seed (`plan`): two machines (`side`), each with a port (`tpa::session::port`) and applications that know every byte
 //! (`stream`, `tunnel`), a wire, and faults, aimed at moments of the protocol (`planner`, `faults`). Somebody who has the keys looks at every
 //! datagram (`watch`). `docs/chaos.md` says what is checked. For `meshpace dev chaos` and tests: no part of the library's interface.
 
-pub(crate) mod content;
 pub mod faults;
 pub mod plan;
 mod planner;
-pub(crate) mod port;
+mod seat;
 mod side;
 mod stream;
 mod tally;

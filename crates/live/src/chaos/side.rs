@@ -2,12 +2,13 @@
 
 use super::faults::Moment;
 use super::plan::{Kind, Plan, stream};
-use super::port::{Arrived, Party, Port};
+use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
 use super::tunnel::Tunnel;
 use super::wire::Flight;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
 use crate::tpa::session::handshake::{Inside, Tag};
+use crate::tpa::session::port::{Arrived, Party, Port};
 use crate::tunnel::session::NAME;
 use crate::tunnel::{Beginning, decode, missing};
 use meshpace_core::Time;
@@ -20,17 +21,6 @@ const INBOX: usize = 64;
 
 /// Rounds of a session and its applications after one event.
 const ROUNDS: u32 = 10_000;
-
-/// Who uses a connection.
-#[derive(Debug)]
-pub(crate) enum Seat {
-    /// An application, whose stream it is; the tag of who has opened it.
-    Stream(Tag, Application),
-    /// A tunnel.
-    Carrier,
-    /// A tunnel that does not know yet for what: what has come of the preamble.
-    Newcomer(Vec<u8>),
-}
 
 /// Which stream an application had.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,7 +1,7 @@
 //! An application at one end of a stream, whether that is a connection or one of a tunnel's: it writes what it is to, reads and compares.
 
-use super::content::byte;
 use super::plan::Habits;
+use crate::tpa::session::content::byte;
 use meshpace_core::Time;
 
 /// How a stream ended for its application.

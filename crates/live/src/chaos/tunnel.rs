@@ -2,9 +2,9 @@
 
 use super::faults::Moment;
 use super::plan::StreamPlan;
-use super::port::{Party, Port};
-use super::side::Seat;
+use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
+use crate::tpa::session::port::{Party, Port};
 use crate::tunnel::session::{self, Carrier, Handing, NAME, Sending, Session, Side, preamble};
 use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Who sees every datagram that leaves, has the keys, and knows what the documents promise: numbers once, keys in their time, nothing in the clear.
 
-use super::content::shows_payload;
 use super::faults::Moment;
 use crate::tpa::cipher::Cipher;
+use crate::tpa::session::content::shows_payload;
 use crate::tpa::session::engine::AnySegment;
 use crate::tpa::session::handshake::{Cookie, Inside, Kind, Opening, Tag, tag_of, understand_stray};
 use crate::tpa::session::path_frame::PathFrame;

@@ -3,7 +3,6 @@
 use super::faults::{Fault, Moment, Mood};
 use super::plan::{Kind, Plan, stream};
 use super::planner::Planner;
-use super::port::{Arrived, Port};
 use super::side::{Side, StreamName, home};
 use super::stream::{Application, Ending, compare};
 use super::watch::{Sender, Watch};
@@ -11,6 +10,7 @@ use super::wire::{Arrival, Flight, Notice, Wire};
 use super::{Broken, Run, Trail};
 use crate::tpa::Security;
 use crate::tpa::session::handshake::{Kind as Message, Opening, stray, tag_of};
+use crate::tpa::session::port::{Arrived, Port};
 use crate::tpa::session::seal::number_of;
 use meshpace_core::{Duration, Rng, Time};
 use nix::libc;

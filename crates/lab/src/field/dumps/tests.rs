@@ -69,7 +69,6 @@ fn babel_tells_costs_and_batman_qualities() {
 /// batctl 2023.0 and iw 5.19 over batman-adv and mac80211 of Linux 6.1, three radios in a row (`validation/field/dumps`).
 mod of_real_programs {
     use super::*;
-    use crate::field::ways;
 
     fn mesh(dumps: [&str; 3]) -> Dump {
         let names = ["roof", "mill", "barn"].map(str::to_owned);
@@ -100,11 +99,6 @@ mod of_real_programs {
         let shares =
             [("roof", "mill"), ("mill", "barn"), ("mill", "roof"), ("barn", "mill")].map(|(a, b)| share(&mesh, a, b));
         assert_eq!(shares, [992, 620, 694, 988]);
-        let place = |name: &str| mesh.find(name).unwrap();
-        assert_eq!(
-            ways::way(&mesh, place("roof"), place("02:00:00:00:02:00")),
-            Some(vec![place("roof"), place("mill"), place("barn")])
-        );
         assert!(read(of[0].as_bytes()).unwrap().missing().unwrap().contains("run it on the other 2"));
         assert_eq!(links(include_str!("samples/batctl-oj-0.json")), [link("this node", "02:00:00:00:01:00", 988)]);
         for without in [include_str!("samples/batctl-n-1.txt"), include_str!("samples/batctl-nj-0.json")] {

@@ -9,6 +9,7 @@
 pub mod addresses;
 pub mod cipher;
 pub mod connection;
+pub(crate) mod content;
 pub mod cookie;
 pub mod counters;
 pub mod endpoint;
@@ -25,6 +26,7 @@ pub mod outbox;
 pub mod path;
 pub mod path_frame;
 pub(crate) mod places;
+pub(crate) mod port;
 pub mod presealed;
 #[cfg(test)]
 mod schedules;

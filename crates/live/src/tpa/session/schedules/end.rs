@@ -1,10 +1,10 @@
 //! One end of the wire: an endpoint, its connections, and an application at each of them.
 
 use super::plan::stream;
-use crate::chaos::content::byte;
-use crate::chaos::port::{Arrived, Party, Port};
+use crate::tpa::session::content::byte;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
 use crate::tpa::session::handshake::Tag;
+use crate::tpa::session::port::{Arrived, Party, Port};
 use crate::tpa::session::settings::Settings;
 use meshpace_core::{Rng, Time};
 use std::net::SocketAddr;

@@ -3,9 +3,9 @@
 use super::end::{Application, End, Ending};
 use super::plan::{Mishap, Plan, stream};
 use super::wire::{Flight, Wire};
-use crate::chaos::content::shows_payload;
-use crate::chaos::port::Party;
+use crate::tpa::session::content::shows_payload;
 use crate::tpa::session::handshake::{Kind, Opening, tag_of};
+use crate::tpa::session::port::Party;
 use meshpace_core::{Rng, Time};
 use std::net::SocketAddr;
 
