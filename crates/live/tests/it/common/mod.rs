@@ -45,6 +45,8 @@ pub fn exchange(client: TpaStream, server: TpaStream, there: &[u8], back: &[u8])
                     (&stream).read_to_end(&mut got).unwrap();
                     assert!(got == other, "{} bytes arrived, {} were sent", got.len(), other.len());
                 });
+                // A machine that is taken by others needs longer than the 30 s that are the default.
+                stream.set_linger(std::time::Duration::from_secs(300)).unwrap();
                 stream.close().unwrap();
             })
         };
