@@ -1,7 +1,7 @@
 use super::*;
 use crate::compare::compare;
 
-/// Four seeds that differ far more from each other than the sides do; the second side has so much `more` goodput, and starves its flow in
+/// Two sides over four seeds that differ far more from each other than the sides do. Side B has `more` bit/s more, and starves its flow in the first
 /// `starved` runs.
 fn trial(model: &str, more: f64, starved: u64) -> Trial {
     let side = |more: f64, starved: u64| -> Vec<Value> {
@@ -45,7 +45,7 @@ fn an_answer_flips_starves_or_cannot_be_told() {
         &[("same", 50.0, 0), ("other", -100.0, 0), ("greedy", 100.0, 2), ("tie", 0.0, 0), ("other greedy", -100.0, 1)],
     );
     use Verdict::{Flips, Holds, Starves, Untold};
-    // A side that is slower, and starves a flow too, does not keep the other from being better.
+    // In "other greedy" side B is slower and starves a flow as well: side A is better, so the answer flips.
     assert_eq!(verdicts(&all, GOODPUT), [Holds, Flips, Starves, Untold, Flips]);
     let told = answer(&all, GOODPUT, ["old", "new"]);
     for part in [
@@ -68,7 +68,7 @@ fn an_answer_flips_starves_or_cannot_be_told() {
 }
 
 #[test]
-fn a_tie_as_written_is_a_tie_where_it_stays_one() {
+fn a_tie_holds_in_models_that_tie_and_flips_in_others() {
     let all = robust(trial("as written", 0.0, 0), &[("x", 0.0, 0), ("y", 0.0, 0), ("z", -9.0, 0)]);
     assert_eq!(all.written(GOODPUT), Answer::Open);
     assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds, Verdict::Holds, Verdict::Flips]);
@@ -78,7 +78,7 @@ fn a_tie_as_written_is_a_tie_where_it_stays_one() {
 }
 
 #[test]
-fn who_is_ahead_and_starves_has_nothing_that_could_hold_but_that() {
+fn a_side_ahead_that_starves_a_flow_is_not_called_better_and_only_that_can_hold() {
     let all = robust(trial("as written", 100.0, 4), &[("x", 100.0, 4), ("y", 100.0, 0)]);
     assert_eq!(all.written(GOODPUT), Answer::Ahead(Side::B));
     assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds, Verdict::Flips]);
@@ -94,7 +94,7 @@ fn who_is_ahead_and_starves_has_nothing_that_could_hold_but_that() {
 }
 
 #[test]
-fn what_was_not_measured_in_all_runs_is_not_better_and_what_nowhere_was_is_unknown() {
+fn a_metric_that_some_or_all_runs_lack_gives_no_answer() {
     let all = robust(trial("as written", 100.0, 0), &[("x", 100.0, 0)]);
     // The index of one run is missing.
     assert_eq!(all.written("retransmission_index"), Answer::Unknown);
@@ -112,7 +112,7 @@ fn frames_are_those_of_the_records() {
 }
 
 #[test]
-fn delays_of_starved_flows_on_both_sides_are_no_tie_of_delays() {
+fn if_both_sides_starve_the_flow_its_delay_is_no_tie() {
     let side = || -> Vec<Value> {
         let flow = json!({"delivered_bytes": 0, "delay_p95_s": null});
         (1..=3).map(|seed| json!({"seed": seed, "fingerprint": "f", "duration_s": 9.0, "flows": [flow]})).collect()

@@ -17,13 +17,13 @@ pub struct Map {
     pub names: Vec<Option<String>>,
     /// By flow, the hops of its packets in the run that `of` names: from, to, and number of frames. Empty if the run was not watched.
     pub routes: Vec<Vec<(usize, usize, u64)>>,
-    /// The run that the routes are of, in words.
+    /// Description of the run from which the routes are.
     pub of: String,
 }
 
 /// Greatest height of the area of the nodes, units of the SVG.
 const HIGH: f64 = 330.0;
-/// The least share of a flow's busiest hop that is drawn: what AODV tried once is no route.
+/// Hops with fewer frames than this share of the flow's busiest hop are not drawn: what AODV tried briefly is no route.
 const SHARE: f64 = 0.05;
 
 impl Map {
@@ -50,7 +50,7 @@ impl Map {
             lines.links.push(((x, y), (to_x, to_y)));
             let _ = write!(svg, "<path class=\"grid\" d=\"M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}\" stroke=\"#ccc\"/>");
         }
-        // Pieces that are spelled out have no room here.
+        // The settings of a transport in braces are too long for the legend.
         let name = |transport: &str| {
             transport.split_once('{').map_or(transport.to_owned(), |(name, _)| name.to_owned() + "{...}")
         };
@@ -60,7 +60,7 @@ impl Map {
         };
         let labels: Vec<String> =
             self.flows.iter().enumerate().map(|(number, flow)| format!("{}, {}", name(&flow.2), own(number))).collect();
-        // Of one transport alone, its colour would tell nothing.
+        // If all flows have the same transport its colour would not tell them apart: each has its own.
         let of_one = self.flows.iter().all(|flow| flow.2 == self.flows[0].2);
         let styles = if of_one && self.flows.len() > 1 { look::apart(labels.len()) } else { look::styles(&labels) };
         for (number, ((from, to, _), style)) in self.flows.iter().zip(&styles).enumerate() {
@@ -118,7 +118,7 @@ impl Map {
         svg + TAIL
     }
 
-    /// The nodes, and their numbers over everything: those of the ends of flows first, then the others where room is left.
+    /// The nodes, and their numbers over everything: those of sources and destinations first, then the others where room is left.
     fn write_nodes(&self, svg: &mut String, lines: &numbers::Lines, place: impl Fn(usize) -> (f64, f64)) {
         let places: Vec<(f64, f64)> = (0..self.nodes.len()).map(place).collect();
         for (x, y) in &places {
@@ -139,7 +139,7 @@ impl Map {
 /// The most flows that the legend names.
 const LEGEND: usize = 8;
 
-/// Draws the hops of a flow, beside those of the others; returns where they are.
+/// Draws the hops of a flow, shifted sideways so that flows over the same link do not hide each other; returns the lines drawn.
 fn route(
     svg: &mut String,
     hops: &[(usize, usize, u64)],
@@ -181,7 +181,7 @@ mod tests {
             of: "seed 1".to_owned(),
         };
         let svg = map.draw();
-        // Two links, two hops, one mark below.
+        // Two links, two hops, and the line in the legend.
         assert_eq!(svg.matches("<path").count(), 5, "{svg}");
         assert!(svg.contains("tcp-ap, flow 0, node 0 to node 2") && svg.contains("#0072B2"), "{svg}");
         assert!(svg.contains(">400 m long<"), "{svg}");

@@ -1,7 +1,7 @@
 //! Verdicts: published claims compared with our records. The rules of each kind of check are in the table "Claims" of
 //! `docs/register.md`; each function here is one row of it.
 //!
-//! Observations are independent runs or batches. Intervals are those of the experiment's level for single quantities, and
+//! Observations are independent runs or batches. Confidence intervals have the experiment's level for single quantities, and
 //! 95 % for gains ([`Gain`](super::Gain)).
 
 mod cells;
@@ -61,12 +61,13 @@ pub struct Judgement {
     pub evidence: String,
 }
 
-/// A claim judged: as it counts, with other readings of the paper's text (other curves), and in the other panels of the figure.
+/// A claim judged: in the reading that counts in the totals, in other readings of the paper's text (other curves), and in the other panels of the figure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// The judgement that counts.
+    /// Judgement that counts in the totals; the others are shown beside it.
     pub own: Judgement,
-    /// The same for other readings of its subject, by curve, and for whole readings, by their titles: those that were run.
+    /// The same in other readings of the paper's text: of the claim's curve, by the name of the other curve, and of the whole experiment, by title; only
+    /// those that were run.
     pub readings: Vec<(String, Judgement)>,
     /// The same in other panels, by number.
     pub panels: Vec<(usize, Judgement)>,
@@ -94,9 +95,9 @@ pub fn judge(claim: &Claim, observations: &Observations) -> Judged {
 pub struct Measured {
     /// The number.
     pub value: f64,
-    /// The ends of its interval.
+    /// Lower end of its confidence interval.
     pub low: f64,
-    /// The upper one.
+    /// Upper end of it.
     pub high: f64,
     /// Their unit.
     pub unit: String,
@@ -129,11 +130,11 @@ pub struct Untold {
     pub panel: usize,
     /// The curve.
     pub curve: String,
-    /// The x; every one without.
+    /// Value of x; without it every one.
     pub x: Option<f64>,
 }
 
-/// Points of an experiment that need more seeds before it is given up as something that cannot be told.
+/// Points of an experiment that need more seeds: a claim or a number there cannot be told yet.
 pub fn untold(observations: &Observations) -> Vec<Untold> {
     let published = observations.published;
     let mut found = Vec::new();
@@ -146,7 +147,7 @@ pub fn untold(observations: &Observations) -> Vec<Untold> {
     }
     let open = |cell: &Cell| cell.counts && cell.verdict == Verdict::CannotBeTold;
     for cell in cells(observations, 0).into_iter().filter(open) {
-        // Its own points, and those of the rows to which it stands.
+        // Its own point, and those of the other curves with a published value of this metric: published numbers may be ratios to them.
         let rows = published.published.iter().filter(|(_, row)| row.contains_key(&cell.metric));
         found.extend(rows.map(|(curve, _)| Untold { panel: 0, curve: curve.clone(), x: Some(cell.x.value) }));
     }
@@ -233,8 +234,7 @@ fn is_within(x: f64, core: Option<[f64; 2]>) -> bool {
     core.is_none_or(|[first, last]| (first..=last).contains(&x))
 }
 
-/// Several judged together: one that differs decides, otherwise one that cannot be told, otherwise the least favourable; none if one cannot
-/// be given at all.
+/// Joins verdicts: one that differs decides, otherwise one that cannot be told, otherwise the least favourable. An error if there are none.
 fn together(parts: Vec<(Verdict, String)>) -> Given {
     let worst = parts.iter().map(|(verdict, _)| *verdict).max().ok_or("there is nothing to compare")?;
     Ok((worst, parts.into_iter().map(|(_, evidence)| capital(&evidence)).collect::<Vec<_>>().join(". ")))

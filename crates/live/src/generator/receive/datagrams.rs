@@ -1,6 +1,6 @@
 //! UDP: counts the datagrams of each run, reports at the end.
 //!
-//! A run is known by its peer's address and by a token that only the peer at that address can have: see
+//! A run is known by its peer's address and by a token that is sent to that address only, so that nobody can pose as another: see
 //! [`udp`](super::super::udp). No state is kept for a peer without a token, and one address may have a limited number of runs.
 
 use super::super::udp::{HEADER, Kind, Token, header, understand};
@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// Silence after which a run counts as ended.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Runs at a time, and from one source.
+/// Most runs at the same time: in all, and from one address.
 const MOST_RUNS: usize = 1024;
 const MOST_PER_SOURCE: usize = 256;
 
@@ -45,7 +45,7 @@ impl Runs {
         hasher.finish()
     }
 
-    /// The run of `peer`, begun if there is room.
+    /// The run of `peer`, a new one if it has none and there is room; otherwise none.
     fn of(&mut self, peer: SocketAddr, now: Time) -> Option<&mut Run> {
         if !self.by_peer.contains_key(&peer) {
             let own = self.by_source.entry(peer.ip()).or_insert(0);
@@ -81,12 +81,12 @@ impl Runs {
     }
 }
 
-/// Serves UDP: counts the datagrams of each run, reports at the end. Calls `look` with each run that has ended, and with None every
-/// `LOOK`; returns when that answers false.
+/// Serves UDP: counts the datagrams of each run, reports at the end. Calls `look` with each run that has ended, and with none every
+/// [`LOOK`] in which no run ended, so that the caller can stop it; returns when `look` answers false.
 ///
 /// # Errors
 ///
-/// The socket's, or no random numbers can be had.
+/// Those of the socket, or of the source of random numbers.
 pub fn udp(socket: &UdpSocket, look: Look<'_>) -> io::Result<()> {
     socket.set_read_timeout(Some(std::time::Duration::from_nanos(LOOK.0)))?;
     let mut key = [0; 16];
@@ -99,7 +99,7 @@ pub fn udp(socket: &UdpSocket, look: Look<'_>) -> io::Result<()> {
         match socket.recv_from(&mut bytes) {
             Ok((length, peer)) => ended.extend(take(&mut runs, socket, peer, &bytes[..length])),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // A peer that is gone says so; the others go on.
+            // ICMP says that one peer has gone; the other runs go on.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(error),
         }
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(take(&mut runs, &socket, peer(0), &data(ours)), None);
         let received = take(&mut runs, &socket, peer(0), &header(Kind::End, 2, ours)).unwrap();
         assert_eq!((received.bytes, received.in_order), (200, true));
-        // One source that answers for itself has a share of the places.
+        // One source, even with valid tokens, has at most its share of the runs.
         for n in 1..2000 {
             let token = runs.token(peer(n));
             take(&mut runs, &socket, peer(n), &data(token));

@@ -1,4 +1,4 @@
-//! Files with keys of encrypted connections, 32 bytes each: 64 hexadecimal digits each, lines that begin with `#` are comments.
+//! Files with keys of encrypted connections: one key of 32 bytes on a line, as 64 hexadecimal digits. Lines that begin with `#` are comments.
 
 use std::io;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn write(key: &[u8; 32]) -> String {
     key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The keys in a file, one per line; what follows one on its line is a comment.
+/// Keys in a file, one on a line; the rest of the line after a key is a comment.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub fn read_all(file: &Path) -> io::Result<Vec<[u8; 32]>> {
 ///
 /// # Errors
 ///
-/// Those of [`read_all`]; there is none, or more than one.
+/// Those of [`read_all`], or the file does not hold exactly one key.
 pub fn read(file: &Path) -> io::Result<[u8; 32]> {
     match &read_all(file)?[..] {
         [key] => Ok(*key),
