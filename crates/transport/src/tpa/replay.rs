@@ -46,6 +46,7 @@ macro_rules! replay {
                 self.seen[Self::word(number)] |= Self::bit(number);
             }
 
+            #[allow(clippy::modulo_one, reason = "tests have a window of one word, too")]
             fn word(number: $word) -> usize {
                 (number / Self::BITS) as usize % Self::WORDS
             }
