@@ -82,7 +82,7 @@ impl Runs {
 }
 
 /// Serves UDP: counts the datagrams of each run, reports at the end. Calls `look` with each run that has ended, and with none every
-/// [`LOOK`] in which no run ended, so that the caller can stop it; returns when `look` answers false.
+/// `LOOK` in which no run ended, so that the caller can stop it; returns when `look` answers false.
 ///
 /// # Errors
 ///
