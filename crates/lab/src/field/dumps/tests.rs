@@ -84,6 +84,37 @@ mod of_real_programs {
     }
 
     #[test]
+    fn batctl_of_version_five_tells_throughputs_and_next_hops() {
+        let of = [
+            include_str!("samples/batctl-5-o-0.txt"),
+            include_str!("samples/batctl-5-o-1.txt"),
+            include_str!("samples/batctl-5-o-2.txt"),
+        ];
+        let mesh = mesh(of);
+        assert_eq!(
+            (mesh.nodes.as_slice(), mesh.metric, mesh.missing()),
+            (&["roof", "mill", "barn"].map(str::to_owned)[..], Metric::Throughput, None)
+        );
+        let told = |from: &str, to: &str| {
+            let ends = (mesh.find(from).unwrap(), mesh.find(to).unwrap());
+            mesh.links.iter().find(|link| (link.from, link.to) == ends).unwrap().mbps
+        };
+        let hops = [("roof", "mill"), ("mill", "barn"), ("mill", "roof"), ("barn", "mill")];
+        assert_eq!(hops.map(|(from, to)| told(from, to)), [30.3, 13.3, 30.7, 12.0].map(Some));
+        assert!(mesh.routes.contains(&(0, 2, 1)) && mesh.routes.contains(&(2, 0, 1)), "{:?}", mesh.routes);
+        // Its neighbours alone, and both as JSON.
+        for (text, expected) in [
+            (include_str!("samples/batctl-5-n-1.txt"), &[13.3, 30.7][..]),
+            (include_str!("samples/batctl-5-nj-1.json"), &[13.3, 30.7]),
+            (include_str!("samples/batctl-5-oj-0.json"), &[30.3]),
+        ] {
+            let dump = read(text.as_bytes()).unwrap();
+            let told: Vec<f64> = dump.links.iter().filter_map(|link| link.mbps).collect();
+            assert_eq!((dump.metric, told.as_slice()), (Metric::Throughput, expected), "{text}");
+        }
+    }
+
+    #[test]
     fn batctl_tells_qualities_and_next_hops() {
         let of = [
             include_str!("samples/batctl-o-0.txt"),
