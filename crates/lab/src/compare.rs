@@ -69,7 +69,7 @@ pub const METRICS: [Metric; 9] = [
     },
     Metric {
         name: "timeouts",
-        praise: "less often in timeouts",
+        praise: "less prone to timeouts",
         noun: "timeouts",
         unit: ("", 1.0),
         more_is_better: false,

@@ -86,6 +86,19 @@ const PLOT: f64 = 216.0;
 /// Beyond this multiple of the largest value an interval is cut off rather than allowed to flatten everything else.
 const REACH: f64 = 1.5;
 
+/// Letters of a label above a bar that fit into a picture.
+const BAR_LABEL: usize = 54;
+
+/// A label of so many letters at most. The middle is left out: what tells variants apart may be the beginning or the end.
+fn shortened(label: &str, most: usize) -> String {
+    let letters: Vec<char> = label.chars().collect();
+    if letters.len() <= most {
+        return label.to_owned();
+    }
+    let (head, tail) = ((most - 1).div_ceil(2), (most - 1) / 2);
+    letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
+}
+
 /// A text for SVG.
 pub(crate) fn text(value: &str) -> String {
     value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -439,6 +452,7 @@ impl Chart {
         for (number, line) in self.lines.iter().enumerate() {
             let Some(point) = line.points.first() else { continue };
             let y = TOP + row * number as f64;
+            let shortened = shortened(&line.label, BAR_LABEL);
             let (start, end) = (x.at(0.0), if point.value.is_finite() { x.at(point.value) } else { x.at(0.0) });
             // A bar of no length is none to see.
             let word = if point.value.is_infinite() { "none" } else { "0" };
@@ -452,9 +466,10 @@ impl Chart {
             }
             let _ = write!(
                 svg,
-                "<text x=\"{start}\" y=\"{:.1}\">{}</text><rect x=\"{start}\" y=\"{:.1}\" width=\"{:.1}\" height=\"16\" fill=\"{}\"/>",
+                "<text x=\"{start}\" y=\"{:.1}\">{}{}</text><rect x=\"{start}\" y=\"{:.1}\" width=\"{:.1}\" height=\"16\" fill=\"{}\"/>",
                 y + 14.0,
-                text(&line.label),
+                if shortened == line.label { String::new() } else { format!("<title>{}</title>", text(&line.label)) },
+                text(&shortened),
                 y + 19.0,
                 (end - start).max(0.0),
                 line.style.color
@@ -559,6 +574,13 @@ mod tests {
         let points = points.iter().map(|(x, value, half)| Point::new(*x, *value, *half)).collect();
         let line = Line { label: "a <b>".to_owned(), style: other(0).into(), points, published: Vec::new() };
         Chart { y_title: "Jain's index".to_owned(), lines: vec![line], legend: true, ..Chart::default() }
+    }
+
+    #[test]
+    fn a_label_that_does_not_fit_keeps_both_ends() {
+        assert_eq!(shortened("newreno", 7), "newreno");
+        assert_eq!(shortened("tcp-ap{alpha=0.5}", 10), "tcp-a….5}");
+        assert_eq!(shortened("ÄÖÜäöüß", 4), "ÄÖ…ß");
     }
 
     #[test]

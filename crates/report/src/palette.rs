@@ -2,7 +2,7 @@
 //!
 //! A family of transports has a colour and a shape; its members differ in the fill of the marker and the dashes of the line. The
 //! colours are those of M. Okabe and K. Ito, "Color Universal Design", 2008, and for the families beyond those the dark ones
-//! of P. Tol, "Colour schemes", SRON 2021, which people with any kind of colour vision can tell apart; shape and fill say
+//! of P. Tol, "Colour schemes", SRON 2021, which people with any kind of colour vision can tell apart, and a bronze; shape and fill say
 //! the same without colour.
 
 /// Red, green and blue.
@@ -38,6 +38,10 @@ pub enum Shape {
     Plus,
     /// An arrow's head, pointing down.
     Chevron,
+    /// A star of four points.
+    Star,
+    /// A bar that is wider below.
+    Trapezoid,
 }
 
 /// Fill of a marker and dash of its line.
@@ -90,6 +94,8 @@ pub fn corners(shape: Shape) -> &'static [(i32, i32)] {
         Shape::Post => &[(-3, -7), (3, -7), (3, 7), (-3, 7)],
         Shape::Bow => &[(-6, -5), (6, 5), (6, -5), (-6, 5)],
         Shape::Chevron => &[(-6, -6), (0, -1), (6, -6), (6, 0), (0, 6), (-6, 0)],
+        Shape::Star => &[(0, -8), (2, -2), (8, 0), (2, 2), (0, 8), (-2, 2), (-8, 0), (-2, -2)],
+        Shape::Trapezoid => &[(-3, -5), (3, -5), (7, 5), (-7, 5)],
         Shape::Plus => &[
             (-2, -7),
             (2, -7),
@@ -124,6 +130,8 @@ const OLIVE: Color = Color(0x99, 0x99, 0x33);
 const TEAL: Color = Color(0x44, 0xaa, 0x99);
 const MAROON: Color = Color(0x66, 0x11, 0x00);
 const NAVY: Color = Color(0x00, 0x44, 0x88);
+const ROSE: Color = Color(0xcc, 0x66, 0x77);
+const BRONZE: Color = Color(0x8a, 0x70, 0x20);
 const BLACK: Color = Color(0x00, 0x00, 0x00);
 
 const FAMILIES: &[Family] = &[
@@ -135,10 +143,12 @@ const FAMILIES: &[Family] = &[
     (PURPLE, Shape::Cross, &["udp-paced", "udp", "udp+llap"]),
     (WINE, Shape::Pentagon, &["tpa-2", "tpa-3", "tpa*-3", "tpa*-2"]),
     (INDIGO, Shape::Hexagon, &["tpa-ap-2", "tpa-ap-3", "tpa*-ap-3", "tpa*-ap-2"]),
-    (TEAL, Shape::Slab, &["newreno+llap", "tcp-ap+llap"]),
+    (TEAL, Shape::Slab, &["newreno+llap", "tcp-ap+llap", "newreno+tack", "tcp-daa"]),
     (OLIVE, Shape::Post, &["dcc", "few", "lred", "dack"]),
     (MAROON, Shape::Bow, &["cubic", "cubic+delack"]),
     (NAVY, Shape::Chevron, &["tcp-ap-oid+delack", "tcp-ap-oid"]),
+    (ROSE, Shape::Star, &["bbr", "copa"]),
+    (BRONZE, Shape::Trapezoid, &["paced-pairs", "paced-pairs-8"]),
     (BLACK, Shape::Plus, &["quiet-train", "quiet-train+marks", "quiet-train+competitive", "quiet-train-solo"]),
 ];
 

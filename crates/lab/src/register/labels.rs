@@ -36,6 +36,15 @@ const LABELS: &[(&str, &str)] = &[
     ("few", "TCP-FeW"),
     ("lred", "Link RED with pacing"),
     ("dack", "Delayed ACK"),
+    ("cubic", "CUBIC"),
+    ("newreno+tack", "NewReno with TACK"),
+    ("tcp-daa", "TCP-DAA"),
+    ("copa", "Copa"),
+    ("bbr", "BBR"),
+    ("paced-pairs", "Paced pairs"),
+    ("paced-pairs-8", "Paced pairs, at most 8"),
+    ("quiet-train", "Quiet trains"),
+    ("quiet-train-solo", "Quiet trains, alone"),
 ];
 
 /// Label for people of the transport called `name`; the name itself if it has no label.
