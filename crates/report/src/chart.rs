@@ -579,7 +579,7 @@ mod tests {
     #[test]
     fn a_label_that_does_not_fit_keeps_both_ends() {
         assert_eq!(shortened("newreno", 7), "newreno");
-        assert_eq!(shortened("tcp-ap{alpha=0.5}", 10), "tcp-a….5}");
+        assert_eq!(shortened("tcp-ap{alpha=0.5}", 10), "tcp-a…0.5}");
         assert_eq!(shortened("ÄÖÜäöüß", 4), "ÄÖ…ß");
     }
 
