@@ -163,21 +163,26 @@ fn a_peer_without_tpa_is_remembered_for_a_while() {
     let silent = UdpSocket::bind(echo).unwrap();
     let memory = Duration::from_secs(2);
     let race = Race { head_start: Duration::from_millis(20), patience: Duration::from_millis(100), memory };
+    // On a busy machine TCP may be there before TPA has sent anything: then it is asked another time, when what is remembered is over.
+    let is_asked = |dialer: &Dialer| {
+        (0..20).any(|number| {
+            std::thread::sleep(if number > 0 { ms(2100) } else { ms(0) });
+            requests(&silent);
+            assert!(!exchange(dialer.connect(echo).unwrap()));
+            requests(&silent) > 0
+        })
+    };
     let dialer = Dialer::new(quick(), race);
-    assert!(!exchange(dialer.connect(echo).unwrap()));
-    assert!(requests(&silent) > 0, "TPA was not tried");
+    assert!(is_asked(&dialer), "TPA was not tried");
     let remembered = std::time::Instant::now();
     assert!(!exchange(dialer.connect(echo).unwrap()));
     if remembered.elapsed() < ms(1500) {
         assert_eq!(requests(&silent), 0, "a peer that had none is asked again at once");
     }
     std::thread::sleep(ms(2100));
-    requests(&silent);
-    assert!(!exchange(dialer.connect(echo).unwrap()));
-    assert!(requests(&silent) > 0, "it may have TPA by now");
+    assert!(is_asked(&dialer), "it may have TPA by now");
     // Another one, whose memory is its own.
-    assert!(!exchange(Dialer::new(quick(), race).connect(echo).unwrap()));
-    assert!(requests(&silent) > 0);
+    assert!(is_asked(&Dialer::new(quick(), race)));
 }
 
 #[test]
