@@ -377,10 +377,19 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
         (_, _, None) => format!("{noun}: {both}"),
         (None, _, Some(by)) => format!("no clear difference in {noun}: {both} (a difference of {by})"),
         (Some(side), None, Some(by)) => {
-            let counts = line.counts[side as usize];
-            let why = match counts.starved_runs {
-                0 => "it was not measured in all runs".to_owned(),
-                starved => format!("{} starves a flow in {starved} of {} runs", names[side as usize], counts.runs),
+            let in_runs = |side: usize| {
+                let counts = line.counts[side];
+                format!("{} in {} of {} runs", names[side], counts.starved_runs, counts.runs)
+            };
+            let why = match (line.counts[side as usize].starved_runs, line.counts.map(|counts| counts.starved_runs)) {
+                (0, _) => "it was not measured in all runs".to_owned(),
+                (_, [1.., 1..]) => format!("both starve a flow: {}, {}", in_runs(0), in_runs(1)),
+                (starved, _) => {
+                    format!(
+                        "{} starves a flow in {starved} of {} runs",
+                        names[side as usize], line.counts[side as usize].runs
+                    )
+                }
             };
             format!("neither is called {}, because {why} ({noun}: {both}, a difference of {by})", metric.praise)
         }

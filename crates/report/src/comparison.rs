@@ -91,8 +91,8 @@ fn ranked(subject: &Subject<'_>) -> Markup {
         _ => format!("{}.", number + 1),
     };
     html! {
-        h2 { "The best first" }
-        p { "Means over the runs. “=”: no clear difference from the one before it. “✗”: starves a flow in some run, and has no place." }
+        h2 { "In the order of their means" }
+        p { "Means over the runs. “=”: no clear difference from the one before it. “✗”: starves a flow in some run, and is not called better than anything, wherever it stands." }
         dl class="ranks" { @for (metric, ranks) in ranking_of(&groups) {
             dt { (head(metric)) }
             dd { ol { @for (number, rank) in ranks.iter().enumerate() {

@@ -128,9 +128,9 @@ fn ranked(sides: &Sides) -> String {
     if rankings.is_empty() {
         return String::new();
     }
-    let mut text = format!("## {what}, the best first\n\n");
+    let mut text = format!("## {what} in the order of their means\n\n");
     text.push_str(
-        "`=`: no clear difference from the one before it. `✗`: starves a flow in some run, and has no place.\n\n",
+        "`=`: no clear difference from the one before it. `✗`: starves a flow in some run, and is not called better than anything, wherever it stands.\n\n",
     );
     text.push_str("| metric | ranking (means) |\n|---|---|\n");
     for (metric, ranks) in rankings {
@@ -153,7 +153,7 @@ fn ranked(sides: &Sides) -> String {
 /// A pair under other models: a row for each, and the sentences.
 fn robustness(robust: &Robust, names: [&str; 2]) -> String {
     let mut text = format!("## Does it hold? {}\n\n", listed(&names));
-    text.push_str("The same comparison, each time with one other choice of the model (docs/robust.md).\n\n");
+    text.push_str("The same comparison, each time with that one key set to another choice of the model.\n\n");
     let metrics: Vec<&Metric> = robust.told().filter_map(metric).collect();
     let heads: String = metrics
         .iter()

@@ -56,7 +56,7 @@ fn variants_files_and_directories_say_the_same() {
     let (status, table, _) = meshpace(place, &["compare", "newreno", "tcp-ap", "--format", "csv"]);
     assert_eq!((status, table.lines().count()), (0, 1 + compared.len()));
     let (status, told, _) = meshpace(place, &["compare", "newreno", "tcp-ap"]);
-    assert!(status == 0 && told.contains("seeds") && told.contains("Transports, the best first"), "{told}");
+    assert!(status == 0 && told.contains("seeds") && told.contains("Transports in the order of their means"), "{told}");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn any_number_of_variants_is_compared_and_named_by_what_differs() {
     }
     let told = run(&[&["cross.toml", "--set", "flow.segment=700"][..], &set].concat());
     assert!(told.contains("# newreno, tcp-ap and few\n\nIn all of them: flow.segment=700.\n"), "{told}");
-    assert!(told.contains("## newreno and few") && told.contains("## Variants, the best first"), "{told}");
+    assert!(told.contains("## newreno and few") && told.contains("## Variants in the order of their means"), "{told}");
     let table = run(&[&["cross.toml", "--format", "csv"][..], &set].concat());
     assert!(
         table.starts_with("first,second,metric,") && table.contains("\"newreno\",\"few\",aggregate_goodput_bps,"),

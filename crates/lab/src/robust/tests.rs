@@ -59,7 +59,7 @@ fn an_answer_flips_starves_or_cannot_be_told() {
     let starving = starving(&all, ["old", "new"]).unwrap();
     assert_eq!(
         starving,
-        "as written nobody starves a flow; the same in 3 of 5 other models; new starves a flow with greedy, other greedy"
+        "as written nobody starves a flow; so in every run of 3 of 5 other models; new alone starves a flow with greedy, other greedy"
     );
     let object = all.json(GOODPUT, ["old", "new"]);
     assert_eq!((&object["holds"], &object["of"], &object["flips_with"][0]), (&json!(1), &json!(5), &json!("other")));
@@ -89,7 +89,7 @@ fn a_side_ahead_that_starves_a_flow_is_not_called_better_and_only_that_can_hold(
     );
     assert_eq!(
         starving(&all, ["old", "new"]).unwrap(),
-        "as written new starves a flow in 4 of 4 runs; the same in 1 of 2 other models; nobody starves a flow with y"
+        "as written new alone starves a flow in 4 of 4 runs; so in some run of 1 of 2 other models; nobody starves a flow with y"
     );
 }
 
@@ -128,6 +128,6 @@ fn if_both_sides_starve_the_flow_its_delay_is_no_tie() {
     assert!(told.ends_with("the same in 1 of 1 other models"), "{told}");
     assert_eq!(
         starving(&all, ["old", "new"]).unwrap(),
-        "as written both old and new starve a flow in 3 of 3 runs each; the same in 1 of 1 other models"
+        "as written both old and new starve a flow in 3 of 3 runs each; so in some run of 1 of 1 other models"
     );
 }

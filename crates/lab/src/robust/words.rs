@@ -74,8 +74,8 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
     }
     let told = |sides: [bool; 2]| match sides {
         [false, false] => "nobody starves a flow".to_owned(),
-        [true, false] => format!("{} starves a flow", names[0]),
-        [false, true] => format!("{} starves a flow", names[1]),
+        [true, false] => format!("{} alone starves a flow", names[0]),
+        [false, true] => format!("{} alone starves a flow", names[1]),
         [true, true] => format!("both {} and {} starve a flow", names[0], names[1]),
     };
     let written = who(robust.written.starved())?;
@@ -88,8 +88,12 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
         [(one, runs), (other, _), ..] if one == other => format!(" in {one} of {runs} runs each"),
         [(one, runs), (other, others), ..] => format!(" in {one} of {runs} runs and in {other} of {others}"),
     };
-    let mut parts =
-        vec![format!("as written {}{runs}; the same in {same} of {} other models", told(written), robust.others.len())];
+    let where_so = if written == [false, false] { "every run" } else { "some run" };
+    let mut parts = vec![format!(
+        "as written {}{runs}; so in {where_so} of {same} of {} other models",
+        told(written),
+        robust.others.len()
+    )];
     for sides in [[false, false], [true, false], [false, true], [true, true]] {
         let models: Vec<&str> = robust
             .others
