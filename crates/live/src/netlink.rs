@@ -28,8 +28,9 @@ const FR_ACT_TO_TBL: u8 = 1;
 const RTAX_MTU: u16 = 2;
 const RTM_F_FIB_MATCH: u32 = 0x2000;
 
-/// A message of rtnetlink: the structure at its head as bytes, and the attributes behind it. `netlink-packet-core` writes and reads both and their frame; the kinds are
-/// the few that are asked for here. With `netlink-packet-route`, which knows all there are, a program has some 400 kB more.
+/// A message of rtnetlink: the structure at its head as bytes, and the attributes behind it. `netlink-packet-core` writes and reads both and
+/// what is around them; the kinds are the few that are asked for here. `netlink-packet-route`, which knows all there are, makes a program of
+/// 2 MB 475 kB larger.
 #[derive(Debug)]
 pub(crate) struct Message {
     kind: u16,
