@@ -1,11 +1,12 @@
 //! Sleeping until a descriptor has something, an absolute time has come, or another thread calls.
 //!
-//! `epoll_pwait2` takes nanoseconds; the older call counts milliseconds, too coarse to pace with.
+//! `epoll_pwait2` takes nanoseconds; the older call counts milliseconds, too coarse to pace with. Where the newer one is not there (Linux before
+//! 5.11, emulators of another processor), `ppoll` waits on the set first.
 
 use crate::Clock;
 use crate::clock::until;
 use meshpace_core::{Duration, Time};
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use rustix::io::Errno;
 use std::io;
 use std::mem::MaybeUninit;
@@ -152,6 +153,14 @@ impl Poller {
         let span = (!for_ever).then_some(&span);
         let events = match epoll::wait(&self.epoll, &mut events[..], span) {
             Ok((events, _)) => events,
+            // Without a wait, as for whole milliseconds, the older call is made.
+            Err(Errno::NOSYS) if left > 0 => {
+                return match poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span) {
+                    Err(Errno::INTR) => Ok(false),
+                    Err(error) => Err(error.into()),
+                    Ok(_) => self.wait_for(Duration::ZERO, false, ready),
+                };
+            }
             Err(Errno::INTR) => return Ok(false),
             Err(error) => return Err(error.into()),
         };

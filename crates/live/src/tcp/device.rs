@@ -6,7 +6,6 @@
 use super::interface::Interface;
 use crate::netlink;
 use crate::poll::{Poller, Token};
-use crate::tpa::kernel_route;
 use crate::tun::{self, Tun};
 use std::io;
 use std::net::Ipv4Addr;
@@ -31,8 +30,8 @@ impl Device {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         // Without any way there, nobody has it.
-        let known = kernel_route::route(&netlink::socket()?, address.into());
-        if known.is_ok_and(|route| route.header.destination_prefix_length == 32) {
+        let known = netlink::route(&netlink::socket()?, address.into());
+        if known.is_ok_and(|route| route.bits() == 32) {
             let text = format!("{address} is in use: this host has a route to just this address");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
         }

@@ -7,9 +7,8 @@
 //! network namespace, whatever the namespaces of processes are. Our own resets carry a mark and pass.
 
 use crate::netlink::deliver_no_longer;
-use netlink_packet_route::AddressFamily;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::process::{Command, Stdio};
@@ -43,11 +42,11 @@ impl Family {
         }
     }
 
-    /// As rtnetlink calls it.
-    pub(crate) fn address_family(self) -> AddressFamily {
+    /// Any address of it.
+    pub(crate) fn any(self) -> IpAddr {
         match self {
-            Family::V4 => AddressFamily::Inet,
-            Family::V6 => AddressFamily::Inet6,
+            Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
+            Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
         }
     }
 }
@@ -209,7 +208,7 @@ fn comment(token: &str) -> String {
 fn remove(family: Family, table: &str) -> io::Result<()> {
     if let Some(token) = table.strip_prefix(PREFIX).filter(|token| is_token(token)) {
         // Most have none.
-        let _ = deliver_no_longer(family.address_family(), number(token));
+        let _ = deliver_no_longer(family.any(), number(token));
     }
     script(&format!("delete table {} {table}\n", family.name()))
 }

@@ -35,7 +35,7 @@ pub use api::select::Selector;
 pub use api::stream::TpaStream;
 pub use api::{path, secrets};
 pub use runtime::handle::Handle as Runtime;
-pub(crate) use runtime::{kernel_route, random};
+pub(crate) use runtime::random;
 pub use runtime::{keylog, keys, socket};
 pub use session::counters::PortCounters;
 pub use session::failure::{TpaError, errno_of};

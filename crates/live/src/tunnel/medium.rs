@@ -1,13 +1,7 @@
 //! Whether the way to the far end begins on 802.11, by the kernel's route and what stands in /sys.
 
-use crate::netlink::{another, ask, socket};
-use crate::tpa::kernel_route;
-use netlink_packet_route::RouteNetlinkMessage::{GetLink, NewLink};
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
-use netlink_packet_route::route::{RouteAttribute, RouteMessage};
-use netlink_sys::Socket;
+use crate::netlink::{link, route, socket};
 use std::fs;
-use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -18,29 +12,11 @@ const DEPTH: usize = 8;
 /// there is no such device, or nobody can tell.
 pub fn wireless(peer: IpAddr) -> Option<String> {
     let socket = socket().ok()?;
-    let route = kernel_route::route(&socket, peer).ok()?;
-    devices(&route).into_iter().find_map(|index| {
-        let name = name(&socket, index).ok()?;
+    let route = route(&socket, peer).ok()?;
+    route.devices().into_iter().find_map(|index| {
+        let name = link(&socket, index).ok()?.name()?;
         below(Path::new("/sys/class/net"), &name, DEPTH)
     })
-}
-
-/// The numbers of the devices of a route.
-fn devices(route: &RouteMessage) -> Vec<u32> {
-    let of = |attribute: &RouteAttribute| match attribute {
-        RouteAttribute::Oif(index) => vec![*index],
-        RouteAttribute::MultiPath(hops) => hops.iter().map(|hop| hop.interface_index).collect(),
-        _ => Vec::new(),
-    };
-    route.attributes.iter().flat_map(of).collect()
-}
-
-fn name(socket: &Socket, index: u32) -> io::Result<String> {
-    let mut question = LinkMessage::default();
-    question.header.index = index;
-    let NewLink(link) = ask(socket, GetLink(question))? else { return Err(another()) };
-    let of = |attribute: LinkAttribute| if let LinkAttribute::IfName(name) = attribute { Some(name) } else { None };
-    link.attributes.into_iter().find_map(of).ok_or_else(another)
 }
 
 /// The first 802.11 device among `device` and those below it, in the tree of devices at `root`.
@@ -107,7 +83,10 @@ mod tests {
         assert_eq!(wireless(loopback), None);
         // And that is not because nobody could tell.
         let socket = socket().unwrap();
-        let route = kernel_route::route(&socket, loopback).unwrap();
-        assert_eq!(devices(&route).into_iter().map(|index| name(&socket, index).unwrap()).collect::<Vec<_>>(), ["lo"]);
+        let devices = route(&socket, loopback).unwrap().devices();
+        assert_eq!(
+            devices.into_iter().map(|index| link(&socket, index).unwrap().name().unwrap()).collect::<Vec<_>>(),
+            ["lo"]
+        );
     }
 }

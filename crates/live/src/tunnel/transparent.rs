@@ -111,7 +111,7 @@ fn divert(family: Family, networks: &[Network], here: SocketAddr) -> io::Result<
         )
     })?;
     // From here on dropping the table removes these too.
-    deliver_marked(family.address_family(), table.number())?;
+    deliver_marked(family.any(), table.number())?;
     Ok(table)
 }
 

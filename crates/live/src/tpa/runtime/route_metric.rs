@@ -1,12 +1,10 @@
 //! Hops from the kernel's routing table: mesh routing daemons (olsrd, batmand, Babel in its plain metric) write the number of hops
 //! as the metric of the routes they install.
 
-use super::kernel_route;
-use crate::netlink::socket;
+use crate::netlink::{route, socket};
 use crate::tpa::session::path::PathSource;
 use meshpace_core::Rate;
 use meshpace_transport::PathInfo;
-use netlink_packet_route::route::RouteAttribute;
 use netlink_sys::Socket;
 use std::io;
 use std::net::IpAddr;
@@ -42,12 +40,7 @@ impl RouteMetric {
     /// There is no route, or the kernel could not be asked.
     pub fn metric(&self, peer: IpAddr) -> io::Result<u32> {
         let socket = self.socket.lock().expect("nobody panics while holding it");
-        let route = kernel_route::route(&socket, peer)?;
-        let metric = |attribute: &RouteAttribute| match attribute {
-            RouteAttribute::Priority(metric) => Some(*metric),
-            _ => None,
-        };
-        Ok(route.attributes.iter().find_map(metric).unwrap_or(0))
+        Ok(route(&socket, peer)?.priority().unwrap_or(0))
     }
 }
 
