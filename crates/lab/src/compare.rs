@@ -383,7 +383,9 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
             };
             let why = match (line.counts[side as usize].starved_runs, line.counts.map(|counts| counts.starved_runs)) {
                 (0, _) => "it was not measured in all runs".to_owned(),
-                (_, [1.., 1..]) => format!("both starve a flow: {}, {}", in_runs(0), in_runs(1)),
+                (_, [one, other]) if one > 0 && other > 0 => {
+                    format!("both starve a flow: {}, {}", in_runs(0), in_runs(1))
+                }
                 (starved, _) => {
                     format!(
                         "{} starves a flow in {starved} of {} runs",
