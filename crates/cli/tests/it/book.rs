@@ -22,8 +22,6 @@ exec "$MESHPACE" "$@""#;
 
 /// More words than that are two pages.
 const MOST_WORDS: usize = 2500;
-/// Pages that are longer still, and the most words that they may have: none of them grows, and one that is split leaves the list.
-const LONG: [(&str, usize); 1] = [("docs/traceability.md", 4600)];
 /// Pages that a program writes: as long as what they list.
 const GENERATED: [&str; 5] =
     ["docs/keys.md", "docs/records.md", "docs/commands.md", "docs/findings.md", "validation/results.md"];
@@ -133,16 +131,12 @@ fn every_link_leads_somewhere() {
 #[test]
 fn no_page_is_longer_than_a_reader_has_patience() {
     let words = |page: &PathBuf| fs::read_to_string(root().join(page)).unwrap().split_whitespace().count();
-    let most =
-        |page: &PathBuf| LONG.iter().find(|(name, _)| page.ends_with(name)).map_or(MOST_WORDS, |&(_, most)| most);
     let long: Vec<String> = pages()
         .iter()
-        .filter(|page| !GENERATED.iter().any(|name| page.ends_with(name)) && words(page) > most(page))
+        .filter(|page| !GENERATED.iter().any(|name| page.ends_with(name)) && words(page) > MOST_WORDS)
         .map(|page| format!("{}: {} words", page.display(), words(page)))
         .collect();
     assert!(long.is_empty(), "more than {MOST_WORDS} words: cut or split\n{}", long.join("\n"));
-    let short: Vec<_> = LONG.iter().filter(|(name, _)| words(&PathBuf::from(name)) <= MOST_WORDS).collect();
-    assert!(short.is_empty(), "no longer long: {short:?}");
 }
 
 #[test]

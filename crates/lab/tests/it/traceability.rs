@@ -1,4 +1,4 @@
-//! `docs/traceability.md` points at code and tests that exist, and misses no file of a protocol.
+//! `docs/traceability.md` and the two pages beside it point at code and tests that exist, and misses no file of a protocol.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -159,22 +159,29 @@ fn files(crates: &Path, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-fn page() -> Vec<Row> {
-    rows(&read(&root().join("docs/traceability.md"))).unwrap_or_else(|error| panic!("docs/traceability.md: {error}"))
+/// The pages, each with its rows.
+fn pages() -> Vec<(&'static str, Vec<Row>)> {
+    let pages = ["docs/traceability.md", "docs/traceability-tcp.md", "docs/traceability-transports.md"];
+    pages.map(|page| (page, rows(&read(&root().join(page))).unwrap_or_else(|error| panic!("{page}: {error}")))).into()
 }
 
 #[test]
 fn every_row_points_at_code_and_tests_that_are_there() {
-    let rows = page();
-    assert!(rows.len() > 100, "only {} rows were understood", rows.len());
-    let faults: Vec<String> = rows.iter().filter_map(|row| fault(&root(), row)).collect();
-    assert!(faults.is_empty(), "docs/traceability.md:\n{}", faults.join("\n"));
+    let pages = pages();
+    let count: usize = pages.iter().map(|(_, rows)| rows.len()).sum();
+    assert!(count > 100, "only {count} rows were understood");
+    for (page, rows) in &pages {
+        let faults: Vec<String> = rows.iter().filter_map(|row| fault(&root(), row)).collect();
+        assert!(!rows.is_empty() && faults.is_empty(), "{page}:\n{}", faults.join("\n"));
+    }
 }
 
 #[test]
 fn what_is_built_has_a_test() {
-    for row in page() {
-        assert_eq!(row.code.is_empty(), row.tests.is_empty(), "docs/traceability.md, line {}", row.line);
+    for (page, rows) in pages() {
+        for row in rows {
+            assert_eq!(row.code.is_empty(), row.tests.is_empty(), "{page}, line {}", row.line);
+        }
     }
 }
 
@@ -186,14 +193,15 @@ fn every_file_of_a_protocol_is_in_a_row() {
         files(&crates, path, &mut all);
     }
     assert!(all.len() > 60, "only {} files were found", all.len());
-    let named: BTreeSet<String> = page().into_iter().flat_map(|row| row.code).map(|(file, _)| file).collect();
+    let named: BTreeSet<String> =
+        pages().into_iter().flat_map(|(_, rows)| rows).flat_map(|row| row.code).map(|(file, _)| file).collect();
     let missed: Vec<&String> = all
         .iter()
         .filter(|file| {
             !named.contains(*file) && !NO_ALGORITHM.contains(&file.as_str()) && !is_list_of_modules(&crates, file)
         })
         .collect();
-    assert!(missed.is_empty(), "docs/traceability.md has no row for {missed:?}");
+    assert!(missed.is_empty(), "docs/traceability.md and its two neighbours have no row for {missed:?}");
 }
 
 /// Whether a `mod.rs` defines nothing that does anything.
