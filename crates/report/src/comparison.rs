@@ -198,7 +198,8 @@ fn said(row: &Row<'_>, written: Answer) -> String {
     let sign = match (row.verdict, written) {
         (Verdict::Holds, Answer::Better(_)) => "✓",
         (Verdict::Holds, _) => return "= the same".to_owned(),
-        (Verdict::Flips, _) => "⇄",
+        (Verdict::Flips, Answer::Better(_)) => "⇄",
+        (Verdict::Flips, _) => return "⇄ becomes clear".to_owned(),
         (Verdict::Starves, _) => "✗",
         (Verdict::Untold, _) => "?",
     };
@@ -285,6 +286,13 @@ mod tests {
             assert!(row[..row.find("</div>").unwrap()].contains(verdict), "{model}: {row}");
         }
         assert!(text.contains("this holds in 1 of 4 other models") && text.contains("it is swept"), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_clear_as_written_becomes_so_and_does_not_flip() {
+        let (written, others) = (trial("as written", 0.0, false), vec![trial("x = 1", 400.0, false)]);
+        let text = page(&Asked::Answered(vec![Robust { written, others, not_applicable: Vec::new() }]), false);
+        assert!(text.contains("⇄ becomes clear") && !text.contains("⇄ flips"), "{text}");
     }
 
     #[test]
