@@ -13,7 +13,7 @@ use etherparse::{
 use meshpace_core::NodeId;
 use meshpace_sim::{Flow, SimPacket};
 use meshpace_transport::tcp::{self, Flags};
-use meshpace_transport::{Config, Segment, tpa, train, udp};
+use meshpace_transport::{Config, Segment, flush, tpa, train, udp};
 
 /// What the payload of every segment is taken to be: it is not captured, but checksums cover it.
 static PAYLOAD: [u8; 65_535] = [0; 65_535];
@@ -41,7 +41,7 @@ impl FlowFacts {
         let window = match &flow.transport {
             Config::Tcp(config) => config.segment.saturating_mul(config.max_window),
             Config::Train(config) => config.segment.saturating_mul(u32::from(config.max_window)),
-            Config::Udp(_) | Config::Tpa(_) => 0,
+            Config::Udp(_) | Config::Tpa(_) | Config::Flush(_) => 0,
         };
         let fits = |shift: &u8| scaled(window, *shift) <= u32::from(u16::MAX);
         FlowFacts {
@@ -75,6 +75,13 @@ pub fn packet(out: &mut Vec<u8>, packet: &SimPacket, flow: &FlowFacts) -> u32 {
         }
         Segment::Train(segment) => {
             let mut header = train_header(segment, ports, sends_data, flow);
+            let payload = &PAYLOAD[..usize::from(segment.payload)];
+            header.checksum = header.calc_checksum_ipv4_raw(source, destination, payload).unwrap_or(0);
+            ip_header(out, packet, IpNumber::TCP, header.header_len_u16(), u32::from(segment.payload));
+            out.extend_from_slice(&header.to_bytes());
+        }
+        Segment::Flush(segment) => {
+            let mut header = flush_header(segment, ports, sends_data, flow);
             let payload = &PAYLOAD[..usize::from(segment.payload)];
             header.checksum = header.calc_checksum_ipv4_raw(source, destination, payload).unwrap_or(0);
             ip_header(out, packet, IpNumber::TCP, header.header_len_u16(), u32::from(segment.payload));
@@ -136,6 +143,24 @@ fn train_header(segment: &train::Segment, ports: (u16, u16), sends_data: bool, f
     let option = train::wire::content(segment).map(|content| train::wire::encode(&content));
     let options = option.map(|(bytes, length)| TcpOptions::try_from_slice(&bytes[..length]));
     header.options = options.and_then(Result::ok).unwrap_or_default();
+    header
+}
+
+/// TCP's header with what a NACK names as an option. A sink acknowledges alone, a source alone has data, and there is no window.
+fn flush_header(segment: &flush::Segment, ports: (u16, u16), sends_data: bool, flow: &FlowFacts) -> TcpHeader {
+    let as_tcp = tcp::Segment {
+        seq: if sends_data { segment.offset } else { 0 },
+        ack: if sends_data { 0 } else { segment.offset },
+        window: u32::from(u16::MAX),
+        payload: segment.payload,
+        flags: segment.flags,
+        ..tcp::Segment::default()
+    };
+    let mut header = tcp_header(&as_tcp, ports, sends_data, flow);
+    header.psh = segment.flags.has(Flags::PSH);
+    if !segment.flags.has(Flags::SYN) {
+        header.options = TcpOptions::try_from_slice(&segment.option()).unwrap_or_default();
+    }
     header
 }
 

@@ -102,6 +102,11 @@ fn refused(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
+/// That a transport was to run on a network that only the simulator has.
+pub fn only_simulated() -> io::Error {
+    refused("flush runs in the simulator alone: meshpace run".to_owned())
+}
+
 /// That a TCP was to go over UDP.
 pub fn only_trains() -> io::Error {
     refused("--interface udp: only quiet trains go over UDP so; TPA always does".to_owned())
@@ -110,12 +115,15 @@ pub fn only_trains() -> io::Error {
 impl Placement {
     /// The transport's parameters as the command line changes them.
     pub fn adjust(&self, config: &mut Config) -> io::Result<()> {
+        if let Config::Flush(_) = config {
+            return Err(only_simulated());
+        }
         match (&mut *config, self.segment) {
             (Config::Tcp(tcp), Some(segment)) => tcp.segment = segment,
             (Config::Udp(udp), Some(segment)) => udp.segment = segment,
             (Config::Tpa(tpa), Some(segment)) => tpa.segment = segment,
             (Config::Train(train), Some(segment)) => train.segment = segment,
-            (_, None) => {}
+            (Config::Flush(_), Some(_)) | (_, None) => {}
         }
         match (&mut *config, self.max_window) {
             (Config::Train(train), Some(segments)) => train.max_window = segments.min(65535) as u16,
@@ -234,7 +242,7 @@ fn needs_path_rate(config: &Config) -> bool {
     match config {
         Config::Train(_) => true,
         Config::Tcp(tcp) => matches!(tcp.pacing, pacing::Config::Trains(_)),
-        Config::Udp(_) | Config::Tpa(_) => false,
+        Config::Udp(_) | Config::Tpa(_) | Config::Flush(_) => false,
     }
 }
 

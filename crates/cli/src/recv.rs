@@ -130,6 +130,7 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
         }
         Transport::Ours(Config::Tcp(config)) => over_tcp(network, port, config, look),
         Transport::Ours(Config::Train(config)) => over_tcp(network, port, config, look),
+        Transport::Ours(Config::Flush(_)) => Err(network::only_simulated()),
     }
 }
 

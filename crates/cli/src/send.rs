@@ -163,6 +163,7 @@ fn run(
             Ok((over_udp(arguments, to, network.train_options(config.clone())?, stop)?, hops))
         }
         Transport::Ours(Config::Train(config)) => over_tcp(arguments, config, to, stop),
+        Transport::Ours(Config::Flush(_)) => Err(network::only_simulated()),
     }
 }
 

@@ -99,6 +99,7 @@ pub fn pace(transport: &mut Config, name: &str, factory: &Arc<Py<PyAny>>) -> Res
         Config::Tcp(tcp) => &mut tcp.pacing,
         Config::Tpa(tpa) => &mut tpa.pacing,
         Config::Train(_) => return Err("a quiet train, which has pauses of its own"),
+        Config::Flush(_) => return Err("Flush, whose interval follows from the path"),
         Config::Udp(_) => return Err("UDP, which sends by its own clock"),
     };
     let factory = Arc::clone(factory);

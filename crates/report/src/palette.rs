@@ -148,7 +148,7 @@ const FAMILIES: &[Family] = &[
     (MAROON, Shape::Bow, &["cubic", "cubic+delack"]),
     (NAVY, Shape::Chevron, &["tcp-ap-oid+delack", "tcp-ap-oid"]),
     (ROSE, Shape::Star, &["bbr", "copa"]),
-    (BRONZE, Shape::Trapezoid, &["paced-pairs", "paced-pairs-8"]),
+    (BRONZE, Shape::Trapezoid, &["paced-pairs", "paced-pairs-8", "flush"]),
     (BLACK, Shape::Plus, &["quiet-train", "quiet-train+marks", "quiet-train+competitive", "quiet-train-solo"]),
 ];
 

@@ -210,6 +210,7 @@ fn read_one(
             train.segment = segment.unwrap_or(train.segment);
             train.max_window = max_window.map_or(train.max_window, |segments| segments as u16);
         }
+        Config::Flush(flush) => flush.segment = segment.unwrap_or(flush.segment),
         Config::Udp(udp) => {
             udp.segment = segment.unwrap_or(udp.segment);
             let is_http = matches!(application.traffic, Traffic::Http { .. });

@@ -39,6 +39,7 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
                 Config::Tcp(_) => "TCP",
                 Config::Tpa(_) => "TPA",
                 Config::Train(_) => "quiet-train",
+                Config::Flush(_) => "flush",
                 Config::Udp(_) => "udp",
             });
             match &mut config {
@@ -48,6 +49,7 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
                     pacing::read(&mut keys, &mut config.pacing, usual);
                 }
                 Config::Train(config) => keys.parameters(config),
+                Config::Flush(config) => keys.parameters(config),
                 Config::Udp(config) => keys.parameters(config),
             }
             keys.finish("a transport");

@@ -1,6 +1,6 @@
 //! The parameters of a transport and the ranges they must lie in.
 
-use crate::{tcp, tpa, train, udp};
+use crate::{flush, tcp, tpa, train, udp};
 use alloc::string::String;
 use meshpace_core::ParameterError;
 
@@ -15,6 +15,8 @@ pub enum Config {
     Tpa(tpa::Config),
     /// Quiet trains.
     Train(train::Config),
+    /// Flush.
+    Flush(flush::Config),
 }
 
 impl Config {
@@ -29,6 +31,7 @@ impl Config {
             Config::Udp(config) => config.check(),
             Config::Tpa(config) => config.check(),
             Config::Train(config) => config.check(),
+            Config::Flush(config) => config.check(),
         }
     }
 
@@ -39,6 +42,7 @@ impl Config {
             Config::Udp(config) => config.segment,
             Config::Tpa(config) => config.segment,
             Config::Train(config) => config.segment,
+            Config::Flush(config) => config.segment,
         }
     }
 
@@ -49,6 +53,7 @@ impl Config {
             Config::Udp(config) => config.describe(),
             Config::Tpa(config) => config.describe(),
             Config::Train(config) => config.describe(),
+            Config::Flush(config) => config.describe(),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::segment::Segment;
 use crate::stats::Stats;
 use crate::train::Access;
 use crate::udp::{Sink, Source};
-use crate::{tcp, tpa, train};
+use crate::{flush, tcp, tpa, train};
 use meshpace_core::{Duration, Time};
 
 /// One end of a connection. Segments of another transport than its own are ignored.
@@ -24,6 +24,8 @@ pub enum Endpoint {
     Tpa(tpa::Connection),
     /// Either end of a connection of quiet trains.
     Train(train::Connection),
+    /// Either end of a connection of Flush, which carries data one way.
+    Flush(flush::Connection),
 }
 
 impl Endpoint {
@@ -35,6 +37,7 @@ impl Endpoint {
             (Config::Udp(_), Role::Receiver) => Endpoint::UdpSink(Sink::default()),
             (Config::Tpa(config), role) => Endpoint::Tpa(tpa::Connection::new(config, role)),
             (Config::Train(config), role) => Endpoint::Train(train::Connection::new(config, role)),
+            (Config::Flush(config), role) => Endpoint::Flush(flush::Connection::new(config, role)),
         }
     }
 
@@ -45,6 +48,7 @@ impl Endpoint {
             Endpoint::UdpSource(end) => end.open(now),
             Endpoint::Tpa(end) => end.open(now),
             Endpoint::Train(end) => end.open(),
+            Endpoint::Flush(end) => end.open(),
             _ => {}
         }
     }
@@ -56,6 +60,7 @@ impl Endpoint {
             Endpoint::UdpSource(end) => end.write(now, bytes),
             Endpoint::Tpa(end) => end.write(now, bytes),
             Endpoint::Train(end) => end.write(bytes),
+            Endpoint::Flush(end) => end.write(bytes),
             _ => {}
         }
     }
@@ -66,6 +71,7 @@ impl Endpoint {
             Endpoint::Tcp(end) => end.write_endless(now),
             Endpoint::Tpa(end) => end.write_endless(now),
             Endpoint::Train(end) => end.write_endless(),
+            Endpoint::Flush(end) => end.write_endless(),
             Endpoint::UdpSource(end) if end.has_rate() => end.write(now, ENDLESS),
             _ => {}
         }
@@ -78,6 +84,7 @@ impl Endpoint {
             Endpoint::UdpSource(end) => end.close(now),
             Endpoint::Tpa(end) => end.close(now),
             Endpoint::Train(end) => end.close(),
+            Endpoint::Flush(end) => end.close(),
             _ => {}
         }
     }
@@ -95,6 +102,7 @@ impl Endpoint {
             (Endpoint::Train(end), Segment::Train(segment)) => {
                 end.on_segment(now, segment, arrival);
             }
+            (Endpoint::Flush(end), Segment::Flush(segment)) => end.on_segment(now, segment),
             _ => {}
         }
     }
@@ -125,6 +133,7 @@ impl Endpoint {
             Endpoint::Tcp(end) => end.on_path(path),
             Endpoint::Tpa(end) => end.on_path(path),
             Endpoint::Train(end) => end.on_path(path),
+            Endpoint::Flush(end) => end.on_path(path),
             _ => {}
         }
     }
@@ -144,6 +153,7 @@ impl Endpoint {
             Endpoint::UdpSink(end) => end.received(),
             Endpoint::Tpa(end) => end.delivered(),
             Endpoint::Train(end) => end.delivered(),
+            Endpoint::Flush(end) => end.delivered(),
             Endpoint::UdpSource(_) => 0,
         }
     }
@@ -156,6 +166,7 @@ impl Endpoint {
             Endpoint::UdpSink(_) => false,
             Endpoint::Tpa(end) => end.is_done(),
             Endpoint::Train(end) => end.is_done(),
+            Endpoint::Flush(end) => end.is_done(),
         }
     }
 
@@ -167,7 +178,7 @@ impl Endpoint {
                 Some(window.cwnd().min(f64::from(window.limit())))
             }
             Endpoint::Tpa(end) => Some(f64::from(end.sender().allowed())),
-            Endpoint::UdpSource(_) | Endpoint::UdpSink(_) | Endpoint::Train(_) => None,
+            Endpoint::UdpSource(_) | Endpoint::UdpSink(_) | Endpoint::Train(_) | Endpoint::Flush(_) => None,
         }
     }
 
@@ -177,6 +188,7 @@ impl Endpoint {
             Endpoint::Tcp(end) => end.sender().pacer().interval_now().map(Duration::as_secs_f64),
             Endpoint::Tpa(end) => end.sender().pacer().interval_now().map(Duration::as_secs_f64),
             Endpoint::Train(end) => Some(end.sender().interval()),
+            Endpoint::Flush(end) => Some(end.sender().interval().as_secs_f64()),
             Endpoint::UdpSource(_) | Endpoint::UdpSink(_) => None,
         }
     }
@@ -190,6 +202,7 @@ impl Endpoint {
             Endpoint::UdpSink(end) => end.stats(),
             Endpoint::Tpa(end) => end.stats(),
             Endpoint::Train(end) => end.stats(),
+            Endpoint::Flush(end) => end.stats(),
         }
     }
 }
@@ -204,6 +217,7 @@ impl Machine for Endpoint {
             Endpoint::UdpSink(_) => Output::Idle,
             Endpoint::Tpa(end) => end.poll(now).map(Segment::Tpa),
             Endpoint::Train(end) => end.poll(now).map(Segment::Train),
+            Endpoint::Flush(end) => end.poll(now).map(Segment::Flush),
         }
     }
 }

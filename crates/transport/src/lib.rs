@@ -15,6 +15,7 @@ pub mod closing;
 pub mod config;
 pub mod endpoint;
 pub mod flags;
+pub mod flush;
 pub mod names;
 pub mod output;
 pub mod pacing;

@@ -8,7 +8,7 @@ use crate::pacing::rules::{self, Kind, every_rule};
 use crate::pacing::{self, AdaptiveConfig, DccConfig, adaptive};
 use crate::tcp::{self, ack, ecn, recovery, window};
 use crate::tpa::names as tpa;
-use crate::{Config, train, udp};
+use crate::{Config, flush, train, udp};
 use alloc::string::String;
 use meshpace_core::Duration;
 
@@ -145,6 +145,7 @@ const PUBLISHED: &[Entry] = &[
         source: "DCC, section 4",
         build: || Config::Tcp(dcc()),
     },
+    piece!(Config::Flush, flush::FLUSH),
     piece!(Config::Train, train::QUIET_TRAIN),
     piece!(Config::Train, train::QUIET_TRAIN_MARKS),
     piece!(Config::Train, train::QUIET_TRAIN_COMPETITIVE),

@@ -1,7 +1,7 @@
 //! A packet of any transport.
 
 use crate::flags::Flags;
-use crate::{tcp, tpa, train, udp};
+use crate::{flush, tcp, tpa, train, udp};
 
 /// A transport packet: headers and the range it covers, never payload.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -14,11 +14,14 @@ pub enum Segment {
     Tpa(tpa::Segment),
     /// A segment of a quiet train.
     Train(train::Segment),
+    /// A segment of Flush.
+    Flush(flush::Segment),
 }
 
 impl Segment {
     /// Size of the IP packet in bytes: TCP 40 + payload (options cost no bytes in the simulator), UDP 20 + payload
-    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload, a quiet train's 40 + payload + feedback.
+    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload, a quiet train's 40 + payload + feedback, Flush's
+    /// 40 + payload + 4 and 4 per gap if it names any.
     #[inline]
     pub fn size(&self) -> u32 {
         match self {
@@ -26,6 +29,7 @@ impl Segment {
             Segment::Udp(datagram) => udp::HEADER_BYTES + u32::from(datagram.payload),
             Segment::Tpa(segment) => tpa::HEADER_BYTES + u32::from(segment.payload),
             Segment::Train(segment) => segment.size(),
+            Segment::Flush(segment) => segment.size(),
         }
     }
 
@@ -35,7 +39,7 @@ impl Segment {
         match self {
             Segment::Tcp(segment) => segment.is_ecn_capable(),
             Segment::Train(segment) => segment.flags.has(Flags::ECT),
-            Segment::Udp(_) | Segment::Tpa(_) => false,
+            Segment::Udp(_) | Segment::Tpa(_) | Segment::Flush(_) => false,
         }
     }
 
@@ -47,6 +51,7 @@ impl Segment {
             Segment::Udp(datagram) => u32::from(datagram.payload),
             Segment::Tpa(segment) => u32::from(segment.payload),
             Segment::Train(segment) => u32::from(segment.payload),
+            Segment::Flush(segment) => u32::from(segment.payload),
         }
     }
 }

@@ -234,7 +234,7 @@ fn is_for_tunnels(config: &Config) -> bool {
     match config {
         Config::Tpa(_) => true,
         Config::Train(trains) => trains.control.marks == 0.0,
-        Config::Tcp(_) | Config::Udp(_) => false,
+        Config::Tcp(_) | Config::Udp(_) | Config::Flush(_) => false,
     }
 }
 

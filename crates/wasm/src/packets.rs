@@ -164,6 +164,7 @@ fn range(segment: &Segment) -> Option<(u64, u64)> {
     let first = match segment {
         Segment::Tcp(segment) => segment.seq,
         Segment::Train(segment) => segment.seq,
+        Segment::Flush(segment) => segment.offset,
         Segment::Tpa(segment) => segment.offset,
         Segment::Udp(datagram) => datagram.number * payload,
     };
@@ -175,6 +176,7 @@ fn acknowledged(segment: &Segment) -> Option<u64> {
     match segment {
         Segment::Tcp(segment) => segment.flags.has(Flags::ACK).then_some(segment.ack),
         Segment::Train(segment) => segment.flags.has(Flags::ACK).then_some(segment.ack),
+        Segment::Flush(segment) => segment.flags.has(Flags::ACK).then_some(segment.offset),
         Segment::Tpa(_) | Segment::Udp(_) => None,
     }
 }

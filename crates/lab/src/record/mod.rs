@@ -361,7 +361,7 @@ fn is_paced(flow: &meshpace_sim::Flow) -> bool {
     match &flow.transport {
         Config::Tcp(tcp) => matches!(tcp.pacing, pacing::Config::Adaptive(_)),
         Config::Tpa(tpa) => matches!(tpa.pacing, pacing::Config::Adaptive(_)),
-        Config::Udp(_) | Config::Train(_) => false,
+        Config::Udp(_) | Config::Train(_) | Config::Flush(_) => false,
     }
 }
 

@@ -41,6 +41,7 @@ const LABELS: &[(&str, &str)] = &[
     ("tcp-daa", "TCP-DAA"),
     ("copa", "Copa"),
     ("bbr", "BBR"),
+    ("flush", "Flush"),
     ("paced-pairs", "Paced pairs"),
     ("paced-pairs-8", "Paced pairs, at most 8"),
     ("quiet-train", "Quiet trains"),

@@ -123,7 +123,7 @@ fn window(point: &Config, segments: u32) -> Fit {
         Transport::Tcp(tcp) => Some(tcp.max_window),
         Transport::Tpa(tpa) => Some(u32::from(tpa.receive_window)),
         Transport::Train(train) => Some(u32::from(train.max_window)),
-        Transport::Udp(_) => None,
+        Transport::Udp(_) | Transport::Flush(_) => None,
     };
     let mut windows = point.flows.iter().filter_map(|flow| now(&flow.transport)).peekable();
     if windows.peek().is_none() {

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program: one link instead of many.
 
 mod fingerprints;
+mod flush;
 mod ht;
 mod register;
 mod traceability;

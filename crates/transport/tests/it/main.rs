@@ -5,6 +5,7 @@ mod arithmetic;
 mod common;
 mod conversation;
 mod ecn;
+mod flush;
 mod fuzz;
 mod named;
 mod ns2;

@@ -1,0 +1,78 @@
+//! Flush: objects sent at the pace of the path without acknowledgement, then rounds of NACKs until nothing is missing.
+//!
+//! S. Kim, R. Fonseca, P. Dutta, A. Tavakoli, D. Culler, P. Levis, S. Shenker, I. Stoica, "Flush: A Reliable Bulk Transport Protocol for
+//! Multihop Wireless Networks", SenSys 2007. One object is sent at a time, each packet an interval after the one before; then the sink
+//! names what is missing in a NACK, the source sends that, and so on until the sink has everything. With delta the time that a node
+//! takes to send a packet, f that of the nodes farther on which disturb the successor,
+//!
+//! ```text
+//! d_i = delta_i + delta_(i-1) + f_(i-1)      node i waits for its successor, and for what disturbs that
+//! D_i = max(d_i, D_(i-1))                    and is no faster than any node after it
+//! ```
+//!
+//! which is about three packet times on a path of nodes that only disturb their neighbours: a third of one hop's rate over 48 hops (abstract).
+//!
+//! This is the sender's part. Departures: relays do not pace, nothing is overheard and nothing tells the source that a queue grows, so that two
+//! flows that meet lose most of what they send. Delta is the air time of an exchange at the rate of the path, and D = min(`reuse_hops`, h) delta
+//! with four `reuse_hops`, because an 802.11 node senses two hops far and a node is hidden three hops away (AP05, section 4.3); from there on
+//! `margin` stands for the backoff that a measured delta would have in it. A NACK names up to [`segment::HOLES`] gaps of any length instead of 21 packets. The source opens, as
+//! all transports here do, asks again where no NACK comes, and its timer is that of RFC 6298. A stream is cut into objects: of what has been
+//! written, at most `object` segments.
+
+mod connection;
+mod receiver;
+mod segment;
+mod sender;
+
+pub use connection::Connection;
+pub use segment::{HOLES, Hole, Segment};
+
+use crate::about::Named;
+use crate::train::timeout;
+use alloc::format;
+use alloc::string::String;
+use meshpace_core::parameter::require;
+use meshpace_core::{Duration, parameters};
+
+parameters! {
+    /// Parameters of a connection; both ends need the same `segment`.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Config {
+        /// hops after which the channel can be used again; the interval is the time of so many exchanges, or of all hops of a shorter path
+        reuse_hops: f64 = 4.0 => number(1.0, 255.0), Expert, "SenSys 2007: 3";
+        /// by how much an exchange is longer than its air time on a path that is so long or longer, where nodes wait for each other
+        margin: f64 = 1.07 => number(1.0, 10.0), Expert;
+        /// segments of an object at most
+        object: u32 = 1000 => whole("segments", 1, 65535), Basic;
+        /// a fixed interval in place of that
+        interval: Option<Duration> = None => TIME.above(0.0).or("by the path"), Basic;
+    }
+    parts {
+        /// When a NACK is given up.
+        timeout in rto: timeout::Config = timeout::Config::default();
+    }
+    others {
+        /// Payload of a full segment in bytes, 1..=65495. Default 1460.
+        segment: u32 = 1460;
+    }
+    also |config| require((1..=65495).contains(&config.segment), "segment", config.segment, "1 to 65495 bytes");
+}
+
+/// Flush.
+pub const FLUSH: Named<Config> = Named {
+    name: "flush",
+    description: "objects at the pace of the path without acknowledgement, then rounds of NACKs; both ends have to know it",
+    source: "Kim et al., SenSys 2007",
+    config: Config::default,
+};
+
+impl Config {
+    /// Its parameters in one line, for people.
+    pub fn describe(&self) -> String {
+        let pace = match self.interval {
+            Some(interval) => format!("a segment every {interval}"),
+            None => format!("a segment in the time of up to {} hops", self.reuse_hops),
+        };
+        format!("objects of up to {} segments, {pace}", self.object)
+    }
+}
