@@ -1,6 +1,10 @@
 //! BBR: how fast, and how much may be under way.
 //!
 //! draft-cardwell-iccrg-bbr-congestion-control-00, sections 4.1 to 4.3. Rates are in bytes per second.
+//!
+//! Departure: the start is also over after a round that lost much, as in version 02 of the draft, section 4.3.1.3. Without it an application
+//! that waits for the peer's credit may stay in it for ever: losses keep the peer's reader waiting, and a round in which there was nothing to
+//! send does not count for whether the pipe is full. There 2 % are enough; here it takes [`LOSSY`], since radio links lose some per cent of what is sent.
 
 use super::flight::News;
 use meshpace_core::{Duration, Time};
@@ -19,6 +23,9 @@ const RTT_PROBE: Duration = Duration::from_millis(200);
 /// Growth within a round that a pipe which is not full shows, and how many rounds without are enough (section 4.3.2.2).
 const GROWTH: f64 = 1.25;
 const FLAT: u32 = 3;
+/// Segments lost in a round, and that as a part of what arrived in it, that show that the pipe is full.
+const LOSSES: u32 = 6;
+const LOSSY: f64 = 0.1;
 /// Segments: of the first window (RFC 6928), and of the least (section 4.2.3, BBRMinPipeCwnd).
 const FIRST: u64 = 10;
 const LEAST: u64 = 4;
@@ -58,6 +65,9 @@ pub struct Control {
     full: f64,
     flat: u32,
     is_full: bool,
+    /// Segments lost and bytes that arrived in this round.
+    lost: u32,
+    arrived: u64,
     /// Place in the cycle, and since when.
     step: usize,
     step_since: Time,
@@ -87,6 +97,8 @@ impl Control {
             full: 0.0,
             flat: 0,
             is_full: false,
+            lost: 0,
+            arrived: 0,
             step: 0,
             step_since: Time::ZERO,
             step_lost: false,
@@ -155,6 +167,8 @@ impl Control {
     /// A report has come after which `under_way` bytes are, and `delivered` are there in all.
     pub fn on_report(&mut self, now: Time, news: &News, under_way: u64, delivered: u64) {
         self.step_lost |= news.lost > 0;
+        self.lost += news.lost;
+        self.arrived += news.bytes;
         if news.bytes == 0 {
             return;
         }
@@ -171,12 +185,21 @@ impl Control {
             // Who has little to send keeps what is known.
             self.rates[self.round] = self.rate();
         }
-        if is_new_round && !news.limited {
-            self.watch_growth();
+        if is_new_round {
+            self.watch_losses();
+            if !news.limited {
+                self.watch_growth();
+            }
         }
         self.on_rtt(now, news.rtt, under_way);
         self.change_phase(now, under_way);
         self.set_window(news.bytes, delivered);
+    }
+
+    /// A round is over: whether its losses show that the pipe is full.
+    fn watch_losses(&mut self) {
+        let (lost, arrived) = (core::mem::take(&mut self.lost), core::mem::take(&mut self.arrived));
+        self.is_full |= lost >= LOSSES && f64::from(lost) > LOSSY * (arrived as f64 / self.segment as f64);
     }
 
     /// Whether the pipe is full (section 4.3.2.2).
