@@ -97,7 +97,7 @@ fn render(
             h1 { (subject.title) }
             (starved(&tally))
             p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give confidence intervals. " }
-                @else { (summary::PLUS_MINUS) " of the mean over the seeds; whiskers in the plots reach from one end of it to the other, and no further than what can be. " }
+                @else { (summary::PLUS_MINUS) " of the mean over the seeds; whiskers in the plots reach from one end of it to the other, cut off where no value can be. " }
                 code { (subject.command) } }
             @for panel in panels { (ranking(panel, axis)) }
             div class="plots" { @for plot in plots {

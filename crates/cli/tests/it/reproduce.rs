@@ -187,7 +187,7 @@ fn other_readings_are_run_when_they_are_asked_for() {
         (records(&out), read(&out, "index.html"), read(&out, "verdicts.json"), stderr)
     };
     let told = format!(
-        "Other readings of the paper (as elsewhere) change no verdict and were not run. To see them: \
+        "Other readings of the paper (as elsewhere) count for no verdict and were not run. To see them: \
          meshpace reproduce AP05-F3 --quality quick --register {register} --readings"
     );
     let (judged, page, verdicts, stderr) = reproduce("out", &[]);

@@ -37,7 +37,7 @@ impl Account {
         let [reproduced, shape, differ, untold, unjudged] = Verdict::ALL.map(count);
         let parts = [
             (reproduced, "reproduced"),
-            (shape, "in shape (the direction is right, the numbers are others or it is not so everywhere)"),
+            (shape, "in shape (right in direction, but not in every number or not everywhere)"),
         ];
         let others = [(differ, "not"), (untold, "cannot be told from these runs"), (unjudged, "cannot be judged")];
         let list = |parts: &[(usize, &str)]| -> Vec<String> {
@@ -103,7 +103,7 @@ fn unrun(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Op
     let titles = if titles.is_empty() { String::new() } else { format!(" ({})", titles.join("; ")) };
     let command = entries.iter().map(|entry| &entry.command).find(|command| !left.is_empty() && !command.is_empty())?;
     Some(format!(
-        "Other readings of the paper{titles} change no verdict and were not run. To see them: {command} --readings"
+        "Other readings of the paper{titles} count for no verdict and were not run. To see them: {command} --readings"
     ))
 }
 

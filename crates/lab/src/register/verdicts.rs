@@ -223,7 +223,7 @@ pub fn scoreboard(entries: &[Entry]) -> String {
         let mut causes: Vec<(&str, usize)> = causes.into_iter().collect();
         causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let told: Vec<String> = causes.into_iter().map(|(cause, count)| format!("{cause} {count}")).collect();
-        text.push_str(&format!("causes of what was not reproduced: {}\n", told.join(", ")));
+        text.push_str(&format!("causes of what was not reproduced exactly: {}\n", told.join(", ")));
     }
     text
 }
@@ -267,6 +267,6 @@ mod tests {
         };
         assert_eq!(numbers("AP05"), ["2", "1", "0", "1", "0", "0"]);
         assert_eq!(numbers("all"), ["3", "1", "1", "1", "0", "0"]);
-        assert!(text.contains("causes of what was not reproduced: routing 2"), "{text}");
+        assert!(text.contains("causes of what was not reproduced exactly: routing 2"), "{text}");
     }
 }

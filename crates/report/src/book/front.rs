@@ -74,7 +74,7 @@ fn papers(book: &Book, entries: &[Entry]) -> Markup {
 fn whys(entries: &[Entry]) -> Markup {
     let found = causes(entries.iter());
     html! { @if !found.is_empty() { section.causes aria-label="why the others are not reproduced" {
-        p { "Why the others are not reproduced, by cause. A press on one shows only the experiments that have it." }
+        p { "Why the others are not reproduced exactly, by cause. A press on one shows only the experiments that have it." }
         div { @for (cause, number) in &found {
             button type="button" data-cause=(cause) aria-pressed="false" title=(meaning(cause)) { (cause) " " strong { (number) } }
         } }

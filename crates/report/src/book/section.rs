@@ -44,7 +44,7 @@ fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Re
     let painter = Painter { observations: &observations };
     html! {
         @if let Some(drawn) = drawn(published, chapter.experiment.paper()) { p.note { (drawn) } }
-        @if collection.made.seeds > 1 { p.note { "Numbers are means over the seeds. " (PLUS_MINUS) "; whiskers in the plots reach from one end of it to the other, and no further than what can be." } }
+        @if collection.made.seeds > 1 { p.note { "Numbers are means over the seeds. " (PLUS_MINUS) "; whiskers in the plots reach from one end of it to the other, cut off where no value can be." } }
         @for figure in &published.figures { (painter.figure(figure)) }
         @if let Some(parts) = &published.decomposition { (crate::decomposition::section(parts, &observations)) }
         @if !published.claims.is_empty() { (claims(published, &observations)) }
