@@ -85,7 +85,7 @@ pub struct Facts {
 pub struct TcpFacts {
     /// Its sequence number.
     pub sequence: u32,
-    /// Whether it begins or ends a connection, or resets it.
+    /// True if it begins or ends a connection, or resets it.
     pub is_control: bool,
 }
 
