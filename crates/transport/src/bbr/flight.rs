@@ -140,7 +140,7 @@ impl Flight {
         self.limited_until = (self.delivered + self.bytes).max(1);
     }
 
-    /// The lost piece that is to be sent again next, and is not known to have arrived.
+    /// What is to be sent again next, and not known to have arrived.
     pub fn take_lost(&mut self, expected: u64) -> Option<Piece> {
         while let Some(piece) = self.lost.pop_front() {
             if piece.end() > expected {
