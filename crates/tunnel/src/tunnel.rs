@@ -597,7 +597,7 @@ impl End {
         self.keylog.as_ref().map_or(Ok(()), |log| log.check())
     }
 
-    /// The counters of its streams.
+    /// Its counters.
     fn counters(&self) -> Counters {
         match &self.role {
             Role::Listens { exit, .. } => exit.counters(),

@@ -76,7 +76,7 @@ pub struct Control {
     window: u64,
     /// The window before it was cut.
     before: u64,
-    /// Start of the count of bytes delivered beyond the rate, those bytes, and their maximum in this half of the rounds and in the one before.
+    /// Start of a bunch, bytes reported since then, and the most of them beyond the rate in this half of the rounds and in the one before.
     bunch_since: Time,
     bunch: u64,
     bunches: [u64; 2],

@@ -1,6 +1,5 @@
 //! Files from which the maps of community networks are drawn: `meshviewer.json` (links with `source_tq` and `target_tq`, shares of 0 to 1)
-//! and the older
-//! `graph.json` (links with `tq`, which is 255 / TQ). Links through a tunnel over the Internet are left out.
+//! and the older `graph.json` (links with `tq`, which is 255 / TQ). Links through a tunnel over the Internet are left out.
 
 use super::json::{list, name, number};
 use super::{Dump, Heard, Metric, Wrong};

@@ -57,7 +57,7 @@ pub(crate) fn source_of(address: IpAddr) -> Network {
     }
 }
 
-/// Number of places that each network has.
+/// Number of places, or of connections, that each network has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Census {
     counts: BTreeMap<Network, usize>,
