@@ -184,7 +184,7 @@ fn load(arguments: &Load) -> Result<ExitCode, Error> {
     }
 }
 
-/// How long to wait at most before looking around again.
+/// Longest wait before looking around again.
 const GLANCE: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Keeps the hops fresh until interrupted or unloaded.

@@ -85,7 +85,7 @@ impl Job {
         })
     }
 
-    /// Whether this program gives the same results as the one that handed the job out.
+    /// Checks that this program gives the same results as the one that handed the job out.
     ///
     /// # Errors
     /// In what they differ.

@@ -249,7 +249,7 @@ fn name(keys: &mut Reader<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Whether a character cannot stand in a line of text: control characters, and those that break lines or turn their direction.
+/// True for a character that cannot stand in a line of text: control characters, and those that break lines or turn their direction.
 fn is_unprintable(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

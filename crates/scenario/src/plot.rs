@@ -38,7 +38,7 @@ pub struct Plot {
     pub lines: Option<Vec<String>>,
     /// The metrics that are drawn, of [`METRICS`]; the report's own selection if it is `None`.
     pub metrics: Option<Vec<&'static str>>,
-    /// Whether the vertical axes are logarithmic.
+    /// True if the vertical axes are logarithmic.
     pub logarithmic: bool,
 }
 

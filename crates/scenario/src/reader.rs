@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
-    /// Whether `key` is written. [`Reader::finish`] does not report the key, even if nothing reads its value.
+    /// True if `key` is written. [`Reader::finish`] does not report the key, even if nothing reads its value.
     pub fn allow(&mut self, key: &'static str) -> bool {
         self.known.push(key);
         self.value(key).is_some()

@@ -33,17 +33,17 @@ pub struct Topology {
     pub positions: Vec<Position>,
     /// The ends of flow 0, 1, ...; a chain has the same for every flow.
     pub default_ends: Vec<(u64, u64)>,
-    /// Whether `topology.flows` asks for as many flows as there are default ends.
+    /// True if `topology.flows` asks for as many flows as there are default ends.
     pub makes_flows: bool,
     /// Pairs of scripted neighbours, where the topology has such; `None` where who hears whom is all there is.
     pub links: Option<Vec<(u64, u64)>>,
-    /// Whether frames from others than scripted neighbours are dropped.
+    /// True if frames from others than scripted neighbours are dropped.
     pub firewall: bool,
     /// Movement of the nodes.
     pub mobility: Mobility,
     /// Draw of places or flows for each seed.
     pub draw: Option<Draw>,
-    /// Whether flows may have ends that no path connects.
+    /// True if flows may have ends that no path connects.
     pub allow_partition: bool,
     /// The `--set` argument that changed the topology.
     pub set_by: Option<Origin>,

@@ -36,7 +36,7 @@ pub struct Application {
     pub trace: Option<Vec<TraceWrite>>,
     /// The file of the trace, with its contents.
     pub file: Option<(PathBuf, Vec<u8>)>,
-    /// Whether something but the transport limits what is written, so that UDP can carry it.
+    /// True if what is written is limited by more than the transport, so that UDP can carry it.
     pub is_limited: bool,
     /// The transport of a flow that names none, where it is not the usual one.
     pub transport: Option<&'static str>,

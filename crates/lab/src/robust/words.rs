@@ -13,7 +13,7 @@ fn by(row: &Row<'_>) -> String {
     row.line.and_then(amount).map(|amount| format!(" by {amount}")).unwrap_or_default()
 }
 
-/// Whether the answer of a metric holds, in one sentence: "tcp-ap is faster as written, by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
+/// Verdict on the answer of a metric, in one sentence: "tcp-ap is faster as written, by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
 pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
     let Some(metric) = metric(name) else { return String::new() };
     let rows: Vec<Row<'_>> = robust.rows(name).collect();

@@ -1,4 +1,4 @@
-//! What reads datagrams: bodies for fuzzers.
+//! Bodies for fuzzers of the code that reads datagrams.
 
 use super::session::addresses::Addresses;
 use super::session::cipher::{Cipher, Suite};

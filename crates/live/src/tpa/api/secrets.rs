@@ -47,17 +47,17 @@ impl Secrets {
         Ok(secrets)
     }
 
-    /// How many directions of connections they open.
+    /// Number of directions of connections that they open.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether there is a key for datagrams that begin like this.
+    /// True if there is a key for datagrams that begin like this.
     pub fn know(&self, datagram: &[u8]) -> bool {
         tag_of(datagram).is_some_and(|tag| self.0.contains_key(&tag))
     }

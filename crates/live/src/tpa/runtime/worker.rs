@@ -64,7 +64,7 @@ struct Port {
     released: bool,
 }
 
-/// What the sessions of one port ask of the runtime.
+/// Host of the sessions of one port: it answers what they ask of the runtime.
 struct PortHost<'a> {
     id: u64,
     backlog: &'a Option<Arc<Backlog>>,

@@ -1,4 +1,4 @@
-//! What runs inside the datagrams of a connection: TPA, quiet trains, or BBR. The handshake, the tag, encryption, the replay window and the
+//! The transport inside the datagrams of a connection: TPA, quiet trains, or BBR. The handshake, the tag, encryption, the replay window and the
 //! signs of life are the same.
 //!
 //! The headers of the first two are those of `transport`: `tpa::wire` and `train::datagram`. A segment of BBR has one of these; numbers and offsets in network order:
@@ -30,7 +30,7 @@ const MORE: u32 = (datagram::HEADER - wire::INSIDE_UDP) as u32;
 const BBR_HEADER: usize = 13;
 const BBR_REPORT: usize = 22;
 
-/// What is to wait behind what BBR has sent: what the path takes in so long, seconds.
+/// Data that are to wait behind what BBR has sent, as time at the rate of the path, seconds.
 const AHEAD: f64 = 0.05;
 
 /// Bytes that BBR's ends take before they have said what they take: every receive buffer has as much.
@@ -50,7 +50,7 @@ pub(crate) enum AnySegment {
 }
 
 impl AnySegment {
-    /// What a request or an acceptance with this header says.
+    /// The segment that a request or an acceptance with this header stands for.
     pub(crate) fn opening(inner: InnerTransport, segment: &tpa::Segment) -> AnySegment {
         match inner {
             InnerTransport::Tpa => AnySegment::Tpa(*segment),
@@ -63,7 +63,7 @@ impl AnySegment {
         }
     }
 
-    /// What ends a connection of which nothing but the acceptance, with that first block, has left.
+    /// The segment that ends a connection of which nothing but the acceptance, with that first block, has left.
     pub(crate) fn reset(inner: InnerTransport, block: u16) -> AnySegment {
         match inner {
             InnerTransport::Tpa => {
@@ -287,7 +287,7 @@ impl Engine {
         Engine::Bbr(Bbr { machine: bbr::Connection::new(&config), window: receive_buffer, taken: 0 })
     }
 
-    /// What it is.
+    /// The kind of transport.
     pub(crate) fn inner(&self) -> InnerTransport {
         match self {
             Engine::Tpa(_) => InnerTransport::Tpa,
@@ -296,7 +296,7 @@ impl Engine {
         }
     }
 
-    /// How far BBR has sent.
+    /// Progress of BBR's sender; none of another transport.
     pub(crate) fn sending(&self) -> Option<Sending> {
         let Engine::Bbr(Bbr { machine, .. }) = self else { return None };
         let control = machine.control();
@@ -402,7 +402,7 @@ impl Engine {
         either!(self, machine => machine.delivered())
     }
 
-    /// How many of them are of a block of TPA's that is under way.
+    /// Number of those bytes that are of a block of TPA's that is under way.
     pub(crate) fn begun(&self) -> u64 {
         match self {
             Engine::Tpa(machine) => machine.begun(),
@@ -423,7 +423,7 @@ impl Engine {
         either!(self, machine => machine.is_done())
     }
 
-    /// Whether the peer has closed and everything it sent is delivered.
+    /// True if the peer has closed and everything it sent is delivered.
     pub(crate) fn has_peer_closed(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.has_peer_closed(),
@@ -449,12 +449,12 @@ impl Engine {
         }
     }
 
-    /// Whether the machine itself has given the peer up.
+    /// True if the machine itself has given the peer up.
     pub(crate) fn has_timed_out(&self) -> bool {
         matches!(self, Engine::Train(trains) if trains.machine.end() == Some(End::TimedOut))
     }
 
-    /// Whether something is under way, so that the peer will be heard soon.
+    /// True if data are under way, so that the peer will be heard soon; with BBR, if data wait to be sent.
     pub(crate) fn is_busy(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.sender().outstanding() > 0,
@@ -464,7 +464,7 @@ impl Engine {
         }
     }
 
-    /// Whether the peer takes nothing for now: what is sent only asks whether it does.
+    /// True if the peer takes nothing for now: what is sent only asks whether it does.
     pub(crate) fn is_shut(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.sender().is_shut(),
@@ -473,12 +473,12 @@ impl Engine {
         }
     }
 
-    /// Whether all data and the end of them have arrived.
+    /// True if all data and the end of them have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         either!(self, machine => machine.sender().is_finished())
     }
 
-    /// Whether our end of data is out and its arrival not known.
+    /// True if our end of data has been sent and is not known to have arrived.
     pub(crate) fn waits_for_end(&self) -> bool {
         let has_left = match self {
             Engine::Tpa(machine) => machine.sender().fin_times() > 0,

@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 /// Bytes of the tag.
 const TAG: usize = 8;
 
-/// What is in a datagram.
+/// Content of a datagram.
 #[derive(Debug)]
 pub(crate) enum Content<'a> {
     /// A segment and its payload.
@@ -66,7 +66,7 @@ impl Framing {
         self.to
     }
 
-    /// Whether datagrams are encrypted.
+    /// True if datagrams are encrypted.
     pub(crate) fn is_sealed(&self) -> bool {
         self.seal.is_some()
     }
@@ -127,7 +127,7 @@ impl Framing {
         self.presealed.rest();
     }
 
-    /// What is in a datagram with our tag, if the peer sent it.
+    /// Opens a datagram with our tag; none if the peer did not send it.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Content<'a>> {
         let content: &[u8] = match &mut self.seal {
             Some(seal) => seal.open(datagram)?,
@@ -147,7 +147,7 @@ impl Framing {
         number_of(datagram).map(|number| (number, seal.is_new(number)))
     }
 
-    /// Whether the peer sent a datagram, which is not to be opened any more: it may have been here before.
+    /// True if the peer sent a datagram, which is not to be opened any more: it may have been here before.
     pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
         self.seal.as_ref().is_some_and(|seal| seal.is_authentic(datagram))
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Time to live of what arrives: from a neighbour.
 const TTL: u8 = 64;
 
-/// Who runs the endpoint.
+/// Host of the endpoint: its random numbers, whether there is a listener, and the keys that were noted.
 #[derive(Debug)]
 struct Runner {
     rng: Rng,
@@ -58,7 +58,7 @@ pub(crate) struct Party<A> {
     pub(crate) application: A,
 }
 
-/// What a datagram has come to.
+/// Result of the arrival of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrived {
     /// A connection knows that it is not its peer's.
@@ -94,12 +94,12 @@ impl<A> Port<A> {
         Port { endpoint, settings, runner, parties: BTreeMap::new(), next: 0, out: Outbox::default() }
     }
 
-    /// Whether there is a listener from now on.
+    /// Sets whether there is a listener from now on.
     pub(crate) fn set_listens(&mut self, listens: bool) {
         self.runner.listens = listens;
     }
 
-    /// What it is run with.
+    /// Its settings.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -236,14 +236,14 @@ impl<A> Port<A> {
         Some(party)
     }
 
-    /// What is due at the endpoint itself.
+    /// Runs the endpoint itself if it is due.
     pub(crate) fn wake_endpoint(&mut self, now: Time) {
         if self.endpoint.next_wakeup() <= now {
             self.endpoint.wake(now, &mut self.out);
         }
     }
 
-    /// What leaves, and to whom.
+    /// Takes the datagrams that leave, each with its destination.
     pub(crate) fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         self.out.seal();
         let mut all = Vec::new();

@@ -11,7 +11,7 @@ pub use queue::{QueuedSegment, RetransmissionQueue};
 use crate::path::ENDLESS;
 use meshpace_core::Time;
 
-/// Whether the stream was closed.
+/// State of the end of the stream: open, or closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     /// The application may write more.

@@ -1,4 +1,4 @@
-//! What the network says about a connection's datagrams.
+//! Complaints of the network about a connection's datagrams.
 //!
 //! RFC 5927's rules for UDP: a complaint counts only if it quotes a datagram of this connection, tag included (the endpoint looks). Whoever
 //! reads the packets can forge that much. So an open connection ends by complaints only if several come over a time in which the peer,
@@ -16,7 +16,7 @@ use nix::libc;
 /// Complaints about an open connection's datagrams without a sign of life, or of progress, in between that end it.
 const ENOUGH: u8 = 3;
 
-/// Who complains.
+/// Source of a complaint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Witness {
     /// This host, which has not sent it.
@@ -25,11 +25,11 @@ pub enum Witness {
     Network,
 }
 
-/// How long they have to come for, without a sign of life or progress: longer than a connection that moves is silent between two packets,
+/// Least time over which they have to come, without a sign of life or progress: longer than a connection that moves is silent between two packets,
 /// also where some are lost, and than its peer needs to answer a question.
 const DOUBTED: Duration = Duration::from_secs(5);
 
-/// How often the peer is asked for a sign of life in that time: trains answer ten questions in 5 s.
+/// Interval at which the peer is asked for a sign of life in that time: trains answer ten questions in 5 s.
 const ASKS_EVERY: Duration = Duration::from_millis(500);
 
 /// Complaints of one kind that nothing has contradicted yet.
@@ -51,7 +51,7 @@ impl Doubt {
     }
 }
 
-/// What was heard.
+/// Complaints that were heard.
 #[derive(Debug)]
 pub(super) struct Complaints {
     /// That the peer is not there, since its last sign of life.
@@ -63,7 +63,7 @@ pub(super) struct Complaints {
     /// When the peer was last asked for a sign of life because of them, and when it is asked again.
     asked: Option<Time>,
     asks_at: Time,
-    /// What the network last complained about, as errno, in case the silence lasts.
+    /// Errno of the last complaint of the network, in case the silence lasts.
     pub(super) last: Option<i32>,
 }
 
@@ -108,7 +108,7 @@ impl Complaints {
         self.asks_at
     }
 
-    /// Whether it is to be asked now, which then counts.
+    /// True if the peer is to be asked for a sign of life now; the time of the next question is then set.
     pub(super) fn ask(&mut self, now: Time) -> bool {
         let asks = now >= self.asks_at;
         if asks {

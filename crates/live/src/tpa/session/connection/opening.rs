@@ -35,11 +35,11 @@ use std::net::SocketAddr;
 /// Challenges answered per connection attempt: one is regular, others follow a listener's restart, other terms, a smaller MTU.
 const CHALLENGES: u8 = 12;
 
-/// How far apart acceptances that come again are answered: trains answer ten SYNs in 5 s, and the peer's questions for a sign of life
+/// Least interval between answers to acceptances that come again: trains answer ten SYNs in 5 s, and the peer's questions for a sign of life
 /// are to find some left.
 const REPETITION: Duration = Duration::from_secs(1);
 
-/// How soon a request is repeated that nobody listens for, and how often at most.
+/// Time after which a request is repeated that nobody listens for, and number of such repetitions at most.
 const HURRY: Duration = Duration::from_millis(100);
 const HURRIES: u8 = 10;
 
@@ -50,13 +50,13 @@ const LOST: u8 = 3;
 /// Payloads of IP packets that paths carry where larger ones are lost: IPv6's least MTU, and IPv4's least to be expected.
 const SMALLER_PATHS: [u32; 2] = [1280, 576];
 
-/// What stands in our requests.
+/// Content of our requests, and state of their repetition.
 pub(super) struct Request {
     pub(super) opening: Opening,
     /// The transport with the terms asked for.
     config: tpa::Config,
-    /// What Noise's first message will be made with, and what it then begins with: the listener's cookie is for that. Once one has been made,
-    /// another needs another.
+    /// Secret that Noise's first message will be made with, whether it has been used, and the key that the message then begins with: the
+    /// listener's cookie is for that key. Once a message has been made, another needs another secret.
     secret: Secret,
     is_spent: bool,
     key: Vec<u8>,
@@ -76,7 +76,7 @@ struct Hurry {
     left: u8,
 }
 
-/// What has become of the padded requests with these terms.
+/// State of the padded requests with these terms.
 #[derive(Clone, Copy, Default)]
 struct Probing {
     /// One has left, and no answer has come.

@@ -11,7 +11,7 @@ use nix::libc;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// How long a datagram takes.
+/// Delay of a datagram.
 const DELAY: Duration = Duration::from_millis(200);
 
 /// Of a path that loses this share.
@@ -29,9 +29,9 @@ struct Scene {
     flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     sent: u64,
     loss: meshpace_core::Rng,
-    /// Whether somebody forges.
+    /// True if an observer forges.
     is_observed: bool,
-    /// Whether the second end knows nothing of BBR.
+    /// True if the second end knows nothing of BBR.
     is_old: bool,
     /// The longest datagram that the path carries.
     longest: usize,
@@ -69,7 +69,7 @@ impl Scene {
         )
     }
 
-    /// What the ends say leaves; the observer says what it makes of each datagram before it arrives.
+    /// Sends the datagrams that leave the ends on their way; the observer says what it makes of each before it arrives.
     fn depart(&mut self) {
         let said: Vec<(usize, Vec<u8>)> =
             (0..2).flat_map(|end| self.ends[end].leaving().into_iter().map(move |(_, bytes)| (end, bytes))).collect();

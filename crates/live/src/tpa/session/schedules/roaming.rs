@@ -8,7 +8,7 @@ use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// How long a datagram takes.
+/// Delay of a datagram.
 const DELAY: Duration = Duration::from_millis(50);
 
 /// An observer is nearer to everybody.
@@ -20,7 +20,7 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 4000))
 }
 
-/// What an observer does.
+/// Behaviour of an observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Observer {
     /// Nothing.
@@ -122,7 +122,7 @@ impl Scene {
         })
     }
 
-    /// Whether both have read everything and know it.
+    /// True if both have read everything and know it.
     fn is_well(&self) -> bool {
         self.is_over()
             && self
