@@ -382,17 +382,17 @@ impl Side {
     }
 
     /// All applications there have been, by their streams.
-    pub(crate) fn applications(&self) -> BTreeMap<StreamName, Application> {
-        let mut all = self.gone.clone();
+    pub(crate) fn applications(&self) -> BTreeMap<StreamName, &Application> {
+        let mut all: BTreeMap<StreamName, &Application> = self.gone.iter().map(|(name, one)| (*name, one)).collect();
         for party in self.port.parties.values() {
             if let Seat::Stream(tag, application) = &party.application {
-                all.insert(StreamName::Connection(*tag), application.clone());
+                all.insert(StreamName::Connection(*tag), application);
             }
         }
         for tunnel in &self.tunnels {
             for (number, application) in &tunnel.streams {
                 let (name, number) = tunnel.key(*number);
-                all.insert(StreamName::Tunnelled(name, number), application.clone());
+                all.insert(StreamName::Tunnelled(name, number), application);
             }
         }
         all
@@ -416,6 +416,11 @@ impl Side {
             self.port.parties.values().any(|party| matches!(&party.application, Seat::Stream(_, one) if waits(one)));
         let of = |tunnel: &Tunnel| tunnel.failure.is_none();
         seats || self.tunnels.iter().any(of)
+    }
+
+    /// Whether a tunnel that is alive opens a stream later.
+    pub(crate) fn opens_later(&self, now: Time) -> bool {
+        self.tunnels.iter().any(|tunnel| tunnel.opens_at() > now && tunnel.opens_at() != Time::NEVER)
     }
 
     /// Who waits, in words.

@@ -77,6 +77,16 @@ impl Application {
         self.written > before
     }
 
+    /// Whether it has written all that it may by now.
+    fn has_done(&self, now: Time) -> bool {
+        self.written == self.habits.by(now) && self.closed == self.has_written_all()
+    }
+
+    /// Whether it will write more later.
+    pub(crate) fn goes_on(&self, now: Time) -> bool {
+        self.ending == Ending::None && self.habits.after(now) != Time::NEVER
+    }
+
     /// Whether it has written everything.
     pub(crate) fn has_written_all(&self) -> bool {
         self.written == self.habits.all()
@@ -101,6 +111,18 @@ impl Application {
         }
         acted
     }
+}
+
+/// Whether all that the two ends of a stream have said has arrived, and they say no more by now; so too of one that has failed.
+pub(crate) fn rests(now: Time, ends: [Option<&Application>; 2]) -> bool {
+    if ends.into_iter().flatten().any(|one| matches!(one.ending, Ending::Failed(_))) {
+        return true;
+    }
+    let [Some(one), Some(other)] = ends else { return false };
+    let has = |own: &Application, peer: &Application| {
+        own.has_done(now) && own.read == peer.written && own.saw_end == peer.closed
+    };
+    has(one, other) && has(other, one)
 }
 
 /// What must be true of the two ends of a stream once it is over, the one that has opened it first; the second may never have had it.
