@@ -142,7 +142,7 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     if failed > 0 {
         return Err((FAILED, format!("{failed} runs failed")));
     }
-    let turned = verdicts::turned(&expected, &entries);
+    let turned = verdicts::differences(&expected, &entries);
     match (&arguments.expect, turned.is_empty()) {
         (Some(file), false) => Err((
             FAILED,

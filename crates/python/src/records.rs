@@ -151,7 +151,7 @@ pub fn report(
         let values = records.lines.iter().and_then(|lines| {
             lines.map(|text| line::open(&text?).map_err(io::Error::other)).collect::<io::Result<Vec<Value>>>()
         });
-        let settings = Plot::of(&Source { name: title.to_owned(), text, sets });
+        let settings = Plot::from_source(&Source { name: title.to_owned(), text, sets });
         let records = &values.map_err(|error| error.to_string())?;
         picture::write(&page, &Subject { title, command, records, map: None, settings: &settings })
     });

@@ -25,7 +25,7 @@ named! {
         /// A datagram is lost.
         Drop = "drop",
         /// The wire carries nothing for a while.
-        Dark = "dark",
+        Outage = "outage",
         /// A datagram comes several times.
         Repeat = "repeat",
         /// It is overtaken.
@@ -185,7 +185,7 @@ impl Fault {
             Fault::Unlisten => mood == Mood::Rough || (mood == Mood::Weather && known),
             Fault::Stray | Fault::NoPort | Fault::NoRoute => sealed && mood != Mood::Weather,
             Fault::TooBig => sealed && mood != Mood::Weather && (!opening || mood == Mood::Rough),
-            Fault::Dark | Fault::Stop | Fault::StopPeer | Fault::FullBuffer => mood != Mood::Observer,
+            Fault::Outage | Fault::Stop | Fault::StopPeer | Fault::FullBuffer => mood != Mood::Observer,
             Fault::Move => mood == Mood::Rough || (mood == Mood::Weather && sealed),
             Fault::Crowd => !known,
             Fault::Crash | Fault::CrashPeer | Fault::Abort | Fault::AbortPeer | Fault::Narrow => mood == Mood::Rough,

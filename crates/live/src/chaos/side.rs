@@ -7,7 +7,7 @@ use super::stream::{Application, Ending, Got};
 use super::tunnel::Tunnel;
 use super::wire::Flight;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
-use crate::tpa::session::handshake::{Inside, Tag};
+use crate::tpa::session::handshake::{InnerTransport, Tag};
 use crate::tpa::session::port::{Arrived, Party, Port};
 use crate::tunnel::session::NAME;
 use crate::tunnel::{Beginning, decode, missing};
@@ -93,20 +93,20 @@ impl Side {
     pub(crate) fn open(&mut self, plan: &Plan, now: Time) {
         let far = home(1);
         match plan.kind {
-            Kind::Stream(inside) => {
+            Kind::Stream(inner) => {
                 let habits = plan.habits[0].clone();
-                let id = self.port.open(now, far, inside, |tag| Seat::Stream(tag, Application::new(tag, true, habits)));
+                let id = self.port.open(now, far, inner, |tag| Seat::Stream(tag, Application::new(tag, true, habits)));
                 self.work(plan, id, now);
             }
-            Kind::Tunnel(inside) => {
+            Kind::Tunnel(inner) => {
                 // As `tunnel::dialing` does: both at the same time.
-                let bulk = self.port.open(now, far, inside, |_| Seat::Carrier);
-                let express = self.port.open(now, far, Inside::Tpa, |_| Seat::Carrier);
+                let bulk = self.port.open(now, far, inner, |_| Seat::Carrier);
+                let express = self.port.open(now, far, InnerTransport::Tpa, |_| Seat::Carrier);
                 let mut name = [0; NAME];
                 name.iter_mut()
                     .zip(stream(plan.seed, 50 + self.life).next_u64().to_be_bytes())
                     .for_each(|(to, from)| *to = from);
-                let bbr = inside == Inside::Bbr;
+                let bbr = inner == InnerTransport::Bbr;
                 self.tunnels.push(Tunnel::new([express, bulk], name, true, bbr, plan.streams.clone()));
                 self.work(plan, bulk, now);
                 self.work(plan, express, now);
@@ -339,7 +339,7 @@ impl Side {
         places[carrier as usize] = Some(id);
         if let [Some(express), Some(bulk)] = *places {
             self.waiting.remove(&name);
-            let bbr = self.port.parties.get(&bulk).is_some_and(|party| party.session.inside() == Inside::Bbr);
+            let bbr = self.port.parties.get(&bulk).is_some_and(|party| party.session.inner() == InnerTransport::Bbr);
             self.tunnels.push(Tunnel::new([express, bulk], name, false, bbr, plan.streams.clone()));
         }
         true
@@ -439,7 +439,7 @@ impl Side {
             let kept = (exchange.send.len(), exchange.receive.available());
             let state = format!(
                 "{:?} {:?}, {:?}, {kept:?} B kept, {:?}, wakes in {wakes:.1} s",
-                session.inside(),
+                session.inner(),
                 exchange.phase,
                 exchange.delivery,
                 exchange.sending

@@ -329,7 +329,7 @@ impl World {
                 .values()
                 .any(|party| party.session.tag() == tag && party.exchange.window_closed);
         let sender = Sender {
-            inside: party.filter(|party| !party.session.is_over()).map(|party| party.session.inside()),
+            inner: party.filter(|party| !party.session.is_over()).map(|party| party.session.inner()),
             key: side.port.keys().get(&tag).copied(),
             noted,
             is_closed,
@@ -409,7 +409,7 @@ impl World {
                 self.until(now + Duration::from_secs(1));
                 return Some(false);
             }
-            Fault::Dark => {
+            Fault::Outage => {
                 let span = self.seconds(0.1, if rough { 40.0 } else { 8.0 });
                 let until = self.until(now + span);
                 let both = self.rng.below(2) == 0;
@@ -581,7 +581,7 @@ impl World {
             let from = SocketAddr::from(([172, 16, network, number as u8], 5000));
             let rng = stream(self.plan.seed, 1000 + number);
             let mut stranger: Port<()> = Port::new(now, from, settings.clone(), rng, false);
-            let id = stranger.open(now, home(1), settings.inside(), |_| ());
+            let id = stranger.open(now, home(1), settings.inner(), |_| ());
             stranger.work(id, now);
             for _ in 0..2 {
                 for (_, bytes) in stranger.leaving() {

@@ -13,7 +13,7 @@ use super::engine::{AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
 use super::failure::Failure;
 use super::framing::{Content, Framing};
-use super::handshake::{Inside, Tag, Terms};
+use super::handshake::{InnerTransport, Tag, Terms};
 use super::outbox::Outbox;
 use super::path::hops_travelled;
 use super::settings::Settings;
@@ -186,10 +186,10 @@ impl Connection {
         let own = (tag, Role::Receiver, Stage::Open(framing));
         let mut connection = Connection::new(settings, addresses, &config, own, now);
         connection.look_up_path(now);
-        if request.inside() == Inside::Bbr {
+        if request.inner() == InnerTransport::Bbr {
             connection.engine = Engine::bbr(&config, connection.settings.receive_buffer);
         }
-        let opening = AnySegment::opening(request.inside(), &request.segment);
+        let opening = AnySegment::opening(request.inner(), &request.segment);
         connection.engine.on_segment(now, &opening, Arrival::default());
         // Its SYN+ACK has left: the acceptance.
         let _ = connection.engine.poll(now);
@@ -241,8 +241,8 @@ impl Connection {
     }
 
     /// What its datagrams carry.
-    pub fn inside(&self) -> Inside {
-        self.engine.inside()
+    pub fn inner(&self) -> InnerTransport {
+        self.engine.inner()
     }
 
     /// Whether the peer opened it.

@@ -9,7 +9,9 @@ use super::counters::{Counters, count};
 use super::engine::{AnySegment, Trains};
 use super::framing::{Content, Framing};
 use super::half_open::HalfOpen;
-use super::handshake::{Cookie, Inside, Kind, Opening, Protection, STRAY_BYTES, Tag, stray, tag_of, understand_stray};
+use super::handshake::{
+    Cookie, InnerTransport, Kind, Opening, Protection, STRAY_BYTES, Tag, stray, tag_of, understand_stray,
+};
 use super::host::{Host, Randomness, random};
 use super::noise;
 use super::outbox::Outbox;
@@ -333,7 +335,7 @@ impl Endpoint {
             None => settings.transport.receive_window,
             Some(trains) => Trains::max_window(trains, u32::from(request.terms.segment), settings.receive_buffer),
         };
-        let (ack_block, congested) = (request.segment.block, request.inside() == Inside::Bbr);
+        let (ack_block, congested) = (request.segment.block, request.inner() == InnerTransport::Bbr);
         let segment = Segment { block: first_block, ack_block, window, flags, congested, ..Segment::default() };
         let acceptance =
             Opening { kind: Kind::Acceptance, acceptor: tag, cookie: Cookie::default(), segment, ..*request };

@@ -14,7 +14,7 @@
 //! ```
 
 use super::exchange::Sending;
-use super::handshake::Inside;
+use super::handshake::InnerTransport;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::flags::Flags;
 use meshpace_transport::stats::Stats;
@@ -51,12 +51,12 @@ pub(crate) enum AnySegment {
 
 impl AnySegment {
     /// What a request or an acceptance with this header says.
-    pub(crate) fn opening(inside: Inside, segment: &tpa::Segment) -> AnySegment {
-        match inside {
-            Inside::Tpa => AnySegment::Tpa(*segment),
+    pub(crate) fn opening(inner: InnerTransport, segment: &tpa::Segment) -> AnySegment {
+        match inner {
+            InnerTransport::Tpa => AnySegment::Tpa(*segment),
             // Whoever hears it answers with a report: that is what the peer waits for.
-            Inside::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::SYN, ..bbr::Segment::default() }),
-            Inside::Trains => {
+            InnerTransport::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::SYN, ..bbr::Segment::default() }),
+            InnerTransport::Trains => {
                 let (window, flags) = (u16::from(segment.window), segment.flags);
                 AnySegment::Train(train::Segment { window, flags, ..train::Segment::default() })
             }
@@ -64,11 +64,15 @@ impl AnySegment {
     }
 
     /// What ends a connection of which nothing but the acceptance, with that first block, has left.
-    pub(crate) fn reset(inside: Inside, block: u16) -> AnySegment {
-        match inside {
-            Inside::Tpa => AnySegment::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() }),
-            Inside::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::RST, ..bbr::Segment::default() }),
-            Inside::Trains => AnySegment::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() }),
+    pub(crate) fn reset(inner: InnerTransport, block: u16) -> AnySegment {
+        match inner {
+            InnerTransport::Tpa => {
+                AnySegment::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() })
+            }
+            InnerTransport::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::RST, ..bbr::Segment::default() }),
+            InnerTransport::Trains => {
+                AnySegment::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() })
+            }
         }
     }
 
@@ -112,17 +116,17 @@ impl AnySegment {
     }
 
     /// The segment and its payload.
-    pub(crate) fn read(inside: Inside, content: &[u8]) -> Option<(AnySegment, &[u8])> {
-        Some(match inside {
-            Inside::Tpa => {
+    pub(crate) fn read(inner: InnerTransport, content: &[u8]) -> Option<(AnySegment, &[u8])> {
+        Some(match inner {
+            InnerTransport::Tpa => {
                 let (segment, payload) = wire::decode_inside_udp(content).ok()?;
                 (AnySegment::Tpa(segment), payload)
             }
-            Inside::Trains => {
+            InnerTransport::Trains => {
                 let (segment, payload) = datagram::decode(content)?;
                 (AnySegment::Train(segment), payload)
             }
-            Inside::Bbr => {
+            InnerTransport::Bbr => {
                 let (segment, payload) = read_bbr(content)?;
                 (AnySegment::Bbr(segment), payload)
             }
@@ -284,11 +288,11 @@ impl Engine {
     }
 
     /// What it is.
-    pub(crate) fn inside(&self) -> Inside {
+    pub(crate) fn inner(&self) -> InnerTransport {
         match self {
-            Engine::Tpa(_) => Inside::Tpa,
-            Engine::Train(_) => Inside::Trains,
-            Engine::Bbr(_) => Inside::Bbr,
+            Engine::Tpa(_) => InnerTransport::Tpa,
+            Engine::Train(_) => InnerTransport::Trains,
+            Engine::Bbr(_) => InnerTransport::Bbr,
         }
     }
 
@@ -535,17 +539,17 @@ mod tests {
             0x31, 0x32, 0x41, 0x42, 0x51, 0x52,
         ];
         assert_eq!((&bytes[..], bytes.len()), (expected, said.header()));
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), Some((said, &[][..])));
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes[..bytes.len() - 1]), None);
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes), Some((said, &[][..])));
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes[..bytes.len() - 1]), None);
         bytes.resize(BBR_REPORT + 4 * (bbr::RANGES + 1), 0);
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), None, "more ranges than there is room for");
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes), None, "more ranges than there is room for");
         let data = bbr::Segment { flags: Flags::FIN, number: 9, seq: 1 << 40, payload: 5, ..bbr::Segment::default() };
         let (data, mut bytes) = (AnySegment::Bbr(data), Vec::new());
         data.write(&mut bytes);
         assert_eq!(bytes, [1, 0, 0, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0]);
         assert_eq!(bytes.len(), data.header());
         bytes.extend_from_slice(b"hello");
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), Some((data, &b"hello"[..])));
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes[..12]), None);
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes), Some((data, &b"hello"[..])));
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes[..12]), None);
     }
 }

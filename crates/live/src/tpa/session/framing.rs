@@ -2,7 +2,7 @@
 
 use super::addresses::Addresses;
 use super::engine::AnySegment;
-use super::handshake::{Inside, Protection, Tag, tag_of};
+use super::handshake::{InnerTransport, Protection, Tag, tag_of};
 use super::noise::Keys;
 use super::outbox::Outbox;
 use super::path_frame::{self, PathFrame};
@@ -30,7 +30,7 @@ pub(crate) struct Framing {
     /// The peer's tag.
     to: Tag,
     seal: Option<Box<Seal>>,
-    inside: Inside,
+    inner: InnerTransport,
     presealed: PresealedBlock,
 }
 
@@ -52,11 +52,11 @@ pub(crate) fn headers_to(peer: SocketAddr, protection: Protection) -> u32 {
 impl Framing {
     /// Datagrams to whoever has the tag `to`, encrypted if there are keys, of which each serves two to the power of `key_life` datagrams; with
     /// this inside.
-    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, inside: Inside) -> Framing {
+    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, inner: InnerTransport) -> Framing {
         Framing {
             to,
             seal: keys.map(|keys| Box::new(Seal::new(keys, key_life))),
-            inside,
+            inner,
             presealed: PresealedBlock::default(),
         }
     }
@@ -138,7 +138,7 @@ impl Framing {
         {
             return Some(Content::Path(frame));
         }
-        AnySegment::read(self.inside, content).map(|(segment, payload)| Content::Segment(segment, payload))
+        AnySegment::read(self.inner, content).map(|(segment, payload)| Content::Segment(segment, payload))
     }
 
     /// The number of a datagram, and whether none of that number was here before; none where datagrams have no numbers.

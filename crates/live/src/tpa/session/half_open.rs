@@ -66,7 +66,7 @@ impl HalfOpen {
 
     /// What the connection's datagrams will stand in.
     pub(crate) fn framing(&self) -> Framing {
-        Framing::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.inside())
+        Framing::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.inner())
     }
 
     /// When to come back.
@@ -77,7 +77,7 @@ impl HalfOpen {
     /// Tells its peer that nothing will come of it.
     pub(crate) fn reset(&self, out: &mut Outbox) {
         let mut framing = self.framing();
-        let segment = AnySegment::reset(self.request.inside(), self.first_block);
+        let segment = AnySegment::reset(self.request.inner(), self.first_block);
         out.push(self.addresses, framing.length(&segment, 0), |out| framing.write(out, &segment, &[], &[]));
     }
 }

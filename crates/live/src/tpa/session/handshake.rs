@@ -59,7 +59,7 @@ const TRAINS: u8 = 0x40;
 
 /// What a connection's datagrams carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inside {
+pub enum InnerTransport {
     /// TPA.
     Tpa,
     /// Quiet trains.
@@ -195,11 +195,11 @@ pub struct Opening {
 
 impl Opening {
     /// What the connection's datagrams are to carry.
-    pub fn inside(&self) -> Inside {
+    pub fn inner(&self) -> InnerTransport {
         match (self.trains, self.segment.congested) {
-            (false, _) => Inside::Tpa,
-            (true, false) => Inside::Trains,
-            (true, true) => Inside::Bbr,
+            (false, _) => InnerTransport::Tpa,
+            (true, false) => InnerTransport::Trains,
+            (true, true) => InnerTransport::Bbr,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::tpa::session::connection::{Connection, Opened, Witness};
 use crate::tpa::session::counters::{Counters, count};
 use crate::tpa::session::endpoint::{Endpoint, Route, random_names};
 use crate::tpa::session::exchange::Exchange;
-use crate::tpa::session::handshake::{Inside, Tag, Terms};
+use crate::tpa::session::handshake::{InnerTransport, Tag, Terms};
 use crate::tpa::session::host::{Host, Randomness, random};
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::settings::Settings;
@@ -114,13 +114,13 @@ impl<A> Port<A> {
         &mut self,
         now: Time,
         peer: SocketAddr,
-        inside: Inside,
+        inner: InnerTransport,
         application: impl FnOnce(Tag) -> A,
     ) -> u64 {
         let names = random_names(&mut self.runner).and_then(|names| Ok((names, random(&mut self.runner)?)));
         let ((tag, first_block), secret) = names.expect("random numbers");
         let config = tpa::Config { first_block, ..self.settings.transport.clone() };
-        let settings = Arc::clone(&self.settings).with(inside);
+        let settings = Arc::clone(&self.settings).with(inner);
         let exchange = Exchange::new(&settings, Terms::of(&config).block());
         let addresses = Addresses { peer, own: None };
         let session = Connection::open(settings, addresses, &config, (tag, secret), now);
@@ -175,7 +175,7 @@ impl<A> Port<A> {
             }
             Route::Accepted(accepted) => {
                 let (handshake, opener) = (accepted.number, accepted.request.opener);
-                let settings = Arc::clone(settings).with(accepted.request.inside());
+                let settings = Arc::clone(settings).with(accepted.request.inner());
                 let mut exchange = Exchange::new(&settings, accepted.request.terms.block());
                 let session = Connection::accept(settings, *accepted, TTL, now, &mut exchange, out);
                 let Some(session) = session else {

@@ -1,6 +1,6 @@
 //! What a session is told about the connections that it opens and accepts.
 
-use super::handshake::Inside;
+use super::handshake::InnerTransport;
 use super::path::PathSource;
 use super::security::Security;
 use meshpace_core::Duration;
@@ -47,26 +47,26 @@ pub struct Settings {
 
 impl Settings {
     /// What connections that are opened with these settings ask for.
-    pub fn inside(&self) -> Inside {
+    pub fn inner(&self) -> InnerTransport {
         match (self.trains.is_some(), self.beside.bbr) {
-            (false, _) => Inside::Tpa,
-            (true, false) => Inside::Trains,
-            (true, true) => Inside::Bbr,
+            (false, _) => InnerTransport::Tpa,
+            (true, false) => InnerTransport::Trains,
+            (true, true) => InnerTransport::Bbr,
         }
     }
 
     /// The same for a connection with this inside.
-    pub fn with(self: Arc<Settings>, inside: Inside) -> Arc<Settings> {
+    pub fn with(self: Arc<Settings>, inner: InnerTransport) -> Arc<Settings> {
         let mut settings = self;
-        match inside {
-            Inside::Tpa if settings.trains.is_some() => Arc::make_mut(&mut settings).trains = None,
-            Inside::Bbr => {
+        match inner {
+            InnerTransport::Tpa if settings.trains.is_some() => Arc::make_mut(&mut settings).trains = None,
+            InnerTransport::Bbr => {
                 let settings = Arc::make_mut(&mut settings);
                 settings.beside.bbr = true;
                 settings.send_buffer = settings.send_buffer.max(BBR_BUFFER);
                 settings.receive_buffer = settings.receive_buffer.max(BBR_BUFFER);
             }
-            Inside::Tpa | Inside::Trains => {}
+            InnerTransport::Tpa | InnerTransport::Trains => {}
         }
         settings
     }
@@ -121,9 +121,9 @@ pub mod tests {
 
     /// The same with this inside.
     #[cfg(test)]
-    pub fn carrying(inside: Inside) -> Settings {
-        let trains = (inside != Inside::Tpa).then(train::Config::default);
-        let beside = Beside { bbr: inside == Inside::Bbr, takes_tpa: false };
+    pub fn carrying(inner: InnerTransport) -> Settings {
+        let trains = (inner != InnerTransport::Tpa).then(train::Config::default);
+        let beside = Beside { bbr: inner == InnerTransport::Bbr, takes_tpa: false };
         Settings { trains, beside, ..plain() }
     }
 

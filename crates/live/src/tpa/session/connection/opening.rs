@@ -19,7 +19,7 @@ use crate::tpa::session::engine::{AnySegment, Engine};
 use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::framing::{Framing, headers_to, overhead};
-use crate::tpa::session::handshake::{Cookie, Inside, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
+use crate::tpa::session::handshake::{Cookie, InnerTransport, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
 use crate::tpa::session::host::{Host, random};
 use crate::tpa::session::noise::{self, Asking, Secret};
 use crate::tpa::session::outbox::Outbox;
@@ -166,8 +166,8 @@ impl Connection {
     fn repeat_request(&mut self, out: &mut Outbox) {
         let Stage::Opening(request) = &self.stage else { return };
         // Of BBR too: until the listener has agreed to it, it is trains that are opened.
-        let inside = if request.opening.trains { Inside::Trains } else { Inside::Tpa };
-        let segment = AnySegment::opening(inside, &request.opening.segment);
+        let inner = if request.opening.trains { InnerTransport::Trains } else { InnerTransport::Tpa };
+        let segment = AnySegment::opening(inner, &request.opening.segment);
         self.request(&segment, out);
     }
 
@@ -323,14 +323,14 @@ impl Connection {
             host.note_keys(keys.cipher, [(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
         }
         if answer.segment.flags.has(Flags::SYN.with(Flags::ACK)) {
-            if answer.inside() == Inside::Bbr {
+            if answer.inner() == InnerTransport::Bbr {
                 // Nothing is lost: the application writes and closes only what is open.
                 self.engine = Engine::bbr(&request.config, self.settings.receive_buffer);
             }
-            let framing = Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.inside());
+            let framing = Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.inner());
             self.stage = Stage::Open(framing);
         }
-        self.on_segment(now, &AnySegment::opening(answer.inside(), &answer.segment), &[], exchange, out);
+        self.on_segment(now, &AnySegment::opening(answer.inner(), &answer.segment), &[], exchange, out);
     }
 
     /// The peer refuses, or somebody says so for it.
@@ -365,7 +365,7 @@ impl Connection {
         }
         self.life.answers_at = now.saturating_add(REPETITION);
         let segment = Segment { flags: Flags::SYN.with(Flags::ACK), ..Segment::default() };
-        let repeated = AnySegment::opening(self.engine.inside(), &segment);
+        let repeated = AnySegment::opening(self.engine.inner(), &segment);
         let now = self.tell_time(now);
         self.engine.on_segment(now, &repeated, Arrival::default());
         self.work(now, exchange, out);

@@ -150,8 +150,8 @@ impl End {
     /// Opens a connection.
     pub fn open(&mut self, now: Time, peer: SocketAddr) {
         let (bytes, reads_at) = self.habits;
-        let inside = self.port.settings().inside();
-        let id = self.port.open(now, peer, inside, |tag| Application::new(tag, true, bytes, reads_at));
+        let inner = self.port.settings().inner();
+        let id = self.port.open(now, peer, inner, |tag| Application::new(tag, true, bytes, reads_at));
         self.work(id, now);
     }
 
