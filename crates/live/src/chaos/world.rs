@@ -619,7 +619,7 @@ impl World {
         // Copies: the run is changed meanwhile.
         let all = [0, 1].map(|end| {
             let side: &Side = &self.sides[end];
-            side.applications().into_iter().map(|(name, one)| (name, one.clone())).collect::<BTreeMap<_, _>>()
+            side.applications().into_iter().map(|(name, one)| (name, one.told())).collect::<BTreeMap<_, _>>()
         });
         let names: BTreeSet<StreamName> = all.iter().flat_map(BTreeMap::keys).copied().collect();
         let crowded = self.run.faults[Fault::Crowd as usize] > 0;
