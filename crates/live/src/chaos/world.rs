@@ -46,6 +46,9 @@ const FIRST: u64 = 16 << 10;
 /// Bytes of IPv4's header and UDP's.
 const HEADERS: usize = 28;
 
+/// Bytes of a message of a handshake that say something: a request's head and the first key of Noise.
+const OPENING: usize = 96;
+
 /// Strangers of a crowd.
 const STRANGERS: u64 = 24;
 
@@ -433,7 +436,9 @@ impl World {
                 return Some(false);
             }
             Fault::Corrupt => {
-                let bit = self.rng.below(8 * flight.bytes.len() as u64) as usize;
+                // The rest of a message of a handshake is padding.
+                let most = if moment.is_opening() { OPENING } else { usize::MAX };
+                let bit = self.rng.below(8 * flight.bytes.len().min(most) as u64) as usize;
                 forged.bytes[bit / 8] ^= 1 << (bit % 8);
                 let at = self.near();
                 self.wire.put(at, Arrival::Datagram(forged));
