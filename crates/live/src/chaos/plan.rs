@@ -153,8 +153,13 @@ impl Plan {
         let hostile_until = Time((rng.uniform_in(20.0, 60.0) * 1e9) as u64);
         let last = hostile_until.0;
         let rests = moment == Moment::Question;
-        let small = kind == Kind::Stream(InnerTransport::Tpa);
-        let habits = [0, 1].map(|_| habits(rng, 0, last, if small { 80_000 } else { 200_000 }, rests));
+        let most = match kind {
+            Kind::Stream(InnerTransport::Tpa) => 80_000,
+            // Trains send a segment in less than a round trip, which is 160 ms at most: nobody takes longer than is asked of him.
+            Kind::Stream(InnerTransport::Trains) => 200_000.min(1000 * u64::from(settings[0].transport.segment)),
+            Kind::Stream(InnerTransport::Bbr) | Kind::Tunnel(_) => 200_000,
+        };
+        let habits = [0, 1].map(|_| habits(rng, 0, last, most, rests));
         let streams = if matches!(kind, Kind::Tunnel(_)) { streams(rng, last) } else { Vec::new() };
         let most_lost = match mood {
             Mood::Weather | Mood::Rough => [0.02, 0.1, 0.3][rng.below(3) as usize],
@@ -251,6 +256,10 @@ fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) ->
         (InnerTransport::Trains, _) => 9,
         (InnerTransport::Bbr, _) => 12,
     };
+    if mood == Mood::Weather {
+        // Losses in a row, each of which doubles a timer, take longer than a connection bears where nothing arrives. Here it is to arrive.
+        settings.silence_timeout = Duration::from_secs(300);
+    }
     let mut theirs = settings.clone();
     theirs.aes = rng.below(2) == 0;
     theirs.beside.bbr = false;

@@ -7,13 +7,14 @@ use super::stream::{Application, Ending, Got};
 use super::tunnel::Tunnel;
 use super::wire::Flight;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
-use crate::tpa::session::handshake::{InnerTransport, Tag};
+use crate::tpa::session::handshake::{InnerTransport, Tag, tag_of};
 use crate::tpa::session::port::{Arrived, Party, Port};
+use crate::tpa::session::seal::number_of;
 use crate::tunnel::session::NAME;
 use crate::tunnel::{Beginning, decode, missing};
 use meshpace_core::Time;
 use nix::libc;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 /// Datagrams that the kernel keeps for a process that does not run.
@@ -53,6 +54,8 @@ pub(crate) struct Side {
     /// Half of a session that waits for its other carrier.
     waiting: BTreeMap<[u8; NAME], [Option<u64>; 2]>,
     pub(crate) accepted: usize,
+    /// Datagrams of open connections that were taken, by tag and number.
+    taken: BTreeSet<(Tag, u64)>,
     /// A rule that was broken.
     pub(crate) broken: Option<String>,
 }
@@ -80,6 +83,7 @@ impl Side {
             tunnels: Vec::new(),
             waiting: BTreeMap::new(),
             accepted: 0,
+            taken: BTreeSet::new(),
             broken: None,
         }
     }
@@ -135,10 +139,17 @@ impl Side {
 
     fn receive(&mut self, plan: &Plan, now: Time, mut flight: Flight) -> Arrived {
         let habits = &plan.habits[1];
+        let name = tag_of(&flight.bytes).filter(|tag| *tag != 0).zip(number_of(&flight.bytes));
         let arrived = self.port.receive(now, flight.from, &mut flight.bytes, |opener| match plan.kind {
             Kind::Stream(_) => Seat::Stream(opener, Application::new(opener, false, habits.clone())),
             Kind::Tunnel(_) => Seat::Newcomer(Vec::new()),
         });
+        if matches!(arrived, Arrived::Told(_) | Arrived::Accepted(_))
+            && let Some(name) = name.filter(|_| plan.protected().sealed)
+            && !self.taken.insert(name)
+        {
+            self.broken.get_or_insert_with(|| format!("datagram {} of tag {:x} is taken twice", name.1, name.0));
+        }
         match arrived {
             Arrived::Refused | Arrived::Settled => {}
             Arrived::Told(id) => self.after(plan, id, now),
@@ -382,17 +393,17 @@ impl Side {
     }
 
     /// All applications there have been, by their streams.
-    pub(crate) fn applications(&self) -> BTreeMap<StreamName, Application> {
-        let mut all = self.gone.clone();
+    pub(crate) fn applications(&self) -> BTreeMap<StreamName, &Application> {
+        let mut all: BTreeMap<StreamName, &Application> = self.gone.iter().map(|(name, one)| (*name, one)).collect();
         for party in self.port.parties.values() {
             if let Seat::Stream(tag, application) = &party.application {
-                all.insert(StreamName::Connection(*tag), application.clone());
+                all.insert(StreamName::Connection(*tag), application);
             }
         }
         for tunnel in &self.tunnels {
             for (number, application) in &tunnel.streams {
                 let (name, number) = tunnel.key(*number);
-                all.insert(StreamName::Tunnelled(name, number), application.clone());
+                all.insert(StreamName::Tunnelled(name, number), application);
             }
         }
         all
@@ -416,6 +427,11 @@ impl Side {
             self.port.parties.values().any(|party| matches!(&party.application, Seat::Stream(_, one) if waits(one)));
         let of = |tunnel: &Tunnel| tunnel.failure.is_none();
         seats || self.tunnels.iter().any(of)
+    }
+
+    /// Whether a tunnel that is alive opens a stream later.
+    pub(crate) fn opens_later(&self, now: Time) -> bool {
+        self.tunnels.iter().any(|tunnel| tunnel.opens_at() > now && tunnel.opens_at() != Time::NEVER)
     }
 
     /// Who waits, in words.

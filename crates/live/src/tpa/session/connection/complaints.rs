@@ -3,7 +3,8 @@
 //! RFC 5927's rules for UDP: a complaint counts only if it quotes a datagram of this connection, tag included (the endpoint looks). Whoever
 //! reads the packets can forge that much. So an open connection ends by complaints only if several come over a time in which the peer,
 //! asked again and again for a sign of life, gives none; and for segments that are too big only if for as long nothing of what is under way
-//! is acknowledged. An MTU is believed only if it is lower than what is being sent.
+//! is acknowledged although it was sent several times: while a long retransmission timer runs nothing can be. An MTU is believed only if it is
+//! lower than what is being sent.
 
 use super::Connection;
 use crate::tpa::session::exchange::Exchange;
@@ -60,6 +61,8 @@ pub(super) struct Complaints {
     narrow: Doubt,
     /// Bytes that had been acknowledged by then.
     acked: u64,
+    /// Data segments that had left when the last such complaint came.
+    left: u64,
     /// When the peer was last asked for a sign of life because of them, and when it is asked again.
     asked: Option<Time>,
     asks_at: Time,
@@ -70,7 +73,7 @@ pub(super) struct Complaints {
 impl Default for Complaints {
     fn default() -> Complaints {
         let (gone, narrow) = Default::default();
-        Complaints { gone, narrow, acked: 0, asked: None, asks_at: Time::NEVER, last: None }
+        Complaints { gone, narrow, acked: 0, left: 0, asked: None, asks_at: Time::NEVER, last: None }
     }
 }
 
@@ -94,13 +97,15 @@ impl Complaints {
         self.gone.add(now)
     }
 
-    /// One more, about segments that are too big, when so many bytes have been acknowledged and others may be under way; whether these
-    /// are enough.
-    fn add_narrow(&mut self, now: Time, acked: u64, is_busy: bool) -> bool {
+    /// One more, about segments that are too big, when so many bytes have been acknowledged, so many data segments have left, again or not,
+    /// and some may be under way; whether these are enough. Only one counts of those that come before another segment has left.
+    fn add_narrow(&mut self, now: Time, acked: u64, left: u64, is_busy: bool) -> bool {
         if acked != self.acked || !is_busy {
-            (self.acked, self.narrow.count) = (acked, 0);
+            (self.acked, self.left, self.narrow.count) = (acked, left, 0);
         }
-        is_busy && self.narrow.add(now)
+        let is_of_another = left > self.left;
+        self.left = left;
+        is_of_another && self.narrow.add(now)
     }
 
     /// When the peer is to be asked for a sign of life because of them.
@@ -142,10 +147,11 @@ impl Connection {
         let opening = exchange.is_opening();
         match errno {
             libc::EMSGSIZE => {
-                let acked = self.engine.stats().acked_bytes;
+                let stats = self.engine.stats();
+                let (acked, left) = (stats.acked_bytes, stats.segments_sent);
                 // Whose reader is slow acknowledges nothing either.
                 let is_busy = self.has_data_under_way();
-                if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, is_busy) {
+                if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, left, is_busy) {
                     return;
                 }
                 let mtu = if mtu > 0 { mtu.to_string() } else { "less".to_owned() };

@@ -33,8 +33,8 @@ struct Scene {
     is_observed: bool,
     /// True if the second end knows nothing of BBR.
     is_old: bool,
-    /// The longest datagram that the path carries.
-    longest: usize,
+    /// The longest datagram that the path carries from each end.
+    longest: [usize; 2],
 }
 
 impl Scene {
@@ -51,7 +51,7 @@ impl Scene {
             loss: stream(1, 9),
             is_observed: false,
             is_old: false,
-            longest: usize::MAX,
+            longest: [usize::MAX; 2],
         };
         scene.ends[0].open(scene.now, address(1));
         scene.depart();
@@ -78,7 +78,7 @@ impl Scene {
                 self.forge(end, &bytes);
             }
             self.sent += 1;
-            if self.loss.uniform() >= LOSS && bytes.len() <= self.longest {
+            if self.loss.uniform() >= LOSS && bytes.len() <= self.longest[end] {
                 self.flights.insert((self.now + DELAY, self.sent), (1 - end, bytes));
             }
         }
@@ -186,11 +186,30 @@ fn an_observer_ends_no_connection_whose_reader_is_slow() {
 }
 
 #[test]
+fn an_observer_ends_no_connection_whose_timer_is_long() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(100_000_000, inner);
+        scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
+        // For as long only short ones pass: the timer of the first end doubles and doubles, while it acknowledges what the other one writes.
+        scene.longest[0] = 100;
+        scene.run(Time::ZERO + Duration::from_secs(35), |_| false);
+        scene.longest[0] = usize::MAX;
+        scene.is_observed = true;
+        let before = scene.endings().map(|ends| ends[0].0);
+        scene.run(Time::ZERO + Duration::from_secs(120), |_| false);
+        for (end, before) in before.into_iter().enumerate() {
+            let [(read, ending)] = &scene.endings()[end][..] else { panic!("one connection") };
+            assert!(*ending == Ending::None && *read > before, "{inner:?} {end}: {read} {before} {ending:?}");
+        }
+    }
+}
+
+#[test]
 fn a_path_that_silently_becomes_too_narrow_ends_the_connection_at_both_ends() {
     for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
         let mut scene = Scene::new(100_000_000, inner);
         scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
-        scene.longest = 600;
+        scene.longest = [600; 2];
         let narrow = scene.now;
         scene.run(narrow + Duration::from_secs(300), Scene::is_over);
         let took = scene.now.since(narrow);
