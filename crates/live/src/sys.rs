@@ -42,7 +42,7 @@ pub fn attach_tun(tun: &OwnedFd, name: &str, layer: Layer) -> io::Result<()> {
     request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: the descriptor is open as long as `tun` is borrowed, and TUNSETIFF reads and writes one `ifreq`, which
     // `request` is, for the length of the call.
-    unsafe { ioctl::tunsetiff(tun.as_raw_fd(), &raw mut request as u64) }?;
+    unsafe { ioctl::tunsetiff(tun.as_raw_fd(), &raw mut request as nix::sys::ioctl::ioctl_param_type) }?;
     Ok(())
 }
 
