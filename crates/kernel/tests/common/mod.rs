@@ -46,6 +46,7 @@ impl Loaded {
             initial_window: 10,
             allow_users: false,
             devices: Vec::new(),
+            radios: Vec::new(),
         }
     }
 
