@@ -34,6 +34,7 @@ struct connection {
 	__u32 began;      /* segments that had left when this train began */
 	__u32 paired;     /* the same of the first pair */
 	__u32 train;      /* segments of this train */
+	__u32 first;      /* 1: this train is one of those before the kernel paces */
 	__u32 in_timeout; /* 1: nothing came back until the RTO, and nothing has since */
 };
 
@@ -70,10 +71,14 @@ static __always_inline void begin_train(struct connection *connection, struct tc
 	chosen = bpf_map_lookup_elem(&settings, &zero);
 	connection->began = tp->data_segs_out;
 	connection->paired = tp->data_segs_out;
-	if (chosen && chosen->initial_window && tp->data_segs_out < NEVER_PACED)
+	if (chosen && chosen->initial_window && tp->data_segs_out < NEVER_PACED) {
 		connection->train = chosen->initial_window;
-	else
-		connection->train = solo_next_train(&connection->solo, after);
+		connection->first = 1;
+	} else {
+		/* The first one that the law allows is not longer than any first one. */
+		connection->train = solo_next_train(&connection->solo, after && !connection->first);
+		connection->first = 0;
+	}
 }
 
 /* Begins anew, as if nothing had been sent. */

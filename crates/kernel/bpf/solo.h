@@ -14,8 +14,10 @@
  *     log I += (1 - exp(-0.3 dt)) (log want - log I),  I in [floor, 30 tau]
  *     W     = min(2 W, 16, 1 s / I), an even number
  *
- * Departures: times are whole nanoseconds, an interval is at most 60 s and so is the time between two samples that counts; the
- * drift between the two clocks is not taken out.
+ *     skew = slope of f - r/2 over time                       weighted least squares, taken out of base
+ *
+ * Departures: times are whole nanoseconds, an interval is at most 60 s and so is the time between two samples that counts. The skew
+ * is in whole ppb, from times in ms and offsets in us, of which 1 s counts at most.
  */
 #ifndef MESHPACE_SOLO_H
 #define MESHPACE_SOLO_H
@@ -50,6 +52,12 @@
 #define SMOOTHING SECOND
 #define HOP_NOISE (300 * US)
 #define JUMP ((__s64)SECOND) /* of a clock that was set */
+#define BELIEVED 3000 /* scale of the weight of a round trip above the least, us */
+/* Drift of the clocks: skew.rs. The prior is 20 samples, 40 s from their mean, in the units of the sums. */
+#define MEMORY_MS 300000
+#define PRIOR ((20ULL << WEIGHT_DIGITS) * 40000 * 40000)
+#define SKEW_LIMIT 300000 /* ppb */
+#define WEIGHT_DIGITS 10
 #define NO_TIMER (30 * (__s64)MS)
 #define FEW_PAIRS (15 * ONE / 100)
 /* Time of an exchange beside the bits of its frame, and the bytes of a frame beside its packet: estimator.rs. */
@@ -71,6 +79,23 @@ struct peer_clock {
 	__u32 misfits;
 };
 
+/* A least value and when it was taken, ns. */
+struct least {
+	__s64 value;
+	__u64 at;
+};
+
+/* Weighted sums for the drift between the clocks. Weights have WEIGHT_DIGITS binary digits after the point. */
+struct skew {
+	__u64 at; /* ns; 0: nothing is in it */
+	__u64 weight;
+	__u64 mean_time;   /* us */
+	__s64 mean_offset; /* ns */
+	__u64 time_time;   /* ms^2 */
+	__s64 time_offset; /* ms us */
+	__s64 ppb;         /* by which the peer's clock gains on ours */
+};
+
 /* The state of one connection. */
 struct solo {
 	__u64 interval;  /* I, ns */
@@ -79,7 +104,9 @@ struct solo {
 	__u64 queueing;  /* d, ns */
 	__u64 samples;   /* taken so far */
 	__u64 rtt[2];    /* the least of this horizon and of the last one, ns */
-	__s64 base[2];   /* the same of forward delays */
+	__u64 least_rtt; /* the least ever over this path, ns */
+	struct least base[2]; /* the least forward delays of this horizon and of the last one */
+	struct skew skew;
 	__u64 turned_at; /* when the horizon began */
 	__s64 mean;      /* of forward delays, ns */
 	__u64 mean_at;   /* when it was last brought up to date; 0: there is none */
@@ -110,8 +137,8 @@ static __always_inline __u64 reuse_hops(__u64 hops)
 /* What was least over another path says nothing. */
 static __always_inline void solo_forget(struct solo *solo)
 {
-	solo->rtt[0] = solo->rtt[1] = NEVER;
-	solo->base[0] = solo->base[1] = NEVER;
+	solo->rtt[0] = solo->rtt[1] = solo->least_rtt = NEVER;
+	solo->base[0].value = solo->base[1].value = NEVER;
 	solo->mean_at = 0;
 }
 
@@ -201,13 +228,7 @@ static __always_inline void solo_timeout(struct solo *solo, __u64 now)
 	solo_lost(solo, now);
 }
 
-/* e^(-rate dt) with `per_us` digits 32 of rate / ln 2 in millionths a microsecond, dt in microseconds, at most a minute. */
-static __always_inline __u64 faded(__u64 dt_us, __u64 per_us)
-{
-	return halved(dt_us * per_us / 1000);
-}
-
-/* The forward delay of an ACK, as what the peer's clock tells: 1 if it does, 0 if not yet, -1 if never. */
+/* Takes a time stamp: 1 if the peer's clock tells what time it stands for, 0 if not yet, -1 if never. */
 static __always_inline int read_clock(struct peer_clock *clock, __u64 now, __u32 stamp)
 {
 	__u64 elapsed, ticks, unit = 0;
@@ -251,6 +272,77 @@ static __always_inline int read_clock(struct peer_clock *clock, __u64 now, __u32
 	return 1;
 }
 
+/* value part / whole, of which value may be less than 0. */
+static __always_inline __s64 part_of(__s64 value, __u64 part, __u64 whole)
+{
+	return value < 0 ? -(__s64)((__u64)-value * part / whole) : (__s64)((__u64)value * part / whole);
+}
+
+/* The same with a part of 2^20, for values that would overflow. */
+static __always_inline __u64 share_of(__u64 value, __u64 part)
+{
+	return (value >> 20) * part + ((value & ((1 << 20) - 1)) * part >> 20);
+}
+
+static __always_inline __s64 within(__s64 value, __s64 limit)
+{
+	if (value > limit)
+		return limit;
+	return value < -limit ? -limit : value;
+}
+
+/* Now the offset of the clocks is `offset`, believed by `weight` with 32 digits. */
+static __always_inline void add_skew(struct skew *skew, __u64 now, __s64 offset, __u64 weight)
+{
+	__u64 ms = (now - skew->at) / MS, now_us = now / US;
+	__u64 fade, share, late;
+	__s64 above;
+
+	if (!skew->at) {
+		skew->at = now;
+		skew->weight = weight >> (32 - WEIGHT_DIGITS);
+		skew->mean_time = now_us;
+		skew->mean_offset = offset;
+		return;
+	}
+	skew->at = now;
+	if (ms > 10 * MEMORY_MS)
+		ms = 10 * MEMORY_MS;
+	fade = halved(ms * (LOG2_E_31 / 2) / MEMORY_MS << 2) >> 12;
+	skew->weight = (skew->weight * fade >> 20) + (weight >> (32 - WEIGHT_DIGITS));
+	if (!skew->weight)
+		return;
+	share = (weight >> 12 << WEIGHT_DIGITS) / skew->weight;
+	late = now_us - skew->mean_time;
+	skew->mean_time += late * share >> 20;
+	skew->mean_offset += part_of(within(offset - skew->mean_offset, SECOND), share, 1 << 20);
+	late = late / 1000 * (weight >> (32 - WEIGHT_DIGITS));
+	skew->time_time = share_of(skew->time_time, fade) + late * ((now_us - skew->mean_time) / 1000);
+	above = within(part_of(offset - skew->mean_offset, 1, US), SECOND / US);
+	if (skew->time_offset < 0)
+		skew->time_offset = -(__s64)share_of(-skew->time_offset, fade);
+	else
+		skew->time_offset = share_of(skew->time_offset, fade);
+	skew->time_offset += (__s64)late * above;
+	/* An offset in us over a time in ms is in thousandths. */
+	skew->ppb = within(part_of(skew->time_offset, 1, (skew->time_time + PRIOR) / 1000000), SKEW_LIMIT);
+}
+
+/* A least value as it would be now if values grew by the skew. */
+static __always_inline __s64 grown(const struct least *least, __u64 now, __s64 ppb)
+{
+	return least->value + part_of(ppb, (now - least->at) / US, 1000000);
+}
+
+/* The least forward delay of the last one to two horizons, as it would be now. */
+static __always_inline __s64 least_forward(const struct solo *solo, __u64 now)
+{
+	__s64 newer = grown(&solo->base[0], now, solo->skew.ppb);
+	__s64 older = grown(&solo->base[1], now, solo->skew.ppb);
+
+	return newer < older ? newer : older;
+}
+
 /* The law: `dt` after the last sample, 0 for the first, tau and d are now these. */
 static __always_inline void solo_law(struct solo *solo, __u64 dt_us, __u64 tau)
 {
@@ -270,8 +362,8 @@ static __always_inline void solo_law(struct solo *solo, __u64 dt_us, __u64 tau)
 	if (solo->lossless < NEVER / 2)
 		solo->lossless += dt_us * US;
 	near = solo_is_near(solo);
-	/* 0.3 / ln 2 a second. */
-	weight = faded(dt_us, 1858898);
+	/* e^(-0.3 dt): 0.3 / ln 2 a second, with 32 digits and in thousandths a microsecond. */
+	weight = halved(dt_us * 1858898 / 1000);
 	solo->penalty = solo->penalty * weight >> 32;
 	weight = (ONE - weight) >> 8;
 	scale = 1000;
@@ -305,19 +397,29 @@ static __always_inline void solo_sample(struct solo *solo, const struct path *pa
 		solo->turned_at = now;
 		solo->rtt[1] = solo->rtt[0];
 		solo->base[1] = solo->base[0];
-		solo->rtt[0] = solo->base[0] = NEVER;
+		solo->rtt[0] = solo->base[0].value = NEVER;
+		solo->base[0].at = now;
 	}
 	/* A delay is at least 0 and at most the round trip. If that leaves no offset of the clocks possible, one was set. */
 	if (forward - (__s64)rtt > solo->offset[1] + JUMP || forward < solo->offset[0] - JUMP) {
-		solo->base[0] = solo->base[1] = NEVER;
+		__builtin_memset(&solo->skew, 0, sizeof(solo->skew));
+		solo->base[0].value = solo->base[1].value = NEVER;
 		solo->mean_at = 0;
 	}
 	solo->offset[0] = forward - (__s64)rtt;
 	solo->offset[1] = forward;
 	if (rtt < solo->rtt[0])
 		solo->rtt[0] = rtt;
-	if (forward < solo->base[0])
-		solo->base[0] = forward;
+	if (rtt < solo->least_rtt)
+		solo->least_rtt = rtt;
+	/* e^-(above / BELIEVED), above in microseconds. */
+	weight = (rtt - solo->least_rtt) / US;
+	weight = halved(weight * (LOG2_E_31 / 2) / BELIEVED << 2);
+	add_skew(&solo->skew, now, forward - (__s64)(rtt / 2), weight);
+	if (forward <= grown(&solo->base[0], now, solo->skew.ppb)) {
+		solo->base[0].value = forward;
+		solo->base[0].at = now;
+	}
 	if (solo->mean_at) {
 		dt_us = (now - solo->mean_at) / US;
 		if (dt_us < 100)
@@ -339,7 +441,7 @@ static __always_inline void solo_sample(struct solo *solo, const struct path *pa
 	solo->mean_at = now;
 	solo->samples++;
 
-	base = solo->base[0] < solo->base[1] ? solo->base[0] : solo->base[1];
+	base = least_forward(solo, now);
 	noise = HOP_NOISE * solo->hops + solo->clock.unit_us * US / 2;
 	above = solo->mean - base;
 	solo->queueing = above > (__s64)noise ? above - noise : 0;
@@ -373,7 +475,7 @@ static __always_inline void solo_ack(struct solo *solo, const struct path *path,
 	if (!told)
 		return;
 	forward = told > 0 ? solo->clock.reading - (__s64)(now - rtt) : (__s64)rtt;
-	base = solo->base[0] < solo->base[1] ? solo->base[0] : solo->base[1];
+	base = least_forward(solo, now);
 	/* One of a single segment may have waited for the receiver's timer. */
 	if (segments >= 2 || solo->pairs < FEW_PAIRS ||
 	    (solo->mean_at && (forward < solo->mean || forward - base < NO_TIMER)))
