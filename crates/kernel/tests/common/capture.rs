@@ -1,4 +1,4 @@
-//! When data segments leave a device.
+//! When TCP packets pass a device.
 
 use meshpace_live::testbed::Namespace;
 use nix::cmsg_space;
@@ -7,7 +7,6 @@ use nix::sys::socket::{
     sockopt,
 };
 use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
-use std::collections::BTreeMap;
 use std::io::IoSliceMut;
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
@@ -15,11 +14,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// Data segments that left, by destination: when, in ns, and with how much payload.
-pub type Departures = BTreeMap<Ipv4Addr, Vec<(i64, usize)>>;
+/// A TCP packet that passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// When, ns.
+    pub at: i64,
+    /// Where it goes.
+    pub to: Ipv4Addr,
+    /// Bytes of payload.
+    pub payload: usize,
+    /// Number of its first byte.
+    pub sequence: u32,
+    /// The number that it acknowledges.
+    pub acknowledges: u32,
+}
 
-/// Writes down when the kernel hands data segments to the device, until told to stop.
-pub fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Departures> {
+/// Writes down when the kernel hands TCP packets to the devices of a network or takes them from there, until told to stop.
+pub fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<Packet>> {
     let tap = side
         .run(|| socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll))
         .unwrap();
@@ -27,7 +38,7 @@ pub fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Departure
     setsockopt(&tap, sockopt::ReceiveTimeout, &TimeVal::milliseconds(50)).unwrap();
     let stop = stop.clone();
     std::thread::spawn(move || {
-        let mut departures = Departures::new();
+        let mut packets = Vec::new();
         let mut bytes = [0; 2048];
         let mut space = cmsg_space!(TimeSpec);
         while !stop.load(Relaxed) {
@@ -44,13 +55,22 @@ pub fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Departure
             if packet[0] != 0x45 || packet[9] != 6 {
                 continue;
             }
-            let payload =
-                usize::from(u16::from_be_bytes([packet[2], packet[3]])) - 20 - usize::from(packet[32] >> 4) * 4;
-            let to = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
-            if payload > 0 {
-                departures.entry(to).or_default().push((stamp.unwrap(), payload));
-            }
+            let length = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+            let word = |at: usize| u32::from_be_bytes(*packet[at..].first_chunk().unwrap());
+            packets.push(Packet {
+                at: stamp.unwrap(),
+                to: Ipv4Addr::from(word(16)),
+                payload: length - 20 - usize::from(packet[32] >> 4) * 4,
+                sequence: word(24),
+                acknowledges: word(28),
+            });
         }
-        departures
+        packets
     })
+}
+
+/// The middle of some values.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
