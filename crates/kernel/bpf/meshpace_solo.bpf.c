@@ -8,7 +8,7 @@
  *
  * The kernel's pacing makes the spacing. It waits, after a segment, for its bytes by a rate, less what the segment left late, at most
  * half of the wait. Before every segment it asks min_tso_segs, and there the rate is set so that the wait comes out as the train wants it:
- * `gap` after the first of a pair, and after the second what is left of two intervals since the first.
+ * `gap` after the first of a pair, and after the second what is left of two intervals since the first, but no less than `gap`.
  *
  * Departures, all the kernel's: its first ten data segments of a connection are never paced, so trains are of two until they are out;
  * a short segment is followed by a proportionally shorter wait; in recovery its proportional reduction says when what is lost leaves again,
@@ -22,6 +22,8 @@
 #define INFINITE 0x7fffffffu /* the threshold of slow start, when it does not matter */
 #define KERNELS_LEAST 2      /* net.ipv4.tcp_min_tso_segs, unless somebody has changed it */
 #define RECOVERING 2         /* segments under way in recovery */
+#define QUICK 32             /* segments at first that tell nothing: Linux acknowledges each of the first 16 or so */
+#define TIMER (40 * MS)      /* the shortest of a receiver, Linux's */
 
 /* One connection's state. */
 struct connection {
@@ -34,6 +36,7 @@ struct connection {
 	__u32 began;      /* segments that had left when this train began */
 	__u32 paired;     /* the same of the first pair */
 	__u32 train;      /* segments of this train */
+	__u32 odd;        /* 1: the receiver has acknowledged an odd number of segments of this train, or of those since all were */
 	__u32 first;      /* 1: this train is one of those before the kernel paces */
 	__u32 in_timeout; /* 1: nothing came back until the RTO, and nothing has since */
 };
@@ -45,12 +48,22 @@ struct {
 	__type(value, struct connection);
 } connections SEC(".maps");
 
-/* Segments of this train that have not left. */
+/*
+ * Segments of this train that have not left. A receiver that acknowledged a single one, as for its PSH, counts the next two from there: the train
+ * is a segment longer then, or its last one would wait for the receiver's timer.
+ */
 static __always_inline __u32 left(const struct connection *connection, const struct tcp_sock *tp)
 {
 	__u32 sent = tp->data_segs_out - connection->began;
+	__u32 train = connection->train + (connection->train ? connection->odd : 0);
 
-	return sent < connection->train ? connection->train - sent : 0;
+	return sent < train ? train - sent : 0;
+}
+
+/* Whether the next segment is the second of a pair, as the receiver counts. */
+static __always_inline bool is_second(const struct connection *connection, __u32 sent)
+{
+	return (sent - connection->paired + connection->odd) & 1;
 }
 
 /* The window that lets out what is left of the train. */
@@ -71,6 +84,7 @@ static __always_inline void begin_train(struct connection *connection, struct tc
 	chosen = bpf_map_lookup_elem(&settings, &zero);
 	connection->began = tp->data_segs_out;
 	connection->paired = tp->data_segs_out;
+	connection->odd = 0;
 	if (chosen && chosen->initial_window && tp->data_segs_out < NEVER_PACED) {
 		connection->train = chosen->initial_window;
 		connection->first = 1;
@@ -130,12 +144,21 @@ void BPF_PROG(solo_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 	if (segments) {
 		solo_path(&connection->solo, &connection->way.path, connection->way.payload);
-		solo_ack(&connection->solo, &connection->way.path, tp->tcp_mstamp * US, rtt_us, segments,
-			 tp->rx_opt.rcv_tsval);
+		if (tp->data_segs_out >= QUICK)
+			solo_ack(&connection->solo, &connection->way.path, tp->tcp_mstamp * US, rtt_us, segments,
+				 tp->rx_opt.rcv_tsval);
 		timeout = connection->in_timeout;
 		connection->in_timeout = 0;
-		if (!tp->packets_out)
+		/*
+		 * After its last segment a train is not made longer: the timer is done before a further one arrives. And where pairs are further
+		 * apart than the timer takes, it brings the receiver's count back by itself.
+		 */
+		if (left(connection, tp) && 2 * connection->solo.interval < TIMER + solo_gap(&connection->solo))
+			connection->odd ^= segments & 1;
+		if (!tp->packets_out) {
 			connection->paired = tp->data_segs_out;
+			connection->odd = 0;
+		}
 		if ((!tp->packets_out || timeout) && !left(connection, tp))
 			begin_train(connection, tp, !timeout && rtt_us >= 0);
 	}
@@ -196,17 +219,16 @@ __u32 BPF_PROG(solo_leaving, struct sock *sk)
 	}
 	if (sent != connection->sent) {
 		/* One has left since, when it was last asked for. */
-		if ((sent - connection->paired) & 1)
+		if (is_second(connection, sent))
 			connection->pair_began = connection->leaves_at;
 		connection->sent = sent;
 	}
 	connection->leaves_at = now + (allowed_at > now ? allowed_at - now : 0);
-	if ((sent - connection->paired) & 1) {
-		until = connection->pair_began + 2 * connection->solo.interval;
-		wait = until > connection->leaves_at ? until - connection->leaves_at : 0;
-	} else {
-		wait = solo_gap(&connection->solo);
-	}
+	wait = solo_gap(&connection->solo);
+	until = connection->pair_began + 2 * connection->solo.interval;
+	/* Never less than the gap: where the rate is high, the kernel also takes several segments at a time. */
+	if (is_second(connection, sent) && until > connection->leaves_at + wait)
+		wait = until - connection->leaves_at;
 	/* The kernel takes off how late the segment is, at most half. */
 	wait += late < wait ? late : wait;
 	rate = wait ? (connection->way.payload * SECOND + wait / 2) / wait : UNLIMITED;
