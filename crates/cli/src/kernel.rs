@@ -194,16 +194,7 @@ fn load(arguments: &Load) -> Result<ExitCode, Error> {
     let sources = Sources { devices: arguments.watch_devices.clone(), metric_per_hop: arguments.metric_per_hop };
     let watcher = arguments.watch.then(|| Watcher::new(sources)).transpose()?;
     object::load(&request)?;
-    let bursting = tuning::bursting();
-    if !bursting.is_empty() {
-        let named: Vec<String> = bursting.iter().map(|device| format!("--device {device}")).collect();
-        complain(&format!(
-            "{} may send several segments at once where round trips are short or rates above 11 Mbit/s; load with {} to \
-             prevent it",
-            bursting.join(", "),
-            named.join(" ")
-        ));
-    }
+    warn(&request, arguments.watch);
     if arguments.json
         && let Err(error) = results(&format!("{}\n", object_of(&object::status(&request.name)?)))
     {
@@ -212,6 +203,28 @@ fn load(arguments: &Load) -> Result<ExitCode, Error> {
     match watcher {
         Some(watcher) => watch(&request, watcher),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Says what may be otherwise than meant.
+fn warn(request: &Request, watches: bool) {
+    let over_all = request.usual.always || watches || !request.paths.is_empty();
+    if !over_all && request.devices.is_empty() && request.radios.is_empty() {
+        complain(
+            "no device here is 802.11: nothing is paced until there is one; see --device, --path and --everywhere",
+        );
+    }
+    let mut bursting = tuning::bursting();
+    // What is not paced may send as it likes.
+    bursting.retain(|device| over_all || request.radios.contains(device));
+    if !bursting.is_empty() {
+        let named: Vec<String> = bursting.iter().map(|device| format!("--device {device}")).collect();
+        complain(&format!(
+            "{} may send several segments at once where round trips are short or rates above 11 Mbit/s; load with {} to \
+             prevent it",
+            bursting.join(", "),
+            named.join(" ")
+        ));
     }
 }
 
@@ -387,7 +400,11 @@ fn table(status: &Status) -> String {
                 Form::QuietTrainSolo => connection.train.to_string(),
                 Form::Ap05 | Form::Ap10 => format!("{:.3}", connection.cov),
             },
-            if connection.paced { Rate::from_bps(u64::from(connection.rate) * 8).to_string() } else { "not paced".to_owned() },
+            if connection.paced {
+                Rate::from_bps(u64::from(connection.rate) * 8).to_string()
+            } else {
+                "not paced".to_owned()
+            },
             connection.samples.to_string(),
         ]
     });

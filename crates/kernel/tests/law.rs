@@ -164,7 +164,8 @@ impl<'a> Conversation<'a> {
 
     /// Delivers the ACKs that have arrived by `until`.
     fn deliver(&mut self, until: Time) {
-        while let Some(ack) = self.acks.pop_front_if(|ack| ack.at <= until) {
+        while self.acks.front().is_some_and(|ack| ack.at <= until) {
+            let ack = self.acks.pop_front().expect("there is a first");
             self.now = Time(self.now.0.max(ack.at.0));
             self.outstanding -= ack.segments;
             let outstanding = self.outstanding > 0 || !self.acks.is_empty();
@@ -183,7 +184,7 @@ impl<'a> Conversation<'a> {
         for place in 1_u32.. {
             loop {
                 let at = Time(self.now.0.max(self.solo.release_at().0).next_multiple_of(1000));
-                if !self.acks.front().is_some_and(|ack| ack.at <= at) {
+                if self.acks.front().is_none_or(|ack| ack.at > at) {
                     self.now = at;
                     break;
                 }
@@ -248,8 +249,7 @@ impl<'a> Conversation<'a> {
         self.now = Time(left_at.0 + 1_000_000_000);
         self.solo.on_sent(self.now, &mut self.stats);
         self.now = Time(self.now.0 + self.world.rtt.0);
-        let progress =
-            Progress { now: self.now, sent_at: None, segments: 2, stamp: Some(0), outstanding: false };
+        let progress = Progress { now: self.now, sent_at: None, segments: 2, stamp: Some(0), outstanding: false };
         self.solo.on_progress(&progress, &mut self.stats);
         self.programs.tell(Event::IsAcked, self.now, -1, 2, 0);
         self.next(false);
@@ -270,7 +270,10 @@ fn trains_are_those_of_the_transports() {
         ("four hops", World { hops: 4, rtt: ms(44), noise: ms(4), ..WORLD }),
         ("seven hops", World { hops: 7, rtt: ms(80), noise: ms(8), ..WORLD }),
         ("a queue", World { service: [ms(20), ms(45)], ..WORLD }),
-        ("a fast channel", World { rate: Rate::from_mbps(11), rtt: ms(20), noise: ms(2), service: [ms(3); 2], ..WORLD }),
+        (
+            "a fast channel",
+            World { rate: Rate::from_mbps(11), rtt: ms(20), noise: ms(2), service: [ms(3); 2], ..WORLD },
+        ),
         ("a clock of 1 ms that drifts", World { clock: (1_000_000, 100), ..WORLD }),
         ("a clock of 4 ms", World { clock: (4_000_000, 0), ..WORLD }),
         ("no clock", World { clock: (10_000_000_000, 0), ..WORLD }),

@@ -99,8 +99,11 @@ fn pairs_leave_as_computed_and_silence_follows_a_train() {
         let later = &steady[steady.len() / 2..];
         let pairs = || later.iter().flat_map(|train| train.chunks(2));
         let gaps: Vec<f64> = pairs().map(|pair| between(&pair[0], &pair[1])).collect();
-        let firsts: Vec<f64> =
-            later.iter().flat_map(|train| train.windows(3).step_by(2)).map(|three| between(&three[0], &three[2])).collect();
+        let firsts: Vec<f64> = later
+            .iter()
+            .flat_map(|train| train.windows(3).step_by(2))
+            .map(|three| between(&three[0], &three[2]))
+            .collect();
         let silences: Vec<f64> = steady.windows(2).map(|two| between(two[0].last().unwrap(), &two[1][0])).collect();
         let counts = (gaps.len(), firsts.len(), silences.len());
         let quietest = silences.iter().copied().fold(f64::INFINITY, f64::min);
