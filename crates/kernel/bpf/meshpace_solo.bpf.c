@@ -72,7 +72,6 @@ static __always_inline void hold_window(const struct connection *connection, str
 	__u32 window = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out + left(connection, tp);
 
 	tp->snd_cwnd = window ? window : 1;
-	tp->snd_ssthresh = INFINITE;
 }
 
 /* The next train may leave; `after` a whole one it may be longer. */
@@ -106,6 +105,7 @@ static __always_inline void begin(struct connection *connection, struct sock *sk
 	connection->sent = tp->data_segs_out;
 	begin_train(connection, tp, false);
 	hold_window(connection, tp);
+	tp->snd_ssthresh = INFINITE;
 }
 
 SEC("struct_ops")
@@ -173,8 +173,9 @@ void BPF_PROG(solo_avoid, struct sock *sk, __u32 ack, __u32 acked)
 
 	connection = bpf_sk_storage_get(&connections, sk, 0, 0);
 	if (connection && connection->way.paced) {
-		/* Again: recovery may have ended since, and have set another one. */
+		/* Again: recovery may have ended since, and have set another one. While it lasts the kernel does not come here. */
 		hold_window(connection, tp);
+		tp->snd_ssthresh = INFINITE;
 		return;
 	}
 	mend_window(tp);
