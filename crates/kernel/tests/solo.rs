@@ -169,3 +169,34 @@ fn a_path_without_radio_is_not_paced() {
         assert_eq!(carried(loaded.name()).1, Some(true), "{form:?}");
     }
 }
+
+#[test]
+fn the_last_of_a_train_seldom_waits_for_the_receivers_timer() {
+    if is_missing() {
+        return;
+    }
+    // Pairs are so near that the timer of 40 ms does not bring the receiver's count back between them.
+    let Some(link) = link(18) else { return };
+    let mut request = Loaded::request('p');
+    request.form = Form::QuietTrainSolo;
+    request.initial_window = 2;
+    request.usual = Path::new(4, Rate::from_mbps(2));
+    let loaded = Loaded::new(request);
+    let stop = Arc::new(AtomicBool::new(false));
+    let tap = capture(&link.sides[0], &stop);
+    // Writes of 8 kB: every sixth segment or so has PSH, and is acknowledged alone.
+    let flow = Flow::start(&link.sides, ADDRESSES[1], loaded.name());
+    eventually(Duration::from_secs(20), || false);
+    stop.store(true, Relaxed);
+    let packets = tap.join().unwrap();
+    flow.finish();
+    let begin = packets[0].at + 3_000_000_000;
+    let trains: Vec<_> = trains(&packets).into_iter().filter(|train| train[0].at > begin && train.len() >= 8).collect();
+    let silences: Vec<f64> =
+        trains.windows(2).map(|two| (two[1][0].at - two[0].last().unwrap().at) as f64 / 1e6).collect();
+    let waited = silences.iter().filter(|silence| **silence > 36.0 + 30.0).count();
+    println!("{waited} of {} trains waited: {silences:.0?}", silences.len());
+    assert!(silences.len() >= 15, "{} trains", silences.len());
+    // Where trains do not follow the receiver's count, half of them do (15 of 30).
+    assert!(3 * waited < silences.len(), "{waited} of {}", silences.len());
+}
